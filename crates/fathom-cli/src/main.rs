@@ -1,0 +1,2 @@
+//! The `fathom` command.
+fn main() {}

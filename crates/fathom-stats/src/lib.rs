@@ -1,0 +1,1 @@
+//! Estimators as pure functions: slices in, estimate and interval out.

@@ -1,0 +1,1 @@
+//! System calls, the clock, cache control and facts about mounts: the only crate with `unsafe`.

@@ -1,0 +1,1 @@
+//! Fathom: measure, explain and predict a file system.
