@@ -3,7 +3,7 @@
 //! Read-ahead opens its window step by step: the first stalls of a sequential read stand at
 //! irregular distances, then at one distance until the end. [`find`] looks for that tail.
 
-use crate::distribution::hypergeometric_upper_tail;
+use crate::distribution::{binomial_upper_tail, hypergeometric_upper_tail};
 use std::fmt;
 
 /// What counts as steady.
@@ -147,7 +147,6 @@ impl Sequence<'_> {
     fn best_tail(&self, period: usize) -> Option<Steady> {
         let anchors = self.stalls.iter().rev().take(ANCHORS);
         anchors
-            .filter(|&&anchor| self.is_stall.len() - anchor <= 2 * period)
             .filter_map(|&anchor| self.tail(period, anchor))
             .max_by(|a, b| a.present.cmp(&b.present).then(b.extras.cmp(&a.extras)))
     }
@@ -155,51 +154,79 @@ impl Sequence<'_> {
     /// The longest acceptable tail with a tooth at `anchor`.
     fn tail(&self, period: usize, anchor: usize) -> Option<Steady> {
         let end = self.is_stall.len();
-        let after = (end - 1 - anchor) / period;
         let mut best = None;
-        let (mut teeth, mut present) = (after, 0);
-        for step in 1..=after {
-            present += usize::from(self.is_stall[anchor + step * period]);
-        }
-        let mut onset = anchor;
-        loop {
+        let (mut teeth, mut present) = (0, 0);
+        // No tail of this period may lack more teeth than this, however long it grows.
+        let most_missing = (1.0 - self.options.present_share) * (end / period + 1) as f64;
+        let last_tooth = anchor + (end - 1 - anchor) / period * period;
+        for onset in (anchor % period..=last_tooth).rev().step_by(period) {
             teeth += 1;
             present += usize::from(self.is_stall[onset]);
-            let inside = self.stalls.len() - self.stalls.partition_point(|&stall| stall < onset);
-            let extras = inside - present;
-            if self.is_stall[onset]
-                && self.is_acceptable(teeth, present, extras, end - onset, period)
-            {
-                best = Some(Steady {
+            if (teeth - present) as f64 > most_missing {
+                break;
+            }
+            if self.is_stall[onset] && onset <= anchor {
+                let extras = self.stalls_in(onset, end) - present;
+                let tail = Steady {
                     period,
                     onset,
                     teeth,
                     present,
                     extras,
                     confidence: 0.0,
-                });
-            }
-            match onset.checked_sub(period) {
-                Some(earlier) => onset = earlier,
-                None => break,
+                };
+                best = if self.is_acceptable(&tail) {
+                    Some(tail)
+                } else {
+                    best
+                };
             }
         }
         best.and_then(|tail| self.judged(tail))
     }
 
-    fn is_acceptable(
-        &self,
-        teeth: usize,
-        present: usize,
-        extras: usize,
-        length: usize,
-        period: usize,
-    ) -> bool {
-        let forgiven = (self.options.extra_share * teeth as f64).max((teeth as f64 / 3.0).min(2.0));
-        present >= self.options.min_teeth
-            && length >= self.options.min_teeth * period
-            && present as f64 >= self.options.present_share * teeth as f64
-            && extras as f64 <= forgiven
+    fn is_acceptable(&self, tail: &Steady) -> bool {
+        let teeth = tail.teeth as f64;
+        let forgiven = (self.options.extra_share * teeth).max((teeth / 3.0).min(2.0));
+        let length = self.is_stall.len() - tail.onset;
+        // Two windows of half the size at the end of the ramp are not the first period: the
+        // onset has a period of its own, without other stalls.
+        let begins = self.stalls_in(tail.onset, tail.onset + tail.period) == 1;
+        begins
+            && tail.present >= self.options.min_teeth
+            && length >= self.options.min_teeth * tail.period
+            && tail.present as f64 >= self.options.present_share * teeth
+            && tail.extras as f64 <= forgiven
+            && !self.hides_fraction(tail)
+    }
+
+    /// Whether the extras keep to a fraction of the period more than chance would have it: the
+    /// fraction may be the true period with teeth missed.
+    fn hides_fraction(&self, tail: &Steady) -> bool {
+        let Steady {
+            period,
+            onset,
+            extras,
+            ..
+        } = *tail;
+        let from = self.stalls.partition_point(|&stall| stall < onset);
+        (2..=period / 2)
+            .filter(|parts| extras > 0 && period.is_multiple_of(*parts))
+            .any(|parts| {
+                let on_fraction = self.stalls[from..]
+                    .iter()
+                    .map(|stall| (stall - onset) % period)
+                    .filter(|phase| *phase != 0 && phase.is_multiple_of(period / parts))
+                    .count();
+                let share = (parts - 1) as f64 / (period - 1) as f64;
+                on_fraction > 1 && binomial_upper_tail(extras, on_fraction, share) < 0.01
+            })
+    }
+
+    /// Number of stalls at `from..to`.
+    fn stalls_in(&self, from: usize, to: usize) -> usize {
+        let below = |bound: usize| self.stalls.partition_point(|&stall| stall < bound);
+        below(to) - below(from)
     }
 
     /// The tail with its confidence, if that suffices.
