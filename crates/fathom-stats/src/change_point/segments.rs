@@ -110,7 +110,7 @@ struct Start {
 }
 
 /// Ends of the segments of least penalised cost, ascending; the last is the number of values.
-fn optimal_ends(values: &[f64], penalty: f64, min_length: usize) -> Vec<usize> {
+pub(super) fn optimal_ends(values: &[f64], penalty: f64, min_length: usize) -> Vec<usize> {
     let count = values.len();
     let mut best_cost = vec![f64::INFINITY; count + 1];
     let mut previous = vec![0; count + 1];

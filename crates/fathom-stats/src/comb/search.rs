@@ -27,6 +27,9 @@ pub(super) struct Found {
 
 /// Share of the multiples of a period that have to be teeth.
 const PRESENT_SHARE: f64 = 0.9;
+/// Share from which on a period is doubtful rather than absent. More than half: of the multiples
+/// of half a true period every other one is a tooth.
+const DOUBTFUL_SHARE: f64 = 0.6;
 /// Standard errors by which a tooth has to stand above its interior.
 const ERRORS_ABOVE: f64 = 3.0;
 
@@ -53,6 +56,12 @@ struct Tally {
     total: usize,
 }
 
+impl Tally {
+    fn share(&self) -> f64 {
+        self.present as f64 / self.total.max(1) as f64
+    }
+}
+
 impl Series<'_> {
     /// The smallest accepted period.
     pub(super) fn search(&self) -> Result<Found, NoComb> {
@@ -66,14 +75,14 @@ impl Series<'_> {
         let candidates = largest_period - 1;
         for period in 2..=largest_period {
             let tally = self.tally(period, self.multiples(period));
-            if tally.total < self.min_teeth || 2 * tally.present < tally.total {
+            if tally.total < self.min_teeth || tally.share() < DOUBTFUL_SHARE {
                 continue;
             }
             let p_value = self.p_value(period, tally, candidates);
             if p_value > self.options.significance {
                 continue;
             }
-            if (tally.present as f64) < PRESENT_SHARE * tally.total as f64 {
+            if tally.share() < PRESENT_SHARE {
                 doubtful = doubtful.or(Some(period));
                 continue;
             }
@@ -160,7 +169,7 @@ impl Series<'_> {
                 let rate = (rest.present as f64 + 1.0) / (rest.total as f64 + 2.0);
                 let frequent = binomial_upper_tail(class.total, class.present, rate) < 1e-3;
                 let (height, error) = self.pooled_height(period, between());
-                frequent || height + 2.0 * error > self.doubtful_height()
+                frequent || height + error > self.doubtful_height()
             })
     }
 
@@ -177,10 +186,10 @@ impl Series<'_> {
         quantile::median_in_place(&mut heights).map_or((0.0, 0.0), |height| (height, error))
     }
 
-    /// Three quarters of the smallest height of interest, in log units: as much as a class may
-    /// stand out without casting doubt on the answer that it is no comb.
+    /// As much as a class may stand out, in log units, without casting doubt on the answer that
+    /// it is no comb: above the unevenness within a block, below the smallest height of interest.
     fn doubtful_height(&self) -> f64 {
-        (0.75 * self.options.min_height).ln_1p()
+        (0.6 * self.options.min_height).ln_1p()
     }
 
     /// Whether the multiples of `period` together stand out, though single ones do not.
