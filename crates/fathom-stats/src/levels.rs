@@ -60,10 +60,11 @@ impl fmt::Display for Reason {
 /// Works on logs. Each position is first judged by the lower quartile of its rounds, which noise
 /// cannot raise unless it hits three rounds of four. The best split of those into two classes by
 /// least squares (Otsu 1979, "A threshold selection method from gray-level histograms") gives a
-/// typical stall, the upper quartile of the slow class; the threshold then is the middle of the
-/// widest gap that meets the range from one eighth to one half of the typical stall, cut to that
-/// range. The split is accepted if the gap is at least a factor of 2 and at least 4 robust
-/// standard deviations of the floor wide, and the typical stall at least 4 times the floor.
+/// typical stall, the median of the slow class. The threshold then is the middle of the widest gap
+/// within one sixteenth to one half of the typical stall: a few positions of noise that recurs
+/// make gaps lower down. The split is accepted if the whole gap is at least a factor of 2 and at
+/// least 4 robust standard deviations of the floor wide, and the typical stall at least 4 times the
+/// floor.
 ///
 /// # Errors
 /// [`Reason`] if there are not two levels.
@@ -102,7 +103,7 @@ pub fn split(latencies: &Rounds, reference: Option<&[f64]>) -> Result<Levels, Re
     };
     let cut = otsu_cut(&ascending, weight);
     let fast = &ascending[..cut];
-    let typical_stall = quantile::quantile_sorted(&ascending[cut..], 0.75).unwrap_or(f64::NAN);
+    let typical_stall = quantile::quantile_sorted(&ascending[cut..], 0.5).unwrap_or(f64::NAN);
     let floor = known_hit
         .or(quantile::quantile_sorted(fast, 0.5))
         .unwrap_or(typical_stall);
@@ -134,7 +135,7 @@ const NARROWEST_GAP: f64 = 2.0;
 /// Smallest width of the gap in robust standard deviations of the floor.
 const NARROWEST_GAP_SPREADS: f64 = 4.0;
 /// The threshold's range, in parts of a typical stall.
-const THRESHOLD_PARTS: (f64, f64) = (8.0, 2.0);
+const THRESHOLD_PARTS: (f64, f64) = (16.0, 2.0);
 
 /// Log of a latency; what is below one unit of the clock counts as one.
 fn log(latency: f64) -> f64 {
@@ -182,17 +183,14 @@ fn gap_threshold(ascending: &[f64], typical_stall: f64, spread: f64) -> Option<f
         typical_stall - THRESHOLD_PARTS.1.ln(),
     );
     let narrowest = NARROWEST_GAP.ln().max(NARROWEST_GAP_SPREADS * spread);
-    let (low, high) = ascending
+    let within = |pair: &[f64]| (pair[0].max(range.0), pair[1].min(range.1));
+    let width = |(low, high): (f64, f64)| high - low;
+    let widest = ascending
         .windows(2)
-        .map(|pair| (pair[0], pair[1]))
-        // A gap that only touches the range ends where the stalls, not the noise, begin to thin out.
-        .filter(|(low, high)| high.min(range.1) - low.max(range.0) >= SHARE_OF_RANGE)
-        .max_by(|a, b| f64::total_cmp(&(a.1 - a.0), &(b.1 - b.0)))?;
-    (high - low >= narrowest).then(|| 0.5 * (low.max(range.0) + high.min(range.1)))
+        .max_by(|a, b| f64::total_cmp(&width(within(a)), &width(within(b))))?;
+    let (low, high) = within(widest);
+    (high > low && widest[1] - widest[0] >= narrowest).then(|| 0.5 * (low + high))
 }
-
-/// How much of a gap has to lie in the threshold's range, in log units.
-const SHARE_OF_RANGE: f64 = 0.25;
 
 /// Classes of the positions by the share of their rounds above the log threshold.
 fn classify(latencies: &Rounds, threshold: f64, floor: f64) -> Levels {

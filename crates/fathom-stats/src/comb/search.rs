@@ -168,13 +168,18 @@ impl Series<'_> {
                 let rest = self.tally(period, self.rest(period).filter(|i| i % divisor != 0));
                 let rate = (rest.present as f64 + 1.0) / (rest.total as f64 + 2.0);
                 let frequent = binomial_upper_tail(class.total, class.present, rate) < 1e-3;
-                let (height, error) = self.pooled_height(period, between());
+                let (height, error) = self.pooled_height(period, between(), 0.5);
                 frequent || height + error > self.doubtful_height()
             })
     }
 
-    /// Median height of a class, and its standard error.
-    fn pooled_height(&self, period: usize, class: impl Iterator<Item = usize>) -> (f64, f64) {
+    /// The height that `share` of a class stay below, and the standard error of their median.
+    fn pooled_height(
+        &self,
+        period: usize,
+        class: impl Iterator<Item = usize>,
+        share: f64,
+    ) -> (f64, f64) {
         let mut scratch = Vec::new();
         let (mut heights, mut variance) = (Vec::new(), 0.0);
         for position in class {
@@ -183,7 +188,7 @@ impl Series<'_> {
             variance += error * error;
         }
         let error = (std::f64::consts::FRAC_PI_2 * variance).sqrt() / heights.len() as f64;
-        quantile::median_in_place(&mut heights).map_or((0.0, 0.0), |height| (height, error))
+        quantile::quantile(&heights, share).map_or((0.0, 0.0), |height| (height, error))
     }
 
     /// As much as a class may stand out, in log units, without casting doubt on the answer that
@@ -194,7 +199,8 @@ impl Series<'_> {
 
     /// Whether the multiples of `period` together stand out, though single ones do not.
     fn is_weak_comb(&self, period: usize) -> bool {
-        let (height, error) = self.pooled_height(period, self.multiples(period));
+        let (height, error) =
+            self.pooled_height(period, self.multiples(period), 1.0 - DOUBTFUL_SHARE);
         height > self.doubtful_height().max(4.0 * error)
     }
 

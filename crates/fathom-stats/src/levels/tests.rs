@@ -72,9 +72,10 @@ fn every(window: usize, positions: usize) -> Vec<bool> {
         .collect()
 }
 
-/// Scores whether a sequence of 512 reads is split without a mistake, but for the positions that are
+/// Scores whether a sequence of 512 reads is split right: no stall missed, and of the hits at most
+/// two taken for stalls (noise that struck nearly every round), but for positions that are
 /// reported as ambiguous.
-fn score(device: &Device, window: usize, with_reference: bool) -> Score {
+fn score(device: Device, window: usize, with_reference: bool) -> Score {
     let truth = every(window, 512);
     let mut score = Score::default();
     for seed in 0..1000 {
@@ -84,7 +85,9 @@ fn score(device: &Device, window: usize, with_reference: bool) -> Score {
         let rounds = Rounds::new(&latencies, truth.len()).unwrap();
         let levels = split(&rounds, with_reference.then_some(&reference[..]));
         score.count(levels.ok().map(|levels| {
-            (0..truth.len()).all(|i| levels.stalls[i] == truth[i] || levels.ambiguous.contains(&i))
+            let wrong = |i: &usize| levels.stalls[*i] != truth[*i] && !levels.ambiguous.contains(i);
+            let mistakes: Vec<usize> = (0..truth.len()).filter(wrong).collect();
+            mistakes.len() <= 2 && mistakes.iter().all(|&i| !truth[i])
         }));
     }
     score
@@ -93,11 +96,26 @@ fn score(device: &Device, window: usize, with_reference: bool) -> Score {
 #[test]
 fn stalls_of_real_devices_are_told_from_hits() {
     for window in [4, 8, 32, 128] {
-        for reference in [false, true] {
-            let told = score(&virtual_disk(), window, reference);
-            told.assert_never_wrong(&format!("virtual disk, window {window}, {reference}"));
-            let told = score(&loop_device(), window, reference);
-            told.assert_never_wrong(&format!("loop device, window {window}, {reference}"));
+        for rounds in [3, 5, 20] {
+            let reference = rounds == 5;
+            let told = score(
+                Device {
+                    rounds,
+                    ..virtual_disk()
+                },
+                window,
+                reference,
+            );
+            told.assert_never_wrong(&format!("virtual disk, window {window}, {rounds} rounds"));
+            let told = score(
+                Device {
+                    rounds,
+                    ..loop_device()
+                },
+                window,
+                reference,
+            );
+            told.assert_never_wrong(&format!("loop device, window {window}, {rounds} rounds"));
         }
     }
 }
