@@ -109,36 +109,29 @@ pub fn find(values: &[f64], options: &Options, rng: &mut impl Rng) -> Result<Cha
     if values.iter().any(|value| !value.is_finite()) {
         return Err(Reason::NotFinite);
     }
+    let split = best_split(values);
+    let p_value = rank_significance(values, variance_inflation(&split.residuals));
     let Split {
         position,
         before,
         after,
-        costs,
-    } = best_split(values);
-    let residuals: Vec<f64> = (0..values.len())
-        .map(|i| values[i] - if i < position { before } else { after })
-        .collect();
-    let p_value = rank_significance(values, variance_inflation(&residuals));
+        ..
+    } = split;
     if before == after || p_value > options.significance {
         return Err(Reason::Level);
     }
-    if line_cost(values) < residuals.iter().map(|residual| residual.abs()).sum() {
+    if line_cost(values) < step_cost(values, position) {
         return Err(Reason::Slope);
     }
-    let place = Interval {
-        low: position as f64,
-        high: position as f64,
-    };
-    let change = ChangePoint {
+    let interval = place_interval(&split, options, rng);
+    Ok(ChangePoint {
         position,
-        interval: place,
+        interval,
         level: options.level,
         before,
         after,
         p_value,
-    };
-    let interval = place_interval(&costs, &residuals, &change, options, rng);
-    Ok(ChangePoint { interval, ..change })
+    })
 }
 
 /// Below this no ranks are significant enough.
@@ -154,11 +147,54 @@ struct Split {
     after: f64,
     /// Cost of each split given the levels; the first is that before index 1.
     costs: Vec<f64>,
+    /// What is left of the values without their levels and the slope.
+    residuals: Vec<f64>,
 }
 
-/// The split with the least absolute deviations from the medians of its sides, then placed again
-/// by deviations that are cut off.
+impl Split {
+    /// By how much the split at `place` costs more than the best, in mean absolute residuals.
+    fn excess(&self, place: usize) -> f64 {
+        let sum: f64 = self.residuals.iter().map(|residual| residual.abs()).sum();
+        let more = self.costs[place - 1] - self.costs[self.position - 1];
+        if more > 0.0 {
+            more / (sum / self.residuals.len() as f64)
+        } else {
+            0.0
+        }
+    }
+}
+
+/// The split with the least absolute deviations from the medians of its sides; found a first
+/// time, then again without the slope that both sides share, then placed by deviations that are
+/// cut off.
 fn best_split(values: &[f64]) -> Split {
+    let first = least_deviations(values);
+    let slope = common_slope(values, first);
+    let at_split = |i: usize| slope * (i as f64 - first as f64);
+    let levelled: Vec<f64> = values
+        .iter()
+        .enumerate()
+        .map(|(i, v)| v - at_split(i))
+        .collect();
+    let second = least_deviations(&levelled);
+    let before = quantile::median(&levelled[..second]).unwrap_or(0.0);
+    let after = quantile::median(&levelled[second..]).unwrap_or(0.0);
+    let costs = bounded_costs(&levelled, before, after, second);
+    let position = least(costs.iter().copied()) + 1;
+    let residuals = (0..values.len())
+        .map(|i| levelled[i] - if i < position { before } else { after })
+        .collect();
+    Split {
+        position,
+        before,
+        after,
+        costs,
+        residuals,
+    }
+}
+
+/// The split with the least absolute deviations from the medians of its sides.
+fn least_deviations(values: &[f64]) -> usize {
     let deviations = |values: &mut dyn Iterator<Item = f64>| -> Vec<f64> {
         let mut running = RunningMedian::default();
         values
@@ -170,20 +206,24 @@ fn best_split(values: &[f64]) -> Split {
     };
     let left = deviations(&mut values.iter().copied());
     let right = deviations(&mut values.iter().rev().copied());
-    let sums = left
-        .iter()
-        .zip(right.iter().rev().skip(1))
-        .map(|(left, right)| left + right);
-    let first = least(sums) + 1;
-    let before = quantile::median(&values[..first]).unwrap_or(0.0);
-    let after = quantile::median(&values[first..]).unwrap_or(0.0);
-    let costs = bounded_costs(values, before, after, first);
-    Split {
-        position: least(costs.iter().copied()) + 1,
-        before,
-        after,
-        costs,
-    }
+    least(
+        left.iter()
+            .zip(right.iter().rev().skip(1))
+            .map(|(left, right)| left + right),
+    ) + 1
+}
+
+/// Drift per value within the sides: the median of the slopes between values a third of the
+/// longer side apart, each pair within one side.
+fn common_slope(values: &[f64], split: usize) -> f64 {
+    let (left, right) = values.split_at(split);
+    let lag = left.len().max(right.len()).div_ceil(3);
+    let slopes = |side: &[f64]| -> Vec<f64> {
+        (lag..side.len())
+            .map(|i| (side[i] - side[i - lag]) / lag as f64)
+            .collect()
+    };
+    quantile::median_in_place(&mut [slopes(left), slopes(right)].concat()).unwrap_or(0.0)
 }
 
 /// Index of the least value; 0 if there is none.
@@ -284,6 +324,16 @@ fn variance_inflation(residuals: &[f64]) -> f64 {
     (1.0 + correlation) / (1.0 - correlation)
 }
 
+/// Absolute deviations from the medians of both sides.
+fn step_cost(values: &[f64], position: usize) -> f64 {
+    let (left, right) = values.split_at(position);
+    let around = |side: &[f64]| {
+        let middle = quantile::median(side).unwrap_or(0.0);
+        side.iter().map(|value| (value - middle).abs()).sum::<f64>()
+    };
+    around(left) + around(right)
+}
+
 /// Absolute deviations from a resistant line through the medians of the outer thirds.
 fn line_cost(values: &[f64]) -> f64 {
     let third = values.len() / 3;
@@ -303,41 +353,31 @@ fn line_cost(values: &[f64]) -> f64 {
 }
 
 /// All splits whose cost exceeds the least by no more than the cost of the true split does in
-/// most of the resamples.
-fn place_interval(
-    costs: &[f64],
-    residuals: &[f64],
-    change: &ChangePoint,
-    options: &Options,
-    rng: &mut impl Rng,
-) -> Interval {
-    let (count, position) = (residuals.len(), change.position);
+/// most of the resamples, excesses counted in units of each sample's own residuals.
+fn place_interval(split: &Split, options: &Options, rng: &mut impl Rng) -> Interval {
+    let (count, position) = (split.residuals.len(), split.position);
+    // Fitted residuals are smaller than the noise: four quantities have been fitted.
+    let widened = (count as f64 / (count as f64 - 4.0)).sqrt();
     let mut resample = vec![0.0; count];
     let mut excesses = Vec::with_capacity(options.replicates);
     for _ in 0..options.replicates {
         for (i, slot) in resample.iter_mut().enumerate() {
-            *slot = if i < position {
-                change.before + residuals[rng.random_range(0..position)]
+            let (level, side) = if i < position {
+                (split.before, 0..position)
             } else {
-                change.after + residuals[rng.random_range(position..count)]
+                (split.after, position..count)
             };
+            *slot = level + widened * split.residuals[rng.random_range(side)];
         }
-        let costs = best_split(&resample).costs;
-        excesses.push(costs[position - 1] - costs.iter().copied().fold(f64::INFINITY, f64::min));
+        excesses.push(best_split(&resample).excess(position));
     }
     let allowed = quantile::quantile(&excesses, options.level).unwrap_or(0.0);
-    let limit = costs[position - 1] + allowed;
-    let first = costs
-        .iter()
-        .position(|&cost| cost <= limit)
-        .unwrap_or(position - 1);
-    let last = costs
-        .iter()
-        .rposition(|&cost| cost <= limit)
-        .unwrap_or(position - 1);
+    let allowed = |&place: &usize| split.excess(place) <= allowed;
+    let low = (1..count).find(allowed).unwrap_or(position);
+    let high = (1..count).rfind(allowed).unwrap_or(position);
     Interval {
-        low: (first + 1) as f64,
-        high: (last + 1) as f64,
+        low: low as f64,
+        high: high as f64,
     }
 }
 

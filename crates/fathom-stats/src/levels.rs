@@ -60,11 +60,11 @@ impl fmt::Display for Reason {
 /// Works on logs. Each position is first judged by the lower quartile of its rounds, which noise
 /// cannot raise unless it hits three rounds of four. The best split of those into two classes by
 /// least squares (Otsu 1979, "A threshold selection method from gray-level histograms") gives a
-/// typical stall, the median of the slow class. The threshold then is the middle of the widest gap
-/// within one sixteenth to one half of the typical stall: a few positions of noise that recurs
-/// make gaps lower down. The split is accepted if the whole gap is at least a factor of 2 and at
-/// least 4 robust standard deviations of the floor wide, and the typical stall at least 4 times the
-/// floor.
+/// typical stall, the median of the slow class. The threshold then is the middle of the widest
+/// gap, as far as it lies within one sixteenth to one half of the typical stall (a gap counts no
+/// more than three times that part): a few positions of noise that recurs make gaps lower down. The split is accepted if the whole gap is at least a factor of 2 and at
+/// least 4 robust standard deviations of the floor wide, the typical stall takes at least 4 times
+/// the floor, and hardly any position that recurs at 4 times the floor is left below the threshold.
 ///
 /// # Errors
 /// [`Reason`] if there are not two levels.
@@ -114,7 +114,9 @@ pub fn split(latencies: &Rounds, reference: Option<&[f64]>) -> Result<Levels, Re
             fast
         };
         let spread = quantile::mad(spread_of).unwrap_or(0.0) * MAD_TO_SIGMA;
-        gap_threshold(&ascending, typical_stall, spread).ok_or(Reason::NoGap)
+        gap_threshold(&ascending, typical_stall, spread)
+            .filter(|&threshold| parts_cleanly(&ascending, floor, threshold))
+            .ok_or(Reason::NoGap)
     } else {
         Err(Reason::OneLevel)
     };
@@ -184,12 +186,25 @@ fn gap_threshold(ascending: &[f64], typical_stall: f64, spread: f64) -> Option<f
     );
     let narrowest = NARROWEST_GAP.ln().max(NARROWEST_GAP_SPREADS * spread);
     let within = |pair: &[f64]| (pair[0].max(range.0), pair[1].min(range.1));
-    let width = |(low, high): (f64, f64)| high - low;
-    let widest = ascending
+    // Most of a gap may lie below the range, but not nearly all of it.
+    let worth = |pair: &[f64]| {
+        let (low, high) = within(pair);
+        (pair[1] - pair[0]).min(3.0 * (high - low))
+    };
+    let best = ascending
         .windows(2)
-        .max_by(|a, b| f64::total_cmp(&width(within(a)), &width(within(b))))?;
-    let (low, high) = within(widest);
-    (high > low && widest[1] - widest[0] >= narrowest).then(|| 0.5 * (low + high))
+        .max_by(|a, b| worth(a).total_cmp(&worth(b)))?;
+    let (low, high) = within(best);
+    (high > low && best[1] - best[0] >= narrowest).then_some(0.5 * (low + high))
+}
+
+/// Whether few positions lie between the classes: below the threshold, and yet as far from the
+/// floor as a stall has to be. Many of them may be stalls of a faster kind.
+fn parts_cleanly(ascending: &[f64], floor: f64, threshold: f64) -> bool {
+    let below = |bound: f64| ascending.partition_point(|&low| low <= bound);
+    let stalls = ascending.len() - below(threshold);
+    let between = below(threshold).saturating_sub(below(floor + FEWEST_TIMES.ln()));
+    between <= (stalls / 4).max(2)
 }
 
 /// Classes of the positions by the share of their rounds above the log threshold.

@@ -86,19 +86,31 @@ fn segment(values: &[f64], start: usize, end: usize) -> Segment {
 /// Long-run standard deviation of the noise, from differences of neighbours: changes of level
 /// touch few of them.
 fn noise(values: &[f64]) -> f64 {
-    let differences = |lag: usize| -> Vec<f64> {
-        (lag..values.len())
-            .map(|i| values[i] - values[i - lag])
-            .collect()
+    let differences =
+        |lag: usize| (lag..values.len()).map(move |i| (values[i] - values[i - lag]).abs());
+    let near = quantile::median_in_place(&mut differences(1).collect::<Vec<_>>()).unwrap_or(0.0);
+    if near == 0.0 {
+        return 0.0;
+    }
+    // Cut off, means are as safe from outliers and changes as medians, and err less.
+    let spread = |lag: usize| {
+        let cut: f64 = differences(lag)
+            .map(|difference| difference.min(4.0 * near))
+            .sum();
+        cut / (values.len() - lag) as f64
     };
-    let near = quantile::mad(&differences(1)).unwrap_or(0.0);
-    let far = quantile::mad(&differences(2)).unwrap_or(0.0);
-    // For a first-order autoregression the squares are as 1 to 1 + correlation.
-    let correlation = if near > 0.0 {
-        ((far / near).powi(2) - 1.0).clamp(0.0, 0.9)
-    } else {
-        0.0
+    let times = |lag: usize| {
+        if values.len() > lag {
+            (spread(lag) / spread(1)).powi(2)
+        } else {
+            1.0
+        }
     };
+    // For a first-order autoregression with correlation c the squares of the spreads at lags 1, 2
+    // and 3 are as 1 to 1 + c to 1 + c + c². The mean of two estimates errs less wildly than one.
+    let from_second = times(2) - 1.0;
+    let from_third = 0.5 * ((4.0 * times(3) - 3.0).max(0.0).sqrt() - 1.0);
+    let correlation = (0.5 * (from_second + from_third)).clamp(0.0, 0.9);
     let sigma = near * MAD_TO_SIGMA / (2.0 * (1.0 - correlation)).sqrt();
     sigma * ((1.0 + correlation) / (1.0 - correlation)).sqrt()
 }

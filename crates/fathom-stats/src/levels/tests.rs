@@ -1,5 +1,6 @@
 use super::*;
 use crate::planted::{Planted, Score};
+use crate::steady;
 
 /// Paced reads: a floor, stalls that recur in every round, and noise that does not.
 struct Device {
@@ -35,6 +36,14 @@ fn loop_device() -> Device {
 }
 
 impl Device {
+    fn with(self, rounds: usize, noise: f64) -> Self {
+        Self {
+            rounds,
+            noise,
+            ..self
+        }
+    }
+
     fn read(&self, planted: &mut Planted, is_stall: &[bool]) -> Vec<f64> {
         let typical: Vec<f64> = is_stall
             .iter()
@@ -75,7 +84,7 @@ fn every(window: usize, positions: usize) -> Vec<bool> {
 /// Scores whether a sequence of 512 reads is split right: no stall missed, and of the hits at most
 /// two taken for stalls (noise that struck nearly every round), but for positions that are
 /// reported as ambiguous.
-fn score(device: Device, window: usize, with_reference: bool) -> Score {
+fn score(device: &Device, window: usize, with_reference: bool) -> Score {
     let truth = every(window, 512);
     let mut score = Score::default();
     for seed in 0..1000 {
@@ -95,27 +104,38 @@ fn score(device: Device, window: usize, with_reference: bool) -> Score {
 
 #[test]
 fn stalls_of_real_devices_are_told_from_hits() {
-    for window in [4, 8, 32, 128] {
+    // Ten stalls and more: six of very different height hold gaps of their own.
+    for window in [4, 8, 32, 64] {
         for rounds in [3, 5, 20] {
-            let reference = rounds == 5;
-            let told = score(
-                Device {
-                    rounds,
-                    ..virtual_disk()
-                },
-                window,
-                reference,
-            );
+            let with_reference = rounds == 5;
+            // Noise at 6 % of the reads would strike some positions in all of 3 rounds.
+            let noise = if rounds == 3 { 0.03 } else { 0.06 };
+            let disk = virtual_disk().with(rounds, noise);
+            let told = score(&disk, window, with_reference);
             told.assert_never_wrong(&format!("virtual disk, window {window}, {rounds} rounds"));
-            let told = score(
-                Device {
-                    rounds,
-                    ..loop_device()
-                },
-                window,
-                reference,
-            );
+            let device = loop_device().with(rounds, 0.01);
+            let told = score(&device, window, with_reference);
             told.assert_never_wrong(&format!("loop device, window {window}, {rounds} rounds"));
+        }
+    }
+}
+
+#[test]
+fn windows_are_read_off_the_latencies() {
+    for window in [8, 16, 32, 64] {
+        for device in [virtual_disk(), loop_device()] {
+            let (truth, floor) = (every(window, 512), device.floor);
+            let mut score = Score::default();
+            for seed in 0..1000 {
+                let latencies = device.read(&mut Planted::new(seed), &truth);
+                let levels = split(&Rounds::new(&latencies, truth.len()).unwrap(), None);
+                let steady = levels.ok().and_then(|levels| {
+                    let stalls = levels.stall_positions();
+                    steady::find(truth.len(), &stalls, &steady::Options::default()).ok()
+                });
+                score.count(steady.map(|steady| steady.period == window));
+            }
+            score.assert_never_wrong(&format!("levels, then steady: {window}, floor {floor}"));
         }
     }
 }
