@@ -96,7 +96,7 @@ fn score(shape: &Shape, rounds: usize, sigma: f64, seeds: u64) -> (Score, Score)
 fn both_periods_of_measured_file_systems_are_found() {
     // 8 file systems by 1,000 seeds, the seeds shared out over three kinds of noise.
     for (name, shape) in measured_shapes() {
-        for (sigma, rounds, seeds) in [(0.05, 20, 500), (0.15, 40, 300), (0.3, 100, 200)] {
+        for (sigma, rounds, seeds) in [(0.05, 20, 600), (0.15, 40, 300), (0.3, 100, 100)] {
             let (fundamental, taller) = score(&shape, rounds, sigma, seeds);
             fundamental.assert_never_wrong(&format!("{name}, block, sigma {sigma}"));
             taller.assert_never_wrong(&format!("{name}, page, sigma {sigma}"));
