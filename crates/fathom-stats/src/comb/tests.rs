@@ -292,7 +292,7 @@ fn a_weak_comb_under_a_tall_one_silences_the_tall_one() {
 
 #[test]
 fn missing_teeth_give_no_multiple_of_the_period() {
-    // One tooth in five missing at random: every other or every third tooth may be complete.
+    // With teeth missing at random, those at a multiple of the period may happen to be complete.
     for share in [0.15, 0.3, 0.5] {
         let mut wrong = 0;
         for seed in 0..1000 {

@@ -104,7 +104,8 @@ fn score(device: &Device, window: usize, with_reference: bool) -> Score {
 
 #[test]
 fn stalls_of_real_devices_are_told_from_hits() {
-    for window in [4, 8, 32, 128] {
+    // Ten stalls and more: a few of very different heights hold gaps of their own.
+    for window in [4, 8, 32, 64] {
         for rounds in [3, 5, 20] {
             let with_reference = rounds == 5;
             // Noise at 6 % of the reads would strike some positions in all of 3 rounds.
