@@ -77,6 +77,17 @@ pub fn page_size() -> u64 {
     rustix::param::page_size() as u64
 }
 
+/// The user that this process acts as. Source: `geteuid(2)`.
+pub fn user_id() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// The parent's number: the cheapest system call that does nothing. Source: `getppid(2)`.
+#[inline(always)]
+pub fn parent_process() -> Option<i32> {
+    rustix::process::getppid().map(|process| process.as_raw_nonzero().get())
+}
+
 /// The mount that `path` lies on.
 ///
 /// # Errors

@@ -107,3 +107,11 @@ pub fn seek_hole(file: BorrowedFd<'_>, offset: u64) -> Result<u64> {
 pub fn allocated_bytes(file: BorrowedFd<'_>) -> Result<u64> {
     rustix::fs::fstat(file).map(|stat| stat.st_blocks as u64 * 512)
 }
+
+/// Takes a lock that ends with the process, without waiting. Source: `flock(2)`, LOCK_EX | LOCK_NB.
+///
+/// # Errors
+/// EWOULDBLOCK where somebody holds it.
+pub fn lock_exclusive(file: &OwnedFd) -> Result<()> {
+    rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive)
+}
