@@ -1,1 +1,42 @@
 //! Estimators as pure functions: slices in, estimate and interval out.
+//!
+//! Nothing here reads a clock, a file or a source of entropy. Where an estimator needs random
+//! numbers the caller passes the generator, so that the same samples and the same seed give the
+//! same answer on any machine.
+//!
+//! The first modules hold general statistics, the later ones the questions that latencies of
+//! system calls raise:
+//!
+//! | module | question |
+//! |---|---|
+//! | [`quantile`] | where is the middle, how wide is the spread |
+//! | [`interval`] | how sure is that: order statistics and the bootstrap |
+//! | [`linear`] | how does one quantity grow with another |
+//! | [`matrix`] | rounds of the same sequence of operations, drift removed |
+//! | [`comb`] | which operations of a sequence are regularly dearer: nested periods |
+//! | [`levels`] | which reads hit the cache and which stalled |
+//! | [`steady`] | at which period do the stalls of a sequence recur once it has settled |
+//! | [`change_point`] | where does a level change, once or several times |
+//! | [`boundary`] | up to where are probes hits |
+//!
+//! Two habits run through all of them. An answer that the data do not carry is an `Err` with the
+//! reason, never a guess. And latencies are compared on a log scale, because everything that
+//! disturbs them (clock frequency, a busy neighbour, a slower device) multiplies.
+
+pub mod boundary;
+pub mod change_point;
+pub mod comb;
+mod distribution;
+pub mod interval;
+pub mod levels;
+pub mod linear;
+pub mod matrix;
+pub mod quantile;
+pub mod steady;
+
+pub use interval::{Estimate, Interval};
+pub use matrix::Rounds;
+
+#[cfg(test)]
+#[allow(dead_code)]
+mod planted;

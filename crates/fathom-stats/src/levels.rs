@@ -1,0 +1,220 @@
+//! Hits and stalls: two levels of latency, told apart without knowing either beforehand.
+//!
+//! A paced read that finds its page in memory takes about the same time everywhere (the floor).
+//! One that has to wait for the device takes many times as long. How many times depends on the
+//! device, and on a busy machine single hits take 5 to 10 times the floor as well, so no fixed
+//! factor tells the two apart. [`split`] uses what does: a stall recurs in every round, noise does
+//! not; and between the two classes there is a gap.
+
+use crate::matrix::Rounds;
+use crate::quantile::{self, MAD_TO_SIGMA};
+use std::fmt;
+
+/// The two levels of a sequence and the class of each position.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Levels {
+    /// Latencies above this are stalls; in the unit of the latencies.
+    pub threshold: f64,
+    /// Per position: whether more than half of its rounds stalled.
+    pub stalls: Vec<bool>,
+    /// Positions whose rounds disagree: more than 20 % but fewer than 80 % of them stalled.
+    pub ambiguous: Vec<usize>,
+    /// Typical latency of a hit, in the unit of the latencies.
+    pub floor: f64,
+}
+
+impl Levels {
+    /// The positions that stall, ascending.
+    pub fn stall_positions(&self) -> Vec<usize> {
+        (0..self.stalls.len()).filter(|&i| self.stalls[i]).collect()
+    }
+}
+
+/// Why latencies do not fall into two levels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// Fewer than two positions and no reference to compare with.
+    TooFewPositions,
+    /// The latencies are of one level, as far as can be told: none stands clearly apart from the
+    /// rest. Without a reference this does not say whether all are hits or all are stalls.
+    OneLevel,
+    /// There are slow positions, but no clear gap between them and the others.
+    NoGap,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooFewPositions => "too few positions to tell two levels apart",
+            Self::OneLevel => "all latencies are of one level",
+            Self::NoGap => "no clear gap between fast and slow",
+        })
+    }
+}
+
+/// Splits `latencies` (rounds by positions, any unit) into hits and stalls.
+///
+/// `reference` holds latencies of the same operation known to be hits; with it a sequence in which
+/// every position stalls is recognised, and one in which none does is a `Levels` without stalls.
+///
+/// Works on logs. Each position is first judged by the lower quartile of its rounds, which noise
+/// cannot raise unless it hits three rounds of four. The best split of those into two classes by
+/// least squares (Otsu 1979, "A threshold selection method from gray-level histograms") gives a
+/// typical stall, the upper quartile of the slow class; the threshold then is the middle of the
+/// widest gap that meets the range from one eighth to one half of the typical stall, cut to that
+/// range. The split is accepted if the gap is at least a factor of 2 and at least 4 robust
+/// standard deviations of the floor wide, and the typical stall at least 4 times the floor.
+///
+/// # Errors
+/// [`Reason`] if there are not two levels.
+///
+/// ```
+/// use fathom_stats::{levels, Rounds};
+/// let latencies = [90_000.0, 2_000.0, 2_100.0, 1_900.0, 85_000.0, 2_000.0, 70_000.0, 2_050.0];
+/// let levels = levels::split(&Rounds::new(&latencies, 4).unwrap(), None).unwrap();
+/// assert_eq!(levels.stall_positions(), [0]);
+/// assert_eq!(levels.ambiguous, [2]);
+/// ```
+pub fn split(latencies: &Rounds, reference: Option<&[f64]>) -> Result<Levels, Reason> {
+    let reference: Vec<f64> = reference
+        .unwrap_or(&[])
+        .iter()
+        .filter(|l| l.is_finite())
+        .map(|l| log(*l))
+        .collect();
+    let lows = low_quartiles(latencies);
+    if lows.len() < 2 && reference.is_empty() {
+        return Err(Reason::TooFewPositions);
+    }
+    let mut ascending = quantile::sorted(&lows);
+    // The reference counts as one more position, and weighs like all of them together.
+    let known_hit = quantile::median(&reference);
+    if let Some(hit) = known_hit {
+        let place = ascending.partition_point(|&low| low < hit);
+        ascending.insert(place, hit);
+    }
+    let weight = |value: f64| {
+        if Some(value) == known_hit {
+            lows.len() as f64
+        } else {
+            1.0
+        }
+    };
+    let cut = otsu_cut(&ascending, weight);
+    let fast = &ascending[..cut];
+    let typical_stall = quantile::quantile_sorted(&ascending[cut..], 0.75).unwrap_or(f64::NAN);
+    let floor = known_hit
+        .or(quantile::quantile_sorted(fast, 0.5))
+        .unwrap_or(typical_stall);
+    let judged = if typical_stall - floor >= FEWEST_TIMES.ln() {
+        let spread_of = if reference.len() >= fast.len() {
+            &reference[..]
+        } else {
+            fast
+        };
+        let spread = quantile::mad(spread_of).unwrap_or(0.0) * MAD_TO_SIGMA;
+        gap_threshold(&ascending, typical_stall, spread).ok_or(Reason::NoGap)
+    } else {
+        Err(Reason::OneLevel)
+    };
+    match (judged, known_hit) {
+        (Ok(threshold), _) => Ok(classify(latencies, threshold, floor)),
+        // Everything is near the known hits: hits throughout.
+        (Err(Reason::OneLevel), Some(_)) => {
+            Ok(classify(latencies, floor + FEWEST_TIMES.ln(), floor))
+        }
+        (Err(reason), _) => Err(reason),
+    }
+}
+
+/// How many times the floor a typical stall takes at the least.
+const FEWEST_TIMES: f64 = 4.0;
+/// Smallest width of the gap, as a factor.
+const NARROWEST_GAP: f64 = 2.0;
+/// Smallest width of the gap in robust standard deviations of the floor.
+const NARROWEST_GAP_SPREADS: f64 = 4.0;
+/// The threshold's range, in parts of a typical stall.
+const THRESHOLD_PARTS: (f64, f64) = (8.0, 2.0);
+
+/// Log of a latency; what is below one unit of the clock counts as one.
+fn log(latency: f64) -> f64 {
+    latency.max(1.0).ln()
+}
+
+/// Per position the lower quartile over rounds of the log latency.
+fn low_quartiles(latencies: &Rounds) -> Vec<f64> {
+    (0..latencies.positions())
+        .filter_map(|position| {
+            let column: Vec<f64> = latencies.position(position).map(log).collect();
+            quantile::quantile(&column, 0.25)
+        })
+        .collect()
+}
+
+/// Where to cut ascending values in two so that the squares within the parts are least: the
+/// index of the first value of the upper part, at least 1.
+fn otsu_cut(ascending: &[f64], weight: impl Fn(f64) -> f64) -> usize {
+    let all: f64 = ascending.iter().map(|&v| weight(v)).sum();
+    let sum: f64 = ascending.iter().map(|&v| weight(v) * v).sum();
+    let (mut below, mut sum_below) = (0.0, 0.0);
+    let (mut best, mut best_cut) = (f64::NEG_INFINITY, 1);
+    for (i, &value) in ascending
+        .iter()
+        .enumerate()
+        .take(ascending.len().saturating_sub(1))
+    {
+        below += weight(value);
+        sum_below += weight(value) * value;
+        let above = all - below;
+        let apart = sum_below / below - (sum - sum_below) / above;
+        let between = below * above * apart * apart;
+        if between > best {
+            (best, best_cut) = (between, i + 1);
+        }
+    }
+    best_cut
+}
+
+/// The log threshold within the widest clear gap near the typical stall.
+fn gap_threshold(ascending: &[f64], typical_stall: f64, spread: f64) -> Option<f64> {
+    let range = (
+        typical_stall - THRESHOLD_PARTS.0.ln(),
+        typical_stall - THRESHOLD_PARTS.1.ln(),
+    );
+    let narrowest = NARROWEST_GAP.ln().max(NARROWEST_GAP_SPREADS * spread);
+    let (low, high) = ascending
+        .windows(2)
+        .map(|pair| (pair[0], pair[1]))
+        // A gap that only touches the range ends where the stalls, not the noise, begin to thin out.
+        .filter(|(low, high)| high.min(range.1) - low.max(range.0) >= SHARE_OF_RANGE)
+        .max_by(|a, b| f64::total_cmp(&(a.1 - a.0), &(b.1 - b.0)))?;
+    (high - low >= narrowest).then(|| 0.5 * (low.max(range.0) + high.min(range.1)))
+}
+
+/// How much of a gap has to lie in the threshold's range, in log units.
+const SHARE_OF_RANGE: f64 = 0.25;
+
+/// Classes of the positions by the share of their rounds above the log threshold.
+fn classify(latencies: &Rounds, threshold: f64, floor: f64) -> Levels {
+    let rounds = latencies.rounds() as f64;
+    let shares: Vec<f64> = (0..latencies.positions())
+        .map(|position| {
+            latencies
+                .position(position)
+                .filter(|&l| log(l) > threshold)
+                .count() as f64
+                / rounds
+        })
+        .collect();
+    Levels {
+        threshold: threshold.exp(),
+        stalls: shares.iter().map(|&share| share > 0.5).collect(),
+        ambiguous: (0..shares.len())
+            .filter(|&i| shares[i] > 0.2 && shares[i] < 0.8)
+            .collect(),
+        floor: floor.exp(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+use super::*;
+use crate::planted::{Planted, assert_covers};
+
+const SEEDS: u64 = 1000;
+
+#[test]
+fn least_squares_covers_under_normal_noise() {
+    let x: Vec<f64> = (0..30).map(f64::from).collect();
+    let (mut slopes, mut intercepts) = (0, 0);
+    for seed in 0..SEEDS {
+        let mut planted = Planted::new(seed);
+        let y: Vec<f64> = x
+            .iter()
+            .map(|x| 100.0 + 3.0 * x + 5.0 * planted.normal())
+            .collect();
+        let line = least_squares(&x, &y, 0.95).unwrap();
+        slopes += usize::from(line.slope.interval.contains(3.0));
+        intercepts += usize::from(line.intercept.interval.contains(100.0));
+    }
+    assert_covers("least squares slope", slopes, SEEDS as usize);
+    assert_covers("least squares intercept", intercepts, SEEDS as usize);
+}
+
+#[test]
+fn theil_sen_covers_under_lognormal_noise_and_outliers() {
+    for count in [12, 40, 100] {
+        let x: Vec<f64> = (0..count).map(f64::from).collect();
+        let hits = (0..SEEDS).filter(|&seed| {
+            let mut planted = Planted::new(seed);
+            // Noise of one spread along the line; one sample in a hundred 50 times over.
+            let y: Vec<f64> = x
+                .iter()
+                .map(|x| 20.0 * x + 2000.0 * planted.lognormal(0.3) * planted.outlier())
+                .collect();
+            theil_sen(&x, &y, 0.95)
+                .unwrap()
+                .slope
+                .interval
+                .contains(20.0)
+        });
+        assert_covers(
+            &format!("Theil-Sen slope of {count}"),
+            hits.count(),
+            SEEDS as usize,
+        );
+    }
+}
+
+#[test]
+fn theil_sen_finds_no_slope_in_noise() {
+    let x: Vec<f64> = (0..60).map(f64::from).collect();
+    let hits = (0..SEEDS).filter(|&seed| {
+        let mut planted = Planted::new(seed);
+        let y: Vec<f64> = x
+            .iter()
+            .map(|_| planted.lognormal(1.0) * planted.outlier())
+            .collect();
+        theil_sen(&x, &y, 0.95)
+            .unwrap()
+            .slope
+            .interval
+            .contains(0.0)
+    });
+    assert_covers("Theil-Sen without slope", hits.count(), SEEDS as usize);
+}
+
+#[test]
+fn residuals_are_told() {
+    let x = [0.0, 1.0, 2.0, 3.0];
+    let y = [0.0, 1.0, 2.0, 7.0];
+    let line = least_squares(&x, &y, 0.95).unwrap();
+    let fitted = |x: f64| line.intercept.value + line.slope.value * x;
+    let residuals: Vec<f64> = x.iter().zip(y).map(|(x, y)| y - fitted(*x)).collect();
+    let largest = residuals.iter().map(|r| r.abs()).fold(0.0, f64::max);
+    let squares: f64 = residuals.iter().map(|r| r * r).sum();
+    assert!((line.max_residual - largest).abs() < 1e-12);
+    assert!((line.residual_sd - (squares / 2.0).sqrt()).abs() < 1e-12);
+}
+
+#[test]
+fn large_offsets_cost_no_digits() {
+    // Clock readings: large numbers, a slope very near one.
+    let x: Vec<f64> = (0..100).map(|i| 1e15 + 1e6 * f64::from(i)).collect();
+    let y: Vec<f64> = x.iter().map(|x| 2.1 * (x - 1e15) + 7.0).collect();
+    let line = least_squares(&x, &y, 0.95).unwrap();
+    assert!((line.slope.value - 2.1).abs() < 1e-9);
+    assert!(line.max_residual < 1e-3);
+}
+
+#[test]
+fn edges() {
+    assert_eq!(least_squares(&[], &[], 0.95), None);
+    assert_eq!(least_squares(&[1.0, 2.0], &[1.0, 2.0], 0.95), None);
+    assert_eq!(least_squares(&[1.0; 4], &[1.0, 2.0, 3.0, 4.0], 0.95), None);
+    assert_eq!(least_squares(&[1.0, 2.0, 3.0], &[1.0, 2.0], 0.95), None);
+    assert_eq!(theil_sen(&[], &[], 0.95), None);
+    assert_eq!(theil_sen(&[1.0; 9], &[2.0; 9], 0.95), None);
+    assert_eq!(theil_sen(&[1.0, 2.0, 3.0, 4.0, 5.0], &[1.0; 5], 1.5), None);
+    let x: Vec<f64> = (0..9).map(f64::from).collect();
+    let constant = theil_sen(&x, &[4.0; 9], 0.95).unwrap();
+    assert_eq!((constant.slope.value, constant.intercept), (0.0, 4.0));
+    assert_eq!(
+        constant.slope.interval,
+        Interval {
+            low: 0.0,
+            high: 0.0
+        }
+    );
+    assert_eq!(constant.residual_mad, 0.0);
+}
