@@ -27,11 +27,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            level: 0.95,
-            replicates: 400,
-            significance: 1e-3,
-        }
+        Self { level: 0.95, replicates: 400, significance: 1e-3 }
     }
 }
 
@@ -108,15 +104,9 @@ pub fn find(values: &[f64], options: &Options, rng: &mut impl Rng) -> Result<Cha
     }
     let (position, cost) = best_split(values);
     let (left, right) = values.split_at(position);
-    let (before, after) = (
-        quantile::median(left).unwrap_or(0.0),
-        quantile::median(right).unwrap_or(0.0),
-    );
-    let residuals: Vec<f64> = left
-        .iter()
-        .map(|v| v - before)
-        .chain(right.iter().map(|v| v - after))
-        .collect();
+    let (before, after) = (quantile::median(left).unwrap_or(0.0), quantile::median(right).unwrap_or(0.0));
+    let residuals: Vec<f64> =
+        left.iter().map(|v| v - before).chain(right.iter().map(|v| v - after)).collect();
     let p_value = pettitt(values, variance_inflation(&residuals));
     if before == after || p_value > options.significance {
         return Err(Reason::Level);
@@ -125,14 +115,7 @@ pub fn find(values: &[f64], options: &Options, rng: &mut impl Rng) -> Result<Cha
         return Err(Reason::Slope);
     }
     let interval = bootstrap_place(&residuals, position, (before, after), options, rng);
-    Ok(ChangePoint {
-        position,
-        interval,
-        level: options.level,
-        before,
-        after,
-        p_value,
-    })
+    Ok(ChangePoint { position, interval, level: options.level, before, after, p_value })
 }
 
 /// Below this Pettitt's p-value cannot reach any useful significance.
@@ -209,16 +192,10 @@ fn line_cost(values: &[f64]) -> f64 {
     let first = quantile::median(&values[..third]).unwrap_or(0.0);
     let last = quantile::median(&values[values.len() - third..]).unwrap_or(0.0);
     let slope = (last - first) / (values.len() - third) as f64;
-    let mut levelled: Vec<f64> = values
-        .iter()
-        .enumerate()
-        .map(|(i, value)| value - slope * i as f64)
-        .collect();
+    let mut levelled: Vec<f64> =
+        values.iter().enumerate().map(|(i, value)| value - slope * i as f64).collect();
     let middle = quantile::median(&levelled).unwrap_or(0.0);
-    levelled
-        .iter_mut()
-        .map(|value| (*value - middle).abs())
-        .sum()
+    levelled.iter_mut().map(|value| (*value - middle).abs()).sum()
 }
 
 fn bootstrap_place(
@@ -248,10 +225,7 @@ fn bootstrap_place(
         let place = quantile::quantile_sorted(&places, p).unwrap_or(centre);
         (2.0 * centre - place).clamp(1.0, count as f64 - 1.0)
     };
-    Interval {
-        low: reflected(1.0 - tail).floor(),
-        high: reflected(tail).ceil(),
-    }
+    Interval { low: reflected(1.0 - tail).floor(), high: reflected(tail).ceil() }
 }
 
 #[cfg(test)]

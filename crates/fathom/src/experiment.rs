@@ -15,7 +15,7 @@ mod session;
 
 use serde::Serialize;
 
-pub use self::session::{Effort, Session};
+pub use self::session::{Effort, Memory, Session};
 use crate::finding::{Evidence, Finding};
 use crate::machine::Fault;
 use crate::witness::{Declared, Witness};

@@ -124,7 +124,12 @@ impl Evidence {
 
     /// Evidence that gives none, and why.
     pub fn silent(kind: Kind, method: &str, status: Status, reason: impl Into<String>) -> Self {
-        Self { status, value: None, caveats: vec![reason.into()], ..Self::measured(kind, method, Value::Whole(0)) }
+        Self {
+            status,
+            value: None,
+            caveats: vec![reason.into()],
+            ..Self::measured(kind, method, Value::Whole(0))
+        }
     }
 
     /// The same, within an interval.
@@ -183,9 +188,13 @@ impl Finding {
     /// timing, then a declaration, and an exact one before one with room. Evidence that gives no
     /// answer has no vote; its reasons become caveats where nothing else answers.
     pub fn from_evidence(parameter: &str, unit: &str, evidence: Vec<Evidence>) -> Self {
-        let answers: Vec<&Evidence> = evidence.iter().filter(|piece| piece.status == Status::Measured).collect();
+        let answers: Vec<&Evidence> =
+            evidence.iter().filter(|piece| piece.status == Status::Measured).collect();
         let rank = |piece: &&&Evidence| {
-            let votes = piece.value.as_ref().map_or(0, |value| answers.iter().filter(|other| other.allows(value)).count());
+            let votes = piece
+                .value
+                .as_ref()
+                .map_or(0, |value| answers.iter().filter(|other| other.allows(value)).count());
             let kind = match piece.kind {
                 Kind::Witness => 2,
                 Kind::Timing => 1,
@@ -204,7 +213,11 @@ impl Finding {
         let status = if best.is_some() { Status::Measured } else { silent_status(&evidence) };
         let interval = best.and_then(|piece| piece.interval.or_else(|| point(piece.value.as_ref())));
         let caveats = match best {
-            Some(_) => evidence.iter().filter(|piece| piece.kind == Kind::Timing).flat_map(|piece| piece.caveats.clone()).collect(),
+            Some(_) => evidence
+                .iter()
+                .filter(|piece| piece.kind == Kind::Timing)
+                .flat_map(|piece| piece.caveats.clone())
+                .collect(),
             None => evidence.iter().flat_map(|piece| piece.caveats.clone()).collect(),
         };
         Self {
@@ -307,14 +320,19 @@ mod tests {
 
     #[test]
     fn one_against_one_the_witness_wins() {
-        let finding = Finding::from_evidence("x", "bytes", vec![says(Kind::Timing, 1), says(Kind::Witness, 2)]);
+        let finding =
+            Finding::from_evidence("x", "bytes", vec![says(Kind::Timing, 1), says(Kind::Witness, 2)]);
         assert_eq!(finding.value, Some(Value::Whole(2)));
         assert_eq!(finding.agreement, Agreement::Disagree);
     }
 
     #[test]
     fn an_interval_that_holds_the_value_agrees_and_the_exact_one_is_taken() {
-        let finding = Finding::from_evidence("x", "bytes", vec![says(Kind::Timing, 0).within(0, 4096), says(Kind::Declared, 4096)]);
+        let finding = Finding::from_evidence(
+            "x",
+            "bytes",
+            vec![says(Kind::Timing, 0).within(0, 4096), says(Kind::Declared, 4096)],
+        );
         assert_eq!(finding.value, Some(Value::Whole(4096)));
         assert_eq!(finding.agreement, Agreement::Agree);
         assert_eq!(finding.interval, Some([4096.0, 4096.0]));
@@ -332,7 +350,8 @@ mod tests {
 
     #[test]
     fn json_has_the_names_of_the_contract() {
-        let text = serde_json::to_value(says(Kind::Timing, 1024).within(1024, 1024).resting_on(0.999, 9600)).unwrap();
+        let text = serde_json::to_value(says(Kind::Timing, 1024).within(1024, 1024).resting_on(0.999, 9600))
+            .unwrap();
         let expected = serde_json::json!({"kind": "timing", "method": "m", "status": "measured", "value": 1024,
             "interval": [1024.0, 1024.0], "confidence": 0.999, "samples": 9600, "caveats": []});
         assert_eq!(text, expected);

@@ -88,7 +88,8 @@ fn cycles(reasons: &mut Vec<String>) -> Result<(CycleCounter, Certificate), Stri
     if backwards > 0 {
         return Err(format!("{} goes back by {backwards} ticks between CPUs", CycleCounter::NAME));
     }
-    reasons.push(format!("it is synchronised: it never went back between {} CPUs", cpus.len().min(MOST_CPUS)));
+    reasons
+        .push(format!("it is synchronised: it never went back between {} CPUs", cpus.len().min(MOST_CPUS)));
     let certificate = certify(counter)?;
     if certificate.linearity_ppm > WORST_LINEARITY_PPM {
         return Err(format!(
@@ -97,7 +98,10 @@ fn cycles(reasons: &mut Vec<String>) -> Result<(CycleCounter, Certificate), Stri
             certificate.linearity_ppm
         ));
     }
-    reasons.push(format!("it is linear against CLOCK_MONOTONIC_RAW within {:.2} ppm", certificate.linearity_ppm));
+    reasons.push(format!(
+        "it is linear against CLOCK_MONOTONIC_RAW within {:.2} ppm",
+        certificate.linearity_ppm
+    ));
     Ok((counter, certificate))
 }
 
@@ -222,7 +226,12 @@ const MOST_CPUS: usize = 16;
 /// Source: `check_tsc_warp` of `arch/x86/kernel/tsc_sync.c`.
 fn largest_step_back<C: Counter>(counter: C, cpus: &[usize]) -> u64 {
     let Some((&first, others)) = cpus.split_first() else { return 0 };
-    others.iter().take(MOST_CPUS - 1).map(|&other| step_back_between(counter, [first, other])).max().unwrap_or(0)
+    others
+        .iter()
+        .take(MOST_CPUS - 1)
+        .map(|&other| step_back_between(counter, [first, other]))
+        .max()
+        .unwrap_or(0)
 }
 
 fn step_back_between<C: Counter>(counter: C, cpus: [usize; 2]) -> u64 {
@@ -271,7 +280,10 @@ mod tests {
         let certificate = instrument.certificate;
         assert!(certificate.resolution_ns > 0.0 && certificate.resolution_ns < certificate.system_call_ns);
         assert!(certificate.linearity_ppm < WORST_LINEARITY_PPM);
-        assert!(certificate.intervals_ns[1] / certificate.intervals_ns[0] >= 1000.0, "three decades at least");
+        assert!(
+            certificate.intervals_ns[1] / certificate.intervals_ns[0] >= 1000.0,
+            "three decades at least"
+        );
         let [low, high] = certificate.ticks_per_second_interval;
         assert!(low <= certificate.ticks_per_second && certificate.ticks_per_second <= high);
     }

@@ -62,7 +62,8 @@ impl Samples {
     pub fn matrix(&self, pass: usize, step: usize) -> Vec<f64> {
         let positions = self.workload.passes.get(pass).map_or(0, |pass| pass.region.count as usize);
         let chosen = |reading: &&Reading| reading.pass as usize == pass && reading.step as usize == step;
-        let rounds = self.readings.iter().filter(chosen).map(|reading| reading.round + 1).max().unwrap_or(0) as usize;
+        let rounds =
+            self.readings.iter().filter(chosen).map(|reading| reading.round + 1).max().unwrap_or(0) as usize;
         let mut matrix = vec![0.0; rounds * positions];
         for reading in self.readings.iter().filter(chosen) {
             matrix[reading.round as usize * positions + reading.position as usize] = reading.latency.0 as f64;
@@ -123,7 +124,17 @@ mod tests {
 
     fn reading(round: u32, position: u32, latency: u64, cache: Option<CacheState>) -> Reading {
         let offset = u64::from(position) * 512;
-        Reading { offset, latency: Ticks(latency), round, cache, op: Op::Pread, pass: 0, step: 0, position, start: Ticks(9) }
+        Reading {
+            offset,
+            latency: Ticks(latency),
+            round,
+            cache,
+            op: Op::Pread,
+            pass: 0,
+            step: 0,
+            position,
+            start: Ticks(9),
+        }
     }
 
     fn samples(readings: Vec<Reading>) -> Samples {
@@ -144,7 +155,12 @@ mod tests {
 
     #[test]
     fn the_matrix_is_ordered_by_position_whatever_the_order_of_time() {
-        let kept = samples(vec![reading(0, 1, 11, None), reading(0, 0, 10, None), reading(1, 0, 20, None), reading(1, 1, 21, None)]);
+        let kept = samples(vec![
+            reading(0, 1, 11, None),
+            reading(0, 0, 10, None),
+            reading(1, 0, 20, None),
+            reading(1, 1, 21, None),
+        ]);
         assert_eq!(kept.matrix(0, 0), [10.0, 11.0, 20.0, 21.0]);
         assert!(kept.matrix(0, 1).is_empty());
         assert!((kept.nanoseconds(4.0) - 2.0).abs() < 1e-12);

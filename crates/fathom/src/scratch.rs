@@ -28,7 +28,9 @@ impl Scratch {
     /// # Errors
     /// What `mkdir(2)` and `open(2)` give: no permission, read-only, full, no such directory.
     pub fn create(parent: &Path) -> Result<Self> {
-        let mut generator = rand_pcg::Pcg64Mcg::new(u128::from(fathom_sys::clock::monotonic_raw_ns()) << 64 | u128::from(std::process::id()));
+        let mut generator = rand_pcg::Pcg64Mcg::new(
+            u128::from(fathom_sys::clock::monotonic_raw_ns()) << 64 | u128::from(std::process::id()),
+        );
         for _ in 0..100 {
             let name = format!("{PREFIX}{:08x}", generator.random::<u32>());
             let directory = parent.join(name);
@@ -44,7 +46,9 @@ impl Scratch {
     fn lock(directory: PathBuf) -> Result<Self> {
         let path = directory.join(LOCK);
         let locked = file::create_new(&path).and_then(|lock| {
-            fathom_sys::file::lock_exclusive(&lock).map_err(|errno| Error::new("lock", &path, errno)).map(|()| lock)
+            fathom_sys::file::lock_exclusive(&lock)
+                .map_err(|errno| Error::new("lock", &path, errno))
+                .map(|()| lock)
         });
         match locked {
             Ok(lock) => Ok(Self { directory, _lock: lock }),
@@ -90,7 +94,11 @@ fn is_abandoned(directory: &Path) -> bool {
     match file::open(&directory.join(LOCK)) {
         Ok(lock) => file::lock_exclusive(&lock).is_ok(),
         // Killed between making the directory and its lock, unless it is being made right now.
-        Err(_) => about.modified().ok().and_then(|time| time.elapsed().ok()).is_some_and(|age| age > Duration::from_secs(2)),
+        Err(_) => about
+            .modified()
+            .ok()
+            .and_then(|time| time.elapsed().ok())
+            .is_some_and(|age| age > Duration::from_secs(2)),
     }
 }
 

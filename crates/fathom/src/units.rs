@@ -111,7 +111,8 @@ mod tests {
 
     #[test]
     fn sizes_print_in_iec_units() {
-        let printed = [0, 512, 4096, 1536, 268_435_456, 5 << 30, 1_000_000].map(|size| Bytes(size).to_string());
+        let printed =
+            [0, 512, 4096, 1536, 268_435_456, 5 << 30, 1_000_000].map(|size| Bytes(size).to_string());
         assert_eq!(printed, ["0 B", "512 B", "4 KiB", "1.5 KiB", "256 MiB", "5 GiB", "977 KiB"]);
     }
 

@@ -28,7 +28,12 @@ pub trait Witness {
     ///
     /// # Errors
     /// [`Fault`] where the file can't be made or read.
-    fn brought_in(&mut self, file: &ScratchFile, offsets: &[u64], size: u64) -> Result<Option<Vec<u64>>, Fault>;
+    fn brought_in(
+        &mut self,
+        file: &ScratchFile,
+        offsets: &[u64],
+        size: u64,
+    ) -> Result<Option<Vec<u64>>, Fault>;
 
     /// What the kernel declares of this mount.
     fn declared(&self) -> &Declared;

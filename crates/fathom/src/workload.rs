@@ -195,7 +195,8 @@ impl Workload {
             return Err("a workload needs at least one round".to_owned());
         }
         for file in &self.files {
-            let plain = !file.name.is_empty() && !file.name.starts_with('.') && !file.name.contains(['/', '\0']);
+            let plain =
+                !file.name.is_empty() && !file.name.starts_with('.') && !file.name.contains(['/', '\0']);
             if !plain {
                 return Err(format!("'{}' is not a plain file name", file.name));
             }
@@ -220,7 +221,10 @@ impl Workload {
     /// The offsets that a pass visits, in order, in one round; warm-up rounds count from zero too.
     pub fn offsets(&self, pass: usize, round: u32) -> Vec<u64> {
         let plan = &self.passes[pass];
-        self.order(pass, round).into_iter().map(|index| plan.region.offset + u64::from(index) * plan.region.step).collect()
+        self.order(pass, round)
+            .into_iter()
+            .map(|index| plan.region.offset + u64::from(index) * plan.region.step)
+            .collect()
     }
 
     /// The indices of the positions that a pass visits, in order, in one round.
@@ -340,7 +344,11 @@ impl Pass {
         if self.region.size > 1 << 30 {
             return Err("one operation moves at most 1 GiB".to_owned());
         }
-        let span = self.region.step.checked_mul(self.region.count).and_then(|span| span.checked_add(self.region.size));
+        let span = self
+            .region
+            .step
+            .checked_mul(self.region.count)
+            .and_then(|span| span.checked_add(self.region.size));
         let end = span.and_then(|span| span.checked_add(self.region.offset));
         if end.is_none_or(|end| end > i64::MAX as u64) {
             return Err("the region ends beyond the largest file".to_owned());
@@ -382,16 +390,21 @@ mod tests {
         let bad = |pass: Pass| Workload::new(vec![ScratchFile::empty("a")]).pass(pass).check().unwrap_err();
         assert_eq!(bad(Pass::timed(1, &[Op::Read], region(1))), "pass 0: there is no file 1, only 1");
         assert!(bad(Pass::timed(0, &[Op::Read], region(0))).contains("0 positions"));
-        assert!(bad(Pass::timed(0, &[Op::Read], Region { size: 0, ..region(1) })).contains("size above zero"));
-        assert!(bad(Pass::timed(0, &[Op::Read], Region { step: u64::MAX, ..region(2) })).contains("largest file"));
+        assert!(
+            bad(Pass::timed(0, &[Op::Read], Region { size: 0, ..region(1) })).contains("size above zero")
+        );
+        assert!(
+            bad(Pass::timed(0, &[Op::Read], Region { step: u64::MAX, ..region(2) })).contains("largest file")
+        );
         let named = Workload::new(vec![ScratchFile::empty("../etc/passwd")]);
         assert!(named.check().unwrap_err().contains("plain file name"));
     }
 
     #[test]
     fn a_workload_survives_json() {
-        let workload = Workload::new(vec![ScratchFile::filled("a", 1 << 20)])
-            .pass(Pass::timed(0, &[Op::Pread, Op::Fsync], region(5)).needs(CacheState::Cold).fresh_buffer(64));
+        let workload = Workload::new(vec![ScratchFile::filled("a", 1 << 20)]).pass(
+            Pass::timed(0, &[Op::Pread, Op::Fsync], region(5)).needs(CacheState::Cold).fresh_buffer(64),
+        );
         let text = serde_json::to_string(&workload).unwrap();
         assert_eq!(serde_json::from_str::<Workload>(&text).unwrap(), workload);
     }

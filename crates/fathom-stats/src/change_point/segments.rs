@@ -17,11 +17,7 @@ pub struct SegmentOptions {
 
 impl Default for SegmentOptions {
     fn default() -> Self {
-        Self {
-            min_length: 5,
-            penalty: 4.0,
-            min_change: 0.25,
-        }
+        Self { min_length: 5, penalty: 4.0, min_change: 0.25 }
     }
 }
 
@@ -71,29 +67,18 @@ pub fn segments(values: &[f64], options: &SegmentOptions) -> Vec<Segment> {
 }
 
 fn segment(values: &[f64], start: usize, end: usize) -> Segment {
-    Segment {
-        start,
-        end,
-        level: quantile::median(&values[start..end]).unwrap_or(0.0),
-    }
+    Segment { start, end, level: quantile::median(&values[start..end]).unwrap_or(0.0) }
 }
 
 /// Long-run standard deviation of the noise, from differences of neighbours: changes of level
 /// touch few of them.
 fn noise(values: &[f64]) -> f64 {
-    let differences = |lag: usize| -> Vec<f64> {
-        (lag..values.len())
-            .map(|i| values[i] - values[i - lag])
-            .collect()
-    };
+    let differences =
+        |lag: usize| -> Vec<f64> { (lag..values.len()).map(|i| values[i] - values[i - lag]).collect() };
     let near = quantile::mad(&differences(1)).unwrap_or(0.0);
     let far = quantile::mad(&differences(2)).unwrap_or(0.0);
     // For a first-order autoregression the squares are as 1 to 1 + correlation.
-    let correlation = if near > 0.0 {
-        ((far / near).powi(2) - 1.0).clamp(0.0, 0.9)
-    } else {
-        0.0
-    };
+    let correlation = if near > 0.0 { ((far / near).powi(2) - 1.0).clamp(0.0, 0.9) } else { 0.0 };
     let sigma = near * MAD_TO_SIGMA / (2.0 * (1.0 - correlation)).sqrt();
     sigma * ((1.0 + correlation) / (1.0 - correlation)).sqrt()
 }
@@ -154,17 +139,11 @@ fn optimal_ends(values: &[f64], penalty: f64, min_length: usize) -> Vec<usize> {
 fn merge_alike(values: &[f64], ends: &mut Vec<usize>, min_change: f64) {
     while ends.len() > 1 {
         let mut start = 0;
-        let levels: Vec<f64> = ends
-            .iter()
-            .map(|&end| segment(values, std::mem::replace(&mut start, end), end).level)
-            .collect();
+        let levels: Vec<f64> =
+            ends.iter().map(|&end| segment(values, std::mem::replace(&mut start, end), end).level).collect();
         let change = |pair: &[f64]| {
             let larger = pair[0].abs().max(pair[1].abs());
-            if larger > 0.0 {
-                (pair[0] - pair[1]).abs() / larger
-            } else {
-                0.0
-            }
+            if larger > 0.0 { (pair[0] - pair[1]).abs() / larger } else { 0.0 }
         };
         let changes = levels.windows(2).map(change).enumerate();
         match changes.min_by(|a, b| a.1.total_cmp(&b.1)) {

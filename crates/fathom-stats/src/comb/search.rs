@@ -58,9 +58,7 @@ impl Series<'_> {
     pub(super) fn search(&self) -> Result<Found, NoComb> {
         let largest_period = (self.level.len().saturating_sub(1)) / self.min_teeth;
         if largest_period < 2 {
-            return Err(NoComb::TooFewTeeth {
-                positions: self.level.len(),
-            });
+            return Err(NoComb::TooFewTeeth { positions: self.level.len() });
         }
         let mut doubtful = None;
         let candidates = largest_period - 1;
@@ -81,13 +79,7 @@ impl Series<'_> {
                 return Err(NoComb::Inconsistent { period });
             }
             let Tally { present, total } = tally;
-            return Ok(Found {
-                period,
-                base: period,
-                teeth: total,
-                present,
-                p_value,
-            });
+            return Ok(Found { period, base: period, teeth: total, present, p_value });
         }
         let weak = || (2..=largest_period).find(|&period| self.is_weak_comb(period));
         Err(match doubtful.or_else(weak) {
@@ -148,20 +140,15 @@ impl Series<'_> {
     /// A divisor of `period` whose other multiples are elevated too, too weakly to be accepted.
     /// The true period may then be the divisor, so `period` must not be the answer.
     fn hidden_divisor(&self, period: usize) -> Option<usize> {
-        (2..=period / 2)
-            .filter(|divisor| period.is_multiple_of(*divisor))
-            .find(|&divisor| {
-                let between = || {
-                    self.multiples(divisor)
-                        .filter(|i| i % period != 0 && *i > period)
-                };
-                let class = self.tally(period, between());
-                let rest = self.tally(period, self.rest(period).filter(|i| i % divisor != 0));
-                let rate = (rest.present as f64 + 1.0) / (rest.total as f64 + 2.0);
-                let frequent = binomial_upper_tail(class.total, class.present, rate) < 1e-3;
-                let (height, error) = self.pooled_height(period, between());
-                frequent || height + 2.0 * error > self.doubtful_height()
-            })
+        (2..=period / 2).filter(|divisor| period.is_multiple_of(*divisor)).find(|&divisor| {
+            let between = || self.multiples(divisor).filter(|i| i % period != 0 && *i > period);
+            let class = self.tally(period, between());
+            let rest = self.tally(period, self.rest(period).filter(|i| i % divisor != 0));
+            let rate = (rest.present as f64 + 1.0) / (rest.total as f64 + 2.0);
+            let frequent = binomial_upper_tail(class.total, class.present, rate) < 1e-3;
+            let (height, error) = self.pooled_height(period, between());
+            frequent || height + 2.0 * error > self.doubtful_height()
+        })
     }
 
     /// Median height of a class, and its standard error.

@@ -29,11 +29,7 @@ impl Shape {
                 };
                 // The first operations pay for setting up; single peaks stand at indirect blocks.
                 let odd = if i < 3 { 2.0 } else { 1.0 };
-                let peak = if i == 12 * self.block || i == 101 {
-                    3.0
-                } else {
-                    1.0
-                };
+                let peak = if i == 12 * self.block || i == 101 { 3.0 } else { 1.0 };
                 base * odd * peak
             })
             .collect()
@@ -64,10 +60,7 @@ fn measured_shapes() -> Vec<(&'static str, Shape)> {
 }
 
 fn found(latencies: &[f64], positions: usize) -> Result<Combs, NoComb> {
-    find(
-        &Rounds::new(latencies, positions).unwrap(),
-        &Options::default(),
-    )
+    find(&Rounds::new(latencies, positions).unwrap(), &Options::default())
 }
 
 /// Scores both periods of a shape over seeds.
@@ -77,12 +70,7 @@ fn score(shape: &Shape, rounds: usize, sigma: f64, seeds: u64) -> (Score, Score)
     for seed in 0..seeds {
         let latencies = Planted::new(seed).rounds(&levels, rounds, sigma, 0.2, 26.0);
         let combs = found(&latencies, shape.positions);
-        fundamental.count(
-            combs
-                .as_ref()
-                .ok()
-                .map(|c| c.fundamental.period == shape.block),
-        );
+        fundamental.count(combs.as_ref().ok().map(|c| c.fundamental.period == shape.block));
         taller.count(combs.as_ref().ok().and_then(|c| match c.taller {
             Ok(comb) => Some(comb.period == shape.page && shape.page > shape.block),
             Err(NoComb::Absent { .. }) => Some(shape.page == shape.block),

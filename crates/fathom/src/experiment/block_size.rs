@@ -125,7 +125,12 @@ fn disagreement(finding: &Finding, block: u64) -> Option<String> {
     other("seek_hole").map(|extent| format!("Holes are told apart from data in units of {}.", Bytes(extent)))
 }
 
-fn sweep(session: &mut Session<'_>, size: u64, count: u64, full: u32) -> Result<Result<Combs, NoAnswer>, Fault> {
+fn sweep(
+    session: &mut Session<'_>,
+    size: u64,
+    count: u64,
+    full: u32,
+) -> Result<Result<Combs, NoAnswer>, Fault> {
     let rounds = session.rounds(full, 10);
     let first = combs::find(session.observe(workload(size, count, rounds))?, 1, size);
     if !matches!(first, Err(NoAnswer::Unclear(_))) {

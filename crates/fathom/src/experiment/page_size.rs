@@ -46,7 +46,10 @@ impl Experiment for PageSize {
                         .resting_on(found.fundamental.confidence, found.samples));
                 }
                 Err(NoAnswer::Absent(largest)) => {
-                    reason = format!("no read to fresh memory is dearer at regular distances of up to {}", Bytes(largest));
+                    reason = format!(
+                        "no read to fresh memory is dearer at regular distances of up to {}",
+                        Bytes(largest)
+                    );
                 }
                 Err(NoAnswer::Unclear(why)) => reason = why,
             }

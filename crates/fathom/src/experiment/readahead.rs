@@ -92,7 +92,9 @@ pub(super) fn sequential(session: &mut Session<'_>) -> Result<Answer<Sequential>
     loop {
         let seen = match paced(session, pace) {
             Ok(seen) => seen,
-            Err(Fault::OutOfTime | Fault::OverBudget { .. }) => return Ok(Err(Silence::inconclusive(reason))),
+            Err(Fault::OutOfTime | Fault::OverBudget { .. }) => {
+                return Ok(Err(Silence::inconclusive(reason)));
+            }
             Err(fault) => return Err(fault),
         };
         let stalls = match seen {
@@ -206,8 +208,9 @@ fn not_cold(samples: &Samples) -> Option<Silence> {
         let reason = "pages stay in the cache when they are to be dropped: files have no other copy to read ahead from";
         return Some(Silence { status: Status::NotApplicable, reason: reason.to_owned() });
     }
-    (wrong as f64 > checked as f64 * MOST_WRONG)
-        .then(|| Silence::inconclusive(format!("{wrong} of {checked} reads found the cache in the wrong state")))
+    (wrong as f64 > checked as f64 * MOST_WRONG).then(|| {
+        Silence::inconclusive(format!("{wrong} of {checked} reads found the cache in the wrong state"))
+    })
 }
 
 /// Pages beyond the read that are probed, and where the known miss is, at first.
@@ -235,7 +238,8 @@ pub(super) fn brought_by_one_read(session: &mut Session<'_>, offset: u64) -> Res
             return Ok(Err(silence));
         }
         let passes = PROBE_PASSES;
-        let probes: Vec<usize> = (0..distances.len()).map(|index| (index + 2) * passes + passes - 1).collect();
+        let probes: Vec<usize> =
+            (0..distances.len()).map(|index| (index + 2) * passes + passes - 1).collect();
         match reach::find(samples, &probes, passes - 1, 2 * passes - 1) {
             Probed::Until(found) if step == READ => return Ok(Ok(brought(&found, &distances))),
             Probed::Until(found) => {

@@ -58,7 +58,9 @@ impl Experiment for ReadaheadFirst {
                 Bytes(READ),
                 Bytes(bytes)
             ),
-            _ if finding.status == Status::NotApplicable => "Files live in memory here, so nothing is read ahead.".to_owned(),
+            _ if finding.status == Status::NotApplicable => {
+                "Files live in memory here, so nothing is read ahead.".to_owned()
+            }
             _ => "Reads after the first one are not clearly fast or slow.".to_owned(),
         }
     }

@@ -30,7 +30,9 @@ impl Experiment for ReadaheadRamp {
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
         Ok(match timed(session)? {
-            Ok((sizes, samples)) => Evidence::measured(Kind::Timing, METHOD, Value::List(sizes)).resting_on(0.95, samples),
+            Ok((sizes, samples)) => {
+                Evidence::measured(Kind::Timing, METHOD, Value::List(sizes)).resting_on(0.95, samples)
+            }
             Err(silence) => silence.evidence(METHOD),
         })
     }
@@ -69,9 +71,14 @@ impl Experiment for ReadaheadRamp {
         match &finding.value {
             Some(Value::List(sizes)) => {
                 let words: Vec<String> = sizes.iter().map(|&size| Bytes(size).to_string()).collect();
-                format!("Windows of a sequential reader, from the first to the steady one: {}.", words.join(", "))
+                format!(
+                    "Windows of a sequential reader, from the first to the steady one: {}.",
+                    words.join(", ")
+                )
             }
-            _ if finding.status == Status::NotApplicable => "Nothing is read ahead here, so there is no ramp.".to_owned(),
+            _ if finding.status == Status::NotApplicable => {
+                "Nothing is read ahead here, so there is no ramp.".to_owned()
+            }
             _ => "The waits at the start of a sequential read do not draw one ramp.".to_owned(),
         }
     }
@@ -101,7 +108,9 @@ fn timed(session: &mut Session<'_>) -> Result<Result<Ramp, Silence>, Fault> {
         let stalls = match stalls_of(session, bytes, gap, rounds) {
             Ok(Ok(stalls)) => stalls,
             Ok(Err(silence)) => return Ok(Err(silence)),
-            Err(Fault::OutOfTime) => return Ok(Err(Silence::inconclusive("there was no time to read the ramp twice"))),
+            Err(Fault::OutOfTime) => {
+                return Ok(Err(Silence::inconclusive("there was no time to read the ramp twice")));
+            }
             Err(fault) => return Err(fault),
         };
         match ramp::sizes(&stalls, (first / READ) as usize, (window / READ) as usize) {

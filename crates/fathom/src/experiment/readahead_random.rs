@@ -50,7 +50,9 @@ impl Experiment for ReadaheadRandom {
             Some(Value::Whole(bytes)) => {
                 format!("An isolated read of {} brings in {}.", Bytes(READ), Bytes(bytes))
             }
-            _ if finding.status == Status::NotApplicable => "Files live in memory here, so nothing is read ahead.".to_owned(),
+            _ if finding.status == Status::NotApplicable => {
+                "Files live in memory here, so nothing is read ahead.".to_owned()
+            }
             _ => "Reads around an isolated one are not clearly fast or slow.".to_owned(),
         }
     }

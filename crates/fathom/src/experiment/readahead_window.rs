@@ -41,10 +41,15 @@ impl Experiment for ReadaheadWindow {
                         Nanos(gap_ns as f64)
                     ))
             }
-            Ok(Sequential::NoReadAhead { samples }) => Evidence::measured(Kind::Timing, METHOD, Value::Whole(0))
-                .within(0, READ)
-                .resting_on(0.999, samples)
-                .caveat(format!("every read waits: a window of up to {} can't be told from none", Bytes(READ))),
+            Ok(Sequential::NoReadAhead { samples }) => {
+                Evidence::measured(Kind::Timing, METHOD, Value::Whole(0))
+                    .within(0, READ)
+                    .resting_on(0.999, samples)
+                    .caveat(format!(
+                        "every read waits: a window of up to {} can't be told from none",
+                        Bytes(READ)
+                    ))
+            }
             Err(silence) => silence.evidence(METHOD),
         })
     }
@@ -108,10 +113,18 @@ impl Experiment for ReadaheadWindow {
         if window == 0 {
             return "Every read of the cold file waits for the device: nothing is read ahead.".to_owned();
         }
-        let seen = format!("A sequential reader sets off a new read-ahead of {} once per window.", Bytes(window));
+        let seen =
+            format!("A sequential reader sets off a new read-ahead of {} once per window.", Bytes(window));
         match finding.answer(Kind::Declared) {
-            Some(Value::Whole(declared)) if !finding.evidence.iter().all(|piece| piece.status != Status::Measured || piece.allows(&Value::Whole(*declared))) => {
-                format!("{seen} The device's setting is {}, which does not govern this mount or was changed for the device alone.", Bytes(*declared))
+            Some(Value::Whole(declared))
+                if !finding.evidence.iter().all(|piece| {
+                    piece.status != Status::Measured || piece.allows(&Value::Whole(*declared))
+                }) =>
+            {
+                format!(
+                    "{seen} The device's setting is {}, which does not govern this mount or was changed for the device alone.",
+                    Bytes(*declared)
+                )
             }
             _ => seen,
         }

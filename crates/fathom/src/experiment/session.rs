@@ -34,7 +34,13 @@ pub struct Memory(HashMap<TypeId, Box<dyn Any>>);
 
 impl<'a> Session<'a> {
     /// A session that may use `time` of the machine's own time.
-    pub fn new(machine: &'a mut dyn Machine, memory: &'a mut Memory, seed: u64, effort: Effort, time: Duration) -> Self {
+    pub fn new(
+        machine: &'a mut dyn Machine,
+        memory: &'a mut Memory,
+        seed: u64,
+        effort: Effort,
+        time: Duration,
+    ) -> Self {
         Self { machine, seed, effort, time_left: time, runs: Vec::new(), memory }
     }
 

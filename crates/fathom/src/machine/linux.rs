@@ -3,6 +3,7 @@
 mod files;
 mod residency;
 mod timed;
+mod witness;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -20,8 +21,8 @@ use crate::instrument::{Clock, Instrument};
 use crate::machine::{Fault, Machine};
 use crate::samples::{Reading, Samples};
 use crate::units::Ticks;
-use crate::witness::Witness;
-use crate::workload::{CacheState, Op, Pass, Workload};
+use crate::witness::{Declared, Witness};
+use crate::workload::{CacheState, Pass, ScratchFile, Workload};
 
 /// What a run may cost.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +38,7 @@ pub struct Limits {
 pub struct Linux {
     files: Files,
     residency: Residency,
+    declared: Declared,
     clock: Clock,
     ticks_per_second: f64,
     limits: Limits,
@@ -58,12 +60,18 @@ impl Linux {
     ///
     /// # Errors
     /// What making the directory gives; a file system with less free space than `limits.max_write`.
-    pub fn at(path: &Path, instrument: &Instrument, limits: Limits, interrupt: Arc<AtomicBool>) -> Result<Self, Fault> {
+    pub fn at(
+        path: &Path,
+        instrument: &Instrument,
+        limits: Limits,
+        interrupt: Arc<AtomicBool>,
+    ) -> Result<Self, Fault> {
         let files = Files::below(path, limits.max_write)?;
         affinity::sleep_precisely();
         let mut machine = Self {
             files,
             residency: Residency::Invisible,
+            declared: witness::declared(path)?,
             clock: instrument.clock,
             ticks_per_second: instrument.certificate.ticks_per_second,
             limits,
@@ -89,18 +97,15 @@ impl Linux {
         self.limits.deadline = deadline;
     }
 
-    pub(crate) fn files(&mut self) -> &mut Files {
-        &mut self.files
+    /// Makes and fills scratch files, unless it is time to stop.
+    fn provide(&mut self, wanted: &[ScratchFile]) -> Result<(), Fault> {
+        self.check_interrupt()?;
+        let (interrupt, deadline) = (Arc::clone(&self.interrupt), self.limits.deadline);
+        self.files.provide(wanted, &|| stop_reason(&interrupt, deadline))
     }
 
-    pub(crate) fn check_interrupt(&self) -> Result<(), Fault> {
-        if self.interrupt.load(Ordering::Relaxed) {
-            return Err(Fault::Interrupted);
-        }
-        match self.limits.deadline {
-            Some(deadline) if Instant::now() >= deadline => Err(Fault::OutOfTime),
-            _ => Ok(()),
-        }
+    fn check_interrupt(&self) -> Result<(), Fault> {
+        stop_reason(&self.interrupt, self.limits.deadline).map_or(Ok(()), Err)
     }
 
     fn run_with<C: Counter>(&mut self, clock: C, workload: &Workload) -> Result<Tally, Fault> {
@@ -139,7 +144,12 @@ impl Linux {
             let offsets: Vec<u64> =
                 order.iter().map(|&at| pass.region.offset + u64::from(at) * pass.region.step).collect();
             let states = match pass.needs {
-                Some(_) => Some(self.residency.states(&self.files, &workload.files[pass.file].name, pass, &offsets)?),
+                Some(_) => Some(self.residency.states(
+                    &self.files,
+                    &workload.files[pass.file].name,
+                    pass,
+                    &offsets,
+                )?),
                 None => None,
             };
             let windows = self.perform(clock, workload, pass, &order, &offsets)?;
@@ -177,9 +187,7 @@ impl Machine for Linux {
         if wanted > left {
             return Err(Fault::OverBudget { wanted, left });
         }
-        let interrupt = Arc::clone(&self.interrupt);
-        let deadline = self.limits.deadline;
-        self.files.provide(&workload.files, &|| stop_reason(&interrupt, deadline))?;
+        self.provide(&workload.files)?;
         let pinned = affinity::pin_to_current_cpu();
         let started = monotonic_raw_ns();
         let tally = match self.clock {
@@ -253,15 +261,19 @@ fn run_between(words: &[String]) -> Result<(), Fault> {
     let status = Command::new(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).status();
     match status {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(Fault::Unsupported(format!("the command between rounds, '{program}', failed: {status}"))),
-        Err(error) => Err(Fault::Unsupported(format!("the command between rounds, '{program}', can't be run: {error}"))),
+        Ok(status) => {
+            Err(Fault::Unsupported(format!("the command between rounds, '{program}', failed: {status}")))
+        }
+        Err(error) => {
+            Err(Fault::Unsupported(format!("the command between rounds, '{program}', can't be run: {error}")))
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::{Direction, Region, ScratchFile};
+    use crate::workload::{Direction, Op, Region};
 
     fn machine(max_write: u64) -> Linux {
         let instrument = Instrument::calibrate().unwrap();
@@ -274,7 +286,19 @@ mod tests {
     #[test]
     fn every_operation_runs_and_is_timed() {
         let mut linux = machine(64 << 20);
-        let all = [Op::Open, Op::Write, Op::Pwrite, Op::Read, Op::Pread, Op::Lseek, Op::Fsync, Op::Fdatasync, Op::Evict, Op::Pause, Op::Close];
+        let all = [
+            Op::Open,
+            Op::Write,
+            Op::Pwrite,
+            Op::Read,
+            Op::Pread,
+            Op::Lseek,
+            Op::Fsync,
+            Op::Fdatasync,
+            Op::Evict,
+            Op::Pause,
+            Op::Close,
+        ];
         for direction in [Direction::Forward, Direction::Backward, Direction::Random] {
             let workload = Workload::new(vec![ScratchFile::filled("all", 64 << 10)])
                 .pass(Pass::untimed(0, &[Op::Close]))
@@ -314,8 +338,9 @@ mod tests {
         let instrument = Instrument::calibrate().unwrap();
         let interrupt = Arc::new(AtomicBool::new(false));
         let limits = Limits { max_write: 1 << 20, deadline: None };
-        let mut linux = Linux::at(&std::env::temp_dir(), &instrument, limits, Arc::clone(&interrupt)).unwrap();
-        let directory = linux.files().directory().to_owned();
+        let mut linux =
+            Linux::at(&std::env::temp_dir(), &instrument, limits, Arc::clone(&interrupt)).unwrap();
+        let directory = linux.files.directory().to_owned();
         interrupt.store(true, Ordering::Relaxed);
         let workload = Workload::new(vec![ScratchFile::filled("a", 4096)]);
         assert_eq!(linux.run(&workload), Err(Fault::Interrupted));

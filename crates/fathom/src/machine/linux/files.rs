@@ -43,6 +43,7 @@ impl Files {
         Ok(Self { scratch: Scratch::create(path)?, entries: HashMap::new(), bytes_written: 0 })
     }
 
+    #[cfg(test)]
     pub(super) fn directory(&self) -> &Path {
         self.scratch.path()
     }
@@ -67,7 +68,11 @@ impl Files {
     }
 
     /// Makes and fills the files; `stop` is asked between chunks.
-    pub(crate) fn provide(&mut self, wanted: &[ScratchFile], stop: &dyn Fn() -> Option<Fault>) -> Result<(), Fault> {
+    pub(crate) fn provide(
+        &mut self,
+        wanted: &[ScratchFile],
+        stop: &dyn Fn() -> Option<Fault>,
+    ) -> Result<(), Fault> {
         for file in wanted {
             self.fill(file, stop)?;
         }
@@ -89,7 +94,8 @@ impl Files {
             None => Some(file::open(&path).map_err(|errno| Error::new("open", &path, errno))?),
         };
         let Some(target) = own.as_ref().or(entry.open.as_ref()) else { return Ok(()) };
-        let mut data = Mapping::touched(CHUNK as usize).map_err(|errno| Error::new("map a buffer for", &path, errno))?;
+        let mut data =
+            Mapping::touched(CHUNK as usize).map_err(|errno| Error::new("map a buffer for", &path, errno))?;
         while entry.filled < wanted.size {
             if let Some(fault) = stop() {
                 return Err(fault);

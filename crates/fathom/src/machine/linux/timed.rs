@@ -98,7 +98,9 @@ impl Timed {
             if interrupt.load(Ordering::Relaxed) {
                 return Err(Fault::Interrupted);
             }
-            if visit % CHECK_EVERY == CHECK_EVERY - 1 && deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if visit % CHECK_EVERY == CHECK_EVERY - 1
+                && deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            {
                 return Err(Fault::OutOfTime);
             }
             if pass.gap_ns > 0 {
