@@ -71,37 +71,23 @@ pub fn find(latencies: &Rounds, reference: Option<&[f64]>, level: f64) -> Result
         return Err(Reason::NoStall);
     }
     let (position, misfits) = step(&levels.stalls);
-    let stalls_before = levels.stalls[..position]
-        .iter()
-        .filter(|&&stall| stall)
-        .count();
+    let stalls_before = levels.stalls[..position].iter().filter(|&&stall| stall).count();
     let behind = &levels.stalls[position..];
     let hits_behind = behind.iter().filter(|&&stall| !stall).count();
-    let unclean = stalls_before > 1
-        || 10 * hits_behind > behind.len()
-        || behind.len() - hits_behind < FEWEST_STALLS;
+    let unclean =
+        stalls_before > 1 || 10 * hits_behind > behind.len() || behind.len() - hits_behind < FEWEST_STALLS;
     if unclean || chance(latencies, levels.threshold, position) > 1e-3 {
         return Err(Reason::NoCleanStep);
     }
     let mut steps: Vec<usize> = (0..latencies.rounds())
         .map(|round| {
             let row = latencies.round(round);
-            step(
-                &row.iter()
-                    .map(|&l| l > levels.threshold)
-                    .collect::<Vec<_>>(),
-            )
-            .0
+            step(&row.iter().map(|&l| l > levels.threshold).collect::<Vec<_>>()).0
         })
         .collect();
     steps.sort_unstable();
     let (interval, level) = order_interval(&steps, level);
-    Ok(Boundary {
-        position,
-        interval,
-        level,
-        misfits,
-    })
+    Ok(Boundary { position, interval, level, misfits })
 }
 
 /// The place of the step with the fewest positions on its wrong side, and how many those are. Of
@@ -134,11 +120,7 @@ fn chance(latencies: &Rounds, threshold: f64, position: usize) -> f64 {
     for round in 0..latencies.rounds() {
         for (i, &latency) in latencies.round(round).iter().enumerate() {
             let stall = usize::from(latency > threshold);
-            if i < position {
-                before += stall
-            } else {
-                behind += stall
-            }
+            if i < position { before += stall } else { behind += stall }
         }
     }
     let positions = latencies.positions();
@@ -152,11 +134,7 @@ fn chance(latencies: &Rounds, threshold: f64, position: usize) -> f64 {
 /// none does, with the coverage it has.
 fn order_interval(ascending: &[usize], level: f64) -> (Interval, f64) {
     let coverages = crate::interval::pair_coverages(ascending.len());
-    let depth = coverages
-        .iter()
-        .take_while(|&&coverage| coverage >= level)
-        .count()
-        .max(1);
+    let depth = coverages.iter().take_while(|&&coverage| coverage >= level).count().max(1);
     let low = ascending[depth - 1] as f64;
     let high = ascending[ascending.len() - depth] as f64;
     let reached = coverages.get(depth - 1).copied().unwrap_or(0.0);

@@ -27,11 +27,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            level: 0.95,
-            replicates: 400,
-            significance: 1e-3,
-        }
+        Self { level: 0.95, replicates: 400, significance: 1e-3 }
     }
 }
 
@@ -111,12 +107,7 @@ pub fn find(values: &[f64], options: &Options, rng: &mut impl Rng) -> Result<Cha
     }
     let split = best_split(values);
     let p_value = rank_significance(values, variance_inflation(&split.residuals));
-    let Split {
-        position,
-        before,
-        after,
-        ..
-    } = split;
+    let Split { position, before, after, .. } = split;
     if before == after || p_value > options.significance {
         return Err(Reason::Level);
     }
@@ -124,14 +115,7 @@ pub fn find(values: &[f64], options: &Options, rng: &mut impl Rng) -> Result<Cha
         return Err(Reason::Slope);
     }
     let interval = place_interval(&split, options, rng);
-    Ok(ChangePoint {
-        position,
-        interval,
-        level: options.level,
-        before,
-        after,
-        p_value,
-    })
+    Ok(ChangePoint { position, interval, level: options.level, before, after, p_value })
 }
 
 /// Below this no ranks are significant enough.
@@ -156,11 +140,7 @@ impl Split {
     fn excess(&self, place: usize) -> f64 {
         let sum: f64 = self.residuals.iter().map(|residual| residual.abs()).sum();
         let more = self.costs[place - 1] - self.costs[self.position - 1];
-        if more > 0.0 {
-            more / (sum / self.residuals.len() as f64)
-        } else {
-            0.0
-        }
+        if more > 0.0 { more / (sum / self.residuals.len() as f64) } else { 0.0 }
     }
 }
 
@@ -171,26 +151,15 @@ fn best_split(values: &[f64]) -> Split {
     let first = least_deviations(values);
     let slope = common_slope(values, first);
     let at_split = |i: usize| slope * (i as f64 - first as f64);
-    let levelled: Vec<f64> = values
-        .iter()
-        .enumerate()
-        .map(|(i, v)| v - at_split(i))
-        .collect();
+    let levelled: Vec<f64> = values.iter().enumerate().map(|(i, v)| v - at_split(i)).collect();
     let second = least_deviations(&levelled);
     let before = quantile::median(&levelled[..second]).unwrap_or(0.0);
     let after = quantile::median(&levelled[second..]).unwrap_or(0.0);
     let costs = bounded_costs(&levelled, before, after, second);
     let position = least(costs.iter().copied()) + 1;
-    let residuals = (0..values.len())
-        .map(|i| levelled[i] - if i < position { before } else { after })
-        .collect();
-    Split {
-        position,
-        before,
-        after,
-        costs,
-        residuals,
-    }
+    let residuals =
+        (0..values.len()).map(|i| levelled[i] - if i < position { before } else { after }).collect();
+    Split { position, before, after, costs, residuals }
 }
 
 /// The split with the least absolute deviations from the medians of its sides.
@@ -206,11 +175,7 @@ fn least_deviations(values: &[f64]) -> usize {
     };
     let left = deviations(&mut values.iter().copied());
     let right = deviations(&mut values.iter().rev().copied());
-    least(
-        left.iter()
-            .zip(right.iter().rev().skip(1))
-            .map(|(left, right)| left + right),
-    ) + 1
+    least(left.iter().zip(right.iter().rev().skip(1)).map(|(left, right)| left + right)) + 1
 }
 
 /// Drift per value within the sides: the slope between the medians of the outer thirds of each
@@ -223,11 +188,7 @@ fn common_slope(values: &[f64], split: usize) -> f64 {
         weighted += weight * resistant_slope(side);
         weights += weight;
     }
-    if weights > 0.0 {
-        weighted / weights
-    } else {
-        0.0
-    }
+    if weights > 0.0 { weighted / weights } else { 0.0 }
 }
 
 /// Slope per value between the medians of the outer thirds (Tukey 1977); for three values or more.
@@ -240,10 +201,7 @@ fn resistant_slope(values: &[f64]) -> f64 {
 
 /// Index of the least value; 0 if there is none.
 fn least(values: impl Iterator<Item = f64>) -> usize {
-    values
-        .enumerate()
-        .min_by(|a, b| a.1.total_cmp(&b.1))
-        .map_or(0, |(index, _)| index)
+    values.enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(index, _)| index)
 }
 
 /// Cost of each split given the levels, where no value costs more than six robust standard
@@ -251,18 +209,11 @@ fn least(values: impl Iterator<Item = f64>) -> usize {
 /// more value of the level that is nearer to it, and could drag its neighbours along.
 fn bounded_costs(values: &[f64], before: f64, after: f64, split: usize) -> Vec<f64> {
     let level = |i: usize| if i < split { before } else { after };
-    let mut residuals: Vec<f64> = values
-        .iter()
-        .enumerate()
-        .map(|(i, value)| (value - level(i)).abs())
-        .collect();
+    let mut residuals: Vec<f64> =
+        values.iter().enumerate().map(|(i, value)| (value - level(i)).abs()).collect();
     let spread = quantile::median_in_place(&mut residuals).unwrap_or(0.0) * quantile::MAD_TO_SIGMA;
     // Data without spread: any bound below the jump will do.
-    let bound = if spread > 0.0 {
-        6.0 * spread
-    } else {
-        0.5 * (after - before).abs()
-    };
+    let bound = if spread > 0.0 { 6.0 * spread } else { 0.5 * (after - before).abs() };
     let cost = |value: f64, level: f64| (value - level).abs().min(bound);
     let mut total: f64 = values.iter().map(|&value| cost(value, after)).sum();
     values[..values.len() - 1]
@@ -282,11 +233,7 @@ fn rank_significance(values: &[f64], inflation: f64) -> f64 {
     let count = values.len() as f64;
     let ranks = ranks(values);
     let middle = 0.5 * (count + 1.0);
-    let variance = ranks
-        .iter()
-        .map(|rank| (rank - middle).powi(2))
-        .sum::<f64>()
-        / (count - 1.0);
+    let variance = ranks.iter().map(|rank| (rank - middle).powi(2)).sum::<f64>() / (count - 1.0);
     if variance <= 0.0 {
         return 1.0;
     }
@@ -349,16 +296,10 @@ fn step_cost(values: &[f64], position: usize) -> f64 {
 /// Absolute deviations from a resistant line through the medians of the outer thirds.
 fn line_cost(values: &[f64]) -> f64 {
     let slope = resistant_slope(values);
-    let mut levelled: Vec<f64> = values
-        .iter()
-        .enumerate()
-        .map(|(i, value)| value - slope * i as f64)
-        .collect();
+    let mut levelled: Vec<f64> =
+        values.iter().enumerate().map(|(i, value)| value - slope * i as f64).collect();
     let middle = quantile::median(&levelled).unwrap_or(0.0);
-    levelled
-        .iter_mut()
-        .map(|value| (*value - middle).abs())
-        .sum()
+    levelled.iter_mut().map(|value| (*value - middle).abs()).sum()
 }
 
 /// All splits whose cost exceeds the least by no more than the cost of the true split does in
@@ -371,11 +312,8 @@ fn place_interval(split: &Split, options: &Options, rng: &mut impl Rng) -> Inter
     let mut excesses = Vec::with_capacity(options.replicates);
     for _ in 0..options.replicates {
         for (i, slot) in resample.iter_mut().enumerate() {
-            let (level, side) = if i < position {
-                (split.before, 0..position)
-            } else {
-                (split.after, position..count)
-            };
+            let (level, side) =
+                if i < position { (split.before, 0..position) } else { (split.after, position..count) };
             *slot = level + widened * split.residuals[rng.random_range(side)];
         }
         excesses.push(best_split(&resample).excess(position));
@@ -384,10 +322,7 @@ fn place_interval(split: &Split, options: &Options, rng: &mut impl Rng) -> Inter
     let allowed = |&place: &usize| split.excess(place) <= allowed;
     let low = (1..count).find(allowed).unwrap_or(position);
     let high = (1..count).rfind(allowed).unwrap_or(position);
-    Interval {
-        low: low as f64,
-        high: high as f64,
-    }
+    Interval { low: low as f64, high: high as f64 }
 }
 
 #[cfg(test)]

@@ -52,14 +52,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            level: 0.95,
-            min_height: 0.10,
-            min_teeth: 8,
-            min_taller_teeth: 5,
-            skip: 4,
-            significance: 1e-3,
-        }
+        Self { level: 0.95, min_height: 0.10, min_teeth: 8, min_taller_teeth: 5, skip: 4, significance: 1e-3 }
     }
 }
 
@@ -136,16 +129,10 @@ impl fmt::Display for NoComb {
             }
             Self::TooNoisy => write!(f, "noise hides teeth of the smallest height of interest"),
             Self::Absent { largest_period } => {
-                write!(
-                    f,
-                    "no comb with a period of up to {largest_period} positions"
-                )
+                write!(f, "no comb with a period of up to {largest_period} positions")
             }
             Self::Inconsistent { period } => {
-                write!(
-                    f,
-                    "the teeth at a period of {period} positions are irregular"
-                )
+                write!(f, "the teeth at a period of {period} positions are irregular")
             }
         }
     }
@@ -199,13 +186,7 @@ const FEWEST_ROUNDS: usize = 8;
 
 /// Searches the heights of the fundamental's teeth for a period; answers in positions.
 fn find_taller(profile: &Profile, fundamental: usize, options: &Options) -> Result<Found, NoComb> {
-    let every = |values: &[f64]| {
-        values
-            .iter()
-            .copied()
-            .step_by(fundamental)
-            .collect::<Vec<_>>()
-    };
+    let every = |values: &[f64]| values.iter().copied().step_by(fundamental).collect::<Vec<_>>();
     let (level, error) = (every(&profile.level), every(&profile.error));
     let teeth = Series {
         level: &level,
@@ -215,17 +196,11 @@ fn find_taller(profile: &Profile, fundamental: usize, options: &Options) -> Resu
         options,
     };
     match teeth.search() {
-        Ok(found) => Ok(Found {
-            period: found.period * fundamental,
-            base: fundamental,
-            ..found
-        }),
-        Err(NoComb::Absent { largest_period }) => Err(NoComb::Absent {
-            largest_period: largest_period * fundamental,
-        }),
-        Err(NoComb::Inconsistent { period }) => Err(NoComb::Inconsistent {
-            period: period * fundamental,
-        }),
+        Ok(found) => Ok(Found { period: found.period * fundamental, base: fundamental, ..found }),
+        Err(NoComb::Absent { largest_period }) => {
+            Err(NoComb::Absent { largest_period: largest_period * fundamental })
+        }
+        Err(NoComb::Inconsistent { period }) => Err(NoComb::Inconsistent { period: period * fundamental }),
         Err(other) => Err(other),
     }
 }
@@ -252,11 +227,7 @@ fn measure(profile: &Profile, found: &Found, except: usize, options: &Options) -
                 scratch.extend(base.iter().map(|&i| row[i]));
                 quantile::median_in_place(&mut scratch).map(|interior| row[*tooth] - interior)
             };
-            let mut heights: Vec<f64> = teeth
-                .iter()
-                .zip(&bases)
-                .filter_map(&mut height_of)
-                .collect();
+            let mut heights: Vec<f64> = teeth.iter().zip(&bases).filter_map(&mut height_of).collect();
             quantile::median_in_place(&mut heights)
         })
         .collect();

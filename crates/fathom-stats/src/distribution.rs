@@ -32,20 +32,13 @@ pub(crate) fn binomial_upper_tail(n: usize, k: usize, p: f64) -> f64 {
         return 0.0;
     }
     let (log_p, log_q) = (p.ln(), (-p).ln_1p());
-    let sum: f64 = (k..=n)
-        .map(|i| (ln_choose(n, i) + i as f64 * log_p + (n - i) as f64 * log_q).exp())
-        .sum();
+    let sum: f64 = (k..=n).map(|i| (ln_choose(n, i) + i as f64 * log_p + (n - i) as f64 * log_q).exp()).sum();
     sum.min(1.0)
 }
 
 /// P(X >= k) where X counts the marked among `drawn` items taken without replacement from
 /// `total` items of which `marked` are marked.
-pub(crate) fn hypergeometric_upper_tail(
-    total: usize,
-    marked: usize,
-    drawn: usize,
-    k: usize,
-) -> f64 {
+pub(crate) fn hypergeometric_upper_tail(total: usize, marked: usize, drawn: usize, k: usize) -> f64 {
     let least = k.max((marked + drawn).saturating_sub(total));
     let all = ln_choose(total, drawn);
     let sum: f64 = (least..=marked.min(drawn))
@@ -57,8 +50,7 @@ pub(crate) fn hypergeometric_upper_tail(
 /// Quantile of Student's t with `freedom` degrees of freedom, for `0.5 <= p < 1`, by bisection
 /// on the regularised incomplete beta function.
 pub(crate) fn student_quantile(p: f64, freedom: f64) -> f64 {
-    let upper_tail =
-        |t: f64| 0.5 * incomplete_beta(freedom / 2.0, 0.5, freedom / (freedom + t * t));
+    let upper_tail = |t: f64| 0.5 * incomplete_beta(freedom / 2.0, 0.5, freedom / (freedom + t * t));
     let (mut low, mut high) = (0.0, 1.0);
     while upper_tail(high) > 1.0 - p && high < 1e12 {
         high *= 2.0;
@@ -86,8 +78,7 @@ fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return x.clamp(0.0, 1.0);
     }
-    let log_front =
-        libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b) + a * x.ln() + b * (-x).ln_1p();
+    let log_front = libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b) + a * x.ln() + b * (-x).ln_1p();
     if x < (a + 1.0) / (a + b + 2.0) {
         log_front.exp() * beta_fraction(a, b, x) / a
     } else {

@@ -26,10 +26,7 @@ impl Interval {
 
     /// The interval of `function` of the quantity, for an increasing `function`.
     pub fn map(&self, function: impl Fn(f64) -> f64) -> Self {
-        Self {
-            low: function(self.low),
-            high: function(self.high),
-        }
+        Self { low: function(self.low), high: function(self.high) }
     }
 }
 
@@ -47,11 +44,7 @@ pub struct Estimate {
 impl Estimate {
     /// The estimate of `function` of the quantity, for an increasing `function`.
     pub fn map(&self, function: impl Fn(f64) -> f64) -> Self {
-        Self {
-            value: function(self.value),
-            interval: self.interval.map(&function),
-            level: self.level,
-        }
+        Self { value: function(self.value), interval: self.interval.map(&function), level: self.level }
     }
 }
 
@@ -82,10 +75,7 @@ pub fn median_interval(samples: &[f64], level: f64) -> Option<Estimate> {
     // The innermost pair [x(depth), x(n+1-depth)], counted from 1, that still covers; the coverage
     // falls as the pair moves towards the middle.
     let coverages = pair_coverages(count);
-    let depth = coverages
-        .iter()
-        .take_while(|&&coverage| coverage >= level)
-        .count();
+    let depth = coverages.iter().take_while(|&&coverage| coverage >= level).count();
     if depth == 0 {
         return None;
     }
@@ -103,11 +93,7 @@ pub fn median_interval(samples: &[f64], level: f64) -> Option<Estimate> {
         )
     };
     let value = quantile::quantile_sorted(&ascending, 0.5)?;
-    Some(Estimate {
-        value,
-        interval: Interval { low, high },
-        level,
-    })
+    Some(Estimate { value, interval: Interval { low, high }, level })
 }
 
 /// Coverage of the median by each pair of order statistics [x(d), x(n+1-d)], d = 1, 2, ... n/2:
@@ -182,11 +168,7 @@ pub fn bootstrap(
     };
     let low = quantile::quantile_sorted(&replicated, low_p)?;
     let high = quantile::quantile_sorted(&replicated, high_p)?;
-    Some(Estimate {
-        value,
-        interval: Interval { low, high },
-        level,
-    })
+    Some(Estimate { value, interval: Interval { low, high }, level })
 }
 
 /// The two levels at which BCa reads the distribution of the replicates (Efron 1987, eq. 6.8).
@@ -226,11 +208,7 @@ fn jackknife_acceleration(samples: &[f64], statistic: impl Fn(&[f64]) -> f64) ->
     let mean = left_out.iter().sum::<f64>() / left_out.len() as f64;
     let moment = |power: i32| left_out.iter().map(|v| (mean - v).powi(power)).sum::<f64>();
     let spread = moment(2).powf(1.5);
-    Some(if spread > 0.0 {
-        moment(3) / (6.0 * spread)
-    } else {
-        0.0
-    })
+    Some(if spread > 0.0 { moment(3) / (6.0 * spread) } else { 0.0 })
 }
 
 #[cfg(test)]

@@ -81,12 +81,8 @@ impl fmt::Display for Reason {
 /// assert_eq!(levels.ambiguous, [2]);
 /// ```
 pub fn split(latencies: &Rounds, reference: Option<&[f64]>) -> Result<Levels, Reason> {
-    let reference: Vec<f64> = reference
-        .unwrap_or(&[])
-        .iter()
-        .filter(|l| l.is_finite())
-        .map(|l| log(*l))
-        .collect();
+    let reference: Vec<f64> =
+        reference.unwrap_or(&[]).iter().filter(|l| l.is_finite()).map(|l| log(*l)).collect();
     let lows = low_quartiles(latencies);
     if lows.len() < 2 && reference.is_empty() {
         return Err(Reason::TooFewPositions);
@@ -99,24 +95,14 @@ pub fn split(latencies: &Rounds, reference: Option<&[f64]>) -> Result<Levels, Re
         ascending.insert(place, hit);
     }
     let weight = |value: f64| {
-        if Some(value) == known_hit {
-            lows.len() as f64
-        } else {
-            1.0
-        }
+        if Some(value) == known_hit { lows.len() as f64 } else { 1.0 }
     };
     let cut = otsu_cut(&ascending, weight);
     let fast = &ascending[..cut];
     let typical_stall = quantile::quantile_sorted(&ascending[cut..], 0.5).unwrap_or(f64::NAN);
-    let floor = known_hit
-        .or(quantile::quantile_sorted(fast, 0.5))
-        .unwrap_or(typical_stall);
+    let floor = known_hit.or(quantile::quantile_sorted(fast, 0.5)).unwrap_or(typical_stall);
     let judged = if typical_stall - floor >= FEWEST_TIMES.ln() {
-        let spread_of = if reference.len() >= fast.len() {
-            &reference[..]
-        } else {
-            fast
-        };
+        let spread_of = if reference.len() >= fast.len() { &reference[..] } else { fast };
         let spread = quantile::mad(spread_of).unwrap_or(0.0) * MAD_TO_SIGMA;
         gap_threshold(&ascending, typical_stall, spread)
             .filter(|&threshold| parts_cleanly(&ascending, floor, threshold))
@@ -127,9 +113,7 @@ pub fn split(latencies: &Rounds, reference: Option<&[f64]>) -> Result<Levels, Re
     match (judged, known_hit) {
         (Ok(threshold), _) => Ok(classify(latencies, threshold, floor)),
         // Everything is near the known hits: hits throughout.
-        (Err(Reason::OneLevel), Some(_)) => {
-            Ok(classify(latencies, floor + FEWEST_TIMES.ln(), floor))
-        }
+        (Err(Reason::OneLevel), Some(_)) => Ok(classify(latencies, floor + FEWEST_TIMES.ln(), floor)),
         (Err(reason), _) => Err(reason),
     }
 }
@@ -167,11 +151,7 @@ fn otsu_cut(ascending: &[f64], weight: impl Fn(f64) -> f64) -> usize {
     let sum: f64 = ascending.iter().map(|&v| weight(v) * v).sum();
     let (mut below, mut sum_below) = (0.0, 0.0);
     let (mut best, mut best_cut) = (f64::NEG_INFINITY, 1);
-    for (i, &value) in ascending
-        .iter()
-        .enumerate()
-        .take(ascending.len().saturating_sub(1))
-    {
+    for (i, &value) in ascending.iter().enumerate().take(ascending.len().saturating_sub(1)) {
         below += weight(value);
         sum_below += weight(value) * value;
         let above = all - below;
@@ -186,10 +166,7 @@ fn otsu_cut(ascending: &[f64], weight: impl Fn(f64) -> f64) -> usize {
 
 /// The log threshold within the widest clear gap near the typical stall.
 fn gap_threshold(ascending: &[f64], typical_stall: f64, spread: f64) -> Option<f64> {
-    let range = (
-        typical_stall - THRESHOLD_PARTS.0.ln(),
-        typical_stall - THRESHOLD_PARTS.1.ln(),
-    );
+    let range = (typical_stall - THRESHOLD_PARTS.0.ln(), typical_stall - THRESHOLD_PARTS.1.ln());
     let narrowest = NARROWEST_GAP.ln().max(NARROWEST_GAP_SPREADS * spread);
     let within = |pair: &[f64]| (pair[0].max(range.0), pair[1].min(range.1));
     // Most of a gap may lie below the range, but not nearly all of it.
@@ -197,9 +174,7 @@ fn gap_threshold(ascending: &[f64], typical_stall: f64, spread: f64) -> Option<f
         let (low, high) = within(pair);
         (pair[1] - pair[0]).min(3.0 * (high - low))
     };
-    let best = ascending
-        .windows(2)
-        .max_by(|a, b| worth(a).total_cmp(&worth(b)))?;
+    let best = ascending.windows(2).max_by(|a, b| worth(a).total_cmp(&worth(b)))?;
     let (low, high) = within(best);
     (high > low && best[1] - best[0] >= narrowest).then_some(0.5 * (low + high))
 }
@@ -217,20 +192,12 @@ fn parts_cleanly(ascending: &[f64], floor: f64, threshold: f64) -> bool {
 fn classify(latencies: &Rounds, threshold: f64, floor: f64) -> Levels {
     let rounds = latencies.rounds() as f64;
     let shares: Vec<f64> = (0..latencies.positions())
-        .map(|position| {
-            latencies
-                .position(position)
-                .filter(|&l| log(l) > threshold)
-                .count() as f64
-                / rounds
-        })
+        .map(|position| latencies.position(position).filter(|&l| log(l) > threshold).count() as f64 / rounds)
         .collect();
     Levels {
         threshold: threshold.exp(),
         stalls: shares.iter().map(|&share| share > 0.5).collect(),
-        ambiguous: (0..shares.len())
-            .filter(|&i| shares[i] > 0.2 && shares[i] < 0.8)
-            .collect(),
+        ambiguous: (0..shares.len()).filter(|&i| shares[i] > 0.2 && shares[i] < 0.8).collect(),
         floor: floor.exp(),
     }
 }

@@ -51,11 +51,7 @@ pub fn least_squares(x: &[f64], y: &[f64], level: f64) -> Option<Line> {
     }
     let (mean_x, mean_y) = (x.iter().sum::<f64>() / count, y.iter().sum::<f64>() / count);
     let squares: f64 = x.iter().map(|x| (x - mean_x).powi(2)).sum();
-    let products: f64 = x
-        .iter()
-        .zip(y)
-        .map(|(x, y)| (x - mean_x) * (y - mean_y))
-        .sum();
+    let products: f64 = x.iter().zip(y).map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
     if squares <= 0.0 {
         return None;
     }
@@ -70,21 +66,14 @@ pub fn least_squares(x: &[f64], y: &[f64], level: f64) -> Option<Line> {
     let intercept_error = t * residual_sd * (1.0 / count + mean_x * mean_x / squares).sqrt();
     let estimate = |value: f64, error: f64| Estimate {
         value,
-        interval: Interval {
-            low: value - error,
-            high: value + error,
-        },
+        interval: Interval { low: value - error, high: value + error },
         level,
     };
     Some(Line {
         slope: estimate(slope, slope_error),
         intercept: estimate(intercept, intercept_error),
         residual_sd,
-        max_residual: x
-            .iter()
-            .zip(y)
-            .map(|p| residual(p).abs())
-            .fold(0.0, f64::max),
+        max_residual: x.iter().zip(y).map(|p| residual(p).abs()).fold(0.0, f64::max),
     })
 }
 
@@ -124,21 +113,14 @@ pub fn theil_sen(x: &[f64], y: &[f64], level: f64) -> Option<RobustLine> {
         return None;
     }
     let rank = rank.floor() as usize;
-    let interval = Interval {
-        low: slopes[rank],
-        high: slopes[slopes.len() - 1 - rank],
-    };
+    let interval = Interval { low: slopes[rank], high: slopes[slopes.len() - 1 - rank] };
     let mut offsets: Vec<f64> = x.iter().zip(y).map(|(x, y)| y - value * x).collect();
     let intercept = quantile::median(&offsets)?;
     for offset in &mut offsets {
         *offset = (*offset - intercept).abs();
     }
     Some(RobustLine {
-        slope: Estimate {
-            value,
-            interval,
-            level,
-        },
+        slope: Estimate { value, interval, level },
         intercept,
         max_residual: offsets.iter().copied().fold(0.0, f64::max),
         residual_mad: quantile::median_in_place(&mut offsets)?,
@@ -150,10 +132,7 @@ pub fn theil_sen(x: &[f64], y: &[f64], level: f64) -> Option<RobustLine> {
 fn kendall_variance(x: &[f64]) -> f64 {
     let term = |n: f64| n * (n - 1.0) * (2.0 * n + 5.0);
     let ascending = quantile::sorted(x);
-    let ties: f64 = ascending
-        .chunk_by(|a, b| a == b)
-        .map(|run| term(run.len() as f64))
-        .sum();
+    let ties: f64 = ascending.chunk_by(|a, b| a == b).map(|run| term(run.len() as f64)).sum();
     (term(x.len() as f64) - ties) / 18.0
 }
 

@@ -35,14 +35,8 @@ impl fmt::Display for ShapeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => write!(f, "a matrix of rounds needs at least one latency"),
-            Self::Ragged {
-                latencies,
-                positions,
-            } => {
-                write!(
-                    f,
-                    "{latencies} latencies do not fill rounds of {positions} positions"
-                )
+            Self::Ragged { latencies, positions } => {
+                write!(f, "{latencies} latencies do not fill rounds of {positions} positions")
             }
             Self::NotFinite { index } => write!(f, "latency {index} is not a finite number"),
         }
@@ -69,17 +63,11 @@ impl<'a> Rounds<'a> {
             return Err(ShapeError::Empty);
         }
         if !latencies.len().is_multiple_of(positions) {
-            return Err(ShapeError::Ragged {
-                latencies: latencies.len(),
-                positions,
-            });
+            return Err(ShapeError::Ragged { latencies: latencies.len(), positions });
         }
         match latencies.iter().position(|latency| !latency.is_finite()) {
             Some(index) => Err(ShapeError::NotFinite { index }),
-            None => Ok(Self {
-                latencies,
-                positions,
-            }),
+            None => Ok(Self { latencies, positions }),
         }
     }
 
@@ -103,11 +91,7 @@ impl<'a> Rounds<'a> {
 
     /// The latencies of one position, in order of round.
     pub fn position(&self, position: usize) -> impl Iterator<Item = f64> + use<'a> {
-        self.latencies
-            .iter()
-            .copied()
-            .skip(position)
-            .step_by(self.positions)
+        self.latencies.iter().copied().skip(position).step_by(self.positions)
     }
 
     /// The median of each round: the slow drift of the machine over the rounds.
@@ -138,25 +122,13 @@ impl<'a> Rounds<'a> {
     pub fn position_medians(&self) -> Vec<f64> {
         let medians = self.round_medians();
         let typical = quantile::median(&medians).unwrap_or(1.0);
-        let scales: Vec<f64> = medians
-            .iter()
-            .map(|&m| {
-                if m > 0.0 && typical > 0.0 {
-                    typical / m
-                } else {
-                    1.0
-                }
-            })
-            .collect();
+        let scales: Vec<f64> =
+            medians.iter().map(|&m| if m > 0.0 && typical > 0.0 { typical / m } else { 1.0 }).collect();
         let mut column = Vec::with_capacity(scales.len());
         (0..self.positions)
             .map(|position| {
                 column.clear();
-                column.extend(
-                    self.position(position)
-                        .zip(&scales)
-                        .map(|(x, scale)| x * scale),
-                );
+                column.extend(self.position(position).zip(&scales).map(|(x, scale)| x * scale));
                 quantile::median_in_place(&mut column).unwrap_or(0.0)
             })
             .collect()
@@ -171,26 +143,16 @@ mod tests {
     fn shapes_that_are_no_matrix_are_refused() {
         assert_eq!(Rounds::new(&[], 3).unwrap_err(), ShapeError::Empty);
         assert_eq!(Rounds::new(&[1.0], 0).unwrap_err(), ShapeError::Empty);
-        assert_eq!(
-            Rounds::new(&[1.0; 5], 3).unwrap_err(),
-            ShapeError::Ragged {
-                latencies: 5,
-                positions: 3
-            }
-        );
-        assert_eq!(
-            Rounds::new(&[1.0, f64::NAN], 2).unwrap_err(),
-            ShapeError::NotFinite { index: 1 }
-        );
+        assert_eq!(Rounds::new(&[1.0; 5], 3).unwrap_err(), ShapeError::Ragged { latencies: 5, positions: 3 });
+        assert_eq!(Rounds::new(&[1.0, f64::NAN], 2).unwrap_err(), ShapeError::NotFinite { index: 1 });
         assert!(ShapeError::Empty.to_string().contains("at least one"));
     }
 
     #[test]
     fn drift_over_rounds_leaves_the_medians() {
         let shape = [10.0, 10.0, 30.0, 10.0, 12.0];
-        let latencies: Vec<f64> = (0..11)
-            .flat_map(|r| shape.map(|x| x * (1.0 + 0.02 * f64::from(r))))
-            .collect();
+        let latencies: Vec<f64> =
+            (0..11).flat_map(|r| shape.map(|x| x * (1.0 + 0.02 * f64::from(r)))).collect();
         let rounds = Rounds::new(&latencies, 5).unwrap();
         for (median, planted) in rounds.position_medians().iter().zip(shape) {
             assert!((median / (planted * 1.1) - 1.0).abs() < 1e-12);

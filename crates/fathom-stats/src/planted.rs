@@ -11,10 +11,7 @@ pub(crate) struct Planted {
 
 impl Planted {
     pub(crate) fn new(seed: u64) -> Self {
-        Self {
-            rng: Pcg64Mcg::seed_from_u64(seed),
-            spare: None,
-        }
+        Self { rng: Pcg64Mcg::seed_from_u64(seed), spare: None }
     }
 
     pub(crate) fn uniform(&mut self) -> f64 {
@@ -71,11 +68,7 @@ impl Planted {
             for &level in shape {
                 let slow = 1.0 + drift * latencies.len() as f64 / total;
                 let latency = level * slow * self.lognormal(sigma) * self.outlier();
-                latencies.push(if tick > 0.0 {
-                    (latency / tick).round() * tick
-                } else {
-                    latency
-                });
+                latencies.push(if tick > 0.0 { (latency / tick).round() * tick } else { latency });
             }
         }
         latencies
@@ -122,10 +115,7 @@ impl Score {
 pub(crate) fn assert_covers(name: &str, covered: usize, trials: usize) {
     let share = covered as f64 / trials as f64;
     show(name, &format!("covered {covered} of {trials}"));
-    assert!(
-        (0.93..=0.97).contains(&share),
-        "{name}: covered {covered} of {trials}"
-    );
+    assert!((0.93..=0.97).contains(&share), "{name}: covered {covered} of {trials}");
 }
 
 /// The figures behind the assertions, for `cargo test -- --nocapture`.

@@ -24,12 +24,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            min_teeth: 5,
-            present_share: 0.9,
-            extra_share: 0.1,
-            significance: 0.01,
-        }
+        Self { min_teeth: 5, present_share: 0.9, extra_share: 0.1, significance: 0.01 }
     }
 }
 
@@ -105,10 +100,7 @@ impl fmt::Display for Reason {
 /// ```
 pub fn find(positions: usize, stalls: &[usize], options: &Options) -> Result<Steady, Reason> {
     let mut is_stall = vec![false; positions];
-    stalls
-        .iter()
-        .filter(|&&stall| stall < positions)
-        .for_each(|&stall| is_stall[stall] = true);
+    stalls.iter().filter(|&&stall| stall < positions).for_each(|&stall| is_stall[stall] = true);
     let stalls: Vec<usize> = (0..positions).filter(|&i| is_stall[i]).collect();
     let Some(&last) = stalls.last() else {
         return Err(Reason::NoStalls);
@@ -116,19 +108,10 @@ pub fn find(positions: usize, stalls: &[usize], options: &Options) -> Result<Ste
     if 10 * stalls.len() >= 9 * positions && positions >= options.min_teeth {
         return Err(Reason::Saturated);
     }
-    let sequence = Sequence {
-        is_stall: &is_stall,
-        stalls: &stalls,
-        options,
-    };
-    let mut tails: Vec<Steady> = (2..=positions / options.min_teeth.max(1))
-        .filter_map(|period| sequence.best_tail(period))
-        .collect();
-    tails.sort_by(|a, b| {
-        b.confidence
-            .total_cmp(&a.confidence)
-            .then(b.present.cmp(&a.present))
-    });
+    let sequence = Sequence { is_stall: &is_stall, stalls: &stalls, options };
+    let mut tails: Vec<Steady> =
+        (2..=positions / options.min_teeth.max(1)).filter_map(|period| sequence.best_tail(period)).collect();
+    tails.sort_by(|a, b| b.confidence.total_cmp(&a.confidence).then(b.present.cmp(&a.present)));
     match tails.as_slice() {
         [] => Err(sequence.why_not(last)),
         [only] => Ok(*only),
@@ -171,19 +154,8 @@ impl Sequence<'_> {
             }
             if self.is_stall[onset] && onset <= anchor {
                 let extras = self.stalls_in(onset, end) - present;
-                let tail = Steady {
-                    period,
-                    onset,
-                    teeth,
-                    present,
-                    extras,
-                    confidence: 0.0,
-                };
-                best = if self.is_acceptable(&tail) {
-                    Some(tail)
-                } else {
-                    best
-                };
+                let tail = Steady { period, onset, teeth, present, extras, confidence: 0.0 };
+                best = if self.is_acceptable(&tail) { Some(tail) } else { best };
             }
         }
         best.and_then(|tail| self.judged(tail))
@@ -207,24 +179,17 @@ impl Sequence<'_> {
     /// Whether the extras keep to a fraction of the period more than chance would have it: the
     /// fraction may be the true period with teeth missed.
     fn hides_fraction(&self, tail: &Steady) -> bool {
-        let Steady {
-            period,
-            onset,
-            extras,
-            ..
-        } = *tail;
+        let Steady { period, onset, extras, .. } = *tail;
         let from = self.stalls.partition_point(|&stall| stall < onset);
-        (2..=period / 2)
-            .filter(|parts| extras > 0 && period.is_multiple_of(*parts))
-            .any(|parts| {
-                let on_fraction = self.stalls[from..]
-                    .iter()
-                    .map(|stall| (stall - onset) % period)
-                    .filter(|phase| *phase != 0 && phase.is_multiple_of(period / parts))
-                    .count();
-                let share = (parts - 1) as f64 / (period - 1) as f64;
-                on_fraction > 1 && binomial_upper_tail(extras, on_fraction, share) < 0.01
-            })
+        (2..=period / 2).filter(|parts| extras > 0 && period.is_multiple_of(*parts)).any(|parts| {
+            let on_fraction = self.stalls[from..]
+                .iter()
+                .map(|stall| (stall - onset) % period)
+                .filter(|phase| *phase != 0 && phase.is_multiple_of(period / parts))
+                .count();
+            let share = (parts - 1) as f64 / (period - 1) as f64;
+            on_fraction > 1 && binomial_upper_tail(extras, on_fraction, share) < 0.01
+        })
     }
 
     /// Number of stalls at `from..to`.
@@ -242,10 +207,7 @@ impl Sequence<'_> {
         let candidates =
             self.is_stall.len() as f64 * self.is_stall.len() as f64 / self.options.min_teeth as f64;
         let p_value = (chance * candidates).min(1.0);
-        (p_value <= self.options.significance).then_some(Steady {
-            confidence: 1.0 - p_value,
-            ..tail
-        })
+        (p_value <= self.options.significance).then_some(Steady { confidence: 1.0 - p_value, ..tail })
     }
 
     /// Whether the second tail explains the sequence almost as well as the first.

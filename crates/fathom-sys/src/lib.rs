@@ -1,1 +1,27 @@
-//! System calls, the clock, cache control and facts about mounts: the only crate with `unsafe`.
+//! Clock, system calls, cache control and facts about mounts and devices.
+//!
+//! This is the only crate with `unsafe`, and every unsafe block says why it is sound. It knows
+//! nothing of experiments or statistics: it hands out raw readings, and others make sense of them.
+//!
+//! # Example
+//! ```
+//! use fathom_sys::clock::{Counter, MonotonicRaw};
+//!
+//! let clock = MonotonicRaw;
+//! let before = clock.start();
+//! let after = clock.stop();
+//! assert!(after >= before);
+//! ```
+#![cfg(target_os = "linux")]
+
+pub mod affinity;
+pub mod cache;
+pub mod clock;
+mod error;
+pub mod facts;
+pub mod file;
+pub mod loop_device;
+pub mod memory;
+pub mod mount;
+
+pub use error::{Error, Result};

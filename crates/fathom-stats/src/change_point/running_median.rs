@@ -27,11 +27,7 @@ impl RunningMedian {
     /// Sum of absolute deviations from the median, the least over all levels.
     pub(super) fn absolute_deviations(&self) -> f64 {
         // With one value more in the lower heap, its top is the median and counts for nothing.
-        let odd = if self.lower.len() > self.upper.len() {
-            self.lower_median()
-        } else {
-            0.0
-        };
+        let odd = if self.lower.len() > self.upper.len() { self.lower_median() } else { 0.0 };
         (self.upper_sum - (self.lower_sum - odd)).max(0.0)
     }
 
@@ -84,9 +80,7 @@ mod tests {
     #[test]
     fn agrees_with_the_median_of_each_prefix() {
         let mut planted = Planted::new(1);
-        let values: Vec<f64> = (0..200)
-            .map(|_| (planted.normal() * 10.0).round())
-            .collect();
+        let values: Vec<f64> = (0..200).map(|_| (planted.normal() * 10.0).round()).collect();
         let mut running = RunningMedian::default();
         for end in 1..=values.len() {
             running.push(values[end - 1]);

@@ -18,11 +18,7 @@ pub struct SegmentOptions {
 
 impl Default for SegmentOptions {
     fn default() -> Self {
-        Self {
-            min_length: 5,
-            penalty: 4.0,
-            min_change: 0.25,
-        }
+        Self { min_length: 5, penalty: 4.0, min_change: 0.25 }
     }
 }
 
@@ -76,35 +72,24 @@ pub fn segments(values: &[f64], options: &SegmentOptions) -> Vec<Segment> {
 }
 
 fn segment(values: &[f64], start: usize, end: usize) -> Segment {
-    Segment {
-        start,
-        end,
-        level: quantile::median(&values[start..end]).unwrap_or(0.0),
-    }
+    Segment { start, end, level: quantile::median(&values[start..end]).unwrap_or(0.0) }
 }
 
 /// Long-run standard deviation of the noise, from differences of neighbours: changes of level
 /// touch few of them.
 fn noise(values: &[f64]) -> f64 {
-    let differences =
-        |lag: usize| (lag..values.len()).map(move |i| (values[i] - values[i - lag]).abs());
+    let differences = |lag: usize| (lag..values.len()).map(move |i| (values[i] - values[i - lag]).abs());
     let near = quantile::median_in_place(&mut differences(1).collect::<Vec<_>>()).unwrap_or(0.0);
     if near == 0.0 {
         return 0.0;
     }
     // Cut off, means are as safe from outliers and changes as medians, and err less.
     let spread = |lag: usize| {
-        let cut: f64 = differences(lag)
-            .map(|difference| difference.min(4.0 * near))
-            .sum();
+        let cut: f64 = differences(lag).map(|difference| difference.min(4.0 * near)).sum();
         cut / (values.len() - lag) as f64
     };
     let times = |lag: usize| {
-        if values.len() > lag {
-            (spread(lag) / spread(1)).powi(2)
-        } else {
-            1.0
-        }
+        if values.len() > lag { (spread(lag) / spread(1)).powi(2) } else { 1.0 }
     };
     // For a first-order autoregression with correlation c the squares of the spreads at lags 1, 2
     // and 3 are as 1 to 1 + c to 1 + c + c². The mean of two estimates errs less wildly than one.
@@ -171,10 +156,8 @@ pub(super) fn optimal_ends(values: &[f64], penalty: f64, min_length: usize) -> V
 fn merge_alike(values: &[f64], ends: &mut Vec<usize>, min_change: f64) {
     while ends.len() > 1 {
         let mut start = 0;
-        let levels: Vec<f64> = ends
-            .iter()
-            .map(|&end| segment(values, std::mem::replace(&mut start, end), end).level)
-            .collect();
+        let levels: Vec<f64> =
+            ends.iter().map(|&end| segment(values, std::mem::replace(&mut start, end), end).level).collect();
         let change = |pair: &[f64]| (pair[0] - pair[1]).abs();
         let changes = levels.windows(2).map(change).enumerate();
         match changes.min_by(|a, b| a.1.total_cmp(&b.1)) {

@@ -24,14 +24,7 @@ fn clear_steps_are_placed_exactly() {
         for seed in 0..SEEDS {
             let mut planted = Planted::new(seed);
             let values = step_values(&mut planted, count, at, 5.0, 0.15);
-            let change = find(
-                &values,
-                &Options {
-                    replicates: 50,
-                    ..Options::default()
-                },
-                &mut planted.rng,
-            );
+            let change = find(&values, &Options { replicates: 50, ..Options::default() }, &mut planted.rng);
             score.count(change.ok().map(|change| change.position.abs_diff(at) <= 1));
         }
         score.assert_never_wrong(&format!("change at {at} of {count}"));
@@ -46,10 +39,7 @@ fn intervals_hold_the_place_of_a_faint_step() {
         for seed in 0..SEEDS {
             let mut planted = Planted::new(seed);
             let values = step_values(&mut planted, 100, 58, jump, sigma);
-            let options = Options {
-                replicates: 200,
-                ..Options::default()
-            };
+            let options = Options { replicates: 200, ..Options::default() };
             if let Ok(change) = find(&values, &options, &mut planted.rng) {
                 answered += 1;
                 covered += usize::from(change.interval.contains(58.0));
@@ -58,10 +48,7 @@ fn intervals_hold_the_place_of_a_faint_step() {
         }
         let name = format!("interval of a change by {jump}, sigma {sigma}");
         let width = width / answered as f64;
-        show(
-            &name,
-            &format!("covered {covered} of {answered}, mean width {width:.1}"),
-        );
+        show(&name, &format!("covered {covered} of {answered}, mean width {width:.1}"));
         assert!(answered >= 950, "{name}: {answered}");
         assert_covers(&name, covered, answered);
     }
@@ -71,24 +58,12 @@ fn intervals_hold_the_place_of_a_faint_step() {
 fn noise_has_no_change() {
     type Noise = (&'static str, fn(&mut Planted) -> Vec<f64>);
     let noises: [Noise; 6] = [
-        ("lognormal", |p| {
-            (0..150).map(|_| p.lognormal(0.3) * p.outlier()).collect()
-        }),
-        ("Cauchy", |p| {
-            (0..150).map(|_| p.normal() / p.normal()).collect()
-        }),
+        ("lognormal", |p| (0..150).map(|_| p.lognormal(0.3) * p.outlier()).collect()),
+        ("Cauchy", |p| (0..150).map(|_| p.normal() / p.normal()).collect()),
         ("AR(1) 0.5", |p| p.autoregressive(150, 0.5)),
         ("AR(1) 0.8", |p| p.autoregressive(300, 0.8)),
-        ("spikes", |p| {
-            (0..150)
-                .map(|_| if p.uniform() < 0.1 { 50.0 } else { 1.0 })
-                .collect()
-        }),
-        ("drift", |p| {
-            (0..150)
-                .map(|i| (1.0 + 0.2 * i as f64 / 150.0) * p.lognormal(0.02))
-                .collect()
-        }),
+        ("spikes", |p| (0..150).map(|_| if p.uniform() < 0.1 { 50.0 } else { 1.0 }).collect()),
+        ("drift", |p| (0..150).map(|i| (1.0 + 0.2 * i as f64 / 150.0) * p.lognormal(0.02)).collect()),
     ];
     for (name, noise) in noises {
         let mut score = Score::default();
@@ -115,15 +90,10 @@ fn segments_of_planted_levels_are_found() {
                 (level * drift * planted.lognormal(0.1) * planted.outlier()).ln()
             })
             .collect();
-        let starts: Vec<usize> = segments(&values, &SegmentOptions::default())
-            .iter()
-            .map(|s| s.start)
-            .collect();
+        let starts: Vec<usize> =
+            segments(&values, &SegmentOptions::default()).iter().map(|s| s.start).collect();
         let near = starts.len() == 4
-            && starts
-                .iter()
-                .zip(planted_starts)
-                .all(|(start, truth)| start.abs_diff(truth) <= 2);
+            && starts.iter().zip(planted_starts).all(|(start, truth)| start.abs_diff(truth) <= 2);
         score.count(Some(near));
     }
     score.assert_never_wrong("segments, four levels");
@@ -133,23 +103,10 @@ fn segments_of_planted_levels_are_found() {
 fn noise_is_one_segment() {
     type Noise = (&'static str, fn(&mut Planted) -> Vec<f64>);
     let noises: [Noise; 4] = [
-        ("lognormal", |p| {
-            (0..200).map(|_| p.lognormal(0.3) * p.outlier()).collect()
-        }),
-        ("heavy", |p| {
-            (0..200).map(|_| 10.0 + p.normal() / p.normal()).collect()
-        }),
-        ("AR(1) 0.5", |p| {
-            p.autoregressive(200, 0.5)
-                .iter()
-                .map(|x| (0.2 * x).exp())
-                .collect()
-        }),
-        ("drift", |p| {
-            (0..200)
-                .map(|i| (1.0 + 0.2 * i as f64 / 200.0) * p.lognormal(0.02))
-                .collect()
-        }),
+        ("lognormal", |p| (0..200).map(|_| p.lognormal(0.3) * p.outlier()).collect()),
+        ("heavy", |p| (0..200).map(|_| 10.0 + p.normal() / p.normal()).collect()),
+        ("AR(1) 0.5", |p| p.autoregressive(200, 0.5).iter().map(|x| (0.2 * x).exp()).collect()),
+        ("drift", |p| (0..200).map(|i| (1.0 + 0.2 * i as f64 / 200.0) * p.lognormal(0.02)).collect()),
     ];
     for (name, noise) in noises {
         let mut score = Score::default();
@@ -167,9 +124,7 @@ fn pruning_changes_nothing() {
     // Against the plain recursion over all starts.
     for seed in 0..50 {
         let mut planted = Planted::new(seed);
-        let values: Vec<f64> = (0..60)
-            .map(|i| f64::from(i / 15) + planted.normal())
-            .collect();
+        let values: Vec<f64> = (0..60).map(|i| f64::from(i / 15) + planted.normal()).collect();
         let (penalty, min_length) = (4.0, 3);
         let mut best = vec![f64::INFINITY; values.len() + 1];
         best[0] = -penalty;
@@ -206,14 +161,7 @@ fn edges() {
     assert!(segments(&values, &SegmentOptions::default()).is_empty());
     assert!(segments(&[], &SegmentOptions::default()).is_empty());
     let one = segments(&[4.0], &SegmentOptions::default());
-    assert_eq!(
-        one,
-        [Segment {
-            start: 0,
-            end: 1,
-            level: 4.0
-        }]
-    );
+    assert_eq!(one, [Segment { start: 0, end: 1, level: 4.0 }]);
     assert_eq!(segments(&[4.0; 30], &SegmentOptions::default()).len(), 1);
     // A step without any noise, whose noise scale is zero.
     let exact: Vec<f64> = (0..40).map(|i| if i < 20 { 1.0 } else { 9.0 }).collect();

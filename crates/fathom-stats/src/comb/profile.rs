@@ -28,8 +28,7 @@ impl Profile {
             })
             .collect();
         // The median's standard error is that of the mean times sqrt(pi/2) for normal noise.
-        let error_per_mad =
-            MAD_TO_SIGMA * (std::f64::consts::FRAC_PI_2 / centres.len() as f64).sqrt();
+        let error_per_mad = MAD_TO_SIGMA * (std::f64::consts::FRAC_PI_2 / centres.len() as f64).sqrt();
         let (mut level, mut error) = (Vec::new(), Vec::new());
         let mut column = Vec::with_capacity(centres.len());
         for position in 0..positions {
@@ -39,12 +38,7 @@ impl Profile {
             level.push(quantile::median_in_place(&mut column).unwrap_or(0.0));
             error.push(quantile::mad_in_place(&mut column).unwrap_or(0.0) * error_per_mad);
         }
-        Self {
-            log,
-            positions,
-            level,
-            error,
-        }
+        Self { log, positions, level, error }
     }
 
     pub(super) fn rounds(&self) -> usize {
@@ -68,7 +62,5 @@ fn log_latencies(latencies: &Rounds) -> Vec<f64> {
         .filter(|latency| *latency > 0.0)
         .min_by(f64::total_cmp)
         .unwrap_or(1.0);
-    rows.flatten()
-        .map(|latency| latency.max(smallest).ln())
-        .collect()
+    rows.flatten().map(|latency| latency.max(smallest).ln()).collect()
 }

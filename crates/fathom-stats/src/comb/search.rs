@@ -67,9 +67,7 @@ impl Series<'_> {
     pub(super) fn search(&self) -> Result<Found, NoComb> {
         let largest_period = (self.level.len().saturating_sub(1)) / self.min_teeth;
         if largest_period < 2 {
-            return Err(NoComb::TooFewTeeth {
-                positions: self.level.len(),
-            });
+            return Err(NoComb::TooFewTeeth { positions: self.level.len() });
         }
         let mut doubtful = None;
         let candidates = largest_period - 1;
@@ -90,13 +88,7 @@ impl Series<'_> {
                 return Err(NoComb::Inconsistent { period });
             }
             let Tally { present, total } = tally;
-            return Ok(Found {
-                period,
-                base: period,
-                teeth: total,
-                present,
-                p_value,
-            });
+            return Ok(Found { period, base: period, teeth: total, present, p_value });
         }
         let weak = || (2..=largest_period).find(|&period| self.is_weak_comb(period));
         Err(match doubtful.or_else(weak) {
@@ -157,29 +149,19 @@ impl Series<'_> {
     /// A divisor of `period` whose other multiples are elevated too, too weakly to be accepted.
     /// The true period may then be the divisor, so `period` must not be the answer.
     fn hidden_divisor(&self, period: usize) -> Option<usize> {
-        (2..=period / 2)
-            .filter(|divisor| period.is_multiple_of(*divisor))
-            .find(|&divisor| {
-                let between = || {
-                    self.multiples(divisor)
-                        .filter(|i| i % period != 0 && *i > period)
-                };
-                let class = self.tally(period, between());
-                let rest = self.tally(period, self.rest(period).filter(|i| i % divisor != 0));
-                let rate = (rest.present as f64 + 1.0) / (rest.total as f64 + 2.0);
-                let frequent = binomial_upper_tail(class.total, class.present, rate) < 1e-3;
-                let (height, error) = self.pooled_height(period, between(), 0.5);
-                frequent || height + error > self.doubtful_height()
-            })
+        (2..=period / 2).filter(|divisor| period.is_multiple_of(*divisor)).find(|&divisor| {
+            let between = || self.multiples(divisor).filter(|i| i % period != 0 && *i > period);
+            let class = self.tally(period, between());
+            let rest = self.tally(period, self.rest(period).filter(|i| i % divisor != 0));
+            let rate = (rest.present as f64 + 1.0) / (rest.total as f64 + 2.0);
+            let frequent = binomial_upper_tail(class.total, class.present, rate) < 1e-3;
+            let (height, error) = self.pooled_height(period, between(), 0.5);
+            frequent || height + error > self.doubtful_height()
+        })
     }
 
     /// The height that `share` of a class stay below, and the standard error of their median.
-    fn pooled_height(
-        &self,
-        period: usize,
-        class: impl Iterator<Item = usize>,
-        share: f64,
-    ) -> (f64, f64) {
+    fn pooled_height(&self, period: usize, class: impl Iterator<Item = usize>, share: f64) -> (f64, f64) {
         let mut scratch = Vec::new();
         let (mut heights, mut variance) = (Vec::new(), 0.0);
         for position in class {
@@ -199,8 +181,7 @@ impl Series<'_> {
 
     /// Whether the multiples of `period` together stand out, though single ones do not.
     fn is_weak_comb(&self, period: usize) -> bool {
-        let (height, error) =
-            self.pooled_height(period, self.multiples(period), 1.0 - DOUBTFUL_SHARE);
+        let (height, error) = self.pooled_height(period, self.multiples(period), 1.0 - DOUBTFUL_SHARE);
         height > self.doubtful_height().max(4.0 * error)
     }
 

@@ -29,11 +29,7 @@ impl Shape {
                 };
                 // The first operations pay for setting up; single peaks stand at indirect blocks.
                 let odd = if i < 3 { 2.0 } else { 1.0 };
-                let peak = if i == 12 * self.block || i == 101 {
-                    3.0
-                } else {
-                    1.0
-                };
+                let peak = if i == 12 * self.block || i == 101 { 3.0 } else { 1.0 };
                 base * odd * peak
             })
             .collect()
@@ -64,10 +60,7 @@ fn measured_shapes() -> Vec<(&'static str, Shape)> {
 }
 
 fn found(latencies: &[f64], positions: usize) -> Result<Combs, NoComb> {
-    find(
-        &Rounds::new(latencies, positions).unwrap(),
-        &Options::default(),
-    )
+    find(&Rounds::new(latencies, positions).unwrap(), &Options::default())
 }
 
 /// Scores both periods of a shape over seeds.
@@ -77,12 +70,7 @@ fn score(shape: &Shape, rounds: usize, sigma: f64, seeds: u64) -> (Score, Score)
     for seed in 0..seeds {
         let latencies = Planted::new(seed).rounds(&levels, rounds, sigma, 0.2, 26.0);
         let combs = found(&latencies, shape.positions);
-        fundamental.count(
-            combs
-                .as_ref()
-                .ok()
-                .map(|c| c.fundamental.period == shape.block),
-        );
+        fundamental.count(combs.as_ref().ok().map(|c| c.fundamental.period == shape.block));
         taller.count(combs.as_ref().ok().and_then(|c| match c.taller {
             Ok(comb) => Some(comb.period == shape.page && shape.page > shape.block),
             Err(NoComb::Absent { .. }) => Some(shape.page == shape.block),
@@ -115,19 +103,11 @@ fn odd_and_extreme_periods_are_found() {
         tall: 2500.0,
         after_tall: 1000.0,
     };
-    for (positions, block, page) in [
-        (128, 2, 8),
-        (200, 3, 15),
-        (300, 5, 20),
-        (260, 6, 42),
-        (512, 32, 32),
-        (400, 7, 7),
-    ] {
+    for (positions, block, page) in
+        [(128, 2, 8), (200, 3, 15), (300, 5, 20), (260, 6, 42), (512, 32, 32), (400, 7, 7)]
+    {
         let shape = plain(positions, block, page);
-        let shape = Shape {
-            tall: if page == block { 1400.0 } else { 2500.0 },
-            ..shape
-        };
+        let shape = Shape { tall: if page == block { 1400.0 } else { 2500.0 }, ..shape };
         let (fundamental, taller) = score(&shape, 40, 0.15, 200);
         fundamental.assert_never_wrong(&format!("period {block} of {positions}"));
         if page > block {
@@ -152,9 +132,7 @@ fn bursts_and_drift_within_rounds_are_survived() {
         for round in latencies.chunks_exact_mut(shape.positions) {
             // A busy neighbour: 20 operations in a row take three times as long.
             let start = (planted.uniform() * 236.0) as usize;
-            round[start..start + 20]
-                .iter_mut()
-                .for_each(|latency| *latency *= 3.0);
+            round[start..start + 20].iter_mut().for_each(|latency| *latency *= 3.0);
         }
         let combs = found(&latencies, shape.positions);
         score.count(combs.ok().map(|combs| combs.fundamental.period == 4));
@@ -186,11 +164,7 @@ fn heights_are_covered() {
             trials += 1;
         }
         assert_covers(&format!("height of teeth, sigma {sigma}"), low, trials);
-        assert_covers(
-            &format!("height of tall teeth, sigma {sigma}"),
-            tall,
-            trials,
-        );
+        assert_covers(&format!("height of tall teeth, sigma {sigma}"), tall, trials);
     }
 }
 
@@ -214,43 +188,26 @@ fn fresh_noise_holds_no_comb() {
         });
     }
     assert_no_comb("comb, heavy tails", |planted| {
-        let tail =
-            |planted: &mut Planted| (0.1 * planted.normal() / planted.normal()).clamp(-9.0, 9.0);
+        let tail = |planted: &mut Planted| (0.1 * planted.normal() / planted.normal()).clamp(-9.0, 9.0);
         (0..SAMPLES).map(|_| 1000.0 * tail(planted).exp()).collect()
     });
     assert_no_comb("comb, AR(1) noise", |planted| {
-        planted
-            .autoregressive(SAMPLES, 0.9)
-            .iter()
-            .map(|x| 1000.0 * (0.3 * x).exp())
-            .collect()
+        planted.autoregressive(SAMPLES, 0.9).iter().map(|x| 1000.0 * (0.3 * x).exp()).collect()
     });
     assert_no_comb("comb, 10 % spikes", |planted| {
         let spike = |planted: &mut Planted| if planted.uniform() < 0.1 { 20.0 } else { 1.0 };
-        (0..SAMPLES)
-            .map(|_| 1000.0 * planted.lognormal(0.05) * spike(planted))
-            .collect()
+        (0..SAMPLES).map(|_| 1000.0 * planted.lognormal(0.05) * spike(planted)).collect()
     });
 }
 
 #[test]
 fn noise_that_recurs_in_every_round_holds_no_comb() {
     for share in [0.02, 0.1, 0.3, 0.6] {
-        assert_no_comb(
-            &format!("comb, recurring peaks at {share} of positions"),
-            |planted| {
-                let levels: Vec<f64> = (0..256)
-                    .map(|_| {
-                        if planted.uniform() < share {
-                            2000.0
-                        } else {
-                            1000.0
-                        }
-                    })
-                    .collect();
-                planted.rounds(&levels, 24, 0.05, 0.2, 26.0)
-            },
-        );
+        assert_no_comb(&format!("comb, recurring peaks at {share} of positions"), |planted| {
+            let levels: Vec<f64> =
+                (0..256).map(|_| if planted.uniform() < share { 2000.0 } else { 1000.0 }).collect();
+            planted.rounds(&levels, 24, 0.05, 0.2, 26.0)
+        });
     }
     for correlation in [0.0, 0.7, 0.95] {
         assert_no_comb(&format!("comb, recurring AR(1) {correlation}"), |planted| {
@@ -281,10 +238,7 @@ fn a_weak_comb_under_a_tall_one_silences_the_tall_one() {
             if let Ok(combs) = found(&latencies, 256) {
                 // Under the smallest height of interest the weak comb may go unseen.
                 let unseen = height < 1.05 && combs.fundamental.period == 16;
-                assert!(
-                    combs.fundamental.period == 4 || unseen,
-                    "{height} {seed} {combs:?}"
-                );
+                assert!(combs.fundamental.period == 4 || unseen, "{height} {seed} {combs:?}");
             }
         }
     }
@@ -298,13 +252,7 @@ fn missing_teeth_give_no_multiple_of_the_period() {
         for seed in 0..1000 {
             let mut planted = Planted::new(seed);
             let levels: Vec<f64> = (0..256)
-                .map(|i| {
-                    if i % 4 == 0 && planted.uniform() >= share {
-                        2000.0
-                    } else {
-                        1000.0
-                    }
-                })
+                .map(|i| if i % 4 == 0 && planted.uniform() >= share { 2000.0 } else { 1000.0 })
                 .collect();
             let latencies = planted.rounds(&levels, 20, 0.1, 0.2, 26.0);
             wrong += usize::from(found(&latencies, 256).is_ok_and(|c| c.fundamental.period != 4));
@@ -315,30 +263,13 @@ fn missing_teeth_give_no_multiple_of_the_period() {
 
 #[test]
 fn edges() {
-    assert_eq!(
-        found(&[1.0; 10], 10),
-        Err(NoComb::TooFewRounds { rounds: 1 })
-    );
-    assert_eq!(
-        found(&[1.0; 10], 1),
-        Err(NoComb::TooFewTeeth { positions: 1 })
-    );
-    assert_eq!(
-        found(&[1.0; 160], 16),
-        Err(NoComb::TooFewTeeth { positions: 16 })
-    );
-    assert_eq!(
-        found(&[5.0; 2560], 256),
-        Err(NoComb::Absent { largest_period: 31 })
-    );
-    assert_eq!(
-        found(&[0.0; 2560], 256),
-        Err(NoComb::Absent { largest_period: 31 })
-    );
+    assert_eq!(found(&[1.0; 10], 10), Err(NoComb::TooFewRounds { rounds: 1 }));
+    assert_eq!(found(&[1.0; 10], 1), Err(NoComb::TooFewTeeth { positions: 1 }));
+    assert_eq!(found(&[1.0; 160], 16), Err(NoComb::TooFewTeeth { positions: 16 }));
+    assert_eq!(found(&[5.0; 2560], 256), Err(NoComb::Absent { largest_period: 31 }));
+    assert_eq!(found(&[0.0; 2560], 256), Err(NoComb::Absent { largest_period: 31 }));
     // Seven teeth of a period are too few for it; nothing shorter recurs.
-    let seven: Vec<f64> = (0..2560)
-        .map(|i| if i % 256 % 36 == 0 { 3.0 } else { 1.0 })
-        .collect();
+    let seven: Vec<f64> = (0..2560).map(|i| if i % 256 % 36 == 0 { 3.0 } else { 1.0 }).collect();
     let answer = found(&seven, 256);
     assert!(matches!(answer, Err(NoComb::Absent { .. })), "{answer:?}");
     // Negative and zero latencies, as an overhead subtracted may leave, stay finite.
@@ -350,18 +281,13 @@ fn edges() {
 
 #[test]
 fn a_long_sequence_takes_no_half_second() {
-    let levels: Vec<f64> = (0..4096)
-        .map(|i| if i % 16 == 0 { 3000.0 } else { 1000.0 })
-        .collect();
+    let levels: Vec<f64> = (0..4096).map(|i| if i % 16 == 0 { 3000.0 } else { 1000.0 }).collect();
     let latencies = Planted::new(1).rounds(&levels, 100, 0.1, 0.2, 26.0);
     let start = std::time::Instant::now();
     assert_eq!(found(&latencies, 4096).unwrap().fundamental.period, 16);
     let noise = Planted::new(2).rounds(&[1000.0; 4096], 100, 0.1, 0.2, 26.0);
     assert!(found(&noise, 4096).is_err());
-    crate::planted::show(
-        "two combs of 4096 by 100",
-        &format!("{:?}", start.elapsed()),
-    );
+    crate::planted::show("two combs of 4096 by 100", &format!("{:?}", start.elapsed()));
     // Twice the bar, for a busy machine.
     assert!(start.elapsed().as_secs_f64() < 2.0);
 }

@@ -24,16 +24,11 @@ fn median_interval_covers_under_noise_and_outliers() {
     for (count, sigma) in [(10, 0.3), (25, 0.3), (100, 0.1), (101, 1.0)] {
         let truth = 2000.0 * contaminated_median(sigma);
         let hits = covered(truth, |planted| {
-            let samples: Vec<f64> = (0..count)
-                .map(|_| 2000.0 * planted.lognormal(sigma) * planted.outlier())
-                .collect();
+            let samples: Vec<f64> =
+                (0..count).map(|_| 2000.0 * planted.lognormal(sigma) * planted.outlier()).collect();
             median_interval(&samples, 0.95)
         });
-        assert_covers(
-            &format!("median of {count}, sigma {sigma}"),
-            hits,
-            SEEDS as usize,
-        );
+        assert_covers(&format!("median of {count}, sigma {sigma}"), hits, SEEDS as usize);
     }
 }
 
@@ -41,9 +36,7 @@ fn median_interval_covers_under_noise_and_outliers() {
 fn median_interval_covers_heavy_tails() {
     // Cauchy noise has no mean; its median is still its centre.
     let hits = covered(5.0, |planted| {
-        let samples: Vec<f64> = (0..40)
-            .map(|_| 5.0 + planted.normal() / planted.normal())
-            .collect();
+        let samples: Vec<f64> = (0..40).map(|_| 5.0 + planted.normal() / planted.normal()).collect();
         median_interval(&samples, 0.95)
     });
     assert_covers("median of Cauchy noise", hits, SEEDS as usize);
@@ -55,16 +48,7 @@ fn median_interval_edges() {
     assert_eq!(median_interval(&[1.0], 0.95), None);
     assert_eq!(median_interval(&[1.0; 5], 0.95), None);
     let constant = median_interval(&[3.0; 6], 0.95).unwrap();
-    assert_eq!(
-        (constant.value, constant.interval),
-        (
-            3.0,
-            Interval {
-                low: 3.0,
-                high: 3.0
-            }
-        )
-    );
+    assert_eq!((constant.value, constant.interval), (3.0, Interval { low: 3.0, high: 3.0 }));
     for level in [0.0, 1.0, -1.0, f64::NAN] {
         assert_eq!(median_interval(&[1.0; 20], level), None);
     }
@@ -73,10 +57,7 @@ fn median_interval_edges() {
         let samples: Vec<f64> = (0..count).map(f64::from).collect();
         for level in [0.01, 0.1, 0.5, 0.9] {
             if let Some(estimate) = median_interval(&samples, level) {
-                assert!(
-                    estimate.interval.contains(estimate.value),
-                    "{count} {level} {estimate:?}"
-                );
+                assert!(estimate.interval.contains(estimate.value), "{count} {level} {estimate:?}");
             }
         }
     }
@@ -117,22 +98,11 @@ fn bca_covers_a_mean() {
 fn bca_covers_a_trimmed_mean_under_outliers() {
     // The estimand under contamination, from one very large sample.
     let mut planted = Planted::new(u64::MAX);
-    let population: Vec<f64> = (0..500_000)
-        .map(|_| planted.lognormal(0.3) * planted.outlier())
-        .collect();
+    let population: Vec<f64> = (0..500_000).map(|_| planted.lognormal(0.3) * planted.outlier()).collect();
     let truth = trimmed_mean(&population);
     let hits = covered(truth, |planted| {
-        let samples: Vec<f64> = (0..100)
-            .map(|_| planted.lognormal(0.3) * planted.outlier())
-            .collect();
-        bootstrap(
-            &samples,
-            trimmed_mean,
-            0.95,
-            1000,
-            Method::Bca,
-            &mut planted.rng,
-        )
+        let samples: Vec<f64> = (0..100).map(|_| planted.lognormal(0.3) * planted.outlier()).collect();
+        bootstrap(&samples, trimmed_mean, 0.95, 1000, Method::Bca, &mut planted.rng)
     });
     assert_covers("BCa of a trimmed mean of 100", hits, SEEDS as usize);
 }
@@ -142,23 +112,10 @@ fn percentile_bootstrap_covers_a_median_under_outliers() {
     let truth = contaminated_median(0.3);
     let middle = |samples: &[f64]| quantile::median(samples).unwrap_or(f64::NAN);
     let hits = covered(truth, |planted| {
-        let samples: Vec<f64> = (0..101)
-            .map(|_| planted.lognormal(0.3) * planted.outlier())
-            .collect();
-        bootstrap(
-            &samples,
-            middle,
-            0.95,
-            500,
-            Method::Percentile,
-            &mut planted.rng,
-        )
+        let samples: Vec<f64> = (0..101).map(|_| planted.lognormal(0.3) * planted.outlier()).collect();
+        bootstrap(&samples, middle, 0.95, 500, Method::Percentile, &mut planted.rng)
     });
-    assert_covers(
-        "percentile bootstrap of a median of 101",
-        hits,
-        SEEDS as usize,
-    );
+    assert_covers("percentile bootstrap of a median of 101", hits, SEEDS as usize);
 }
 
 #[test]
@@ -166,27 +123,12 @@ fn bootstrap_edges() {
     let rng = &mut Planted::new(1).rng;
     assert_eq!(bootstrap(&[], mean, 0.95, 100, Method::Bca, rng), None);
     assert_eq!(bootstrap(&[1.0], mean, 0.95, 100, Method::Bca, rng), None);
-    assert_eq!(
-        bootstrap(&[1.0, 2.0], mean, 0.95, 0, Method::Bca, rng),
-        None
-    );
-    assert_eq!(
-        bootstrap(&[1.0, 2.0], mean, 1.0, 100, Method::Bca, rng),
-        None
-    );
-    assert_eq!(
-        bootstrap(&[1.0, 2.0], |_| f64::NAN, 0.95, 100, Method::Bca, rng),
-        None
-    );
+    assert_eq!(bootstrap(&[1.0, 2.0], mean, 0.95, 0, Method::Bca, rng), None);
+    assert_eq!(bootstrap(&[1.0, 2.0], mean, 1.0, 100, Method::Bca, rng), None);
+    assert_eq!(bootstrap(&[1.0, 2.0], |_| f64::NAN, 0.95, 100, Method::Bca, rng), None);
     for method in [Method::Bca, Method::Percentile] {
         let constant = bootstrap(&[2.0; 9], mean, 0.95, 100, method, rng).unwrap();
-        assert_eq!(
-            constant.interval,
-            Interval {
-                low: 2.0,
-                high: 2.0
-            }
-        );
+        assert_eq!(constant.interval, Interval { low: 2.0, high: 2.0 });
     }
     let two = bootstrap(&[1.0, 2.0], mean, 0.95, 100, Method::Bca, rng).unwrap();
     assert!(two.interval.low.is_finite() && two.interval.high.is_finite());
@@ -195,15 +137,6 @@ fn bootstrap_edges() {
 #[test]
 fn the_same_seed_gives_the_same_interval() {
     let samples: Vec<f64> = (0..30).map(f64::from).collect();
-    let run = || {
-        bootstrap(
-            &samples,
-            mean,
-            0.9,
-            200,
-            Method::Bca,
-            &mut Planted::new(7).rng,
-        )
-    };
+    let run = || bootstrap(&samples, mean, 0.9, 200, Method::Bca, &mut Planted::new(7).rng);
     assert_eq!(run(), run());
 }

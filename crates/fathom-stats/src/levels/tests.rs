@@ -15,33 +15,17 @@ struct Device {
 
 fn virtual_disk() -> Device {
     let (floor, floor_sigma, stalls) = (2000.0, 0.1, (70_000.0, 1_000_000.0));
-    Device {
-        floor,
-        floor_sigma,
-        stalls,
-        noise: 0.06,
-        rounds: 5,
-    }
+    Device { floor, floor_sigma, stalls, noise: 0.06, rounds: 5 }
 }
 
 fn loop_device() -> Device {
     let (floor, floor_sigma, stalls) = (2600.0, 0.15, (18_000.0, 100_000.0));
-    Device {
-        floor,
-        floor_sigma,
-        stalls,
-        noise: 0.01,
-        rounds: 5,
-    }
+    Device { floor, floor_sigma, stalls, noise: 0.01, rounds: 5 }
 }
 
 impl Device {
     fn with(self, rounds: usize, noise: f64) -> Self {
-        Self {
-            rounds,
-            noise,
-            ..self
-        }
+        Self { rounds, noise, ..self }
     }
 
     fn read(&self, planted: &mut Planted, is_stall: &[bool]) -> Vec<f64> {
@@ -49,18 +33,13 @@ impl Device {
             .iter()
             .map(|&stall| {
                 let (low, high) = self.stalls;
-                if stall {
-                    low * (high / low).powf(planted.uniform())
-                } else {
-                    self.floor
-                }
+                if stall { low * (high / low).powf(planted.uniform()) } else { self.floor }
             })
             .collect();
         let mut latencies = Vec::new();
         for _ in 0..self.rounds {
             for (&level, &stall) in typical.iter().zip(is_stall) {
-                let slow =
-                    1.0 + 0.2 * latencies.len() as f64 / (self.rounds * typical.len()) as f64;
+                let slow = 1.0 + 0.2 * latencies.len() as f64 / (self.rounds * typical.len()) as f64;
                 let other = if planted.uniform() < self.noise {
                     4.5 * (12.5f64 / 4.5).powf(planted.uniform())
                 } else {
@@ -76,9 +55,7 @@ impl Device {
 }
 
 fn every(window: usize, positions: usize) -> Vec<bool> {
-    (0..positions)
-        .map(|i| i % window == 0 || i == 1 || i == 4)
-        .collect()
+    (0..positions).map(|i| i % window == 0 || i == 1 || i == 4).collect()
 }
 
 /// Scores whether a sequence of 512 reads is split right: no stall missed, and of the hits at most
@@ -142,11 +119,7 @@ fn windows_are_read_off_the_latencies() {
 
 #[test]
 fn one_round_of_a_quiet_device_is_enough() {
-    let quiet = Device {
-        noise: 0.0,
-        rounds: 1,
-        ..loop_device()
-    };
+    let quiet = Device { noise: 0.0, rounds: 1, ..loop_device() };
     let truth = every(32, 512);
     let mut planted = Planted::new(3);
     let latencies = quiet.read(&mut planted, &truth);
@@ -163,19 +136,11 @@ fn noise_of_one_level_is_not_split() {
             let mut planted = Planted::new(seed);
             let latencies: Vec<f64> = (0..256 * 7)
                 .map(|_| {
-                    let spike = if planted.uniform() < spikes {
-                        30.0
-                    } else {
-                        1.0
-                    };
+                    let spike = if planted.uniform() < spikes { 30.0 } else { 1.0 };
                     2000.0 * planted.lognormal(sigma) * spike
                 })
                 .collect();
-            score.count(
-                split(&Rounds::new(&latencies, 256).unwrap(), None)
-                    .ok()
-                    .map(|_| false),
-            );
+            score.count(split(&Rounds::new(&latencies, 256).unwrap(), None).ok().map(|_| false));
         }
         score.assert_silent(&format!("levels, {name} noise"));
     }
@@ -191,9 +156,11 @@ fn with_a_reference_all_stalls_and_all_hits_are_recognised() {
         for (score, stall) in [(&mut all, true), (&mut none, false)] {
             let latencies = device.read(&mut planted, &[stall; 16]);
             let levels = split(&Rounds::new(&latencies, 16).unwrap(), Some(&reference));
-            score.count(levels.ok().map(|levels| {
-                (0..16).all(|i| levels.stalls[i] == stall || levels.ambiguous.contains(&i))
-            }));
+            score.count(
+                levels.ok().map(|levels| {
+                    (0..16).all(|i| levels.stalls[i] == stall || levels.ambiguous.contains(&i))
+                }),
+            );
         }
     }
     all.assert_never_wrong("levels, all stalls");
@@ -208,14 +175,8 @@ fn edges() {
     assert_eq!(split(&[5.0], 1, None), Err(Reason::TooFewPositions));
     assert_eq!(split(&[5.0; 40], 8, None), Err(Reason::OneLevel));
     assert_eq!(split(&[0.0; 40], 8, None), Err(Reason::OneLevel));
-    assert_eq!(
-        split(&[5.0; 40], 8, Some(&[5.0; 9])).unwrap().stalls,
-        [false; 8]
-    );
-    assert_eq!(
-        split(&[9000.0], 1, Some(&[50.0; 9])).unwrap().stalls,
-        [true]
-    );
+    assert_eq!(split(&[5.0; 40], 8, Some(&[5.0; 9])).unwrap().stalls, [false; 8]);
+    assert_eq!(split(&[9000.0], 1, Some(&[50.0; 9])).unwrap().stalls, [true]);
     // An empty reference is none; what is not finite in it is passed over.
     assert_eq!(split(&[5.0; 40], 8, Some(&[])), Err(Reason::OneLevel));
     assert!(split(&[5.0; 40], 8, Some(&[f64::NAN, 5.0])).is_ok());

@@ -9,10 +9,7 @@ fn least_squares_covers_under_normal_noise() {
     let (mut slopes, mut intercepts) = (0, 0);
     for seed in 0..SEEDS {
         let mut planted = Planted::new(seed);
-        let y: Vec<f64> = x
-            .iter()
-            .map(|x| 100.0 + 3.0 * x + 5.0 * planted.normal())
-            .collect();
+        let y: Vec<f64> = x.iter().map(|x| 100.0 + 3.0 * x + 5.0 * planted.normal()).collect();
         let line = least_squares(&x, &y, 0.95).unwrap();
         slopes += usize::from(line.slope.interval.contains(3.0));
         intercepts += usize::from(line.intercept.interval.contains(100.0));
@@ -28,21 +25,11 @@ fn theil_sen_covers_under_lognormal_noise_and_outliers() {
         let hits = (0..SEEDS).filter(|&seed| {
             let mut planted = Planted::new(seed);
             // Noise of one spread along the line; one sample in a hundred 50 times over.
-            let y: Vec<f64> = x
-                .iter()
-                .map(|x| 20.0 * x + 2000.0 * planted.lognormal(0.3) * planted.outlier())
-                .collect();
-            theil_sen(&x, &y, 0.95)
-                .unwrap()
-                .slope
-                .interval
-                .contains(20.0)
+            let y: Vec<f64> =
+                x.iter().map(|x| 20.0 * x + 2000.0 * planted.lognormal(0.3) * planted.outlier()).collect();
+            theil_sen(&x, &y, 0.95).unwrap().slope.interval.contains(20.0)
         });
-        assert_covers(
-            &format!("Theil-Sen slope of {count}"),
-            hits.count(),
-            SEEDS as usize,
-        );
+        assert_covers(&format!("Theil-Sen slope of {count}"), hits.count(), SEEDS as usize);
     }
 }
 
@@ -51,15 +38,8 @@ fn theil_sen_finds_no_slope_in_noise() {
     let x: Vec<f64> = (0..60).map(f64::from).collect();
     let hits = (0..SEEDS).filter(|&seed| {
         let mut planted = Planted::new(seed);
-        let y: Vec<f64> = x
-            .iter()
-            .map(|_| planted.lognormal(1.0) * planted.outlier())
-            .collect();
-        theil_sen(&x, &y, 0.95)
-            .unwrap()
-            .slope
-            .interval
-            .contains(0.0)
+        let y: Vec<f64> = x.iter().map(|_| planted.lognormal(1.0) * planted.outlier()).collect();
+        theil_sen(&x, &y, 0.95).unwrap().slope.interval.contains(0.0)
     });
     assert_covers("Theil-Sen without slope", hits.count(), SEEDS as usize);
 }
@@ -99,12 +79,6 @@ fn edges() {
     let x: Vec<f64> = (0..9).map(f64::from).collect();
     let constant = theil_sen(&x, &[4.0; 9], 0.95).unwrap();
     assert_eq!((constant.slope.value, constant.intercept), (0.0, 4.0));
-    assert_eq!(
-        constant.slope.interval,
-        Interval {
-            low: 0.0,
-            high: 0.0
-        }
-    );
+    assert_eq!(constant.slope.interval, Interval { low: 0.0, high: 0.0 });
     assert_eq!(constant.residual_mad, 0.0);
 }

@@ -27,11 +27,7 @@ fn disturbed(
     extras: usize,
     missed: f64,
 ) -> Vec<usize> {
-    let mut kept: Vec<usize> = stalls
-        .iter()
-        .copied()
-        .filter(|_| planted.uniform() >= missed)
-        .collect();
+    let mut kept: Vec<usize> = stalls.iter().copied().filter(|_| planted.uniform() >= missed).collect();
     kept.extend((0..extras).map(|_| (planted.uniform() * positions as f64) as usize));
     kept.sort_unstable();
     kept.dedup();
@@ -62,10 +58,7 @@ fn a_plateau_of_the_ramp_is_not_steady() {
     stalls.push(at);
     for positions in [at + 1, at + 64, at + 128] {
         let answer = found(positions, &stalls);
-        assert!(
-            matches!(answer, Err(Reason::TooFewPeriods { last_distance: 128 })),
-            "{answer:?}"
-        );
+        assert!(matches!(answer, Err(Reason::TooFewPeriods { last_distance: 128 })), "{answer:?}");
     }
 }
 
@@ -96,9 +89,7 @@ fn stalls_at_random_are_not_steady() {
             let mut score = Score::default();
             for seed in 0..1000 {
                 let mut planted = Planted::new(seed);
-                let stalls: Vec<usize> = (0..positions)
-                    .filter(|_| planted.uniform() < density)
-                    .collect();
+                let stalls: Vec<usize> = (0..positions).filter(|_| planted.uniform() < density).collect();
                 score.count(found(positions, &stalls).ok().map(|_| false));
             }
             score.assert_silent(&format!("steady, noise, {positions} positions, {density}"));
@@ -110,14 +101,8 @@ fn stalls_at_random_are_not_steady() {
 fn edges() {
     assert_eq!(found(0, &[]), Err(Reason::NoStalls));
     assert_eq!(found(100, &[]), Err(Reason::NoStalls));
-    assert_eq!(
-        found(1, &[0]),
-        Err(Reason::TooFewPeriods { last_distance: 0 })
-    );
-    assert_eq!(
-        found(100, &[3]),
-        Err(Reason::TooFewPeriods { last_distance: 0 })
-    );
+    assert_eq!(found(1, &[0]), Err(Reason::TooFewPeriods { last_distance: 0 }));
+    assert_eq!(found(100, &[3]), Err(Reason::TooFewPeriods { last_distance: 0 }));
     let all: Vec<usize> = (0..100).collect();
     assert_eq!(found(100, &all), Err(Reason::Saturated));
     // Stalls beyond the end are ignored.

@@ -1,0 +1,110 @@
+//! The page cache as a program can see and control it: eviction, and the proof that it worked.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use rustix::fs::{Advice, fadvise, fsync};
+use rustix::io::{Errno, Result};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+/// The number of `cachestat(2)` on every architecture with the generic table and on x86-64.
+const SYS_CACHESTAT: libc::c_long = 451;
+
+/// Struct `cachestat_range` of `uapi/linux/mman.h`.
+#[repr(C)]
+struct Range {
+    offset: u64,
+    length: u64,
+}
+
+/// Struct `cachestat` of `uapi/linux/mman.h`: all counts are in pages.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CacheStat {
+    /// Pages in the cache.
+    pub cached: u64,
+    /// Pages to be written back.
+    pub dirty: u64,
+    /// Pages being written back.
+    pub writeback: u64,
+    /// Pages evicted, whose shadow entry remains.
+    pub evicted: u64,
+    /// Pages evicted so recently that a refault would activate them.
+    pub recently_evicted: u64,
+}
+
+/// Writes a file's dirty pages back and drops its clean ones from the page cache.
+///
+/// `length` zero means until the end of the file. Source: `posix_fadvise(2)`, POSIX_FADV_DONTNEED:
+/// dirty pages are not dropped, hence the fsync.
+///
+/// # Errors
+/// What `fsync(2)` or `posix_fadvise(2)` give.
+pub fn evict(file: impl AsFd, offset: u64, length: u64) -> Result<()> {
+    // A descriptor opened for reading can be synced; a file system without sync says EINVAL and has nothing to write.
+    match fsync(&file) {
+        Ok(()) | Err(Errno::INVAL | Errno::ROFS) => {}
+        Err(error) => return Err(error),
+    }
+    fadvise(&file, offset, std::num::NonZeroU64::new(length), Advice::DontNeed)
+}
+
+/// Counts a range's pages in the cache without touching them. Source: `cachestat(2)`, Linux 6.5.
+///
+/// # Errors
+/// ENOSYS on older kernels; EPERM where the caller neither owns the file nor may write to it.
+pub fn cachestat(file: impl AsFd, offset: u64, length: u64) -> Result<CacheStat> {
+    let range = Range { offset, length };
+    let mut stat = CacheStat::default();
+    let descriptor = file.as_fd().as_raw_fd();
+    // SAFETY: both structures have the kernel's layout and outlive the call, which writes only to the second.
+    let result = unsafe { libc::syscall(SYS_CACHESTAT, descriptor, &raw const range, &raw mut stat, 0_u32) };
+    if result == 0 { Ok(stat) } else { Err(crate::error::last_errno()) }
+}
+
+/// Tells for each page of a range whether it is in the cache. Source: `mincore(2)`.
+///
+/// `offset` must be a multiple of the page size; the result has one entry per page begun.
+///
+/// # Errors
+/// What `mmap(2)` gives, ENODEV where the file system cannot map files.
+pub fn mincore(file: impl AsFd, offset: u64, length: usize, page_size: usize) -> Result<Vec<bool>> {
+    if length == 0 {
+        return Ok(Vec::new());
+    }
+    let file: BorrowedFd<'_> = file.as_fd();
+    // SAFETY: a new shared read-only mapping at an address of the kernel's choice aliases no Rust object.
+    let start =
+        unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::READ, MapFlags::SHARED, file, offset)? };
+    let mut pages = vec![0_u8; length.div_ceil(page_size)];
+    // SAFETY: the range was mapped just above and the vector has one byte per page of it.
+    let result = unsafe { libc::mincore(start, length, pages.as_mut_ptr()) };
+    let outcome = if result == 0 { Ok(()) } else { Err(crate::error::last_errno()) };
+    // SAFETY: the range was mapped above and no reference into it exists.
+    let _ = unsafe { munmap(start, length) };
+    outcome?;
+    // Only the lowest bit is defined.
+    Ok(pages.into_iter().map(|page| page & 1 == 1).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn cachestat_and_mincore_agree_on_a_fresh_file() {
+        let directory = std::env::temp_dir().join(format!("fathom-cache-{}", std::process::id()));
+        let mut file =
+            std::fs::OpenOptions::new().create_new(true).read(true).write(true).open(&directory).unwrap();
+        std::fs::remove_file(&directory).unwrap();
+        file.write_all(&[7; 3 * 4096]).unwrap();
+        let page = rustix::param::page_size();
+        let by_mincore =
+            mincore(&file, 0, 3 * 4096, page).unwrap().iter().filter(|&&cached| cached).count() as u64;
+        match cachestat(&file, 0, 3 * 4096) {
+            Ok(stat) => assert_eq!(stat.cached, by_mincore),
+            Err(error) => assert_eq!(error, Errno::NOSYS),
+        }
+        assert_eq!(by_mincore, (3 * 4096_u64).div_ceil(page as u64));
+    }
+}

@@ -1,0 +1,309 @@
+//! What the kernel declares: mounts, devices, space and the machine.
+//!
+//! Nothing here is measured. Experiments may show these facts beside their answers, never use them.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, StatxFlags};
+
+use crate::{Error, Result};
+
+/// One line of `/proc/self/mountinfo`. Source: `proc_pid_mountinfo(5)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mount {
+    /// The number that `statx(2)` gives for files of this mount.
+    pub id: u64,
+    /// Major and minor number of the file system's `st_dev`; the major of nameless devices is 0.
+    pub device: (u32, u32),
+    /// Where the file system is mounted.
+    pub point: PathBuf,
+    /// The type: `ext4`, `overlay`, `fuse.sshfs`.
+    pub fs_type: String,
+    /// The device, server or word that was mounted.
+    pub source: String,
+    /// The options of the mount and of the file system, separated by commas.
+    pub options: String,
+}
+
+/// Space on a file system. Source: `statfs(2)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Space {
+    /// `f_bsize`, in bytes.
+    pub block_size: u64,
+    /// Bytes that the calling user may still fill.
+    pub free_bytes: u64,
+    /// All bytes of the file system.
+    pub total_bytes: u64,
+}
+
+/// A block device's queue as sysfs shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Device {
+    /// The kernel's name: `vda`, `loop3`.
+    pub name: String,
+    /// Whether the kernel believes that it seeks.
+    pub rotational: Option<bool>,
+    /// The scheduler in use.
+    pub scheduler: Option<String>,
+    /// Sector size that the device is addressed in, in bytes.
+    pub logical_block_bytes: Option<u64>,
+    /// Sector size that the device works in, in bytes.
+    pub physical_block_bytes: Option<u64>,
+    /// The device's own read-ahead setting, in bytes. A mount need not follow it.
+    pub read_ahead_bytes: Option<u64>,
+}
+
+/// The machine that the kernel runs on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Machine {
+    /// Name and release: `Linux 6.18.1`.
+    pub kernel: String,
+    /// `x86_64`, `aarch64`.
+    pub arch: String,
+    /// CPUs that this process may use.
+    pub cpus: usize,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+    /// `none`, `container`, `hypervisor` or a product's name.
+    pub virtualisation: String,
+    /// Load averages over 1, 5 and 15 minutes.
+    pub load: Vec<f64>,
+}
+
+/// The page size in bytes. Source: `sysconf(3)`, _SC_PAGESIZE, from the auxiliary vector.
+pub fn page_size() -> u64 {
+    rustix::param::page_size() as u64
+}
+
+/// The user that this process acts as. Source: `geteuid(2)`.
+pub fn user_id() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// The parent's number: the cheapest system call that does nothing. Source: `getppid(2)`.
+#[inline(always)]
+pub fn parent_process() -> Option<i32> {
+    rustix::process::getppid().map(|process| process.as_raw_nonzero().get())
+}
+
+/// The mount that `path` lies on.
+///
+/// # Errors
+/// ENOENT or EACCES for the path; EIO where `/proc` is not mounted.
+pub fn mount_of(path: &Path) -> Result<Mount> {
+    let table = Path::new("/proc/self/mountinfo");
+    let text = fs::read_to_string(table).map_err(|error| Error::from_io("read", table, &error))?;
+    let mounts: Vec<Mount> = text.lines().filter_map(parse_mount).collect();
+    let stat = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID)
+        .map_err(|errno| Error::new("stat", path, errno))?;
+    let has_id = stat.stx_mask & StatxFlags::MNT_ID.bits() != 0;
+    let by_id = mounts.iter().find(|mount| has_id && mount.id == stat.stx_mnt_id);
+    let device = (stat.stx_dev_major, stat.stx_dev_minor);
+    // Before Linux 5.8 there is no mount number: the last mount of the same device is the visible one.
+    by_id
+        .or_else(|| mounts.iter().rev().find(|mount| mount.device == device))
+        .cloned()
+        .ok_or_else(|| Error::new("find the mount of", path, rustix::io::Errno::NODEV))
+}
+
+/// Space on the file system at `path`.
+///
+/// # Errors
+/// What `statfs(2)` gives.
+pub fn space(path: &Path) -> Result<Space> {
+    let stat = rustix::fs::statfs(path).map_err(|errno| Error::new("statfs", path, errno))?;
+    let block_size = u64::try_from(stat.f_bsize).unwrap_or(0);
+    Ok(Space {
+        block_size,
+        free_bytes: stat.f_bavail.saturating_mul(block_size),
+        total_bytes: stat.f_blocks.saturating_mul(block_size),
+    })
+}
+
+/// The read-ahead limit that governs files of `mount`, in bytes, and the file that declares it.
+///
+/// A mount need not follow its block device: btrfs has a setting of its own, overlay reads through
+/// its upper layer, and nameless devices have their own entry. Source:
+/// `Documentation/ABI/testing/sysfs-class-bdi`.
+pub fn declared_read_ahead(mount: &Mount) -> Option<(u64, PathBuf)> {
+    let candidates = match mount.fs_type.as_str() {
+        "overlay" => {
+            let upper = option_value(&mount.options, "upperdir")?;
+            return declared_read_ahead(&mount_of(Path::new(upper)).ok()?);
+        }
+        "btrfs" => btrfs_bdi(&mount.source).into_iter().collect(),
+        // Their pages are the only copy: there is nothing to read ahead from.
+        "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" => Vec::new(),
+        _ => {
+            let (major, minor) = mount.device;
+            let class = Path::new("/sys/class/bdi");
+            vec![class.join(format!("{major}:{minor}")), class.join(format!("{major}:{minor}-fuseblk"))]
+        }
+    };
+    candidates.into_iter().find_map(|directory| {
+        let file = directory.join("read_ahead_kb");
+        number(&file).map(|kib| (kib * 1024, file))
+    })
+}
+
+/// The block device behind a mount, where there is one.
+pub fn device_of(mount: &Mount) -> Option<Device> {
+    let (major, minor) = mount.device;
+    let by_number = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
+    let directory = fs::canonicalize(&by_number).ok().or_else(|| {
+        let name = Path::new(&mount.source).strip_prefix("/dev").ok()?;
+        fs::canonicalize(Path::new("/sys/class/block").join(name)).ok()
+    })?;
+    let name = directory.file_name()?.to_string_lossy().into_owned();
+    // A partition has no queue of its own: its disk has.
+    let queue = [directory.join("queue"), directory.join("../queue")].into_iter().find(|path| path.is_dir());
+    let Some(queue) = queue else { return Some(Device { name, ..Device::default() }) };
+    Some(Device {
+        name,
+        rotational: number(&queue.join("rotational")).map(|flag| flag == 1),
+        scheduler: word(&queue.join("scheduler")).map(|line| chosen(&line)),
+        logical_block_bytes: number(&queue.join("logical_block_size")),
+        physical_block_bytes: number(&queue.join("physical_block_size")),
+        read_ahead_bytes: number(&queue.join("read_ahead_kb")).map(|kib| kib * 1024),
+    })
+}
+
+/// The machine, as `/proc`, `uname(2)` and the firmware tell it.
+pub fn machine() -> Machine {
+    let name = rustix::system::uname();
+    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kib = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse().ok());
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    Machine {
+        kernel: format!("{} {}", name.sysname().to_string_lossy(), name.release().to_string_lossy()),
+        arch: name.machine().to_string_lossy().into_owned(),
+        cpus: crate::affinity::allowed_cpus().len(),
+        memory_bytes: kib.unwrap_or(0_u64) * 1024,
+        virtualisation: virtualisation(),
+        load: load.split(' ').take(3).filter_map(|figure| figure.parse().ok()).collect(),
+    }
+}
+
+/// The value of `key=value` in a comma-separated option list.
+pub fn option_value<'a>(options: &'a str, key: &str) -> Option<&'a str> {
+    options.split(',').find_map(|option| option.strip_prefix(key)?.strip_prefix('='))
+}
+
+fn parse_mount(line: &str) -> Option<Mount> {
+    let (before, after) = line.split_once(" - ")?;
+    let mut left = before.split(' ');
+    let id = left.next()?.parse().ok()?;
+    let (major, minor) = left.nth(1)?.split_once(':')?;
+    let point = unescape(left.nth(1)?);
+    let mount_options = left.next()?;
+    let mut right = after.split(' ');
+    let fs_type = right.next()?.to_owned();
+    let source = unescape(right.next()?).to_string_lossy().into_owned();
+    let options = match right.next() {
+        Some(super_options) => format!("{mount_options},{super_options}"),
+        None => mount_options.to_owned(),
+    };
+    Some(Mount { id, device: (major.parse().ok()?, minor.parse().ok()?), point, fs_type, source, options })
+}
+
+/// Undoes the kernel's octal escapes: `\040` is a space.
+fn unescape(field: &str) -> PathBuf {
+    let bytes = field.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let octal = (bytes[at] == b'\\').then(|| field.get(at + 1..at + 4)).flatten();
+        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) => {
+                plain.push(byte);
+                at += 4;
+            }
+            None => {
+                plain.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    PathBuf::from(std::ffi::OsStr::from_bytes(&plain))
+}
+
+/// btrfs mounts carry a nameless device number; the file system is found by the device it was mounted from.
+fn btrfs_bdi(source: &str) -> Option<PathBuf> {
+    let device = fs::canonicalize(source).ok()?;
+    let name = device.file_name()?;
+    let systems = fs::read_dir("/sys/fs/btrfs").ok()?;
+    systems
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|path| path.join("devices").join(name).exists())
+        .map(|path| path.join("bdi"))
+}
+
+fn virtualisation() -> String {
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let guest = cpu.lines().any(|line| line.starts_with("flags") && line.contains(" hypervisor"));
+    let contained = Path::new("/.dockerenv").exists() || Path::new("/run/.containerenv").exists();
+    let product = word(Path::new("/sys/class/dmi/id/sys_vendor"));
+    match (contained, guest, product) {
+        (true, ..) => "container".to_owned(),
+        (false, true, Some(vendor)) => vendor,
+        (false, true, None) => "hypervisor".to_owned(),
+        (false, false, _) => "none".to_owned(),
+    }
+}
+
+fn chosen(schedulers: &str) -> String {
+    let bracketed = schedulers.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    bracketed.map_or(schedulers, |(name, _)| name).to_owned()
+}
+
+fn number(path: &Path) -> Option<u64> {
+    word(path)?.parse().ok()
+}
+
+fn word(path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_a_line_with_escapes_and_optional_fields() {
+        let line =
+            r"36 35 98:0 /mnt1 /mnt\0402 rw,noatime master:1 shared:7 - ext3 /dev/root rw,errors=continue";
+        let mount = parse_mount(line).unwrap();
+        assert_eq!(mount.id, 36);
+        assert_eq!(mount.device, (98, 0));
+        assert_eq!(mount.point, Path::new("/mnt 2"));
+        assert_eq!(mount.fs_type, "ext3");
+        assert_eq!(option_value(&mount.options, "errors"), Some("continue"));
+    }
+
+    #[test]
+    fn a_broken_line_is_not_a_mount() {
+        assert_eq!(parse_mount("36 35 980 / / rw"), None);
+        assert_eq!(unescape(r"a\9z"), Path::new(r"a\9z"));
+    }
+
+    #[test]
+    fn the_chosen_scheduler_is_the_bracketed_one() {
+        assert_eq!(chosen("none [mq-deadline] kyber"), "mq-deadline");
+        assert_eq!(chosen("none"), "none");
+    }
+
+    #[test]
+    fn this_machine_has_a_root_mount_with_a_type() {
+        let mount = mount_of(Path::new("/")).unwrap();
+        assert!(!mount.fs_type.is_empty());
+        assert!(space(Path::new("/")).unwrap().block_size > 0);
+        assert!(machine().cpus >= 1);
+    }
+}

@@ -1,0 +1,117 @@
+//! The file operations that a workload is made of. Each is one system call, inlined into its caller.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags, SeekFrom};
+use rustix::io::Result;
+
+pub use rustix::fs::{fdatasync, fsync, ftruncate};
+pub use rustix::io::Errno;
+
+/// Creates a file that must not exist yet, for reading and writing by its owner alone. Source: `open(2)`, O_EXCL.
+///
+/// # Errors
+/// EEXIST where something of that name exists, and whatever else `open(2)` gives.
+pub fn create_new(path: &Path) -> crate::Result<OwnedFd> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
+        .map_err(|errno| crate::Error::new("create", path, errno))
+}
+
+/// Opens an existing file for reading and writing.
+///
+/// # Errors
+/// What `open(2)` gives.
+#[inline(always)]
+pub fn open(path: &Path) -> Result<OwnedFd> {
+    rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())
+}
+
+/// Closes a descriptor and reports the kernel's answer, which dropping would hide. Source: `close(2)`.
+///
+/// # Errors
+/// EIO, ENOSPC or EDQUOT from a file system that writes on close.
+#[inline(always)]
+pub fn close(file: OwnedFd) -> Result<()> {
+    use std::os::fd::IntoRawFd;
+    // SAFETY: the descriptor was owned by the argument, which gave it up, so it is closed exactly once.
+    if unsafe { libc::close(file.into_raw_fd()) } == 0 { Ok(()) } else { Err(crate::error::last_errno()) }
+}
+
+/// Reads at the file position. Source: `read(2)`.
+///
+/// # Errors
+/// What `read(2)` gives.
+#[inline(always)]
+pub fn read(file: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize> {
+    rustix::io::read(file, buffer)
+}
+
+/// Writes at the file position. Source: `write(2)`.
+///
+/// # Errors
+/// What `write(2)` gives.
+#[inline(always)]
+pub fn write(file: BorrowedFd<'_>, buffer: &[u8]) -> Result<usize> {
+    rustix::io::write(file, buffer)
+}
+
+/// Reads at an offset. Source: `pread(2)`.
+///
+/// # Errors
+/// What `pread(2)` gives.
+#[inline(always)]
+pub fn pread(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    rustix::io::pread(file, buffer, offset)
+}
+
+/// Writes at an offset. Source: `pwrite(2)`.
+///
+/// # Errors
+/// What `pwrite(2)` gives.
+#[inline(always)]
+pub fn pwrite(file: BorrowedFd<'_>, buffer: &[u8], offset: u64) -> Result<usize> {
+    rustix::io::pwrite(file, buffer, offset)
+}
+
+/// Sets the file position to `offset` bytes from the start. Source: `lseek(2)`.
+///
+/// # Errors
+/// What `lseek(2)` gives.
+#[inline(always)]
+pub fn seek(file: BorrowedFd<'_>, offset: u64) -> Result<u64> {
+    rustix::fs::seek(file, SeekFrom::Start(offset))
+}
+
+/// The first byte of data at or after `offset`. Source: `lseek(2)`, SEEK_DATA.
+///
+/// # Errors
+/// ENXIO where there is no data after `offset`; EINVAL where the file system does not know.
+pub fn seek_data(file: BorrowedFd<'_>, offset: u64) -> Result<u64> {
+    rustix::fs::seek(file, SeekFrom::Data(offset))
+}
+
+/// The first byte of a hole at or after `offset`. Source: `lseek(2)`, SEEK_HOLE.
+///
+/// # Errors
+/// ENXIO where `offset` is past the end; EINVAL where the file system does not know.
+pub fn seek_hole(file: BorrowedFd<'_>, offset: u64) -> Result<u64> {
+    rustix::fs::seek(file, SeekFrom::Hole(offset))
+}
+
+/// Bytes that the file system has set aside for a file: `st_blocks` in units of 512. Source: `stat(2)`.
+///
+/// # Errors
+/// What `fstat(2)` gives.
+pub fn allocated_bytes(file: BorrowedFd<'_>) -> Result<u64> {
+    rustix::fs::fstat(file).map(|stat| stat.st_blocks as u64 * 512)
+}
+
+/// Takes a lock that ends with the process, without waiting. Source: `flock(2)`, LOCK_EX | LOCK_NB.
+///
+/// # Errors
+/// EWOULDBLOCK where somebody holds it.
+pub fn lock_exclusive(file: &OwnedFd) -> Result<()> {
+    rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive)
+}

@@ -1,0 +1,54 @@
+//! Mounts of a private name space: they end with the process, whatever ends it.
+
+use std::path::Path;
+
+use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
+use rustix::thread::UnshareFlags;
+
+use crate::{Error, Result};
+
+/// Moves the calling thread, and threads and children it starts later, into a mount name space of its own.
+///
+/// Must be called before other threads exist, or they keep seeing the old one. Nothing mounted
+/// afterwards is seen outside, and the kernel unmounts all of it when the last process inside ends:
+/// also after SIGKILL. Source: `mount_namespaces(7)`.
+///
+/// # Errors
+/// EPERM without CAP_SYS_ADMIN.
+pub fn enter_private_namespace() -> Result<()> {
+    let root = Path::new("/");
+    // SAFETY: NEWNS leaves memory and descriptors shared; it only gives this thread its own view of mounts.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }
+        .map_err(|errno| Error::new("unshare the mount name space of", root, errno))?;
+    rustix::mount::mount_change(root, MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+        .map_err(|errno| Error::new("make private the mounts below", root, errno))
+}
+
+/// Mounts `source` of type `fs_type` on `target` with comma-separated `options`. Source: `mount(2)`.
+///
+/// # Errors
+/// What `mount(2)` gives; EINVAL or ENODEV where the kernel lacks the file system or refuses its format.
+pub fn mount(source: &str, target: &Path, fs_type: &str, options: &str) -> Result<()> {
+    let data =
+        std::ffi::CString::new(options).map_err(|_| Error::new("mount", target, rustix::io::Errno::INVAL))?;
+    rustix::mount::mount(source, target, fs_type, MountFlags::empty(), data.as_c_str())
+        .map_err(|errno| Error::new("mount", target, errno))
+}
+
+/// Makes an existing mount read-only. Source: `mount(2)`, MS_REMOUNT.
+///
+/// # Errors
+/// What `mount(2)` gives; EBUSY while files are open for writing.
+pub fn remount_read_only(target: &Path) -> Result<()> {
+    rustix::mount::mount_remount(target, MountFlags::RDONLY, "")
+        .map_err(|errno| Error::new("remount read-only", target, errno))
+}
+
+/// Unmounts `target`. Source: `umount2(2)`.
+///
+/// # Errors
+/// What `umount2(2)` gives; EBUSY while files are open.
+pub fn unmount(target: &Path) -> Result<()> {
+    rustix::mount::unmount(target, UnmountFlags::empty())
+        .map_err(|errno| Error::new("unmount", target, errno))
+}

@@ -1,0 +1,104 @@
+//! One file per question. The registry drives the survey, the command line, the help and the tests.
+//!
+//! An experiment asks *a* machine by timing, looks at what a kernel shows and declares, and explains
+//! how the three fit. The kinds never meet before the finding: `timing` is given a session that can
+//! run workloads and nothing else.
+
+mod block_size;
+mod page_size;
+mod readahead;
+mod readahead_first;
+mod readahead_ramp;
+mod readahead_random;
+mod readahead_window;
+mod session;
+
+use serde::Serialize;
+
+pub use self::session::{Effort, Memory, Session};
+use crate::finding::{Evidence, Finding};
+use crate::machine::Fault;
+use crate::witness::{Declared, Witness};
+
+/// Every experiment, in the order in which a survey asks.
+pub const REGISTRY: &[&dyn Experiment] = &[
+    &page_size::PageSize,
+    &block_size::BlockSize,
+    &readahead_window::ReadaheadWindow,
+    &readahead_first::ReadaheadFirst,
+    &readahead_random::ReadaheadRandom,
+    &readahead_ramp::ReadaheadRamp,
+];
+
+/// What a reader should know of an experiment before it is run.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct About {
+    /// The parameter it finds: `block_size`.
+    pub parameter: &'static str,
+    /// The unit of the answer: `bytes`.
+    pub unit: &'static str,
+    /// The question, in words.
+    pub question: &'static str,
+    /// How it is answered, in a sentence or two.
+    pub method: &'static str,
+    /// The papers that asked it first.
+    pub source: &'static str,
+    /// What it needs beside a directory to write in.
+    pub privileges: &'static str,
+    /// What it costs.
+    pub cost: Cost,
+}
+
+/// What an experiment costs at most with default settings.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Cost {
+    /// Seconds on a device that answers within a millisecond.
+    pub seconds: u32,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+}
+
+/// A question with its methods.
+pub trait Experiment: Sync {
+    /// What a reader should know of it.
+    fn about(&self) -> &'static About;
+
+    /// Asks by durations alone.
+    ///
+    /// # Errors
+    /// [`Fault`] where the machine failed; no answer from good samples is no error.
+    fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault>;
+
+    /// Asks by what the kernel shows.
+    ///
+    /// # Errors
+    /// [`Fault`] where a system call failed.
+    fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault>;
+
+    /// What the kernel declares.
+    fn declared(&self, declared: &Declared) -> Vec<Evidence>;
+
+    /// One or two sentences on what was found and, where evidence disagrees, why.
+    fn explain(&self, finding: &Finding) -> String;
+}
+
+/// The experiment that finds `parameter`.
+pub fn by_name(parameter: &str) -> Option<&'static dyn Experiment> {
+    REGISTRY.iter().copied().find(|experiment| experiment.about().parameter == parameter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_every_question_is_put_in_words() {
+        for experiment in REGISTRY {
+            let about = experiment.about();
+            assert!(std::ptr::eq(by_name(about.parameter).unwrap().about(), about), "{}", about.parameter);
+            assert!(about.question.ends_with('?') && about.method.ends_with('.'), "{}", about.parameter);
+        }
+    }
+}

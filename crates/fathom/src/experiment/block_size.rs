@@ -1,0 +1,163 @@
+//! The file system's block, from the comb in the latency of small appends.
+//!
+//! The first write into a block pays for reserving it, the first into a page for allocating that.
+//! Both combs stand in the same samples; the block's is the one with the smallest period: nothing
+//! that a file system does per write recurs more often than its block. Small reads, as in papers A
+//! and C, show the page whatever the block is.
+
+use super::{About, Cost, Experiment, Session};
+use crate::finding::{Agreement, Evidence, Finding, Kind, Status, Value};
+use crate::inference::combs::{self, Combs, NoAnswer};
+use crate::machine::Fault;
+use crate::units::Bytes;
+use crate::witness::{Declared, Witness};
+use crate::workload::{Op, Pass, Region, ScratchFile, Workload};
+
+pub(super) struct BlockSize;
+
+const METHOD: &str = "append_comb";
+
+/// A sweep of appends: their size in bytes, how many, and how many rounds.
+///
+/// The first finds blocks of 512 B to 32 KiB, the second larger ones. A period found by the second
+/// counts only where the first, finer one has seen that there is none up to there.
+const SWEEPS: [(u64, u64, u32); 2] = [(256, 1152, 60), (4096, 1024, 12)];
+
+impl Experiment for BlockSize {
+    fn about(&self) -> &'static About {
+        &About {
+            parameter: "block_size",
+            unit: "bytes",
+            question: "In what unit does the file system hand out space?",
+            method: "Small appends to a new file; the first write into a block is dearer, and the smallest such period is the block.",
+            source: "papers A, C and D",
+            privileges: "none",
+            cost: Cost { seconds: 3, write_bytes: 96 << 20, read_bytes: 0 },
+        }
+    }
+
+    fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
+        let mut nothing_up_to = 0;
+        let mut reason = String::new();
+        for (size, count, full) in SWEEPS {
+            match sweep(session, size, count, full)? {
+                Ok(found) if found.fundamental.period > nothing_up_to => return Ok(evidence(&found)),
+                Ok(_) => {
+                    reason = "large appends show a period that small ones do not".to_owned();
+                    break;
+                }
+                Err(NoAnswer::Absent(largest)) => {
+                    nothing_up_to = largest;
+                    reason = format!("no append is dearer at regular distances of up to {}", Bytes(largest));
+                }
+                Err(NoAnswer::Unclear(why)) => {
+                    reason = why;
+                    break;
+                }
+            }
+        }
+        Ok(Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason))
+    }
+
+    fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
+        let allocated = witness.sparse_allocation()?;
+        let blocks = match allocated {
+            0 => Evidence::silent(
+                Kind::Witness,
+                "sparse_st_blocks",
+                Status::Inconclusive,
+                "st_blocks stays zero after a write: this file system does not count there",
+            ),
+            bytes => Evidence::measured(Kind::Witness, "sparse_st_blocks", Value::Whole(bytes)),
+        };
+        let extent = match witness.sparse_extent()? {
+            Some(bytes) => Evidence::measured(Kind::Witness, "seek_hole", Value::Whole(bytes)),
+            None => Evidence::silent(
+                Kind::Witness,
+                "seek_hole",
+                Status::NotApplicable,
+                "the file system does not tell data from holes",
+            ),
+        };
+        Ok(vec![blocks, extent])
+    }
+
+    fn declared(&self, declared: &Declared) -> Vec<Evidence> {
+        vec![Evidence::measured(Kind::Declared, "statfs_bsize", Value::Whole(declared.block_size))]
+    }
+
+    fn explain(&self, finding: &Finding) -> String {
+        let Some(Value::Whole(block)) = finding.value else {
+            return "Appends cost the same wherever they begin, so the block could not be told.".to_owned();
+        };
+        let timed = match finding.answer(Kind::Timing) {
+            Some(Value::Whole(timed)) if *timed == block => {
+                format!("The first write into each {} is dearer than the ones after it.", Bytes(block))
+            }
+            Some(Value::Whole(timed)) => format!("Appends show a period of {}.", Bytes(*timed)),
+            _ => "Timing did not tell.".to_owned(),
+        };
+        match (finding.agreement, disagreement(finding, block)) {
+            (Agreement::Disagree, Some(why)) => format!("{timed} {why}"),
+            _ => timed,
+        }
+    }
+}
+
+/// Why a witness or a declaration says something else than the block.
+fn disagreement(finding: &Finding, block: u64) -> Option<String> {
+    let other = |method: &str| match finding.by(method).and_then(|piece| piece.value.clone()) {
+        Some(Value::Whole(bytes)) if bytes != block => Some(bytes),
+        _ => None,
+    };
+    if let Some(unit) = other("sparse_st_blocks").filter(|unit| *unit > block) {
+        return Some(format!(
+            "One byte takes {} of space: it is handed out in clusters of several blocks, or set aside ahead.",
+            Bytes(unit)
+        ));
+    }
+    if let Some(declared) = other("statfs_bsize") {
+        return Some(format!(
+            "statfs declares {}: on some file systems that is the best size for transfers, not the block.",
+            Bytes(declared)
+        ));
+    }
+    other("seek_hole").map(|extent| format!("Holes are told apart from data in units of {}.", Bytes(extent)))
+}
+
+fn sweep(
+    session: &mut Session<'_>,
+    size: u64,
+    count: u64,
+    full: u32,
+) -> Result<Result<Combs, NoAnswer>, Fault> {
+    let rounds = session.rounds(full, 10);
+    let first = combs::find(session.observe(workload(size, count, rounds))?, 1, size);
+    if !matches!(first, Err(NoAnswer::Unclear(_))) {
+        return Ok(first);
+    }
+    Ok(combs::find(session.observe(workload(size, count, full * 2))?, 1, size))
+}
+
+fn evidence(found: &Combs) -> Evidence {
+    let period = found.fundamental.period;
+    let evidence = Evidence::measured(Kind::Timing, METHOD, Value::Whole(period))
+        .within(period, period)
+        .resting_on(found.fundamental.confidence, found.samples);
+    match found.taller {
+        Some(taller) => evidence.caveat(format!(
+            "a second comb stands at {}, {:.1} times as dear as the writes between: the page's, or that of a larger unit of space",
+            Bytes(taller.period),
+            taller.height
+        )),
+        None => evidence.caveat("there is one comb: the block is as large as the page, or larger"),
+    }
+}
+
+fn workload(size: u64, count: u64, rounds: u32) -> Workload {
+    Workload::new(vec![ScratchFile::empty("append")])
+        .pass(Pass::untimed(0, &[Op::Create]))
+        .pass(Pass::timed(0, &[Op::Write], Region { offset: 0, size, step: size, count }))
+        .rounds(rounds)
+        .warmup(2)
+}

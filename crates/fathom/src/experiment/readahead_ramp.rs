@@ -1,0 +1,145 @@
+//! The ramp: the windows that lead from the first one to the steady one.
+
+use super::readahead::{READ, Sequential, Silence, sequential, stalls_of, windows_seen};
+use super::readahead_first::first;
+use super::{About, Cost, Experiment, Session};
+use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use crate::inference::ramp;
+use crate::machine::Fault;
+use crate::units::Bytes;
+use crate::witness::{Declared, Witness};
+use crate::workload::ScratchFile;
+
+pub(super) struct ReadaheadRamp;
+
+const METHOD: &str = "paced_read_stalls";
+const WITNESS: &str = "cachestat_increments";
+
+impl Experiment for ReadaheadRamp {
+    fn about(&self) -> &'static About {
+        &About {
+            parameter: "readahead_ramp",
+            unit: "bytes",
+            question: "By which windows does read-ahead grow to its steady size?",
+            method: "Paced 4 KiB reads of the first part of a cold file, at two paces; behind the first window every wait is the start of a window.",
+            source: "papers A and D (as '14 or 15 blocks', '176 KB with doubt')",
+            privileges: "none",
+            cost: Cost { seconds: 10, write_bytes: 0, read_bytes: 256 << 20 },
+        }
+    }
+
+    fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
+        Ok(match timed(session)? {
+            Ok((sizes, samples)) => {
+                Evidence::measured(Kind::Timing, METHOD, Value::List(sizes)).resting_on(0.95, samples)
+            }
+            Err(silence) => silence.evidence(METHOD),
+        })
+    }
+
+    fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
+        for bytes in [8 << 20, 32 << 20, 128_u64 << 20] {
+            let file = ScratchFile::filled("readahead", bytes);
+            let offsets: Vec<u64> = (0..bytes / READ).map(|index| index * READ).collect();
+            let brought = match witness.brought_in(&file, &offsets, READ) {
+                Ok(brought) => brought,
+                Err(Fault::OverBudget { .. } | Fault::OutOfTime) => break,
+                Err(fault) => return Err(fault),
+            };
+            let Some(brought) = brought else {
+                let reason = "the cache of this file can't be emptied or seen";
+                return Ok(vec![Evidence::silent(Kind::Witness, WITNESS, Status::NotApplicable, reason)]);
+            };
+            match until_steady(&windows_seen(&brought)) {
+                Some(ramp) if ramp == [READ] => {
+                    let reason = "nothing is read ahead, so there is no ramp";
+                    return Ok(vec![Evidence::silent(Kind::Witness, WITNESS, Status::NotApplicable, reason)]);
+                }
+                Some(ramp) => return Ok(vec![Evidence::measured(Kind::Witness, WITNESS, Value::List(ramp))]),
+                None => {}
+            }
+        }
+        let reason = "the ramp had not ended at the end of the longest file that the budget allows";
+        Ok(vec![Evidence::silent(Kind::Witness, WITNESS, Status::Inconclusive, reason)])
+    }
+
+    fn declared(&self, _: &Declared) -> Vec<Evidence> {
+        Vec::new()
+    }
+
+    fn explain(&self, finding: &Finding) -> String {
+        match &finding.value {
+            Some(Value::List(sizes)) => {
+                let words: Vec<String> = sizes.iter().map(|&size| Bytes(size).to_string()).collect();
+                format!(
+                    "Windows of a sequential reader, from the first to the steady one: {}.",
+                    words.join(", ")
+                )
+            }
+            _ if finding.status == Status::NotApplicable => {
+                "Nothing is read ahead here, so there is no ramp.".to_owned()
+            }
+            _ => "The waits at the start of a sequential read do not draw one ramp.".to_owned(),
+        }
+    }
+}
+
+type Ramp = (Vec<u64>, usize);
+
+fn timed(session: &mut Session<'_>) -> Result<Result<Ramp, Silence>, Fault> {
+    let (window, onset, gap_ns) = match session.recall(sequential)? {
+        Ok(Sequential::Window { window, onset, gap_ns, .. }) => (window, onset, gap_ns),
+        Ok(Sequential::NoReadAhead { .. }) => {
+            let reason = "nothing is read ahead, so there is no ramp".to_owned();
+            return Ok(Err(Silence { status: Status::NotApplicable, reason }));
+        }
+        Err(silence) => return Ok(Err(silence)),
+    };
+    let first = match first(session)?.0 {
+        Ok(brought) if brought.interval[0] == brought.interval[1] => brought.bytes,
+        Ok(_) => return Ok(Err(Silence::inconclusive("the first window is not known exactly"))),
+        Err(silence) => return Ok(Err(silence)),
+    };
+    // The part of the file that the ramp and one steady window take.
+    let bytes = (onset + 2 * window).next_multiple_of(1 << 20);
+    let rounds = session.rounds(15, 9);
+    let mut seen: Vec<Ramp> = Vec::new();
+    for gap in [gap_ns, gap_ns * 2] {
+        let stalls = match stalls_of(session, bytes, gap, rounds) {
+            Ok(Ok(stalls)) => stalls,
+            Ok(Err(silence)) => return Ok(Err(silence)),
+            Err(Fault::OutOfTime) => {
+                return Ok(Err(Silence::inconclusive("there was no time to read the ramp twice")));
+            }
+            Err(fault) => return Err(fault),
+        };
+        match ramp::sizes(&stalls, (first / READ) as usize, (window / READ) as usize) {
+            Ok(sizes) => seen.push((sizes.iter().map(|&size| size as u64 * READ).collect(), stalls.samples)),
+            Err(reason) => return Ok(Err(Silence::inconclusive(reason))),
+        }
+    }
+    match seen.as_slice() {
+        [(one, few), (two, more)] if one == two => Ok(Ok((one.clone(), few + more))),
+        _ => Ok(Err(Silence::inconclusive("the ramp differs from one pace to another"))),
+    }
+}
+
+/// The windows up to the first of the size at which they settle.
+fn until_steady(windows: &[u64]) -> Option<Vec<u64>> {
+    let (_, whole) = windows.split_last()?;
+    let last = *whole.last()?;
+    let steady = whole.iter().rev().take_while(|&&window| window == last).count();
+    (steady >= 3).then(|| whole[..=whole.len() - steady].to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ramp_ends_with_the_first_steady_window() {
+        assert_eq!(until_steady(&[16, 32, 64, 128, 128, 128, 7]), Some(vec![16, 32, 64, 128]));
+        assert_eq!(until_steady(&[4, 4, 4, 4]), Some(vec![4]));
+        assert_eq!(until_steady(&[16, 32, 64]), None);
+    }
+}

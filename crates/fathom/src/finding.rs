@@ -1,0 +1,359 @@
+//! What was found: evidence of each kind side by side, and one answer drawn from it.
+//!
+//! "Cannot tell" is an ordinary value here. Field names and words are those of the published schema.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One answer to one question, with everything that speaks for or against it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// The parameter: `block_size`.
+    pub parameter: String,
+    /// The unit of the value: `bytes`, `ns`, `count`, `word`.
+    pub unit: String,
+    /// Whether there is an answer.
+    pub status: Status,
+    /// The answer, where there is one.
+    pub value: Option<Value>,
+    /// The lowest and highest value that the evidence allows, for a number.
+    pub interval: Option<[f64; 2]>,
+    /// Whether the evidence agrees.
+    pub agreement: Agreement,
+    /// Each piece of evidence.
+    pub evidence: Vec<Evidence>,
+    /// One or two sentences for a reader.
+    pub explanation: String,
+    /// What the reader must know before relying on the answer; for a refusal, the reason.
+    pub caveats: Vec<String>,
+}
+
+/// One piece of evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
+    /// Where it comes from.
+    pub kind: Kind,
+    /// How it was got: `append_comb`, `sparse_st_blocks`, `statfs_bsize`.
+    pub method: String,
+    /// Whether it gives an answer.
+    pub status: Status,
+    /// The answer, where there is one.
+    pub value: Option<Value>,
+    /// The lowest and highest value it allows, for a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[f64; 2]>,
+    /// The probability that the answer is no product of chance; timing only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// How many timed operations it rests on; timing only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<u64>,
+    /// What weakens it; for an answer not given, the reason.
+    #[serde(default)]
+    pub caveats: Vec<String>,
+}
+
+/// Whether a question was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// There is an answer.
+    Measured,
+    /// It was asked, and the evidence does not tell.
+    Inconclusive,
+    /// The question makes no sense here.
+    NotApplicable,
+    /// It was not asked: a privilege, a permission or budget is missing.
+    Refused,
+}
+
+/// The kinds of evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Durations of system calls alone.
+    Timing,
+    /// Side effects that a program can see.
+    Witness,
+    /// What the kernel says of itself.
+    Declared,
+}
+
+/// Whether pieces of evidence say the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Agreement {
+    /// Two or more, and all the same.
+    Agree,
+    /// Two or more, and not the same.
+    Disagree,
+    /// At most one.
+    Single,
+}
+
+/// An answer: a number, a list of numbers, or a word.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Value {
+    /// A whole number: bytes or a count.
+    Whole(u64),
+    /// A real number: nanoseconds.
+    Real(f64),
+    /// A sequence: the windows of a ramp.
+    List(Vec<u64>),
+    /// A name: a policy or a scheme.
+    Word(String),
+}
+
+impl Evidence {
+    /// Evidence that gives an answer.
+    pub fn measured(kind: Kind, method: &str, value: Value) -> Self {
+        Self {
+            kind,
+            method: method.to_owned(),
+            status: Status::Measured,
+            value: Some(value),
+            interval: None,
+            confidence: None,
+            samples: None,
+            caveats: Vec::new(),
+        }
+    }
+
+    /// Evidence that gives none, and why.
+    pub fn silent(kind: Kind, method: &str, status: Status, reason: impl Into<String>) -> Self {
+        Self {
+            status,
+            value: None,
+            caveats: vec![reason.into()],
+            ..Self::measured(kind, method, Value::Whole(0))
+        }
+    }
+
+    /// The same, within an interval.
+    #[must_use]
+    pub fn within(mut self, low: u64, high: u64) -> Self {
+        self.interval = Some([low as f64, high as f64]);
+        self
+    }
+
+    /// The same, with a confidence and the number of timed operations behind it.
+    #[must_use]
+    pub fn resting_on(mut self, confidence: f64, samples: usize) -> Self {
+        self.confidence = Some(confidence);
+        self.samples = Some(samples as u64);
+        self
+    }
+
+    /// The same with one more caveat.
+    #[must_use]
+    pub fn caveat(mut self, text: impl Into<String>) -> Self {
+        self.caveats.push(text.into());
+        self
+    }
+
+    /// Whether this evidence allows `value`: it says the same, or has it in its interval.
+    pub fn allows(&self, value: &Value) -> bool {
+        if self.value.as_ref() == Some(value) {
+            return true;
+        }
+        match (self.interval, value.as_number()) {
+            (Some([low, high]), Some(number)) => (low..=high).contains(&number),
+            _ => false,
+        }
+    }
+
+    fn is_exact(&self) -> bool {
+        self.interval.is_none_or(|[low, high]| low >= high)
+    }
+}
+
+impl Value {
+    /// The value as a number, where it is one.
+    pub fn as_number(&self) -> Option<f64> {
+        match self {
+            Value::Whole(number) => Some(*number as f64),
+            Value::Real(number) => Some(*number),
+            Value::List(_) | Value::Word(_) => None,
+        }
+    }
+}
+
+impl Finding {
+    /// Draws one answer from the evidence.
+    ///
+    /// The value that most pieces allow wins; among equals the one that a witness gives, then a
+    /// timing, then a declaration, and an exact one before one with room. Evidence that gives no
+    /// answer has no vote; its reasons become caveats where nothing else answers.
+    pub fn from_evidence(parameter: &str, unit: &str, evidence: Vec<Evidence>) -> Self {
+        let answers: Vec<&Evidence> =
+            evidence.iter().filter(|piece| piece.status == Status::Measured).collect();
+        let rank = |piece: &&&Evidence| {
+            let votes = piece
+                .value
+                .as_ref()
+                .map_or(0, |value| answers.iter().filter(|other| other.allows(value)).count());
+            let kind = match piece.kind {
+                Kind::Witness => 2,
+                Kind::Timing => 1,
+                Kind::Declared => 0,
+            };
+            (votes, piece.is_exact(), kind)
+        };
+        // The first of equals wins, so that the order of evidence decides and not the iterator.
+        let best = answers.iter().rev().max_by_key(rank);
+        let value = best.and_then(|piece| piece.value.clone());
+        let agreement = match (&value, answers.len()) {
+            (Some(value), 2..) if answers.iter().all(|piece| piece.allows(value)) => Agreement::Agree,
+            (_, 2..) => Agreement::Disagree,
+            _ => Agreement::Single,
+        };
+        let status = if best.is_some() { Status::Measured } else { silent_status(&evidence) };
+        let interval = best.and_then(|piece| piece.interval.or_else(|| point(piece.value.as_ref())));
+        let caveats = match best {
+            Some(_) => evidence
+                .iter()
+                .filter(|piece| piece.kind == Kind::Timing)
+                .flat_map(|piece| piece.caveats.clone())
+                .collect(),
+            None => evidence.iter().flat_map(|piece| piece.caveats.clone()).collect(),
+        };
+        Self {
+            parameter: parameter.to_owned(),
+            unit: unit.to_owned(),
+            status,
+            value,
+            interval,
+            agreement,
+            explanation: String::new(),
+            caveats: without_repeats(caveats),
+            evidence,
+        }
+    }
+
+    /// The evidence got by a method.
+    pub fn by(&self, method: &str) -> Option<&Evidence> {
+        self.evidence.iter().find(|piece| piece.method == method)
+    }
+
+    /// The first answer of a kind.
+    pub fn answer(&self, kind: Kind) -> Option<&Value> {
+        let answered = |piece: &&Evidence| piece.kind == kind && piece.status == Status::Measured;
+        self.evidence.iter().find(answered).and_then(|piece| piece.value.as_ref())
+    }
+}
+
+fn point(value: Option<&Value>) -> Option<[f64; 2]> {
+    value.and_then(Value::as_number).map(|number| [number, number])
+}
+
+/// Of several silences the one that says most about the question: that it makes no sense, then that
+/// it was asked in vain, then that it was not asked.
+fn silent_status(evidence: &[Evidence]) -> Status {
+    [Status::NotApplicable, Status::Inconclusive]
+        .into_iter()
+        .find(|&status| evidence.iter().any(|piece| piece.status == status))
+        .unwrap_or(Status::Refused)
+}
+
+fn without_repeats(texts: Vec<String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::with_capacity(texts.len());
+    for text in texts {
+        if !kept.contains(&text) {
+            kept.push(text);
+        }
+    }
+    kept
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Status::Measured => "measured",
+            Status::Inconclusive => "inconclusive",
+            Status::NotApplicable => "not applicable",
+            Status::Refused => "refused",
+        })
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Kind::Timing => "timing",
+            Kind::Witness => "witness",
+            Kind::Declared => "declared",
+        })
+    }
+}
+
+impl fmt::Display for Agreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Agreement::Agree => "agree",
+            Agreement::Disagree => "disagree",
+            Agreement::Single => "single",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn says(kind: Kind, value: u64) -> Evidence {
+        Evidence::measured(kind, "m", Value::Whole(value))
+    }
+
+    #[test]
+    fn the_majority_wins_and_dissent_is_told() {
+        let finding = Finding::from_evidence(
+            "block_size",
+            "bytes",
+            vec![says(Kind::Timing, 4096), says(Kind::Witness, 65536), says(Kind::Declared, 4096)],
+        );
+        assert_eq!(finding.value, Some(Value::Whole(4096)));
+        assert_eq!(finding.agreement, Agreement::Disagree);
+    }
+
+    #[test]
+    fn one_against_one_the_witness_wins() {
+        let finding =
+            Finding::from_evidence("x", "bytes", vec![says(Kind::Timing, 1), says(Kind::Witness, 2)]);
+        assert_eq!(finding.value, Some(Value::Whole(2)));
+        assert_eq!(finding.agreement, Agreement::Disagree);
+    }
+
+    #[test]
+    fn an_interval_that_holds_the_value_agrees_and_the_exact_one_is_taken() {
+        let finding = Finding::from_evidence(
+            "x",
+            "bytes",
+            vec![says(Kind::Timing, 0).within(0, 4096), says(Kind::Declared, 4096)],
+        );
+        assert_eq!(finding.value, Some(Value::Whole(4096)));
+        assert_eq!(finding.agreement, Agreement::Agree);
+        assert_eq!(finding.interval, Some([4096.0, 4096.0]));
+    }
+
+    #[test]
+    fn silence_is_no_vote_and_its_reason_is_kept_where_nothing_answers() {
+        let silent = Evidence::silent(Kind::Timing, "m", Status::Inconclusive, "too noisy");
+        let answered = Finding::from_evidence("x", "bytes", vec![silent.clone(), says(Kind::Declared, 7)]);
+        assert_eq!((answered.status, answered.agreement), (Status::Measured, Agreement::Single));
+        let unanswered = Finding::from_evidence("x", "bytes", vec![silent]);
+        assert_eq!((unanswered.status, unanswered.value), (Status::Inconclusive, None));
+        assert_eq!(unanswered.caveats, ["too noisy"]);
+    }
+
+    #[test]
+    fn json_has_the_names_of_the_contract() {
+        let text = serde_json::to_value(says(Kind::Timing, 1024).within(1024, 1024).resting_on(0.999, 9600))
+            .unwrap();
+        let expected = serde_json::json!({"kind": "timing", "method": "m", "status": "measured", "value": 1024,
+            "interval": [1024.0, 1024.0], "confidence": 0.999, "samples": 9600, "caveats": []});
+        assert_eq!(text, expected);
+    }
+}

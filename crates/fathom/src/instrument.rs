@@ -1,0 +1,319 @@
+//! The instrument's own certificate: which clock, why, how fine, how costly, how straight.
+//!
+//! The papers looked at a line and called it straight; paper D refused a clock coarser than 1 ms.
+//! Here the clock is chosen by evidence, calibrated against CLOCK_MONOTONIC_RAW over four decades of
+//! interval, and refused if it can't resolve a single system call.
+
+use fathom_stats::linear::{Line, least_squares};
+use fathom_sys::affinity::{allowed_cpus, pin_to, pin_to_current_cpu};
+use fathom_sys::clock::{Counter, CycleCounter, MonotonicRaw, monotonic_raw_ns};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Mutex;
+
+/// The clock that times system calls.
+#[derive(Debug, Clone, Copy)]
+pub enum Clock {
+    /// The processor's cycle counter.
+    Cycles(CycleCounter),
+    /// CLOCK_MONOTONIC_RAW.
+    Monotonic(MonotonicRaw),
+}
+
+/// What is known of the clock. Part of every report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Certificate {
+    /// The clock's name: `tsc`, `cntvct` or `monotonic_raw`.
+    pub clock: String,
+    /// The smallest step between two readings that differ, in ns.
+    pub resolution_ns: f64,
+    /// What two readings around nothing show, in ns: the median.
+    pub overhead_ns: f64,
+    /// The largest deviation from a straight line against wall time, in parts per million of the span.
+    pub linearity_ppm: f64,
+    /// Ticks per second: the slope of that line.
+    pub ticks_per_second: f64,
+    /// The 95 % interval of the slope.
+    pub ticks_per_second_interval: [f64; 2],
+    /// The shortest and the longest interval compared with wall time, in ns.
+    pub intervals_ns: [f64; 2],
+    /// What an empty system call takes, in ns: what the clock must be able to see.
+    pub system_call_ns: f64,
+    /// Why this clock was taken, one sentence each.
+    pub evidence: Vec<String>,
+}
+
+/// A clock with its certificate.
+#[derive(Debug, Clone)]
+pub struct Instrument {
+    /// The clock.
+    pub clock: Clock,
+    /// What is known of it.
+    pub certificate: Certificate,
+}
+
+/// How far the counter may deviate from wall time before the plain clock is preferred.
+const WORST_LINEARITY_PPM: f64 = 1000.0;
+
+impl Instrument {
+    /// Chooses and calibrates a clock; takes about a third of a second.
+    ///
+    /// # Errors
+    /// One sentence where no clock can see a system call.
+    pub fn calibrate() -> Result<Self, String> {
+        let _pinned = pin_to_current_cpu();
+        let mut reasons = Vec::new();
+        match cycles(&mut reasons) {
+            Ok((counter, mut certificate)) => {
+                certificate.evidence = reasons;
+                check_resolution(&certificate)?;
+                Ok(Self { clock: Clock::Cycles(counter), certificate })
+            }
+            Err(reason) => {
+                reasons.push(reason);
+                let mut certificate = certify(MonotonicRaw)?;
+                certificate.evidence = reasons;
+                check_resolution(&certificate)?;
+                Ok(Self { clock: Clock::Monotonic(MonotonicRaw), certificate })
+            }
+        }
+    }
+}
+
+fn cycles(reasons: &mut Vec<String>) -> Result<(CycleCounter, Certificate), String> {
+    let counter = CycleCounter::detect()?;
+    reasons.push(format!("{} is invariant: it neither stops nor changes its rate", CycleCounter::NAME));
+    let cpus = allowed_cpus();
+    let backwards = largest_step_back(counter, &cpus);
+    if backwards > 0 {
+        return Err(format!("{} goes back by {backwards} ticks between CPUs", CycleCounter::NAME));
+    }
+    reasons
+        .push(format!("it is synchronised: it never went back between {} CPUs", cpus.len().min(MOST_CPUS)));
+    let certificate = certify(counter)?;
+    if certificate.linearity_ppm > WORST_LINEARITY_PPM {
+        return Err(format!(
+            "{} deviates by {:.0} ppm from wall time",
+            CycleCounter::NAME,
+            certificate.linearity_ppm
+        ));
+    }
+    reasons.push(format!(
+        "it is linear against CLOCK_MONOTONIC_RAW within {:.2} ppm",
+        certificate.linearity_ppm
+    ));
+    Ok((counter, certificate))
+}
+
+/// Refuses a clock that can't tell one system call from none.
+fn check_resolution(certificate: &Certificate) -> Result<(), String> {
+    if certificate.resolution_ns <= certificate.system_call_ns {
+        return Ok(());
+    }
+    Err(format!(
+        "the clock {} moves in steps of {}, and a system call takes {}: nothing can be measured with it",
+        certificate.clock,
+        crate::units::Nanos(certificate.resolution_ns),
+        crate::units::Nanos(certificate.system_call_ns)
+    ))
+}
+
+/// Calibrates any counter against CLOCK_MONOTONIC_RAW.
+fn certify<C: Counter>(counter: C) -> Result<Certificate, String> {
+    let (wall, ticks) = paired_readings(counter);
+    let line = least_squares(&wall, &ticks, 0.95).ok_or("too few readings to calibrate the clock")?;
+    let Line { slope, max_residual, .. } = line;
+    if slope.value <= 0.0 {
+        return Err("the clock does not advance".to_owned());
+    }
+    let span = wall.last().unwrap_or(&0.0) - wall.first().unwrap_or(&0.0);
+    let (resolution, overhead) = steps(counter);
+    Ok(Certificate {
+        clock: C::NAME.to_owned(),
+        resolution_ns: resolution / slope.value,
+        overhead_ns: overhead / slope.value,
+        linearity_ppm: max_residual / slope.value / span * 1e6,
+        ticks_per_second: slope.value * 1e9,
+        ticks_per_second_interval: [slope.interval.low * 1e9, slope.interval.high * 1e9],
+        intervals_ns: [SHORTEST_NS, span],
+        system_call_ns: empty_call_ns(),
+        evidence: Vec::new(),
+    })
+}
+
+const SHORTEST_NS: f64 = 10_000.0;
+const LONGEST_NS: f64 = 200_000_000.0;
+const POINTS: u32 = 44;
+
+/// Wall time in ns and ticks, both from zero, at points spread evenly over the decades.
+fn paired_readings<C: Counter>(counter: C) -> (Vec<f64>, Vec<f64>) {
+    let (first_wall, first_ticks) = bracketed(counter);
+    let mut wall = vec![0.0];
+    let mut ticks = vec![0.0];
+    for point in 0..=POINTS {
+        let decades = (LONGEST_NS / SHORTEST_NS).powf(f64::from(point) / f64::from(POINTS));
+        let target = first_wall + SHORTEST_NS * decades;
+        while (monotonic_raw_ns() as f64) < target {
+            std::hint::spin_loop();
+        }
+        let (at_wall, at_ticks) = bracketed(counter);
+        wall.push(at_wall - first_wall);
+        ticks.push(at_ticks - first_ticks);
+    }
+    (wall, ticks)
+}
+
+/// One pair of readings, the tightest of several brackets: counter, wall, counter.
+fn bracketed<C: Counter>(counter: C) -> (f64, f64) {
+    let pair = (0..9)
+        .map(|_| {
+            let before = counter.stop();
+            let wall = monotonic_raw_ns();
+            let after = counter.stop();
+            (after.saturating_sub(before), wall, before)
+        })
+        .min_by_key(|&(width, ..)| width);
+    let (width, wall, before) = pair.unwrap_or_default();
+    (wall as f64, before as f64 + width as f64 / 2.0)
+}
+
+/// The smallest step between readings that differ, and the median of what two readings around nothing show, in ticks.
+fn steps<C: Counter>(counter: C) -> (f64, f64) {
+    let mut smallest = u64::MAX;
+    let mut last = counter.start();
+    // A coarse clock needs many readings before it moves; stop once it has moved often enough.
+    let mut moves = 0;
+    for _ in 0..20_000_000_u32 {
+        let now = counter.start();
+        if now > last {
+            smallest = smallest.min(now - last);
+            moves += 1;
+            if moves >= 20_000 || now - last > 1 << 20 {
+                break;
+            }
+        }
+        last = now;
+    }
+    let mut empty: Vec<f64> = (0..10_001)
+        .map(|_| {
+            let before = counter.start();
+            counter.stop().saturating_sub(before) as f64
+        })
+        .collect();
+    empty.sort_by(f64::total_cmp);
+    (smallest as f64, empty[empty.len() / 2])
+}
+
+/// What `getppid(2)` takes in ns, by the wall over many calls: independent of the clock's resolution.
+fn empty_call_ns() -> f64 {
+    const CALLS: u32 = 20_000;
+    let mut fastest = f64::INFINITY;
+    for _ in 0..5 {
+        let before = monotonic_raw_ns();
+        for _ in 0..CALLS {
+            fathom_sys::facts::parent_process();
+        }
+        fastest = fastest.min((monotonic_raw_ns() - before) as f64 / f64::from(CALLS));
+    }
+    fastest
+}
+
+const MOST_CPUS: usize = 16;
+
+/// The largest step back that a counter makes between CPUs, in ticks; zero where it is synchronised.
+///
+/// Two threads on two CPUs take turns under a lock; each reading must be at least the one before.
+/// Source: `check_tsc_warp` of `arch/x86/kernel/tsc_sync.c`.
+fn largest_step_back<C: Counter>(counter: C, cpus: &[usize]) -> u64 {
+    let Some((&first, others)) = cpus.split_first() else { return 0 };
+    others
+        .iter()
+        .take(MOST_CPUS - 1)
+        .map(|&other| step_back_between(counter, [first, other]))
+        .max()
+        .unwrap_or(0)
+}
+
+fn step_back_between<C: Counter>(counter: C, cpus: [usize; 2]) -> u64 {
+    const TURNS: u32 = 10_000;
+    let last = Mutex::new((0_u64, 0_u64));
+    std::thread::scope(|scope| {
+        for cpu in cpus {
+            let last = &last;
+            scope.spawn(move || {
+                let _pinned = pin_to(cpu);
+                for _ in 0..TURNS {
+                    let Ok(mut guard) = last.lock() else { return };
+                    let now = counter.stop();
+                    guard.1 = guard.1.max(guard.0.saturating_sub(now));
+                    guard.0 = now;
+                }
+            });
+        }
+    });
+    last.into_inner().map_or(0, |(_, backwards)| backwards)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clock that advances in steps, as some virtual machines' do.
+    #[derive(Debug, Clone, Copy)]
+    struct Coarse {
+        step_ns: u64,
+    }
+
+    impl Counter for Coarse {
+        const NAME: &'static str = "coarse";
+        fn start(self) -> u64 {
+            monotonic_raw_ns() / self.step_ns * self.step_ns
+        }
+        fn stop(self) -> u64 {
+            self.start()
+        }
+    }
+
+    #[test]
+    fn the_chosen_clock_sees_a_system_call() {
+        let instrument = Instrument::calibrate().unwrap();
+        let certificate = instrument.certificate;
+        assert!(certificate.resolution_ns > 0.0 && certificate.resolution_ns < certificate.system_call_ns);
+        assert!(certificate.linearity_ppm < WORST_LINEARITY_PPM);
+        assert!(
+            certificate.intervals_ns[1] / certificate.intervals_ns[0] >= 1000.0,
+            "three decades at least"
+        );
+        let [low, high] = certificate.ticks_per_second_interval;
+        assert!(low <= certificate.ticks_per_second && certificate.ticks_per_second <= high);
+    }
+
+    #[test]
+    fn a_clock_of_one_millisecond_is_refused_with_the_reason() {
+        let certificate = certify(Coarse { step_ns: 1_000_000 }).unwrap();
+        assert!((certificate.resolution_ns - 1e6).abs() < 1e5, "{}", certificate.resolution_ns);
+        let reason = check_resolution(&certificate).unwrap_err();
+        assert!(reason.starts_with("the clock coarse moves in steps of 1 ms"), "{reason}");
+    }
+
+    #[test]
+    fn a_counter_that_differs_between_cpus_is_found_out() {
+        #[derive(Debug, Clone, Copy)]
+        struct Skewed;
+        impl Counter for Skewed {
+            const NAME: &'static str = "skewed";
+            fn start(self) -> u64 {
+                let skew = if allowed_cpus() == [0] { 50_000_000 } else { 0 };
+                monotonic_raw_ns() + skew
+            }
+            fn stop(self) -> u64 {
+                self.start()
+            }
+        }
+        let cpus = allowed_cpus();
+        if cpus.len() >= 2 && cpus[0] == 0 {
+            assert!(largest_step_back(Skewed, &cpus) > 0);
+        }
+        assert_eq!(largest_step_back(MonotonicRaw, &cpus), 0);
+    }
+}

@@ -1,0 +1,129 @@
+//! Scratch files by name: made once, filled with data, kept open between passes.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use fathom_sys::memory::Mapping;
+use fathom_sys::{Error, facts, file};
+
+use crate::machine::Fault;
+use crate::scratch::{Scratch, remove_leftovers};
+use crate::workload::ScratchFile;
+
+const CHUNK: u64 = 1 << 20;
+
+/// The scratch files of one machine.
+#[derive(Debug)]
+pub(crate) struct Files {
+    scratch: Scratch,
+    entries: HashMap<String, Entry>,
+    bytes_written: u64,
+}
+
+/// One file: how far it is filled, and its descriptor while it is open.
+#[derive(Debug, Default)]
+pub(crate) struct Entry {
+    pub(crate) filled: u64,
+    pub(crate) open: Option<OwnedFd>,
+}
+
+impl Files {
+    /// Removes what a killed run left below `path`, checks the space and makes a private directory.
+    pub(super) fn below(path: &Path, max_write: u64) -> Result<Self, Fault> {
+        remove_leftovers(path);
+        let free = facts::space(path)?.free_bytes;
+        if free < max_write {
+            let (free, budget) = (crate::units::Bytes(free), crate::units::Bytes(max_write));
+            return Err(Fault::Unsupported(format!(
+                "{} has {free} free, less than the {budget} that may be written: free some space or lower --max-write",
+                path.display()
+            )));
+        }
+        Ok(Self { scratch: Scratch::create(path)?, entries: HashMap::new(), bytes_written: 0 })
+    }
+
+    #[cfg(test)]
+    pub(super) fn directory(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    pub(super) fn bytes_written(&self) -> u64 {
+        self.bytes_written
+    }
+
+    pub(crate) fn count_written(&mut self, bytes: u64) {
+        self.bytes_written += bytes;
+    }
+
+    /// Where a file of that name is or would be.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.scratch.path().join(name)
+    }
+
+    /// Bytes to be written before all files are as large as asked.
+    pub(super) fn bytes_to_fill(&self, wanted: &[ScratchFile]) -> u64 {
+        let filled = |name: &str| self.entries.get(name).map_or(0, |entry| entry.filled);
+        wanted.iter().map(|file| file.size.saturating_sub(filled(&file.name))).sum()
+    }
+
+    /// Makes and fills the files; `stop` is asked between chunks.
+    pub(crate) fn provide(
+        &mut self,
+        wanted: &[ScratchFile],
+        stop: &dyn Fn() -> Option<Fault>,
+    ) -> Result<(), Fault> {
+        for file in wanted {
+            self.fill(file, stop)?;
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self, wanted: &ScratchFile, stop: &dyn Fn() -> Option<Fault>) -> Result<(), Fault> {
+        let path = self.path(&wanted.name);
+        if !self.entries.contains_key(&wanted.name) {
+            let open = Some(file::create_new(&path)?);
+            self.entries.insert(wanted.name.clone(), Entry { filled: 0, open });
+        }
+        let entry = self.entries.entry(wanted.name.clone()).or_default();
+        if entry.filled >= wanted.size {
+            return Ok(());
+        }
+        let own = match &entry.open {
+            Some(_) => None,
+            None => Some(file::open(&path).map_err(|errno| Error::new("open", &path, errno))?),
+        };
+        let Some(target) = own.as_ref().or(entry.open.as_ref()) else { return Ok(()) };
+        let mut data =
+            Mapping::touched(CHUNK as usize).map_err(|errno| Error::new("map a buffer for", &path, errno))?;
+        while entry.filled < wanted.size {
+            if let Some(fault) = stop() {
+                return Err(fault);
+            }
+            let length = CHUNK.min(wanted.size - entry.filled) as usize;
+            let moved = file::pwrite(target.as_fd(), &data.bytes()[..length], entry.filled)
+                .map_err(|errno| Error::new("write", &path, errno).at(entry.filled))?;
+            entry.filled += moved as u64;
+            self.bytes_written += moved as u64;
+        }
+        // Without this a later eviction would have to wait for the data, and a full disk would show late.
+        file::fsync(target).map_err(|errno| Error::new("fsync", &path, errno))?;
+        Ok(())
+    }
+
+    /// The entry of a file that `provide` has made.
+    pub(crate) fn entry(&mut self, name: &str) -> &mut Entry {
+        self.entries.entry(name.to_owned()).or_default()
+    }
+
+    /// A descriptor of the file: the one that is open, or a new one.
+    pub(crate) fn descriptor(&self, name: &str) -> Result<OwnedFd, Fault> {
+        let path = self.path(name);
+        let open = self.entries.get(name).and_then(|entry| entry.open.as_ref());
+        let result = match open {
+            Some(file) => file.try_clone().map_err(|error| Error::from_io("duplicate", &path, &error)),
+            None => file::open(&path).map_err(|errno| Error::new("open", &path, errno)),
+        };
+        Ok(result?)
+    }
+}

@@ -1,0 +1,125 @@
+//! What the real kernel shows of scratch files.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use fathom_sys::cache::{cachestat, evict, mincore};
+use fathom_sys::file::{self, Errno};
+use fathom_sys::{Error, facts};
+
+use super::Linux;
+use super::residency::Residency;
+use crate::machine::{Fault, Machine};
+use crate::witness::{Declared, Witness};
+use crate::workload::ScratchFile;
+
+const SPARSE: &str = "sparse";
+/// The size of the sparse file, and where its one byte is: far from both ends, so that neither the
+/// inode nor what is set aside behind the end of a file can hold it.
+const SPARSE_BYTES: u64 = 64 << 20;
+const SPARSE_OFFSET: u64 = 32 << 20;
+
+impl Witness for Linux {
+    fn sparse_allocation(&mut self) -> Result<u64, Fault> {
+        let (file, failed) = self.sparse_file()?;
+        file::allocated_bytes(file.as_fd()).map_err(|errno| failed("stat", errno))
+    }
+
+    fn sparse_extent(&mut self) -> Result<Option<u64>, Fault> {
+        let (file, failed) = self.sparse_file()?;
+        let data = match file::seek_data(file.as_fd(), 0) {
+            Ok(data) => data,
+            Err(Errno::INVAL | Errno::NXIO | Errno::OPNOTSUPP) => return Ok(None),
+            Err(errno) => return Err(failed("seek for data in", errno)),
+        };
+        let hole =
+            file::seek_hole(file.as_fd(), data).map_err(|errno| failed("seek for a hole in", errno))?;
+        // A file system that knows no holes says that everything is data.
+        Ok((data > 0 || hole < SPARSE_BYTES).then_some(hole - data))
+    }
+
+    fn brought_in(
+        &mut self,
+        file: &ScratchFile,
+        offsets: &[u64],
+        size: u64,
+    ) -> Result<Option<Vec<u64>>, Fault> {
+        let wanted = std::slice::from_ref(file);
+        let to_fill = self.files.bytes_to_fill(wanted);
+        let left = self.write_budget();
+        if to_fill > left {
+            return Err(Fault::OverBudget { wanted: to_fill, left });
+        }
+        self.provide(wanted)?;
+        if self.residency == Residency::Invisible {
+            return Ok(None);
+        }
+        let path = self.files.path(&file.name);
+        let failed = |operation, errno| Fault::System(Error::new(operation, &path, errno));
+        // A descriptor of its own: read-ahead remembers per descriptor where it stands.
+        let open = file::open(&path).map_err(|errno| failed("open", errno))?;
+        evict(&open, 0, 0).map_err(|errno| failed("evict", errno))?;
+        let look = "look at the cache of";
+        let mut cached = self.cached_bytes(&open, file.size).map_err(|errno| failed(look, errno))?;
+        if cached > 0 {
+            return Ok(None);
+        }
+        let mut buffer = vec![0; size as usize];
+        let mut brought = Vec::with_capacity(offsets.len());
+        for &offset in offsets {
+            self.check_interrupt()?;
+            let read = file::pread(open.as_fd(), &mut buffer, offset);
+            let moved = read.map_err(|errno| Error::new("read", &path, errno).at(offset))?;
+            self.bytes_read += moved as u64;
+            let now = self.cached_bytes(&open, file.size).map_err(|errno| failed(look, errno))?;
+            brought.push(now.saturating_sub(cached));
+            cached = now;
+        }
+        Ok(Some(brought))
+    }
+
+    fn declared(&self) -> &Declared {
+        &self.declared
+    }
+}
+
+impl Linux {
+    /// A file that is all hole but for one byte, on disk.
+    fn sparse_file(&mut self) -> Result<(OwnedFd, impl Fn(&'static str, Errno) -> Fault + use<>), Fault> {
+        self.provide(&[ScratchFile::empty(SPARSE)])?;
+        let file = self.files.descriptor(SPARSE)?;
+        let path = self.files.path(SPARSE);
+        let failed = move |operation, errno| Fault::System(Error::new(operation, &path, errno));
+        file::ftruncate(&file, 0).map_err(|errno| failed("truncate", errno))?;
+        file::ftruncate(&file, SPARSE_BYTES).map_err(|errno| failed("lengthen", errno))?;
+        file::pwrite(file.as_fd(), &[7], SPARSE_OFFSET).map_err(|errno| failed("write", errno))?;
+        self.files.count_written(1);
+        file::fsync(&file).map_err(|errno| failed("fsync", errno))?;
+        Ok((file, failed))
+    }
+
+    fn cached_bytes(&self, file: &OwnedFd, size: u64) -> Result<u64, Errno> {
+        let page = facts::page_size();
+        if self.residency == Residency::Cachestat {
+            return cachestat(file, 0, size).map(|stat| stat.cached * page);
+        }
+        let pages = mincore(file, 0, size as usize, page as usize)?;
+        Ok(pages.into_iter().filter(|&cached| cached).count() as u64 * page)
+    }
+}
+
+/// What the kernel declares of the mount at `path`.
+///
+/// # Errors
+/// What `statfs(2)` or the table of mounts give.
+pub(super) fn declared(path: &Path) -> Result<Declared, Fault> {
+    let mount = facts::mount_of(path)?;
+    let read_ahead =
+        facts::declared_read_ahead(&mount).map(|(bytes, file)| (bytes, file.display().to_string()));
+    Ok(Declared {
+        page_size: facts::page_size(),
+        block_size: facts::space(path)?.block_size,
+        read_ahead,
+        fs_type: mount.fs_type,
+    })
+}

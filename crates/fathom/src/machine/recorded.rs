@@ -1,0 +1,1 @@
+//! A machine that plays recorded samples back.

@@ -1,0 +1,1 @@
+//! A machine whose latency is a function with planted parameters, noise, outliers and drift.

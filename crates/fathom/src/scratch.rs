@@ -1,0 +1,131 @@
+//! A private directory for scratch files, and the removal of what a killed run left behind.
+//!
+//! The directory is made with `mkdir(2)` in the surveyed one, so it can't be somebody else's, and a
+//! lock on a file inside tells the living from the dead: the kernel drops the lock with the process.
+
+use std::fs::{self, DirBuilder};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fathom_sys::{Error, Result, file};
+use rand::RngExt;
+
+const PREFIX: &str = ".fathom-";
+const LOCK: &str = "lock";
+
+/// A private directory below the surveyed one. Dropping it removes it and everything in it.
+#[derive(Debug)]
+pub struct Scratch {
+    directory: PathBuf,
+    _lock: OwnedFd,
+}
+
+impl Scratch {
+    /// Makes a directory of its own below `parent`, readable by its owner alone.
+    ///
+    /// # Errors
+    /// What `mkdir(2)` and `open(2)` give: no permission, read-only, full, no such directory.
+    pub fn create(parent: &Path) -> Result<Self> {
+        let mut generator = rand_pcg::Pcg64Mcg::new(
+            u128::from(fathom_sys::clock::monotonic_raw_ns()) << 64 | u128::from(std::process::id()),
+        );
+        for _ in 0..100 {
+            let name = format!("{PREFIX}{:08x}", generator.random::<u32>());
+            let directory = parent.join(name);
+            match DirBuilder::new().mode(0o700).create(&directory) {
+                Ok(()) => return Self::lock(directory),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(Error::from_io("make a scratch directory in", parent, &error)),
+            }
+        }
+        Err(Error::new("make a scratch directory in", parent, file::Errno::EXIST))
+    }
+
+    fn lock(directory: PathBuf) -> Result<Self> {
+        let path = directory.join(LOCK);
+        let locked = file::create_new(&path).and_then(|lock| {
+            fathom_sys::file::lock_exclusive(&lock)
+                .map_err(|errno| Error::new("lock", &path, errno))
+                .map(|()| lock)
+        });
+        match locked {
+            Ok(lock) => Ok(Self { directory, _lock: lock }),
+            Err(error) => {
+                // The first error is what the user must hear of; the directory is as good as empty.
+                let _ = fs::remove_dir_all(&directory);
+                Err(error)
+            }
+        }
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.directory
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What can't be removed now is found and removed by the next run.
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// Removes scratch directories below `parent` whose owner process is gone, and lists them.
+///
+/// Only directories of our own name, our own user and with a lock that nobody holds are touched.
+pub fn remove_leftovers(parent: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(parent) else { return Vec::new() };
+    entries
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX))
+        .map(|entry| entry.path())
+        .filter(|path| is_abandoned(path) && fs::remove_dir_all(path).is_ok())
+        .collect()
+}
+
+fn is_abandoned(directory: &Path) -> bool {
+    let Ok(about) = fs::symlink_metadata(directory) else { return false };
+    if !about.is_dir() || about.uid() != fathom_sys::facts::user_id() {
+        return false;
+    }
+    match file::open(&directory.join(LOCK)) {
+        Ok(lock) => file::lock_exclusive(&lock).is_ok(),
+        // Killed between making the directory and its lock, unless it is being made right now.
+        Err(_) => about
+            .modified()
+            .ok()
+            .and_then(|time| time.elapsed().ok())
+            .is_some_and(|age| age > Duration::from_secs(2)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_living_directory_stays_and_a_dead_one_goes() {
+        let parent = Scratch::create(&std::env::temp_dir()).unwrap();
+        let living = Scratch::create(parent.path()).unwrap();
+        let dead = parent.path().join(".fathom-dead");
+        fs::create_dir(&dead).unwrap();
+        fs::write(dead.join(LOCK), "").unwrap();
+        fs::write(dead.join("data"), [1; 100]).unwrap();
+        let foreign = parent.path().join("mine");
+        fs::create_dir(&foreign).unwrap();
+        assert_eq!(remove_leftovers(parent.path()), [dead]);
+        assert!(living.path().exists() && foreign.exists());
+        let path = living.path().to_owned();
+        drop(living);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_missing_parent_is_named() {
+        let error = Scratch::create(Path::new("/nonexistent/here")).unwrap_err();
+        assert!(error.to_string().starts_with("make a scratch directory in /nonexistent/here: No such file"));
+    }
+}

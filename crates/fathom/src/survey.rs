@@ -1,0 +1,283 @@
+//! A survey: every question asked of one machine, with the facts a reader needs beside the answers.
+
+use std::fmt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use fathom_sys::facts;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::{Effort, Experiment, Memory, Session};
+use crate::finding::{Evidence, Finding, Kind, Status};
+use crate::instrument::Certificate;
+use crate::machine::{Fault, Machine};
+use crate::samples::Samples;
+
+/// The name of the schema that [`Survey`] is published under.
+pub const SCHEMA: &str = "fathom.survey/1";
+
+/// A whole survey, as it is written to `survey.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "fathom.survey/1")]
+pub struct Survey {
+    /// Always `fathom.survey/1`.
+    pub schema: String,
+    /// The version of Fathom that wrote it.
+    pub version: String,
+    /// When the survey began: RFC 3339.
+    pub started: String,
+    /// The seed that decided random orders.
+    pub seed: u64,
+    /// The machine it ran on.
+    pub machine: MachineFacts,
+    /// The mount it looked at.
+    pub mount: MountFacts,
+    /// The clock's certificate.
+    pub instrument: Certificate,
+    /// One finding per parameter, in the order of the registry.
+    pub findings: Vec<Finding>,
+    /// What was changed on the machine beside scratch files, and restored.
+    pub effects: Vec<String>,
+    /// How long it took, in ns.
+    pub duration_ns: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Bytes read.
+    pub bytes_read: u64,
+}
+
+/// The machine that a survey ran on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineFacts {
+    /// Name and release of the kernel.
+    pub kernel: String,
+    /// The processor's architecture.
+    pub arch: String,
+    /// CPUs that Fathom might use.
+    pub cpus: usize,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+    /// `none`, `container`, `hypervisor` or its maker.
+    pub virtualisation: String,
+    /// Load averages over 1, 5 and 15 minutes when the survey began.
+    pub load: Vec<f64>,
+}
+
+/// The mount that a survey looked at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MountFacts {
+    /// The surveyed directory.
+    pub path: String,
+    /// The file system's type.
+    pub fs_type: String,
+    /// What was mounted.
+    pub source: String,
+    /// The options of the mount and of the file system.
+    pub options: String,
+    /// The block device below, as sysfs shows it; empty where there is none.
+    pub device: DeviceFacts,
+    /// Free bytes when the survey began.
+    pub free_bytes: u64,
+}
+
+/// The block device below a mount.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceFacts {
+    /// The kernel's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Whether the kernel believes that it seeks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotational: Option<bool>,
+    /// The I/O scheduler in use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<String>,
+    /// Bytes of a sector that the device is addressed in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logical_block_bytes: Option<u64>,
+    /// Bytes of a sector that the device works in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub physical_block_bytes: Option<u64>,
+    /// The device's own read-ahead setting in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_ahead_bytes: Option<u64>,
+}
+
+/// What to ask, and how.
+#[derive(Clone)]
+pub struct Plan {
+    /// The questions, in order.
+    pub experiments: Vec<&'static dyn Experiment>,
+    /// The kinds of evidence to gather.
+    pub evidence: Vec<Kind>,
+    /// How much trouble to take.
+    pub effort: Effort,
+    /// Decides random orders.
+    pub seed: u64,
+    /// Time for all questions together.
+    pub max_time: Duration,
+}
+
+/// A finding with the samples it rests on.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The finding.
+    pub finding: Finding,
+    /// The runs that the timing made, in order.
+    pub runs: Vec<Samples>,
+}
+
+/// Asks every question of the plan; `progress` is told how many questions have been answered and
+/// which one is next.
+///
+/// # Errors
+/// [`Fault`] where going on makes no sense: interrupted, the disk full, the mount read-only. Other
+/// faults silence the one question that met them.
+pub fn ask(
+    machine: &mut dyn Machine,
+    plan: &Plan,
+    progress: &mut dyn FnMut(usize, &str),
+) -> Result<Vec<Answer>, Fault> {
+    let started = Instant::now();
+    let mut memory = Memory::default();
+    let mut answers = Vec::new();
+    for (index, experiment) in plan.experiments.iter().enumerate() {
+        progress(index, experiment.about().parameter);
+        let left = plan.max_time.saturating_sub(started.elapsed());
+        answers.push(ask_one(*experiment, machine, plan, &mut memory, left)?);
+    }
+    progress(plan.experiments.len(), "");
+    Ok(answers)
+}
+
+fn ask_one(
+    experiment: &dyn Experiment,
+    machine: &mut dyn Machine,
+    plan: &Plan,
+    memory: &mut Memory,
+    time: Duration,
+) -> Result<Answer, Fault> {
+    let about = experiment.about();
+    let mut evidence = Vec::new();
+    let mut runs = Vec::new();
+    if plan.evidence.contains(&Kind::Timing) {
+        let mut session = Session::new(machine, memory, plan.seed, plan.effort, time);
+        let outcome = experiment.timing(&mut session);
+        runs = session.into_runs();
+        evidence.push(match outcome {
+            Ok(timed) => with_state_caveats(timed, &runs),
+            Err(fault) => silenced(fault, Kind::Timing)?,
+        });
+    }
+    if let Some(witness) = machine.witness() {
+        if plan.evidence.contains(&Kind::Witness) {
+            match experiment.witness(witness) {
+                Ok(seen) => evidence.extend(seen),
+                Err(fault) => evidence.push(silenced(fault, Kind::Witness)?),
+            }
+        }
+        if plan.evidence.contains(&Kind::Declared) {
+            evidence.extend(experiment.declared(witness.declared()));
+        }
+    }
+    let mut finding = Finding::from_evidence(about.parameter, about.unit, evidence);
+    finding.explanation = experiment.explain(&finding);
+    Ok(Answer { finding, runs })
+}
+
+/// A fault that concerns one question alone, as evidence that gives no answer.
+fn silenced(fault: Fault, kind: Kind) -> Result<Evidence, Fault> {
+    let status = match &fault {
+        Fault::Interrupted => return Err(fault),
+        Fault::System(error) if error.is_full() || error.is_read_only() => return Err(fault),
+        Fault::OutOfTime | Fault::OverBudget { .. } | Fault::Unsupported(_) => Status::Refused,
+        Fault::System(error) if error.is_permission() => Status::Refused,
+        Fault::System(_) | Fault::Short { .. } => Status::Inconclusive,
+    };
+    Ok(Evidence::silent(kind, "none", status, fault.to_string()))
+}
+
+/// Tells of readings whose cache state was wrong or could not be proven.
+fn with_state_caveats(mut evidence: Evidence, runs: &[Samples]) -> Evidence {
+    let wrong: usize = runs.iter().map(Samples::wrong_state).sum();
+    let unproven: usize = runs.iter().map(Samples::unproven).sum();
+    if wrong > 0 && evidence.status != Status::NotApplicable {
+        evidence.caveats.push(format!("{wrong} readings were taken in the wrong cache state"));
+    }
+    if unproven > 0 {
+        evidence.caveats.push(format!("the cache state of {unproven} readings could not be proven"));
+    }
+    for note in runs.iter().flat_map(|run| &run.notes) {
+        if !evidence.caveats.contains(note) {
+            evidence.caveats.push(note.clone());
+        }
+    }
+    evidence
+}
+
+impl Survey {
+    /// Whether something that was asked for stayed without an answer that it could have had.
+    pub fn is_inconclusive(&self) -> bool {
+        self.findings.iter().any(|finding| matches!(finding.status, Status::Inconclusive | Status::Refused))
+    }
+
+    /// The finding of a parameter.
+    pub fn finding(&self, parameter: &str) -> Option<&Finding> {
+        self.findings.iter().find(|finding| finding.parameter == parameter)
+    }
+}
+
+impl MachineFacts {
+    /// The machine that this process runs on.
+    pub fn here() -> Self {
+        let facts = facts::machine();
+        Self {
+            kernel: facts.kernel,
+            arch: facts.arch,
+            cpus: facts.cpus,
+            memory_bytes: facts.memory_bytes,
+            virtualisation: facts.virtualisation,
+            load: facts.load,
+        }
+    }
+}
+
+impl MountFacts {
+    /// The mount at `path`.
+    ///
+    /// # Errors
+    /// What `statfs(2)` or the table of mounts give.
+    pub fn of(path: &Path) -> fathom_sys::Result<Self> {
+        let mount = facts::mount_of(path)?;
+        let device = facts::device_of(&mount).map_or_else(DeviceFacts::default, |device| DeviceFacts {
+            name: Some(device.name),
+            rotational: device.rotational,
+            scheduler: device.scheduler,
+            logical_block_bytes: device.logical_block_bytes,
+            physical_block_bytes: device.physical_block_bytes,
+            read_ahead_bytes: device.read_ahead_bytes,
+        });
+        Ok(Self {
+            path: path.display().to_string(),
+            fs_type: mount.fs_type,
+            source: mount.source,
+            options: mount.options,
+            device,
+            free_bytes: facts::space(path)?.free_bytes,
+        })
+    }
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> =
+            self.experiments.iter().map(|experiment| experiment.about().parameter).collect();
+        f.debug_struct("Plan").field("experiments", &names).field("seed", &self.seed).finish_non_exhaustive()
+    }
+}
+
+/// The JSON Schema of [`Survey`].
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(Survey).to_value()
+}
