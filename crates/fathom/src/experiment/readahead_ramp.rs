@@ -1,10 +1,13 @@
 //! The ramp: the windows that lead from the first one to the steady one.
 
-use super::readahead::{READ, Sequential, Silence, sequential, stalls_of, windows_seen};
+use std::time::Duration;
+
+use super::readahead::{READ, Sequential, Silence, sequential, waits_of, windows_seen};
 use super::readahead_first::first;
 use super::{About, Cost, Experiment, Session};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::ramp;
+use crate::inference::stalls::Waits;
 use crate::machine::Fault;
 use crate::units::Bytes;
 use crate::witness::{Declared, Witness};
@@ -13,6 +16,8 @@ use crate::workload::ScratchFile;
 pub(super) struct ReadaheadRamp;
 
 const METHOD: &str = "paced_read_stalls";
+/// How long the ramp may be read at one pace.
+const TIME_FOR_A_PACE: Duration = Duration::from_secs(3);
 const WITNESS: &str = "cachestat_increments";
 
 impl Experiment for ReadaheadRamp {
@@ -102,25 +107,42 @@ fn timed(session: &mut Session<'_>) -> Result<Result<Ramp, Silence>, Fault> {
     };
     // The part of the file that the ramp and one steady window take.
     let bytes = (onset + 2 * window).next_multiple_of(1 << 20);
-    let rounds = session.rounds(15, 9);
     let mut seen: Vec<Ramp> = Vec::new();
     for gap in [gap_ns, gap_ns * 2] {
-        let stalls = match stalls_of(session, bytes, gap, rounds) {
-            Ok(Ok(stalls)) => stalls,
+        let round = Duration::from_nanos(gap * (bytes / READ));
+        // As many rounds as fit into a few seconds: nothing forgives a missed stall here.
+        let affordable = (TIME_FOR_A_PACE.as_nanos() / round.as_nanos().max(1)).clamp(3, 15) as u32;
+        let rounds = session.rounds(affordable, 3);
+        let read = match waits_of(session, bytes, gap, rounds) {
+            Ok(Ok(read)) => read,
             Ok(Err(silence)) => return Ok(Err(silence)),
             Err(Fault::OutOfTime) => {
                 return Ok(Err(Silence::inconclusive("there was no time to read the ramp twice")));
             }
             Err(fault) => return Err(fault),
         };
-        match ramp::sizes(&stalls, (first / READ) as usize, (window / READ) as usize) {
-            Ok(sizes) => seen.push((sizes.iter().map(|&size| size as u64 * READ).collect(), stalls.samples)),
+        match at_most_levels(&read.waits, first, window) {
+            Ok(sizes) => seen.push((sizes, read.waits.samples)),
             Err(reason) => return Ok(Err(Silence::inconclusive(reason))),
         }
     }
     match seen.as_slice() {
         [(one, few), (two, more)] if one == two => Ok(Ok((one.clone(), few + more))),
         _ => Ok(Err(Silence::inconclusive("the ramp differs from one pace to another"))),
+    }
+}
+
+/// The ramp that the waits draw at two thresholds in a row at least, where no threshold draws another.
+fn at_most_levels(waits: &Waits, first: u64, window: u64) -> Result<Vec<u64>, String> {
+    let (first, window) = ((first / READ) as usize, (window / READ) as usize);
+    let drawn: Vec<_> = waits.levels.iter().map(|stalls| ramp::sizes(stalls, first, window)).collect();
+    let ramps: Vec<&Vec<usize>> = drawn.iter().filter_map(|one| one.as_ref().ok()).collect();
+    match ramps.as_slice() {
+        [one, others @ ..] if !others.is_empty() && others.iter().all(|other| other == one) => {
+            Ok(one.iter().map(|&reads| reads as u64 * READ).collect())
+        }
+        [] => Err(drawn.into_iter().find_map(Result::err).unwrap_or_else(|| "no read waits".to_owned())),
+        _ => Err("low and high waits draw different ramps".to_owned()),
     }
 }
 
