@@ -122,6 +122,11 @@ pub(super) fn sequential(session: &mut Session<'_>) -> Result<Answer<Sequential>
         last = window;
         let next = match &regularity {
             Regularity::Steady(_) | Regularity::EveryRead => slower(pace),
+            Regularity::TooFast => {
+                reason =
+                    format!("the device does not keep up with a read every {}", Nanos(pace.gap_ns as f64));
+                slower(pace)
+            }
             Regularity::TooShort => {
                 reason = format!("the ramp of windows has not ended after {}", Bytes(pace.bytes));
                 longer(session, pace)

@@ -103,26 +103,37 @@ fn timed(session: &mut Session<'_>) -> Result<Result<Ramp, Silence>, Fault> {
     // The part of the file that the ramp and one steady window take.
     let bytes = (onset + 2 * window).next_multiple_of(1 << 20);
     let rounds = session.rounds(15, 9);
-    let mut seen: Vec<Ramp> = Vec::new();
-    for gap in [gap_ns, gap_ns * 2] {
-        let stalls = match stalls_of(session, bytes, gap, rounds) {
+    let mut last: Option<Ramp> = None;
+    let mut reason = "the ramp differs from one pace to another".to_owned();
+    // The device must keep up with the small windows of the ramp too, so paces may have to be slower
+    // than for the steady one; a single pace may also be spoilt by chance.
+    for doublings in 0..PACES {
+        let stalls = match stalls_of(session, bytes, gap_ns << doublings, rounds) {
             Ok(Ok(stalls)) => stalls,
             Ok(Err(silence)) => return Ok(Err(silence)),
-            Err(Fault::OutOfTime) => {
+            Err(Fault::OutOfTime) if doublings == 0 => {
                 return Ok(Err(Silence::inconclusive("there was no time to read the ramp twice")));
             }
+            Err(Fault::OutOfTime) => break,
             Err(fault) => return Err(fault),
         };
-        match ramp::sizes(&stalls, (first / READ) as usize, (window / READ) as usize) {
-            Ok(sizes) => seen.push((sizes.iter().map(|&size| size as u64 * READ).collect(), stalls.samples)),
-            Err(reason) => return Ok(Err(Silence::inconclusive(reason))),
+        let sizes = match ramp::sizes(&stalls, (first / READ) as usize, (window / READ) as usize) {
+            Ok(sizes) => sizes.iter().map(|&size| size as u64 * READ).collect(),
+            Err(why) => {
+                reason = why;
+                continue;
+            }
+        };
+        match last {
+            Some((before, samples)) if before == sizes => return Ok(Ok((sizes, samples + stalls.samples))),
+            _ => last = Some((sizes, stalls.samples)),
         }
     }
-    match seen.as_slice() {
-        [(one, few), (two, more)] if one == two => Ok(Ok((one.clone(), few + more))),
-        _ => Ok(Err(Silence::inconclusive("the ramp differs from one pace to another"))),
-    }
+    Ok(Err(Silence::inconclusive(reason)))
 }
+
+/// How many paces are tried, each half as fast as the one before, until two give the same ramp.
+const PACES: u32 = 5;
 
 /// The windows up to the first of the size at which they settle.
 fn until_steady(windows: &[u64]) -> Option<Vec<u64>> {

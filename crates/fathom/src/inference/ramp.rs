@@ -1,6 +1,6 @@
 //! The windows that lead from the first one to the steady one, from where the stalls stand.
 
-use super::stalls::Stalls;
+use super::stalls::{ELEVATED_TIMES, Stalls};
 
 /// Window sizes in reads, from the first window to the first of the steady size.
 ///
@@ -18,7 +18,7 @@ pub fn sizes(stalls: &Stalls, first: usize, steady: usize) -> Result<Vec<usize>,
         return Err("no read waits where the first window ends".to_owned());
     }
     let mut sizes = vec![first];
-    for pair in starts.windows(2) {
+    for pair in starts.windows(2).take_while(|_| first != steady) {
         let size = pair[1] - pair[0];
         if size > steady {
             return Err("a gap between stalls is longer than the steady window".to_owned());
@@ -35,6 +35,12 @@ pub fn sizes(stalls: &Stalls, first: usize, steady: usize) -> Result<Vec<usize>,
     if let Some(doubtful) = stalls.ambiguous.iter().find(|&&at| at < end) {
         return Err(format!("the rounds disagree on whether read {doubtful} waits"));
     }
+    // Beside reads that wait for a device which can't keep up, those that only set off a window pass for hits.
+    let doubtful =
+        |&at: &usize| stalls.times[at] >= ELEVATED_TIMES && stalls.positions.binary_search(&at).is_err();
+    if let Some(doubtful) = (first..end.min(stalls.count)).find(doubtful) {
+        return Err(format!("read {doubtful} is neither quick nor slow"));
+    }
     Ok(sizes)
 }
 
@@ -43,7 +49,13 @@ mod tests {
     use super::*;
 
     fn stalls(positions: &[usize]) -> Stalls {
-        Stalls { positions: positions.to_vec(), ambiguous: Vec::new(), count: 512, samples: 0 }
+        Stalls {
+            positions: positions.to_vec(),
+            ambiguous: Vec::new(),
+            times: vec![1.0; 512],
+            count: 512,
+            samples: 0,
+        }
     }
 
     #[test]
@@ -54,10 +66,18 @@ mod tests {
     }
 
     #[test]
+    fn a_first_window_of_the_steady_size_is_the_whole_ramp() {
+        assert_eq!(sizes(&stalls(&[0, 1, 2, 4, 6, 8]), 2, 2), Ok(vec![2]));
+    }
+
+    #[test]
     fn a_missing_or_doubtful_stall_is_no_ramp() {
         assert!(sizes(&stalls(&[0, 1, 12, 16]), 4, 32).is_err());
         assert!(sizes(&stalls(&[0, 4, 12, 60]), 4, 32).is_err());
         assert!(sizes(&stalls(&[0, 4, 12]), 4, 32).is_err());
+        let mut slow = stalls(&[0, 1, 4, 12, 16, 24, 32, 48, 64, 96]);
+        slow.times[20] = 9.0;
+        assert!(sizes(&slow, 4, 32).unwrap_err().contains("read 20"));
         let doubtful = Stalls { ambiguous: vec![20], ..stalls(&[0, 1, 4, 12, 16, 24, 32, 48, 64, 96]) };
         assert!(sizes(&doubtful, 4, 32).unwrap_err().contains("read 20"));
     }

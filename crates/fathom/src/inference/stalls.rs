@@ -13,6 +13,8 @@ pub struct Stalls {
     pub positions: Vec<usize>,
     /// Positions whose rounds disagree.
     pub ambiguous: Vec<usize>,
+    /// How many times as long as a hit each position takes: the median over rounds.
+    pub times: Vec<f64>,
     /// How many positions the pass has.
     pub count: usize,
     /// Timed operations that this rests on.
@@ -28,6 +30,8 @@ pub enum Regularity {
     EveryRead,
     /// There are too few: the sequence should be longer.
     TooShort,
+    /// Reads that are no stalls are slow at a fraction of their period: the pace should be slower.
+    TooFast,
     /// The samples do not tell; why.
     Unclear(String),
 }
@@ -44,6 +48,7 @@ pub fn find(samples: &Samples, sequence: usize, reference: usize) -> Result<Stal
     let levels: Levels = levels::split(&rounds, Some(&hits)).map_err(|reason| reason.to_string())?;
     Ok(Stalls {
         positions: levels.stall_positions(),
+        times: per_position(samples, sequence)?.iter().map(|&latency| latency / levels.floor).collect(),
         ambiguous: levels.ambiguous,
         count,
         samples: latencies.len() + hits.len(),
@@ -56,11 +61,31 @@ pub fn regularity(stalls: &Stalls) -> Regularity {
         return Regularity::Unclear("no read of the cold file took longer than a cached one".to_owned());
     }
     match steady::find(stalls.count, &stalls.positions, &steady::Options::default()) {
+        Ok(steady) if hides_fraction(stalls, &steady) => Regularity::TooFast,
         Ok(steady) => Regularity::Steady(steady),
         Err(Reason::Saturated) => Regularity::EveryRead,
         Err(Reason::TooFewPeriods { .. }) => Regularity::TooShort,
         Err(reason) => Regularity::Unclear(reason.to_string()),
     }
+}
+
+/// Past so many times a hit a read does something that other hits do not.
+pub const ELEVATED_TIMES: f64 = 3.0;
+
+/// Whether every window start at a fraction of the period is slower than a hit.
+///
+/// A reader that is faster than the device waits for one window and then finds the next one there,
+/// in turns; only the first of the two is a stall. But the other one, too, hands a window to the device.
+fn hides_fraction(stalls: &Stalls, steady: &Steady) -> bool {
+    let Steady { period, onset, .. } = *steady;
+    let times_at = |phase: usize| {
+        let mut times: Vec<f64> = stalls.times.iter().skip(onset + phase).step_by(period).copied().collect();
+        quantile::median_in_place(&mut times).unwrap_or(1.0)
+    };
+    let elevated: Vec<bool> = (0..period).map(|phase| times_at(phase) >= ELEVATED_TIMES).collect();
+    (1..period)
+        .filter(|fraction| period.is_multiple_of(*fraction))
+        .any(|fraction| elevated.iter().step_by(fraction).all(|&elevated| elevated))
 }
 
 /// The median over rounds of each position's latency.
