@@ -262,14 +262,35 @@ impl Scripted {
     }
 
     fn pass(&mut self, run: &mut Run<'_>, index: usize, round: u32) -> Result<(), Fault> {
+        let pass = &run.workload.passes[index];
+        let name = &run.workload.files[pass.file].name;
+        let Some((name, mut file)) = self.files.remove_entry(name) else { return Ok(()) };
+        let opens_itself = pass.ops.iter().any(|op| matches!(op, Op::Open | Op::Create | Op::Close));
+        if !opens_itself && !file.is_open() {
+            file.open();
+        }
+        let outcome = self.visit(run, &name, &mut file, index, round);
+        self.files.insert(name, file);
+        outcome
+    }
+
+    /// Visits every position of a pass.
+    fn visit(
+        &mut self,
+        run: &mut Run<'_>,
+        name: &str,
+        file: &mut File,
+        index: usize,
+        round: u32,
+    ) -> Result<(), Fault> {
         let workload = run.workload;
         let pass = &workload.passes[index];
         let order = workload.order(index, round);
         let kept = round.checked_sub(workload.warmup_rounds).filter(|_| pass.timed);
+        let offset = |at: u32| pass.region.offset + u64::from(at) * pass.region.step;
         let states = pass.needs.map(|_| {
-            let file = &self.files[&workload.files[pass.file].name];
-            let offset = |&at: &u32| pass.region.offset + u64::from(at) * pass.region.step;
-            order.iter().map(|at| file.state(&self.script, offset(at), pass.region.size)).collect::<Vec<_>>()
+            let state = |&at: &u32| file.state(&self.script, offset(at), pass.region.size);
+            order.iter().map(state).collect::<Vec<_>>()
         });
         let mut touched = Vec::new();
         let rounds = f64::from(workload.rounds) + f64::from(workload.warmup_rounds);
@@ -279,13 +300,12 @@ impl Scripted {
             let place = Place { of_run: (f64::from(round) + of_round) / rounds, of_pass };
             for (step, &op) in pass.ops.iter().enumerate() {
                 let fault = self.fault_in(pass, op, position, &mut touched);
-                let offset = pass.region.offset + u64::from(position) * pass.region.step;
-                let clean = self.perform(workload, pass, op, offset)? + fault;
+                let clean = self.perform(name, file, op, offset(position), pass.region.size)? + fault;
                 let start = self.now;
                 self.now += self.disturbed(&mut run.disturbance, clean, place);
                 if let Some(round) = kept {
                     run.readings.push(Reading {
-                        offset,
+                        offset: offset(position),
                         latency: Ticks(ticks(self.now) - ticks(start)),
                         round,
                         cache: states.as_ref().map(|states| states[visit]),
@@ -311,16 +331,9 @@ impl Scripted {
     }
 
     /// The ns of one operation without noise.
-    fn perform(&mut self, workload: &Workload, pass: &Pass, op: Op, offset: u64) -> Result<f64, Fault> {
-        let name = &workload.files[pass.file].name;
+    fn perform(&mut self, name: &str, file: &mut File, op: Op, offset: u64, size: u64) -> Result<f64, Fault> {
         let script = &self.script;
-        let opens_itself = pass.ops.iter().any(|op| matches!(op, Op::Open | Op::Create | Op::Close));
-        let file = self.files.entry(name.clone()).or_insert_with(|| File::new(script));
-        let size = pass.region.size;
-        let closed = !file.is_open();
-        if closed && !opens_itself {
-            file.open();
-        } else if closed && !matches!(op, Op::Open | Op::Create | Op::Close | Op::Pause) {
+        if !file.is_open() && !matches!(op, Op::Open | Op::Create | Op::Close | Op::Pause) {
             return Err(fathom_sys::Error::new("use the closed", Path::new(name), Errno::BADF).into());
         }
         let cost = match op {
