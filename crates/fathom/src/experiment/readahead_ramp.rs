@@ -101,7 +101,7 @@ fn timed(session: &mut Session<'_>) -> Result<Result<Ramp, Silence>, Fault> {
         Err(silence) => return Ok(Err(silence)),
     };
     // The part of the file that the ramp and one steady window take.
-    let bytes = (onset + 2 * window).next_multiple_of(1 << 20);
+    let bytes = (onset + 2 * window).next_multiple_of(256 << 10);
     let rounds = session.rounds(15, 9);
     let mut last: Option<Ramp> = None;
     let mut reason = "the ramp differs from one pace to another".to_owned();
