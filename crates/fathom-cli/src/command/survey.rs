@@ -10,7 +10,7 @@ use fathom::experiment::{self, Experiment, REGISTRY};
 use fathom::instrument::Instrument;
 use fathom::machine::linux::{Limits, Linux};
 use fathom::report;
-use fathom::run_folder::RunFolder;
+use fathom::run_folder::{self, RunFolder};
 use fathom::survey::{self, Answer, MachineFacts, MountFacts, Plan, SCHEMA, Survey};
 
 use crate::args::SurveyOptions;
@@ -26,7 +26,7 @@ pub(crate) fn run(options: &SurveyOptions) -> Result<ExitCode, Failure> {
     let folder = options
         .out
         .as_deref()
-        .map(RunFolder::create)
+        .map(run_folder::create)
         .transpose()
         .map_err(|error| Failure::Failed(error.to_string()))?;
     let interrupt = interrupt::flag()?;
@@ -57,7 +57,9 @@ fn publish(
     folder: Option<RunFolder>,
 ) -> Result<(), Failure> {
     if let Some(folder) = folder {
-        folder.write(survey, answers).map_err(|error| Failure::Failed(error.to_string()))?;
+        folder
+            .write(survey, options.effort.into(), answers)
+            .map_err(|error| Failure::Failed(error.to_string()))?;
     }
     let to_stdout = matches!(json, Some(Output::Stdout));
     console::tell(&report::survey(survey), to_stdout)?;

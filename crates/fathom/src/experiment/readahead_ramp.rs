@@ -107,42 +107,56 @@ fn timed(session: &mut Session<'_>) -> Result<Result<Ramp, Silence>, Fault> {
     };
     // The part of the file that the ramp and one steady window take.
     let bytes = (onset + 2 * window).next_multiple_of(1 << 20);
-    let mut seen: Vec<Ramp> = Vec::new();
-    for gap in [gap_ns, gap_ns * 2] {
+    let mut last: Option<Ramp> = None;
+    let mut reason = "the ramp differs from one pace to another".to_owned();
+    // The device must keep up with the small windows of the ramp too, so paces may have to be slower
+    // than for the steady one; a single pace may also be spoilt by chance.
+    for gap in (0..PACES).map(|doublings| gap_ns << doublings) {
         let round = Duration::from_nanos(gap * (bytes / READ));
-        // As many rounds as fit into a few seconds: nothing forgives a missed stall here.
+        // As many rounds as fit into a few seconds: nothing forgives a missed wait here.
         let affordable = (TIME_FOR_A_PACE.as_nanos() / round.as_nanos().max(1)).clamp(3, 15) as u32;
-        let rounds = session.rounds(affordable, 3);
-        let read = match waits_of(session, bytes, gap, rounds) {
-            Ok(Ok(read)) => read,
+        let seen = match waits_of(session, bytes, gap, session.rounds(affordable, 3)) {
+            Ok(Ok(seen)) => seen,
             Ok(Err(silence)) => return Ok(Err(silence)),
-            Err(Fault::OutOfTime) => {
+            Err(Fault::OutOfTime) if last.is_none() => {
                 return Ok(Err(Silence::inconclusive("there was no time to read the ramp twice")));
             }
+            Err(Fault::OutOfTime) => break,
             Err(fault) => return Err(fault),
         };
-        match at_most_levels(&read.waits, first, window) {
-            Ok(sizes) => seen.push((sizes, read.waits.samples)),
-            Err(reason) => return Ok(Err(Silence::inconclusive(reason))),
+        let sizes = match drawn(&seen.waits, first, window) {
+            Ok(sizes) => sizes,
+            Err(why) => {
+                reason = why;
+                continue;
+            }
+        };
+        match last {
+            Some((before, samples)) if before == sizes => {
+                return Ok(Ok((sizes, samples + seen.waits.samples)));
+            }
+            _ => last = Some((sizes, seen.waits.samples)),
         }
     }
-    match seen.as_slice() {
-        [(one, few), (two, more)] if one == two => Ok(Ok((one.clone(), few + more))),
-        _ => Ok(Err(Silence::inconclusive("the ramp differs from one pace to another"))),
-    }
+    Ok(Err(Silence::inconclusive(reason)))
 }
 
-/// The ramp that the waits draw at two thresholds in a row at least, where no threshold draws another.
-fn at_most_levels(waits: &Waits, first: u64, window: u64) -> Result<Vec<u64>, String> {
+/// How many paces are tried, each half as fast as the one before, until two give the same ramp.
+const PACES: u32 = 5;
+/// At so many thresholds in a row the waits must draw the same ramp.
+const FEWEST_LEVELS: usize = 4;
+
+/// The ramp that the waits draw at most thresholds in a row.
+fn drawn(waits: &Waits, first: u64, window: u64) -> Result<Vec<u64>, String> {
     let (first, window) = ((first / READ) as usize, (window / READ) as usize);
-    let drawn: Vec<_> = waits.levels.iter().map(|stalls| ramp::sizes(stalls, first, window)).collect();
-    let ramps: Vec<&Vec<usize>> = drawn.iter().filter_map(|one| one.as_ref().ok()).collect();
-    match ramps.as_slice() {
-        [one, others @ ..] if !others.is_empty() && others.iter().all(|other| other == one) => {
-            Ok(one.iter().map(|&reads| reads as u64 * READ).collect())
+    let drawn: Vec<Option<Vec<usize>>> =
+        waits.levels.iter().map(|level| ramp::sizes(level, first, window).ok()).collect();
+    let runs = drawn.chunk_by(|one, next| one == next).filter(|run| run[0].is_some());
+    match runs.max_by_key(|run| run.len()) {
+        Some(run) if run.len() >= FEWEST_LEVELS => {
+            Ok(run[0].iter().flatten().map(|&reads| reads as u64 * READ).collect())
         }
-        [] => Err(drawn.into_iter().find_map(Result::err).unwrap_or_else(|| "no read waits".to_owned())),
-        _ => Err("low and high waits draw different ramps".to_owned()),
+        _ => Err("the waits at the start draw no clear ramp".to_owned()),
     }
 }
 

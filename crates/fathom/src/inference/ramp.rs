@@ -16,7 +16,7 @@ pub fn sizes(stalls: &[usize], first: usize, steady: usize) -> Result<Vec<usize>
         return Err("no read waits where the first window ends".to_owned());
     }
     let mut sizes = vec![first];
-    for pair in starts.windows(2) {
+    for pair in starts.windows(2).take_while(|_| first != steady) {
         let size = pair[1] - pair[0];
         if size > steady {
             return Err("a gap between stalls is longer than the steady window".to_owned());

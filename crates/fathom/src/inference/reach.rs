@@ -1,6 +1,6 @@
 //! How far beyond a priming read the cache holds data, from the latency of later reads alone.
 
-use fathom_stats::{Rounds, boundary};
+use fathom_stats::{Rounds, boundary, quantile};
 
 use crate::samples::Samples;
 
@@ -46,11 +46,46 @@ pub fn find(samples: &Samples, probes: &[usize], hit: usize, miss: usize) -> Pro
     };
     match boundary::find(&matrix, Some(&hits), 0.95) {
         Ok(found) if found.position >= probes.len() => Probed::AllHit,
-        Ok(found) => Probed::Until(Reach {
-            hits: found.position,
-            interval: [found.interval.low.max(0.0) as usize, found.interval.high.max(0.0) as usize],
-            samples: rounds * (probes.len() + 1) + hits.len(),
-        }),
+        Ok(found) => match marked_hits(&columns, found.position) {
+            Some(marked) => Probed::Until(Reach {
+                hits: found.position + marked,
+                interval: [found.interval.low, found.interval.high].map(|end| end.max(0.0) as usize + marked),
+                samples: rounds * (probes.len() + 1) + hits.len(),
+            }),
+            None => Probed::Unclear("the first slow probe is neither a hit nor a miss".to_owned()),
+        },
         Err(reason) => Probed::Unclear(reason.to_string()),
     }
+}
+
+/// How many times as fast as a miss a probe must be to be a hit on a marked page, at the least.
+const MARKED_TIMES: f64 = 2.0;
+
+/// How many of the slow probes from `edge` on are hits all the same; none where that can't be told.
+///
+/// A read that touches the mark which read-ahead has left hits, and pays for handing the next window
+/// to the device, as a miss does; but it does not wait for the device. So it is slow beside a hit
+/// and quick beside the misses behind it. Where the device answers faster than it is asked, the two
+/// look alike.
+fn marked_hits(columns: &[Vec<f64>], edge: usize) -> Option<usize> {
+    let logs =
+        |columns: &[Vec<f64>]| -> Vec<f64> { columns.iter().flatten().map(|l| l.max(1.0).ln()).collect() };
+    let mut marked = 0;
+    // The last column is the known miss.
+    while edge + marked + 1 < columns.len() {
+        let at = edge + marked;
+        let (probe, behind) = (logs(&columns[at..=at]), logs(&columns[at + 1..]));
+        let deeper = quantile::median(&behind)? - quantile::median(&probe)?;
+        // The median's standard error is that of the mean times sqrt(pi/2) for normal noise.
+        let spread = quantile::mad(&behind)? * quantile::MAD_TO_SIGMA;
+        let error = spread * (std::f64::consts::FRAC_PI_2 / probe.len() as f64).sqrt();
+        if deeper <= 2.0 * error.max(0.02) {
+            return Some(marked);
+        }
+        if deeper < MARKED_TIMES.ln().max(4.0 * error) {
+            return None;
+        }
+        marked += 1;
+    }
+    None
 }

@@ -96,9 +96,7 @@ pub fn find(samples: &Samples, passes: Passes) -> Result<Waits, String> {
 ///
 /// It must show at two thresholds in a row at least, and no threshold may show another.
 pub fn regularity(waits: &Waits) -> Regularity {
-    let options = steady::Options::default();
-    let seen: Vec<_> =
-        waits.levels.iter().map(|stalls| steady::find(waits.count, stalls, &options)).collect();
+    let seen: Vec<_> = waits.levels.iter().map(|stalls| steady_to_the_end(waits.count, stalls)).collect();
     let steady: Vec<(usize, Steady)> = seen
         .iter()
         .enumerate()

@@ -1,1 +1,425 @@
-//! A machine whose latency is a function with planted parameters, noise, outliers and drift.
+//! A machine with planted parameters: what an experiment says of it can be held against the truth.
+//!
+//! The latency of each operation is a function of what a script says and of what the machine has
+//! done before: a page cache per file, windows on their way from the device, the reader's state of
+//! each open file. Time is simulated, and noise, outliers and drift are laid over it. It is a fake
+//! for tests and for teaching, after the rules of Linux 6.18; it prices calls, and explains nothing.
+//!
+//! ```
+//! use fathom::machine::Machine;
+//! use fathom::machine::scripted::{Script, Scripted};
+//! use fathom::workload::{Op, Pass, Region, ScratchFile, Workload};
+//!
+//! let mut machine = Scripted::new(Script { block: 1024, ..Script::new(1) });
+//! let region = Region { offset: 0, size: 256, step: 256, count: 16 };
+//! let workload = Workload::new(vec![ScratchFile::empty("append")])
+//!     .pass(Pass::untimed(0, &[Op::Create]))
+//!     .pass(Pass::timed(0, &[Op::Write], region));
+//! let latencies = machine.run(&workload).unwrap().matrix(1, 0);
+//! assert!(latencies[4] > latencies[6], "the first write into a block is dearer");
+//! ```
+
+mod cache;
+mod file;
+mod noise;
+mod read_ahead;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use fathom_sys::file::Errno;
+
+use self::file::{Device, File};
+use self::noise::Disturbance;
+use crate::machine::{Fault, Machine};
+use crate::samples::{Reading, Samples};
+use crate::units::Ticks;
+use crate::workload::{Buffer, Op, Pass, Workload};
+
+/// What is planted. Sizes are in bytes and powers of two, but for the window; times are in ns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Script {
+    /// The page: of the cache, and of fresh memory.
+    pub page: u64,
+    /// The block. Where it is larger than a page the cache holds whole blocks, as Linux's does.
+    pub block: u64,
+    /// What is read ahead.
+    pub read_ahead: ReadAhead,
+    /// What things cost.
+    pub costs: Costs,
+    /// What disturbs the latencies.
+    pub noise: Noise,
+    /// Where this is given, latencies are this noise and nothing else, whatever is done.
+    pub pure: Option<Pure>,
+    /// Whether pages can be dropped from the cache; on tmpfs they can't.
+    pub evictable: bool,
+    /// Bytes that may be written in all.
+    pub write_budget: u64,
+    /// Decides the noise, together with the workload's seed.
+    pub seed: u64,
+}
+
+/// The read-ahead rule of Linux 6.18, `mm/readahead.c`. Sizes in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadAhead {
+    /// The largest window: `read_ahead_kb`. Nothing is read ahead where it is zero.
+    pub window: u64,
+    /// The largest request that the device takes, which one large read may fill: `max_sectors_kb`.
+    pub largest_io: u64,
+    /// Whether the file system has folios of several pages, which align the windows.
+    pub large_folios: bool,
+}
+
+/// What things cost, in ns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Costs {
+    /// Two readings of the clock around nothing; part of every latency.
+    pub clock: f64,
+    /// A system call that finds everything in place.
+    pub call: f64,
+    /// Each byte copied.
+    pub copied_byte: f64,
+    /// The first write into a block, on top.
+    pub first_in_block: f64,
+    /// The first write into a page, on top.
+    pub first_in_page: f64,
+    /// The write after that into the same page, on top: it is elevated on some file systems.
+    pub second_in_page: f64,
+    /// The first access to a page of a fresh buffer.
+    pub buffer_fault: f64,
+    /// Handing a window to the device.
+    pub submission: f64,
+    /// From there until the first byte is there.
+    pub device_latency: f64,
+    /// Each byte that the device moves.
+    pub device_byte: f64,
+}
+
+/// Disturbances that multiply a latency.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Noise {
+    /// The standard deviation of the latency's log.
+    pub sigma: f64,
+    /// The share of latencies that are outliers.
+    pub outlier_share: f64,
+    /// How many times as long an outlier takes.
+    pub outlier_factor: f64,
+    /// By which share of itself everything grows from the first round to the last.
+    pub drift: f64,
+    /// By which share of itself everything grows from the first position of a pass to the last.
+    pub drift_within: f64,
+}
+
+/// Latencies that nothing is behind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pure {
+    /// Independent, their logs normal.
+    Lognormal {
+        /// The standard deviation of the log.
+        sigma: f64,
+    },
+    /// Independent, Pareto: without a variance where the exponent is below 2.
+    HeavyTails {
+        /// The exponent of the tail.
+        exponent: f64,
+    },
+    /// Each log takes after the one before: a first-order autoregression.
+    Wandering {
+        /// The standard deviation of the log.
+        sigma: f64,
+        /// The correlation of neighbours, from 0 to 1.
+        correlation: f64,
+    },
+    /// Calm, with rare spikes anywhere.
+    Spikes {
+        /// The share of spikes.
+        share: f64,
+        /// How many times as long one takes.
+        factor: f64,
+    },
+}
+
+/// The machine. Its files and their cached pages outlive a run, as on Linux.
+#[derive(Debug)]
+pub struct Scripted {
+    script: Script,
+    files: HashMap<String, File>,
+    device: Device,
+    /// Simulated ns since the machine was made.
+    now: f64,
+    bytes_read: u64,
+    bytes_written: u64,
+}
+
+const TICKS_PER_NS: f64 = 2.1;
+
+impl Script {
+    /// An ext4 with 4 KiB blocks and a window of 128 KiB on a quiet virtual disk.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            page: 4096,
+            block: 4096,
+            read_ahead: ReadAhead { window: 128 << 10, largest_io: 1 << 20, large_folios: true },
+            costs: Costs::default(),
+            noise: Noise::none(),
+            pure: None,
+            evictable: true,
+            write_budget: 256 << 20,
+            seed,
+        }
+    }
+
+    /// A machine whose latencies say nothing: every experiment must be inconclusive on it.
+    pub fn noise_only(pure: Pure, seed: u64) -> Self {
+        Self { pure: Some(pure), ..Self::new(seed) }
+    }
+}
+
+impl Default for Costs {
+    /// As on an ext4 with 1 KiB blocks and a virtio disk at 2.1 GHz.
+    fn default() -> Self {
+        Self {
+            clock: 20.0,
+            call: 400.0,
+            copied_byte: 0.1,
+            first_in_block: 300.0,
+            first_in_page: 1_300.0,
+            second_in_page: 0.0,
+            buffer_fault: 500.0,
+            submission: 12_000.0,
+            device_latency: 80_000.0,
+            device_byte: 1.0,
+        }
+    }
+}
+
+impl Noise {
+    /// None at all.
+    pub fn none() -> Self {
+        Self { sigma: 0.0, outlier_share: 0.0, outlier_factor: 1.0, drift: 0.0, drift_within: 0.0 }
+    }
+
+    /// A spread of `sigma`, 1 % of outliers of 50 times, and a drift of 20 % over the run.
+    pub fn usual(sigma: f64) -> Self {
+        Self { sigma, outlier_share: 0.01, outlier_factor: 50.0, drift: 0.2, drift_within: 0.0 }
+    }
+}
+
+/// One run in progress.
+struct Run<'a> {
+    workload: &'a Workload,
+    disturbance: Disturbance,
+    readings: Vec<Reading>,
+}
+
+/// Where in a run an operation stands.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// How much of the run and of the pass is over, from 0 to 1.
+    of_run: f64,
+    of_pass: f64,
+}
+
+impl Scripted {
+    /// A machine that does as the script says, with no file yet.
+    pub fn new(script: Script) -> Self {
+        Self {
+            script,
+            files: HashMap::new(),
+            device: Device::default(),
+            now: 0.0,
+            bytes_read: 0,
+            bytes_written: 0,
+        }
+    }
+
+    /// What is planted.
+    pub fn script(&self) -> &Script {
+        &self.script
+    }
+
+    fn provide(&mut self, workload: &Workload) -> Result<(), Fault> {
+        let size = |name: &str| self.files.get(name).map_or(0, File::size);
+        let filling: u64 = workload.files.iter().map(|file| file.size.saturating_sub(size(&file.name))).sum();
+        let wanted = workload.bytes_written().saturating_add(filling);
+        let left = self.write_budget();
+        if wanted > left {
+            return Err(Fault::OverBudget { wanted, left });
+        }
+        for wanted in &workload.files {
+            let script = &self.script;
+            let file = self.files.entry(wanted.name.clone()).or_insert_with(|| {
+                let mut file = File::new(script);
+                file.open();
+                file
+            });
+            if file.size() < wanted.size {
+                file.fill(script, wanted.size);
+            }
+        }
+        self.bytes_written += filling;
+        Ok(())
+    }
+
+    fn pass(&mut self, run: &mut Run<'_>, index: usize, round: u32) -> Result<(), Fault> {
+        let pass = &run.workload.passes[index];
+        let name = &run.workload.files[pass.file].name;
+        let Some((name, mut file)) = self.files.remove_entry(name) else { return Ok(()) };
+        let opens_itself = pass.ops.iter().any(|op| matches!(op, Op::Open | Op::Create | Op::Close));
+        if !opens_itself && !file.is_open() {
+            file.open();
+        }
+        let outcome = self.visit(run, &name, &mut file, index, round);
+        self.files.insert(name, file);
+        outcome
+    }
+
+    /// Visits every position of a pass.
+    fn visit(
+        &mut self,
+        run: &mut Run<'_>,
+        name: &str,
+        file: &mut File,
+        index: usize,
+        round: u32,
+    ) -> Result<(), Fault> {
+        let workload = run.workload;
+        let pass = &workload.passes[index];
+        let order = workload.order(index, round);
+        let kept = round.checked_sub(workload.warmup_rounds).filter(|_| pass.timed);
+        let offset = |at: u32| pass.region.offset + u64::from(at) * pass.region.step;
+        let states = pass.needs.map(|_| {
+            let state = |&at: &u32| file.state(&self.script, offset(at), pass.region.size);
+            order.iter().map(state).collect::<Vec<_>>()
+        });
+        let mut touched = Vec::new();
+        let rounds = f64::from(workload.rounds) + f64::from(workload.warmup_rounds);
+        for (visit, &position) in order.iter().enumerate() {
+            let of_pass = visit as f64 / order.len() as f64;
+            let of_round = (index as f64 + of_pass) / workload.passes.len() as f64;
+            let place = Place { of_run: (f64::from(round) + of_round) / rounds, of_pass };
+            for (step, &op) in pass.ops.iter().enumerate() {
+                let fault = self.fault_in(pass, op, position, &mut touched);
+                let clean = self.perform(name, file, op, offset(position), pass.region.size)? + fault;
+                let start = self.now;
+                self.now += self.disturbed(&mut run.disturbance, clean, place);
+                if let Some(round) = kept {
+                    run.readings.push(Reading {
+                        offset: offset(position),
+                        latency: Ticks(ticks(self.now) - ticks(start)),
+                        round,
+                        cache: states.as_ref().map(|states| states[visit]),
+                        op,
+                        pass: index as u32,
+                        step: step as u32,
+                        position,
+                        start: Ticks(ticks(start)),
+                    });
+                }
+            }
+            self.now += pass.gap_ns as f64;
+        }
+        Ok(())
+    }
+
+    /// The latency that is observed where `clean` is due.
+    fn disturbed(&self, disturbance: &mut Disturbance, clean: f64, place: Place) -> f64 {
+        match self.script.pure {
+            Some(pure) => self.script.costs.call * disturbance.pure(pure),
+            None => clean * disturbance.factor(&self.script.noise, place.of_run, place.of_pass),
+        }
+    }
+
+    /// The ns of one operation without noise.
+    fn perform(&mut self, name: &str, file: &mut File, op: Op, offset: u64, size: u64) -> Result<f64, Fault> {
+        let script = &self.script;
+        if !file.is_open() && !matches!(op, Op::Open | Op::Create | Op::Close | Op::Pause) {
+            return Err(fathom_sys::Error::new("use the closed", Path::new(name), Errno::BADF).into());
+        }
+        let cost = match op {
+            Op::Read | Op::Pread => {
+                let there = file.size().saturating_sub(offset);
+                if there < size {
+                    let call = format!("read {name} at byte {offset}");
+                    return Err(Fault::Short { call, wanted: size as usize, moved: there as usize });
+                }
+                self.bytes_read += size;
+                file.read(script, &mut self.device, self.now, offset, size)
+            }
+            Op::Write | Op::Pwrite => {
+                self.bytes_written += size;
+                file.write(script, offset, size)
+            }
+            Op::Fsync | Op::Fdatasync => file.sync(script),
+            Op::Evict => file.evict(script),
+            Op::Lseek => 0.0,
+            Op::Open => {
+                file.open();
+                0.0
+            }
+            Op::Create => {
+                *file = File::new(script);
+                file.open();
+                0.0
+            }
+            Op::Close => {
+                file.close();
+                0.0
+            }
+            Op::Pause => return Ok(script.costs.clock),
+        };
+        Ok(script.costs.clock + script.costs.call + cost)
+    }
+
+    /// The ns of faults in a buffer of which `touched` pages are known, for an operation at `position`.
+    fn fault_in(&self, pass: &Pass, op: Op, position: u32, touched: &mut Vec<bool>) -> f64 {
+        let Buffer::Fresh { step } = pass.buffer else { return 0.0 };
+        if !matches!(op, Op::Read | Op::Pread | Op::Write | Op::Pwrite) {
+            return 0.0;
+        }
+        let from = u64::from(position) * step;
+        let pages = from / self.script.page..(from + pass.region.size).div_ceil(self.script.page);
+        if touched.len() < pages.end as usize {
+            touched.resize(pages.end as usize, false);
+        }
+        let new = pages.filter(|&page| !std::mem::replace(&mut touched[page as usize], true)).count();
+        new as f64 * self.script.costs.buffer_fault
+    }
+}
+
+impl Machine for Scripted {
+    fn run(&mut self, workload: &Workload) -> Result<Samples, Fault> {
+        workload.check().map_err(Fault::Unsupported)?;
+        if workload.between_rounds.is_some() {
+            let reason = "a scripted machine has no commands to run between rounds";
+            return Err(Fault::Unsupported(reason.to_owned()));
+        }
+        let (read, written, started) = (self.bytes_read, self.bytes_written, self.now);
+        self.provide(workload)?;
+        let disturbance = Disturbance::new(self.script.seed, workload.seed);
+        let mut run = Run { workload, disturbance, readings: Vec::new() };
+        for round in 0..workload.warmup_rounds.saturating_add(workload.rounds) {
+            for index in 0..workload.passes.len() {
+                self.pass(&mut run, index, round)?;
+            }
+        }
+        Ok(Samples {
+            workload: workload.clone(),
+            machine: "scripted".to_owned(),
+            ticks_per_second: TICKS_PER_NS * 1e9,
+            readings: run.readings,
+            bytes_read: self.bytes_read - read,
+            bytes_written: self.bytes_written - written,
+            elapsed_ns: (self.now - started) as u64,
+            notes: Vec::new(),
+        })
+    }
+
+    fn write_budget(&self) -> u64 {
+        self.script.write_budget.saturating_sub(self.bytes_written)
+    }
+}
+
+fn ticks(ns: f64) -> u64 {
+    (ns * TICKS_PER_NS).round() as u64
+}
