@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::finding::{Evidence, Kind, Status};
-use crate::inference::reach::{self, Probed, Reach};
+use crate::inference::reach::{self, Edge, EdgePasses, Probed, Reach};
 use crate::inference::stalls::{self, Passes, Regularity, Waits};
 use crate::machine::Fault;
 use crate::samples::Samples;
@@ -84,97 +84,151 @@ struct Pace {
 const SHORTEST_SEQUENCE: u64 = 2 << 20;
 const SHORTEST_GAP_NS: u64 = 20_000;
 const LONGEST_GAP_NS: u64 = 20_000_000;
-/// Past this share of the time, the reader waits for the device and not for its own read-ahead.
-const MOST_STALLED: f64 = 0.1;
 
 /// One reading of a sequence and what it says.
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
     pub(super) waits: Waits,
     pub(super) regularity: Regularity,
-    /// Whether the reader spent next to no time waiting: the device keeps up with it.
-    relaxed: bool,
 }
 
-/// Reads cold files at one pace after another until the answer has settled.
+/// Reads cold files at one pace after another until the waits draw a window that probes confirm.
 ///
 /// The gap must be long enough for the device to bring a window while the one before is read, and
-/// the sequence long enough for the ramp to end; neither is known, so both are found by trying. A
-/// reader that is faster than the device waits at the borders of the device's transfers, and these
-/// can be as regular as windows. So an answer counts once two paces, one twice as slow as the other,
-/// give the same while the faster one spent next to no time waiting.
+/// the sequence long enough for the ramp to end; neither is known, so both are found by trying.
+/// Regular waits alone are no proof: a reader that is faster than the device waits at the borders of
+/// its transfers, and a host that backs memory in large pages makes one read in each of them slow.
 pub(super) fn sequential(session: &mut Session<'_>) -> Result<Answer<Sequential>, Fault> {
     let mut pace = Pace { bytes: SHORTEST_SEQUENCE, gap_ns: SHORTEST_GAP_NS };
-    let mut before: Option<u64> = None;
     let mut reason = "there was no time to read a sequence".to_owned();
     loop {
-        let most = if pace.bytes > 16 << 20 { 3 } else { 7 };
-        let seen = match waits_of(session, pace.bytes, pace.gap_ns, session.rounds(most, 3)) {
-            Ok(Ok(seen)) => seen,
+        match attempt(session, pace) {
+            Ok(Ok(Attempt::Settled(found))) => return Ok(Ok(found)),
+            Ok(Ok(Attempt::Failed { why, next })) => {
+                reason = why;
+                match next {
+                    Some(next) => pace = next,
+                    None => return Ok(Err(Silence::inconclusive(reason))),
+                }
+            }
             Ok(Err(silence)) => return Ok(Err(silence)),
             Err(Fault::OutOfTime | Fault::OverBudget { .. }) => {
                 return Ok(Err(Silence::inconclusive(reason)));
             }
             Err(fault) => return Err(fault),
-        };
-        let window = period(&seen.regularity);
-        if window.is_some() && window == before {
-            return Ok(Ok(settled(&seen, pace)));
-        }
-        before = window.filter(|_| seen.relaxed);
-        if let Some(why) = complaint(&seen, pace) {
-            reason = why;
-        }
-        match next(session, pace, &seen) {
-            Some(next) => pace = next,
-            None => return Ok(Err(Silence::inconclusive(reason))),
         }
     }
 }
 
-fn period(regularity: &Regularity) -> Option<u64> {
-    match regularity {
-        Regularity::Steady { steady, .. } => Some(steady.period as u64 * READ),
-        Regularity::EveryRead => Some(0),
-        _ => None,
-    }
+/// What one pace gave.
+enum Attempt {
+    Settled(Sequential),
+    Failed { why: String, next: Option<Pace> },
 }
 
-fn settled(seen: &Seen, pace: Pace) -> Sequential {
+fn attempt(session: &mut Session<'_>, pace: Pace) -> Result<Answer<Attempt>, Fault> {
+    let most = if pace.bytes > 16 << 20 { 3 } else { 7 };
+    let seen = match waits_of(session, pace.bytes, pace.gap_ns, session.rounds(most, 3))? {
+        Ok(seen) => seen,
+        Err(silence) => return Ok(Err(silence)),
+    };
     let samples = seen.waits.samples;
-    match &seen.regularity {
-        Regularity::Steady { steady, .. } => Sequential::Window {
-            window: steady.period as u64 * READ,
-            onset: steady.onset as u64 * READ,
-            confidence: steady.confidence,
-            gap_ns: pace.gap_ns,
-            samples,
+    Ok(Ok(match seen.regularity {
+        Regularity::EveryRead => Attempt::Settled(Sequential::NoReadAhead { samples }),
+        Regularity::Steady(candidates) => {
+            let mut next = either(session, pace);
+            for steady in candidates.iter().take(MOST_CANDIDATES) {
+                let (window, onset) = (steady.period as u64 * READ, steady.onset as u64 * READ);
+                match confirm(session, window, onset)? {
+                    Ahead::Window(probes) => {
+                        return Ok(Ok(Attempt::Settled(Sequential::Window {
+                            window,
+                            onset,
+                            confidence: steady.confidence,
+                            gap_ns: pace.gap_ns,
+                            samples: samples + probes,
+                        })));
+                    }
+                    Ahead::More => next = longer(session, pace, pace.bytes * 4).or(next),
+                    Ahead::Less => {}
+                }
+            }
+            let why =
+                "reads wait regularly, but what lies ahead in the cache does not fit their period".to_owned();
+            Attempt::Failed { why, next }
+        }
+        Regularity::TooShort { enough } => Attempt::Failed {
+            why: format!("the ramp of windows has not ended after {}", Bytes(pace.bytes)),
+            next: longer(session, pace, enough as u64 * READ),
         },
-        _ => Sequential::NoReadAhead { samples },
+        Regularity::Unclear(why) => Attempt::Failed { why, next: either(session, pace) },
+    }))
+}
+
+/// Slower or longer in turns, so that neither is tried in vain for long.
+fn either(session: &Session<'_>, pace: Pace) -> Option<Pace> {
+    if pace.gap_ns / SHORTEST_GAP_NS > 2 * pace.bytes / SHORTEST_SEQUENCE {
+        longer(session, pace, pace.bytes * 4).or_else(|| slower(pace))
+    } else {
+        slower(pace)
     }
 }
 
-fn complaint(seen: &Seen, pace: Pace) -> Option<String> {
-    match &seen.regularity {
-        Regularity::TooShort { .. } => {
-            Some(format!("the ramp of windows has not ended after {}", Bytes(pace.bytes)))
-        }
-        Regularity::Unclear(why) => Some(why.clone()),
-        _ if !seen.relaxed => Some("the device does not keep up with the reader".to_owned()),
-        _ => Some("there was no time to see it at a second pace".to_owned()),
-    }
+/// What lies in the cache ahead of a reader that has just set off a window.
+enum Ahead {
+    /// What a window of the size in question leaves there; so many timed operations say so.
+    Window(usize),
+    /// More than that.
+    More,
+    /// Less than that, or the probes do not tell.
+    Less,
 }
 
-/// The pace to try next: longer where the ramp had not ended, otherwise slower.
-fn next(session: &Session<'_>, pace: Pace, seen: &Seen) -> Option<Pace> {
-    match &seen.regularity {
-        Regularity::TooShort { enough } => longer(session, pace, *enough as u64 * READ),
-        // It may be either: alternate, so that neither is tried in vain for long.
-        Regularity::Unclear(_) if pace.gap_ns / SHORTEST_GAP_NS > 2 * pace.bytes / SHORTEST_SEQUENCE => {
-            longer(session, pace, pace.bytes * 4).or_else(|| slower(pace))
+/// Periods that are probed, at most.
+const MOST_CANDIDATES: usize = 4;
+
+/// How long the device is given to bring a window, one try after the other.
+const SETTLE_NS: [u64; 3] = [5_000_000, 50_000_000, 400_000_000];
+
+/// Probes what a reader finds ahead of the read that sets off a window of the size in question.
+///
+/// That read lies at the start of a window that is already there, and brings in the one behind it
+/// (`page_cache_async_ra`: the mark stands at the start of a window). So two windows are there from
+/// the read on, no byte more and no byte less.
+fn confirm(session: &mut Session<'_>, window: u64, onset: u64) -> Result<Ahead, Fault> {
+    let at = onset + 2 * window;
+    let edge = at + 2 * window;
+    for settle_ns in SETTLE_NS {
+        let samples = session.observe(probe_edge(at, edge, settle_ns).rounds(session.rounds(7, 5)))?;
+        match reach::edge(samples, EDGE_PASSES) {
+            Edge::There => return Ok(Ahead::Window(4 * samples.rounds() as usize)),
+            Edge::Beyond => return Ok(Ahead::More),
+            // The window may be under way still: wait longer.
+            Edge::Before | Edge::Unclear => {}
         }
-        _ => slower(pace),
     }
+    Ok(Ahead::Less)
+}
+
+/// The passes of the workload of [`probe_edge`].
+const EDGE_PASSES: EdgePasses = EdgePasses { miss: 1, hit: 6, inside: 7, outside: 8 };
+
+/// A miss for comparison; then, in a cold file again, a reader who stops at `at`, and probes on both
+/// sides of `edge`.
+fn probe_edge(at: u64, edge: u64, settle_ns: u64) -> Workload {
+    let one = |offset: u64| Pass::timed(0, &[Op::Pread], Region { offset, size: READ, step: READ, count: 1 });
+    let run_up = Region { offset: 0, size: READ, step: READ, count: at / READ + 1 };
+    let span = Region { offset: 0, size: edge + READ, step: 0, count: 1 };
+    Workload::new(vec![ScratchFile::filled(FILE, edge + FAR)])
+        .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
+        .pass(one(edge).needs(CacheState::Cold))
+        .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
+        .pass(Pass::timed(0, &[Op::Pause], span).needs(CacheState::Cold))
+        .pass(Pass::priming(0, &[Op::Pread], run_up))
+        .pass(Pass::pause(settle_ns))
+        .pass(one(at))
+        .pass(one(edge - READ))
+        .pass(one(edge))
 }
 
 fn slower(pace: Pace) -> Option<Pace> {
@@ -223,14 +277,7 @@ pub(super) fn waits_of(
         Err(reason) => return Ok(Err(Silence::inconclusive(reason))),
     };
     let regularity = stalls::regularity(&waits);
-    let relaxed = match &regularity {
-        Regularity::Steady { levels, .. } => {
-            stalls::share(samples, PASSES.sequence, &waits.levels[levels.0]) < MOST_STALLED
-        }
-        // Without read-ahead every read waits, at any pace.
-        _ => true,
-    };
-    Ok(Ok(Seen { waits, regularity, relaxed }))
+    Ok(Ok(Seen { waits, regularity }))
 }
 
 /// Whether the samples' cache states rule out an answer.

@@ -58,6 +58,63 @@ pub fn find(samples: &Samples, probes: &[usize], hit: usize, miss: usize) -> Pro
     }
 }
 
+/// Where single probes on both sides of a supposed edge stand in their workload.
+#[derive(Debug, Clone, Copy)]
+pub struct EdgePasses {
+    /// A known hit.
+    pub hit: usize,
+    /// The last position that should hit.
+    pub inside: usize,
+    /// A known miss.
+    pub miss: usize,
+    /// The first position that should miss.
+    pub outside: usize,
+}
+
+/// Where the cached part ends, beside a supposed edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edge {
+    /// At the edge.
+    There,
+    /// Before it.
+    Before,
+    /// Beyond it.
+    Beyond,
+    /// The samples do not tell.
+    Unclear,
+}
+
+/// A known miss must take so many times as long as a known hit for probes to be told apart.
+const TELLING_TIMES: f64 = 4.0;
+
+/// Tells hit from miss on both sides of a supposed edge; each probe is held against the middle
+/// between a known hit and a known miss on a log scale, and nearly all rounds must agree.
+pub fn edge(samples: &Samples, passes: EdgePasses) -> Edge {
+    let logs =
+        |pass: usize| samples.matrix(pass, 0).iter().map(|ticks| ticks.max(1.0).ln()).collect::<Vec<f64>>();
+    let typical = |pass: usize| quantile::median(&logs(pass));
+    let (Some(hit), Some(miss)) = (typical(passes.hit), typical(passes.miss)) else { return Edge::Unclear };
+    if miss - hit < TELLING_TIMES.ln() {
+        return Edge::Unclear;
+    }
+    let hits = |pass: usize| {
+        let rounds = logs(pass);
+        let fast =
+            rounds.iter().filter(|&&log| log < (hit + miss) / 2.0).count() as f64 / rounds.len() as f64;
+        match fast {
+            share if share > 0.7 => Some(true),
+            share if share < 0.3 => Some(false),
+            _ => None,
+        }
+    };
+    match (hits(passes.inside), hits(passes.outside)) {
+        (Some(true), Some(false)) => Edge::There,
+        (Some(true), Some(true)) => Edge::Beyond,
+        (Some(false), Some(false)) => Edge::Before,
+        _ => Edge::Unclear,
+    }
+}
+
 /// How many times as fast as a miss a probe must be to be a hit on a marked page, at the least.
 const MARKED_TIMES: f64 = 2.0;
 

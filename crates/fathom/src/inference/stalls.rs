@@ -32,13 +32,8 @@ pub struct Waits {
 /// What the waits say of the read-ahead window.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Regularity {
-    /// They end in a steady period.
-    Steady {
-        /// The period and its evidence, in positions.
-        steady: Steady,
-        /// The levels of [`Waits`] that show it, first and last.
-        levels: (usize, usize),
-    },
+    /// They end in a steady period: the candidates, the one that most thresholds show first.
+    Steady(Vec<Steady>),
     /// Every read waited: nothing is read ahead.
     EveryRead,
     /// There are too few.
@@ -92,28 +87,32 @@ pub fn find(samples: &Samples, passes: Passes) -> Result<Waits, String> {
     })
 }
 
-/// Looks for the period in which the waits end.
+/// Looks for the periods in which the waits end.
 ///
-/// It must show at two thresholds in a row at least, and no threshold may show another.
+/// Low thresholds let noise in and high ones lose teeth, so that several periods may show; which of
+/// them is a window is for probes to tell.
 pub fn regularity(waits: &Waits) -> Regularity {
     let seen: Vec<_> = waits.levels.iter().map(|stalls| steady_to_the_end(waits.count, stalls)).collect();
-    let steady: Vec<(usize, Steady)> = seen
-        .iter()
-        .enumerate()
-        .filter_map(|(level, found)| found.ok().map(|steady| (level, steady)))
-        .collect();
-    let Some(&(first, lowest)) = steady.first() else { return without_period(waits, &seen) };
-    let same = steady.iter().take_while(|(_, one)| one.period == lowest.period).count();
-    let last = steady[same - 1].0;
-    if same < steady.len() {
-        return Regularity::Unclear("low and high waits keep to different periods".to_owned());
+    let mut candidates: Vec<(usize, Steady)> = Vec::new();
+    for steady in seen.iter().filter_map(|found| found.ok()) {
+        match candidates.iter_mut().find(|(_, known)| known.period == steady.period) {
+            Some((votes, known)) => {
+                *votes += 1;
+                // The cleanest of them tells best where the period sets in.
+                if (steady.extras, steady.teeth - steady.present)
+                    < (known.extras, known.teeth - known.present)
+                {
+                    *known = steady;
+                }
+            }
+            None => candidates.push((1, steady)),
+        }
     }
-    if last == first {
-        return Regularity::Unclear("a period shows at one threshold alone".to_owned());
+    if candidates.is_empty() {
+        return without_period(waits, &seen);
     }
-    // The cleanest of them is the one with the fewest strangers among its teeth.
-    let best = steady.iter().map(|&(_, one)| one).min_by_key(|one| (one.extras, one.teeth - one.present));
-    Regularity::Steady { steady: best.unwrap_or(lowest), levels: (first, last) }
+    candidates.sort_by_key(|&(votes, _)| std::cmp::Reverse(votes));
+    Regularity::Steady(candidates.into_iter().map(|(_, steady)| steady).collect())
 }
 
 /// The steady period of `stalls`, whose last tooth may be missing: a window that would begin at the
@@ -144,26 +143,6 @@ fn without_period(waits: &Waits, seen: &[Result<Steady, Reason>]) -> Regularity 
         return Regularity::TooShort { enough: lengths[lengths.len() / 2] };
     }
     Regularity::Unclear("the waits keep to no period".to_owned())
-}
-
-/// The share of the time between the first and the last read that went into the waits of a level;
-/// high where the device is slower than the reader.
-pub fn share(samples: &Samples, sequence: usize, stalls: &[usize]) -> f64 {
-    let (mut stalled, mut total) = (0_u64, 0_u64);
-    let (mut first, mut last, mut round) = (u64::MAX, 0_u64, 0);
-    for reading in samples.readings.iter().filter(|reading| reading.pass as usize == sequence) {
-        if reading.round != round {
-            total += last.saturating_sub(first);
-            (first, last, round) = (u64::MAX, 0, reading.round);
-        }
-        first = first.min(reading.start.0);
-        last = last.max(reading.start.0 + reading.latency.0);
-        if stalls.binary_search(&(reading.position as usize)).is_ok() {
-            stalled += reading.latency.0;
-        }
-    }
-    total += last.saturating_sub(first);
-    stalled as f64 / (total as f64).max(1.0)
 }
 
 fn lower_quartiles(matrix: &[f64], positions: usize) -> Vec<f64> {
