@@ -8,6 +8,7 @@
 
 mod build;
 mod cases;
+mod read_ahead;
 pub mod report;
 mod results;
 mod score;
@@ -91,7 +92,8 @@ const METADATA_BYTES: u64 = 192 << 20;
 /// Must be called while the process has one thread: threads that exist already would keep seeing the
 /// old mounts. One of `/mnt`, `/media`, `/srv` and `/tmp` is covered for this process alone: the
 /// first that holds none of `images`, `keep` and the working directory, which stay visible. `images`
-/// is where the images of file systems are; it must allow O_TMPFILE, as `/dev/shm` does.
+/// is where the images of file systems are; it must allow O_TMPFILE, as `/dev/shm` does. Read-ahead
+/// settings of loop devices that a killed run has left behind are put back.
 ///
 /// # Errors
 /// One sentence: not root, no CAP_SYS_ADMIN, more than one thread, or no directory to mount on.
@@ -120,6 +122,7 @@ pub fn enter(images: &Path, keep: &[&Path]) -> Result<Lab, String> {
             true => format!("the lab needs CAP_SYS_ADMIN, which this container's root lacks: {error}"),
             false => error.to_string(),
         })?;
+    read_ahead::restore_leftovers();
     Ok(Lab { base: base.to_owned(), images })
 }
 

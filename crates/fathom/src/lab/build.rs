@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use fathom_sys::file::Errno;
 use fathom_sys::loop_device::LoopDevice;
-use fathom_sys::{Error, facts, mount};
+use fathom_sys::{Error, mount};
 
 use super::cases::Case;
+use super::read_ahead::{ReadAhead, Unset};
 
 /// A mounted case. Dropping it unmounts it and gives the device and its image back.
 #[derive(Debug)]
@@ -18,8 +19,7 @@ pub(super) struct Site {
     point: PathBuf,
     mounted: bool,
     device: Option<LoopDevice>,
-    /// The read-ahead setting of the device and what stood there: it outlives the image.
-    before: Option<(PathBuf, String)>,
+    read_ahead: Option<ReadAhead>,
 }
 
 /// Why a case could not be built, one sentence.
@@ -43,7 +43,7 @@ impl Site {
         fs::create_dir_all(&point).map_err(|error| {
             Unbuilt::Failed(format!("make the mount point {}: {}", point.display(), plain(&error)))
         })?;
-        let mut site = Self { point, mounted: false, device: None, before: None };
+        let mut site = Self { point, mounted: false, device: None, read_ahead: None };
         let source = match &case.mkfs {
             Some(words) => {
                 let program = program_of(words, case.package)?;
@@ -79,33 +79,22 @@ impl Site {
 
     fn set_read_ahead(&mut self, case: &Case, kib: u32) -> Result<(), Unbuilt> {
         let Some(device) = &self.device else { return Ok(()) };
-        let setting = match case.fs_type.as_str() {
-            // It reads through a backing device of its own and ignores the setting of the disk.
-            "btrfs" => btrfs_setting(&self.point).map_err(|error| Unbuilt::Failed(error.to_string()))?,
-            _ => Path::new("/sys/block").join(device.name()).join("queue/read_ahead_kb"),
+        let set = match case.fs_type.as_str() {
+            "btrfs" => ReadAhead::of_btrfs(&self.point, kib),
+            _ => ReadAhead::of_device(&device.name(), kib),
         };
-        let failed = |operation: &str, error: &std::io::Error| {
-            Unbuilt::Failed(format!("{operation} {}: {}", setting.display(), plain(error)))
-        };
-        let before = fs::read_to_string(&setting).map_err(|error| failed("read", &error))?;
-        fs::write(&setting, kib.to_string()).map_err(|error| failed("write", &error))?;
-        let after = fs::read_to_string(&setting).map_err(|error| failed("read", &error))?;
-        let page_kib = facts::page_size() / 1024;
-        let wanted = u64::from(kib) / page_kib * page_kib;
-        self.before = Some((setting.clone(), before));
-        if after.trim().parse() != Ok(wanted) {
-            let reason = format!("{} says {} after {kib} was written", setting.display(), after.trim());
-            return Err(Unbuilt::Failed(reason));
-        }
+        self.read_ahead = Some(set.map_err(|unset| match unset {
+            Unset::Forbidden(reason) => Unbuilt::Skipped(reason),
+            Unset::Failed(reason) => Unbuilt::Failed(reason),
+        })?);
         Ok(())
     }
 }
 
 impl Drop for Site {
     fn drop(&mut self) {
-        if let Some((setting, before)) = &self.before {
-            let _ = fs::write(setting, before.trim());
-        }
+        // Before the device is given back, or the setting of its next owner would be changed.
+        self.read_ahead = None;
         if self.mounted && !until(PATIENCE, || mount::unmount(&self.point).is_ok()) {
             // Somebody still looks at it: out of sight now, gone when they are done.
             let _ = mount::detach(&self.point);
@@ -183,12 +172,6 @@ fn format(program: &Path, words: &[String], device: &Path) -> Result<(), Unbuilt
     let said: Vec<&str> = said.split_whitespace().collect();
     let said: String = said.join(" ").chars().take(LONGEST).collect();
     Err(Unbuilt::Failed(format!("{} failed ({}): {said}", words.join(" "), output.status)))
-}
-
-fn btrfs_setting(point: &Path) -> Result<PathBuf, Error> {
-    let mount = facts::mount_of(point)?;
-    let declared = facts::declared_read_ahead(&mount).map(|(_, file)| file);
-    declared.ok_or_else(|| Error::new("find the read-ahead setting of", point, Errno::NOENT))
 }
 
 #[cfg(test)]

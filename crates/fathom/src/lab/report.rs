@@ -8,33 +8,67 @@ use crate::units::Bytes;
 
 /// The widest line, in columns.
 const WIDTH: usize = 120;
-/// The most sizes of a ramp that are printed; of longer ones the first and the last ones stand.
-const MOST_SIZES: usize = 6;
+/// How many sizes of a ramp are printed, at most: as many as fit. Of longer ramps the ends stand.
+const MOST_SIZES: [usize; 3] = [10, 4, 2];
 
 /// The report as people read it: lines of at most 120 columns, ASCII only.
 pub fn table(report: &LabReport) -> String {
+    let tables = MOST_SIZES.map(|most| scores(report, most));
+    let fits = |text: &&String| text.lines().all(|line| line.len() <= WIDTH);
+    let mut text = tables.iter().find(fits).unwrap_or(&tables[MOST_SIZES.len() - 1]).clone();
+    for case in &report.cases {
+        if case.outcome != OutcomeName::Surveyed {
+            text.push_str(&wrapped(&unsurveyed(case)));
+        }
+        for line in mistakes(case) {
+            text.push_str(&wrapped(&line));
+        }
+    }
+    text.push_str(&legend(report));
+    text
+}
+
+fn scores(report: &LabReport, most_sizes: usize) -> String {
     let names: Vec<&str> = report.totals.iter().map(|total| total.parameter.as_str()).collect();
     let mut rows = vec![header(&names)];
-    rows.extend(report.cases.iter().filter(|case| case.outcome == OutcomeName::Surveyed).map(|case| {
-        let cell = |name: &&str| case.parameters.iter().find(|parameter| parameter.parameter == **name);
+    for case in report.cases.iter().filter(|case| case.outcome == OutcomeName::Surveyed) {
         let mut row = vec![case.name.clone()];
-        row.extend(
-            names.iter().map(|name| cell(name).map_or_else(String::new, |found| answer(found, report))),
-        );
+        row.extend(names.iter().map(|name| {
+            let found = case.parameters.iter().find(|parameter| parameter.parameter == *name);
+            found.map_or_else(String::new, |found| answer(found, report, most_sizes))
+        }));
         row.push(format!("{:.1} s", case.duration_ns as f64 / 1e9));
-        row
-    }));
+        rows.push(row);
+    }
     let cases = rows.len();
     rows.extend(total_rows("", &report.totals));
     if report.evidence.len() > 1 {
         rows.extend(total_rows("timing ", &report.timing_totals));
     }
-    let mut text = aligned(&rows, cases);
-    for case in report.cases.iter().filter(|case| case.outcome != OutcomeName::Surveyed) {
-        text.push_str(&wrapped(&unsurveyed(case)));
+    aligned(&rows, cases)
+}
+
+/// What was said and what is true, for each wrong answer of a case.
+fn mistakes(case: &CaseReport) -> Vec<String> {
+    let mut lines = Vec::new();
+    for parameter in &case.parameters {
+        let truth = match &parameter.truth {
+            Truth::Known { value, .. } => shown(value, usize::MAX),
+            Truth::NotApplicable { .. } => "not applicable".to_owned(),
+            Truth::Unknown => continue,
+        };
+        let timing = parameter.timing.as_ref().filter(|timing| timing.value != parameter.finding.value);
+        let timing = timing.map(|timing| ("timing alone", timing));
+        for (who, said) in [("the finding", &parameter.finding)].into_iter().chain(timing) {
+            if said.score == Score::Wrong {
+                let name = &parameter.parameter;
+                let said =
+                    said.value.as_ref().map_or("not applicable".to_owned(), |value| shown(value, usize::MAX));
+                lines.push(format!("{}: {name}: {who} says {said}, the truth is {truth}", case.name));
+            }
+        }
     }
-    text.push_str(&legend(report));
-    text
+    lines
 }
 
 fn header(names: &[&str]) -> Vec<String> {
@@ -46,17 +80,17 @@ fn header(names: &[&str]) -> Vec<String> {
     row
 }
 
-fn answer(parameter: &ParameterScore, report: &LabReport) -> String {
+fn answer(parameter: &ParameterScore, report: &LabReport, most_sizes: usize) -> String {
     let Scored { status, value, score, .. } = &parameter.finding;
     let said = match (status, value) {
-        (Status::Measured, Some(value)) => shown(value),
+        (Status::Measured, Some(value)) => shown(value, most_sizes),
         (Status::NotApplicable, _) => "n/a".to_owned(),
         _ => String::new(),
     };
     let star = if parameter.truth.basis() == Some(Basis::Witness) { "*" } else { "" };
     let mark = match score {
         Score::Right => format!("ok{star}"),
-        Score::Wrong => format!("WRONG{star} ({})", right_answer(&parameter.truth)),
+        Score::Wrong => format!("WRONG{star}"),
         Score::Silent => "silent".to_owned(),
         Score::NotScored(_) => "-".to_owned(),
     };
@@ -75,15 +109,7 @@ fn answer(parameter: &ParameterScore, report: &LabReport) -> String {
         .join(" ")
 }
 
-fn right_answer(truth: &Truth) -> String {
-    match truth {
-        Truth::Known { value, .. } => shown(value),
-        Truth::NotApplicable { .. } => "n/a".to_owned(),
-        Truth::Unknown => "?".to_owned(),
-    }
-}
-
-fn shown(value: &Value) -> String {
+fn shown(value: &Value, most_sizes: usize) -> String {
     match value {
         Value::Whole(bytes) => Bytes(*bytes).to_string(),
         Value::Real(number) => format!("{number:.3}"),
@@ -91,8 +117,9 @@ fn shown(value: &Value) -> String {
         Value::List(sizes) => {
             let kib = |size: &u64| (size / 1024).to_string();
             let mut words: Vec<String> = sizes.iter().map(kib).collect();
-            if words.len() > MOST_SIZES {
-                words.splice(2..words.len() - 2, ["..".to_owned()]);
+            if words.len() > most_sizes {
+                let ends = most_sizes / 2;
+                words.splice(ends..words.len() - ends, ["..".to_owned()]);
             }
             format!("{} KiB", words.join(" "))
         }
@@ -257,19 +284,20 @@ mod tests {
     #[test]
     fn the_table_shows_values_marks_and_totals() {
         let expected = "\
-case             block                ramp                           took
---------------------------------------------------------------------------
-ext4-1k-ra128    1 KiB ok             16 64 .. 1024 2048 KiB ok* t?  1.5 s
-ext4-2k-ra32     4 KiB WRONG (2 KiB)  silent                         1.5 s
---------------------------------------------------------------------------
-right            1                    1
-wrong            1                    0
-silent           0                    1
-answered         100 %                50 %
-timing right     1                    0
-timing wrong     1                    0
-timing silent    0                    2
-timing answered  100 %                0 %
+case             block        ramp                                    took
+---------------------------------------------------------------------------
+ext4-1k-ra128    1 KiB ok     16 64 128 256 512 1024 2048 KiB ok* t?  1.5 s
+ext4-2k-ra32     4 KiB WRONG  silent                                  1.5 s
+---------------------------------------------------------------------------
+right            1            1
+wrong            1            0
+silent           0            1
+answered         100 %        50 %
+timing right     1            0
+timing wrong     1            0
+timing silent    0            2
+timing answered  100 %        0 %
+ext4-2k-ra32: block_size: the finding says 4 KiB, the truth is 2 KiB
 xfs-4k-ra32: skipped: mkfs.xfs is missing: install xfsprogs
 Linux 6.18.1, evidence: timing, witness.
 * judged by the witness (cachestat) of the same case: no rule of the kernel is certain there.
@@ -297,5 +325,16 @@ t? timing alone is silent, t! timing alone is wrong.
         assert_eq!(first["truth"], serde_json::json!({"status": "known", "value": 1024, "basis": "made"}));
         assert_eq!((&first["value"], &first["score"]), (&1024.into(), &"right".into()));
         assert_eq!(json["totals"][1]["answered_share"], 0.5);
+    }
+
+    #[test]
+    fn a_wide_table_shows_less_of_long_ramps() {
+        let sizes: Vec<u64> = (1..=20).map(|size| size << 20).collect();
+        let parameters = ["readahead_ramp", "page_size", "block_size"]
+            .map(|name| scored(name, Truth::Unknown, vec![timed(4096), seen(Value::List(sizes.clone()))]));
+        let wide = case("wide", parameters.to_vec());
+        let report = LabReport::new(String::new(), "Linux".to_owned(), &[Kind::Timing], vec![wide]);
+        let text = table(&report);
+        assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
     }
 }
