@@ -52,3 +52,12 @@ pub fn unmount(target: &Path) -> Result<()> {
     rustix::mount::unmount(target, UnmountFlags::empty())
         .map_err(|errno| Error::new("unmount", target, errno))
 }
+
+/// Takes `target` out of sight now; the kernel unmounts it when its last user is gone. Source:
+/// `umount2(2)`, MNT_DETACH.
+///
+/// # Errors
+/// What `umount2(2)` gives.
+pub fn detach(target: &Path) -> Result<()> {
+    rustix::mount::unmount(target, UnmountFlags::DETACH).map_err(|errno| Error::new("detach", target, errno))
+}

@@ -18,5 +18,6 @@ pub mod inference;
 pub mod finding;
 pub mod experiment;
 pub mod survey;
+pub mod lab;
 pub mod run_folder;
 pub mod report;

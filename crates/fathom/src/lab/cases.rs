@@ -1,0 +1,147 @@
+//! The file systems of the lab.
+
+/// A file system to be made, with everything that decides its parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Case {
+    /// A stable name: `ext4-1k-ra128` is ext4 with blocks of 1 KiB and a window of 128 KiB.
+    pub name: String,
+    /// Program and arguments that make it; the device is appended. `None` where nothing is to be made.
+    pub mkfs: Option<Vec<String>>,
+    /// The Debian package of the program.
+    pub package: Option<&'static str>,
+    /// The type that is mounted.
+    pub fs_type: String,
+    /// Options of the mount, separated by commas.
+    pub mount_options: String,
+    /// Bytes of the image; only what is written takes space.
+    pub image_bytes: u64,
+    /// Bytes of a sector of the loop device.
+    pub sector_size: u32,
+    /// Bytes of a block as made; `None` where the page is the block.
+    pub block_size: Option<u64>,
+    /// The read-ahead window to set, in KiB; `None` where nothing is read ahead.
+    pub read_ahead_kib: Option<u32>,
+}
+
+/// mkfs.xfs refuses anything below 300 MB, and a survey wants 256 MiB free.
+const IMAGE_BYTES: u64 = 1 << 30;
+
+/// Every case, in the order in which they are run.
+///
+/// All windows are tried on ext4 and xfs with blocks of 4 KiB; the other formats share them out, so
+/// that each window is seen on several types without the whole product.
+pub fn cases() -> Vec<Case> {
+    const WINDOWS: [u32; 6] = [32, 64, 128, 256, 512, 1024];
+    let ext = [
+        ("ext2", 1024, 128),
+        ("ext2", 2048, 32),
+        ("ext2", 4096, 64),
+        ("ext2", 4096, 16),
+        ("ext3", 1024, 64),
+        ("ext3", 2048, 512),
+        ("ext3", 4096, 256),
+        ("ext3", 4096, 192),
+        ("ext4", 1024, 32),
+        ("ext4", 2048, 128),
+        ("ext4", 4096, 0),
+    ];
+    let xfs = [(512, 128), (1024, 256), (4096, 100), (16384, 512), (65536, 1024)];
+    let mut all: Vec<Case> =
+        ext.into_iter().map(|(kind, block, window)| ext_case(kind, block, window)).collect();
+    all.extend(WINDOWS.into_iter().map(|window| ext_case("ext4", 4096, window)));
+    all.extend(xfs.into_iter().map(|(block, window)| xfs_case(block, window)));
+    all.extend(WINDOWS.into_iter().map(|window| xfs_case(4096, window)));
+    all.extend([128, 1024, 2048].into_iter().map(btrfs_case));
+    all.push(tmpfs_case());
+    all
+}
+
+impl Case {
+    /// Whether the name contains `pattern`: `xfs`, `4k`, `ra128`.
+    pub fn matches(&self, pattern: &str) -> bool {
+        self.name.contains(pattern)
+    }
+}
+
+fn ext_case(kind: &str, block: u64, window: u32) -> Case {
+    // Left to a thread of the kernel, the tables would be written while the survey measures.
+    let now = if kind == "ext2" { "lazy_itable_init=0" } else { "lazy_itable_init=0,lazy_journal_init=0" };
+    let words = format!("mkfs.{kind} -q -F -b {block} -E {now}");
+    on_device(kind, block, window, &words, "e2fsprogs")
+}
+
+fn xfs_case(block: u64, window: u32) -> Case {
+    // Only the old format, which current kernels refuse by default, has blocks of 512 B.
+    let format = if block < 1024 { "-m crc=0 " } else { "" };
+    on_device("xfs", block, window, &format!("mkfs.xfs -q -f {format}-b size={block}"), "xfsprogs")
+}
+
+fn btrfs_case(window: u32) -> Case {
+    on_device("btrfs", 4096, window, "mkfs.btrfs -q -f -s 4096", "btrfs-progs")
+}
+
+fn on_device(kind: &str, block: u64, window: u32, mkfs: &str, package: &'static str) -> Case {
+    let size = if block < 1024 { block.to_string() } else { format!("{}k", block / 1024) };
+    Case {
+        name: format!("{kind}-{size}-ra{window}"),
+        mkfs: Some(mkfs.split(' ').map(str::to_owned).collect()),
+        package: Some(package),
+        fs_type: kind.to_owned(),
+        mount_options: String::new(),
+        image_bytes: IMAGE_BYTES,
+        sector_size: 512,
+        block_size: Some(block),
+        read_ahead_kib: Some(window),
+    }
+}
+
+fn tmpfs_case() -> Case {
+    Case {
+        name: "tmpfs".to_owned(),
+        mkfs: None,
+        package: None,
+        fs_type: "tmpfs".to_owned(),
+        mount_options: format!("size={IMAGE_BYTES}"),
+        image_bytes: IMAGE_BYTES,
+        sector_size: 512,
+        block_size: None,
+        read_ahead_kib: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{BTreeSet, HashMap};
+
+    #[test]
+    fn names_are_unique_and_no_name_is_part_of_another() {
+        let all = cases();
+        for case in &all {
+            let same = all.iter().filter(|other| other.name.starts_with(&case.name)).count();
+            let longer =
+                all.iter().filter(|other| other.name != case.name && other.name.starts_with(&case.name));
+            assert_eq!(same - longer.count(), 1, "{}", case.name);
+        }
+    }
+
+    #[test]
+    fn every_window_is_tried_on_several_types_and_every_format_is_there() {
+        let all = cases();
+        let mut types: HashMap<u32, BTreeSet<&str>> = HashMap::new();
+        for case in &all {
+            if let Some(window) = case.read_ahead_kib {
+                types.entry(window).or_default().insert(&case.fs_type);
+            }
+        }
+        for window in [32, 64, 128, 256, 512, 1024] {
+            assert!(types[&window].len() >= 3, "{window} KiB");
+        }
+        for format in
+            ["ext2-1k", "ext3-2k", "ext4-4k", "xfs-512", "xfs-1k", "xfs-16k", "xfs-64k", "btrfs", "tmpfs"]
+        {
+            assert!(all.iter().any(|case| case.matches(format)), "{format}");
+        }
+        assert!(all.len() <= 36);
+    }
+}

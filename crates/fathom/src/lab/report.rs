@@ -1,0 +1,340 @@
+//! The lab's table: one line per case, one column per parameter, and the totals.
+
+use super::results::{CaseReport, LabReport, OutcomeName, Total};
+use super::score::{ParameterScore, Score, Scored};
+use super::truth::{Basis, Truth};
+use crate::finding::{Kind, Status, Value};
+use crate::units::Bytes;
+
+/// The widest line, in columns.
+const WIDTH: usize = 120;
+/// How many sizes of a ramp are printed, at most: as many as fit. Of longer ramps the ends stand.
+const MOST_SIZES: [usize; 3] = [10, 4, 2];
+
+/// The report as people read it: lines of at most 120 columns, ASCII only.
+pub fn table(report: &LabReport) -> String {
+    let tables = MOST_SIZES.map(|most| scores(report, most));
+    let fits = |text: &&String| text.lines().all(|line| line.len() <= WIDTH);
+    let mut text = tables.iter().find(fits).unwrap_or(&tables[MOST_SIZES.len() - 1]).clone();
+    for case in &report.cases {
+        if case.outcome != OutcomeName::Surveyed {
+            text.push_str(&wrapped(&unsurveyed(case)));
+        }
+        for line in mistakes(case) {
+            text.push_str(&wrapped(&line));
+        }
+    }
+    text.push_str(&legend(report));
+    text
+}
+
+fn scores(report: &LabReport, most_sizes: usize) -> String {
+    let names: Vec<&str> = report.totals.iter().map(|total| total.parameter.as_str()).collect();
+    let mut rows = vec![header(&names)];
+    for case in report.cases.iter().filter(|case| case.outcome == OutcomeName::Surveyed) {
+        let mut row = vec![case.name.clone()];
+        row.extend(names.iter().map(|name| {
+            let found = case.parameters.iter().find(|parameter| parameter.parameter == *name);
+            found.map_or_else(String::new, |found| answer(found, report, most_sizes))
+        }));
+        row.push(format!("{:.1} s", case.duration_ns as f64 / 1e9));
+        rows.push(row);
+    }
+    let cases = rows.len();
+    rows.extend(total_rows("", &report.totals));
+    if report.evidence.len() > 1 {
+        rows.extend(total_rows("timing ", &report.timing_totals));
+    }
+    aligned(&rows, cases)
+}
+
+/// What was said and what is true, for each wrong answer of a case.
+fn mistakes(case: &CaseReport) -> Vec<String> {
+    let mut lines = Vec::new();
+    for parameter in &case.parameters {
+        let truth = match &parameter.truth {
+            Truth::Known { value, .. } => shown(value, usize::MAX),
+            Truth::NotApplicable { .. } => "not applicable".to_owned(),
+            Truth::Unknown => continue,
+        };
+        let timing = parameter.timing.as_ref().filter(|timing| timing.value != parameter.finding.value);
+        let timing = timing.map(|timing| ("timing alone", timing));
+        for (who, said) in [("the finding", &parameter.finding)].into_iter().chain(timing) {
+            if said.score == Score::Wrong {
+                let name = &parameter.parameter;
+                let said =
+                    said.value.as_ref().map_or("not applicable".to_owned(), |value| shown(value, usize::MAX));
+                lines.push(format!("{}: {name}: {who} says {said}, the truth is {truth}", case.name));
+            }
+        }
+    }
+    lines
+}
+
+fn header(names: &[&str]) -> Vec<String> {
+    let short =
+        |name: &&str| name.strip_prefix("readahead_").unwrap_or(name).trim_end_matches("_size").to_owned();
+    let mut row = vec!["case".to_owned()];
+    row.extend(names.iter().map(short));
+    row.push("took".to_owned());
+    row
+}
+
+fn answer(parameter: &ParameterScore, report: &LabReport, most_sizes: usize) -> String {
+    let Scored { status, value, score, .. } = &parameter.finding;
+    let said = match (status, value) {
+        (Status::Measured, Some(value)) => shown(value, most_sizes),
+        (Status::NotApplicable, _) => "n/a".to_owned(),
+        _ => String::new(),
+    };
+    let star = if parameter.truth.basis() == Some(Basis::Witness) { "*" } else { "" };
+    let mark = match score {
+        Score::Right => format!("ok{star}"),
+        Score::Wrong => format!("WRONG{star}"),
+        Score::Silent => "silent".to_owned(),
+        Score::NotScored(_) => "-".to_owned(),
+    };
+    // Where timing is the only evidence, or says what the finding says, there is nothing to add.
+    let timing =
+        parameter.timing.as_ref().filter(|timing| report.evidence.len() > 1 && timing.score != *score);
+    let timed = match timing.map(|timing| &timing.score) {
+        Some(Score::Wrong) => "t!",
+        Some(Score::Silent) => "t?",
+        _ => "",
+    };
+    [said.as_str(), mark.as_str(), timed]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn shown(value: &Value, most_sizes: usize) -> String {
+    match value {
+        Value::Whole(bytes) => Bytes(*bytes).to_string(),
+        Value::Real(number) => format!("{number:.3}"),
+        Value::Word(word) => word.clone(),
+        Value::List(sizes) => {
+            let kib = |size: &u64| (size / 1024).to_string();
+            let mut words: Vec<String> = sizes.iter().map(kib).collect();
+            if words.len() > most_sizes {
+                let ends = most_sizes / 2;
+                words.splice(ends..words.len() - ends, ["..".to_owned()]);
+            }
+            format!("{} KiB", words.join(" "))
+        }
+    }
+}
+
+fn total_rows(label: &str, totals: &[Total]) -> Vec<Vec<String>> {
+    let row = |name: &str, cell: &dyn Fn(&Total) -> String| {
+        let mut row = vec![format!("{label}{name}")];
+        row.extend(totals.iter().map(cell));
+        row
+    };
+    vec![
+        row("right", &|total| total.right.to_string()),
+        row("wrong", &|total| total.wrong.to_string()),
+        row("silent", &|total| total.silent.to_string()),
+        row("answered", &|total| format!("{:.0} %", total.answered_share * 100.0)),
+    ]
+}
+
+/// Pads the columns, with a rule below the header and another after `cases` rows.
+fn aligned(rows: &[Vec<String>], cases: usize) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let cell = |row: &[String], column: usize| row.get(column).map_or(0, |text| text.chars().count());
+    let widths: Vec<usize> =
+        (0..columns).map(|column| rows.iter().map(|row| cell(row, column)).max().unwrap_or(0)).collect();
+    let total = (widths.iter().sum::<usize>() + 2 * columns.saturating_sub(1)).min(WIDTH);
+    let mut text = String::new();
+    for (index, row) in rows.iter().enumerate() {
+        if index == 1 || index == cases {
+            text.push_str(&"-".repeat(total));
+            text.push('\n');
+        }
+        let padded: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:<width$}")).collect();
+        text.push_str(padded.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn unsurveyed(case: &CaseReport) -> String {
+    let what = match case.outcome {
+        OutcomeName::Surveyed => "surveyed",
+        OutcomeName::Skipped => "skipped",
+        OutcomeName::Unsupported => "unsupported by this kernel",
+        OutcomeName::Failed => "FAILED",
+    };
+    format!("{}: {what}: {}", case.name, case.reason.as_deref().unwrap_or_default())
+}
+
+fn legend(report: &LabReport) -> String {
+    let kinds: Vec<String> = report.evidence.iter().map(Kind::to_string).collect();
+    let mut lines = vec![format!("{}, evidence: {}.", report.kernel, kinds.join(", "))];
+    let by_witness = report
+        .cases
+        .iter()
+        .flat_map(|case| &case.parameters)
+        .any(|parameter| parameter.truth.basis() == Some(Basis::Witness));
+    if by_witness {
+        lines.push(
+            "* judged by the witness (cachestat) of the same case: no rule of the kernel is certain there."
+                .to_owned(),
+        );
+    }
+    if report.evidence.len() > 1 {
+        lines.push("t? timing alone is silent, t! timing alone is wrong.".to_owned());
+    }
+    lines.iter().map(|line| wrapped(line)).collect()
+}
+
+/// Breaks a line at spaces; what follows is indented.
+fn wrapped(line: &str) -> String {
+    let mut text = String::new();
+    let mut column = 0;
+    for word in line.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > WIDTH {
+            text.push_str("\n    ");
+            column = 4;
+        } else if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += length;
+    }
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::{Evidence, Finding};
+    use std::time::Duration;
+
+    fn known(value: u64, basis: Basis) -> Truth {
+        Truth::Known { value: Value::Whole(value), basis }
+    }
+
+    fn scored(parameter: &str, truth: Truth, evidence: Vec<Evidence>) -> ParameterScore {
+        let finding = Finding::from_evidence(parameter, "bytes", evidence);
+        ParameterScore::of(&finding, truth, Duration::from_millis(7))
+    }
+
+    fn timed(value: u64) -> Evidence {
+        Evidence::measured(Kind::Timing, "m", Value::Whole(value))
+    }
+
+    fn silent() -> Evidence {
+        Evidence::silent(Kind::Timing, "m", Status::Inconclusive, "noise")
+    }
+
+    fn seen(value: Value) -> Evidence {
+        Evidence::measured(Kind::Witness, "w", value)
+    }
+
+    fn case(name: &str, parameters: Vec<ParameterScore>) -> CaseReport {
+        CaseReport {
+            name: name.to_owned(),
+            fs_type: "ext4".to_owned(),
+            outcome: OutcomeName::Surveyed,
+            reason: None,
+            duration_ns: 1_500_000_000,
+            parameters,
+            findings: Vec::new(),
+        }
+    }
+
+    fn report() -> LabReport {
+        let ramp = Value::List([16, 64, 128, 256, 512, 1024, 2048].map(|kib| kib * 1024).to_vec());
+        let by_witness = Truth::Known { value: ramp.clone(), basis: Basis::Witness };
+        let one = case(
+            "ext4-1k-ra128",
+            vec![
+                scored("block_size", known(1024, Basis::Made), vec![timed(1024)]),
+                scored("readahead_ramp", by_witness, vec![silent(), seen(ramp)]),
+            ],
+        );
+        let other = case(
+            "ext4-2k-ra32",
+            vec![
+                scored("block_size", known(2048, Basis::Made), vec![timed(4096)]),
+                scored("readahead_ramp", Truth::Unknown, vec![silent()]),
+            ],
+        );
+        let lacking = CaseReport {
+            outcome: OutcomeName::Skipped,
+            reason: Some("mkfs.xfs is missing: install xfsprogs".to_owned()),
+            ..case("xfs-4k-ra32", Vec::new())
+        };
+        let kinds = [Kind::Timing, Kind::Witness];
+        LabReport::new(
+            "2026-01-01T00:00:00Z".to_owned(),
+            "Linux 6.18.1".to_owned(),
+            &kinds,
+            vec![one, other, lacking],
+        )
+    }
+
+    #[test]
+    fn the_table_shows_values_marks_and_totals() {
+        let expected = "\
+case             block        ramp                                    took
+---------------------------------------------------------------------------
+ext4-1k-ra128    1 KiB ok     16 64 128 256 512 1024 2048 KiB ok* t?  1.5 s
+ext4-2k-ra32     4 KiB WRONG  silent                                  1.5 s
+---------------------------------------------------------------------------
+right            1            1
+wrong            1            0
+silent           0            1
+answered         100 %        50 %
+timing right     1            0
+timing wrong     1            0
+timing silent    0            2
+timing answered  100 %        0 %
+ext4-2k-ra32: block_size: the finding says 4 KiB, the truth is 2 KiB
+xfs-4k-ra32: skipped: mkfs.xfs is missing: install xfsprogs
+Linux 6.18.1, evidence: timing, witness.
+* judged by the witness (cachestat) of the same case: no rule of the kernel is certain there.
+t? timing alone is silent, t! timing alone is wrong.
+";
+        let text = table(&report());
+        assert_eq!(text, expected, "\n{text}");
+        assert!(text.is_ascii());
+    }
+
+    #[test]
+    fn a_long_reason_is_wrapped() {
+        let text = wrapped(&"word ".repeat(60));
+        assert!(text.lines().count() == 3 && text.lines().all(|line| line.len() <= WIDTH));
+    }
+
+    #[test]
+    fn the_report_survives_being_written_and_read() {
+        let report = report();
+        let text = serde_json::to_string(&report).unwrap();
+        assert_eq!(serde_json::from_str::<LabReport>(&text).unwrap(), report);
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(json["schema"], "fathom.lab/1");
+        let first = &json["cases"][0]["parameters"][0];
+        assert_eq!(first["truth"], serde_json::json!({"status": "known", "value": 1024, "basis": "made"}));
+        assert_eq!((&first["value"], &first["score"]), (&1024.into(), &"right".into()));
+        assert_eq!(json["totals"][1]["answered_share"], 0.5);
+    }
+
+    #[test]
+    fn a_wide_table_shows_less_of_long_ramps() {
+        let sizes: Vec<u64> = (1..=20).map(|size| size << 20).collect();
+        let parameters = ["readahead_ramp", "page_size", "block_size"]
+            .map(|name| scored(name, Truth::Unknown, vec![timed(4096), seen(Value::List(sizes.clone()))]));
+        let wide = case("wide", parameters.to_vec());
+        let report = LabReport::new(String::new(), "Linux".to_owned(), &[Kind::Timing], vec![wide]);
+        let text = table(&report);
+        assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
+    }
+}

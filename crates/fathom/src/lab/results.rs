@@ -1,0 +1,181 @@
+//! The lab's report as it is written to a file.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::score::{ParameterScore, Score, Scored};
+use super::{CaseResult, Outcome};
+use crate::finding::{Finding, Kind};
+
+/// The name of the schema that [`LabReport`] is published under.
+pub const SCHEMA: &str = "fathom.lab/1";
+
+/// Every case with its scores, and the totals.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "fathom.lab/1")]
+pub struct LabReport {
+    /// Always `fathom.lab/1`.
+    pub schema: String,
+    /// The version of Fathom that wrote it.
+    pub version: String,
+    /// When the first case began: RFC 3339.
+    pub started: String,
+    /// Name and release of the kernel.
+    pub kernel: String,
+    /// The kinds of evidence that were gathered.
+    pub evidence: Vec<Kind>,
+    /// Every case, in the order in which they were run.
+    pub cases: Vec<CaseReport>,
+    /// Per parameter, the scores of the findings.
+    pub totals: Vec<Total>,
+    /// Per parameter, the scores of timing alone; empty where timing was not asked.
+    pub timing_totals: Vec<Total>,
+}
+
+/// One case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CaseReport {
+    /// The case's name.
+    pub name: String,
+    /// The file system's type.
+    pub fs_type: String,
+    /// What became of it.
+    pub outcome: OutcomeName,
+    /// Why it was not surveyed, one sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// From building it to letting it go, in ns; zero where it was not surveyed.
+    pub duration_ns: u64,
+    /// The score of each parameter.
+    pub parameters: Vec<ParameterScore>,
+    /// The findings with all their evidence.
+    pub findings: Vec<Finding>,
+}
+
+/// What became of a case, in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeName {
+    /// It was built and surveyed.
+    Surveyed,
+    /// Something that could be installed or freed is missing.
+    Skipped,
+    /// The kernel can't mount it.
+    Unsupported,
+    /// Building or surveying it failed.
+    Failed,
+}
+
+/// How often a parameter was found over all surveyed cases.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Total {
+    /// The parameter.
+    pub parameter: String,
+    /// Right answers.
+    pub right: u32,
+    /// Wrong answers.
+    pub wrong: u32,
+    /// Cases without an answer.
+    pub silent: u32,
+    /// Answers that nobody can judge.
+    pub not_scored: u32,
+    /// Answers as a share of right, wrong and silent; 1 where there are none of these.
+    pub answered_share: f64,
+}
+
+impl LabReport {
+    /// A report of `cases`, begun at `started` (RFC 3339).
+    pub fn new(started: String, kernel: String, evidence: &[Kind], cases: Vec<CaseReport>) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started,
+            kernel,
+            evidence: evidence.to_vec(),
+            totals: totals(&cases, |parameter| Some(&parameter.finding)),
+            timing_totals: totals(&cases, |parameter| parameter.timing.as_ref()),
+            cases,
+        }
+    }
+
+    /// Whether any finding is wrong or any case failed.
+    pub fn has_wrong(&self) -> bool {
+        self.totals.iter().any(|total| total.wrong > 0)
+            || self.cases.iter().any(|case| case.outcome == OutcomeName::Failed)
+    }
+}
+
+impl From<CaseResult> for CaseReport {
+    fn from(result: CaseResult) -> Self {
+        let mut report = Self {
+            name: result.case.name,
+            fs_type: result.case.fs_type,
+            outcome: OutcomeName::Surveyed,
+            reason: None,
+            duration_ns: 0,
+            parameters: Vec::new(),
+            findings: Vec::new(),
+        };
+        (report.outcome, report.reason) = match result.outcome {
+            Outcome::Surveyed { answers, scores, duration } => {
+                report.duration_ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+                report.parameters = scores;
+                report.findings = answers.into_iter().map(|answer| answer.finding).collect();
+                (OutcomeName::Surveyed, None)
+            }
+            Outcome::Skipped(reason) => (OutcomeName::Skipped, Some(reason)),
+            Outcome::Unsupported(reason) => (OutcomeName::Unsupported, Some(reason)),
+            Outcome::Failed(reason) => (OutcomeName::Failed, Some(reason)),
+        };
+        report
+    }
+}
+
+impl Total {
+    fn of<'a>(parameter: &str, scores: impl Iterator<Item = &'a Score>) -> Self {
+        let mut total = Self {
+            parameter: parameter.to_owned(),
+            right: 0,
+            wrong: 0,
+            silent: 0,
+            not_scored: 0,
+            answered_share: 1.0,
+        };
+        for score in scores {
+            match score {
+                Score::Right => total.right += 1,
+                Score::Wrong => total.wrong += 1,
+                Score::Silent => total.silent += 1,
+                Score::NotScored(_) => total.not_scored += 1,
+            }
+        }
+        let answered = total.right + total.wrong;
+        if answered + total.silent > 0 {
+            total.answered_share = f64::from(answered) / f64::from(answered + total.silent);
+        }
+        total
+    }
+}
+
+/// The JSON Schema of [`LabReport`].
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(LabReport).to_value()
+}
+
+/// One total per parameter that some case was scored for, in the order of the first such case.
+fn totals(cases: &[CaseReport], scored: impl Fn(&ParameterScore) -> Option<&Scored>) -> Vec<Total> {
+    let all: Vec<(&str, &Score)> = cases
+        .iter()
+        .flat_map(|case| &case.parameters)
+        .filter_map(|parameter| Some((parameter.parameter.as_str(), &scored(parameter)?.score)))
+        .collect();
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in &all {
+        if !names.contains(name) {
+            names.push(name);
+        }
+    }
+    let of_name =
+        |name: &str| Total::of(name, all.iter().filter(|(other, _)| *other == name).map(|(_, score)| *score));
+    names.into_iter().map(of_name).collect()
+}
