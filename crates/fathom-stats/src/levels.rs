@@ -58,12 +58,17 @@ impl fmt::Display for Reason {
 /// every position stalls is recognised, and one in which none does is a `Levels` without stalls.
 ///
 /// Works on logs. Each position is first judged by the lower quartile of its rounds, which noise
-/// cannot raise unless it hits three rounds of four. The best split of those into two classes by
+/// cannot raise unless it strikes more than three rounds of four. The best split of those into two classes by
 /// least squares (Otsu 1979, "A threshold selection method from gray-level histograms") gives a
-/// typical stall, the upper quartile of the slow class; the threshold then is the middle of the
-/// widest gap that meets the range from one eighth to one half of the typical stall, cut to that
-/// range. The split is accepted if the gap is at least a factor of 2 and at least 4 robust
-/// standard deviations of the floor wide, and the typical stall at least 4 times the floor.
+/// typical stall, the median of the slow class. The threshold then is the middle of the widest
+/// gap, as far as it lies within one sixteenth to one half of the typical stall (a gap counts no
+/// more than three times that part): a few positions of noise that recurs make gaps lower down. The split is accepted if the whole gap is at least a factor of 2 and at
+/// least 4 robust standard deviations of the floor wide, the typical stall takes at least 4 times
+/// the floor, and hardly any position that recurs at 4 times the floor is left below the threshold.
+///
+/// Meant for ten stalls or more, in three rounds or more. Fewer stalls of very different heights
+/// may hold a gap of their own (in 3 of 1,000 trials with six stalls over a range of 14 to 1), and
+/// in one or two rounds noise recurs.
 ///
 /// # Errors
 /// [`Reason`] if there are not two levels.
@@ -94,12 +99,14 @@ pub fn split(latencies: &Rounds, reference: Option<&[f64]>) -> Result<Levels, Re
     };
     let cut = otsu_cut(&ascending, weight);
     let fast = &ascending[..cut];
-    let typical_stall = quantile::quantile_sorted(&ascending[cut..], 0.75).unwrap_or(f64::NAN);
+    let typical_stall = quantile::quantile_sorted(&ascending[cut..], 0.5).unwrap_or(f64::NAN);
     let floor = known_hit.or(quantile::quantile_sorted(fast, 0.5)).unwrap_or(typical_stall);
     let judged = if typical_stall - floor >= FEWEST_TIMES.ln() {
         let spread_of = if reference.len() >= fast.len() { &reference[..] } else { fast };
         let spread = quantile::mad(spread_of).unwrap_or(0.0) * MAD_TO_SIGMA;
-        gap_threshold(&ascending, typical_stall, spread).ok_or(Reason::NoGap)
+        gap_threshold(&ascending, typical_stall, spread)
+            .filter(|&threshold| parts_cleanly(&ascending, floor, threshold))
+            .ok_or(Reason::NoGap)
     } else {
         Err(Reason::OneLevel)
     };
@@ -118,19 +125,21 @@ const NARROWEST_GAP: f64 = 2.0;
 /// Smallest width of the gap in robust standard deviations of the floor.
 const NARROWEST_GAP_SPREADS: f64 = 4.0;
 /// The threshold's range, in parts of a typical stall.
-const THRESHOLD_PARTS: (f64, f64) = (8.0, 2.0);
+const THRESHOLD_PARTS: (f64, f64) = (16.0, 2.0);
 
 /// Log of a latency; what is below one unit of the clock counts as one.
 fn log(latency: f64) -> f64 {
     latency.max(1.0).ln()
 }
 
-/// Per position the lower quartile over rounds of the log latency.
+/// Per position the log latency of the round a quarter up from the fastest. Not interpolated: of
+/// three rounds that is the fastest, where a mean of two would let one slow round through.
 fn low_quartiles(latencies: &Rounds) -> Vec<f64> {
     (0..latencies.positions())
-        .filter_map(|position| {
-            let column: Vec<f64> = latencies.position(position).map(log).collect();
-            quantile::quantile(&column, 0.25)
+        .map(|position| {
+            let mut column: Vec<f64> = latencies.position(position).map(log).collect();
+            let quarter = (column.len() - 1) / 4;
+            *column.select_nth_unstable_by(quarter, f64::total_cmp).1
         })
         .collect()
 }
@@ -159,17 +168,25 @@ fn otsu_cut(ascending: &[f64], weight: impl Fn(f64) -> f64) -> usize {
 fn gap_threshold(ascending: &[f64], typical_stall: f64, spread: f64) -> Option<f64> {
     let range = (typical_stall - THRESHOLD_PARTS.0.ln(), typical_stall - THRESHOLD_PARTS.1.ln());
     let narrowest = NARROWEST_GAP.ln().max(NARROWEST_GAP_SPREADS * spread);
-    let (low, high) = ascending
-        .windows(2)
-        .map(|pair| (pair[0], pair[1]))
-        // A gap that only touches the range ends where the stalls, not the noise, begin to thin out.
-        .filter(|(low, high)| high.min(range.1) - low.max(range.0) >= SHARE_OF_RANGE)
-        .max_by(|a, b| f64::total_cmp(&(a.1 - a.0), &(b.1 - b.0)))?;
-    (high - low >= narrowest).then(|| 0.5 * (low.max(range.0) + high.min(range.1)))
+    let within = |pair: &[f64]| (pair[0].max(range.0), pair[1].min(range.1));
+    // Most of a gap may lie below the range, but not nearly all of it.
+    let worth = |pair: &[f64]| {
+        let (low, high) = within(pair);
+        (pair[1] - pair[0]).min(3.0 * (high - low))
+    };
+    let best = ascending.windows(2).max_by(|a, b| worth(a).total_cmp(&worth(b)))?;
+    let (low, high) = within(best);
+    (high > low && best[1] - best[0] >= narrowest).then_some(0.5 * (low + high))
 }
 
-/// How much of a gap has to lie in the threshold's range, in log units.
-const SHARE_OF_RANGE: f64 = 0.25;
+/// Whether few positions lie between the classes: below the threshold, and yet as far from the
+/// floor as a stall has to be. Many of them may be stalls of a faster kind.
+fn parts_cleanly(ascending: &[f64], floor: f64, threshold: f64) -> bool {
+    let below = |bound: f64| ascending.partition_point(|&low| low <= bound);
+    let stalls = ascending.len() - below(threshold);
+    let between = below(threshold).saturating_sub(below(floor + FEWEST_TIMES.ln()));
+    between <= stalls / 4
+}
 
 /// Classes of the positions by the share of their rounds above the log threshold.
 fn classify(latencies: &Rounds, threshold: f64, floor: f64) -> Levels {

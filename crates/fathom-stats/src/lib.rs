@@ -38,5 +38,4 @@ pub use interval::{Estimate, Interval};
 pub use matrix::Rounds;
 
 #[cfg(test)]
-#[allow(dead_code)]
 mod planted;

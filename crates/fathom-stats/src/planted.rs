@@ -34,6 +34,18 @@ impl Planted {
         (sigma * self.normal()).exp()
     }
 
+    /// A first-order autoregression of unit variance.
+    pub(crate) fn autoregressive(&mut self, count: usize, correlation: f64) -> Vec<f64> {
+        let innovation = (1.0 - correlation * correlation).sqrt();
+        let mut state = self.normal();
+        (0..count)
+            .map(|_| {
+                state = correlation * state + innovation * self.normal();
+                state
+            })
+            .collect()
+    }
+
     /// 50 with probability 1 %, else 1.
     pub(crate) fn outlier(&mut self) -> f64 {
         if self.uniform() < 0.01 { 50.0 } else { 1.0 }

@@ -79,9 +79,10 @@ impl fmt::Display for Reason {
 
 /// Finds the period that the stalls of a sequence of `positions` operations keep to its end.
 ///
-/// `stalls` holds the positions that stall, ascending, each below `positions`. For every period and
+/// `stalls` holds the positions that stall; those not below `positions` are ignored. For every period and
 /// every one of the last stalls as an anchor, the tail is lengthened towards the beginning as long
-/// as enough of its teeth are stalls and few other stalls lie in it. A multiple of the true
+/// as enough of its teeth are stalls and few other stalls lie in it; it begins with a period free
+/// of other stalls, so that a step of the ramp is not taken for its start. A multiple of the true
 /// period leaves stalls over and a divisor lacks teeth, so neither is accepted. Of several
 /// accepted tails the least probable one under random places wins (the hypergeometric
 /// distribution: teeth and stalls of the tail drawn independently); an almost equally good tail
@@ -98,16 +99,16 @@ impl fmt::Display for Reason {
 /// assert_eq!((steady.period, steady.onset, steady.extras), (32, 32, 0));
 /// ```
 pub fn find(positions: usize, stalls: &[usize], options: &Options) -> Result<Steady, Reason> {
-    let stalls = &stalls[..stalls.partition_point(|&stall| stall < positions)];
+    let mut is_stall = vec![false; positions];
+    stalls.iter().filter(|&&stall| stall < positions).for_each(|&stall| is_stall[stall] = true);
+    let stalls: Vec<usize> = (0..positions).filter(|&i| is_stall[i]).collect();
     let Some(&last) = stalls.last() else {
         return Err(Reason::NoStalls);
     };
-    let mut is_stall = vec![false; positions];
-    stalls.iter().for_each(|&stall| is_stall[stall] = true);
     if 10 * stalls.len() >= 9 * positions && positions >= options.min_teeth {
         return Err(Reason::Saturated);
     }
-    let sequence = Sequence { is_stall: &is_stall, stalls, options };
+    let sequence = Sequence { is_stall: &is_stall, stalls: &stalls, options };
     let mut tails: Vec<Steady> =
         (2..=positions / options.min_teeth.max(1)).filter_map(|period| sequence.best_tail(period)).collect();
     tails.sort_by(|a, b| b.confidence.total_cmp(&a.confidence).then(b.present.cmp(&a.present)));

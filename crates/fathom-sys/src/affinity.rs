@@ -29,6 +29,13 @@ pub fn allowed_cpus() -> Vec<usize> {
     (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect()
 }
 
+/// CPUs that the kernel can run its own threads on. Source: `sysconf(3)`, _SC_NPROCESSORS_ONLN.
+pub fn online_cpus() -> usize {
+    // SAFETY: sysconf takes a number and returns one.
+    let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    usize::try_from(count).unwrap_or(1).max(1)
+}
+
 /// Binds the calling thread to `cpu` until the result is dropped; `None` where that is not permitted.
 pub fn pin_to(cpu: usize) -> Option<Pinned> {
     let before = sched_getaffinity(None).ok()?;

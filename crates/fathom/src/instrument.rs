@@ -5,6 +5,7 @@
 //! interval, and refused if it can't resolve a single system call.
 
 use fathom_stats::linear::{Line, least_squares};
+use fathom_stats::quantile;
 use fathom_sys::affinity::{allowed_cpus, pin_to, pin_to_current_cpu};
 use fathom_sys::clock::{Counter, CycleCounter, MonotonicRaw, monotonic_raw_ns};
 use schemars::JsonSchema;
@@ -177,31 +178,30 @@ fn bracketed<C: Counter>(counter: C) -> (f64, f64) {
     (wall as f64, before as f64 + width as f64 / 2.0)
 }
 
-/// The smallest step between readings that differ, and the median of what two readings around nothing show, in ticks.
+/// The smallest step that readings in a row commonly make, and the median of what two readings
+/// around nothing show, in ticks.
 fn steps<C: Counter>(counter: C) -> (f64, f64) {
-    let mut smallest = u64::MAX;
+    let mut seen = Vec::with_capacity(20_000);
     let mut last = counter.start();
     // A coarse clock needs many readings before it moves; stop once it has moved often enough.
-    let mut moves = 0;
     for _ in 0..20_000_000_u32 {
         let now = counter.start();
         if now > last {
-            smallest = smallest.min(now - last);
-            moves += 1;
-            if moves >= 20_000 || now - last > 1 << 20 {
+            seen.push((now - last) as f64);
+            if seen.len() == seen.capacity() {
                 break;
             }
         }
         last = now;
     }
-    let mut empty: Vec<f64> = (0..10_001)
-        .map(|_| {
-            let before = counter.start();
-            counter.stop().saturating_sub(before) as f64
-        })
-        .collect();
-    empty.sort_by(f64::total_cmp);
-    (smallest as f64, empty[empty.len() / 2])
+    // A hypervisor that scales the counter rounds: single odd steps are no resolution.
+    let smallest = quantile::quantile(&seen, 0.01).unwrap_or(f64::INFINITY);
+    let empty = |_| {
+        let before = counter.start();
+        counter.stop().saturating_sub(before) as f64
+    };
+    let empty: Vec<f64> = (0..10_001).map(empty).collect();
+    (smallest, quantile::median(&empty).unwrap_or(0.0))
 }
 
 /// What `getppid(2)` takes in ns, by the wall over many calls: independent of the clock's resolution.

@@ -1,1 +1,5 @@
 //! Values in, strings out.
+
+mod text;
+
+pub use text::{list, survey};

@@ -145,10 +145,18 @@ pub fn ask(
     for (index, experiment) in plan.experiments.iter().enumerate() {
         progress(index, experiment.about().parameter);
         let left = plan.max_time.saturating_sub(started.elapsed());
-        answers.push(ask_one(*experiment, machine, plan, &mut memory, left)?);
+        let time = left.mul_f64(share_of_time(&plan.experiments[index..]));
+        answers.push(ask_one(*experiment, machine, plan, &mut memory, time)?);
     }
     progress(plan.experiments.len(), "");
     Ok(answers)
+}
+
+/// The share of the time left that the first of these questions may take: no hard one starves the others.
+fn share_of_time(experiments: &[&dyn Experiment]) -> f64 {
+    let seconds = |one: &&dyn Experiment| f64::from(one.about().cost.seconds.max(1));
+    let all: f64 = experiments.iter().map(seconds).sum();
+    experiments.first().map_or(1.0, seconds) / all.max(1.0)
 }
 
 fn ask_one(

@@ -1,6 +1,7 @@
 //! Several changes of level.
 
 use super::running_median::RunningMedian;
+use super::{bounded_costs, least};
 use crate::quantile::{self, MAD_TO_SIGMA};
 
 /// How [`segments`] decides.
@@ -10,8 +11,8 @@ pub struct SegmentOptions {
     pub min_length: usize,
     /// Penalty for a segment, in units of the noise's standard deviation times ln(n). Default 4.
     pub penalty: f64,
-    /// Neighbours whose levels differ by less than this share of the larger are one segment.
-    /// Default 0.25: a slow drift would otherwise come out as stairs.
+    /// Neighbours whose levels differ by less than this are one segment, in the unit of the
+    /// values. Default 0.25, meant for logs: a slow drift would otherwise come out as stairs.
     pub min_change: f64,
 }
 
@@ -32,18 +33,21 @@ pub struct Segment {
     pub level: f64,
 }
 
-/// Cuts `values` (any unit, equally spaced) into segments of one level each.
+/// Cuts `values` (any unit, equally spaced; of one spread throughout, so pass the logs of
+/// latencies) into segments of one level each.
 ///
 /// Minimises the absolute deviations from the segments' medians plus a penalty per segment, by
 /// the pruned exact search PELT (Killick, Fearnhead & Eckley 2012, "Optimal detection of
-/// changepoints with a linear computational cost", JASA 107:1590-1598). The noise's standard
+/// changepoints with a linear computational cost", JASA 107:1590-1598), then places each
+/// boundary between its neighbours as [`find`](super::find) does. The noise's standard
 /// deviation behind the penalty is taken from the differences of neighbours, and inflated by
 /// their autocorrelation. Values that are not finite, or an empty slice, give no segments; a
 /// sequence without changes gives one.
 ///
 /// ```
 /// use fathom_stats::change_point::{segments, SegmentOptions};
-/// let values: Vec<f64> = (0..90).map(|i| [10.0, 40.0, 20.0][i / 30] + (i % 4) as f64).collect();
+/// let values: Vec<f64> =
+///     (0..90).map(|i| ([1000.0, 4000.0, 2000.0][i / 30] + 50.0 * (i % 4) as f64).ln()).collect();
 /// let starts: Vec<usize> =
 ///     segments(&values, &SegmentOptions::default()).iter().map(|segment| segment.start).collect();
 /// assert_eq!(starts, [0, 30, 60]);
@@ -56,6 +60,7 @@ pub fn segments(values: &[f64], options: &SegmentOptions) -> Vec<Segment> {
     let min_length = options.min_length.max(1);
     let mut ends = optimal_ends(values, penalty, min_length);
     merge_alike(values, &mut ends, options.min_change);
+    place_again(values, &mut ends);
     let mut start = 0;
     ends.into_iter()
         .map(|end| {
@@ -73,12 +78,24 @@ fn segment(values: &[f64], start: usize, end: usize) -> Segment {
 /// Long-run standard deviation of the noise, from differences of neighbours: changes of level
 /// touch few of them.
 fn noise(values: &[f64]) -> f64 {
-    let differences =
-        |lag: usize| -> Vec<f64> { (lag..values.len()).map(|i| values[i] - values[i - lag]).collect() };
-    let near = quantile::mad(&differences(1)).unwrap_or(0.0);
-    let far = quantile::mad(&differences(2)).unwrap_or(0.0);
-    // For a first-order autoregression the squares are as 1 to 1 + correlation.
-    let correlation = if near > 0.0 { ((far / near).powi(2) - 1.0).clamp(0.0, 0.9) } else { 0.0 };
+    let differences = |lag: usize| (lag..values.len()).map(move |i| (values[i] - values[i - lag]).abs());
+    let near = quantile::median_in_place(&mut differences(1).collect::<Vec<_>>()).unwrap_or(0.0);
+    if near == 0.0 {
+        return 0.0;
+    }
+    // Cut off, means are as safe from outliers and changes as medians, and err less.
+    let spread = |lag: usize| {
+        let cut: f64 = differences(lag).map(|difference| difference.min(4.0 * near)).sum();
+        cut / (values.len() - lag) as f64
+    };
+    let times = |lag: usize| {
+        if values.len() > lag { (spread(lag) / spread(1)).powi(2) } else { 1.0 }
+    };
+    // For a first-order autoregression with correlation c the squares of the spreads at lags 1, 2
+    // and 3 are as 1 to 1 + c to 1 + c + c². The mean of two estimates errs less wildly than one.
+    let from_second = times(2) - 1.0;
+    let from_third = 0.5 * ((4.0 * times(3) - 3.0).max(0.0).sqrt() - 1.0);
+    let correlation = (0.5 * (from_second + from_third)).clamp(0.0, 0.9);
     let sigma = near * MAD_TO_SIGMA / (2.0 * (1.0 - correlation)).sqrt();
     sigma * ((1.0 + correlation) / (1.0 - correlation)).sqrt()
 }
@@ -95,7 +112,7 @@ struct Start {
 }
 
 /// Ends of the segments of least penalised cost, ascending; the last is the number of values.
-fn optimal_ends(values: &[f64], penalty: f64, min_length: usize) -> Vec<usize> {
+pub(super) fn optimal_ends(values: &[f64], penalty: f64, min_length: usize) -> Vec<usize> {
     let count = values.len();
     let mut best_cost = vec![f64::INFINITY; count + 1];
     let mut previous = vec![0; count + 1];
@@ -141,14 +158,23 @@ fn merge_alike(values: &[f64], ends: &mut Vec<usize>, min_change: f64) {
         let mut start = 0;
         let levels: Vec<f64> =
             ends.iter().map(|&end| segment(values, std::mem::replace(&mut start, end), end).level).collect();
-        let change = |pair: &[f64]| {
-            let larger = pair[0].abs().max(pair[1].abs());
-            if larger > 0.0 { (pair[0] - pair[1]).abs() / larger } else { 0.0 }
-        };
+        let change = |pair: &[f64]| (pair[0] - pair[1]).abs();
         let changes = levels.windows(2).map(change).enumerate();
         match changes.min_by(|a, b| a.1.total_cmp(&b.1)) {
             Some((left, change)) if change < min_change => ends.remove(left),
             _ => break,
         };
+    }
+}
+
+/// Moves each boundary to where deviations from its neighbours' levels, cut off, are least.
+fn place_again(values: &[f64], ends: &mut [usize]) {
+    for i in 1..ends.len() {
+        let (start, end) = (if i > 1 { ends[i - 2] } else { 0 }, ends[i]);
+        let split = ends[i - 1];
+        let before = segment(values, start, split).level;
+        let after = segment(values, split, end).level;
+        let costs = bounded_costs(&values[start..end], before, after, split - start);
+        ends[i - 1] = start + least(costs.into_iter()) + 1;
     }
 }

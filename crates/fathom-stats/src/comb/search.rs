@@ -27,6 +27,9 @@ pub(super) struct Found {
 
 /// Share of the multiples of a period that have to be teeth.
 const PRESENT_SHARE: f64 = 0.9;
+/// Share from which on a period is doubtful rather than absent. More than half: of the multiples
+/// of half a true period every other one is a tooth.
+const DOUBTFUL_SHARE: f64 = 0.6;
 /// Standard errors by which a tooth has to stand above its interior.
 const ERRORS_ABOVE: f64 = 3.0;
 
@@ -53,6 +56,12 @@ struct Tally {
     total: usize,
 }
 
+impl Tally {
+    fn share(&self) -> f64 {
+        self.present as f64 / self.total.max(1) as f64
+    }
+}
+
 impl Series<'_> {
     /// The smallest accepted period.
     pub(super) fn search(&self) -> Result<Found, NoComb> {
@@ -64,14 +73,14 @@ impl Series<'_> {
         let candidates = largest_period - 1;
         for period in 2..=largest_period {
             let tally = self.tally(period, self.multiples(period));
-            if tally.total < self.min_teeth || 2 * tally.present < tally.total {
+            if tally.total < self.min_teeth || tally.share() < DOUBTFUL_SHARE {
                 continue;
             }
             let p_value = self.p_value(period, tally, candidates);
             if p_value > self.options.significance {
                 continue;
             }
-            if (tally.present as f64) < PRESENT_SHARE * tally.total as f64 {
+            if tally.share() < PRESENT_SHARE {
                 doubtful = doubtful.or(Some(period));
                 continue;
             }
@@ -146,13 +155,13 @@ impl Series<'_> {
             let rest = self.tally(period, self.rest(period).filter(|i| i % divisor != 0));
             let rate = (rest.present as f64 + 1.0) / (rest.total as f64 + 2.0);
             let frequent = binomial_upper_tail(class.total, class.present, rate) < 1e-3;
-            let (height, error) = self.pooled_height(period, between());
-            frequent || height + 2.0 * error > self.doubtful_height()
+            let (height, error) = self.pooled_height(period, between(), 0.5);
+            frequent || height + error > self.doubtful_height()
         })
     }
 
-    /// Median height of a class, and its standard error.
-    fn pooled_height(&self, period: usize, class: impl Iterator<Item = usize>) -> (f64, f64) {
+    /// The height that `share` of a class stay below, and the standard error of their median.
+    fn pooled_height(&self, period: usize, class: impl Iterator<Item = usize>, share: f64) -> (f64, f64) {
         let mut scratch = Vec::new();
         let (mut heights, mut variance) = (Vec::new(), 0.0);
         for position in class {
@@ -161,18 +170,18 @@ impl Series<'_> {
             variance += error * error;
         }
         let error = (std::f64::consts::FRAC_PI_2 * variance).sqrt() / heights.len() as f64;
-        quantile::median_in_place(&mut heights).map_or((0.0, 0.0), |height| (height, error))
+        quantile::quantile(&heights, share).map_or((0.0, 0.0), |height| (height, error))
     }
 
-    /// Three quarters of the smallest height of interest, in log units: as much as a class may
-    /// stand out without casting doubt on the answer that it is no comb.
+    /// As much as a class may stand out, in log units, without casting doubt on the answer that
+    /// it is no comb: above the unevenness within a block, below the smallest height of interest.
     fn doubtful_height(&self) -> f64 {
-        (0.75 * self.options.min_height).ln_1p()
+        (0.6 * self.options.min_height).ln_1p()
     }
 
     /// Whether the multiples of `period` together stand out, though single ones do not.
     fn is_weak_comb(&self, period: usize) -> bool {
-        let (height, error) = self.pooled_height(period, self.multiples(period));
+        let (height, error) = self.pooled_height(period, self.multiples(period), 1.0 - DOUBTFUL_SHARE);
         height > self.doubtful_height().max(4.0 * error)
     }
 

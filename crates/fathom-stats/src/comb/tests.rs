@@ -1,5 +1,5 @@
 use super::*;
-use crate::planted::{Planted, Score};
+use crate::planted::{Planted, Score, assert_covers};
 
 /// Latency per position: what an append costs within a block, at its start, at a page's start.
 #[derive(Clone, Copy)]
@@ -82,11 +82,212 @@ fn score(shape: &Shape, rounds: usize, sigma: f64, seeds: u64) -> (Score, Score)
 
 #[test]
 fn both_periods_of_measured_file_systems_are_found() {
+    // 8 file systems by 1,000 seeds, the seeds shared out over three kinds of noise.
     for (name, shape) in measured_shapes() {
-        for (sigma, rounds) in [(0.05, 30), (0.15, 60), (0.3, 100)] {
-            let (fundamental, taller) = score(&shape, rounds, sigma, 40);
+        for (sigma, rounds, seeds) in [(0.05, 20, 600), (0.15, 40, 300), (0.3, 100, 100)] {
+            let (fundamental, taller) = score(&shape, rounds, sigma, seeds);
             fundamental.assert_never_wrong(&format!("{name}, block, sigma {sigma}"));
             taller.assert_never_wrong(&format!("{name}, page, sigma {sigma}"));
         }
     }
+}
+
+#[test]
+fn odd_and_extreme_periods_are_found() {
+    let plain = |positions, block, page| Shape {
+        positions,
+        block,
+        page,
+        interior: 1000.0,
+        tooth: 1400.0,
+        tall: 2500.0,
+        after_tall: 1000.0,
+    };
+    for (positions, block, page) in
+        [(128, 2, 8), (200, 3, 15), (300, 5, 20), (260, 6, 42), (512, 32, 32), (400, 7, 7)]
+    {
+        let shape = plain(positions, block, page);
+        let shape = Shape { tall: if page == block { 1400.0 } else { 2500.0 }, ..shape };
+        let (fundamental, taller) = score(&shape, 40, 0.15, 200);
+        fundamental.assert_never_wrong(&format!("period {block} of {positions}"));
+        if page > block {
+            taller.assert_never_wrong(&format!("taller period {page} of {positions}"));
+        }
+    }
+}
+
+#[test]
+fn bursts_and_drift_within_rounds_are_survived() {
+    let (_, shape) = measured_shapes()[5];
+    let levels: Vec<f64> = shape
+        .latencies()
+        .iter()
+        .enumerate()
+        .map(|(i, latency)| latency * (1.0 + 0.2 * i as f64 / shape.positions as f64))
+        .collect();
+    let mut score = Score::default();
+    for seed in 0..1000 {
+        let mut planted = Planted::new(seed);
+        let mut latencies = planted.rounds(&levels, 40, 0.1, 0.2, 26.0);
+        for round in latencies.chunks_exact_mut(shape.positions) {
+            // A busy neighbour: 20 operations in a row take three times as long.
+            let start = (planted.uniform() * 236.0) as usize;
+            round[start..start + 20].iter_mut().for_each(|latency| *latency *= 3.0);
+        }
+        let combs = found(&latencies, shape.positions);
+        score.count(combs.ok().map(|combs| combs.fundamental.period == 4));
+    }
+    score.assert_never_wrong("xfs 1 KiB, bursts, drift within rounds");
+}
+
+#[test]
+fn heights_are_covered() {
+    let levels: Vec<f64> = (0..256)
+        .map(|i| {
+            if i % 16 == 0 {
+                3000.0
+            } else if i % 4 == 0 {
+                1500.0
+            } else {
+                1000.0
+            }
+        })
+        .collect();
+    for (sigma, rounds) in [(0.1, 30), (0.3, 100)] {
+        let (mut low, mut tall, mut trials) = (0, 0, 0);
+        for seed in 0..1000 {
+            let latencies = Planted::new(seed).rounds(&levels, rounds, sigma, 0.2, 0.0);
+            let combs = found(&latencies, 256).unwrap();
+            let taller = combs.taller.unwrap();
+            low += usize::from(combs.fundamental.height_ratio.interval.contains(1.5));
+            tall += usize::from(taller.height_ratio.interval.contains(3.0));
+            trials += 1;
+        }
+        assert_covers(&format!("height of teeth, sigma {sigma}"), low, trials);
+        assert_covers(&format!("height of tall teeth, sigma {sigma}"), tall, trials);
+    }
+}
+
+/// Asserts that matrices of 256 positions by 24 rounds from `noise` hold no comb.
+fn assert_no_comb(name: &str, noise: impl Fn(&mut Planted) -> Vec<f64>) {
+    let mut score = Score::default();
+    for seed in 0..1000 {
+        let latencies = noise(&mut Planted::new(seed));
+        score.count(found(&latencies, 256).ok().map(|_| false));
+    }
+    score.assert_silent(name);
+}
+
+const SAMPLES: usize = 256 * 24;
+
+#[test]
+fn fresh_noise_holds_no_comb() {
+    for sigma in [0.02, 0.3, 1.5] {
+        assert_no_comb(&format!("comb, lognormal noise {sigma}"), |planted| {
+            planted.rounds(&[1000.0; 256], 24, sigma, 0.2, 26.0)
+        });
+    }
+    assert_no_comb("comb, heavy tails", |planted| {
+        let tail = |planted: &mut Planted| (0.1 * planted.normal() / planted.normal()).clamp(-9.0, 9.0);
+        (0..SAMPLES).map(|_| 1000.0 * tail(planted).exp()).collect()
+    });
+    assert_no_comb("comb, AR(1) noise", |planted| {
+        planted.autoregressive(SAMPLES, 0.9).iter().map(|x| 1000.0 * (0.3 * x).exp()).collect()
+    });
+    assert_no_comb("comb, 10 % spikes", |planted| {
+        let spike = |planted: &mut Planted| if planted.uniform() < 0.1 { 20.0 } else { 1.0 };
+        (0..SAMPLES).map(|_| 1000.0 * planted.lognormal(0.05) * spike(planted)).collect()
+    });
+}
+
+#[test]
+fn noise_that_recurs_in_every_round_holds_no_comb() {
+    for share in [0.02, 0.1, 0.3, 0.6] {
+        assert_no_comb(&format!("comb, recurring peaks at {share} of positions"), |planted| {
+            let levels: Vec<f64> =
+                (0..256).map(|_| if planted.uniform() < share { 2000.0 } else { 1000.0 }).collect();
+            planted.rounds(&levels, 24, 0.05, 0.2, 26.0)
+        });
+    }
+    for correlation in [0.0, 0.7, 0.95] {
+        assert_no_comb(&format!("comb, recurring AR(1) {correlation}"), |planted| {
+            let wander = planted.autoregressive(256, correlation);
+            let levels: Vec<f64> = wander.iter().map(|x| 1000.0 * (0.3 * x).exp()).collect();
+            planted.rounds(&levels, 24, 0.05, 0.2, 26.0)
+        });
+    }
+}
+
+#[test]
+fn a_weak_comb_under_a_tall_one_silences_the_tall_one() {
+    // Teeth of 3 to 12 % at blocks of 4, of 100 % at pages of 16: answering 16 would be wrong.
+    for height in [1.03, 1.08, 1.09, 1.10, 1.12] {
+        for seed in 0..250 {
+            let levels: Vec<f64> = (0..256)
+                .map(|i| {
+                    if i % 16 == 0 {
+                        2000.0
+                    } else if i % 4 == 0 {
+                        1000.0 * height
+                    } else {
+                        1000.0
+                    }
+                })
+                .collect();
+            let latencies = Planted::new(seed).rounds(&levels, 30, 0.1, 0.2, 26.0);
+            if let Ok(combs) = found(&latencies, 256) {
+                // Under the smallest height of interest the weak comb may go unseen.
+                let unseen = height < 1.05 && combs.fundamental.period == 16;
+                assert!(combs.fundamental.period == 4 || unseen, "{height} {seed} {combs:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn missing_teeth_give_no_multiple_of_the_period() {
+    // With teeth missing at random, those at a multiple of the period may happen to be complete.
+    for share in [0.15, 0.3, 0.5] {
+        let mut wrong = 0;
+        for seed in 0..1000 {
+            let mut planted = Planted::new(seed);
+            let levels: Vec<f64> = (0..256)
+                .map(|i| if i % 4 == 0 && planted.uniform() >= share { 2000.0 } else { 1000.0 })
+                .collect();
+            let latencies = planted.rounds(&levels, 20, 0.1, 0.2, 26.0);
+            wrong += usize::from(found(&latencies, 256).is_ok_and(|c| c.fundamental.period != 4));
+        }
+        assert_eq!(wrong, 0, "{share}");
+    }
+}
+
+#[test]
+fn edges() {
+    assert_eq!(found(&[1.0; 10], 10), Err(NoComb::TooFewRounds { rounds: 1 }));
+    assert_eq!(found(&[1.0; 10], 1), Err(NoComb::TooFewTeeth { positions: 1 }));
+    assert_eq!(found(&[1.0; 160], 16), Err(NoComb::TooFewTeeth { positions: 16 }));
+    assert_eq!(found(&[5.0; 2560], 256), Err(NoComb::Absent { largest_period: 31 }));
+    assert_eq!(found(&[0.0; 2560], 256), Err(NoComb::Absent { largest_period: 31 }));
+    // Seven teeth of a period are too few for it; nothing shorter recurs.
+    let seven: Vec<f64> = (0..2560).map(|i| if i % 256 % 36 == 0 { 3.0 } else { 1.0 }).collect();
+    let answer = found(&seven, 256);
+    assert!(matches!(answer, Err(NoComb::Absent { .. })), "{answer:?}");
+    // Negative and zero latencies, as an overhead subtracted may leave, stay finite.
+    let signed: Vec<f64> = (0..2560).map(|i| f64::from(i % 7) - 2.0).collect();
+    if let Ok(combs) = found(&signed, 256) {
+        assert!(combs.fundamental.height_ratio.value.is_finite());
+    }
+}
+
+#[test]
+fn a_long_sequence_takes_no_half_second() {
+    let levels: Vec<f64> = (0..4096).map(|i| if i % 16 == 0 { 3000.0 } else { 1000.0 }).collect();
+    let latencies = Planted::new(1).rounds(&levels, 100, 0.1, 0.2, 26.0);
+    let start = std::time::Instant::now();
+    assert_eq!(found(&latencies, 4096).unwrap().fundamental.period, 16);
+    let noise = Planted::new(2).rounds(&[1000.0; 4096], 100, 0.1, 0.2, 26.0);
+    assert!(found(&noise, 4096).is_err());
+    crate::planted::show("two combs of 4096 by 100", &format!("{:?}", start.elapsed()));
+    // Twice the bar, for a busy machine.
+    assert!(start.elapsed().as_secs_f64() < 2.0);
 }

@@ -107,4 +107,8 @@ fn edges() {
     assert_eq!(found(100, &all), Err(Reason::Saturated));
     // Stalls beyond the end are ignored.
     assert_eq!(found(2, &[5, 9]), Err(Reason::NoStalls));
+    // Order and repetition do not matter.
+    let mut shuffled: Vec<usize> = (0..100).rev().step_by(10).collect();
+    shuffled.extend_from_within(..);
+    assert_eq!(found(100, &shuffled).unwrap().period, 10);
 }

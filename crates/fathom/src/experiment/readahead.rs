@@ -1,19 +1,23 @@
 //! What the four read-ahead questions share: paced reads of a cold file, and probes behind a read.
 
+use std::time::Duration;
+
 use crate::finding::{Evidence, Kind, Status};
 use crate::inference::reach::{self, Probed, Reach};
-use crate::inference::stalls::{self, Regularity, Stalls};
+use crate::inference::stalls::{self, Passes, Regularity, Waits};
 use crate::machine::Fault;
 use crate::samples::Samples;
-use crate::units::{Bytes, Nanos};
-use crate::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
+use crate::units::Bytes;
+use crate::workload::{CacheState, Direction, Op, Pass, Region, ScratchFile, Workload};
 
 use super::Session;
 
 /// The size of one read in bytes: small beside every window, and what the papers used.
 pub(super) const READ: u64 = 4096;
 const FILE: &str = "readahead";
+/// Reads of known hits and of known misses, in each round.
 const REFERENCE_READS: u64 = 128;
+const ISOLATED_READS: u64 = 24;
 /// Past this share of readings in the wrong cache state, a run is not looked at.
 const MOST_WRONG: f64 = 0.01;
 
@@ -80,77 +84,66 @@ struct Pace {
 const SHORTEST_SEQUENCE: u64 = 2 << 20;
 const SHORTEST_GAP_NS: u64 = 20_000;
 const LONGEST_GAP_NS: u64 = 20_000_000;
+/// Past this share of the time, the reader waits for the device and not for its own read-ahead.
+const MOST_STALLED: f64 = 0.1;
 
-/// Reads cold files at one pace after another until two paces in a row give the same answer.
+/// One reading of a sequence and what it says.
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    pub(super) waits: Waits,
+    pub(super) regularity: Regularity,
+    /// Whether the reader spent next to no time waiting: the device keeps up with it.
+    relaxed: bool,
+}
+
+/// Reads cold files at one pace after another until the answer has settled.
 ///
 /// The gap must be long enough for the device to bring a window while the one before is read, and
-/// the sequence long enough for the ramp to end; neither is known, so both are found by trying.
+/// the sequence long enough for the ramp to end; neither is known, so both are found by trying. A
+/// reader that is faster than the device waits at the borders of the device's transfers, and these
+/// can be as regular as windows. So an answer counts once two paces, one twice as slow as the other,
+/// give the same while the faster one spent next to no time waiting.
 pub(super) fn sequential(session: &mut Session<'_>) -> Result<Answer<Sequential>, Fault> {
     let mut pace = Pace { bytes: SHORTEST_SEQUENCE, gap_ns: SHORTEST_GAP_NS };
-    let mut last: Option<u64> = None;
-    let mut reason = "the sequence could not be read often enough".to_owned();
+    let mut before: Option<u64> = None;
+    let mut reason = "there was no time to read a sequence".to_owned();
     loop {
-        let seen = match paced(session, pace) {
-            Ok(seen) => seen,
+        let most = if pace.bytes > 16 << 20 { 3 } else { 7 };
+        let seen = match waits_of(session, pace.bytes, pace.gap_ns, session.rounds(most, 3)) {
+            Ok(Ok(seen)) => seen,
+            Ok(Err(silence)) => return Ok(Err(silence)),
             Err(Fault::OutOfTime | Fault::OverBudget { .. }) => {
                 return Ok(Err(Silence::inconclusive(reason)));
             }
             Err(fault) => return Err(fault),
         };
-        let stalls = match seen {
-            Ok(stalls) => stalls,
-            Err(silence) if silence.status == Status::NotApplicable => return Ok(Err(silence)),
-            Err(silence) => {
-                reason = silence.reason;
-                last = None;
-                match slower(pace) {
-                    Some(next) => pace = next,
-                    None => return Ok(Err(Silence::inconclusive(reason))),
-                }
-                continue;
-            }
-        };
-        let regularity = stalls::regularity(&stalls);
-        let window = match &regularity {
-            Regularity::Steady(steady) => Some(steady.period as u64 * READ),
-            Regularity::EveryRead => Some(0),
-            _ => None,
-        };
-        if window.is_some() && window == last {
-            return Ok(Ok(settled(&regularity, pace, stalls.samples)));
+        let window = period(&seen.regularity);
+        if window.is_some() && window == before {
+            return Ok(Ok(settled(&seen, pace)));
         }
-        last = window;
-        let next = match &regularity {
-            Regularity::Steady(_) | Regularity::EveryRead => slower(pace),
-            Regularity::TooFast => {
-                reason =
-                    format!("the device does not keep up with a read every {}", Nanos(pace.gap_ns as f64));
-                slower(pace)
-            }
-            Regularity::TooShort => {
-                reason = format!("the ramp of windows has not ended after {}", Bytes(pace.bytes));
-                longer(session, pace)
-            }
-            Regularity::Unclear(why) => {
-                reason.clone_from(why);
-                // It may be either: alternate, so that neither is tried in vain for long.
-                if pace.gap_ns > SHORTEST_GAP_NS * (pace.bytes / SHORTEST_SEQUENCE) {
-                    longer(session, pace).or_else(|| slower(pace))
-                } else {
-                    slower(pace)
-                }
-            }
-        };
-        match next {
+        before = window.filter(|_| seen.relaxed);
+        if let Some(why) = complaint(&seen, pace) {
+            reason = why;
+        }
+        match next(session, pace, &seen) {
             Some(next) => pace = next,
             None => return Ok(Err(Silence::inconclusive(reason))),
         }
     }
 }
 
-fn settled(regularity: &Regularity, pace: Pace, samples: usize) -> Sequential {
+fn period(regularity: &Regularity) -> Option<u64> {
     match regularity {
-        Regularity::Steady(steady) => Sequential::Window {
+        Regularity::Steady { steady, .. } => Some(steady.period as u64 * READ),
+        Regularity::EveryRead => Some(0),
+        _ => None,
+    }
+}
+
+fn settled(seen: &Seen, pace: Pace) -> Sequential {
+    let samples = seen.waits.samples;
+    match &seen.regularity {
+        Regularity::Steady { steady, .. } => Sequential::Window {
             window: steady.period as u64 * READ,
             onset: steady.onset as u64 * READ,
             confidence: steady.confidence,
@@ -161,47 +154,83 @@ fn settled(regularity: &Regularity, pace: Pace, samples: usize) -> Sequential {
     }
 }
 
-fn slower(pace: Pace) -> Option<Pace> {
-    (pace.gap_ns < LONGEST_GAP_NS).then_some(Pace { gap_ns: pace.gap_ns * 3, ..pace })
+fn complaint(seen: &Seen, pace: Pace) -> Option<String> {
+    match &seen.regularity {
+        Regularity::TooShort { .. } => {
+            Some(format!("the ramp of windows has not ended after {}", Bytes(pace.bytes)))
+        }
+        Regularity::Unclear(why) => Some(why.clone()),
+        _ if !seen.relaxed => Some("the device does not keep up with the reader".to_owned()),
+        _ => Some("there was no time to see it at a second pace".to_owned()),
+    }
 }
 
-fn longer(session: &Session<'_>, pace: Pace) -> Option<Pace> {
+/// The pace to try next: longer where the ramp had not ended, otherwise slower.
+fn next(session: &Session<'_>, pace: Pace, seen: &Seen) -> Option<Pace> {
+    match &seen.regularity {
+        Regularity::TooShort { enough } => longer(session, pace, *enough as u64 * READ),
+        // It may be either: alternate, so that neither is tried in vain for long.
+        Regularity::Unclear(_) if pace.gap_ns / SHORTEST_GAP_NS > 2 * pace.bytes / SHORTEST_SEQUENCE => {
+            longer(session, pace, pace.bytes * 4).or_else(|| slower(pace))
+        }
+        _ => slower(pace),
+    }
+}
+
+fn slower(pace: Pace) -> Option<Pace> {
+    (pace.gap_ns < LONGEST_GAP_NS).then_some(Pace { gap_ns: pace.gap_ns * 2, ..pace })
+}
+
+fn longer(session: &Session<'_>, pace: Pace, wanted: u64) -> Option<Pace> {
     // The file grows to the new length; what it has already is not written again.
     let most = pace.bytes + session.write_budget();
-    let bytes = (pace.bytes * 4).min(most) / (1 << 20) * (1 << 20);
+    let bytes = wanted.clamp(pace.bytes * 2, pace.bytes * 8).min(most) / (1 << 20) * (1 << 20);
     (bytes >= pace.bytes * 3 / 2).then_some(Pace { bytes, ..pace })
 }
 
-/// Reads a cold file of `pace.bytes` from its start, several rounds, and tells stalls from hits.
-fn paced(session: &mut Session<'_>, pace: Pace) -> Result<Answer<Stalls>, Fault> {
-    let rounds = if pace.bytes <= 8 << 20 { 7 } else { 5 };
-    let rounds = session.rounds(rounds, 5);
-    let planned = Nanos(pace.gap_ns as f64 * (pace.bytes / READ) as f64 * f64::from(rounds));
-    if planned.0 > session.time_left().as_nanos() as f64 {
-        return Err(Fault::OutOfTime);
-    }
-    stalls_of(session, pace.bytes, pace.gap_ns, rounds)
-}
+/// The passes of the workload of [`waits_of`].
+const PASSES: Passes = Passes { misses: 1, sequence: 3, hits: 4 };
 
-/// The stalls of sequential reads over `bytes` of a cold file with `gap_ns` between reads.
-pub(super) fn stalls_of(
+/// The waits of sequential reads over `bytes` of a cold file with `gap_ns` between reads.
+pub(super) fn waits_of(
     session: &mut Session<'_>,
     bytes: u64,
     gap_ns: u64,
     rounds: u32,
-) -> Result<Answer<Stalls>, Fault> {
+) -> Result<Answer<Seen>, Fault> {
+    let planned = Duration::from_nanos(gap_ns * (bytes / READ)) * rounds;
+    if planned > session.time_left() {
+        return Err(Fault::OutOfTime);
+    }
     let all = Region { offset: 0, size: READ, step: READ, count: bytes / READ };
     let warm = Region { count: REFERENCE_READS.min(all.count), ..all };
+    let apart = bytes / (ISOLATED_READS + 1) / READ * READ;
+    let isolated = Region { offset: apart, size: READ, step: apart, count: ISOLATED_READS };
     let workload = Workload::new(vec![ScratchFile::filled(FILE, bytes)])
+        .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
+        .pass(Pass::timed(0, &[Op::Pread], isolated).direction(Direction::Random).needs(CacheState::Cold))
         .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
         .pass(Pass::timed(0, &[Op::Pread], all).gap(gap_ns).needs(CacheState::Cold))
         .pass(Pass::timed(0, &[Op::Pread], warm).gap(gap_ns).needs(CacheState::Cached))
+        .warmup(1)
         .rounds(rounds);
     let samples = session.observe(workload)?;
     if let Some(silence) = not_cold(samples) {
         return Ok(Err(silence));
     }
-    Ok(stalls::find(samples, 1, 2).map_err(Silence::inconclusive))
+    let waits = match stalls::find(samples, PASSES) {
+        Ok(waits) => waits,
+        Err(reason) => return Ok(Err(Silence::inconclusive(reason))),
+    };
+    let regularity = stalls::regularity(&waits);
+    let relaxed = match &regularity {
+        Regularity::Steady { levels, .. } => {
+            stalls::share(samples, PASSES.sequence, &waits.levels[levels.0]) < MOST_STALLED
+        }
+        // Without read-ahead every read waits, at any pace.
+        _ => true,
+    };
+    Ok(Ok(Seen { waits, regularity, relaxed }))
 }
 
 /// Whether the samples' cache states rule out an answer.

@@ -1,10 +1,13 @@
 //! The ramp: the windows that lead from the first one to the steady one.
 
-use super::readahead::{READ, Sequential, Silence, sequential, stalls_of, windows_seen};
+use std::time::Duration;
+
+use super::readahead::{READ, Sequential, Silence, sequential, waits_of, windows_seen};
 use super::readahead_first::first;
 use super::{About, Cost, Experiment, Session};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::ramp;
+use crate::inference::stalls::Waits;
 use crate::machine::Fault;
 use crate::units::Bytes;
 use crate::witness::{Declared, Witness};
@@ -13,6 +16,8 @@ use crate::workload::ScratchFile;
 pub(super) struct ReadaheadRamp;
 
 const METHOD: &str = "paced_read_stalls";
+/// How long the ramp may be read at one pace.
+const TIME_FOR_A_PACE: Duration = Duration::from_secs(3);
 const WITNESS: &str = "cachestat_increments";
 
 impl Experiment for ReadaheadRamp {
@@ -101,32 +106,36 @@ fn timed(session: &mut Session<'_>) -> Result<Result<Ramp, Silence>, Fault> {
         Err(silence) => return Ok(Err(silence)),
     };
     // The part of the file that the ramp and one steady window take.
-    let bytes = (onset + 2 * window).next_multiple_of(256 << 10);
-    let rounds = session.rounds(15, 9);
+    let bytes = (onset + 2 * window).next_multiple_of(1 << 20);
     let mut last: Option<Ramp> = None;
     let mut reason = "the ramp differs from one pace to another".to_owned();
     // The device must keep up with the small windows of the ramp too, so paces may have to be slower
     // than for the steady one; a single pace may also be spoilt by chance.
-    for doublings in 0..PACES {
-        let stalls = match stalls_of(session, bytes, gap_ns << doublings, rounds) {
-            Ok(Ok(stalls)) => stalls,
+    for gap in (0..PACES).map(|doublings| gap_ns << doublings) {
+        let round = Duration::from_nanos(gap * (bytes / READ));
+        // As many rounds as fit into a few seconds: nothing forgives a missed wait here.
+        let affordable = (TIME_FOR_A_PACE.as_nanos() / round.as_nanos().max(1)).clamp(3, 15) as u32;
+        let seen = match waits_of(session, bytes, gap, session.rounds(affordable, 3)) {
+            Ok(Ok(seen)) => seen,
             Ok(Err(silence)) => return Ok(Err(silence)),
-            Err(Fault::OutOfTime) if doublings == 0 => {
+            Err(Fault::OutOfTime) if last.is_none() => {
                 return Ok(Err(Silence::inconclusive("there was no time to read the ramp twice")));
             }
             Err(Fault::OutOfTime) => break,
             Err(fault) => return Err(fault),
         };
-        let sizes = match ramp::sizes(&stalls, (first / READ) as usize, (window / READ) as usize) {
-            Ok(sizes) => sizes.iter().map(|&size| size as u64 * READ).collect(),
+        let sizes = match drawn(&seen.waits, first, window) {
+            Ok(sizes) => sizes,
             Err(why) => {
                 reason = why;
                 continue;
             }
         };
         match last {
-            Some((before, samples)) if before == sizes => return Ok(Ok((sizes, samples + stalls.samples))),
-            _ => last = Some((sizes, stalls.samples)),
+            Some((before, samples)) if before == sizes => {
+                return Ok(Ok((sizes, samples + seen.waits.samples)));
+            }
+            _ => last = Some((sizes, seen.waits.samples)),
         }
     }
     Ok(Err(Silence::inconclusive(reason)))
@@ -134,6 +143,22 @@ fn timed(session: &mut Session<'_>) -> Result<Result<Ramp, Silence>, Fault> {
 
 /// How many paces are tried, each half as fast as the one before, until two give the same ramp.
 const PACES: u32 = 5;
+/// At so many thresholds in a row the waits must draw the same ramp.
+const FEWEST_LEVELS: usize = 4;
+
+/// The ramp that the waits draw at most thresholds in a row.
+fn drawn(waits: &Waits, first: u64, window: u64) -> Result<Vec<u64>, String> {
+    let (first, window) = ((first / READ) as usize, (window / READ) as usize);
+    let drawn: Vec<Option<Vec<usize>>> =
+        waits.levels.iter().map(|level| ramp::sizes(level, first, window).ok()).collect();
+    let runs = drawn.chunk_by(|one, next| one == next).filter(|run| run[0].is_some());
+    match runs.max_by_key(|run| run.len()) {
+        Some(run) if run.len() >= FEWEST_LEVELS => {
+            Ok(run[0].iter().flatten().map(|&reads| reads as u64 * READ).collect())
+        }
+        _ => Err("the waits at the start draw no clear ramp".to_owned()),
+    }
+}
 
 /// The windows up to the first of the size at which they settle.
 fn until_steady(windows: &[u64]) -> Option<Vec<u64>> {

@@ -1,101 +1,201 @@
-//! Which paced reads of a cold file waited for the device, and how regularly.
+//! Which paced reads of a cold file waited, and how regularly.
 
-use fathom_stats::levels::{self, Levels};
 use fathom_stats::steady::{self, Reason, Steady};
 use fathom_stats::{Rounds, quantile};
 
 use crate::samples::Samples;
 
-/// The stalls of one sequential pass.
+/// Where the passes of a sequential workload stand in it.
+#[derive(Debug, Clone, Copy)]
+pub struct Passes {
+    /// Isolated reads of a cold file: known misses.
+    pub misses: usize,
+    /// The sequence.
+    pub sequence: usize,
+    /// Reads of what has just been read: known hits.
+    pub hits: usize,
+}
+
+/// The waits of one sequential pass.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Stalls {
-    /// Positions that stalled, ascending.
-    pub positions: Vec<usize>,
-    /// Positions whose rounds disagree.
-    pub ambiguous: Vec<usize>,
-    /// How many times as long as a hit each position takes: the median over rounds.
-    pub times: Vec<f64>,
+pub struct Waits {
+    /// For each of several thresholds, from low to high, the positions that stay above it.
+    pub levels: Vec<Vec<usize>>,
     /// How many positions the pass has.
     pub count: usize,
+    /// Whether reads are as slow as known misses wherever they are.
+    pub every_read: bool,
     /// Timed operations that this rests on.
     pub samples: usize,
 }
 
-/// What the stalls say of the read-ahead window.
+/// What the waits say of the read-ahead window.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Regularity {
     /// They end in a steady period.
-    Steady(Steady),
+    Steady {
+        /// The period and its evidence, in positions.
+        steady: Steady,
+        /// The levels of [`Waits`] that show it, first and last.
+        levels: (usize, usize),
+    },
     /// Every read waited: nothing is read ahead.
     EveryRead,
-    /// There are too few: the sequence should be longer.
-    TooShort,
-    /// Reads that are no stalls are slow at a fraction of their period: the pace should be slower.
-    TooFast,
+    /// There are too few.
+    TooShort {
+        /// How many positions the sequence should have.
+        enough: usize,
+    },
     /// The samples do not tell; why.
     Unclear(String),
 }
 
-/// Tells stalls from hits in pass `sequence`, with the hits of pass `reference` to compare.
+/// Thresholds that are tried, and how far above the floor the lowest is.
+const LEVELS: u32 = 14;
+const LOWEST: f64 = 3.0;
+/// The highest position must stand so far above the floor for there to be waits at all.
+const CLEAR: f64 = 4.0;
+
+/// Finds the positions that are slow in round after round, at several thresholds.
+///
+/// A wait costs 10 to 1,000 times a hit, but noise that recurs can cost ten times a hit as well, so
+/// that no single threshold is right everywhere. What is real shows at several of them.
+///
+/// Each latency is first taken from the floor of its neighbourhood in its own round, because the
+/// floor itself moves: on a virtual machine whole stretches of a file land in memory that the host
+/// has not backed yet, and every first touch there costs ten times a hit elsewhere.
 ///
 /// # Errors
-/// One sentence where the latencies do not fall into two levels.
-pub fn find(samples: &Samples, sequence: usize, reference: usize) -> Result<Stalls, String> {
-    let latencies = samples.matrix(sequence, 0);
-    let count = samples.workload.passes[sequence].region.count as usize;
+/// One sentence where no round was completed.
+pub fn find(samples: &Samples, passes: Passes) -> Result<Waits, String> {
+    let latencies = samples.matrix(passes.sequence, 0);
+    let count = samples.workload.passes[passes.sequence].region.count as usize;
     let rounds = Rounds::new(&latencies, count).map_err(|error| error.to_string())?;
-    let hits = per_position(samples, reference)?;
-    let levels: Levels = levels::split(&rounds, Some(&hits)).map_err(|reason| reason.to_string())?;
-    Ok(Stalls {
-        positions: levels.stall_positions(),
-        times: per_position(samples, sequence)?.iter().map(|&latency| latency / levels.floor).collect(),
-        ambiguous: levels.ambiguous,
+    let hits = samples.matrix(passes.hits, 0);
+    let misses = samples.matrix(passes.misses, 0);
+    let level: Vec<f64> = (0..rounds.rounds()).flat_map(|round| on_one_floor(rounds.round(round))).collect();
+    let lasting = lower_quartiles(&level, count);
+    let floor = quantile::median(&lasting).unwrap_or(1.0).max(1.0);
+    let highest = lasting.iter().copied().fold(0.0, f64::max);
+    let above = |threshold: f64| (0..count).filter(|&at| lasting[at] > threshold).collect::<Vec<usize>>();
+    let mut levels = Vec::new();
+    if highest >= CLEAR * floor {
+        let span = highest / (LOWEST * floor);
+        let share = |level: u32| f64::from(level) / f64::from(LEVELS);
+        levels.extend((0..LEVELS).map(|level| above(LOWEST * floor * span.powf(share(level)))));
+    }
+    Ok(Waits {
+        levels,
         count,
-        samples: latencies.len() + hits.len(),
+        every_read: is_all_misses(&latencies, &misses, &hits),
+        samples: latencies.len() + hits.len() + misses.len(),
     })
 }
 
-/// Looks for the period in which the stalls end.
-pub fn regularity(stalls: &Stalls) -> Regularity {
-    if stalls.positions.is_empty() {
-        return Regularity::Unclear("no read of the cold file took longer than a cached one".to_owned());
-    }
-    match steady::find(stalls.count, &stalls.positions, &steady::Options::default()) {
-        Ok(steady) if hides_fraction(stalls, &steady) => Regularity::TooFast,
-        Ok(steady) => Regularity::Steady(steady),
-        Err(Reason::Saturated) => Regularity::EveryRead,
-        Err(Reason::TooFewPeriods { .. }) => Regularity::TooShort,
-        Err(reason) => Regularity::Unclear(reason.to_string()),
-    }
-}
-
-/// Past so many times a hit a read does something that other hits do not.
-pub const ELEVATED_TIMES: f64 = 3.0;
-
-/// Whether every window start at a fraction of the period is slower than a hit.
+/// Looks for the period in which the waits end.
 ///
-/// A reader that is faster than the device waits for one window and then finds the next one there,
-/// in turns; only the first of the two is a stall. But the other one, too, hands a window to the device.
-fn hides_fraction(stalls: &Stalls, steady: &Steady) -> bool {
-    let Steady { period, onset, .. } = *steady;
-    let times_at = |phase: usize| {
-        let mut times: Vec<f64> = stalls.times.iter().skip(onset + phase).step_by(period).copied().collect();
-        quantile::median_in_place(&mut times).unwrap_or(1.0)
-    };
-    let elevated: Vec<bool> = (0..period).map(|phase| times_at(phase) >= ELEVATED_TIMES).collect();
-    (1..period)
-        .filter(|fraction| period.is_multiple_of(*fraction))
-        .any(|fraction| elevated.iter().step_by(fraction).all(|&elevated| elevated))
+/// It must show at two thresholds in a row at least, and no threshold may show another.
+pub fn regularity(waits: &Waits) -> Regularity {
+    let seen: Vec<_> = waits.levels.iter().map(|stalls| steady_to_the_end(waits.count, stalls)).collect();
+    let steady: Vec<(usize, Steady)> = seen
+        .iter()
+        .enumerate()
+        .filter_map(|(level, found)| found.ok().map(|steady| (level, steady)))
+        .collect();
+    let Some(&(first, lowest)) = steady.first() else { return without_period(waits, &seen) };
+    let same = steady.iter().take_while(|(_, one)| one.period == lowest.period).count();
+    let last = steady[same - 1].0;
+    if same < steady.len() {
+        return Regularity::Unclear("low and high waits keep to different periods".to_owned());
+    }
+    if last == first {
+        return Regularity::Unclear("a period shows at one threshold alone".to_owned());
+    }
+    // The cleanest of them is the one with the fewest strangers among its teeth.
+    let best = steady.iter().map(|&(_, one)| one).min_by_key(|one| (one.extras, one.teeth - one.present));
+    Regularity::Steady { steady: best.unwrap_or(lowest), levels: (first, last) }
 }
 
-/// The median over rounds of each position's latency.
-fn per_position(samples: &Samples, pass: usize) -> Result<Vec<f64>, String> {
-    let latencies = samples.matrix(pass, 0);
-    let count = samples.workload.passes[pass].region.count as usize;
-    let rounds = Rounds::new(&latencies, count).map_err(|error| error.to_string())?;
-    let median = |position| {
-        let mut values: Vec<f64> = rounds.position(position).collect();
-        quantile::median_in_place(&mut values).unwrap_or(0.0)
+/// The steady period of `stalls`, whose last tooth may be missing: a window that would begin at the
+/// end of the file is never fetched, so nothing is set off where its turn would be.
+fn steady_to_the_end(count: usize, stalls: &[usize]) -> Result<Steady, Reason> {
+    let Some(&last) = stalls.last() else { return Err(Reason::NoStalls) };
+    let steady = steady::find(last + 1, stalls, &steady::Options::default())?;
+    if count - last > 2 * steady.period {
+        return Err(Reason::Irregular);
+    }
+    Ok(steady)
+}
+
+fn without_period(waits: &Waits, seen: &[Result<Steady, Reason>]) -> Regularity {
+    if waits.every_read {
+        return Regularity::EveryRead;
+    }
+    if waits.levels.is_empty() {
+        return Regularity::Unclear("no read of the cold file waits longer than the others".to_owned());
+    }
+    let enough = |(found, stalls): (&Result<Steady, Reason>, &Vec<usize>)| match found {
+        // The last distance may double once more, and five of that are an answer; some are lost at the end.
+        Err(Reason::TooFewPeriods { last_distance }) => stalls.last().map(|last| last + 16 * last_distance),
+        _ => None,
     };
-    Ok((0..count).map(median).collect())
+    let lengths: Vec<usize> = seen.iter().zip(&waits.levels).filter_map(enough).collect();
+    if lengths.len() >= 2 {
+        return Regularity::TooShort { enough: lengths[lengths.len() / 2] };
+    }
+    Regularity::Unclear("the waits keep to no period".to_owned())
+}
+
+/// The share of the time between the first and the last read that went into the waits of a level;
+/// high where the device is slower than the reader.
+pub fn share(samples: &Samples, sequence: usize, stalls: &[usize]) -> f64 {
+    let (mut stalled, mut total) = (0_u64, 0_u64);
+    let (mut first, mut last, mut round) = (u64::MAX, 0_u64, 0);
+    for reading in samples.readings.iter().filter(|reading| reading.pass as usize == sequence) {
+        if reading.round != round {
+            total += last.saturating_sub(first);
+            (first, last, round) = (u64::MAX, 0, reading.round);
+        }
+        first = first.min(reading.start.0);
+        last = last.max(reading.start.0 + reading.latency.0);
+        if stalls.binary_search(&(reading.position as usize)).is_ok() {
+            stalled += reading.latency.0;
+        }
+    }
+    total += last.saturating_sub(first);
+    stalled as f64 / (total as f64).max(1.0)
+}
+
+fn lower_quartiles(matrix: &[f64], positions: usize) -> Vec<f64> {
+    let column = |at: usize| matrix.iter().skip(at).step_by(positions).copied().collect::<Vec<f64>>();
+    (0..positions).map(|at| quantile::quantile(&column(at), 0.25).unwrap_or(0.0)).collect()
+}
+
+/// Whether a typical read of the sequence is nearer to a known miss than to a known hit, on a log scale.
+fn is_all_misses(sequence: &[f64], misses: &[f64], hits: &[f64]) -> bool {
+    let low = |values: &[f64], p: f64| quantile::quantile(values, p).map(f64::ln);
+    match (low(sequence, 0.1), low(misses, 0.5), low(hits, 0.5)) {
+        (Some(typical), Some(miss), Some(hit)) => {
+            miss - hit > 4_f64.ln() && typical > (miss * 2.0 + hit) / 3.0
+        }
+        _ => false,
+    }
+}
+
+/// Positions on either side that make up a neighbourhood.
+const NEIGHBOURS: usize = 24;
+
+/// Each latency with the floor of its neighbourhood, the lower quartile, brought to that of the round.
+///
+/// A wait adds to the floor, wherever that is, so floors are subtracted. Right as long as fewer than
+/// three quarters of the neighbours are stalls.
+fn on_one_floor(round: &[f64]) -> Vec<f64> {
+    let quartile = |values: &[f64]| quantile::quantile(values, 0.25).unwrap_or(1.0).max(1.0);
+    let common = quartile(round);
+    let level = |(position, &latency): (usize, &f64)| {
+        let from = position.saturating_sub(NEIGHBOURS);
+        let to = (position + NEIGHBOURS + 1).min(round.len());
+        (latency - quartile(&round[from..to]) + common).max(common / 2.0)
+    };
+    round.iter().enumerate().map(level).collect()
 }

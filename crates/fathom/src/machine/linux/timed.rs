@@ -31,14 +31,18 @@ pub(super) struct Timed {
     buffer: Mapping,
     buffer_step: usize,
     windows: Vec<Window>,
+    shortest_sleep_ns: u64,
     read: u64,
     written: u64,
 }
 
 /// How often the clock on the wall is asked during a long pass.
 const CHECK_EVERY: usize = 256;
-/// A shorter pause is spent spinning: a sleep takes longer than that to wake from.
-const SHORTEST_SLEEP_NS: u64 = 50_000;
+/// A shorter pause is spent spinning: waking from a sleep takes longer than that, and a CPU that
+/// slept wakes with cold caches, which shows in the next call.
+const SHORTEST_SLEEP_NS: u64 = 2_000_000;
+/// The same where the only CPU must be left to the kernel's own threads.
+const SHORTEST_SLEEP_ALONE_NS: u64 = 10_000;
 
 impl Timed {
     pub(super) fn prepare(files: &mut Files, name: &str, pass: &Pass) -> Result<Self, Fault> {
@@ -65,6 +69,10 @@ impl Timed {
             buffer,
             buffer_step,
             windows: Vec::with_capacity(pass.region.count as usize * pass.ops.len()),
+            shortest_sleep_ns: match fathom_sys::affinity::online_cpus() {
+                1 => SHORTEST_SLEEP_ALONE_NS,
+                _ => SHORTEST_SLEEP_NS,
+            },
             read: 0,
             written: 0,
         })
@@ -104,7 +112,7 @@ impl Timed {
                 return Err(Fault::OutOfTime);
             }
             if pass.gap_ns > 0 {
-                pause(pass.gap_ns, interrupt);
+                pause(pass.gap_ns, self.shortest_sleep_ns, interrupt);
             }
         }
         Ok(())
@@ -210,8 +218,8 @@ fn window<C: Counter, T>(clock: C, call: impl FnOnce() -> T) -> (Window, T) {
 }
 
 /// Waits, in slices short enough to hear an interrupt.
-fn pause(gap_ns: u64, interrupt: &AtomicBool) {
-    if gap_ns < SHORTEST_SLEEP_NS {
+fn pause(gap_ns: u64, shortest_sleep_ns: u64, interrupt: &AtomicBool) {
+    if gap_ns < shortest_sleep_ns {
         let end = monotonic_raw_ns() + gap_ns;
         while monotonic_raw_ns() < end {
             std::hint::spin_loop();

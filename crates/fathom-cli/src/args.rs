@@ -1,0 +1,244 @@
+//! One definition per option drives the parser, the help and its errors.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use fathom::finding::Kind;
+use fathom::units::{parse_bytes, parse_duration};
+use fathom::workload::{CacheState, Direction, Op};
+
+/// Measure, explain and predict a file system.
+#[derive(Debug, Parser)]
+#[command(name = "fathom", version, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Find every parameter of the file system at PATH.
+    Survey(SurveyOptions),
+    /// List the experiments: question, method, cost, privileges, source.
+    List(ListOptions),
+    /// Run one workload with every option open and print the raw samples.
+    Probe(ProbeOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SurveyOptions {
+    /// A directory on the file system to survey.
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+    /// Only these parameters, separated by commas.
+    #[arg(long, value_delimiter = ',', value_name = "PARAMETERS")]
+    pub(crate) only: Vec<String>,
+    /// Only these kinds of evidence.
+    #[arg(long, value_delimiter = ',', default_value = "timing,witness,declared", value_name = "KINDS")]
+    pub(crate) evidence: Vec<EvidenceKind>,
+    /// How much trouble to take.
+    #[arg(long, default_value = "full")]
+    pub(crate) effort: EffortLevel,
+    /// Allow machine-wide effects; each is listed in the report and undone.
+    #[arg(long)]
+    pub(crate) intrusive: bool,
+    /// Write at most this much in all.
+    #[arg(long, default_value = "256MiB", value_parser = parse_bytes, value_name = "SIZE")]
+    pub(crate) max_write: u64,
+    /// Take at most this long.
+    #[arg(long, default_value = "50s", value_parser = parse_duration, value_name = "TIME")]
+    pub(crate) max_time: Duration,
+    /// Write the survey as JSON to FILE, or to standard output with '-'.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Keep the survey and its raw samples in a new folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Decides random orders.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListOptions {
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProbeOptions {
+    /// A directory on the file system to probe.
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+    /// What to do at each position, in order and separated by commas.
+    #[arg(long, value_delimiter = ',', default_value = "read", value_name = "OPERATIONS")]
+    pub(crate) op: Vec<Operation>,
+    /// Bytes that each operation moves.
+    #[arg(long, default_value = "4K", value_parser = parse_bytes, value_name = "SIZE")]
+    pub(crate) size: u64,
+    /// Bytes from one position to the next; the size if it is not given.
+    #[arg(long, value_parser = parse_bytes, value_name = "SIZE")]
+    pub(crate) step: Option<u64>,
+    /// Where the first position is.
+    #[arg(long, default_value = "0", value_parser = parse_bytes, value_name = "SIZE")]
+    pub(crate) offset: u64,
+    /// How many positions there are.
+    #[arg(long, default_value_t = 256)]
+    pub(crate) count: u64,
+    /// The order in which positions are visited.
+    #[arg(long, default_value = "forward")]
+    pub(crate) direction: Order,
+    /// Read this much from the start of the file first, in steps of SIZE, untimed.
+    #[arg(long, value_parser = parse_bytes, value_name = "SIZE")]
+    pub(crate) prime: Option<u64>,
+    /// Wait this long after priming.
+    #[arg(long, default_value = "0s", value_parser = parse_duration, value_name = "TIME")]
+    pub(crate) settle: Duration,
+    /// Wait this long after each position.
+    #[arg(long, default_value = "0s", value_parser = parse_duration, value_name = "TIME")]
+    pub(crate) gap: Duration,
+    /// How often to repeat it all.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) rounds: u32,
+    /// Rounds before that, which are not kept.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) warmup: u32,
+    /// Start each round with a new, empty file, as for appends.
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// Start each round with the file's pages dropped from the cache, and prove it.
+    #[arg(long, conflicts_with = "fresh")]
+    pub(crate) cold: bool,
+    /// Start each round with all of the file in the cache, and prove it.
+    #[arg(long, conflicts_with_all = ["cold", "fresh"])]
+    pub(crate) cached: bool,
+    /// Size of the file, filled with data; as large as the positions need if it is not given.
+    #[arg(long, value_parser = parse_bytes, value_name = "SIZE")]
+    pub(crate) file_size: Option<u64>,
+    /// A command to run after each round, its words separated by spaces; no shell is involved.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) between: Option<String>,
+    /// Print one line per position with this summary of its rounds, instead of every sample.
+    #[arg(long, value_name = "SUMMARY")]
+    pub(crate) summary: Option<Summary>,
+    /// Write to this new file instead of standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the workload as JSON and run nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Write at most this much in all.
+    #[arg(long, default_value = "256MiB", value_parser = parse_bytes, value_name = "SIZE")]
+    pub(crate) max_write: u64,
+    /// Take at most this long.
+    #[arg(long, default_value = "60s", value_parser = parse_duration, value_name = "TIME")]
+    pub(crate) max_time: Duration,
+    /// Decides random orders.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum EvidenceKind {
+    Timing,
+    Witness,
+    Declared,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum EffortLevel {
+    Quick,
+    Full,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Order {
+    Forward,
+    Backward,
+    Random,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Summary {
+    Median,
+    Mean,
+    Min,
+    Max,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Operation {
+    Read,
+    Write,
+    Pread,
+    Pwrite,
+    Lseek,
+    Fsync,
+    Fdatasync,
+    Open,
+    Close,
+    Create,
+    Evict,
+    Pause,
+}
+
+impl From<EvidenceKind> for Kind {
+    fn from(kind: EvidenceKind) -> Self {
+        match kind {
+            EvidenceKind::Timing => Kind::Timing,
+            EvidenceKind::Witness => Kind::Witness,
+            EvidenceKind::Declared => Kind::Declared,
+        }
+    }
+}
+
+impl From<EffortLevel> for fathom::experiment::Effort {
+    fn from(level: EffortLevel) -> Self {
+        match level {
+            EffortLevel::Quick => Self::Quick,
+            EffortLevel::Full => Self::Full,
+        }
+    }
+}
+
+impl From<Order> for Direction {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::Forward => Direction::Forward,
+            Order::Backward => Direction::Backward,
+            Order::Random => Direction::Random,
+        }
+    }
+}
+
+impl From<Operation> for Op {
+    fn from(operation: Operation) -> Self {
+        match operation {
+            Operation::Read => Op::Read,
+            Operation::Write => Op::Write,
+            Operation::Pread => Op::Pread,
+            Operation::Pwrite => Op::Pwrite,
+            Operation::Lseek => Op::Lseek,
+            Operation::Fsync => Op::Fsync,
+            Operation::Fdatasync => Op::Fdatasync,
+            Operation::Open => Op::Open,
+            Operation::Close => Op::Close,
+            Operation::Create => Op::Create,
+            Operation::Evict => Op::Evict,
+            Operation::Pause => Op::Pause,
+        }
+    }
+}
+
+impl ProbeOptions {
+    /// The cache state that each round begins with, where one is asked for.
+    pub(crate) fn cache_state(&self) -> Option<CacheState> {
+        match (self.cold, self.cached) {
+            (true, _) => Some(CacheState::Cold),
+            (_, true) => Some(CacheState::Cached),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! `fathom probe`: one workload, every option open, raw samples out.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use fathom::instrument::Instrument;
+use fathom::machine::Machine;
+use fathom::machine::linux::{Limits, Linux};
+use fathom::samples::{Samples, write_csv};
+use fathom::workload::{Op, Pass, Region, ScratchFile, Workload};
+
+use crate::args::{ProbeOptions, Summary};
+use crate::command::survey::{directory, plain};
+use crate::console;
+use crate::failure::Failure;
+use crate::interrupt;
+
+pub(crate) fn run(options: &ProbeOptions) -> Result<ExitCode, Failure> {
+    let started = Instant::now();
+    let workload = workload(options);
+    workload.check().map_err(Failure::Usage)?;
+    if options.dry_run {
+        let text =
+            serde_json::to_string_pretty(&workload).map_err(|error| Failure::Failed(error.to_string()))?;
+        console::print(&format!("{text}\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let path = directory(&options.path)?;
+    let mut out = options
+        .out
+        .as_ref()
+        .map(|file| {
+            let made = OpenOptions::new().write(true).create_new(true).open(file);
+            made.map_err(|error| {
+                Failure::Failed(format!("--out: can't make {}: {}", file.display(), plain(&error)))
+            })
+        })
+        .transpose()?;
+    let interrupt = interrupt::flag()?;
+    let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
+    let limits = Limits { max_write: options.max_write, deadline: Some(started + options.max_time) };
+    let samples = Linux::at(&path, &instrument, limits, interrupt)?.run(&workload)?;
+    let text = match options.summary {
+        Some(summary) => summarised(&samples, summary),
+        None => raw(&samples)?,
+    };
+    match &mut out {
+        Some(file) => file.write_all(text.as_bytes()).map_err(|error| Failure::Failed(plain(&error)))?,
+        None => console::print(&text)?,
+    }
+    for note in caveats(&samples) {
+        console::complain(&note);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn workload(options: &ProbeOptions) -> Workload {
+    let step = options.step.unwrap_or(options.size);
+    let region = Region { offset: options.offset, size: options.size, step, count: options.count };
+    let ops: Vec<Op> = options.op.iter().map(|&op| op.into()).collect();
+    let end = region
+        .count
+        .saturating_sub(1)
+        .saturating_mul(step)
+        .saturating_add(region.offset)
+        .saturating_add(region.size);
+    let reads = ops.iter().any(|op| matches!(op, Op::Read | Op::Pread));
+    let file_size = options
+        .file_size
+        .unwrap_or(if reads && !options.fresh { end } else { 0 })
+        .max(options.prime.unwrap_or(0));
+    let mut workload = Workload::new(vec![ScratchFile::filled("probe", file_size)])
+        .rounds(options.rounds)
+        .warmup(options.warmup)
+        .seed(options.seed);
+    let prepare: &[Op] = match (options.fresh, options.cold) {
+        (true, _) => &[Op::Create],
+        (_, true) => &[Op::Open, Op::Evict],
+        _ => &[Op::Open],
+    };
+    workload = workload.pass(Pass::untimed(0, prepare));
+    let blocks = |bytes: u64| Region {
+        offset: 0,
+        size: options.size,
+        step: options.size,
+        count: (bytes / options.size.max(1)).max(1),
+    };
+    if options.cached {
+        workload = workload.pass(Pass::priming(0, &[Op::Pread], blocks(file_size)));
+    }
+    if let Some(prime) = options.prime {
+        workload = workload.pass(Pass::priming(0, &[Op::Read], blocks(prime)));
+    }
+    if !options.settle.is_zero() {
+        workload = workload.pass(Pass::pause(options.settle.as_nanos() as u64));
+    }
+    let mut timed =
+        Pass::timed(0, &ops, region).direction(options.direction.into()).gap(options.gap.as_nanos() as u64);
+    timed.needs = options.cache_state();
+    workload.between_rounds =
+        options.between.as_ref().map(|words| words.split_whitespace().map(str::to_owned).collect());
+    workload.pass(timed)
+}
+
+fn raw(samples: &Samples) -> Result<String, Failure> {
+    let mut text = Vec::new();
+    write_csv(&samples.readings, &mut text).map_err(|error| Failure::Failed(error.to_string()))?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// One line per position and operation: the summary of its rounds in ticks and in ns.
+fn summarised(samples: &Samples, summary: Summary) -> String {
+    let pass = samples.workload.passes.len() - 1;
+    let plan = &samples.workload.passes[pass];
+    let positions = plan.region.count as usize;
+    let mut text = "offset_bytes,op,rounds,latency_ticks,latency_ns\n".to_owned();
+    for (step, op) in plan.ops.iter().enumerate() {
+        let matrix = samples.matrix(pass, step);
+        let word = serde_json::to_value(op)
+            .ok()
+            .and_then(|name| name.as_str().map(str::to_owned))
+            .unwrap_or_default();
+        for position in 0..positions {
+            let mut column: Vec<f64> = matrix.iter().skip(position).step_by(positions).copied().collect();
+            column.sort_by(f64::total_cmp);
+            let ticks = reduce(&column, summary);
+            let offset = plan.region.offset + position as u64 * plan.region.step;
+            let ns = samples.nanoseconds(ticks);
+            text.push_str(&format!("{offset},{word},{},{ticks:.1},{ns:.1}\n", column.len()));
+        }
+    }
+    text
+}
+
+fn reduce(ascending: &[f64], summary: Summary) -> f64 {
+    let count = ascending.len();
+    if count == 0 {
+        return f64::NAN;
+    }
+    match summary {
+        Summary::Median => (ascending[(count - 1) / 2] + ascending[count / 2]) / 2.0,
+        Summary::Mean => ascending.iter().sum::<f64>() / count as f64,
+        Summary::Min => ascending[0],
+        Summary::Max => ascending[count - 1],
+    }
+}
+
+fn caveats(samples: &Samples) -> Vec<String> {
+    let mut lines = samples.notes.clone();
+    match (samples.wrong_state(), samples.unproven()) {
+        (0, 0) => {}
+        (wrong, 0) => lines.push(format!("{wrong} samples were taken in the wrong cache state")),
+        (_, unproven) => lines.push(format!("the cache state of {unproven} samples could not be proven")),
+    }
+    lines
+}

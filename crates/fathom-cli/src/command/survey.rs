@@ -1,0 +1,165 @@
+//! `fathom survey`: every question asked of the file system at a path.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use fathom::experiment::{self, Experiment, REGISTRY};
+use fathom::instrument::Instrument;
+use fathom::machine::linux::{Limits, Linux};
+use fathom::report;
+use fathom::run_folder::{self, RunFolder};
+use fathom::survey::{self, Answer, MachineFacts, MountFacts, Plan, SCHEMA, Survey};
+
+use crate::args::SurveyOptions;
+use crate::console::{self, Progress};
+use crate::failure::{Failure, INCONCLUSIVE};
+use crate::interrupt;
+
+pub(crate) fn run(options: &SurveyOptions) -> Result<ExitCode, Failure> {
+    let started = Instant::now();
+    let plan = plan(options)?;
+    let path = directory(&options.path)?;
+    let json = options.json.as_deref().map(Output::open).transpose()?;
+    let folder = options
+        .out
+        .as_deref()
+        .map(run_folder::create)
+        .transpose()
+        .map_err(|error| Failure::Failed(error.to_string()))?;
+    let interrupt = interrupt::flag()?;
+    let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
+    let mut survey = preamble(options, &path, &instrument)?;
+    let limits = Limits { max_write: options.max_write, deadline: Some(started + options.max_time) };
+    let mut linux = Linux::at(&path, &instrument, limits, interrupt)?;
+    let progress =
+        Progress::over(plan.experiments.iter().map(|one| u64::from(one.about().cost.seconds)).collect());
+    let outcome = survey::ask(&mut linux, &plan, &mut |done, next| progress.at(done, next));
+    progress.finish();
+    let answers = outcome?;
+    survey.bytes_written = linux.bytes_written();
+    survey.bytes_read = linux.bytes_read();
+    // Gone before anything is said: a closed pipe must leave nothing behind either.
+    drop(linux);
+    survey.duration_ns = started.elapsed().as_nanos() as u64;
+    survey.findings = answers.iter().map(|answer| answer.finding.clone()).collect();
+    publish(options, &survey, &answers, json, folder)?;
+    Ok(if survey.is_inconclusive() { ExitCode::from(INCONCLUSIVE) } else { ExitCode::SUCCESS })
+}
+
+fn publish(
+    options: &SurveyOptions,
+    survey: &Survey,
+    answers: &[Answer],
+    json: Option<Output>,
+    folder: Option<RunFolder>,
+) -> Result<(), Failure> {
+    if let Some(folder) = folder {
+        folder
+            .write(survey, options.effort.into(), answers)
+            .map_err(|error| Failure::Failed(error.to_string()))?;
+    }
+    let to_stdout = matches!(json, Some(Output::Stdout));
+    console::tell(&report::survey(survey), to_stdout)?;
+    if let Some(folder) = &options.out {
+        console::tell(&format!("The samples are in {}.\n", folder.display()), to_stdout)?;
+    }
+    if let Some(output) = json {
+        let text =
+            serde_json::to_string_pretty(survey).map_err(|error| Failure::Failed(error.to_string()))?;
+        output.write(&format!("{text}\n"))?;
+    }
+    Ok(())
+}
+
+fn plan(options: &SurveyOptions) -> Result<Plan, Failure> {
+    if options.intrusive {
+        // Nothing that is asked today has an effect beyond its own files.
+    }
+    let experiments = if options.only.is_empty() {
+        REGISTRY.to_vec()
+    } else {
+        options.only.iter().map(|name| known(name)).collect::<Result<_, _>>()?
+    };
+    Ok(Plan {
+        experiments,
+        evidence: options.evidence.iter().map(|&kind| kind.into()).collect(),
+        effort: options.effort.into(),
+        seed: options.seed,
+        max_time: options.max_time,
+    })
+}
+
+fn known(name: &str) -> Result<&'static dyn Experiment, Failure> {
+    experiment::by_name(name).ok_or_else(|| {
+        let names: Vec<&str> = REGISTRY.iter().map(|experiment| experiment.about().parameter).collect();
+        Failure::Usage(format!("--only: there is no parameter '{name}'; there are {}", names.join(", ")))
+    })
+}
+
+/// The absolute path of a directory that can be surveyed.
+pub(crate) fn directory(path: &Path) -> Result<std::path::PathBuf, Failure> {
+    let wrong = |reason: &str| Failure::Failed(format!("{}: {reason}", path.display()));
+    let absolute = fs::canonicalize(path).map_err(|error| wrong(&plain(&error)))?;
+    if !absolute.is_dir() {
+        return Err(wrong("not a directory; name the directory that the file is in"));
+    }
+    Ok(absolute)
+}
+
+/// An error's words without its number.
+pub(crate) fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+fn preamble(options: &SurveyOptions, path: &Path, instrument: &Instrument) -> Result<Survey, Failure> {
+    Ok(Survey {
+        schema: SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: jiff::Timestamp::now().to_string(),
+        seed: options.seed,
+        machine: MachineFacts::here(),
+        mount: MountFacts::of(path).map_err(|error| Failure::Failed(error.to_string()))?,
+        instrument: instrument.certificate.clone(),
+        findings: Vec::new(),
+        effects: Vec::new(),
+        duration_ns: 0,
+        bytes_written: 0,
+        bytes_read: 0,
+    })
+}
+
+/// Where JSON goes. Opened before anything is measured, so that a wrong path costs no time.
+enum Output {
+    Stdout,
+    File(std::path::PathBuf, File),
+}
+
+impl Output {
+    fn open(path: &Path) -> Result<Self, Failure> {
+        if path == Path::new("-") {
+            return Ok(Output::Stdout);
+        }
+        OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(path)
+            .map(|file| Output::File(path.to_owned(), file))
+            .map_err(|error| {
+                Failure::Failed(format!("--json: can't write {}: {}", path.display(), plain(&error)))
+            })
+    }
+
+    fn write(self, text: &str) -> Result<(), Failure> {
+        match self {
+            Output::Stdout => console::print(text),
+            Output::File(path, mut file) => file.write_all(text.as_bytes()).map_err(|error| {
+                Failure::Failed(format!("can't write {}: {}", path.display(), plain(&error)))
+            }),
+        }
+    }
+}

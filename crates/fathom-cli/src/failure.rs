@@ -1,0 +1,49 @@
+//! What ends the command early: one line for people, and the exit code that the documentation promises.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use fathom::machine::Fault;
+
+/// Done, but something that was asked for stayed inconclusive.
+pub(crate) const INCONCLUSIVE: u8 = 3;
+
+/// A failure with its exit code.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command was used wrongly: exit code 2.
+    Usage(String),
+    /// The command could not be done: exit code 1.
+    Failed(String),
+    /// A signal asked to stop: exit code 128 and the signal's number, as shells have it.
+    Interrupted(i32),
+}
+
+impl Failure {
+    /// The exit code.
+    pub(crate) fn code(&self) -> ExitCode {
+        match self {
+            Failure::Usage(_) => ExitCode::from(2),
+            Failure::Failed(_) => ExitCode::from(1),
+            Failure::Interrupted(signal) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(1)),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Usage(text) | Failure::Failed(text) => f.write_str(text),
+            Failure::Interrupted(_) => f.write_str("interrupted; everything was removed"),
+        }
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Interrupted => Failure::Interrupted(crate::interrupt::signal()),
+            other => Failure::Failed(other.to_string()),
+        }
+    }
+}

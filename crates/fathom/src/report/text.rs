@@ -1,0 +1,186 @@
+//! Tables for a terminal.
+
+use crate::experiment::About;
+use crate::finding::{Agreement, Evidence, Finding, Status, Value};
+use crate::survey::Survey;
+use crate::units::{Bytes, Nanos};
+
+/// The survey as text: the instrument, a table with one line per parameter, and what needs words.
+pub fn survey(survey: &Survey) -> String {
+    let mut text = preamble(survey);
+    let rows: Vec<[String; 5]> = survey.findings.iter().map(row).collect();
+    text.push_str(&table(["parameter", "value", "interval", "verdict", "evidence"], &rows));
+    let remarks: Vec<String> = survey.findings.iter().filter_map(remark).collect();
+    if !remarks.is_empty() {
+        text.push('\n');
+        for remark in remarks {
+            text.push_str(&wrap(&remark, 100));
+        }
+    }
+    text.push_str(&format!(
+        "\n{} written, {} read, {} taken; nothing was left behind.\n",
+        Bytes(survey.bytes_written),
+        Bytes(survey.bytes_read),
+        Nanos(survey.duration_ns as f64)
+    ));
+    text
+}
+
+/// The experiments, one paragraph each.
+pub fn list(abouts: &[&About]) -> String {
+    let paragraph = |about: &&About| {
+        let Cost { seconds, written, read } = cost(about);
+        format!(
+            "{}: {}\n{}    cost: up to {seconds} s, {written} written, {read} read; privileges: {}; source: {}\n",
+            about.parameter,
+            about.question,
+            wrap(&format!("    {}", about.method), 100),
+            about.privileges,
+            about.source
+        )
+    };
+    abouts.iter().map(paragraph).collect::<Vec<_>>().join("\n")
+}
+
+struct Cost {
+    seconds: u32,
+    written: Bytes,
+    read: Bytes,
+}
+
+fn cost(about: &About) -> Cost {
+    Cost {
+        seconds: about.cost.seconds,
+        written: Bytes(about.cost.write_bytes),
+        read: Bytes(about.cost.read_bytes),
+    }
+}
+
+fn preamble(survey: &Survey) -> String {
+    let (mount, clock) = (&survey.mount, &survey.instrument);
+    let device = mount.device.name.as_deref().map(|name| format!(", device {name}")).unwrap_or_default();
+    format!(
+        "{} on {} ({}{device})\n{}, {}, {} CPUs, {} of memory\nclock {}: {:.3} GHz, resolution {}, own cost {}, linear within {:.2} ppm\n\n",
+        mount.fs_type,
+        mount.path,
+        mount.source,
+        survey.machine.kernel,
+        survey.machine.arch,
+        survey.machine.cpus,
+        Bytes(survey.machine.memory_bytes),
+        clock.clock,
+        clock.ticks_per_second / 1e9,
+        Nanos(clock.resolution_ns),
+        Nanos(clock.overhead_ns),
+        clock.linearity_ppm
+    )
+}
+
+fn row(finding: &Finding) -> [String; 5] {
+    let value = finding.value.as_ref().map_or_else(|| "-".to_owned(), |value| show(value, &finding.unit));
+    let interval = match (finding.interval, &finding.value) {
+        (Some([low, high]), _) if low < high => {
+            format!("{} to {}", number(low, &finding.unit), number(high, &finding.unit))
+        }
+        (_, Some(_)) => "exact".to_owned(),
+        _ => "-".to_owned(),
+    };
+    let verdict = match finding.status {
+        Status::Measured => finding.agreement.to_string(),
+        silent => silent.to_string(),
+    };
+    let evidence: Vec<String> = finding.evidence.iter().map(|piece| brief(piece, &finding.unit)).collect();
+    [finding.parameter.clone(), value, interval, verdict, evidence.join(", ")]
+}
+
+fn brief(piece: &Evidence, unit: &str) -> String {
+    match (&piece.value, piece.status) {
+        (Some(value), Status::Measured) => format!("{} {}", piece.kind, show(value, unit)),
+        (_, Status::Measured) => piece.kind.to_string(),
+        (_, Status::Inconclusive) => format!("{} ?", piece.kind),
+        (_, Status::NotApplicable) => format!("{} n/a", piece.kind),
+        (_, Status::Refused) => format!("{} refused", piece.kind),
+    }
+}
+
+/// Where evidence disagrees or there is no answer, why.
+fn remark(finding: &Finding) -> Option<String> {
+    let name = &finding.parameter;
+    match (finding.status, finding.agreement) {
+        (Status::Measured, Agreement::Disagree) => Some(format!("{name}: {}", finding.explanation)),
+        (Status::Measured, _) => {
+            let unanswered = finding
+                .evidence
+                .iter()
+                .find(|piece| matches!(piece.status, Status::Inconclusive | Status::Refused))?;
+            let why = unanswered.caveats.first()?;
+            Some(format!("{name}: {} gave no answer: {why}.", unanswered.kind))
+        }
+        (_, _) => {
+            let why = finding.caveats.first().map(|why| format!(" ({why})")).unwrap_or_default();
+            Some(format!("{name}: {}{why}", finding.explanation))
+        }
+    }
+}
+
+fn show(value: &Value, unit: &str) -> String {
+    match value {
+        Value::Whole(whole) => number(*whole as f64, unit),
+        Value::Real(real) => number(*real, unit),
+        Value::List(list) => {
+            let words: Vec<String> = list.iter().map(|&one| number(one as f64, unit)).collect();
+            // One unit for all of them where that is possible.
+            let shared = words.last().and_then(|word| word.split_once(' ')).map(|(_, unit)| unit.to_owned());
+            match shared {
+                Some(unit) if words.iter().all(|word| word.ends_with(&format!(" {unit}"))) => {
+                    let numbers: Vec<&str> = words.iter().filter_map(|word| word.split(' ').next()).collect();
+                    format!("{} {unit}", numbers.join(" "))
+                }
+                _ => words.join(", "),
+            }
+        }
+        Value::Word(word) => word.clone(),
+    }
+}
+
+fn number(value: f64, unit: &str) -> String {
+    match unit {
+        "bytes" => Bytes(value as u64).to_string(),
+        "ns" => Nanos(value).to_string(),
+        _ => format!("{value}"),
+    }
+}
+
+/// Columns as wide as their widest cell; the last one is as long as it is.
+fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([header[column].len()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    let line = |cells: [&str; N]| {
+        let padded = cells.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
+        format!("{}\n", padded.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    let body: String = rows.iter().map(|row| line(row.each_ref().map(String::as_str))).collect();
+    format!("{}{body}", line(header))
+}
+
+/// Breaks a paragraph at spaces; lines after the first are indented by two more.
+fn wrap(text: &str, width: usize) -> String {
+    let indent: String = text.chars().take_while(|&c| c == ' ').collect();
+    let mut lines = vec![indent.clone()];
+    for word in text.split_whitespace() {
+        let last = lines.last().map_or(0, |line| line.chars().count());
+        if last + 1 + word.chars().count() > width {
+            lines.push(format!("{indent}  "));
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.trim().is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n") + "\n"
+}
