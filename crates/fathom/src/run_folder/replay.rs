@@ -37,13 +37,8 @@ pub fn infer_again(directory: &Path) -> Result<Survey, Error> {
             tapes.push(tape(finding, recording));
         }
     }
-    let plan = Plan {
-        experiments,
-        evidence: vec![Kind::Timing],
-        effort,
-        seed: survey.seed,
-        max_time: Duration::MAX,
-    };
+    let plan =
+        Plan { experiments, evidence: vec![Kind::Timing], effort, seed: survey.seed, max_time: ENDLESS };
     let current = Rc::new(Cell::new(0));
     let mut player = Player { tapes, current: Rc::clone(&current) };
     let answers = survey::ask(&mut player, &plan, &mut |index, _| current.set(index))
@@ -57,6 +52,10 @@ pub fn infer_again(directory: &Path) -> Result<Survey, Error> {
     }
     Ok(again)
 }
+
+/// More time than any survey takes: the recording ends where the time ended then. Finite, because
+/// shares of it are computed.
+const ENDLESS: Duration = Duration::from_secs(1 << 32);
 
 /// The tapes of all experiments; `current` is turned to the one whose question is being asked.
 struct Player {
