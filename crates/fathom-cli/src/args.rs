@@ -24,6 +24,80 @@ pub(crate) enum Command {
     List(ListOptions),
     /// Run one workload with every option open and print the raw samples.
     Probe(ProbeOptions),
+    /// Build file systems of known truth and score the instrument on this kernel (as root).
+    #[command(subcommand)]
+    Lab(LabCommand),
+    /// Infer again from a run folder, without a machine.
+    Report(ReportOptions),
+    /// Print the JSON Schema of a report.
+    Schema(SchemaOptions),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabCommand {
+    /// List the cases.
+    List(LabFilter),
+    /// Build, survey and score them, one after the other.
+    Run(LabOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabFilter {
+    /// Only cases whose name contains one of these, separated by commas.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub(crate) cases: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabOptions {
+    #[command(flatten)]
+    pub(crate) filter: LabFilter,
+    /// Only these parameters, separated by commas.
+    #[arg(long, value_delimiter = ',', value_name = "PARAMETERS")]
+    pub(crate) only: Vec<String>,
+    /// Only these kinds of evidence.
+    #[arg(long, value_delimiter = ',', default_value = "timing,witness,declared", value_name = "KINDS")]
+    pub(crate) evidence: Vec<EvidenceKind>,
+    /// How much trouble to take.
+    #[arg(long, default_value = "full")]
+    pub(crate) effort: EffortLevel,
+    /// Where images are kept; a file system in memory holds still.
+    #[arg(long, default_value = "/dev/shm", value_name = "DIR")]
+    pub(crate) images: PathBuf,
+    /// Take at most this long for one case.
+    #[arg(long, default_value = "50s", value_parser = parse_duration, value_name = "TIME")]
+    pub(crate) max_time: Duration,
+    /// Write at most this much in one case.
+    #[arg(long, default_value = "256MiB", value_parser = parse_bytes, value_name = "SIZE")]
+    pub(crate) max_write: u64,
+    /// Write the scores as JSON to FILE, or to standard output with '-'.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Decides random orders.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportOptions {
+    /// A folder that `fathom survey --out` made.
+    pub(crate) run: PathBuf,
+    /// Write the survey as JSON to FILE, or to standard output with '-'.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaOptions {
+    /// Which report.
+    #[arg(default_value = "survey")]
+    pub(crate) report: SchemaName,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum SchemaName {
+    Survey,
+    Lab,
 }
 
 #[derive(Debug, Args)]

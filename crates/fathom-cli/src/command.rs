@@ -1,5 +1,8 @@
 //! One file per command.
 
+pub(crate) mod lab;
 pub(crate) mod list;
 pub(crate) mod probe;
+pub(crate) mod report;
+pub(crate) mod schema;
 pub(crate) mod survey;

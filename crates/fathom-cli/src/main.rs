@@ -5,6 +5,7 @@ mod command;
 mod console;
 mod failure;
 mod interrupt;
+mod output;
 
 use std::process::ExitCode;
 
@@ -18,6 +19,9 @@ fn main() -> ExitCode {
         Command::Survey(options) => command::survey::run(&options),
         Command::List(options) => command::list::run(&options),
         Command::Probe(options) => command::probe::run(&options),
+        Command::Lab(command) => command::lab::run(&command),
+        Command::Report(options) => command::report::run(&options),
+        Command::Schema(options) => command::schema::run(&options),
     };
     match outcome {
         Ok(code) => code,

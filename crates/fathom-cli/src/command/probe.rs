@@ -12,10 +12,11 @@ use fathom::samples::{Samples, write_csv};
 use fathom::workload::{Op, Pass, Region, ScratchFile, Workload};
 
 use crate::args::{ProbeOptions, Summary};
-use crate::command::survey::{directory, plain};
+use crate::command::survey::directory;
 use crate::console;
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::output::plain;
 
 pub(crate) fn run(options: &ProbeOptions) -> Result<ExitCode, Failure> {
     let started = Instant::now();

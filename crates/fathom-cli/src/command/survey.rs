@@ -1,7 +1,6 @@
 //! `fathom survey`: every question asked of the file system at a path.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -17,6 +16,7 @@ use crate::args::SurveyOptions;
 use crate::console::{self, Progress};
 use crate::failure::{Failure, INCONCLUSIVE};
 use crate::interrupt;
+use crate::output::{Output, plain};
 
 pub(crate) fn run(options: &SurveyOptions) -> Result<ExitCode, Failure> {
     let started = Instant::now();
@@ -75,21 +75,23 @@ fn publish(
 }
 
 fn plan(options: &SurveyOptions) -> Result<Plan, Failure> {
-    if options.intrusive {
-        // Nothing that is asked today has an effect beyond its own files.
-    }
-    let experiments = if options.only.is_empty() {
-        REGISTRY.to_vec()
-    } else {
-        options.only.iter().map(|name| known(name)).collect::<Result<_, _>>()?
-    };
     Ok(Plan {
-        experiments,
+        experiments: chosen(&options.only)?,
         evidence: options.evidence.iter().map(|&kind| kind.into()).collect(),
         effort: options.effort.into(),
         seed: options.seed,
         max_time: options.max_time,
     })
+}
+
+/// The experiments of these names, in the registry's order, or all.
+pub(crate) fn chosen(only: &[String]) -> Result<Vec<&'static dyn Experiment>, Failure> {
+    if only.is_empty() {
+        return Ok(REGISTRY.to_vec());
+    }
+    let wanted: Vec<&str> =
+        only.iter().map(|name| known(name).map(|one| one.about().parameter)).collect::<Result<_, _>>()?;
+    Ok(REGISTRY.iter().copied().filter(|one| wanted.contains(&one.about().parameter)).collect())
 }
 
 fn known(name: &str) -> Result<&'static dyn Experiment, Failure> {
@@ -109,12 +111,6 @@ pub(crate) fn directory(path: &Path) -> Result<std::path::PathBuf, Failure> {
     Ok(absolute)
 }
 
-/// An error's words without its number.
-pub(crate) fn plain(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
-}
-
 fn preamble(options: &SurveyOptions, path: &Path, instrument: &Instrument) -> Result<Survey, Failure> {
     Ok(Survey {
         schema: SCHEMA.to_owned(),
@@ -130,36 +126,4 @@ fn preamble(options: &SurveyOptions, path: &Path, instrument: &Instrument) -> Re
         bytes_written: 0,
         bytes_read: 0,
     })
-}
-
-/// Where JSON goes. Opened before anything is measured, so that a wrong path costs no time.
-enum Output {
-    Stdout,
-    File(std::path::PathBuf, File),
-}
-
-impl Output {
-    fn open(path: &Path) -> Result<Self, Failure> {
-        if path == Path::new("-") {
-            return Ok(Output::Stdout);
-        }
-        OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(path)
-            .map(|file| Output::File(path.to_owned(), file))
-            .map_err(|error| {
-                Failure::Failed(format!("--json: can't write {}: {}", path.display(), plain(&error)))
-            })
-    }
-
-    fn write(self, text: &str) -> Result<(), Failure> {
-        match self {
-            Output::Stdout => console::print(text),
-            Output::File(path, mut file) => file.write_all(text.as_bytes()).map_err(|error| {
-                Failure::Failed(format!("can't write {}: {}", path.display(), plain(&error)))
-            }),
-        }
-    }
 }

@@ -1,0 +1,102 @@
+//! `fathom lab`: whether to believe the instrument on the kernel at hand.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use fathom::finding::Kind;
+use fathom::instrument::Instrument;
+use fathom::lab::{self, Case, CaseReport, Lab, LabReport, Setup};
+use fathom::machine::Fault;
+use fathom::machine::linux::Limits;
+use fathom::survey::{MachineFacts, Plan};
+
+use crate::args::{LabCommand, LabFilter, LabOptions};
+use crate::command::survey::chosen;
+use crate::console::{self, Progress};
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::output::Output;
+
+pub(crate) fn run(command: &LabCommand) -> Result<ExitCode, Failure> {
+    match command {
+        LabCommand::List(filter) => list(filter),
+        LabCommand::Run(options) => score(options),
+    }
+}
+
+fn list(filter: &LabFilter) -> Result<ExitCode, Failure> {
+    let names: String = selected(filter)?.iter().map(|case| format!("{}\n", case.name)).collect();
+    console::print(&names)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn score(options: &LabOptions) -> Result<ExitCode, Failure> {
+    let cases = selected(&options.filter)?;
+    let plan = plan(options)?;
+    // First of all: the name space must be entered before there are threads.
+    let kept: Vec<PathBuf> =
+        options.json.iter().filter_map(|path| env::current_dir().ok().map(|here| here.join(path))).collect();
+    let kept: Vec<&Path> = kept.iter().map(PathBuf::as_path).collect();
+    let lab = lab::enter(&options.images, &kept).map_err(Failure::Failed)?;
+    let json = options.json.as_deref().map(Output::open).transpose()?;
+    let started = jiff::Timestamp::now().to_string();
+    let reports = surveyed(&lab, &cases, &plan, options)?;
+    let kinds: Vec<Kind> = plan.evidence.clone();
+    let report = LabReport::new(started, MachineFacts::here().kernel, &kinds, reports);
+    console::tell(&lab::report::table(&report), json.as_ref().is_some_and(Output::is_stdout))?;
+    if let Some(output) = json {
+        output.write(&report)?;
+    }
+    Ok(if report.has_wrong() { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+fn surveyed(
+    lab: &Lab,
+    cases: &[Case],
+    plan: &Plan,
+    options: &LabOptions,
+) -> Result<Vec<CaseReport>, Failure> {
+    let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
+    let interrupt = interrupt::flag()?;
+    let progress = Progress::over(vec![1; cases.len()]);
+    let mut reports = Vec::new();
+    for (index, case) in cases.iter().enumerate() {
+        progress.at(index, &case.name);
+        let limits =
+            Limits { max_write: options.max_write, deadline: Some(Instant::now() + options.max_time) };
+        let setup = Setup { instrument: &instrument, plan, limits, interrupt: interrupt.clone() };
+        let result = lab.run_case(case, &setup, &mut |_, _| {});
+        if interrupt.load(Ordering::Relaxed) {
+            progress.finish();
+            return Err(Failure::from(Fault::Interrupted));
+        }
+        reports.push(CaseReport::from(result));
+    }
+    progress.finish();
+    Ok(reports)
+}
+
+fn plan(options: &LabOptions) -> Result<Plan, Failure> {
+    Ok(Plan {
+        experiments: chosen(&options.only)?,
+        evidence: options.evidence.iter().map(|&kind| kind.into()).collect(),
+        effort: options.effort.into(),
+        seed: options.seed,
+        max_time: options.max_time,
+    })
+}
+
+fn selected(filter: &LabFilter) -> Result<Vec<Case>, Failure> {
+    let wanted = |case: &Case| filter.cases.is_empty() || filter.cases.iter().any(|name| case.matches(name));
+    let cases: Vec<Case> = lab::cases().into_iter().filter(wanted).collect();
+    if cases.is_empty() {
+        let asked = filter.cases.join(", ");
+        return Err(Failure::Usage(format!(
+            "--cases: no case has '{asked}' in its name; see 'fathom lab list'"
+        )));
+    }
+    Ok(cases)
+}

@@ -1,0 +1,18 @@
+//! `fathom schema`: the JSON Schemas that reports keep to.
+
+use std::process::ExitCode;
+
+use fathom::{lab, survey};
+
+use crate::args::{SchemaName, SchemaOptions};
+use crate::failure::Failure;
+use crate::output::Output;
+
+pub(crate) fn run(options: &SchemaOptions) -> Result<ExitCode, Failure> {
+    let schema = match options.report {
+        SchemaName::Survey => survey::schema(),
+        SchemaName::Lab => lab::schema(),
+    };
+    Output::Stdout.write(&schema)?;
+    Ok(ExitCode::SUCCESS)
+}
