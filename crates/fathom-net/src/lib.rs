@@ -1,1 +1,46 @@
-//! Timed coloured Petri nets.
+//! Timed coloured Petri nets: a typed builder, an exact simulator, analysis and drawing.
+//!
+//! Nets are those of Jensen & Kristensen, *Coloured Petri Nets* (Springer, 2009), with time stamps,
+//! guards, priorities, test and inhibitor arcs, capacities, fusion places and hierarchy. This crate
+//! knows no files, no kernels and no wall time.
+
+mod binding;
+mod builder;
+mod calendar;
+mod chain;
+mod check;
+mod distribution;
+mod enabled;
+mod estimate;
+mod index;
+mod logic;
+mod marking;
+mod net;
+mod pattern;
+mod place;
+mod replicate;
+mod rng;
+mod shelf;
+mod simulation;
+mod store;
+mod structure;
+mod tally;
+mod time;
+mod transition;
+
+pub use binding::{Append, Binding, Colour};
+pub use builder::NetBuilder;
+pub use check::NetError;
+pub use distribution::Distribution;
+pub use estimate::Estimate;
+pub use index::Key;
+pub use logic::Firing;
+pub use net::Net;
+pub use pattern::{Bind, Guarded, Lacking, Pattern, Refs, Start};
+pub use place::{In, Index, Out, Place, Selection, Sink, Source};
+pub use replicate::replicate;
+pub use rng::Rng;
+pub use simulation::{Enabled, Event, Simulation, Stop};
+pub use tally::Tally;
+pub use time::{Span, Time};
+pub use transition::{OutputBuilder, Series, Transition, TransitionBuilder};
