@@ -88,7 +88,8 @@ mod tests {
         let (mut rng, mut now) = (Rng::new(5), 0);
         let (mut calendar, mut model) = (Calendar::new(), BTreeMap::<u64, Vec<u32>>::new());
         for slot in 0..20_000 {
-            let due = now + 1 + rng.below(1 << rng.below(20));
+            let reach = 1 << rng.below(20);
+            let due = now + 1 + rng.below(reach);
             calendar.enter(Entry {
                 due: Time::ticks(due),
                 place: 0,

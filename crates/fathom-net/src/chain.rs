@@ -23,10 +23,6 @@ impl Chain {
         last: NIL,
     };
 
-    pub(crate) fn is_empty(self) -> bool {
-        self.first == NIL
-    }
-
     #[inline]
     pub(crate) fn push(&mut self, links: &mut Links, slot: SlotId) {
         if slot as usize >= links.0.len() {
@@ -103,6 +99,6 @@ mod tests {
         for slot in [0, 1, 3] {
             chain.remove(&mut links, slot);
         }
-        assert!(chain.is_empty());
+        assert_eq!(chain.iter(&links, false).next(), None);
     }
 }

@@ -27,6 +27,7 @@ pub(crate) trait KeyIndex<C>: Send + Sync {
     fn added(&mut self, slot: SlotId, token: &C, available: bool);
     fn released(&mut self, slot: SlotId, token: &C);
     fn removed(&mut self, slot: SlotId, token: &C);
+    fn clear(&mut self);
     fn as_any(&self) -> &dyn Any;
     fn copy(&self) -> Box<dyn KeyIndex<C>>;
 }
@@ -110,6 +111,10 @@ impl<C: Colour, K: Key> KeyIndex<C> for HashIndex<C, K> {
                 entry.remove();
             }
         }
+    }
+
+    fn clear(&mut self) {
+        self.entries.clear();
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -2,6 +2,7 @@
 
 use crate::binding::Colour;
 use crate::calendar::{Calendar, Entry};
+use crate::shelf::AnyShelf;
 use crate::store::{AnyStore, SlotId, Store};
 use crate::tally::Level;
 use crate::{Span, Time};
@@ -44,7 +45,8 @@ impl Marking {
     /// Makes every token available at once from now on.
     pub(crate) fn ignore_time(&mut self) {
         self.untimed = true;
-        self.release_until(Time::MAX);
+        while self.advance(Time::MAX, |_| {}).is_some() {}
+        self.now = Time::ZERO;
     }
 
     #[inline]
@@ -122,10 +124,14 @@ impl Marking {
         !self.calendar.is_empty()
     }
 
-    fn release_until(&mut self, horizon: Time) {
-        let now = self.now;
-        while self.advance(horizon, |_| {}).is_some() {}
-        self.now = now;
+    /// Replaces the tokens of a place by those of a numbered marking.
+    pub(crate) fn refill(&mut self, place: u32, shelf: &dyn AnyShelf, number: u32) {
+        shelf.refill(number, self.stores[place as usize].as_mut());
+        let total = shelf.len(number) as u32;
+        self.counts[place as usize] = Count {
+            available: total,
+            total,
+        };
     }
 
     /// Starts the time average of a place's tokens, afresh if it was running.

@@ -159,6 +159,14 @@ impl Enabled {
     pub fn binding(&self) -> &str {
         &self.binding
     }
+
+    pub(crate) fn into_binding(self) -> String {
+        self.binding
+    }
+
+    pub(crate) fn slots(&self) -> &Slots {
+        &self.slots
+    }
 }
 
 impl<'n> Simulation<'n> {

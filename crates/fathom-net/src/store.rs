@@ -188,12 +188,12 @@ impl<C: Colour> Store<C> {
             .filter_map(|slot| Some((slot.token.as_ref()?, slot.stamp)))
     }
 
-    /// Replaces all tokens.
+    /// Replaces all tokens; the same tokens get the same slots every time.
     pub(crate) fn refill(&mut self, tokens: &[C]) {
-        let slots: Vec<SlotId> = self.offers().collect();
-        for slot in slots {
-            self.take(slot);
-        }
+        self.slots.clear();
+        self.free.clear();
+        self.available = Available::new(self.selection());
+        self.indexes.iter_mut().for_each(|index| index.clear());
         for token in tokens {
             self.add(token.clone(), Time::ZERO, true);
         }

@@ -119,6 +119,16 @@ impl Structure {
         free.map(|arc| self.store_of(arc)).collect()
     }
 
+    /// Stores whose tokens a firing changes.
+    pub(crate) fn changed(&self, transition: &TransitionNode) -> Vec<u32> {
+        let moves = |kind| matches!(kind, ArcKind::Input(_) | ArcKind::Output(_));
+        let moving = transition.arcs.iter().filter(|arc| moves(arc.kind));
+        let mut stores: Vec<u32> = moving.map(|arc| self.store_of(arc)).collect();
+        stores.sort_unstable();
+        stores.dedup();
+        stores
+    }
+
     fn sum(
         &self,
         transition: &TransitionNode,
