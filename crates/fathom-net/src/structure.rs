@@ -55,6 +55,7 @@ pub(crate) struct TransitionNode {
     pub(crate) priority: i32,
     pub(crate) delay: Option<String>,
     pub(crate) arcs: Vec<Arc>,
+    pub(crate) guarded: bool,
     /// Bindings are refused by more than the number of tokens: a guard, or an arc by key.
     pub(crate) selective: bool,
 }

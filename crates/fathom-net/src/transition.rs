@@ -92,6 +92,7 @@ impl<'n> TransitionBuilder<'n, Start> {
             priority: 0,
             delay: None,
             arcs: Vec::new(),
+            guarded: false,
             selective: false,
         };
         Self {
@@ -246,6 +247,7 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
     where
         F: for<'a> Fn(Refs<'a, P>) -> bool + Send + Sync + 'static,
     {
+        self.node.guarded = true;
         self.node.selective = true;
         self.extend(|before| Guarded {
             before,
