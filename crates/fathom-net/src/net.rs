@@ -1,7 +1,10 @@
 //! A net as built: immutable, shared by every simulation of it.
 
+use crate::binding::Colour;
 use crate::logic::Logic;
 use crate::marking::Marking;
+use crate::place::{Address, Place};
+use crate::store::Store;
 use crate::structure::{ArcKind, Structure};
 use crate::transition::Transition;
 
@@ -68,6 +71,37 @@ impl Net {
             .iter()
             .position(|node| node.name == name)?;
         Some(Transition(position as u32))
+    }
+
+    /// The place of a name and colour; `None` if no place has both.
+    ///
+    /// ```
+    /// let mut net = fathom_net::NetBuilder::new("doc");
+    /// let jobs = net.place::<u8>("jobs");
+    /// net.initial(jobs, [1]);
+    /// net.transition("drop").input(jobs).add();
+    /// let net = net.build()?;
+    /// assert!(net.place::<u8>("jobs").is_some() && net.place::<u16>("jobs").is_none());
+    /// # Ok::<(), fathom_net::NetError>(())
+    /// ```
+    #[must_use]
+    pub fn place<C: Colour>(&self, name: &str) -> Option<Place<C>> {
+        let node = self
+            .structure
+            .places
+            .iter()
+            .position(|place| place.name == name)?;
+        let store = self.structure.places[node].store;
+        let typed = self.initial.stores[store as usize]
+            .as_any()
+            .is::<Store<C>>();
+        typed.then(|| {
+            Place::new(Address {
+                net: self.id,
+                node: node as u32,
+                store,
+            })
+        })
     }
 
     /// The name of a transition, with those of the modules around it.

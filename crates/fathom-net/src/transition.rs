@@ -438,7 +438,7 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
         }
     }
 
-    fn outputs(self) -> OutputBuilder<'n, P> {
+    pub(crate) fn outputs(self) -> OutputBuilder<'n, P> {
         let Self {
             net,
             node,
