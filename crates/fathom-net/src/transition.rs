@@ -374,6 +374,30 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
         self.outputs().record(series, observe)
     }
 
+    /// Moves on to the arcs out, of which there may be none: for transitions built in a loop. The
+    /// first arc out does it too.
+    ///
+    /// ```
+    /// # let mut net = fathom_net::NetBuilder::new("doc");
+    /// # let start = net.place("start");
+    /// let ends: Vec<_> = (0..3).map(|i| net.place(&format!("end {i}"))).collect();
+    /// let fork = net.transition("fork").consume(start, 1).outputs();
+    /// ends.into_iter().fold(fork, |fork, end| fork.produce(end, 1)).add();
+    /// ```
+    pub fn outputs(self) -> OutputBuilder<'n, P> {
+        let Self {
+            net,
+            node,
+            pattern,
+            consumes,
+        } = self;
+        OutputBuilder {
+            net,
+            node,
+            logic: Compiled::new(pattern, consumes),
+        }
+    }
+
     /// Adds the transition to the net, with no arcs out.
     ///
     /// ```
@@ -435,20 +459,6 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
             node,
             pattern: pattern(before),
             consumes,
-        }
-    }
-
-    pub(crate) fn outputs(self) -> OutputBuilder<'n, P> {
-        let Self {
-            net,
-            node,
-            pattern,
-            consumes,
-        } = self;
-        OutputBuilder {
-            net,
-            node,
-            logic: Compiled::new(pattern, consumes),
         }
     }
 }
