@@ -22,14 +22,19 @@ pub(crate) struct Calendar {
     buckets: [Vec<Entry>; 64],
     /// Bit `b` is set when bucket `b` holds entries.
     occupied: u64,
+    /// The memory of emptied buckets, for those filled next: as time goes on ever higher bits are
+    /// set, but no new memory is asked for.
+    spare: Vec<Vec<Entry>>,
     last: Time,
 }
 
 impl Calendar {
     pub(crate) fn new() -> Self {
+        let buckets = [const { Vec::new() }; 64];
         Self {
-            buckets: [const { Vec::new() }; 64],
+            buckets,
             occupied: 0,
+            spare: Vec::new(),
             last: Time::ZERO,
         }
     }
@@ -38,9 +43,13 @@ impl Calendar {
     #[inline]
     pub(crate) fn enter(&mut self, entry: Entry) {
         debug_assert!(entry.due > self.last, "a calendar runs forward");
-        let bucket = (entry.due.as_ticks() ^ self.last.as_ticks()).ilog2();
-        self.buckets[bucket as usize].push(entry);
-        self.occupied |= 1 << bucket;
+        let number = (entry.due.as_ticks() ^ self.last.as_ticks()).ilog2();
+        let bucket = &mut self.buckets[number as usize];
+        if self.occupied & 1 << number == 0 {
+            self.occupied |= 1 << number;
+            *bucket = self.spare.pop().unwrap_or_default();
+        }
+        bucket.push(entry);
     }
 
     /// Takes out every entry of the earliest instant, unless that lies after `horizon`.
@@ -68,7 +77,7 @@ impl Calendar {
                 self.enter(entry)
             }
         }
-        self.buckets[lowest] = bucket;
+        self.spare.push(bucket);
         Some(earliest)
     }
 
