@@ -1,6 +1,6 @@
 //! Building a net: places, modules with ports, fusion sets and what is collected.
 
-use std::any::type_name;
+use std::any::{Any, type_name};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::binding::Colour;
@@ -12,7 +12,7 @@ use crate::net::Net;
 use crate::pattern::Start;
 use crate::place::{Address, In, Index, Out, Place, Selection, Sink, Source, short_name};
 use crate::store::{AnyStore, Store};
-use crate::structure::{Arc, Page, PlaceNode, Port, StoreNode, Structure, TransitionNode};
+use crate::structure::{Page, PlaceNode, Port, StoreNode, Structure, TransitionNode};
 use crate::transition::{Series, Transition, TransitionBuilder};
 use crate::{Distribution, Time};
 
@@ -338,13 +338,6 @@ impl NetBuilder {
         }
     }
 
-    pub(crate) fn store_of(&self, arc: &Arc) -> Option<u32> {
-        self.structure
-            .places
-            .get(arc.place as usize)
-            .map(|place| place.store)
-    }
-
     /// Notes a place handle that another net gave out.
     pub(crate) fn check_handle(&mut self, at: Address, user: &str) {
         if at.net != self.id {
@@ -402,10 +395,8 @@ impl NetBuilder {
 
     fn store<C: Colour>(&mut self, place: Place<C>, user: &str) -> Option<&mut Store<C>> {
         self.check_handle(place.at, user);
-        self.stores
-            .get_mut(place.at.store as usize)?
-            .as_any_mut()
-            .downcast_mut()
+        let store: &mut dyn Any = self.stores.get_mut(place.at.store as usize)?.as_mut();
+        store.downcast_mut()
     }
 }
 

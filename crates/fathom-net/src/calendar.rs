@@ -47,7 +47,9 @@ impl Calendar {
         let bucket = &mut self.buckets[number as usize];
         if self.occupied & 1 << number == 0 {
             self.occupied |= 1 << number;
-            *bucket = self.spare.pop().unwrap_or_default();
+            if bucket.capacity() == 0 {
+                *bucket = self.spare.pop().unwrap_or_default();
+            }
         }
         bucket.push(entry);
     }
@@ -62,12 +64,18 @@ impl Calendar {
             return None;
         }
         let lowest = self.occupied.trailing_zeros() as usize;
-        let earliest = self.buckets[lowest].iter().map(|entry| entry.due).min()?;
+        let bucket = &mut self.buckets[lowest];
+        let earliest = bucket.iter().map(|entry| entry.due).min()?;
         if earliest > horizon {
             return None;
         }
         self.last = earliest;
         self.occupied &= self.occupied - 1;
+        if let &[only] = bucket.as_slice() {
+            bucket.clear();
+            taken(only);
+            return Some(earliest);
+        }
         // The others now share a longer prefix with `last`, so all move to lower buckets.
         let mut bucket = std::mem::take(&mut self.buckets[lowest]);
         for entry in bucket.drain(..) {

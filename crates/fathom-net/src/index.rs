@@ -23,16 +23,15 @@ pub trait Key: Hash + Eq + Clone + Send + Sync + 'static {}
 impl<K: Hash + Eq + Clone + Send + Sync + 'static> Key for K {}
 
 /// An index of a store, told of every token that comes, becomes available, and goes.
-pub(crate) trait KeyIndex<C>: Send + Sync {
+pub(crate) trait KeyIndex<C>: Any + Send + Sync {
     fn added(&mut self, slot: SlotId, token: &C, available: bool);
     fn released(&mut self, slot: SlotId, token: &C);
     fn removed(&mut self, slot: SlotId, token: &C);
     fn clear(&mut self);
-    fn as_any(&self) -> &dyn Any;
     fn copy(&self) -> Box<dyn KeyIndex<C>>;
 }
 
-impl<C> Clone for Box<dyn KeyIndex<C>> {
+impl<C: 'static> Clone for Box<dyn KeyIndex<C>> {
     fn clone(&self) -> Self {
         self.copy()
     }
@@ -115,10 +114,6 @@ impl<C: Colour, K: Key> KeyIndex<C> for HashIndex<C, K> {
 
     fn clear(&mut self) {
         self.entries.clear();
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 
     fn copy(&self) -> Box<dyn KeyIndex<C>> {

@@ -32,6 +32,7 @@ mod structure;
 mod tally;
 mod time;
 mod transition;
+mod ziggurat;
 
 pub use binding::{Append, Binding, Colour};
 pub use builder::NetBuilder;

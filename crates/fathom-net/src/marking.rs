@@ -3,7 +3,7 @@
 use crate::binding::Colour;
 use crate::calendar::{Calendar, Entry};
 use crate::shelf::AnyShelf;
-use crate::store::{AnyStore, SlotId, Store};
+use crate::store::{AnyStore, SlotId, Store, typed, typed_mut};
 use crate::tally::Level;
 use crate::{Span, Time};
 
@@ -51,18 +51,12 @@ impl Marking {
 
     #[inline]
     pub(crate) fn store<C: Colour>(&self, place: u32) -> &Store<C> {
-        let store = self.stores[place as usize].as_any();
-        store
-            .downcast_ref()
-            .expect("the builder gave the place this colour")
+        typed(self.stores[place as usize].as_ref())
     }
 
     #[inline]
     fn store_mut<C: Colour>(&mut self, place: u32) -> &mut Store<C> {
-        let store = self.stores[place as usize].as_any_mut();
-        store
-            .downcast_mut()
-            .expect("the builder gave the place this colour")
+        typed_mut(self.stores[place as usize].as_mut())
     }
 
     /// Puts a token into a place, available after `delay`.
@@ -95,10 +89,12 @@ impl Marking {
     /// Takes `number` black tokens, which the caller knows to be available.
     #[inline]
     pub(crate) fn take_black(&mut self, place: u32, number: u32) {
-        for _ in 0..number {
-            let first = self.store::<()>(place).offers().next();
-            self.take::<()>(place, first.expect("as many tokens as the arc asks for"));
-        }
+        let store = self.store_mut::<()>(place);
+        (0..number).for_each(|_| store.take_first());
+        let count = &mut self.counts[place as usize];
+        count.total -= number;
+        count.available -= number;
+        self.note_level(place);
     }
 
     /// Moves time to the earliest instant up to `horizon` at which a token becomes available, and

@@ -1,5 +1,7 @@
 //! A net as built: immutable, shared by every simulation of it.
 
+use std::any::Any;
+
 use crate::binding::Colour;
 use crate::logic::Logic;
 use crate::marking::Marking;
@@ -92,10 +94,8 @@ impl Net {
             .iter()
             .position(|place| place.name == name)?;
         let store = self.structure.places[node].store;
-        let typed = self.initial.stores[store as usize]
-            .as_any()
-            .is::<Store<C>>();
-        typed.then(|| {
+        let tokens: &dyn Any = self.initial.stores[store as usize].as_ref();
+        tokens.is::<Store<C>>().then(|| {
             Place::new(Address {
                 net: self.id,
                 node: node as u32,

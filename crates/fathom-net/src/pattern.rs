@@ -4,6 +4,7 @@
 //! compiled once per transition into nested loops over typed tokens: arc by arc in the order in
 //! which they were written, each guard tested as soon as its variables are bound.
 
+use std::any::Any;
 use std::ops::ControlFlow;
 
 use crate::Rng;
@@ -59,12 +60,12 @@ pub trait Pattern: Sized + Send + Sync + 'static {
 pub struct Start;
 
 /// One more arc, binding a colour.
-pub struct Bind<P: Pattern, C> {
+pub struct Bind<P: Pattern, C: 'static> {
     pub(crate) before: P,
     pub(crate) place: u32,
     pub(crate) reads: bool,
-    /// Whether an earlier arc has the same place, so that a token might be bound twice.
-    pub(crate) shares: bool,
+    /// Earlier arcs with the same place, whose tokens this one must not bind too.
+    pub(crate) shares: Box<[usize]>,
     pub(crate) by_key: Option<ByKey<P, C>>,
 }
 
@@ -92,7 +93,6 @@ type Absent<P> = Box<dyn for<'a> Fn(&Marking, Refs<'a, P>) -> bool + Send + Sync
 #[derive(Debug)]
 pub struct Picks {
     pub(crate) slots: [SlotId; MAX_ARCS],
-    places: [u32; MAX_ARCS],
     /// Draws the order of offers where the selection rule is random; without it, any order.
     pub(crate) rng: Option<Rng>,
 }
@@ -101,19 +101,8 @@ impl Picks {
     pub(crate) fn new(rng: Option<Rng>) -> Self {
         Self {
             slots: [0; MAX_ARCS],
-            places: [0; MAX_ARCS],
             rng,
         }
-    }
-
-    #[inline]
-    fn choose(&mut self, arc: usize, place: u32, slot: SlotId) {
-        self.slots[arc] = slot;
-        self.places[arc] = place;
-    }
-
-    fn holds(&self, arcs: usize, place: u32, slot: SlotId) -> bool {
-        (0..arcs).any(|arc| self.places[arc] == place && self.slots[arc] == slot)
     }
 }
 
@@ -200,10 +189,10 @@ where
         let store = marking.store::<C>(self.place);
         self.before.search(marking, picks, &mut |picks, refs| {
             self.offer(store, refs, picks, &mut |picks, slot| {
-                if self.shares && picks.holds(P::ARCS, self.place, slot) {
+                if self.shares.iter().any(|&arc| picks.slots[arc] == slot) {
                     return ControlFlow::Continue(());
                 }
-                picks.choose(P::ARCS, self.place, slot);
+                picks.slots[P::ARCS] = slot;
                 found(picks, P::Binding::append_ref(refs, store.token(slot)))
             })
         })
@@ -321,7 +310,7 @@ where
 }
 
 fn index<C: Colour, K: Key>(store: &Store<C>, number: usize) -> &HashIndex<C, K> {
-    let index = store.indexes[number].as_any();
+    let index: &dyn Any = store.indexes[number].as_ref();
     index
         .downcast_ref()
         .expect("the builder made the index with this key")

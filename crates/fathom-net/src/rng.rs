@@ -3,6 +3,8 @@
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng as _, SeedableRng as _};
 
+use crate::ziggurat;
+
 /// A seeded generator whose values are the same on every machine and in every build.
 ///
 /// PCG XSL 128/64 (O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good
@@ -35,6 +37,7 @@ impl Rng {
     /// let mut rng = fathom_net::Rng::new(1);
     /// assert_ne!(rng.next_u64(), rng.next_u64());
     /// ```
+    #[inline]
     pub fn next_u64(&mut self) -> u64 {
         self.0.next_u64()
     }
@@ -45,6 +48,7 @@ impl Rng {
     /// let u = fathom_net::Rng::new(1).uniform();
     /// assert!((0.0..1.0).contains(&u));
     /// ```
+    #[inline]
     pub fn uniform(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
@@ -59,6 +63,7 @@ impl Rng {
     ///
     /// # Panics
     /// If `bound` is zero: there is nothing to draw.
+    #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "Rng::below(0): give a bound of at least 1");
         loop {
@@ -70,12 +75,13 @@ impl Rng {
         }
     }
 
-    /// A number drawn from the exponential distribution of the given mean, by inversion.
+    /// A number drawn from the exponential distribution of the given mean.
     ///
     /// ```
     /// assert!(fathom_net::Rng::new(1).exponential(10.0) >= 0.0);
     /// ```
+    #[inline]
     pub fn exponential(&mut self, mean: f64) -> f64 {
-        -mean * libm::log(1.0 - self.uniform())
+        mean * ziggurat::exponential(self)
     }
 }

@@ -3,12 +3,11 @@
 //! A state of the state space is then a row of numbers, one per place, and places that many states
 //! share are kept once (Jensen & Kristensen, ch. 8, on storing state spaces).
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::binding::Colour;
-use crate::store::{AnyStore, Store};
+use crate::store::{AnyStore, typed, typed_mut};
 
 /// The distinct markings of a place whose colour is `C`.
 pub(crate) struct Shelf<C> {
@@ -37,16 +36,9 @@ impl<C: Colour> Shelf<C> {
     }
 }
 
-/// The store of a place whose colour is known to be `C`.
-fn typed<C: Colour>(store: &dyn Any) -> &Store<C> {
-    store
-        .downcast_ref()
-        .expect("a shelf serves the place it was made for")
-}
-
 impl<C: Colour> AnyShelf for Shelf<C> {
     fn number(&mut self, store: &dyn AnyStore) -> u32 {
-        let mut tokens: Vec<C> = typed::<C>(store.as_any())
+        let mut tokens: Vec<C> = typed::<C>(store)
             .tokens()
             .map(|(token, _)| token.clone())
             .collect();
@@ -62,10 +54,7 @@ impl<C: Colour> AnyShelf for Shelf<C> {
     }
 
     fn refill(&self, number: u32, store: &mut dyn AnyStore) {
-        let store: &mut Store<C> = store
-            .as_any_mut()
-            .downcast_mut()
-            .expect("a shelf serves the place it was made for");
+        let store = typed_mut::<C>(store);
         store.refill(&self.markings[number as usize]);
     }
 

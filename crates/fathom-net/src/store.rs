@@ -21,7 +21,7 @@ struct Slot<C> {
 
 /// Tokens of one colour: those available, in the order of the selection rule, and those to come.
 #[derive(Clone)]
-pub(crate) struct Store<C> {
+pub(crate) struct Store<C: 'static> {
     slots: Vec<Slot<C>>,
     free: Vec<SlotId>,
     available: Available,
@@ -152,6 +152,13 @@ impl<C: Colour> Store<C> {
         token
     }
 
+    /// Removes the first of the available tokens; the caller knows that there is one.
+    #[inline]
+    pub(crate) fn take_first(&mut self) -> C {
+        let first = self.offers().next();
+        self.take(first.expect("as many tokens as the arc asks for"))
+    }
+
     #[inline]
     pub(crate) fn token(&self, slot: SlotId) -> &C {
         self.slots[slot as usize]
@@ -200,6 +207,24 @@ impl<C: Colour> Store<C> {
     }
 }
 
+/// A store whose colour the builder has made sure of.
+#[inline]
+pub(crate) fn typed<C: Colour>(store: &dyn AnyStore) -> &Store<C> {
+    let store: &dyn Any = store;
+    store
+        .downcast_ref()
+        .expect("the builder gave the place this colour")
+}
+
+/// As [`typed`], to change it.
+#[inline]
+pub(crate) fn typed_mut<C: Colour>(store: &mut dyn AnyStore) -> &mut Store<C> {
+    let store: &mut dyn Any = store;
+    store
+        .downcast_mut()
+        .expect("the builder gave the place this colour")
+}
+
 /// The available tokens of a store, one after the other.
 pub(crate) enum Offers<'a> {
     Ordered(ChainIter<'a>),
@@ -219,9 +244,7 @@ impl Iterator for Offers<'_> {
 }
 
 /// What a marking does with a store without knowing its colour.
-pub(crate) trait AnyStore: Send + Sync {
-    fn as_any(&self) -> &dyn Any;
-    fn as_any_mut(&mut self) -> &mut dyn Any;
+pub(crate) trait AnyStore: Any + Send + Sync {
     fn copy(&self) -> Box<dyn AnyStore>;
     /// Makes a token available that was added as not available.
     fn release(&mut self, slot: SlotId);
@@ -238,14 +261,6 @@ impl Clone for Box<dyn AnyStore> {
 }
 
 impl<C: Colour> AnyStore for Store<C> {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
-    }
-
     fn copy(&self) -> Box<dyn AnyStore> {
         Box::new(self.clone())
     }

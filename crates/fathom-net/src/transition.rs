@@ -60,6 +60,8 @@ pub struct TransitionBuilder<'n, P> {
     net: &'n mut NetBuilder,
     node: TransitionNode,
     pattern: P,
+    /// Stores of the arcs that bind a variable, in their order.
+    bound: Vec<u32>,
     consumes: Vec<(u32, u32)>,
 }
 
@@ -99,6 +101,7 @@ impl<'n> TransitionBuilder<'n, Start> {
             net,
             node,
             pattern: Start,
+            bound: Vec::new(),
             consumes: Vec::new(),
         }
     }
@@ -390,6 +393,7 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
             node,
             pattern,
             consumes,
+            ..
         } = self;
         OutputBuilder {
             net,
@@ -420,11 +424,13 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
         P::Binding: Append<C>,
     {
         let store = place.at.store;
-        let shares = self
-            .node
-            .arcs
+        let same = self
+            .bound
             .iter()
-            .any(|arc| self.net.store_of(arc) == Some(store));
+            .enumerate()
+            .filter(|&(_, &bound)| bound == store);
+        let shares = same.map(|(arc, _)| arc).collect();
+        self.bound.push(store);
         self.node.selective |= by_key.is_some();
         self.arc(place, kind, by_key.is_some());
         let reads = kind == ArcKind::Read;
@@ -452,12 +458,14 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
             net,
             node,
             pattern: before,
+            bound,
             consumes,
         } = self;
         TransitionBuilder {
             net,
             node,
             pattern: pattern(before),
+            bound,
             consumes,
         }
     }
