@@ -162,6 +162,8 @@ pub(crate) trait Logic: Send + Sync {
     fn is_satisfiable(&self, marking: &Marking) -> bool;
     /// The binding that the selection rules prefer.
     fn choose(&self, marking: &Marking, rng: &mut Rng) -> Option<Slots>;
+    /// Fires the binding that the selection rules prefer.
+    fn fire_preferred(&self, marking: &mut Marking, firing: &mut Firing<'_>);
     /// Every binding, printed, in the order of the colours; equal ones once.
     fn bindings(&self, marking: &Marking) -> Vec<(Slots, String)>;
     /// A binding, printed.
@@ -178,6 +180,7 @@ impl<P: Pattern> Logic for Compiled<P> {
             .is_break()
     }
 
+    #[inline]
     fn choose(&self, marking: &Marking, rng: &mut Rng) -> Option<Slots> {
         let mut picks = Picks::new(Some(rng.clone()));
         let found = self
@@ -187,6 +190,15 @@ impl<P: Pattern> Logic for Compiled<P> {
             *rng = moved_on;
         }
         found.is_break().then_some(picks.slots)
+    }
+
+    fn fire_preferred(&self, marking: &mut Marking, firing: &mut Firing<'_>) {
+        let slots = self.choose(marking, firing.rng);
+        self.fire(
+            &slots.expect("an enabled transition has a binding"),
+            marking,
+            firing,
+        );
     }
 
     fn bindings(&self, marking: &Marking) -> Vec<(Slots, String)> {
@@ -210,6 +222,7 @@ impl<P: Pattern> Logic for Compiled<P> {
         format!("{:?}", self.pattern.refs(marking, slots))
     }
 
+    #[inline]
     fn fire(&self, slots: &Slots, marking: &mut Marking, firing: &mut Firing<'_>) {
         let binding = self.pattern.take(marking, slots);
         for &(place, number) in &self.consumes {

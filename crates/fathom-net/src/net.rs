@@ -41,9 +41,10 @@ pub(crate) struct Rule {
     ceilings: Box<[(u32, u32)]>,
     /// Guards or keys have a say too.
     selective: bool,
-    /// Transitions that its firing may disable, and enable.
+    /// Transitions that its firing may only disable, only enable, or change either way.
     pub(crate) disables: Box<[u32]>,
     pub(crate) enables: Box<[u32]>,
+    pub(crate) changes: Box<[u32]>,
 }
 
 impl Net {
@@ -204,8 +205,27 @@ impl Rule {
             needs: net.needed(node).into_iter().collect(),
             ceilings: ceilings(net, transition),
             selective: node.selective,
-            disables: sorted(disables),
-            enables: sorted(enables),
+            disables: sorted(
+                disables
+                    .iter()
+                    .copied()
+                    .filter(|t| !enables.contains(t))
+                    .collect(),
+            ),
+            enables: sorted(
+                enables
+                    .iter()
+                    .copied()
+                    .filter(|t| !disables.contains(t))
+                    .collect(),
+            ),
+            changes: sorted(
+                enables
+                    .iter()
+                    .copied()
+                    .filter(|t| disables.contains(t))
+                    .collect(),
+            ),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::binding::Colour;
 use crate::enabled::EnabledSet;
-use crate::logic::{Firing, Slots};
+use crate::logic::{Firing, Logic, Slots};
 use crate::marking::Marking;
 use crate::net::Net;
 use crate::place::{Address, Place};
@@ -650,6 +650,12 @@ impl<'n> Simulation<'n> {
 
     #[inline]
     fn fire_next(&mut self, transition: u32) {
+        if self.log.is_none() {
+            self.fire_with(transition, |logic, marking, firing| {
+                logic.fire_preferred(marking, firing);
+            });
+            return;
+        }
         let logic = &self.net.logic[transition as usize];
         let slots = logic.choose(&self.marking, &mut self.rng);
         self.fire_binding(
@@ -658,22 +664,32 @@ impl<'n> Simulation<'n> {
         );
     }
 
-    /// Fires a binding and looks again at the transitions that this concerns. Returns whether an
-    /// arc expression drew a random number.
-    #[inline]
+    /// Fires a binding, and logs it if asked to. Returns whether an arc expression drew a random
+    /// number.
     pub(crate) fn fire_binding(&mut self, transition: u32, slots: &Slots) -> bool {
-        let logic = &self.net.logic[transition as usize];
         if let Some(events) = &mut self.log {
-            let binding = logic.printed(&self.marking, slots);
-            let (time, transition) = (self.marking.now, Transition(transition));
+            let binding = self.net.logic[transition as usize].printed(&self.marking, slots);
             events.push(Event {
-                time,
-                transition,
+                time: self.marking.now,
+                transition: Transition(transition),
                 binding,
             });
         }
+        self.fire_with(transition, |logic, marking, firing| {
+            logic.fire(slots, marking, firing)
+        })
+    }
+
+    /// Fires, and looks again at the transitions that this concerns.
+    #[inline]
+    fn fire_with(
+        &mut self,
+        transition: u32,
+        fire: impl FnOnce(&dyn Logic, &mut Marking, &mut Firing<'_>),
+    ) -> bool {
+        let logic = self.net.logic[transition as usize].as_ref();
         let mut firing = Firing::new(self.marking.now, &mut self.rng, &mut self.tallies);
-        logic.fire(slots, &mut self.marking, &mut firing);
+        fire(logic, &mut self.marking, &mut firing);
         let drew = firing.drew();
         self.firings[transition as usize] += 1;
         self.fired += 1;
@@ -684,17 +700,24 @@ impl<'n> Simulation<'n> {
 
     #[inline]
     fn look_again(&mut self, fired: u32) {
-        let rule = &self.net.rules[fired as usize];
+        let Self {
+            net,
+            marking,
+            enabled,
+            ..
+        } = self;
+        let rule = &net.rules[fired as usize];
+        for &transition in &rule.changes {
+            enabled.set(transition, net.is_enabled(transition, marking));
+        }
         for &transition in &rule.disables {
-            if self.enabled.contains(transition) {
-                let enabled = self.net.is_enabled(transition, &self.marking);
-                self.enabled.set(transition, enabled);
+            if enabled.contains(transition) && !net.is_enabled(transition, marking) {
+                enabled.set(transition, false);
             }
         }
         for &transition in &rule.enables {
-            if !self.enabled.contains(transition) {
-                let enabled = self.net.is_enabled(transition, &self.marking);
-                self.enabled.set(transition, enabled);
+            if !enabled.contains(transition) && net.is_enabled(transition, marking) {
+                enabled.set(transition, true);
             }
         }
     }

@@ -11,14 +11,17 @@ FIRINGS = 20_000
 def mm1():
     net = SimProblem(debugging=False)
     next_, queue, idle = net.add_var("next"), net.add_var("queue"), net.add_var("idle")
+    sojourns = []
     next_.put("next")
     idle.put("idle")
 
     def arrive(token):
         return [SimToken(net.clock), SimToken(token, delay=random.expovariate(1 / 1000))]
 
-    def serve(_, server):
-        return [SimToken(server, delay=random.expovariate(1 / 500))]
+    def serve(born, server):
+        delay = random.expovariate(1 / 500)
+        sojourns.append(net.clock + delay - born)
+        return [SimToken(server, delay=delay)]
 
     net.add_event([next_], [queue, next_], arrive)
     net.add_event([queue, idle], [idle], serve)
