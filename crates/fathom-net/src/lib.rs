@@ -54,3 +54,8 @@ pub use space::{State, StateSpace, StateSpaceError, Step};
 pub use tally::Tally;
 pub use time::{Span, Time};
 pub use transition::{OutputBuilder, Series, Transition, TransitionBuilder};
+
+/// The guide, whose every example is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/net.md")]
+struct Guide;
