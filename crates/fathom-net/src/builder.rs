@@ -43,10 +43,13 @@ pub struct NetBuilder {
     /// The page that is being drawn.
     page: usize,
     stores: Vec<Box<dyn AnyStore>>,
-    initial: Vec<Box<dyn FnOnce(&mut Marking)>>,
+    initial: Vec<Put>,
     logic: Vec<Box<dyn Logic>>,
     problems: Vec<Problem>,
 }
+
+/// Puts tokens of the initial marking where they belong, once the whole net is known.
+type Put = Box<dyn FnOnce(&mut Marking)>;
 
 /// Tells the handles of one net from those of another.
 static NETS: AtomicU64 = AtomicU64::new(0);

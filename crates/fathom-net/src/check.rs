@@ -91,6 +91,7 @@ pub(crate) fn problems(net: &Structure, initial: &[Count]) -> Vec<Problem> {
     found.extend(places_out_of_reach(net, initial));
     found.extend(unused_ports(net));
     found.extend(broken_capacities(net, initial));
+    found.extend(impossible_inhibitors(net));
     found.into_iter().map(Problem::Other).collect()
 }
 
@@ -196,6 +197,24 @@ fn is_used(net: &Structure, page: usize, port: &Port) -> bool {
     by_transition || net.pages.iter().any(passed_on)
 }
 
+fn impossible_inhibitors(net: &Structure) -> Vec<String> {
+    let impossible = net.transitions.iter().filter(|transition| {
+        transition
+            .arcs
+            .iter()
+            .any(|arc| arc.kind == ArcKind::Inhibitor(0))
+    });
+    impossible
+        .map(|transition| {
+            format!(
+                "transition `{}` can never fire: an inhibitor arc asks for fewer than 0 tokens; \
+                 give it a limit of at least 1",
+                transition.name
+            )
+        })
+        .collect()
+}
+
 fn broken_capacities(net: &Structure, initial: &[Count]) -> Vec<String> {
     let mut found = Vec::new();
     for (store, node) in net.stores.iter().enumerate() {
@@ -231,4 +250,102 @@ fn broken_capacities(net: &Structure, initial: &[Count]) -> Vec<String> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Distribution, NetBuilder, Span};
+
+    /// What `build` says of a net.
+    fn error(draw: impl FnOnce(&mut NetBuilder)) -> String {
+        let mut net = NetBuilder::new("wrong");
+        draw(&mut net);
+        net.build().map(|_| ()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_place_without_arcs_or_tokens_is_told() {
+        assert!(error(|net| drop(net.place::<u8>("alone"))).contains("`alone` has no arcs"));
+        let waits = |net: &mut NetBuilder| {
+            let never = net.place::<u8>("never");
+            net.transition("wait").input(never).add();
+        };
+        assert!(error(waits).contains("place `never` is unreachable: transition `wait`"));
+    }
+
+    #[test]
+    fn a_dangling_port_is_told() {
+        let dangles = |net: &mut NetBuilder| {
+            let jobs = net.place::<u8>("jobs");
+            net.initial(jobs, [1]);
+            net.transition("drop").input(jobs).add();
+            net.module("disk", |module| {
+                module.port_out(jobs);
+            });
+        };
+        assert!(error(dangles).contains("port_out `jobs` of module `disk` dangles"));
+        let outside = |net: &mut NetBuilder| {
+            let jobs = net.place::<u8>("jobs");
+            net.port_in(jobs);
+        };
+        assert!(error(outside).contains("outside any module"));
+    }
+
+    #[test]
+    fn broken_limits_are_told() {
+        let with = |tokens: u32, capacity: u32, given: u32| {
+            error(move |net| {
+                let (from, to) = (net.place("from"), net.place("to"));
+                net.initial(from, [()]);
+                net.initial(to, (0..tokens).map(|_| ()));
+                net.capacity(to, capacity);
+                net.transition("fill")
+                    .consume(from, 1)
+                    .produce(to, given)
+                    .add();
+            })
+        };
+        assert!(with(3, 2, 1).contains("starts with 3 tokens, over its capacity of 2"));
+        assert!(with(0, 2, 3).contains("`fill` can never fire: it puts 3 tokens"));
+        let inhibited = |net: &mut NetBuilder| {
+            let jobs = net.place("jobs");
+            net.initial(jobs, [()]);
+            net.transition("never").inhibit(jobs, 0).add();
+        };
+        assert!(error(inhibited).contains("fewer than 0"));
+        let free = |net: &mut NetBuilder| {
+            let (from, to) = (net.place("from"), net.place("to"));
+            net.initial(from, [()]);
+            net.capacity(to, 2);
+            net.transition("fill")
+                .input(from)
+                .output_each(to, |_, _| [(), ()])
+                .add();
+        };
+        assert!(error(free).contains("only its arc expression knows"));
+    }
+
+    #[test]
+    fn flawed_delays_and_foreign_places_are_told() {
+        let flawed = |net: &mut NetBuilder| {
+            let due = net.place("due");
+            net.initial(due, [()]);
+            let tick = net.transition("tick").consume(due, 1);
+            tick.delay(Distribution::exponential(-1.0))
+                .produce(due, 1)
+                .add();
+        };
+        assert!(error(flawed).contains("transition `tick` has a flawed delay: its mean is -1"));
+        let foreign = |net: &mut NetBuilder| {
+            let mut other = NetBuilder::new("other");
+            let place = other.place::<u8>("place");
+            let index = other.index(place, |token| *token);
+            net.transition("take")
+                .input(place)
+                .delay(Span::ticks(1))
+                .add();
+            net.transition("look").input_by(index, |()| 3).add();
+        };
+        assert!(error(foreign).contains("take uses a place of another net"));
+    }
 }

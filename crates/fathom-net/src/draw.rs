@@ -3,6 +3,7 @@
 mod dot;
 mod svg;
 
+use crate::Time;
 use crate::net::Net;
 use crate::simulation::Simulation;
 use crate::structure::{Arc, ArcKind, Structure, TransitionNode};
@@ -187,21 +188,7 @@ impl Drawing {
     pub fn with_marking(mut self, sim: &Simulation<'_>) -> Self {
         for node in &mut self.nodes {
             node.marking = node.store.and_then(|store| {
-                let tokens = sim.marking.stores[store as usize].printed();
-                let shown = tokens.iter().take(TOKENS_SHOWN).map(|(token, stamp)| {
-                    if *stamp > sim.now() {
-                        format!("{token}@{stamp}")
-                    } else {
-                        token.clone()
-                    }
-                });
-                let more = if tokens.len() > TOKENS_SHOWN {
-                    ", …"
-                } else {
-                    ""
-                };
-                let list = shown.collect::<Vec<_>>().join(", ");
-                (!tokens.is_empty()).then(|| format!("{}: {list}{more}", tokens.len()))
+                marking_text(&sim.marking.stores[store as usize].printed(), sim.now())
             });
         }
         self
@@ -283,6 +270,31 @@ impl Drawing {
             label: arc_label(arc),
             end,
         });
+    }
+}
+
+/// How many tokens a place holds and the first few of them, black ones only if they are not
+/// available yet; nothing for an empty place.
+fn marking_text(tokens: &[(String, Time)], now: Time) -> Option<String> {
+    let text = |(token, stamp): &(String, Time)| match (token.as_str(), *stamp > now) {
+        ("()", false) => None,
+        ("()", true) => Some(format!("@{stamp}")),
+        (token, false) => Some(token.to_string()),
+        (token, true) => Some(format!("{token}@{stamp}")),
+    };
+    let mut shown: Vec<String> = tokens
+        .iter()
+        .filter_map(text)
+        .take(TOKENS_SHOWN + 1)
+        .collect();
+    if shown.len() > TOKENS_SHOWN {
+        shown[TOKENS_SHOWN] = "…".into();
+    }
+    let count = tokens.len();
+    match (count, shown.is_empty()) {
+        (0, _) => None,
+        (_, true) => Some(count.to_string()),
+        (_, false) => Some(format!("{count}: {}", shown.join(", "))),
     }
 }
 

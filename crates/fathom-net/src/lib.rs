@@ -18,7 +18,9 @@ mod index;
 mod invariant;
 mod logic;
 mod marking;
+mod monitor;
 mod net;
+mod output;
 mod pattern;
 mod place;
 mod pnml;
@@ -43,17 +45,19 @@ pub use estimate::Estimate;
 pub use index::Key;
 pub use invariant::{PlaceInvariant, TooManyInvariants, TransitionInvariant};
 pub use logic::Firing;
+pub use monitor::Event;
 pub use net::Net;
+pub use output::OutputBuilder;
 pub use pattern::{Bind, Guarded, Lacking, Pattern, Refs, Start};
 pub use place::{In, Index, Out, Place, Selection, Sink, Source};
 pub use pnml::PnmlError;
 pub use replicate::replicate;
 pub use rng::Rng;
-pub use simulation::{Enabled, Event, Simulation, Stop};
+pub use simulation::{Enabled, Simulation, Stop};
 pub use space::{State, StateSpace, StateSpaceError, Step};
 pub use tally::Tally;
 pub use time::{Span, Time};
-pub use transition::{OutputBuilder, Series, Transition, TransitionBuilder};
+pub use transition::{Series, Transition, TransitionBuilder};
 
 /// The guide, whose every example is run as a test.
 #[cfg(doctest)]

@@ -121,7 +121,7 @@ impl Pattern for Start {
         found(picks, ())
     }
 
-    fn refs<'m>(&self, _: &'m Marking, _: &[SlotId]) {}
+    fn refs(&self, _: &Marking, _: &[SlotId]) {}
 
     #[inline]
     fn take(&self, _: &mut Marking, _: &[SlotId]) {}
