@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_place_without_arcs_or_tokens_is_told() {
-        assert!(error(|net| drop(net.place::<u8>("alone"))).contains("`alone` has no arcs"));
+        assert!(error(|net| _ = net.place::<u8>("alone")).contains("`alone` has no arcs"));
         let waits = |net: &mut NetBuilder| {
             let never = net.place::<u8>("never");
             net.transition("wait").input(never).add();

@@ -10,6 +10,7 @@ use layout::topo::layout::VisualGraph;
 
 use super::{Drawing, Edge, End, Node, Shape};
 
+/// One size for all text: `layout-rs` writes the styles of several in random order.
 const FONT_SIZE: usize = 14;
 /// Width of a character and height of a line, about what the font takes.
 const CHARACTER: (f64, f64) = (8.5, 19.0);
@@ -94,7 +95,7 @@ fn arrow(edge: &Edge) -> Arrow {
         End::Inhibitor => LineStyleKind::Dashed,
         End::Arrow | End::Both => LineStyleKind::Normal,
     };
-    let look = StyleAttr::new(Color::fast("black"), 1, None, 0, FONT_SIZE - 2);
+    let look = StyleAttr::new(Color::fast("black"), 1, None, 0, FONT_SIZE);
     Arrow::new(
         start,
         LineEndKind::Arrow,
