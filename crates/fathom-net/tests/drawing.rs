@@ -4,10 +4,10 @@
 
 use std::fs;
 
-use fathom_net::{Distribution, Drawing, NetBuilder, NetError, Simulation, Span, Time};
+use fathom_net::{Distribution, Drawing, Net, NetBuilder, NetError, Simulation, Span, Time};
 
-#[test]
-fn the_guide_shows_what_is_drawn() -> Result<(), NetError> {
+/// A reader of random pages before a disk with a cache.
+fn reader() -> Result<Net, NetError> {
     let mut net = NetBuilder::new("reader");
     let (ready, wanted, found) = (
         net.place("ready"),
@@ -59,7 +59,12 @@ fn the_guide_shows_what_is_drawn() -> Result<(), NetError> {
             .add();
     });
     net.transition("use").input(found).produce(ready, 1).add();
-    let net = net.build()?;
+    net.build()
+}
+
+#[test]
+fn the_guide_shows_what_is_drawn() -> Result<(), NetError> {
+    let net = reader()?;
     let mut sim = Simulation::new(&net, 7);
     sim.run_until(Time::ticks(30_000));
     let page = Drawing::page(&net, "storage")
