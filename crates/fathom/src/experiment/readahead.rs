@@ -108,8 +108,9 @@ pub(super) fn sequential(session: &mut Session<'_>) -> Result<Answer<Sequential>
     let mut before: Option<u64> = None;
     let mut reason = "there was no time to read a sequence".to_owned();
     loop {
-        let most = if pace.bytes > 16 << 20 { 3 } else { 7 };
-        let seen = match waits_of(session, pace.bytes, pace.gap_ns, session.rounds(most, 3)) {
+        // Of three rounds two may be spoilt by chance at one read in 3,000: too many of a long sequence.
+        let most = if pace.bytes > 16 << 20 { 5 } else { 7 };
+        let seen = match waits_of(session, pace.bytes, pace.gap_ns, session.rounds(most, 5)) {
             Ok(Ok(seen)) => seen,
             Ok(Err(silence)) => return Ok(Err(silence)),
             Err(Fault::OutOfTime | Fault::OverBudget { .. }) => {
