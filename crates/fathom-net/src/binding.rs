@@ -71,8 +71,7 @@ pub trait Append<C: Colour>: Binding {
     /// use fathom_net::Append;
     /// assert_eq!(<(u8,)>::append_ref((&1,), &'x'), (&1, &'x'));
     /// ```
-    fn append_ref<'a>(refs: Self::Refs<'a>, colour: &'a C)
-    -> <Self::Extended as Binding>::Refs<'a>;
+    fn append_ref<'a>(refs: Self::Refs<'a>, colour: &'a C) -> <Self::Extended as Binding>::Refs<'a>;
 }
 
 mod sealed {

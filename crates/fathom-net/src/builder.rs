@@ -63,18 +63,10 @@ impl NetBuilder {
     /// ```
     #[must_use]
     pub fn new(name: &str) -> Self {
-        let top = Page {
-            path: String::new(),
-            parent: None,
-            ports: Vec::new(),
-        };
+        let top = Page { path: String::new(), parent: None, ports: Vec::new() };
         Self {
             id: NETS.fetch_add(1, Ordering::Relaxed),
-            structure: Structure {
-                name: name.into(),
-                pages: vec![top],
-                ..Structure::default()
-            },
+            structure: Structure { name: name.into(), pages: vec![top], ..Structure::default() },
             page: 0,
             stores: Vec::new(),
             initial: Vec::new(),
@@ -95,10 +87,7 @@ impl NetBuilder {
         let store = self.stores.len() as u32;
         self.stores.push(Box::new(Store::<C>::new()));
         let colour = short_name(type_name::<C>());
-        self.structure.stores.push(StoreNode {
-            colour,
-            capacity: None,
-        });
+        self.structure.stores.push(StoreNode { colour, capacity: None });
         self.place_node(name, store)
     }
 
@@ -257,11 +246,7 @@ impl NetBuilder {
     /// ```
     pub fn module<R>(&mut self, name: &str, draw: impl FnOnce(&mut Self) -> R) -> R {
         let path = self.path_of(name);
-        self.structure.pages.push(Page {
-            path,
-            parent: Some(self.page),
-            ports: Vec::new(),
-        });
+        self.structure.pages.push(Page { path, parent: Some(self.page), ports: Vec::new() });
         let outer = std::mem::replace(&mut self.page, self.structure.pages.len() - 1);
         let built = draw(self);
         self.page = outer;
@@ -320,8 +305,7 @@ impl NetBuilder {
         if !self.problems.iter().any(Problem::is_foreign_handle) {
             let mut marking = Marking::new(self.stores);
             self.initial.into_iter().for_each(|put| put(&mut marking));
-            self.problems
-                .extend(check::problems(&self.structure, &marking.counts));
+            self.problems.extend(check::problems(&self.structure, &marking.counts));
             if self.problems.is_empty() {
                 return Ok(Net::compile(self.structure, self.id, marking, self.logic));
             }
@@ -344,25 +328,17 @@ impl NetBuilder {
     /// Notes a place handle that another net gave out.
     pub(crate) fn check_handle(&mut self, at: Address, user: &str) {
         if at.net != self.id {
-            self.problems
-                .push(Problem::ForeignHandle { user: user.into() });
+            self.problems.push(Problem::ForeignHandle { user: user.into() });
         }
     }
 
     pub(crate) fn check_delay(&mut self, delay: &Distribution, transition: &str) {
         if let Some(flaw) = delay.flaw() {
-            self.problems.push(Problem::FlawedDelay {
-                transition: transition.into(),
-                flaw,
-            });
+            self.problems.push(Problem::FlawedDelay { transition: transition.into(), flaw });
         }
     }
 
-    pub(crate) fn add_transition(
-        &mut self,
-        node: TransitionNode,
-        logic: Box<dyn Logic>,
-    ) -> Transition {
+    pub(crate) fn add_transition(&mut self, node: TransitionNode, logic: Box<dyn Logic>) -> Transition {
         self.structure.transitions.push(node);
         self.logic.push(logic);
         Transition(self.logic.len() as u32 - 1)
@@ -370,30 +346,18 @@ impl NetBuilder {
 
     fn place_node<C>(&mut self, name: &str, store: u32) -> Place<C> {
         let name = self.path_of(name);
-        self.structure.places.push(PlaceNode {
-            name,
-            page: self.page,
-            store,
-        });
+        self.structure.places.push(PlaceNode { name, page: self.page, store });
         let node = self.structure.places.len() as u32 - 1;
-        Place::new(Address {
-            net: self.id,
-            node,
-            store,
-        })
+        Place::new(Address { net: self.id, node, store })
     }
 
     fn port(&mut self, at: Address, gives: bool) {
         let path = self.structure.pages[self.page].path.clone();
         self.check_handle(at, &path);
         if self.page == 0 {
-            self.problems
-                .push(Problem::PortOutsideModule { place: at.node });
+            self.problems.push(Problem::PortOutsideModule { place: at.node });
         }
-        self.structure.pages[self.page].ports.push(Port {
-            place: at.node,
-            gives,
-        });
+        self.structure.pages[self.page].ports.push(Port { place: at.node, gives });
     }
 
     fn store<C: Colour>(&mut self, place: Place<C>, user: &str) -> Option<&mut Store<C>> {
@@ -405,8 +369,6 @@ impl NetBuilder {
 
 impl std::fmt::Debug for NetBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NetBuilder")
-            .field("structure", &self.structure)
-            .finish_non_exhaustive()
+        f.debug_struct("NetBuilder").field("structure", &self.structure).finish_non_exhaustive()
     }
 }

@@ -31,12 +31,7 @@ pub(crate) struct Calendar {
 impl Calendar {
     pub(crate) fn new() -> Self {
         let buckets = [const { Vec::new() }; 64];
-        Self {
-            buckets,
-            occupied: 0,
-            spare: Vec::new(),
-            last: Time::ZERO,
-        }
+        Self { buckets, occupied: 0, spare: Vec::new(), last: Time::ZERO }
     }
 
     /// Enters a token that is due after the instant taken out last.
@@ -55,11 +50,7 @@ impl Calendar {
     }
 
     /// Takes out every entry of the earliest instant, unless that lies after `horizon`.
-    pub(crate) fn take_earliest(
-        &mut self,
-        horizon: Time,
-        mut taken: impl FnMut(Entry),
-    ) -> Option<Time> {
+    pub(crate) fn take_earliest(&mut self, horizon: Time, mut taken: impl FnMut(Entry)) -> Option<Time> {
         if self.occupied == 0 {
             return None;
         }
@@ -79,11 +70,7 @@ impl Calendar {
         // The others now share a longer prefix with `last`, so all move to lower buckets.
         let mut bucket = std::mem::take(&mut self.buckets[lowest]);
         for entry in bucket.drain(..) {
-            if entry.due == earliest {
-                taken(entry)
-            } else {
-                self.enter(entry)
-            }
+            if entry.due == earliest { taken(entry) } else { self.enter(entry) }
         }
         self.spare.push(bucket);
         Some(earliest)
@@ -107,11 +94,7 @@ mod tests {
         for slot in 0..20_000 {
             let reach = 1 << rng.below(20);
             let due = now + 1 + rng.below(reach);
-            calendar.enter(Entry {
-                due: Time::ticks(due),
-                place: 0,
-                slot,
-            });
+            calendar.enter(Entry { due: Time::ticks(due), place: 0, slot });
             model.entry(due).or_default().push(slot);
             if rng.below(3) == 0 {
                 let horizon = now + rng.below(200);

@@ -18,10 +18,7 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    pub(crate) const EMPTY: Self = Self {
-        first: NIL,
-        last: NIL,
-    };
+    pub(crate) const EMPTY: Self = Self { first: NIL, last: NIL };
 
     #[inline]
     pub(crate) fn push(&mut self, links: &mut Links, slot: SlotId) {
@@ -53,11 +50,7 @@ impl Chain {
     #[inline]
     pub(crate) fn iter(self, links: &Links, newest_first: bool) -> ChainIter<'_> {
         let next = if newest_first { self.last } else { self.first };
-        ChainIter {
-            links,
-            next,
-            newest_first,
-        }
+        ChainIter { links, next, newest_first }
     }
 }
 

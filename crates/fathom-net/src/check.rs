@@ -51,9 +51,7 @@ impl fmt::Display for NetError {
             [only] => write!(f, "net `{}`: {only}", self.net),
             several => {
                 write!(f, "net `{}` has {} problems:", self.net, several.len())?;
-                several
-                    .iter()
-                    .try_for_each(|problem| write!(f, "\n- {problem}"))
+                several.iter().try_for_each(|problem| write!(f, "\n- {problem}"))
             }
         }
     }
@@ -65,16 +63,10 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ForeignHandle { user } => {
-                write!(
-                    f,
-                    "{user} uses a place of another net; use a handle that this net gave out"
-                )
+                write!(f, "{user} uses a place of another net; use a handle that this net gave out")
             }
             Self::PortOutsideModule { place } => {
-                write!(
-                    f,
-                    "place #{place} is made a port outside any module; use the place itself"
-                )
+                write!(f, "place #{place} is made a port outside any module; use the place itself")
             }
             Self::FlawedDelay { transition, flaw } => {
                 write!(f, "transition `{transition}` has a flawed delay: {flaw}")
@@ -98,10 +90,7 @@ pub(crate) fn problems(net: &Structure, initial: &[Count]) -> Vec<Problem> {
 fn names_used_twice(net: &Structure) -> Vec<String> {
     let mut uses = BTreeMap::<&str, u32>::new();
     let places = net.places.iter().map(|place| place.name.as_str());
-    let transitions = net
-        .transitions
-        .iter()
-        .map(|transition| transition.name.as_str());
+    let transitions = net.transitions.iter().map(|transition| transition.name.as_str());
     let modules = net.pages[1..].iter().map(|page| page.path.as_str());
     for name in places.chain(transitions).chain(modules) {
         *uses.entry(name).or_insert(0) += 1;
@@ -109,41 +98,27 @@ fn names_used_twice(net: &Structure) -> Vec<String> {
     let twice = uses.into_iter().filter(|&(_, uses)| uses > 1);
     twice
         .map(|(name, uses)| {
-            format!(
-                "the name `{name}` is used {uses} times; give each place and transition its own"
-            )
+            format!("the name `{name}` is used {uses} times; give each place and transition its own")
         })
         .collect()
 }
 
 /// Places that no arc touches, and places that are taken from but never get a token.
 fn places_out_of_reach(net: &Structure, initial: &[Count]) -> Vec<String> {
-    let arcs = || {
-        net.transitions
-            .iter()
-            .flat_map(|t| t.arcs.iter().map(move |arc| (t, arc)))
-    };
+    let arcs = || net.transitions.iter().flat_map(|t| t.arcs.iter().map(move |arc| (t, arc)));
     let mut found = Vec::new();
     for store in 0..net.stores.len() as u32 {
         let name = net.store_name(store);
-        let mut touching = arcs()
-            .filter(|(_, arc)| net.store_of(arc) == store)
-            .peekable();
+        let mut touching = arcs().filter(|(_, arc)| net.store_of(arc) == store).peekable();
         if touching.peek().is_none() {
-            found.push(format!(
-                "place `{name}` has no arcs; draw one or remove the place"
-            ));
+            found.push(format!("place `{name}` has no arcs; draw one or remove the place"));
             continue;
         }
         let touching: Vec<_> = touching.collect();
         let filled = initial[store as usize].total > 0
-            || touching
-                .iter()
-                .any(|(_, arc)| matches!(arc.kind, ArcKind::Output(_)));
+            || touching.iter().any(|(_, arc)| matches!(arc.kind, ArcKind::Output(_)));
         let asks = |kind| matches!(kind, ArcKind::Input(_) | ArcKind::Read);
-        if let (false, Some((asking, _))) =
-            (filled, touching.iter().find(|(_, arc)| asks(arc.kind)))
-        {
+        if let (false, Some((asking, _))) = (filled, touching.iter().find(|(_, arc)| asks(arc.kind))) {
             found.push(format!(
                 "place `{name}` is unreachable: transition `{}` asks it for tokens, but it starts \
                  empty and no transition puts any; give it initial tokens or an arc in",
@@ -160,11 +135,8 @@ fn unused_ports(net: &Structure) -> Vec<String> {
     for (number, page) in net.pages.iter().enumerate() {
         for port in &page.ports {
             if !is_used(net, number, port) {
-                let (kind, verb) = if port.gives {
-                    ("out", "puts a token into")
-                } else {
-                    ("in", "takes from")
-                };
+                let (kind, verb) =
+                    if port.gives { ("out", "puts a token into") } else { ("in", "takes from") };
                 found.push(format!(
                     "port_{kind} `{}` of module `{}` dangles: nothing in the module {verb} it; \
                      use it or do not declare it",
@@ -178,32 +150,24 @@ fn unused_ports(net: &Structure) -> Vec<String> {
 
 fn is_used(net: &Structure, page: usize, port: &Port) -> bool {
     let store = net.places[port.place as usize].store;
-    let by_transition = net
-        .transitions
-        .iter()
-        .filter(|t| t.page == page)
-        .any(|transition| {
-            transition.arcs.iter().any(|arc| {
-                net.store_of(arc) == store && matches!(arc.kind, ArcKind::Output(_)) == port.gives
-            })
-        });
+    let by_transition = net.transitions.iter().filter(|t| t.page == page).any(|transition| {
+        transition
+            .arcs
+            .iter()
+            .any(|arc| net.store_of(arc) == store && matches!(arc.kind, ArcKind::Output(_)) == port.gives)
+    });
     let passed_on = |inner: &Page| {
         inner.parent == Some(page)
-            && inner
-                .ports
-                .iter()
-                .any(|p| (p.place, p.gives) == (port.place, port.gives))
+            && inner.ports.iter().any(|p| (p.place, p.gives) == (port.place, port.gives))
     };
     by_transition || net.pages.iter().any(passed_on)
 }
 
 fn impossible_inhibitors(net: &Structure) -> Vec<String> {
-    let impossible = net.transitions.iter().filter(|transition| {
-        transition
-            .arcs
-            .iter()
-            .any(|arc| arc.kind == ArcKind::Inhibitor(0))
-    });
+    let impossible = net
+        .transitions
+        .iter()
+        .filter(|transition| transition.arcs.iter().any(|arc| arc.kind == ArcKind::Inhibitor(0)));
     impossible
         .map(|transition| {
             format!(
@@ -299,10 +263,7 @@ mod tests {
                 net.initial(from, [()]);
                 net.initial(to, (0..tokens).map(|_| ()));
                 net.capacity(to, capacity);
-                net.transition("fill")
-                    .consume(from, 1)
-                    .produce(to, given)
-                    .add();
+                net.transition("fill").consume(from, 1).produce(to, given).add();
             })
         };
         assert!(with(3, 2, 1).contains("starts with 3 tokens, over its capacity of 2"));
@@ -317,10 +278,7 @@ mod tests {
             let (from, to) = (net.place("from"), net.place("to"));
             net.initial(from, [()]);
             net.capacity(to, 2);
-            net.transition("fill")
-                .input(from)
-                .output_each(to, |_, _| [(), ()])
-                .add();
+            net.transition("fill").input(from).output_each(to, |_, _| [(), ()]).add();
         };
         assert!(error(free).contains("only its arc expression knows"));
     }
@@ -331,19 +289,14 @@ mod tests {
             let due = net.place("due");
             net.initial(due, [()]);
             let tick = net.transition("tick").consume(due, 1);
-            tick.delay(Distribution::exponential(-1.0))
-                .produce(due, 1)
-                .add();
+            tick.delay(Distribution::exponential(-1.0)).produce(due, 1).add();
         };
         assert!(error(flawed).contains("transition `tick` has a flawed delay: its mean is -1"));
         let foreign = |net: &mut NetBuilder| {
             let mut other = NetBuilder::new("other");
             let place = other.place::<u8>("place");
             let index = other.index(place, |token| *token);
-            net.transition("take")
-                .input(place)
-                .delay(Span::ticks(1))
-                .add();
+            net.transition("take").input(place).delay(Span::ticks(1)).add();
             net.transition("look").input_by(index, |()| 3).add();
         };
         assert!(error(foreign).contains("take uses a place of another net"));

@@ -32,13 +32,8 @@ pub(crate) fn components(vertices: usize, edges: impl Fn(usize) -> Vec<usize>) -
             }
         }
     }
-    let terminal = (0..search.found)
-        .filter(|&component| !is_left[component as usize])
-        .collect();
-    Components {
-        of: search.of,
-        terminal,
-    }
+    let terminal = (0..search.found).filter(|&component| !is_left[component as usize]).collect();
+    Components { of: search.of, terminal }
 }
 
 struct Search {
@@ -82,11 +77,7 @@ impl Search {
         self.seen += 1;
         self.low[vertex] = number;
         self.open.push(vertex);
-        Visit {
-            vertex,
-            number,
-            left: edges(vertex),
-        }
+        Visit { vertex, number, left: edges(vertex) }
     }
 
     /// Closes the component of a vertex that reaches nothing older than itself.

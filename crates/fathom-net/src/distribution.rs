@@ -22,22 +22,10 @@ pub struct Distribution(Kind);
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
     Fixed(Span),
-    Exponential {
-        mean: f64,
-    },
-    Uniform {
-        low: f64,
-        high: f64,
-    },
-    Erlang {
-        stages: u32,
-        mean: f64,
-    },
-    Hyperexponential {
-        chance: f64,
-        first: f64,
-        second: f64,
-    },
+    Exponential { mean: f64 },
+    Uniform { low: f64, high: f64 },
+    Erlang { stages: u32, mean: f64 },
+    Hyperexponential { chance: f64, first: f64, second: f64 },
     Empirical(Arc<[f64]>),
 }
 
@@ -93,11 +81,7 @@ impl Distribution {
     /// ```
     #[must_use]
     pub fn hyperexponential(chance: f64, first: f64, second: f64) -> Self {
-        Self(Kind::Hyperexponential {
-            chance,
-            first,
-            second,
-        })
+        Self(Kind::Hyperexponential { chance, first, second })
     }
 
     /// One of the measured lengths, each as likely as any other.
@@ -129,16 +113,8 @@ impl Distribution {
                 let stage = mean / f64::from(*stages);
                 (0..*stages).map(|_| rng.exponential(stage)).sum()
             }
-            Kind::Hyperexponential {
-                chance,
-                first,
-                second,
-            } => {
-                let mean = if rng.uniform() < *chance {
-                    first
-                } else {
-                    second
-                };
+            Kind::Hyperexponential { chance, first, second } => {
+                let mean = if rng.uniform() < *chance { first } else { second };
                 rng.exponential(*mean)
             }
             Kind::Empirical(lengths) => lengths[rng.below(lengths.len() as u64) as usize],
@@ -157,11 +133,7 @@ impl Distribution {
             Kind::Fixed(span) => span.as_ticks() as f64,
             Kind::Exponential { mean } | Kind::Erlang { mean, .. } => *mean,
             Kind::Uniform { low, high } => (low + high) / 2.0,
-            Kind::Hyperexponential {
-                chance,
-                first,
-                second,
-            } => chance * first + (1.0 - chance) * second,
+            Kind::Hyperexponential { chance, first, second } => chance * first + (1.0 - chance) * second,
             Kind::Empirical(lengths) => lengths.iter().sum::<f64>() / lengths.len() as f64,
         }
     }
@@ -180,17 +152,15 @@ impl Distribution {
         match &self.0 {
             Kind::Fixed(_) => None,
             Kind::Exponential { mean } => length("mean", *mean),
-            Kind::Uniform { low, high } if low > high => Some(format!(
-                "its bounds {low} and {high} are out of order; swap them"
-            )),
-            Kind::Uniform { low, high } => {
-                length("low bound", *low).or(length("high bound", *high))
+            Kind::Uniform { low, high } if low > high => {
+                Some(format!("its bounds {low} and {high} are out of order; swap them"))
             }
+            Kind::Uniform { low, high } => length("low bound", *low).or(length("high bound", *high)),
             Kind::Erlang { stages: 0, .. } => Some("it has no stages; give at least 1".into()),
             Kind::Erlang { mean, .. } => length("mean", *mean),
-            Kind::Hyperexponential { chance, .. } if !(0.0..=1.0).contains(chance) => Some(
-                format!("its chance is {chance}; give a probability from 0 to 1"),
-            ),
+            Kind::Hyperexponential { chance, .. } if !(0.0..=1.0).contains(chance) => {
+                Some(format!("its chance is {chance}; give a probability from 0 to 1"))
+            }
             Kind::Hyperexponential { first, second, .. } => {
                 length("first mean", *first).or(length("second mean", *second))
             }
@@ -215,11 +185,7 @@ impl fmt::Display for Distribution {
             Kind::Exponential { mean } => write!(f, "exp({mean})"),
             Kind::Uniform { low, high } => write!(f, "uniform({low}, {high})"),
             Kind::Erlang { stages, mean } => write!(f, "erlang({stages}, {mean})"),
-            Kind::Hyperexponential {
-                chance,
-                first,
-                second,
-            } => {
+            Kind::Hyperexponential { chance, first, second } => {
                 write!(f, "hyperexp({chance}, {first}, {second})")
             }
             Kind::Empirical(lengths) => write!(f, "empirical({} lengths)", lengths.len()),
@@ -243,14 +209,9 @@ mod tests {
             Distribution::empirical([400.0, 1_600.0]),
         ] {
             let draws = 200_000;
-            let total: u64 = (0..draws)
-                .map(|_| distribution.draw(&mut rng).as_ticks())
-                .sum();
+            let total: u64 = (0..draws).map(|_| distribution.draw(&mut rng).as_ticks()).sum();
             let mean = total as f64 / f64::from(draws);
-            assert!(
-                (mean / distribution.mean() - 1.0).abs() < 0.02,
-                "{distribution}: {mean}"
-            );
+            assert!((mean / distribution.mean() - 1.0).abs() < 0.02, "{distribution}: {mean}");
         }
     }
 

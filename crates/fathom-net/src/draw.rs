@@ -86,17 +86,10 @@ impl Drawing {
     pub fn flat(net: &Net) -> Self {
         let structure = &net.structure;
         let mut drawing = Self::empty(net.name());
-        drawing.frames = structure.pages[1..]
-            .iter()
-            .map(|page| page.path.clone())
-            .collect();
+        drawing.frames = structure.pages[1..].iter().map(|page| page.path.clone()).collect();
         let places: Vec<usize> = (0..structure.places.len() as u32)
             .map(|place| {
-                drawing.place(
-                    structure,
-                    place,
-                    &structure.pages[structure.places[place as usize].page].path,
-                )
+                drawing.place(structure, place, &structure.pages[structure.places[place as usize].page].path)
             })
             .collect();
         for transition in &structure.transitions {
@@ -130,15 +123,8 @@ impl Drawing {
     #[must_use]
     pub fn page(net: &Net, module: &str) -> Option<Self> {
         let structure = &net.structure;
-        let page = structure
-            .pages
-            .iter()
-            .position(|page| page.path == module)?;
-        let mut drawing = Self::empty(if module.is_empty() {
-            net.name()
-        } else {
-            module
-        });
+        let page = structure.pages.iter().position(|page| page.path == module)?;
+        let mut drawing = Self::empty(if module.is_empty() { net.name() } else { module });
         let mut nodes = vec![None; structure.places.len()];
         for transition in structure.transitions.iter().filter(|t| t.page == page) {
             let node = drawing.transition(transition, "");
@@ -147,25 +133,12 @@ impl Drawing {
                 drawing.arc(place, node, arc);
             }
         }
-        for inner in structure
-            .pages
-            .iter()
-            .filter(|inner| inner.parent == Some(page))
-        {
+        for inner in structure.pages.iter().filter(|inner| inner.parent == Some(page)) {
             let node = drawing.add(Shape::Module, vec![last_name(&inner.path).into()], "");
             for port in &inner.ports {
                 let place = drawing.place_once(structure, port.place, &mut nodes);
-                let (from, to) = if port.gives {
-                    (node, place)
-                } else {
-                    (place, node)
-                };
-                drawing.edges.push(Edge {
-                    from,
-                    to,
-                    label: String::new(),
-                    end: End::Arrow,
-                });
+                let (from, to) = if port.gives { (node, place) } else { (place, node) };
+                drawing.edges.push(Edge { from, to, label: String::new(), end: End::Arrow });
             }
         }
         Some(drawing)
@@ -187,31 +160,20 @@ impl Drawing {
     #[must_use]
     pub fn with_marking(mut self, sim: &Simulation<'_>) -> Self {
         for node in &mut self.nodes {
-            node.marking = node.store.and_then(|store| {
-                marking_text(&sim.marking.stores[store as usize].printed(), sim.now())
-            });
+            node.marking = node
+                .store
+                .and_then(|store| marking_text(&sim.marking.stores[store as usize].printed(), sim.now()));
         }
         self
     }
 
     fn empty(title: &str) -> Self {
-        Self {
-            title: title.into(),
-            nodes: Vec::new(),
-            edges: Vec::new(),
-            frames: Vec::new(),
-        }
+        Self { title: title.into(), nodes: Vec::new(), edges: Vec::new(), frames: Vec::new() }
     }
 
     fn add(&mut self, shape: Shape, lines: Vec<String>, frame: &str) -> usize {
         let frame = frame.to_string();
-        self.nodes.push(Node {
-            shape,
-            frame,
-            lines,
-            marking: None,
-            store: None,
-        });
+        self.nodes.push(Node { shape, frame, lines, marking: None, store: None });
         self.nodes.len() - 1
     }
 
@@ -222,13 +184,7 @@ impl Drawing {
         if let Some(capacity) = store.capacity {
             lines.push(format!("at most {capacity}"));
         }
-        if net
-            .places
-            .iter()
-            .filter(|other| other.store == node.store)
-            .count()
-            > 1
-        {
+        if net.places.iter().filter(|other| other.store == node.store).count() > 1 {
             lines.push(format!("fusion {}", net.store_name(node.store)));
         }
         let added = self.add(Shape::Place, lines, frame);
@@ -264,12 +220,7 @@ impl Drawing {
             ArcKind::Read => End::Both,
             ArcKind::Inhibitor(_) => End::Inhibitor,
         };
-        self.edges.push(Edge {
-            from,
-            to,
-            label: arc_label(arc),
-            end,
-        });
+        self.edges.push(Edge { from, to, label: arc_label(arc), end });
     }
 }
 
@@ -282,11 +233,7 @@ fn marking_text(tokens: &[(String, Time)], now: Time) -> Option<String> {
         (token, false) => Some(token.to_string()),
         (token, true) => Some(format!("{token}@{stamp}")),
     };
-    let mut shown: Vec<String> = tokens
-        .iter()
-        .filter_map(text)
-        .take(TOKENS_SHOWN + 1)
-        .collect();
+    let mut shown: Vec<String> = tokens.iter().filter_map(text).take(TOKENS_SHOWN + 1).collect();
     if shown.len() > TOKENS_SHOWN {
         shown[TOKENS_SHOWN] = "…".into();
     }

@@ -19,15 +19,8 @@ pub(crate) struct EnabledSet {
 impl EnabledSet {
     /// An empty set over transitions whose levels are `level` (0 fires first).
     pub(crate) fn new(level: &[u32]) -> Self {
-        let levels = level
-            .iter()
-            .max()
-            .map_or(0, |&highest| highest as usize + 1);
-        Self {
-            levels: vec![Vec::new(); levels],
-            level: level.into(),
-            position: vec![ABSENT; level.len()],
-        }
+        let levels = level.iter().max().map_or(0, |&highest| highest as usize + 1);
+        Self { levels: vec![Vec::new(); levels], level: level.into(), position: vec![ABSENT; level.len()] }
     }
 
     #[inline]
@@ -56,10 +49,7 @@ impl EnabledSet {
     /// The members that may fire: those of the highest priority present.
     #[inline]
     pub(crate) fn eligible(&self) -> &[u32] {
-        self.levels
-            .iter()
-            .find(|level| !level.is_empty())
-            .map_or(&[], Vec::as_slice)
+        self.levels.iter().find(|level| !level.is_empty()).map_or(&[], Vec::as_slice)
     }
 
     /// One of the eligible, each as likely as any other. Draws only when there is a choice.

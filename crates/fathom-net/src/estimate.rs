@@ -29,17 +29,11 @@ impl Estimate {
         let n = samples.len() as f64;
         let mean = samples.iter().sum::<f64>() / n;
         if samples.len() < 2 {
-            return Self {
-                mean,
-                half_width: f64::INFINITY,
-            };
+            return Self { mean, half_width: f64::INFINITY };
         }
         let squares: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();
         let error = (squares / (n - 1.0) / n).sqrt();
-        Self {
-            mean,
-            half_width: student_quantile(samples.len() as u32 - 1) * error,
-        }
+        Self { mean, half_width: student_quantile(samples.len() as u32 - 1) * error }
     }
 
     /// The mean.
@@ -89,11 +83,7 @@ fn student_quantile(freedom: u32) -> f64 {
     let (mut low, mut high) = (0.0, 13.0);
     for _ in 0..60 {
         let middle = (low + high) / 2.0;
-        if student_within(middle, freedom) < 0.95 {
-            low = middle
-        } else {
-            high = middle
-        }
+        if student_within(middle, freedom) < 0.95 { low = middle } else { high = middle }
     }
     high
 }
@@ -111,11 +101,7 @@ fn student_within(t: f64, freedom: u32) -> f64 {
         sum += term;
         power += 2;
     }
-    if odd {
-        (angle + sine * sum) / FRAC_PI_2
-    } else {
-        sine * sum
-    }
+    if odd { (angle + sine * sum) / FRAC_PI_2 } else { sine * sum }
 }
 
 #[cfg(test)]
@@ -137,10 +123,7 @@ mod tests {
             (120, 1.980),
         ] {
             let found = student_quantile(freedom);
-            assert!(
-                (found - quantile).abs() < 6e-4,
-                "t({freedom}) = {found}, table {quantile}"
-            );
+            assert!((found - quantile).abs() < 6e-4, "t({freedom}) = {found}, table {quantile}");
         }
     }
 }

@@ -56,20 +56,13 @@ struct Tokens {
 
 impl<C, K: Key> HashIndex<C, K> {
     pub(crate) fn new(key_of: KeyOf<C, K>) -> Self {
-        Self {
-            key_of,
-            entries: HashMap::default(),
-            links: Links::default(),
-        }
+        Self { key_of, entries: HashMap::default(), links: Links::default() }
     }
 
     /// The available tokens of a key.
     #[inline]
     pub(crate) fn offers(&self, key: &K, newest_first: bool) -> ChainIter<'_> {
-        let chain = self
-            .entries
-            .get(key)
-            .map_or(Chain::EMPTY, |tokens| tokens.available);
+        let chain = self.entries.get(key).map_or(Chain::EMPTY, |tokens| tokens.available);
         chain.iter(&self.links, newest_first)
     }
 
@@ -83,10 +76,8 @@ impl<C, K: Key> HashIndex<C, K> {
 impl<C: Colour, K: Key> KeyIndex<C> for HashIndex<C, K> {
     #[inline]
     fn added(&mut self, slot: SlotId, token: &C, available: bool) {
-        let tokens = self.entries.entry((self.key_of)(token)).or_insert(Tokens {
-            available: Chain::EMPTY,
-            total: 0,
-        });
+        let tokens =
+            self.entries.entry((self.key_of)(token)).or_insert(Tokens { available: Chain::EMPTY, total: 0 });
         tokens.total += 1;
         if available {
             tokens.available.push(&mut self.links, slot);

@@ -78,10 +78,7 @@ pub struct TooManyInvariants;
 
 impl fmt::Display for TooManyInvariants {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the search for invariants passed {MOST_ROWS} candidates; look for them module by module"
-        )
+        write!(f, "the search for invariants passed {MOST_ROWS} candidates; look for them module by module")
     }
 }
 
@@ -107,28 +104,16 @@ impl Net {
         let net = &self.structure;
         let transitions = || net.transitions.iter();
         let free: Vec<u32> = transitions().flat_map(|t| net.given_freely(t)).collect();
-        let counted: Vec<u32> = (0..net.stores.len() as u32)
-            .filter(|store| !free.contains(store))
-            .collect();
+        let counted: Vec<u32> = (0..net.stores.len() as u32).filter(|store| !free.contains(store)).collect();
         let effects: Vec<Vec<i128>> = transitions().map(|t| self.effect(t)).collect();
-        let row = |&store: &u32| {
-            effects
-                .iter()
-                .map(|effect| effect[store as usize])
-                .collect()
-        };
+        let row = |&store: &u32| effects.iter().map(|effect| effect[store as usize]).collect();
         let found = minimal_solutions(counted.iter().map(row).collect())?;
         let invariant = |solution: Vec<u64>| {
-            let weights: Vec<(u32, u64)> =
-                nonzero(solution).map(|(i, w)| (counted[i], w)).collect();
-            let tokens =
-                |&(store, w): &(u32, u64)| w * u64::from(self.initial.counts[store as usize].total);
+            let weights: Vec<(u32, u64)> = nonzero(solution).map(|(i, w)| (counted[i], w)).collect();
+            let tokens = |&(store, w): &(u32, u64)| w * u64::from(self.initial.counts[store as usize].total);
             PlaceInvariant {
                 initial: weights.iter().map(tokens).sum(),
-                names: weights
-                    .iter()
-                    .map(|&(store, _)| net.store_name(store).into())
-                    .collect(),
+                names: weights.iter().map(|&(store, _)| net.store_name(store).into()).collect(),
                 weights,
             }
         };
@@ -150,24 +135,14 @@ impl Net {
         let fixed: Vec<usize> = (0..net.transitions.len())
             .filter(|&t| net.given_freely(&net.transitions[t]).is_empty())
             .collect();
-        let rows = fixed
-            .iter()
-            .map(|&t| self.effect(&net.transitions[t]))
-            .collect();
+        let rows = fixed.iter().map(|&t| self.effect(&net.transitions[t])).collect();
         let invariant = |solution: Vec<u64>| {
-            let counts: Vec<(u32, u64)> = nonzero(solution)
-                .map(|(i, count)| (fixed[i] as u32, count))
-                .collect();
+            let counts: Vec<(u32, u64)> =
+                nonzero(solution).map(|(i, count)| (fixed[i] as u32, count)).collect();
             let name = |&(t, _): &(u32, u64)| net.transitions[t as usize].name.clone();
-            TransitionInvariant {
-                names: counts.iter().map(name).collect(),
-                counts,
-            }
+            TransitionInvariant { names: counts.iter().map(name).collect(), counts }
         };
-        Ok(minimal_solutions(rows)?
-            .into_iter()
-            .map(invariant)
-            .collect())
+        Ok(minimal_solutions(rows)?.into_iter().map(invariant).collect())
     }
 
     /// What a firing adds to each store.
@@ -197,10 +172,7 @@ impl PlaceInvariant {
     /// ```
     #[must_use]
     pub fn weight<C: Colour>(&self, place: Place<C>) -> u64 {
-        let found = self
-            .weights
-            .iter()
-            .find(|&&(store, _)| store == place.at.store);
+        let found = self.weights.iter().find(|&&(store, _)| store == place.at.store);
         found.map_or(0, |&(_, weight)| weight)
     }
 
@@ -220,11 +192,7 @@ impl PlaceInvariant {
     #[must_use]
     pub fn holds(&self, sim: &Simulation<'_>) -> bool {
         let tokens = |store: u32| u64::from(sim.marking.counts[store as usize].total);
-        self.weights
-            .iter()
-            .map(|&(store, weight)| weight * tokens(store))
-            .sum::<u64>()
-            == self.initial
+        self.weights.iter().map(|&(store, weight)| weight * tokens(store)).sum::<u64>() == self.initial
     }
 }
 
@@ -241,10 +209,7 @@ impl TransitionInvariant {
     /// ```
     #[must_use]
     pub fn firings(&self, transition: Transition) -> u64 {
-        let found = self
-            .counts
-            .iter()
-            .find(|&&(number, _)| number == transition.0);
+        let found = self.counts.iter().find(|&&(number, _)| number == transition.0);
         found.map_or(0, |&(_, count)| count)
     }
 }
@@ -274,10 +239,7 @@ fn write_sum(f: &mut fmt::Formatter<'_>, names: &[String], weights: &[(u32, u64)
 }
 
 fn nonzero(solution: Vec<u64>) -> impl Iterator<Item = (usize, u64)> {
-    solution
-        .into_iter()
-        .enumerate()
-        .filter(|&(_, weight)| weight > 0)
+    solution.into_iter().enumerate().filter(|&(_, weight)| weight > 0)
 }
 
 /// One non-negative combination of the rows of a matrix, and what it sums to.
@@ -295,14 +257,8 @@ struct Row {
 fn minimal_solutions(matrix: Vec<Vec<i128>>) -> Result<Vec<Vec<u64>>, TooManyInvariants> {
     let (height, width) = (matrix.len(), matrix.first().map_or(0, Vec::len));
     let unit = |i: usize| (0..height).map(|j| i128::from(i == j)).collect();
-    let mut rows: Vec<Row> = matrix
-        .into_iter()
-        .enumerate()
-        .map(|(i, sums)| Row {
-            sums,
-            weights: unit(i),
-        })
-        .collect();
+    let mut rows: Vec<Row> =
+        matrix.into_iter().enumerate().map(|(i, sums)| Row { sums, weights: unit(i) }).collect();
     for column in 0..width {
         let (mut kept, others): (Vec<Row>, Vec<Row>) =
             rows.into_iter().partition(|row| row.sums[column] == 0);
@@ -318,33 +274,19 @@ fn minimal_solutions(matrix: Vec<Vec<i128>>) -> Result<Vec<Vec<u64>>, TooManyInv
         }
         rows = minimal(kept);
     }
-    let weights = |row: Row| {
-        row.weights
-            .into_iter()
-            .map(|weight| weight as u64)
-            .collect()
-    };
+    let weights = |row: Row| row.weights.into_iter().map(|weight| weight as u64).collect();
     Ok(rows.into_iter().map(weights).collect())
 }
 
 /// The smallest combination of two rows that is zero in a column in which their signs differ.
 fn cancel(gain: &Row, loss: &Row, column: usize) -> Row {
     let (up, down) = (gain.sums[column], -loss.sums[column]);
-    let add = |a: &[i128], b: &[i128]| -> Vec<i128> {
-        a.iter().zip(b).map(|(a, b)| a * down + b * up).collect()
-    };
-    let (mut sums, mut weights) = (
-        add(&gain.sums, &loss.sums),
-        add(&gain.weights, &loss.weights),
-    );
-    let divisor = sums
-        .iter()
-        .chain(&weights)
-        .fold(0, |divisor, &n| common_divisor(divisor, n));
+    let add =
+        |a: &[i128], b: &[i128]| -> Vec<i128> { a.iter().zip(b).map(|(a, b)| a * down + b * up).collect() };
+    let (mut sums, mut weights) = (add(&gain.sums, &loss.sums), add(&gain.weights, &loss.weights));
+    let divisor = sums.iter().chain(&weights).fold(0, |divisor, &n| common_divisor(divisor, n));
     if divisor > 1 {
-        sums.iter_mut()
-            .chain(&mut weights)
-            .for_each(|n| *n /= divisor);
+        sums.iter_mut().chain(&mut weights).for_each(|n| *n /= divisor);
     }
     Row { sums, weights }
 }
@@ -356,11 +298,7 @@ fn minimal(mut rows: Vec<Row>) -> Vec<Row> {
     let mut kept: Vec<Row> = Vec::new();
     for row in rows {
         let uses_all = |other: &Row| {
-            other
-                .weights
-                .iter()
-                .zip(&row.weights)
-                .all(|(&theirs, &ours)| theirs == 0 || ours != 0)
+            other.weights.iter().zip(&row.weights).all(|(&theirs, &ours)| theirs == 0 || ours != 0)
         };
         if !kept.iter().any(uses_all) {
             kept.push(row);
@@ -370,11 +308,7 @@ fn minimal(mut rows: Vec<Row>) -> Vec<Row> {
 }
 
 fn common_divisor(a: i128, b: i128) -> i128 {
-    if b == 0 {
-        a.abs()
-    } else {
-        common_divisor(b, a % b)
-    }
+    if b == 0 { a.abs() } else { common_divisor(b, a % b) }
 }
 
 #[cfg(test)]

@@ -34,13 +34,7 @@ pub struct Firing<'a> {
 
 impl<'a> Firing<'a> {
     pub(crate) fn new(now: Time, rng: &'a mut Rng, tallies: &'a mut [Tally]) -> Self {
-        Self {
-            now,
-            delay: Span::ZERO,
-            rng,
-            tallies,
-            drew: false,
-        }
+        Self { now, delay: Span::ZERO, rng, tallies, drew: false }
     }
 
     /// The instant of the firing.
@@ -147,12 +141,7 @@ pub(crate) struct Compiled<P: Pattern> {
 
 impl<P: Pattern> Compiled<P> {
     pub(crate) fn new(pattern: P, consumes: Vec<(u32, u32)>) -> Self {
-        Self {
-            pattern,
-            consumes,
-            delay: Delay::None,
-            effects: Vec::new(),
-        }
+        Self { pattern, consumes, delay: Delay::None, effects: Vec::new() }
     }
 }
 
@@ -175,17 +164,13 @@ pub(crate) trait Logic: Send + Sync {
 impl<P: Pattern> Logic for Compiled<P> {
     fn is_satisfiable(&self, marking: &Marking) -> bool {
         let mut picks = Picks::new(None);
-        self.pattern
-            .search(marking, &mut picks, &mut |_, _| ControlFlow::Break(()))
-            .is_break()
+        self.pattern.search(marking, &mut picks, &mut |_, _| ControlFlow::Break(())).is_break()
     }
 
     #[inline]
     fn choose(&self, marking: &Marking, rng: &mut Rng) -> Option<Slots> {
         let mut picks = Picks::new(Some(rng.clone()));
-        let found = self
-            .pattern
-            .search(marking, &mut picks, &mut |_, _| ControlFlow::Break(()));
+        let found = self.pattern.search(marking, &mut picks, &mut |_, _| ControlFlow::Break(()));
         if let Some(moved_on) = picks.rng {
             *rng = moved_on;
         }
@@ -194,28 +179,19 @@ impl<P: Pattern> Logic for Compiled<P> {
 
     fn fire_preferred(&self, marking: &mut Marking, firing: &mut Firing<'_>) {
         let slots = self.choose(marking, firing.rng);
-        self.fire(
-            &slots.expect("an enabled transition has a binding"),
-            marking,
-            firing,
-        );
+        self.fire(&slots.expect("an enabled transition has a binding"), marking, firing);
     }
 
     fn bindings(&self, marking: &Marking) -> Vec<(Slots, String)> {
         let mut found = Vec::new();
-        let _ = self
-            .pattern
-            .search(marking, &mut Picks::new(None), &mut |picks, refs| {
-                found.push((refs, picks.slots));
-                ControlFlow::Continue(())
-            });
+        let _ = self.pattern.search(marking, &mut Picks::new(None), &mut |picks, refs| {
+            found.push((refs, picks.slots));
+            ControlFlow::Continue(())
+        });
         // Tokens of one colour differ in nothing but their slot: Jensen's binding elements do not.
         found.sort_by(|a, b| a.0.cmp(&b.0));
         found.dedup_by(|a, b| a.0 == b.0);
-        found
-            .into_iter()
-            .map(|(refs, slots)| (slots, format!("{refs:?}")))
-            .collect()
+        found.into_iter().map(|(refs, slots)| (slots, format!("{refs:?}"))).collect()
     }
 
     fn printed(&self, marking: &Marking, slots: &Slots) -> String {

@@ -100,12 +100,7 @@ impl Marking {
     /// Moves time to the earliest instant up to `horizon` at which a token becomes available, and
     /// tells the places that gained one. Does nothing when there is no such instant.
     pub(crate) fn advance(&mut self, horizon: Time, mut gained: impl FnMut(u32)) -> Option<Time> {
-        let Self {
-            calendar,
-            stores,
-            counts,
-            ..
-        } = self;
+        let Self { calendar, stores, counts, .. } = self;
         let reached = calendar.take_earliest(horizon, |entry| {
             stores[entry.place as usize].release(entry.slot);
             counts[entry.place as usize].available += 1;
@@ -124,10 +119,7 @@ impl Marking {
     pub(crate) fn refill(&mut self, place: u32, shelf: &dyn AnyShelf, number: u32) {
         shelf.refill(number, self.stores[place as usize].as_mut());
         let total = shelf.len(number) as u32;
-        self.counts[place as usize] = Count {
-            available: total,
-            total,
-        };
+        self.counts[place as usize] = Count { available: total, total };
     }
 
     /// Starts the time average of a place's tokens, afresh if it was running.

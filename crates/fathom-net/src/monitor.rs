@@ -114,9 +114,7 @@ impl<'n> Simulation<'n> {
     /// # Panics
     /// If the place belongs to another net.
     pub fn tokens<C: Colour>(&self, place: Place<C>) -> impl Iterator<Item = (&C, Time)> {
-        self.marking
-            .store::<C>(self.store(place.at) as u32)
-            .tokens()
+        self.marking.store::<C>(self.store(place.at) as u32).tokens()
     }
 
     /// How often a transition has fired since the start or [`restart_monitors`](Self::restart_monitors).
@@ -272,11 +270,7 @@ impl<'n> Simulation<'n> {
     }
 
     fn store(&self, at: Address) -> usize {
-        assert!(
-            at.net == self.net.id,
-            "a place of another net; use a handle of `{}`",
-            self.net.name()
-        );
+        assert!(at.net == self.net.id, "a place of another net; use a handle of `{}`", self.net.name());
         at.store as usize
     }
 }

@@ -68,11 +68,7 @@ impl Net {
     /// ```
     #[must_use]
     pub fn transition(&self, name: &str) -> Option<Transition> {
-        let position = self
-            .structure
-            .transitions
-            .iter()
-            .position(|node| node.name == name)?;
+        let position = self.structure.transitions.iter().position(|node| node.name == name)?;
         Some(Transition(position as u32))
     }
 
@@ -89,20 +85,10 @@ impl Net {
     /// ```
     #[must_use]
     pub fn place<C: Colour>(&self, name: &str) -> Option<Place<C>> {
-        let node = self
-            .structure
-            .places
-            .iter()
-            .position(|place| place.name == name)?;
+        let node = self.structure.places.iter().position(|place| place.name == name)?;
         let store = self.structure.places[node].store;
         let tokens: &dyn Any = self.initial.stores[store as usize].as_ref();
-        tokens.is::<Store<C>>().then(|| {
-            Place::new(Address {
-                net: self.id,
-                node: node as u32,
-                store,
-            })
-        })
+        tokens.is::<Store<C>>().then(|| Place::new(Address { net: self.id, node: node as u32, store }))
     }
 
     /// The name of a transition, with those of the modules around it.
@@ -137,9 +123,7 @@ impl Net {
         initial: Marking,
         logic: Vec<Box<dyn Logic>>,
     ) -> Self {
-        let consumers = per_store(&structure, |kind, _| {
-            matches!(kind, ArcKind::Input(_) | ArcKind::Read)
-        });
+        let consumers = per_store(&structure, |kind, _| matches!(kind, ArcKind::Input(_) | ArcKind::Read));
         let limited = per_store(&structure, |kind, capacity| {
             matches!(kind, ArcKind::Inhibitor(_)) || matches!(kind, ArcKind::Output(_)) && capacity
         });
@@ -152,15 +136,7 @@ impl Net {
         priorities.dedup();
         let level = |priority: &i32| priorities.iter().position(|p| p == priority).unwrap_or(0);
         let levels = all.iter().map(|priority| level(priority) as u32).collect();
-        Self {
-            structure,
-            id,
-            initial,
-            logic,
-            rules,
-            levels,
-            consumers,
-        }
+        Self { structure, id, initial, logic, rules, levels, consumers }
     }
 
     /// Whether some binding of a transition is enabled.
@@ -174,25 +150,16 @@ impl Net {
 
 impl std::fmt::Debug for Net {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Net")
-            .field("structure", &self.structure)
-            .finish_non_exhaustive()
+        f.debug_struct("Net").field("structure", &self.structure).finish_non_exhaustive()
     }
 }
 
 impl Rule {
-    fn new(
-        net: &Structure,
-        transition: u32,
-        consumers: &[Box<[u32]>],
-        limited: &[Box<[u32]>],
-    ) -> Self {
+    fn new(net: &Structure, transition: u32, consumers: &[Box<[u32]>], limited: &[Box<[u32]>]) -> Self {
         let node = &net.transitions[transition as usize];
         let (taken, given) = (net.taken(node), net.given(node));
         let touching = |stores: &mut dyn Iterator<Item = u32>, lists: &[Box<[u32]>]| {
-            stores
-                .flat_map(|store| lists[store as usize].to_vec())
-                .collect::<Vec<u32>>()
+            stores.flat_map(|store| lists[store as usize].to_vec()).collect::<Vec<u32>>()
         };
         let mut outputs: Vec<u32> = given.keys().copied().collect();
         outputs.extend(net.given_freely(node));
@@ -205,27 +172,9 @@ impl Rule {
             needs: net.needed(node).into_iter().collect(),
             ceilings: ceilings(net, transition),
             selective: node.selective,
-            disables: sorted(
-                disables
-                    .iter()
-                    .copied()
-                    .filter(|t| !enables.contains(t))
-                    .collect(),
-            ),
-            enables: sorted(
-                enables
-                    .iter()
-                    .copied()
-                    .filter(|t| !disables.contains(t))
-                    .collect(),
-            ),
-            changes: sorted(
-                enables
-                    .iter()
-                    .copied()
-                    .filter(|t| disables.contains(t))
-                    .collect(),
-            ),
+            disables: sorted(disables.iter().copied().filter(|t| !enables.contains(t)).collect()),
+            enables: sorted(enables.iter().copied().filter(|t| !disables.contains(t)).collect()),
+            changes: sorted(enables.iter().copied().filter(|t| disables.contains(t)).collect()),
         }
     }
 
@@ -233,13 +182,8 @@ impl Rule {
     #[inline]
     pub(crate) fn has_tokens(&self, marking: &Marking) -> bool {
         let count = |store: u32| &marking.counts[store as usize];
-        self.needs
-            .iter()
-            .all(|&(store, least)| count(store).available >= least)
-            && self
-                .ceilings
-                .iter()
-                .all(|&(store, most)| count(store).total <= most)
+        self.needs.iter().all(|&(store, least)| count(store).available >= least)
+            && self.ceilings.iter().all(|&(store, most)| count(store).total <= most)
     }
 }
 

@@ -47,11 +47,7 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
         let delay = delay.into();
         self.net.check_delay(&delay, &self.node.name);
         self.node.delay = Some(delay.to_string());
-        self.logic.delay = if delay.is_zero() {
-            Delay::None
-        } else {
-            Delay::Drawn(delay)
-        };
+        self.logic.delay = if delay.is_zero() { Delay::None } else { Delay::Drawn(delay) };
         self
     }
 
@@ -114,20 +110,11 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
         let (place, delay) = (to.place(), delay.into());
         self.net.check_delay(&delay, &self.node.name);
         let store = place.at.store;
-        self.gives(
-            place,
-            Some(1),
-            Some(delay.clone()),
-            move |refs, firing, marking| {
-                let token = expression(refs, firing);
-                let later = if marking.untimed {
-                    Span::ZERO
-                } else {
-                    delay.draw(firing.draws())
-                };
-                marking.put(store, token, firing.delay() + later);
-            },
-        )
+        self.gives(place, Some(1), Some(delay.clone()), move |refs, firing, marking| {
+            let token = expression(refs, firing);
+            let later = if marking.untimed { Span::ZERO } else { delay.draw(firing.draws()) };
+            marking.put(store, token, firing.delay() + later);
+        })
     }
 
     /// Puts every token that the arc expression makes: an `Option` for an arc that is sometimes
@@ -227,12 +214,7 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
     ) -> Self {
         self.net.check_handle(place.at, &self.node.name);
         let kind = ArcKind::Output(number);
-        self.node.arcs.push(Arc {
-            place: place.at.node,
-            kind,
-            keyed: false,
-            delay,
-        });
+        self.node.arcs.push(Arc { place: place.at.node, kind, keyed: false, delay });
         self.logic.effects.push(Box::new(effect));
         self
     }

@@ -99,10 +99,7 @@ pub struct Picks {
 
 impl Picks {
     pub(crate) fn new(rng: Option<Rng>) -> Self {
-        Self {
-            slots: [0; MAX_ARCS],
-            rng,
-        }
+        Self { slots: [0; MAX_ARCS], rng }
     }
 }
 
@@ -162,10 +159,7 @@ fn offer_rest(
     let mut rest = bag.to_vec();
     rest.swap_remove(first);
     while !rest.is_empty() {
-        let next = picks
-            .rng
-            .as_mut()
-            .map_or(0, |rng| rng.below(rest.len() as u64));
+        let next = picks.rng.as_mut().map_or(0, |rng| rng.below(rest.len() as u64));
         visit(picks, rest.swap_remove(next as usize))?;
     }
     ControlFlow::Continue(())
@@ -231,11 +225,7 @@ where
         found: &mut impl FnMut(&mut Picks, Refs<'m, Self>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.before.search(marking, picks, &mut |picks, refs| {
-            if (self.guard)(refs) {
-                found(picks, refs)
-            } else {
-                ControlFlow::Continue(())
-            }
+            if (self.guard)(refs) { found(picks, refs) } else { ControlFlow::Continue(()) }
         })
     }
 
@@ -262,11 +252,7 @@ impl<P: Pattern> Pattern for Lacking<P> {
         found: &mut impl FnMut(&mut Picks, Refs<'m, Self>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.before.search(marking, picks, &mut |picks, refs| {
-            if (self.absent)(marking, refs) {
-                found(picks, refs)
-            } else {
-                ControlFlow::Continue(())
-            }
+            if (self.absent)(marking, refs) { found(picks, refs) } else { ControlFlow::Continue(()) }
         })
     }
 
@@ -290,9 +276,7 @@ where
 {
     Box::new(move |store, refs, visit| {
         let newest_first = store.selection() == crate::Selection::Newest;
-        index::<C, K>(store, number)
-            .offers(&key(refs), newest_first)
-            .try_for_each(visit)
+        index::<C, K>(store, number).offers(&key(refs), newest_first).try_for_each(visit)
     })
 }
 
@@ -304,14 +288,10 @@ where
     K: Key,
     F: for<'a> Fn(Refs<'a, P>) -> K + Send + Sync + 'static,
 {
-    Box::new(move |marking, refs| {
-        !index::<C, K>(marking.store::<C>(place), number).contains(&key(refs))
-    })
+    Box::new(move |marking, refs| !index::<C, K>(marking.store::<C>(place), number).contains(&key(refs)))
 }
 
 fn index<C: Colour, K: Key>(store: &Store<C>, number: usize) -> &HashIndex<C, K> {
     let index: &dyn Any = store.indexes[number].as_ref();
-    index
-        .downcast_ref()
-        .expect("the builder made the index with this key")
+    index.downcast_ref().expect("the builder made the index with this key")
 }

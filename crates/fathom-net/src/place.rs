@@ -145,20 +145,13 @@ pub(crate) struct Address {
 
 impl<C> Place<C> {
     pub(crate) fn new(at: Address) -> Self {
-        Self {
-            at,
-            colour: PhantomData,
-        }
+        Self { at, colour: PhantomData }
     }
 }
 
 impl<C, K> Index<C, K> {
     pub(crate) fn new(place: Place<C>, number: usize) -> Self {
-        Self {
-            place,
-            number,
-            key: PhantomData,
-        }
+        Self { place, number, key: PhantomData }
     }
 }
 
@@ -230,10 +223,7 @@ mod tests {
 
     #[test]
     fn names_of_colours_lose_their_paths() {
-        assert_eq!(
-            short_name("alloc::vec::Vec<(a::b::Page, u32)>"),
-            "Vec<(Page, u32)>"
-        );
+        assert_eq!(short_name("alloc::vec::Vec<(a::b::Page, u32)>"), "Vec<(Page, u32)>");
         assert_eq!(short_name("()"), "()");
     }
 }

@@ -98,10 +98,7 @@ fn write_transition(net: &Structure, number: usize, transition: &TransitionNode,
     for (i, arc) in transition.arcs.iter().enumerate() {
         let place = format!("p{}", net.store_of(arc));
         let node = format!("t{number}");
-        let delay = arc
-            .delay
-            .as_ref()
-            .map_or(String::new(), |d| element("delay", &d.to_string()));
+        let delay = arc.delay.as_ref().map_or(String::new(), |d| element("delay", &d.to_string()));
         let mut add = |way: &str, source: &str, target: &str, weight: u32, own: &str| {
             let _ = writeln!(
                 arcs,
@@ -124,11 +121,7 @@ fn write_transition(net: &Structure, number: usize, transition: &TransitionNode,
         }
     }
     let name = name(&transition.name);
-    let _ = write!(
-        xml,
-        "<transition id=\"t{number}\">{name}{}</transition>\n{arcs}",
-        tool_specific(&own)
-    );
+    let _ = write!(xml, "<transition id=\"t{number}\">{name}{}</transition>\n{arcs}", tool_specific(&own));
 }
 
 fn name(name: &str) -> String {
@@ -147,10 +140,7 @@ fn tool_specific(own: &str) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    let text = text
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;");
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     text.replace('"', "&quot;")
 }
 
@@ -187,10 +177,7 @@ impl NetBuilder {
                  be read"
             )));
         }
-        if net
-            .descendants()
-            .any(|node| node.has_tag_name_of("inhibitor"))
-        {
+        if net.descendants().any(|node| node.has_tag_name_of("inhibitor")) {
             return Err(PnmlError(
                 "the net has inhibitor arcs, which place/transition nets lack; remove them".into(),
             ));
@@ -222,21 +209,12 @@ struct Reader<'a, 'd> {
 impl<'a, 'd> Reader<'a, 'd> {
     fn new(net: Node<'a, 'd>) -> Self {
         let builder = NetBuilder::new(&text_of(net, "name").unwrap_or_default());
-        Self {
-            net,
-            builder,
-            places: HashMap::new(),
-            references: HashMap::new(),
-        }
+        Self { net, builder, places: HashMap::new(), references: HashMap::new() }
     }
 
     fn read(mut self) -> Result<NetBuilder, PnmlError> {
-        for node in self
-            .elements("referencePlace")
-            .chain(self.elements("referenceTransition"))
-        {
-            self.references
-                .insert(required(node, "id")?, required(node, "ref")?);
+        for node in self.elements("referencePlace").chain(self.elements("referenceTransition")) {
+            self.references.insert(required(node, "id")?, required(node, "ref")?);
         }
         for node in self.elements("place") {
             self.read_place(node)?;
@@ -249,9 +227,7 @@ impl<'a, 'd> Reader<'a, 'd> {
 
     fn read_place(&mut self, node: Node<'a, 'd>) -> Result<(), PnmlError> {
         let id = required(node, "id")?;
-        let place = self
-            .builder
-            .place(&text_of(node, "name").unwrap_or_else(|| id.into()));
+        let place = self.builder.place(&text_of(node, "name").unwrap_or_else(|| id.into()));
         let tokens = number_in(node, "initialMarking", 0)?;
         self.builder.initial(place, (0..tokens).map(|_| ()));
         self.places.insert(id, place);
@@ -273,20 +249,14 @@ impl<'a, 'd> Reader<'a, 'd> {
             }
         }
         let takes = self.builder.transition(&name);
-        let takes = taken
-            .into_iter()
-            .fold(takes, |t, (place, weight)| t.consume(place, weight));
-        let gives = given
-            .into_iter()
-            .fold(takes.outputs(), |t, (place, n)| t.produce(place, n));
+        let takes = taken.into_iter().fold(takes, |t, (place, weight)| t.consume(place, weight));
+        let gives = given.into_iter().fold(takes.outputs(), |t, (place, n)| t.produce(place, n));
         gives.add();
         Ok(())
     }
 
     fn elements(&self, tag: &'static str) -> impl Iterator<Item = Node<'a, 'd>> + use<'a, 'd> {
-        self.net
-            .descendants()
-            .filter(move |node| node.has_tag_name_of(tag))
+        self.net.descendants().filter(move |node| node.has_tag_name_of(tag))
     }
 
     /// The node that an id means, through any references.
@@ -305,9 +275,7 @@ impl<'a, 'd> Reader<'a, 'd> {
     fn place_at(&self, id: &str, arc: Node<'_, '_>) -> Result<Place, PnmlError> {
         self.places.get(id).copied().ok_or_else(|| {
             let arc = arc.attribute("id").unwrap_or("?");
-            PnmlError(format!(
-                "arc `{arc}` ends at `{id}`, which is no place; mend the arc"
-            ))
+            PnmlError(format!("arc `{arc}` ends at `{id}`, which is no place; mend the arc"))
         })
     }
 }
@@ -322,9 +290,7 @@ fn required<'a>(node: Node<'a, '_>, attribute: &str) -> Result<&'a str, PnmlErro
 /// The text of `<tag><text>...</text></tag>` right inside a node.
 fn text_of(node: Node<'_, '_>, tag: &str) -> Option<String> {
     let label = node.children().find(|child| child.has_tag_name_of(tag))?;
-    let text = label
-        .children()
-        .find(|child| child.has_tag_name_of("text"))?;
+    let text = label.children().find(|child| child.has_tag_name_of("text"))?;
     Some(text.text()?.trim().to_string())
 }
 
@@ -334,9 +300,7 @@ fn number_in(node: Node<'_, '_>, tag: &str, default: u32) -> Result<u32, PnmlErr
     };
     text.parse().map_err(|_| {
         let id = node.attribute("id").unwrap_or("?");
-        PnmlError(format!(
-            "the <{tag}> of `{id}` is `{text}`; give a whole number of tokens"
-        ))
+        PnmlError(format!("the <{tag}> of `{id}` is `{text}`; give a whole number of tokens"))
     })
 }
 
@@ -357,12 +321,7 @@ mod tests {
         let arc = "<transition id='t'/><arc id='a' source='q' target='t'/>";
         assert!(error(arc).contains("arc `a` ends at `q`"));
         assert!(NetBuilder::from_pnml("<pnml><net type='hlpn'/></pnml>").is_err());
-        assert!(
-            NetBuilder::from_pnml("<pnml>")
-                .unwrap_err()
-                .to_string()
-                .contains("not well-formed")
-        );
+        assert!(NetBuilder::from_pnml("<pnml>").unwrap_err().to_string().contains("not well-formed"));
     }
 
     #[test]

@@ -30,13 +30,7 @@ use crate::simulation::Simulation;
 ///
 /// # Panics
 /// If `measure` does.
-pub fn replicate<R, F>(
-    net: &Net,
-    runs: u64,
-    seed: u64,
-    threads: NonZero<usize>,
-    measure: F,
-) -> Vec<R>
+pub fn replicate<R, F>(net: &Net, runs: u64, seed: u64, threads: NonZero<usize>, measure: F) -> Vec<R>
 where
     R: Send,
     F: Fn(&mut Simulation<'_>) -> R + Sync,
@@ -51,10 +45,7 @@ where
                 return;
             }
             let result = measure(&mut Simulation::new(net, seed.wrapping_add(run)));
-            results
-                .lock()
-                .expect("no thread panics while it holds the lock")
-                .push((run, result));
+            results.lock().expect("no thread panics while it holds the lock").push((run, result));
         }
     };
     std::thread::scope(|scope| {

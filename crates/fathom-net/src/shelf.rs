@@ -29,19 +29,13 @@ pub(crate) trait AnyShelf {
 
 impl<C: Colour> Shelf<C> {
     pub(crate) fn new() -> Self {
-        Self {
-            numbers: BTreeMap::new(),
-            markings: Vec::new(),
-        }
+        Self { numbers: BTreeMap::new(), markings: Vec::new() }
     }
 }
 
 impl<C: Colour> AnyShelf for Shelf<C> {
     fn number(&mut self, store: &dyn AnyStore) -> u32 {
-        let mut tokens: Vec<C> = typed::<C>(store)
-            .tokens()
-            .map(|(token, _)| token.clone())
-            .collect();
+        let mut tokens: Vec<C> = typed::<C>(store).tokens().map(|(token, _)| token.clone()).collect();
         tokens.sort();
         if let Some(&number) = self.numbers.get(tokens.as_slice()) {
             return number;
@@ -63,9 +57,6 @@ impl<C: Colour> AnyShelf for Shelf<C> {
     }
 
     fn printed(&self, number: u32) -> Vec<String> {
-        self.markings[number as usize]
-            .iter()
-            .map(|token| format!("{token:?}"))
-            .collect()
+        self.markings[number as usize].iter().map(|token| format!("{token:?}")).collect()
     }
 }

@@ -358,14 +358,7 @@ impl<'n> Simulation<'n> {
 
     #[inline]
     fn advance_once(&mut self, end: Time) -> Option<Time> {
-        let Self {
-            net,
-            marking,
-            enabled,
-            gained,
-            here,
-            ..
-        } = self;
+        let Self { net, marking, enabled, gained, here, .. } = self;
         let reached = marking.advance(end, |place| gained.push(place))?;
         *here = 0;
         for place in gained.drain(..) {
@@ -379,10 +372,7 @@ impl<'n> Simulation<'n> {
     }
 
     fn is_breakpoint(&self, transition: u32) -> bool {
-        self.breakpoints
-            .get(transition as usize)
-            .copied()
-            .unwrap_or(false)
+        self.breakpoints.get(transition as usize).copied().unwrap_or(false)
     }
 
     #[inline]
@@ -395,10 +385,7 @@ impl<'n> Simulation<'n> {
         }
         let logic = &self.net.logic[transition as usize];
         let slots = logic.choose(&self.marking, &mut self.rng);
-        self.fire_binding(
-            transition,
-            &slots.expect("an enabled transition has a binding"),
-        );
+        self.fire_binding(transition, &slots.expect("an enabled transition has a binding"));
     }
 
     /// Fires a binding, and logs it if asked to. Returns whether an arc expression drew a random
@@ -406,15 +393,9 @@ impl<'n> Simulation<'n> {
     pub(crate) fn fire_binding(&mut self, transition: u32, slots: &Slots) -> bool {
         if let Some(events) = &mut self.log {
             let binding = self.net.logic[transition as usize].printed(&self.marking, slots);
-            events.push(Event {
-                time: self.marking.now,
-                transition: Transition(transition),
-                binding,
-            });
+            events.push(Event { time: self.marking.now, transition: Transition(transition), binding });
         }
-        self.fire_with(transition, |logic, marking, firing| {
-            logic.fire(slots, marking, firing)
-        })
+        self.fire_with(transition, |logic, marking, firing| logic.fire(slots, marking, firing))
     }
 
     /// Fires, and looks again at the transitions that this concerns.
@@ -437,12 +418,7 @@ impl<'n> Simulation<'n> {
 
     #[inline]
     fn look_again(&mut self, fired: u32) {
-        let Self {
-            net,
-            marking,
-            enabled,
-            ..
-        } = self;
+        let Self { net, marking, enabled, .. } = self;
         let rule = &net.rules[fired as usize];
         for &transition in &rule.changes {
             enabled.set(transition, net.is_enabled(transition, marking));
@@ -462,8 +438,7 @@ impl<'n> Simulation<'n> {
     /// Looks at every transition.
     pub(crate) fn refresh(&mut self) {
         for transition in 0..self.firings.len() as u32 {
-            self.enabled
-                .set(transition, self.net.is_enabled(transition, &self.marking));
+            self.enabled.set(transition, self.net.is_enabled(transition, &self.marking));
         }
     }
 }

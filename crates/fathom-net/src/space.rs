@@ -109,10 +109,9 @@ pub enum StateSpaceError {
 impl fmt::Display for StateSpaceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLarge { limit } => write!(
-                f,
-                "the state space has more than {limit} states; bound the net or raise the limit"
-            ),
+            Self::TooLarge { limit } => {
+                write!(f, "the state space has more than {limit} states; bound the net or raise the limit")
+            }
             Self::Random { transition } => write!(
                 f,
                 "an arc expression of transition `{transition}` draws random numbers; for a state \
@@ -165,23 +164,10 @@ impl<'n> StateSpace<'n> {
     pub fn explore(net: &'n Net, limit: usize) -> Result<Self, StateSpaceError> {
         let mut explorer = Explorer::new(net, limit);
         explorer.explore()?;
-        let Explorer {
-            states,
-            firings,
-            reached_from,
-            shelves,
-            ..
-        } = explorer;
+        let Explorer { states, firings, reached_from, shelves, .. } = explorer;
         let targets = |state: usize| firings[state].iter().map(|step| step.to.index());
         let components = components(states.len(), |state| targets(state).collect());
-        Ok(Self {
-            net,
-            states,
-            firings,
-            reached_from,
-            shelves,
-            components,
-        })
+        Ok(Self { net, states, firings, reached_from, shelves, components })
     }
 
     /// Every state, in the order of discovery.
@@ -256,9 +242,7 @@ impl<'n> StateSpace<'n> {
     /// ```
     #[must_use]
     pub fn deadlocks(&self) -> Vec<State> {
-        self.states()
-            .filter(|&state| self.steps(state).is_empty())
-            .collect()
+        self.states().filter(|&state| self.steps(state).is_empty()).collect()
     }
 
     /// The smallest and the largest number of tokens in a place over all states.
@@ -276,11 +260,7 @@ impl<'n> StateSpace<'n> {
     #[must_use]
     pub fn bounds<C: Colour>(&self, place: Place<C>) -> (usize, usize) {
         let store = place.at.store as usize;
-        let sizes = || {
-            self.states
-                .iter()
-                .map(|state| self.shelves[store].len(state[store]))
-        };
+        let sizes = || self.states.iter().map(|state| self.shelves[store].len(state[store]));
         (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0))
     }
 
@@ -319,10 +299,7 @@ impl<'n> StateSpace<'n> {
     #[must_use]
     pub fn is_live(&self, transition: Transition) -> bool {
         let fires = |state: State| self.steps(state).iter().any(|s| s.transition == transition);
-        self.components
-            .terminal
-            .iter()
-            .all(|&component| self.members(component).any(fires))
+        self.components.terminal.iter().all(|&component| self.members(component).any(fires))
     }
 
     /// Whether a transition can never fire.
@@ -338,16 +315,11 @@ impl<'n> StateSpace<'n> {
     /// ```
     #[must_use]
     pub fn is_dead(&self, transition: Transition) -> bool {
-        !self
-            .firings
-            .iter()
-            .flatten()
-            .any(|step| step.transition == transition)
+        !self.firings.iter().flatten().any(|step| step.transition == transition)
     }
 
     fn members(&self, component: u32) -> impl Iterator<Item = State> {
-        self.states()
-            .filter(move |state| self.components.of[state.index()] == component)
+        self.states().filter(move |state| self.components.of[state.index()] == component)
     }
 }
 
@@ -377,18 +349,8 @@ impl<'n> Explorer<'n> {
     fn new(net: &'n Net, limit: usize) -> Self {
         let mut sim = Simulation::new(net, 0);
         sim.marking.ignore_time();
-        let shelves = sim
-            .marking
-            .stores
-            .iter()
-            .map(|store| store.shelf())
-            .collect();
-        let touched = net
-            .structure
-            .transitions
-            .iter()
-            .map(|t| net.structure.changed(t))
-            .collect();
+        let shelves = sim.marking.stores.iter().map(|store| store.shelf()).collect();
+        let touched = net.structure.transitions.iter().map(|t| net.structure.changed(t)).collect();
         Self {
             sim,
             limit,
@@ -432,11 +394,7 @@ impl<'n> Explorer<'n> {
             let to = self.discover(reached, Some((from, number as u32)))?;
             self.write(&touched, from);
             self.touched[transition.0 as usize] = touched;
-            steps.push(Step {
-                transition,
-                binding: enabled.into_binding(),
-                to,
-            });
+            steps.push(Step { transition, binding: enabled.into_binding(), to });
         }
         Ok(steps)
     }

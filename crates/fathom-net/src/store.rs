@@ -32,16 +32,9 @@ pub(crate) struct Store<C: 'static> {
 #[derive(Clone, Debug)]
 enum Available {
     /// In the order in which they became available.
-    Ordered {
-        chain: Chain,
-        links: Links,
-        newest_first: bool,
-    },
+    Ordered { chain: Chain, links: Links, newest_first: bool },
     /// In no order, so that one can be drawn in constant time.
-    Bag {
-        slots: Vec<SlotId>,
-        position: Vec<u32>,
-    },
+    Bag { slots: Vec<SlotId>, position: Vec<u32> },
 }
 
 impl Available {
@@ -52,10 +45,7 @@ impl Available {
                 links: Links::default(),
                 newest_first: selection == Selection::Newest,
             },
-            Selection::Random => Self::Bag {
-                slots: Vec::new(),
-                position: Vec::new(),
-            },
+            Selection::Random => Self::Bag { slots: Vec::new(), position: Vec::new() },
         }
     }
 
@@ -105,13 +95,8 @@ impl<C: Colour> Store<C> {
 
     pub(crate) fn selection(&self) -> Selection {
         match self.available {
-            Available::Ordered {
-                newest_first: false,
-                ..
-            } => Selection::Oldest,
-            Available::Ordered {
-                newest_first: true, ..
-            } => Selection::Newest,
+            Available::Ordered { newest_first: false, .. } => Selection::Oldest,
+            Available::Ordered { newest_first: true, .. } => Selection::Newest,
             Available::Bag { .. } => Selection::Random,
         }
     }
@@ -123,10 +108,7 @@ impl<C: Colour> Store<C> {
         for index in &mut self.indexes {
             index.added(slot, &token, available);
         }
-        let filled = Slot {
-            token: Some(token),
-            stamp,
-        };
+        let filled = Slot { token: Some(token), stamp };
         match self.slots.get_mut(slot as usize) {
             Some(empty) => *empty = filled,
             None => self.slots.push(filled),
@@ -142,10 +124,7 @@ impl<C: Colour> Store<C> {
     pub(crate) fn take(&mut self, slot: SlotId) -> C {
         self.available.remove(slot);
         self.free.push(slot);
-        let token = self.slots[slot as usize]
-            .token
-            .take()
-            .expect("a picked slot holds a token");
+        let token = self.slots[slot as usize].token.take().expect("a picked slot holds a token");
         for index in &mut self.indexes {
             index.removed(slot, &token);
         }
@@ -161,21 +140,16 @@ impl<C: Colour> Store<C> {
 
     #[inline]
     pub(crate) fn token(&self, slot: SlotId) -> &C {
-        self.slots[slot as usize]
-            .token
-            .as_ref()
-            .expect("a picked slot holds a token")
+        self.slots[slot as usize].token.as_ref().expect("a picked slot holds a token")
     }
 
     /// The available tokens in the order of the selection rule; for a random one, in some order.
     #[inline]
     pub(crate) fn offers(&self) -> Offers<'_> {
         match &self.available {
-            Available::Ordered {
-                chain,
-                links,
-                newest_first,
-            } => Offers::Ordered(chain.iter(links, *newest_first)),
+            Available::Ordered { chain, links, newest_first } => {
+                Offers::Ordered(chain.iter(links, *newest_first))
+            }
             Available::Bag { slots, .. } => Offers::Bag(slots.iter()),
         }
     }
@@ -190,9 +164,7 @@ impl<C: Colour> Store<C> {
 
     /// Every token with its stamp, available or not.
     pub(crate) fn tokens(&self) -> impl Iterator<Item = (&C, Time)> {
-        self.slots
-            .iter()
-            .filter_map(|slot| Some((slot.token.as_ref()?, slot.stamp)))
+        self.slots.iter().filter_map(|slot| Some((slot.token.as_ref()?, slot.stamp)))
     }
 
     /// Replaces all tokens; the same tokens get the same slots every time.
@@ -211,18 +183,14 @@ impl<C: Colour> Store<C> {
 #[inline]
 pub(crate) fn typed<C: Colour>(store: &dyn AnyStore) -> &Store<C> {
     let store: &dyn Any = store;
-    store
-        .downcast_ref()
-        .expect("the builder gave the place this colour")
+    store.downcast_ref().expect("the builder gave the place this colour")
 }
 
 /// As [`typed`], to change it.
 #[inline]
 pub(crate) fn typed_mut<C: Colour>(store: &mut dyn AnyStore) -> &mut Store<C> {
     let store: &mut dyn Any = store;
-    store
-        .downcast_mut()
-        .expect("the builder gave the place this colour")
+    store.downcast_mut().expect("the builder gave the place this colour")
 }
 
 /// The available tokens of a store, one after the other.
@@ -268,10 +236,7 @@ impl<C: Colour> AnyStore for Store<C> {
     fn release(&mut self, slot: SlotId) {
         self.available.insert(slot);
         if !self.indexes.is_empty() {
-            let token = self.slots[slot as usize]
-                .token
-                .as_ref()
-                .expect("a due slot holds a token");
+            let token = self.slots[slot as usize].token.as_ref().expect("a due slot holds a token");
             for index in &mut self.indexes {
                 index.released(slot, token);
             }
@@ -281,10 +246,7 @@ impl<C: Colour> AnyStore for Store<C> {
     fn printed(&self) -> Vec<(String, Time)> {
         let mut tokens: Vec<(&C, Time)> = self.tokens().collect();
         tokens.sort();
-        tokens
-            .into_iter()
-            .map(|(token, stamp)| (format!("{token:?}"), stamp))
-            .collect()
+        tokens.into_iter().map(|(token, stamp)| (format!("{token:?}"), stamp)).collect()
     }
 
     fn shelf(&self) -> Box<dyn AnyShelf> {
@@ -302,20 +264,15 @@ mod tests {
 
     #[test]
     fn offers_follow_the_selection_rule() {
-        for (selection, order) in [
-            (Selection::Oldest, [3, 1, 2]),
-            (Selection::Newest, [2, 1, 3]),
-            (Selection::Random, [3, 1, 2]),
-        ] {
+        for (selection, order) in
+            [(Selection::Oldest, [3, 1, 2]), (Selection::Newest, [2, 1, 3]), (Selection::Random, [3, 1, 2])]
+        {
             let mut store = Store::<u32>::new();
             store.select(selection);
             for token in [3, 1, 2] {
                 store.add(token, Time::ZERO, true);
             }
-            assert_eq!(
-                (store.selection(), offered(&store)),
-                (selection, order.to_vec())
-            );
+            assert_eq!((store.selection(), offered(&store)), (selection, order.to_vec()));
         }
     }
 

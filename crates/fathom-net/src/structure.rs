@@ -113,10 +113,7 @@ impl Structure {
 
     /// Stores into which a transition puts a number of tokens that only its expression knows.
     pub(crate) fn given_freely(&self, transition: &TransitionNode) -> Vec<u32> {
-        let free = transition
-            .arcs
-            .iter()
-            .filter(|arc| arc.kind == ArcKind::Output(None));
+        let free = transition.arcs.iter().filter(|arc| arc.kind == ArcKind::Output(None));
         free.map(|arc| self.store_of(arc)).collect()
     }
 
@@ -130,11 +127,7 @@ impl Structure {
         stores
     }
 
-    fn sum(
-        &self,
-        transition: &TransitionNode,
-        weight: impl Fn(ArcKind) -> u32,
-    ) -> BTreeMap<u32, u32> {
+    fn sum(&self, transition: &TransitionNode, weight: impl Fn(ArcKind) -> u32) -> BTreeMap<u32, u32> {
         let mut sums = BTreeMap::new();
         for arc in &transition.arcs {
             let weight = weight(arc.kind);

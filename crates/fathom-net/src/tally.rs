@@ -122,10 +122,7 @@ impl Tally {
     /// ```
     #[must_use]
     pub fn estimate(&self) -> Estimate {
-        let means: Vec<f64> = self.batches[..self.full]
-            .iter()
-            .map(|sum| sum / self.batch_weight)
-            .collect();
+        let means: Vec<f64> = self.batches[..self.full].iter().map(|sum| sum / self.batch_weight).collect();
         Estimate::of(&means).centred_on(self.mean())
     }
 
@@ -172,19 +169,14 @@ pub(crate) struct Level {
 
 impl Level {
     pub(crate) fn new(now: Time, value: u32) -> Self {
-        Self {
-            tally: Tally::default(),
-            value,
-            since: now,
-        }
+        Self { tally: Tally::default(), value, since: now }
     }
 
     /// The number is `value` from now on.
     #[inline]
     pub(crate) fn change(&mut self, now: Time, value: u32) {
         if now > self.since {
-            self.tally
-                .add(f64::from(self.value), (now - self.since).as_ticks() as f64);
+            self.tally.add(f64::from(self.value), (now - self.since).as_ticks() as f64);
             self.since = now;
         }
         self.value = value;

@@ -77,13 +77,7 @@ impl<'n> TransitionBuilder<'n, Start> {
             guarded: false,
             selective: false,
         };
-        Self {
-            net,
-            node,
-            pattern: Start,
-            bound: Vec::new(),
-            consumes: Vec::new(),
-        }
+        Self { net, node, pattern: Start, bound: Vec::new(), consumes: Vec::new() }
     }
 }
 
@@ -122,11 +116,7 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
         F: for<'a> Fn(Refs<'a, P>) -> K + Send + Sync + 'static,
         P::Binding: Append<C>,
     {
-        self.bind(
-            from.place,
-            ArcKind::Input(1),
-            Some(pattern::by_key::<P, C, K, F>(from.number, key)),
-        )
+        self.bind(from.place, ArcKind::Input(1), Some(pattern::by_key::<P, C, K, F>(from.number, key)))
     }
 
     /// Binds a token that stays where it is: a test arc. Firing copies it.
@@ -160,11 +150,7 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
         F: for<'a> Fn(Refs<'a, P>) -> K + Send + Sync + 'static,
         P::Binding: Append<C>,
     {
-        self.bind(
-            from.place,
-            ArcKind::Read,
-            Some(pattern::by_key::<P, C, K, F>(from.number, key)),
-        )
+        self.bind(from.place, ArcKind::Read, Some(pattern::by_key::<P, C, K, F>(from.number, key)))
     }
 
     /// Takes `number` black tokens without binding them.
@@ -203,11 +189,7 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
     /// let pages = net.index(cache, |page| *page);
     /// net.transition("miss").input(reads).inhibit_by(pages, |(page,)| *page).add();
     /// ```
-    pub fn inhibit_by<C, K, F>(
-        mut self,
-        by: Index<C, K>,
-        key: F,
-    ) -> TransitionBuilder<'n, Lacking<P>>
+    pub fn inhibit_by<C, K, F>(mut self, by: Index<C, K>, key: F) -> TransitionBuilder<'n, Lacking<P>>
     where
         C: Colour,
         K: Key,
@@ -232,10 +214,7 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
     {
         self.node.guarded = true;
         self.node.selective = true;
-        self.extend(|before| Guarded {
-            before,
-            guard: condition,
-        })
+        self.extend(|before| Guarded { before, guard: condition })
     }
 
     /// Fires before every enabled transition of a lower priority. The default is 0.
@@ -368,13 +347,7 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
     /// ends.into_iter().fold(fork, |fork, end| fork.produce(end, 1)).add();
     /// ```
     pub fn outputs(self) -> OutputBuilder<'n, P> {
-        let Self {
-            net,
-            node,
-            pattern,
-            consumes,
-            ..
-        } = self;
+        let Self { net, node, pattern, consumes, .. } = self;
         OutputBuilder::new(net, node, Compiled::new(pattern, consumes))
     }
 
@@ -400,49 +373,22 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
         P::Binding: Append<C>,
     {
         let store = place.at.store;
-        let same = self
-            .bound
-            .iter()
-            .enumerate()
-            .filter(|&(_, &bound)| bound == store);
+        let same = self.bound.iter().enumerate().filter(|&(_, &bound)| bound == store);
         let shares = same.map(|(arc, _)| arc).collect();
         self.bound.push(store);
         self.node.selective |= by_key.is_some();
         self.arc(place, kind, by_key.is_some());
         let reads = kind == ArcKind::Read;
-        self.extend(|before| Bind {
-            before,
-            place: store,
-            reads,
-            shares,
-            by_key,
-        })
+        self.extend(|before| Bind { before, place: store, reads, shares, by_key })
     }
 
     fn arc<C>(&mut self, place: Place<C>, kind: ArcKind, keyed: bool) {
         self.net.check_handle(place.at, &self.node.name);
-        self.node.arcs.push(Arc {
-            place: place.at.node,
-            kind,
-            keyed,
-            delay: None,
-        });
+        self.node.arcs.push(Arc { place: place.at.node, kind, keyed, delay: None });
     }
 
     fn extend<Q>(self, pattern: impl FnOnce(P) -> Q) -> TransitionBuilder<'n, Q> {
-        let Self {
-            net,
-            node,
-            pattern: before,
-            bound,
-            consumes,
-        } = self;
-        TransitionBuilder {
-            net,
-            node,
-            pattern: pattern(before),
-            bound,
-            consumes,
-        }
+        let Self { net, node, pattern: before, bound, consumes } = self;
+        TransitionBuilder { net, node, pattern: pattern(before), bound, consumes }
     }
 }

@@ -26,10 +26,7 @@ static TABLE: LazyLock<Layers> = LazyLock::new(|| {
         let below: f64 = ends[layer - 1];
         ends[layer] = -libm::log(AREA / below + libm::exp(-below));
     }
-    Layers {
-        ends,
-        heights: ends.map(|end| libm::exp(-end)),
-    }
+    Layers { ends, heights: ends.map(|end| libm::exp(-end)) }
 });
 
 /// Draws from the exponential distribution of mean 1.
@@ -63,10 +60,7 @@ mod tests {
         for layer in 1..LAYERS {
             let height = TABLE.heights[layer + 1] - TABLE.heights[layer];
             let area = TABLE.ends[layer] * height;
-            assert!(
-                (area / AREA - 1.0).abs() < 1e-9,
-                "layer {layer} has area {area}"
-            );
+            assert!((area / AREA - 1.0).abs() < 1e-9, "layer {layer} has area {area}");
         }
     }
 
@@ -76,17 +70,12 @@ mod tests {
         let mut above = [0_u32; 12];
         for _ in 0..draws {
             let x = exponential(&mut rng);
-            (0..12)
-                .filter(|&k| x > f64::from(k))
-                .for_each(|k| above[k as usize] += 1);
+            (0..12).filter(|&k| x > f64::from(k)).for_each(|k| above[k as usize] += 1);
         }
         for (k, &count) in (0..12).zip(&above) {
             let expected = f64::from(draws) * (-f64::from(k)).exp();
             let deviation = (f64::from(count) - expected) / expected.sqrt();
-            assert!(
-                deviation.abs() < 4.0,
-                "P(X > {k}): {count} of {expected:.0} expected"
-            );
+            assert!(deviation.abs() < 4.0, "P(X > {k}): {count} of {expected:.0} expected");
         }
     }
 }

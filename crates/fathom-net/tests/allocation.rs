@@ -5,10 +5,7 @@ use fathom_net::{Distribution, NetBuilder, NetError, Selection, Simulation, Time
 #[test]
 fn firing_does_not_allocate() -> Result<(), NetError> {
     let mut net = NetBuilder::new("closed loop");
-    let (thinking, queue) = (
-        net.place::<u64>("thinking"),
-        net.place::<(u64, Time)>("queue"),
-    );
+    let (thinking, queue) = (net.place::<u64>("thinking"), net.place::<(u64, Time)>("queue"));
     let (replies, pending) = (net.place::<u64>("replies"), net.place::<u64>("pending"));
     let (idle, sojourn) = (net.place("idle"), net.series("sojourn"));
     net.selection(thinking, Selection::Random);
@@ -26,9 +23,7 @@ fn firing_does_not_allocate() -> Result<(), NetError> {
         .guard(|(job,)| job.0 < 1_000)
         .consume(idle, 1)
         .delay(Distribution::exponential(20.0))
-        .record(sojourn, |(job,), firing| {
-            (firing.done() - job.1).as_ticks() as f64
-        })
+        .record(sojourn, |(job,), firing| (firing.done() - job.1).as_ticks() as f64)
         .output(replies, |(job,), _| job.0)
         .produce(idle, 1)
         .add();

@@ -9,11 +9,7 @@ use fathom_net::{Distribution, Drawing, Net, NetBuilder, NetError, Simulation, S
 /// A reader of random pages before a disk with a cache.
 fn reader() -> Result<Net, NetError> {
     let mut net = NetBuilder::new("reader");
-    let (ready, wanted, found) = (
-        net.place("ready"),
-        net.place::<(u64, Time)>("wanted"),
-        net.place("found"),
-    );
+    let (ready, wanted, found) = (net.place("ready"), net.place::<(u64, Time)>("wanted"), net.place("found"));
     net.initial(ready, [()]);
     net.transition("ask")
         .consume(ready, 1)
@@ -51,12 +47,7 @@ fn reader() -> Result<Net, NetError> {
             .output(pages, |(read,), _| read.0)
             .output(found, |(read,), _| *read)
             .add();
-        module
-            .transition("evict")
-            .inhibit(free, 1)
-            .input(pages)
-            .produce(free, 1)
-            .add();
+        module.transition("evict").inhibit(free, 1).input(pages).produce(free, 1).add();
     });
     net.transition("use").input(found).produce(ready, 1).add();
     net.build()
@@ -67,9 +58,7 @@ fn the_guide_shows_what_is_drawn() -> Result<(), NetError> {
     let net = reader()?;
     let mut sim = Simulation::new(&net, 7);
     sim.run_until(Time::ticks(30_000));
-    let page = Drawing::page(&net, "storage")
-        .expect("the module")
-        .with_marking(&sim);
+    let page = Drawing::page(&net, "storage").expect("the module").with_marking(&sim);
     let flat = Drawing::flat(&net).with_marking(&sim);
     for (name, drawn) in [
         ("net-storage.svg", page.to_svg()),
@@ -81,10 +70,7 @@ fn the_guide_shows_what_is_drawn() -> Result<(), NetError> {
             fs::write(&path, &drawn).expect("the guide's folder can be written");
         }
         let shown = fs::read_to_string(&path).unwrap_or_default();
-        assert!(
-            shown == drawn,
-            "docs/{name} is out of date; run with FATHOM_BLESS=1"
-        );
+        assert!(shown == drawn, "docs/{name} is out of date; run with FATHOM_BLESS=1");
     }
     Ok(())
 }

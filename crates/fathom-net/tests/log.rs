@@ -18,20 +18,10 @@ fn lottery() -> Result<Net, NetError> {
         ("measured", Distribution::empirical([120.0, 340.5, 77.7])),
     ] {
         let draw = net.transition(name).input(waiting);
-        draw.delay(delay)
-            .output(drawn, |(ball,), firing| ball ^ firing.rng().below(64))
-            .add();
+        draw.delay(delay).output(drawn, |(ball,), firing| ball ^ firing.rng().below(64)).add();
     }
-    net.transition("back")
-        .input(drawn)
-        .guard(|(n,)| n % 7 != 0)
-        .output(waiting, |(n,), _| *n)
-        .add();
-    net.transition("zero")
-        .input(drawn)
-        .guard(|(n,)| n % 7 == 0)
-        .output(waiting, |_, _| 1)
-        .add();
+    net.transition("back").input(drawn).guard(|(n,)| n % 7 != 0).output(waiting, |(n,), _| *n).add();
+    net.transition("zero").input(drawn).guard(|(n,)| n % 7 == 0).output(waiting, |_, _| 1).add();
     net.build()
 }
 
@@ -41,20 +31,14 @@ fn the_log_is_the_same_everywhere() -> Result<(), NetError> {
     let mut sim = Simulation::new(&net, 2026);
     sim.log();
     sim.run_while(|sim| sim.total_firings() < 20_000);
-    let lines = sim.events().iter().map(|event| {
-        format!(
-            "{} {} {}\n",
-            event.time,
-            net.transition_name(event.transition),
-            event.binding
-        )
-    });
+    let lines = sim
+        .events()
+        .iter()
+        .map(|event| format!("{} {} {}\n", event.time, net.transition_name(event.transition), event.binding));
     // FNV-1a, 64 bits.
-    let digest = lines
-        .flat_map(String::into_bytes)
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+    let digest = lines.flat_map(String::into_bytes).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
     assert_eq!(format!("{digest:016x}"), "812a5efb7d12b04e");
     Ok(())
 }

@@ -49,20 +49,14 @@ fn spec() -> impl Strategy<Value = Spec> {
             prop::collection::vec(capacity, places),
             prop::collection::vec(transition, 1..6),
         )
-            .prop_map(|(tokens, capacities, transitions)| Spec {
-                tokens,
-                capacities,
-                transitions,
-            })
+            .prop_map(|(tokens, capacities, transitions)| Spec { tokens, capacities, transitions })
     })
 }
 
 /// The net of a specification; `None` if it is not sound.
 fn build(spec: &Spec) -> Option<Built> {
     let mut net = NetBuilder::new("random");
-    let places: Vec<Place> = (0..spec.tokens.len())
-        .map(|i| net.place(&format!("p{i}")))
-        .collect();
+    let places: Vec<Place> = (0..spec.tokens.len()).map(|i| net.place(&format!("p{i}"))).collect();
     for (i, &place) in places.iter().enumerate() {
         net.initial(place, (0..spec.tokens[i]).map(|_| ()));
         if let Some(capacity) = spec.capacities[i] {
@@ -89,25 +83,13 @@ fn build(spec: &Spec) -> Option<Built> {
         builder.add()
     });
     let transitions = transitions.collect();
-    Some(Built {
-        net: net.build().ok()?,
-        places,
-        transitions,
-    })
+    Some(Built { net: net.build().ok()?, places, transitions })
 }
 
 /// Whether a transition is enabled, worked out from its arcs and the marking alone.
-fn is_enabled(
-    spec: &Spec,
-    built: &Built,
-    sim: &Simulation<'_>,
-    transition: &TransitionSpec,
-) -> bool {
+fn is_enabled(spec: &Spec, built: &Built, sim: &Simulation<'_>, transition: &TransitionSpec) -> bool {
     let sum = |arcs: &[(usize, u32)], place: usize| -> usize {
-        arcs.iter()
-            .filter(|arc| arc.0 == place)
-            .map(|arc| arc.1 as usize)
-            .sum()
+        arcs.iter().filter(|arc| arc.0 == place).map(|arc| arc.1 as usize).sum()
     };
     (0..spec.tokens.len()).all(|i| {
         let place = built.places[i];

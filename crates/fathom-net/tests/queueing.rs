@@ -7,14 +7,9 @@
 //! bounds of 93 and 97 % would fail by chance once in twenty tries; 2000 seeds halve that to four
 //! standard deviations. Seeds are 0 to 1999, chosen once.
 
-#![allow(
-    clippy::print_stdout,
-    reason = "the table is what a reader wants of this test"
-)]
+#![allow(clippy::print_stdout, reason = "the table is what a reader wants of this test")]
 
-use fathom_net::{
-    Distribution, Net, NetBuilder, NetError, Place, Series, Simulation, Span, Time, replicate,
-};
+use fathom_net::{Distribution, Net, NetBuilder, NetError, Place, Series, Simulation, Span, Time, replicate};
 
 const SEEDS: u64 = 2_000;
 /// Mean service time, in ticks; long, so that rounding to ticks does not matter.
@@ -31,27 +26,12 @@ fn check(model: &str, net: &Net, series: Series, truth: f64, length: f64) {
         sim.observed(series).estimate()
     };
     let estimates = replicate(net, SEEDS, 0, 1.try_into().unwrap(), run);
-    let mean = estimates
-        .iter()
-        .map(|estimate| estimate.mean())
-        .sum::<f64>()
-        / SEEDS as f64;
-    let covered = estimates
-        .iter()
-        .filter(|estimate| estimate.contains(truth))
-        .count();
-    let (error, coverage) = (
-        100.0 * (mean / truth - 1.0),
-        100.0 * covered as f64 / SEEDS as f64,
-    );
-    println!(
-        "{model:<34} theory {truth:>12.4}  mean off by {error:>6.3} %  coverage {coverage:>5.2} %"
-    );
+    let mean = estimates.iter().map(|estimate| estimate.mean()).sum::<f64>() / SEEDS as f64;
+    let covered = estimates.iter().filter(|estimate| estimate.contains(truth)).count();
+    let (error, coverage) = (100.0 * (mean / truth - 1.0), 100.0 * covered as f64 / SEEDS as f64);
+    println!("{model:<34} theory {truth:>12.4}  mean off by {error:>6.3} %  coverage {coverage:>5.2} %");
     assert!(error.abs() < 1.0, "{model}: mean {mean}, theory {truth}");
-    assert!(
-        (93.0..=97.0).contains(&coverage),
-        "{model}: coverage {coverage} %"
-    );
+    assert!((93.0..=97.0).contains(&coverage), "{model}: coverage {coverage} %");
 }
 
 /// Poisson arrivals to one queue with some servers; the series is the time from arrival to end of
@@ -59,11 +39,7 @@ fn check(model: &str, net: &Net, series: Series, truth: f64, length: f64) {
 fn queue(servers: u32, service: Distribution) -> Result<(Net, Series), NetError> {
     let between = SERVICE / (UTILISATION * f64::from(servers));
     let mut net = NetBuilder::new("queue");
-    let (next, queue, idle) = (
-        net.place("next"),
-        net.place::<Time>("queue"),
-        net.place("idle"),
-    );
+    let (next, queue, idle) = (net.place("next"), net.place::<Time>("queue"), net.place("idle"));
     let sojourn = net.series("sojourn");
     net.initial(next, [()]);
     net.initial(idle, (0..servers).map(|_| ()));
@@ -76,9 +52,7 @@ fn queue(servers: u32, service: Distribution) -> Result<(Net, Series), NetError>
         .input(queue)
         .consume(idle, 1)
         .delay(service)
-        .record(sojourn, |(born,), firing| {
-            (firing.done() - *born).as_ticks() as f64
-        })
+        .record(sojourn, |(born,), firing| (firing.done() - *born).as_ticks() as f64)
         .produce(idle, 1)
         .add();
     Ok((net.build()?, sojourn))
@@ -92,13 +66,7 @@ fn pollaczek_khinchine(variation: f64) -> f64 {
 #[test]
 fn m_m_1() -> Result<(), NetError> {
     let (net, sojourn) = queue(1, Distribution::exponential(SERVICE))?;
-    check(
-        "M/M/1 time in system",
-        &net,
-        sojourn,
-        SERVICE / (1.0 - UTILISATION),
-        2e8,
-    );
+    check("M/M/1 time in system", &net, sojourn, SERVICE / (1.0 - UTILISATION), 2e8);
     Ok(())
 }
 
@@ -118,26 +86,14 @@ fn m_m_c() -> Result<(), NetError> {
 #[test]
 fn m_d_1() -> Result<(), NetError> {
     let (net, sojourn) = queue(1, Span::round(SERVICE).into())?;
-    check(
-        "M/D/1 time in system",
-        &net,
-        sojourn,
-        pollaczek_khinchine(0.0),
-        2e8,
-    );
+    check("M/D/1 time in system", &net, sojourn, pollaczek_khinchine(0.0), 2e8);
     Ok(())
 }
 
 #[test]
 fn m_g_1_less_variable() -> Result<(), NetError> {
     let (net, sojourn) = queue(1, Distribution::erlang(4, SERVICE))?;
-    check(
-        "M/G/1 time, Erlang-4 service",
-        &net,
-        sojourn,
-        pollaczek_khinchine(0.25),
-        2e8,
-    );
+    check("M/G/1 time, Erlang-4 service", &net, sojourn, pollaczek_khinchine(0.25), 2e8);
     Ok(())
 }
 
@@ -148,13 +104,7 @@ fn m_g_1_more_variable() -> Result<(), NetError> {
     let moment = 2.0 * (chance * first.powi(2) + (1.0 - chance) * second.powi(2));
     let service = Distribution::hyperexponential(chance, first * SERVICE, second * SERVICE);
     let (net, sojourn) = queue(1, service)?;
-    check(
-        "M/G/1 time, hyperexponential",
-        &net,
-        sojourn,
-        pollaczek_khinchine(moment - 1.0),
-        3e8,
-    );
+    check("M/G/1 time, hyperexponential", &net, sojourn, pollaczek_khinchine(moment - 1.0), 3e8);
     Ok(())
 }
 
@@ -188,13 +138,7 @@ fn m_m_1_k() -> Result<(), NetError> {
         .produce(idle, 1)
         .add();
     let full = load.powi(4) * (1.0 - load) / (1.0 - load.powi(5));
-    check(
-        "M/M/1/4 share of arrivals lost",
-        &net.build()?,
-        lost,
-        full,
-        2e8,
-    );
+    check("M/M/1/4 share of arrivals lost", &net.build()?, lost, full, 2e8);
     Ok(())
 }
 
@@ -237,9 +181,7 @@ fn jackson_network() -> Result<(), NetError> {
     let elapsed = |job: &Job, now: Time| (now - job.0).as_ticks() as f64;
     for (name, from, to, limit) in [("a", a_done, b, 60), ("b", b_done, a, 50)] {
         let pass = net.transition(&format!("{name} passes on")).input(from);
-        pass.guard(move |(job,)| job.1 < limit)
-            .output(to, |(job,), _| *job)
-            .add();
+        pass.guard(move |(job,)| job.1 < limit).output(to, |(job,), _| *job).add();
         let leave = net.transition(&format!("{name} lets go")).input(from);
         leave
             .guard(move |(job,)| job.1 >= limit)
@@ -247,13 +189,7 @@ fn jackson_network() -> Result<(), NetError> {
             .add();
     }
     let jobs = load_a / (1.0 - load_a) + load_b / (1.0 - load_b);
-    check(
-        "Jackson network, time in system",
-        &net.build()?,
-        time,
-        jobs * between,
-        2e8,
-    );
+    check("Jackson network, time in system", &net.build()?, time, jobs * between, 2e8);
     Ok(())
 }
 
@@ -285,28 +221,15 @@ fn closed_network() -> Result<(), NetError> {
         let to = net.place(&format!("to {name}"));
         let from = net.place(&format!("from {name}"));
         let ask = net.transition(&format!("ask {name}")).input(computed);
-        ask.guard(move |(job,)| (low..high).contains(&job.1))
-            .output(to, |(job,), _| *job)
-            .add();
+        ask.guard(move |(job,)| (low..high).contains(&job.1)).output(to, |(job,), _| *job).add();
         station(&mut net, &name, means[disk], to, from);
         net.transition(&format!("return from {name}"))
             .input(from)
-            .record(cycle, |(job,), firing| {
-                (firing.now() - job.0).as_ticks() as f64
-            })
+            .record(cycle, |(job,), firing| (firing.now() - job.0).as_ticks() as f64)
             .output(cpu, |_, firing| (firing.now(), 0))
             .add();
     }
-    let truth = mean_value_analysis(
-        &[means[0], 0.7 * means[1], 0.3 * means[2]],
-        customers as u32,
-    );
-    check(
-        "closed network, cycle time (MVA)",
-        &net.build()?,
-        cycle,
-        truth,
-        1e8,
-    );
+    let truth = mean_value_analysis(&[means[0], 0.7 * means[1], 0.3 * means[2]], customers as u32);
+    check("closed network, cycle time (MVA)", &net.build()?, cycle, truth, 1e8);
     Ok(())
 }

@@ -17,10 +17,7 @@ fn main() -> Result<(), NetError> {
     let mm1_cost = speed("M/M/1", &mm1);
     speed("chain of 100 transitions", &chain(100)?);
     growth("tokens in a queue", [queue(100)?, queue(100_000)?]);
-    growth(
-        "tokens in delay",
-        [delay_station(100)?, delay_station(100_000)?],
-    );
+    growth("tokens in delay", [delay_station(100)?, delay_station(100_000)?]);
     growth("tokens asked by key", [join(100)?, join(100_000)?]);
     growth("transitions", [chain(10)?, chain(1_000)?]);
     replications(&mm1);
@@ -71,10 +68,7 @@ fn replications(net: &Net) {
     let (mut one, mut two) = (Duration::MAX, Duration::MAX);
     for _ in 0..5 {
         let ((alone, served), (together, again)) = (run(1), run(2));
-        assert_eq!(
-            served, again,
-            "the number of threads must not change the answer"
-        );
+        assert_eq!(served, again, "the number of threads must not change the answer");
         (one, two) = (one.min(alone), two.min(together));
     }
     let ratio = one.as_secs_f64() / two.as_secs_f64();
@@ -114,9 +108,7 @@ fn against_simpn(ours: f64) {
     match rivals::simpn_mm1() {
         Ok(theirs) => {
             let ratio = theirs / ours;
-            println!(
-                "M/M/1: {ours:.1} ns per firing, simpn {theirs:.0} ns: x {ratio:.0} (at least 100)"
-            );
+            println!("M/M/1: {ours:.1} ns per firing, simpn {theirs:.0} ns: x {ratio:.0} (at least 100)");
         }
         Err(reason) => println!("skipped simpn: {reason}"),
     }

@@ -5,11 +5,7 @@ use fathom_net::{Distribution, Net, NetBuilder, NetError, Time};
 /// One queue, one server, Poisson arrivals, exponential service.
 pub(crate) fn mm1() -> Result<Net, NetError> {
     let mut net = NetBuilder::new("M/M/1");
-    let (next, queue, idle) = (
-        net.place("next"),
-        net.place::<Time>("queue"),
-        net.place("idle"),
-    );
+    let (next, queue, idle) = (net.place("next"), net.place::<Time>("queue"), net.place("idle"));
     net.initial(next, [()]);
     net.initial(idle, [()]);
     let sojourn = net.series("sojourn");
@@ -22,9 +18,7 @@ pub(crate) fn mm1() -> Result<Net, NetError> {
         .input(queue)
         .consume(idle, 1)
         .delay(Distribution::exponential(500.0))
-        .record(sojourn, |(born,), firing| {
-            (firing.done() - *born).as_ticks() as f64
-        })
+        .record(sojourn, |(born,), firing| (firing.done() - *born).as_ticks() as f64)
         .produce(idle, 1)
         .add();
     net.build()
@@ -33,16 +27,11 @@ pub(crate) fn mm1() -> Result<Net, NetError> {
 /// A token going round a ring of transitions.
 pub(crate) fn chain(length: usize) -> Result<Net, NetError> {
     let mut net = NetBuilder::new("chain");
-    let places: Vec<_> = (0..length)
-        .map(|i| net.place::<u64>(&format!("p{i}")))
-        .collect();
+    let places: Vec<_> = (0..length).map(|i| net.place::<u64>(&format!("p{i}"))).collect();
     net.initial(places[0], [7]);
     for (i, &place) in places.iter().enumerate() {
         let next = places[(i + 1) % length];
-        net.transition(&format!("t{i}"))
-            .input(place)
-            .output(next, |(token,), _| *token)
-            .add();
+        net.transition(&format!("t{i}")).input(place).output(next, |(token,), _| *token).add();
     }
     net.build()
 }
@@ -52,14 +41,8 @@ pub(crate) fn queue(jobs: u64) -> Result<Net, NetError> {
     let mut net = NetBuilder::new("queue");
     let (queue, served) = (net.place::<u64>("queue"), net.place::<u64>("served"));
     net.initial(queue, 0..jobs);
-    net.transition("serve")
-        .input(queue)
-        .output(served, |(job,), _| *job)
-        .add();
-    net.transition("return")
-        .input(served)
-        .output(queue, |(job,), _| *job)
-        .add();
+    net.transition("serve").input(queue).output(served, |(job,), _| *job).add();
+    net.transition("return").input(served).output(queue, |(job,), _| *job).add();
     net.build()
 }
 
@@ -73,10 +56,7 @@ pub(crate) fn delay_station(customers: u64) -> Result<Net, NetError> {
         .delay(Distribution::exponential(1_000_000.0))
         .output(thinking, |(customer,), _| *customer)
         .add();
-    net.transition("ask")
-        .input(thinking)
-        .output(asking, |(customer,), _| *customer)
-        .add();
+    net.transition("ask").input(thinking).output(asking, |(customer,), _| *customer).add();
     net.build()
 }
 
@@ -99,15 +79,10 @@ pub(crate) fn join(requests: u64) -> Result<Net, NetError> {
 /// As [`chain`], but a line that the tokens of the first place go down once.
 pub(crate) fn line(length: usize, tokens: u64) -> Result<Net, NetError> {
     let mut net = NetBuilder::new("line");
-    let places: Vec<_> = (0..=length)
-        .map(|i| net.place::<u64>(&format!("p{i}")))
-        .collect();
+    let places: Vec<_> = (0..=length).map(|i| net.place::<u64>(&format!("p{i}"))).collect();
     net.initial(places[0], 0..tokens);
     for (i, pair) in places.windows(2).enumerate() {
-        net.transition(&format!("t{i}"))
-            .input(pair[0])
-            .output(pair[1], |(n,), _| *n)
-            .add();
+        net.transition(&format!("t{i}")).input(pair[0]).output(pair[1], |(n,), _| *n).add();
     }
     net.build()
 }

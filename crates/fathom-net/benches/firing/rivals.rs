@@ -4,8 +4,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use libpetri::{
-    CompiledNet, Marking, NoopEventStore, PetriNet, Place, PrecompiledNet, PrecompiledNetExecutor,
-    Token, Transition, fork, one, out_place,
+    CompiledNet, Marking, NoopEventStore, PetriNet, Place, PrecompiledNet, PrecompiledNetExecutor, Token,
+    Transition, fork, one, out_place,
 };
 
 /// libpetri's program for a line of transitions.
@@ -16,9 +16,7 @@ pub(crate) struct Line {
 
 impl Line {
     pub(crate) fn new(length: usize) -> Self {
-        let places: Vec<_> = (0..=length)
-            .map(|i| Place::<u64>::new(format!("p{i}")))
-            .collect();
+        let places: Vec<_> = (0..=length).map(|i| Place::<u64>::new(format!("p{i}"))).collect();
         let mut net = PetriNet::builder("line");
         for (i, pair) in places.windows(2).enumerate() {
             let transition = Transition::builder(format!("t{i}"));
@@ -26,10 +24,7 @@ impl Line {
             net = net.transition(arcs.action(fork()).build());
         }
         let program = PrecompiledNet::from_compiled(CompiledNet::compile(&net.build()));
-        Self {
-            program,
-            first: places[0].clone(),
-        }
+        Self { program, first: places[0].clone() }
     }
 
     /// How long it takes some tokens to go down the line.
@@ -53,12 +48,8 @@ pub(crate) fn simpn_mm1() -> Result<f64, String> {
     let output = Command::new(&python).arg(script).output();
     let output = output.map_err(|error| format!("`{python}` does not run: {error}"))?;
     if !output.status.success() {
-        return Err(format!(
-            "`{python}` has no package `simpn`; install it with pip"
-        ));
+        return Err(format!("`{python}` has no package `simpn`; install it with pip"));
     }
     let text = String::from_utf8_lossy(&output.stdout);
-    text.trim()
-        .parse()
-        .map_err(|_| format!("simpn_mm1.py printed `{text}`, not a number"))
+    text.trim().parse().map_err(|_| format!("simpn_mm1.py printed `{text}`, not a number"))
 }

@@ -24,11 +24,7 @@ impl Drawing {
             };
             let label = quoted(&edge.label);
             // Writing to a string cannot fail.
-            let _ = writeln!(
-                dot,
-                "  n{} -> n{} [label={label}{style}];",
-                edge.from, edge.to
-            );
+            let _ = writeln!(dot, "  n{} -> n{} [label={label}{style}];", edge.from, edge.to);
         }
         dot.push_str("}\n");
         dot
@@ -36,12 +32,7 @@ impl Drawing {
 
     /// Writes the nodes of a frame, and the frames inside it as clusters.
     fn write_frame(&self, frame: &str, dot: &mut String) {
-        for (number, node) in self
-            .nodes
-            .iter()
-            .enumerate()
-            .filter(|(_, n)| n.frame == frame)
-        {
+        for (number, node) in self.nodes.iter().enumerate().filter(|(_, n)| n.frame == frame) {
             let _ = writeln!(dot, "  n{number} [{}];", attributes(node));
         }
         for (number, inner) in self.frames.iter().enumerate() {
@@ -62,24 +53,12 @@ fn attributes(node: &Node) -> String {
         Shape::Transition => "box",
         Shape::Module => "box, peripheries=2",
     };
-    let lines: Vec<&str> = node
-        .lines
-        .iter()
-        .chain(&node.marking)
-        .map(String::as_str)
-        .collect();
-    let filled = if node.marking.is_some() {
-        ", style=filled, fillcolor=lightyellow"
-    } else {
-        ""
-    };
+    let lines: Vec<&str> = node.lines.iter().chain(&node.marking).map(String::as_str).collect();
+    let filled = if node.marking.is_some() { ", style=filled, fillcolor=lightyellow" } else { "" };
     format!("shape={shape}, label={}{filled}", quoted(&lines.join("\n")))
 }
 
 fn quoted(text: &str) -> String {
-    let escaped = text
-        .replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('\n', "\\n");
+    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!("\"{escaped}\"")
 }

@@ -26,11 +26,7 @@ impl Drawing {
     #[must_use]
     pub fn to_svg(&self) -> String {
         let mut graph = VisualGraph::new(Orientation::LeftToRight);
-        let nodes: Vec<_> = self
-            .nodes
-            .iter()
-            .map(|node| graph.add_node(element(node)))
-            .collect();
+        let nodes: Vec<_> = self.nodes.iter().map(|node| graph.add_node(element(node))).collect();
         for edge in &self.edges {
             graph.add_edge(arrow(edge), nodes[edge.from], nodes[edge.to]);
         }
@@ -43,27 +39,15 @@ impl Drawing {
 }
 
 fn element(node: &Node) -> Element {
-    let mut lines: Vec<&str> = node
-        .lines
-        .iter()
-        .chain(&node.marking)
-        .map(String::as_str)
-        .collect();
+    let mut lines: Vec<&str> = node.lines.iter().chain(&node.marking).map(String::as_str).collect();
     let framed;
     if node.shape == Shape::Module {
         // The layout knows no doubled box, so the name says what it is.
         framed = format!("⟦ {} ⟧", node.lines[0]);
         lines[0] = &framed;
     }
-    let longest = lines
-        .iter()
-        .map(|line| line.chars().count())
-        .max()
-        .unwrap_or(0);
-    let (width, height) = (
-        longest as f64 * CHARACTER.0,
-        lines.len() as f64 * CHARACTER.1,
-    );
+    let longest = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+    let (width, height) = (longest as f64 * CHARACTER.0, lines.len() as f64 * CHARACTER.1);
     let text = lines.join("\n");
     let (shape, room) = match node.shape {
         Shape::Place => (ShapeKind::Circle(text), 1.4),
@@ -75,34 +59,16 @@ fn element(node: &Node) -> Element {
         _ => "white",
     };
     let size = Point::new(width * room + 16.0, height * room + 12.0);
-    let look = StyleAttr::new(
-        Color::fast("black"),
-        1,
-        Some(Color::fast(fill)),
-        0,
-        FONT_SIZE,
-    );
+    let look = StyleAttr::new(Color::fast("black"), 1, Some(Color::fast(fill)), 0, FONT_SIZE);
     Element::create(shape, look, Orientation::LeftToRight, size)
 }
 
 fn arrow(edge: &Edge) -> Arrow {
-    let start = if edge.end == End::Both {
-        LineEndKind::Arrow
-    } else {
-        LineEndKind::None
-    };
+    let start = if edge.end == End::Both { LineEndKind::Arrow } else { LineEndKind::None };
     let line = match edge.end {
         End::Inhibitor => LineStyleKind::Dashed,
         End::Arrow | End::Both => LineStyleKind::Normal,
     };
     let look = StyleAttr::new(Color::fast("black"), 1, None, 0, FONT_SIZE);
-    Arrow::new(
-        start,
-        LineEndKind::Arrow,
-        line,
-        &edge.label,
-        &look,
-        &None,
-        &None,
-    )
+    Arrow::new(start, LineEndKind::Arrow, line, &edge.label, &look, &None, &None)
 }

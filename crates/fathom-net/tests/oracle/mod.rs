@@ -8,14 +8,12 @@ use std::process::{Command, Stdio};
 /// `FATHOM_REQUIRE=all` a missing one is a failure.
 pub(crate) fn run(test: &str, package: &str, script: &str, input: &str) -> Option<String> {
     let python = std::env::var("FATHOM_PYTHON").unwrap_or_else(|_| "python3".into());
-    let import = Command::new(&python)
-        .args(["-c", &format!("import {package}")])
-        .output();
+    let import = Command::new(&python).args(["-c", &format!("import {package}")]).output();
     let missing = match import {
         Err(error) => Some(format!("`{python}` does not run: {error}")),
-        Ok(output) if !output.status.success() => Some(format!(
-            "`{python}` has no package `{package}`; install it with pip"
-        )),
+        Ok(output) if !output.status.success() => {
+            Some(format!("`{python}` has no package `{package}`; install it with pip"))
+        }
         Ok(_) => None,
     };
     if let Some(reason) = missing {
@@ -32,9 +30,7 @@ pub(crate) fn run(test: &str, package: &str, script: &str, input: &str) -> Optio
         .spawn()
         .unwrap_or_else(|error| panic!("{test}: starting {script}: {error}"));
     let mut stdin = child.stdin.take().expect("stdin is piped");
-    stdin
-        .write_all(input.as_bytes())
-        .expect("the script reads its input first");
+    stdin.write_all(input.as_bytes()).expect("the script reads its input first");
     drop(stdin);
     let output = child.wait_with_output().expect("the script ends");
     assert!(output.status.success(), "{test}: {script} failed");
