@@ -89,6 +89,8 @@ pub struct RunFacts {
     pub bytes_read: u64,
     /// Bytes that were written.
     pub bytes_written: u64,
+    /// Bytes that might still be written when it began.
+    pub write_budget: u64,
     /// How long the run took, in ns of the machine's own time.
     pub elapsed_ns: u64,
     /// What whoever reads the samples must know.
@@ -184,6 +186,7 @@ impl RunFacts {
             readings: run.readings.len(),
             bytes_read: run.bytes_read,
             bytes_written: run.bytes_written,
+            write_budget: run.write_budget,
             elapsed_ns: run.elapsed_ns,
             notes: run.notes.clone(),
         }
@@ -197,6 +200,7 @@ impl RunFacts {
             readings,
             bytes_read: self.bytes_read,
             bytes_written: self.bytes_written,
+            write_budget: self.write_budget,
             elapsed_ns: self.elapsed_ns,
             notes: self.notes,
         }

@@ -22,6 +22,8 @@ pub struct Samples {
     pub bytes_read: u64,
     /// Bytes that were written, timed or not, with those that filled the scratch files.
     pub bytes_written: u64,
+    /// Bytes that might still be written when the run began: what an experiment sized it by.
+    pub write_budget: u64,
     /// How long the run took, in nanoseconds of the machine's own time.
     pub elapsed_ns: u64,
     /// What whoever reads the samples must know: rounds cut short, a clock not pinned.
@@ -148,6 +150,7 @@ mod tests {
             readings,
             bytes_read: 0,
             bytes_written: 0,
+            write_budget: 0,
             elapsed_ns: 0,
             notes: Vec::new(),
         }

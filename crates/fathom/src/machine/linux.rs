@@ -208,6 +208,7 @@ impl Machine for Linux {
             readings: tally.readings,
             bytes_read: self.bytes_read - read_before,
             bytes_written: self.files.bytes_written() - written_before,
+            write_budget: left,
             elapsed_ns: monotonic_raw_ns() - started,
             notes,
         })

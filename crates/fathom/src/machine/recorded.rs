@@ -15,8 +15,8 @@ pub struct Recorded {
     parameter: String,
     runs: VecDeque<Samples>,
     played: usize,
-    /// The largest file that the runs played so far have worked on, in bytes.
-    largest: u64,
+    /// Bytes that might still be written after the last run that was played.
+    budget: u64,
     end: Fault,
 }
 
@@ -24,7 +24,7 @@ impl Recorded {
     /// The `runs` that were made to find `parameter`. Once they are over, `end` is what a request
     /// for another is answered with: why the recorded experiment got no more, such as [`Fault::OutOfTime`].
     pub fn new(parameter: &str, runs: Vec<Samples>, end: Fault) -> Self {
-        Self { parameter: parameter.to_owned(), runs: runs.into(), played: 0, largest: 0, end }
+        Self { parameter: parameter.to_owned(), runs: runs.into(), played: 0, budget: 0, end }
     }
 }
 
@@ -38,19 +38,15 @@ impl Machine for Recorded {
             )));
         }
         self.played += 1;
-        self.largest = self.largest.max(largest_file(workload));
+        self.budget = next.write_budget.saturating_sub(next.bytes_written);
         self.runs.pop_front().ok_or_else(|| self.end.clone())
     }
 
-    /// What was left is not recorded. What the next recorded run added to its files is what was
-    /// taken from it, so an experiment that sizes its files by this sizes them as it did.
+    /// What was left at this point of the recording, so that an experiment which sizes its files by
+    /// it sizes them as it did.
     fn write_budget(&self) -> u64 {
-        self.runs.front().map_or(0, |next| largest_file(&next.workload).saturating_sub(self.largest))
+        self.runs.front().map_or(self.budget, |next| next.write_budget)
     }
-}
-
-fn largest_file(workload: &Workload) -> u64 {
-    workload.files.iter().map(|file| file.size).max().unwrap_or(0)
 }
 
 /// What two workloads differ in, in the plural.

@@ -395,6 +395,7 @@ impl Machine for Scripted {
             return Err(Fault::Unsupported(reason.to_owned()));
         }
         let (read, written, started) = (self.bytes_read, self.bytes_written, self.now);
+        let write_budget = self.write_budget();
         self.provide(workload)?;
         let disturbance = Disturbance::new(self.script.seed, workload.seed);
         let mut run = Run { workload, disturbance, readings: Vec::new() };
@@ -410,6 +411,7 @@ impl Machine for Scripted {
             readings: run.readings,
             bytes_read: self.bytes_read - read,
             bytes_written: self.bytes_written - written,
+            write_budget,
             elapsed_ns: (self.now - started) as u64,
             notes: Vec::new(),
         })
