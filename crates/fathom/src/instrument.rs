@@ -293,7 +293,8 @@ mod tests {
         let certificate = certify(Coarse { step_ns: 1_000_000 }).unwrap();
         assert!((certificate.resolution_ns - 1e6).abs() < 1e5, "{}", certificate.resolution_ns);
         let reason = check_resolution(&certificate).unwrap_err();
-        assert!(reason.starts_with("the clock coarse moves in steps of 1 ms"), "{reason}");
+        // The step is measured, so it may print as 998 us.
+        assert!(reason.starts_with("the clock coarse moves in steps of "), "{reason}");
     }
 
     #[test]
