@@ -267,8 +267,7 @@ pub(crate) fn complaint(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let paragraphs = text.split("\n\n").take_while(|part| !part.starts_with("Usage:"));
     let said = paragraphs.filter(|part| !part.starts_with("For more information"));
-    let lines: Vec<String> =
-        said.map(|part| part.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let lines: Vec<String> = said.map(|part| part.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     lines.join("; ").trim_start_matches("error: ").to_owned()
 }
 
