@@ -28,23 +28,24 @@ fn allowed(heading: &str) -> Vec<(String, BTreeSet<String>)> {
 /// is does not guide anybody.
 fn compare(heading: &str, actual: &Arrows, places: &BTreeMap<(String, String), String>) {
     let table: Arrows = allowed(heading).into_iter().collect();
+    let mut faults = Vec::new();
+    let none = BTreeSet::new();
     for (who, used) in actual {
-        let allowed =
-            table.get(who).unwrap_or_else(|| panic!("{heading}: ARCHITECTURE.md has no row '{who}'"));
+        let row = table.get(who);
+        if row.is_none() {
+            faults.push(format!("there is no row '{who}'"));
+        }
+        let allowed = row.unwrap_or(&none);
         for what in used.difference(allowed) {
-            let place = places.get(&(who.clone(), what.clone())).map_or("", String::as_str);
-            panic!("{heading}: {who} may not use {what}, but does: {place}");
+            let place = places.get(&(who.clone(), what.clone())).map_or("its manifest", String::as_str);
+            faults.push(format!("{who} may not use {what}, but does in {place}"));
         }
-        for what in allowed.difference(used) {
-            panic!("{heading}: ARCHITECTURE.md lets {who} use {what}, and it does not: remove the arrow");
-        }
+        let idle = allowed.difference(used);
+        faults.extend(idle.map(|what| format!("{who} does not use {what}: remove the arrow")));
     }
-    for who in table.keys() {
-        assert!(
-            actual.contains_key(who),
-            "{heading}: ARCHITECTURE.md has a row '{who}', and nothing is so named"
-        );
-    }
+    let gone = table.keys().filter(|who| !actual.contains_key(*who));
+    faults.extend(gone.map(|who| format!("there is a row '{who}', and nothing is so named")));
+    assert!(faults.is_empty(), "ARCHITECTURE.md, {heading}:\n{}", faults.join("\n"));
 }
 
 /// Dependencies on crates of the workspace, those of tests aside.

@@ -55,19 +55,30 @@ pub(crate) fn text(path: &Path) -> String {
 ///
 /// Tests stand at the end of a file, below `#[cfg(test)]`, or in a file of their own.
 pub(crate) fn code(path: &Path) -> Vec<(usize, String)> {
-    let is_tests = |part: &Path| part.file_stem().is_some_and(|stem| stem == "tests");
-    if path.ancestors().any(is_tests) {
+    if is_for_tests(path) {
         return Vec::new();
     }
     let text = text(path);
     let lines: Vec<&str> = text.lines().collect();
-    let opens_tests = |pair: &[&str]| pair[0].trim() == "#[cfg(test)]" && pair[1].starts_with("mod ");
+    let opens_tests = |pair: &[&str]| {
+        pair[0].trim() == "#[cfg(test)]" && pair[1].starts_with("mod ") && pair[1].ends_with('{')
+    };
     let end = lines.windows(2).position(opens_tests).unwrap_or(lines.len());
     let numbered = lines[..end].iter().enumerate().map(|(index, line)| (index + 1, *line));
     numbered
         .filter(|(_, line)| !line.trim_start().starts_with("//"))
         .map(|(number, line)| (number, line.split(" // ").next().unwrap_or_default().to_owned()))
         .collect()
+}
+
+/// Whether the module above declares this file, or a folder that it is in, below `#[cfg(test)]`.
+fn is_for_tests(path: &Path) -> bool {
+    path.ancestors().any(|part| {
+        let (Some(folder), Some(stem)) = (part.parent(), part.file_stem()) else { return false };
+        let declares = format!("#[cfg(test)]\nmod {};", stem.to_string_lossy());
+        let above = [folder.join("lib.rs"), folder.join("main.rs"), folder.with_extension("rs")];
+        above.iter().any(|module| text(module).contains(&declares))
+    })
 }
 
 /// A path as it is named in the repository.
