@@ -24,8 +24,8 @@ use fathom_sys::file;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
-const CALLS: u64 = 200_000;
-const PAIRS: usize = 31;
+const CALLS: u64 = 100_000;
+const PAIRS: usize = 101;
 const BAR: f64 = 1.25;
 const REGION: Region = Region { offset: 0, size: 1, step: 1, count: CALLS };
 const OPS: [(&str, Op); 3] =
