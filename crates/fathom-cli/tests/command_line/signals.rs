@@ -25,9 +25,11 @@ fn started(place: &Place) -> Child {
 }
 
 /// Waits until the survey has made its scratch directory, so that it is surely under way.
-fn wait_for_scratch(place: &Place) {
+fn wait_for_scratch(place: &Place, child: &mut Child) {
     let start = Instant::now();
     while place.names().is_empty() {
+        let ended = child.try_wait().unwrap();
+        assert!(ended.is_none(), "the survey ended before it made anything: {ended:?}");
         assert!(start.elapsed() < Duration::from_secs(30), "the survey made no scratch directory");
         sleep(Duration::from_millis(1));
     }
@@ -45,9 +47,9 @@ fn each_killed(signal: Signal, seed: u128, mut check: impl FnMut(&Place, Child, 
     let mut generator = Pcg64Mcg::new(seed);
     for kill in 0..kills() {
         let place = Place::new();
-        let child = started(&place);
+        let mut child = started(&place);
         if kill == 0 {
-            wait_for_scratch(&place);
+            wait_for_scratch(&place, &mut child);
         } else {
             sleep(Duration::from_millis(generator.random_range(0..LONGEST_WAIT_MS)));
         }
