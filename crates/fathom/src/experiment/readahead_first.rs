@@ -1,22 +1,70 @@
 //! The first window: what the first small read of a file brings in.
 
-use super::readahead::{READ, brought_by_one_read};
+use super::readahead::{Answer, Brought, FAR, FILE, READ, Silence, brought_by_one_read};
 use super::{About, Cost, Experiment, Session};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use crate::inference::reach::{self, Presence};
 use crate::machine::Fault;
 use crate::units::Bytes;
 use crate::witness::{Declared, Witness};
-use crate::workload::ScratchFile;
+use crate::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
 
 pub(super) struct ReadaheadFirst;
 
 /// What the first read of a file leaves in the cache, remembered apart from that of a random read.
 #[derive(Debug, Clone)]
-pub(super) struct First(pub(super) super::readahead::Answer<super::readahead::Brought>);
+pub(super) struct First(pub(super) Answer<Brought>);
 
 pub(super) fn first(session: &mut Session<'_>) -> Result<First, Fault> {
-    session.recall(|session| brought_by_one_read(session, 0).map(First))
+    session.recall(|session| match brought_by_one_read(session, 0)? {
+        Ok(brought) => second_look(session, brought).map(First),
+        Err(silence) => Ok(First(Err(silence))),
+    })
 }
+
+/// Asks of the first slow probe whether it was a miss or touched the mark of the next window.
+///
+/// Both hand a request to the device, so that a quick device makes them look alike. But a touched mark
+/// brings in the next window, and a miss that stands apart from what is cached brings in itself alone.
+/// So the first slow page is read (or, where it adjoins several cached ones and its miss would pass
+/// for a sequential reader's, the one behind it), and then the two pages after it: if either of these is
+/// there, it was a mark.
+fn second_look(session: &mut Session<'_>, brought: Brought) -> Result<Answer<Brought>, Fault> {
+    let touched = if brought.bytes == READ { READ } else { brought.bytes + READ };
+    let read = |offset: u64| Region { offset, size: READ, step: READ, count: 1 };
+    let timed = |offset: u64| Pass::timed(0, &[Op::Pread], read(offset));
+    let lone = touched + FAR;
+    let span = Region { offset: 0, size: lone + FAR, step: 0, count: 1 };
+    let workload = Workload::new(vec![ScratchFile::filled(FILE, lone + FAR)])
+        .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
+        .pass(Pass::priming(0, &[Op::Pread], read(lone)))
+        .pass(timed(lone + 2 * READ))
+        .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
+        .pass(Pass::timed(0, &[Op::Pause], span).needs(CacheState::Cold))
+        .pass(Pass::priming(0, &[Op::Pread], read(0)))
+        .pass(Pass::pause(SETTLE_NS))
+        .pass(Pass::untimed(0, &[Op::Open]))
+        .pass(Pass::priming(0, &[Op::Pread], read(touched)))
+        .pass(Pass::pause(SETTLE_NS))
+        .pass(timed(0))
+        .pass(timed(touched + 2 * READ))
+        .pass(timed(touched + READ))
+        .rounds(session.rounds(9, 7));
+    let samples = session.observe(workload)?;
+    let seen = [11, 12].map(|probe| reach::presence(samples, 10, 2, probe));
+    Ok(match seen {
+        [Presence::Miss, Presence::Miss] => Ok(brought),
+        // The page was there; the next slow one, which was probed apart, is where the next window began.
+        [Presence::Hit, _] | [_, Presence::Hit] if brought.bytes == READ => {
+            let bytes = 2 * READ;
+            Ok(Brought { bytes, interval: [bytes, bytes], ..brought })
+        }
+        _ => Err(Silence::inconclusive("a miss can't be told from a read that sets off the next window")),
+    })
+}
+
+/// How long the device is given after the first read and after the second.
+const SETTLE_NS: u64 = 5_000_000;
 
 const METHOD: &str = "probes_after_first_read";
 

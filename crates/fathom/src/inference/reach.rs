@@ -80,6 +80,8 @@ pub enum Edge {
     Before,
     /// Beyond it.
     Beyond,
+    /// What should be a miss is as fast as a hit.
+    NoMiss,
     /// The samples do not tell.
     Unclear,
 }
@@ -87,30 +89,47 @@ pub enum Edge {
 /// A known miss must take so many times as long as a known hit for probes to be told apart.
 const TELLING_TIMES: f64 = 4.0;
 
-/// Tells hit from miss on both sides of a supposed edge; each probe is held against the middle
-/// between a known hit and a known miss on a log scale, and nearly all rounds must agree.
-pub fn edge(samples: &Samples, passes: EdgePasses) -> Edge {
+/// Whether a probe found its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// It is as fast as the known hit.
+    Hit,
+    /// It is as slow as the known miss.
+    Miss,
+    /// What should be a miss is as fast as a hit.
+    NoMiss,
+    /// Its rounds disagree.
+    Unclear,
+}
+
+/// Tells hit from miss by the middle between a known hit and a known miss, on a log scale; nearly all
+/// rounds must agree.
+pub fn presence(samples: &Samples, hit: usize, miss: usize, probe: usize) -> Presence {
     let logs =
         |pass: usize| samples.matrix(pass, 0).iter().map(|ticks| ticks.max(1.0).ln()).collect::<Vec<f64>>();
-    let typical = |pass: usize| quantile::median(&logs(pass));
-    let (Some(hit), Some(miss)) = (typical(passes.hit), typical(passes.miss)) else { return Edge::Unclear };
-    if miss - hit < TELLING_TIMES.ln() {
-        return Edge::Unclear;
-    }
-    let hits = |pass: usize| {
-        let rounds = logs(pass);
-        let fast =
-            rounds.iter().filter(|&&log| log < (hit + miss) / 2.0).count() as f64 / rounds.len() as f64;
-        match fast {
-            share if share > 0.7 => Some(true),
-            share if share < 0.3 => Some(false),
-            _ => None,
-        }
+    let (Some(fast), Some(slow)) = (quantile::median(&logs(hit)), quantile::median(&logs(miss))) else {
+        return Presence::Unclear;
     };
-    match (hits(passes.inside), hits(passes.outside)) {
-        (Some(true), Some(false)) => Edge::There,
-        (Some(true), Some(true)) => Edge::Beyond,
-        (Some(false), Some(false)) => Edge::Before,
+    if slow - fast < TELLING_TIMES.ln() {
+        return Presence::NoMiss;
+    }
+    let rounds = logs(probe);
+    let hits = rounds.iter().filter(|&&log| log < (fast + slow) / 2.0).count() as f64;
+    match hits / rounds.len() as f64 {
+        share if share > 0.7 => Presence::Hit,
+        share if share < 0.3 => Presence::Miss,
+        _ => Presence::Unclear,
+    }
+}
+
+/// Tells hit from miss on both sides of a supposed edge.
+pub fn edge(samples: &Samples, passes: EdgePasses) -> Edge {
+    let probe = |pass| presence(samples, passes.hit, passes.miss, pass);
+    match (probe(passes.inside), probe(passes.outside)) {
+        (Presence::NoMiss, _) | (_, Presence::NoMiss) => Edge::NoMiss,
+        (Presence::Hit, Presence::Miss) => Edge::There,
+        (Presence::Hit, Presence::Hit) => Edge::Beyond,
+        (Presence::Miss, Presence::Miss) => Edge::Before,
         _ => Edge::Unclear,
     }
 }

@@ -70,7 +70,8 @@ pub fn find(samples: &Samples, passes: Passes) -> Result<Waits, String> {
     let misses = samples.matrix(passes.misses, 0);
     let level: Vec<f64> = (0..rounds.rounds()).flat_map(|round| on_one_floor(rounds.round(round))).collect();
     let lasting = lower_quartiles(&level, count);
-    let floor = quantile::median(&lasting).unwrap_or(1.0).max(1.0);
+    // With a window of two reads every other one is a wait: the median would be one of them.
+    let floor = quantile::quantile(&lasting, 0.25).unwrap_or(1.0).max(1.0);
     let highest = lasting.iter().copied().fold(0.0, f64::max);
     let above = |threshold: f64| (0..count).filter(|&at| lasting[at] > threshold).collect::<Vec<usize>>();
     let mut levels = Vec::new();

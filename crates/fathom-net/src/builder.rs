@@ -1,0 +1,374 @@
+//! Building a net: places, modules with ports, fusion sets and what is collected.
+
+use std::any::{Any, type_name};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::binding::Colour;
+use crate::check::{self, NetError, Problem};
+use crate::index::{HashIndex, Key, KeyOf};
+use crate::logic::Logic;
+use crate::marking::Marking;
+use crate::net::Net;
+use crate::pattern::Start;
+use crate::place::{Address, In, Index, Out, Place, Selection, Sink, Source, short_name};
+use crate::store::{AnyStore, Store};
+use crate::structure::{Page, PlaceNode, Port, StoreNode, Structure, TransitionNode};
+use crate::transition::{Series, Transition, TransitionBuilder};
+use crate::{Distribution, Time};
+
+/// A net being built. [`build`](Self::build) checks it and reports everything that is wrong.
+///
+/// M/M/1: one queue, one server, Poisson arrivals, exponential service.
+///
+/// ```
+/// use fathom_net::{Distribution, NetBuilder, Simulation, Time};
+/// let mut net = NetBuilder::new("M/M/1");
+/// let (next, queue, idle) = (net.place("next"), net.place::<Time>("queue"), net.place("idle"));
+/// net.initial(next, [()]);
+/// net.initial(idle, [()]);
+/// let sojourn = net.series("sojourn");
+/// net.transition("arrive").consume(next, 1).output(queue, |_, firing| firing.now())
+///     .output_after(next, Distribution::exponential(1000.0), |_, _| ()).add();
+/// net.transition("serve").input(queue).consume(idle, 1).delay(Distribution::exponential(500.0))
+///     .record(sojourn, |(born,), firing| (firing.done() - *born).as_ticks() as f64).produce(idle, 1).add();
+/// let net = net.build()?;
+/// let mut sim = Simulation::new(&net, 1);
+/// sim.run_until(Time::ticks(100_000_000));
+/// assert!((sim.observed(sojourn).mean() / 1000.0 - 1.0).abs() < 0.05); // 1 / (1/500 - 1/1000)
+/// # Ok::<(), fathom_net::NetError>(())
+/// ```
+pub struct NetBuilder {
+    id: u64,
+    structure: Structure,
+    /// The page that is being drawn.
+    page: usize,
+    stores: Vec<Box<dyn AnyStore>>,
+    initial: Vec<Put>,
+    logic: Vec<Box<dyn Logic>>,
+    problems: Vec<Problem>,
+}
+
+/// Puts tokens of the initial marking where they belong, once the whole net is known.
+type Put = Box<dyn FnOnce(&mut Marking)>;
+
+/// Tells the handles of one net from those of another.
+static NETS: AtomicU64 = AtomicU64::new(0);
+
+impl NetBuilder {
+    /// An empty net.
+    ///
+    /// ```
+    /// let net = fathom_net::NetBuilder::new("disk");
+    /// # let _ = net;
+    /// ```
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        let top = Page { path: String::new(), parent: None, ports: Vec::new() };
+        Self {
+            id: NETS.fetch_add(1, Ordering::Relaxed),
+            structure: Structure { name: name.into(), pages: vec![top], ..Structure::default() },
+            page: 0,
+            stores: Vec::new(),
+            initial: Vec::new(),
+            logic: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// Adds a place for tokens of colour `C`.
+    ///
+    /// ```
+    /// # let mut net = fathom_net::NetBuilder::new("doc");
+    /// let queue = net.place::<u64>("queue");
+    /// let idle = net.place::<()>("idle");
+    /// # let _ = (queue, idle);
+    /// ```
+    pub fn place<C: Colour>(&mut self, name: &str) -> Place<C> {
+        let store = self.stores.len() as u32;
+        self.stores.push(Box::new(Store::<C>::new()));
+        let colour = short_name(type_name::<C>());
+        self.structure.stores.push(StoreNode { colour, capacity: None });
+        self.place_node(name, store)
+    }
+
+    /// Adds a member to the fusion set of `of`: another place with the very same tokens, so that
+    /// far pages share a resource without a line across the drawing.
+    ///
+    /// ```
+    /// # let mut net = fathom_net::NetBuilder::new("doc");
+    /// let memory = net.place("memory");
+    /// net.initial(memory, [(); 4]);
+    /// let (busy, also_memory) = (net.place("busy"), net.fusion("reader/memory", memory));
+    /// net.transition("allocate").consume(also_memory, 1).produce(busy, 1).add();
+    /// let net = net.build()?;
+    /// let mut sim = fathom_net::Simulation::new(&net, 1);
+    /// sim.step();
+    /// assert_eq!((sim.count(memory), sim.count(also_memory)), (3, 3));
+    /// # Ok::<(), fathom_net::NetError>(())
+    /// ```
+    pub fn fusion<C: Colour>(&mut self, name: &str, of: Place<C>) -> Place<C> {
+        self.check_handle(of.at, name);
+        self.place_node(name, of.at.store)
+    }
+
+    /// Puts tokens into a place at the start, available at once.
+    ///
+    /// ```
+    /// # let mut net = fathom_net::NetBuilder::new("doc");
+    /// let idle = net.place("idle");
+    /// net.initial(idle, [(), ()]);
+    /// ```
+    pub fn initial<C, I>(&mut self, place: Place<C>, tokens: I)
+    where
+        C: Colour,
+        I: IntoIterator<Item = C>,
+    {
+        self.initial_at(place, Time::ZERO, tokens);
+    }
+
+    /// Puts tokens into a place at the start, available from `time` on.
+    ///
+    /// ```
+    /// # let mut net = fathom_net::NetBuilder::new("doc");
+    /// let alarm = net.place("alarm");
+    /// net.initial_at(alarm, fathom_net::Time::ticks(500), [()]);
+    /// ```
+    pub fn initial_at<C, I>(&mut self, place: Place<C>, time: Time, tokens: I)
+    where
+        C: Colour,
+        I: IntoIterator<Item = C>,
+    {
+        self.check_handle(place.at, "the initial marking");
+        let tokens: Vec<C> = tokens.into_iter().collect();
+        self.initial.push(Box::new(move |marking| {
+            for token in tokens {
+                marking.put(place.at.store, token, time - Time::ZERO);
+            }
+        }));
+    }
+
+    /// Lets a place hold at most `tokens`, available or not: a transition that would put more is
+    /// not enabled. Tokens that the same firing takes make room first.
+    ///
+    /// ```
+    /// # let mut net = fathom_net::NetBuilder::new("doc");
+    /// let buffer = net.place::<u64>("buffer");
+    /// net.capacity(buffer, 16);
+    /// ```
+    pub fn capacity<C: Colour>(&mut self, place: Place<C>, tokens: u32) {
+        self.check_handle(place.at, "a capacity");
+        if let Some(store) = self.structure.stores.get_mut(place.at.store as usize) {
+            store.capacity = Some(tokens);
+        }
+    }
+
+    /// Sets the rule by which a place offers its tokens; [`Selection::Oldest`] unless set.
+    ///
+    /// ```
+    /// # let mut net = fathom_net::NetBuilder::new("doc");
+    /// let pages = net.place::<u64>("pages");
+    /// net.selection(pages, fathom_net::Selection::Random);
+    /// ```
+    pub fn selection<C: Colour>(&mut self, place: Place<C>, selection: Selection) {
+        if let Some(store) = self.store(place, "a selection rule") {
+            store.select(selection);
+        }
+    }
+
+    /// Indexes a place's tokens by a key, for [`input_by`](TransitionBuilder::input_by) and its
+    /// kin. The key must depend on the token alone.
+    ///
+    /// ```
+    /// # let mut net = fathom_net::NetBuilder::new("doc");
+    /// let cache = net.place::<(u64, bool)>("cache");
+    /// let by_page = net.index(cache, |entry| entry.0);
+    /// # let _ = by_page;
+    /// ```
+    pub fn index<S, C, K, F>(&mut self, place: S, key: F) -> Index<C, K>
+    where
+        S: Source<Colour = C>,
+        C: Colour,
+        K: Key,
+        F: Fn(&C) -> K + Send + Sync + 'static,
+    {
+        let place = place.place();
+        let key: KeyOf<C, K> = std::sync::Arc::new(key);
+        let number = self.store(place, "an index").map_or(0, |store| {
+            store.indexes.push(Box::new(HashIndex::new(key)));
+            store.indexes.len() - 1
+        });
+        Index::new(place, number)
+    }
+
+    /// Begins a transition; see [`TransitionBuilder`].
+    ///
+    /// ```
+    /// # let mut net = fathom_net::NetBuilder::new("doc");
+    /// # let jobs = net.place::<u32>("jobs");
+    /// net.transition("drop").input(jobs).add();
+    /// ```
+    pub fn transition(&mut self, name: &str) -> TransitionBuilder<'_, Start> {
+        TransitionBuilder::new(self, name)
+    }
+
+    /// Begins a series of observations for [`record`](TransitionBuilder::record).
+    ///
+    /// ```
+    /// # let mut net = fathom_net::NetBuilder::new("doc");
+    /// let latency = net.series("latency");
+    /// # let _ = latency;
+    /// ```
+    pub fn series(&mut self, name: &str) -> Series {
+        let name = self.path_of(name);
+        self.structure.series.push(name);
+        Series(self.structure.series.len() as u32 - 1)
+    }
+
+    /// Adds a module as a substitution transition: whatever `draw` builds gets names below `name`
+    /// and a page of its own. Give it its places through [`port_in`](Self::port_in) and
+    /// [`port_out`](Self::port_out), and any other module of the same ports can stand in.
+    ///
+    /// ```
+    /// use fathom_net::{In, NetBuilder, Out, Span};
+    /// fn disk(module: &mut NetBuilder, requests: In<u64>, replies: Out<u64>) {
+    ///     module.transition("seek").input(requests).delay(Span::ticks(8_000))
+    ///         .output(replies, |(block,), _| *block).add();
+    /// }
+    /// let mut net = NetBuilder::new("storage");
+    /// let (requests, replies) = (net.place("requests"), net.place("replies"));
+    /// net.initial(requests, [7]);
+    /// net.module("disk", |module| {
+    ///     let (requests, replies) = (module.port_in(requests), module.port_out(replies));
+    ///     disk(module, requests, replies);
+    /// });
+    /// assert!(net.build()?.transition("disk/seek").is_some());
+    /// # Ok::<(), fathom_net::NetError>(())
+    /// ```
+    pub fn module<R>(&mut self, name: &str, draw: impl FnOnce(&mut Self) -> R) -> R {
+        let path = self.path_of(name);
+        self.structure.pages.push(Page { path, parent: Some(self.page), ports: Vec::new() });
+        let outer = std::mem::replace(&mut self.page, self.structure.pages.len() - 1);
+        let built = draw(self);
+        self.page = outer;
+        built
+    }
+
+    /// Gives a place of the outside to the module being drawn, to take from, read, or be inhibited
+    /// by. A port that the module does not use is reported by [`build`](Self::build).
+    ///
+    /// ```
+    /// # let mut net = fathom_net::NetBuilder::new("doc");
+    /// # let jobs = net.place::<u32>("jobs");
+    /// net.module("sink", |module| {
+    ///     let jobs = module.port_in(jobs);
+    ///     module.transition("drop").input(jobs).add();
+    /// });
+    /// ```
+    pub fn port_in<C: Colour>(&mut self, place: impl Source<Colour = C>) -> In<C> {
+        let place = place.place();
+        self.port(place.at, false);
+        In(place)
+    }
+
+    /// Gives a place of the outside to the module being drawn, to put tokens into.
+    ///
+    /// ```
+    /// # let mut net = fathom_net::NetBuilder::new("doc");
+    /// # let (due, ticks) = (net.place("due"), net.place("ticks"));
+    /// net.module("clock", |module| {
+    ///     let (due, ticks) = (module.port_in(due), module.port_out(ticks));
+    ///     module.transition("tick").consume(due, 1).produce(ticks, 1).add();
+    /// });
+    /// ```
+    pub fn port_out<C: Colour>(&mut self, place: impl Sink<Colour = C>) -> Out<C> {
+        let place = place.place();
+        self.port(place.at, true);
+        Out(place)
+    }
+
+    /// Checks the net and compiles it.
+    ///
+    /// ```
+    /// let mut net = fathom_net::NetBuilder::new("wrong");
+    /// let nowhere = net.place::<u8>("nowhere");
+    /// net.transition("wait").input(nowhere).add();
+    /// let error = net.build().unwrap_err();
+    /// assert!(error.to_string().contains("place `nowhere`"), "{error}");
+    /// ```
+    ///
+    /// # Errors
+    /// Lists everything that is wrong: names used twice, ports not used, places that no token can
+    /// reach or that no arc touches, capacities that cannot hold, flawed distributions, and handles
+    /// of another net.
+    pub fn build(mut self) -> Result<Net, NetError> {
+        // A foreign handle may point anywhere, so nothing may follow it before it is reported.
+        if !self.problems.iter().any(Problem::is_foreign_handle) {
+            let mut marking = Marking::new(self.stores);
+            self.initial.into_iter().for_each(|put| put(&mut marking));
+            self.problems.extend(check::problems(&self.structure, &marking.counts));
+            if self.problems.is_empty() {
+                return Ok(Net::compile(self.structure, self.id, marking, self.logic));
+            }
+        }
+        Err(NetError::new(self.structure.name, self.problems))
+    }
+
+    pub(crate) fn page(&self) -> usize {
+        self.page
+    }
+
+    /// A name below the page being drawn.
+    pub(crate) fn path_of(&self, name: &str) -> String {
+        match self.structure.pages[self.page].path.as_str() {
+            "" => name.into(),
+            path => format!("{path}/{name}"),
+        }
+    }
+
+    /// Notes a place handle that another net gave out.
+    pub(crate) fn check_handle(&mut self, at: Address, user: &str) {
+        if at.net != self.id {
+            self.problems.push(Problem::ForeignHandle { user: user.into() });
+        }
+    }
+
+    pub(crate) fn check_delay(&mut self, delay: &Distribution, transition: &str) {
+        if let Some(flaw) = delay.flaw() {
+            self.problems.push(Problem::FlawedDelay { transition: transition.into(), flaw });
+        }
+    }
+
+    pub(crate) fn add_transition(&mut self, node: TransitionNode, logic: Box<dyn Logic>) -> Transition {
+        self.structure.transitions.push(node);
+        self.logic.push(logic);
+        Transition(self.logic.len() as u32 - 1)
+    }
+
+    fn place_node<C>(&mut self, name: &str, store: u32) -> Place<C> {
+        let name = self.path_of(name);
+        self.structure.places.push(PlaceNode { name, page: self.page, store });
+        let node = self.structure.places.len() as u32 - 1;
+        Place::new(Address { net: self.id, node, store })
+    }
+
+    fn port(&mut self, at: Address, gives: bool) {
+        let path = self.structure.pages[self.page].path.clone();
+        self.check_handle(at, &path);
+        if self.page == 0 {
+            self.problems.push(Problem::PortOutsideModule { place: at.node });
+        }
+        self.structure.pages[self.page].ports.push(Port { place: at.node, gives });
+    }
+
+    fn store<C: Colour>(&mut self, place: Place<C>, user: &str) -> Option<&mut Store<C>> {
+        self.check_handle(place.at, user);
+        let store: &mut dyn Any = self.stores.get_mut(place.at.store as usize)?.as_mut();
+        store.downcast_mut()
+    }
+}
+
+impl std::fmt::Debug for NetBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NetBuilder").field("structure", &self.structure).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,151 @@
+//! The marking: every token of a net, when it becomes available, and what time it is.
+
+use crate::binding::Colour;
+use crate::calendar::{Calendar, Entry};
+use crate::shelf::AnyShelf;
+use crate::store::{AnyStore, SlotId, Store, typed, typed_mut};
+use crate::tally::Level;
+use crate::{Span, Time};
+
+/// How many tokens a place holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    /// Those whose stamp is not after now.
+    pub(crate) available: u32,
+    /// All of them.
+    pub(crate) total: u32,
+}
+
+/// All tokens of a net at an instant.
+#[derive(Clone)]
+pub struct Marking {
+    pub(crate) now: Time,
+    pub(crate) stores: Vec<Box<dyn AnyStore>>,
+    pub(crate) counts: Vec<Count>,
+    calendar: Calendar,
+    /// Time averages of the places that are watched; empty when none is, which costs nothing.
+    levels: Vec<Option<Level>>,
+    /// Stamps are ignored: every token is available at once, as the state space wants it.
+    pub(crate) untimed: bool,
+}
+
+impl Marking {
+    /// A marking of empty places at time zero.
+    pub(crate) fn new(stores: Vec<Box<dyn AnyStore>>) -> Self {
+        Self {
+            now: Time::ZERO,
+            counts: vec![Count::default(); stores.len()],
+            stores,
+            calendar: Calendar::new(),
+            levels: Vec::new(),
+            untimed: false,
+        }
+    }
+
+    /// Makes every token available at once from now on.
+    pub(crate) fn ignore_time(&mut self) {
+        self.untimed = true;
+        while self.advance(Time::MAX, |_| {}).is_some() {}
+        self.now = Time::ZERO;
+    }
+
+    #[inline]
+    pub(crate) fn store<C: Colour>(&self, place: u32) -> &Store<C> {
+        typed(self.stores[place as usize].as_ref())
+    }
+
+    #[inline]
+    fn store_mut<C: Colour>(&mut self, place: u32) -> &mut Store<C> {
+        typed_mut(self.stores[place as usize].as_mut())
+    }
+
+    /// Puts a token into a place, available after `delay`.
+    #[inline]
+    pub(crate) fn put<C: Colour>(&mut self, place: u32, token: C, delay: Span) {
+        let available = delay == Span::ZERO || self.untimed;
+        let due = self.now + delay;
+        let slot = self.store_mut(place).add(token, due, available);
+        let count = &mut self.counts[place as usize];
+        count.total += 1;
+        if available {
+            count.available += 1;
+        } else if due < Time::MAX {
+            self.calendar.enter(Entry { due, place, slot });
+        }
+        self.note_level(place);
+    }
+
+    /// Takes an available token out of a place.
+    #[inline]
+    pub(crate) fn take<C: Colour>(&mut self, place: u32, slot: SlotId) -> C {
+        let token = self.store_mut(place).take(slot);
+        let count = &mut self.counts[place as usize];
+        count.total -= 1;
+        count.available -= 1;
+        self.note_level(place);
+        token
+    }
+
+    /// Takes `number` black tokens, which the caller knows to be available.
+    #[inline]
+    pub(crate) fn take_black(&mut self, place: u32, number: u32) {
+        let store = self.store_mut::<()>(place);
+        (0..number).for_each(|_| store.take_first());
+        let count = &mut self.counts[place as usize];
+        count.total -= number;
+        count.available -= number;
+        self.note_level(place);
+    }
+
+    /// Moves time to the earliest instant up to `horizon` at which a token becomes available, and
+    /// tells the places that gained one. Does nothing when there is no such instant.
+    pub(crate) fn advance(&mut self, horizon: Time, mut gained: impl FnMut(u32)) -> Option<Time> {
+        let Self { calendar, stores, counts, .. } = self;
+        let reached = calendar.take_earliest(horizon, |entry| {
+            stores[entry.place as usize].release(entry.slot);
+            counts[entry.place as usize].available += 1;
+            gained(entry.place);
+        })?;
+        self.now = reached;
+        Some(reached)
+    }
+
+    /// Whether some token is still to become available.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.calendar.is_empty()
+    }
+
+    /// Replaces the tokens of a place by those of a numbered marking.
+    pub(crate) fn refill(&mut self, place: u32, shelf: &dyn AnyShelf, number: u32) {
+        shelf.refill(number, self.stores[place as usize].as_mut());
+        let total = shelf.len(number) as u32;
+        self.counts[place as usize] = Count { available: total, total };
+    }
+
+    /// Starts the time average of a place's tokens, afresh if it was running.
+    pub(crate) fn watch(&mut self, place: u32) {
+        self.levels.resize_with(self.stores.len(), || None);
+        let tokens = self.counts[place as usize].total;
+        self.levels[place as usize] = Some(Level::new(self.now, tokens));
+    }
+
+    /// Starts all running time averages afresh.
+    pub(crate) fn restart_levels(&mut self) {
+        for place in 0..self.levels.len() {
+            if self.levels[place].is_some() {
+                self.watch(place as u32);
+            }
+        }
+    }
+
+    pub(crate) fn level(&self, place: u32) -> Option<&Level> {
+        self.levels.get(place as usize)?.as_ref()
+    }
+
+    #[inline]
+    fn note_level(&mut self, place: u32) {
+        if let Some(Some(level)) = self.levels.get_mut(place as usize) {
+            level.change(self.now, self.counts[place as usize].total);
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! A net as built: immutable, shared by every simulation of it.
+
+use std::any::Any;
+
+use crate::binding::Colour;
+use crate::logic::Logic;
+use crate::marking::Marking;
+use crate::place::{Address, Place};
+use crate::store::Store;
+use crate::structure::{ArcKind, Structure};
+use crate::transition::Transition;
+
+/// A checked and compiled net. Simulations borrow it, on any number of threads.
+///
+/// ```
+/// let mut net = fathom_net::NetBuilder::new("handover");
+/// let (from, to) = (net.place("from"), net.place("to"));
+/// net.initial(from, [()]);
+/// net.transition("hand over").consume(from, 1).produce(to, 1).add();
+/// let net = net.build()?;
+/// assert_eq!(net.name(), "handover");
+/// # Ok::<(), fathom_net::NetError>(())
+/// ```
+pub struct Net {
+    pub(crate) structure: Structure,
+    pub(crate) id: u64,
+    pub(crate) initial: Marking,
+    pub(crate) logic: Vec<Box<dyn Logic>>,
+    pub(crate) rules: Vec<Rule>,
+    /// Priority level of each transition; 0 fires first.
+    pub(crate) levels: Vec<u32>,
+    /// Transitions that a token becoming available in a store may enable.
+    pub(crate) consumers: Vec<Box<[u32]>>,
+}
+
+/// When a transition is enabled, and which others its firing concerns.
+pub(crate) struct Rule {
+    /// Stores that must hold at least this many available tokens.
+    needs: Box<[(u32, u32)]>,
+    /// Stores that may hold at most this many tokens: inhibitor arcs and capacities.
+    ceilings: Box<[(u32, u32)]>,
+    /// Guards or keys have a say too.
+    selective: bool,
+    /// Transitions that its firing may only disable, only enable, or change either way.
+    pub(crate) disables: Box<[u32]>,
+    pub(crate) enables: Box<[u32]>,
+    pub(crate) changes: Box<[u32]>,
+}
+
+impl Net {
+    /// The name given to the builder.
+    ///
+    /// ```
+    /// assert_eq!(fathom_net::NetBuilder::new("empty").build()?.name(), "empty");
+    /// # Ok::<(), fathom_net::NetError>(())
+    /// ```
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.structure.name
+    }
+
+    /// The transition of a name, `read/cache/lookup`.
+    ///
+    /// ```
+    /// let net = fathom_net::NetBuilder::new("empty").build()?;
+    /// assert!(net.transition("read/cache/lookup").is_none());
+    /// # Ok::<(), fathom_net::NetError>(())
+    /// ```
+    #[must_use]
+    pub fn transition(&self, name: &str) -> Option<Transition> {
+        let position = self.structure.transitions.iter().position(|node| node.name == name)?;
+        Some(Transition(position as u32))
+    }
+
+    /// The place of a name and colour; `None` if no place has both.
+    ///
+    /// ```
+    /// let mut net = fathom_net::NetBuilder::new("doc");
+    /// let jobs = net.place::<u8>("jobs");
+    /// net.initial(jobs, [1]);
+    /// net.transition("drop").input(jobs).add();
+    /// let net = net.build()?;
+    /// assert!(net.place::<u8>("jobs").is_some() && net.place::<u16>("jobs").is_none());
+    /// # Ok::<(), fathom_net::NetError>(())
+    /// ```
+    #[must_use]
+    pub fn place<C: Colour>(&self, name: &str) -> Option<Place<C>> {
+        let node = self.structure.places.iter().position(|place| place.name == name)?;
+        let store = self.structure.places[node].store;
+        let tokens: &dyn Any = self.initial.stores[store as usize].as_ref();
+        tokens.is::<Store<C>>().then(|| Place::new(Address { net: self.id, node: node as u32, store }))
+    }
+
+    /// The name of a transition, with those of the modules around it.
+    ///
+    /// ```
+    /// let mut net = fathom_net::NetBuilder::new("doc");
+    /// let jobs = net.place::<u8>("jobs");
+    /// net.initial(jobs, [1]);
+    /// let drop = net.transition("drop").input(jobs).add();
+    /// assert_eq!(net.build()?.transition_name(drop), "drop");
+    /// # Ok::<(), fathom_net::NetError>(())
+    /// ```
+    #[must_use]
+    pub fn transition_name(&self, transition: Transition) -> &str {
+        &self.structure.transitions[transition.0 as usize].name
+    }
+
+    /// Every transition, in the order of building.
+    ///
+    /// ```
+    /// let net = fathom_net::NetBuilder::new("empty").build()?;
+    /// assert_eq!(net.transitions().count(), 0);
+    /// # Ok::<(), fathom_net::NetError>(())
+    /// ```
+    pub fn transitions(&self) -> impl Iterator<Item = Transition> + use<> {
+        (0..self.logic.len() as u32).map(Transition)
+    }
+
+    pub(crate) fn compile(
+        structure: Structure,
+        id: u64,
+        initial: Marking,
+        logic: Vec<Box<dyn Logic>>,
+    ) -> Self {
+        let consumers = per_store(&structure, |kind, _| matches!(kind, ArcKind::Input(_) | ArcKind::Read));
+        let limited = per_store(&structure, |kind, capacity| {
+            matches!(kind, ArcKind::Inhibitor(_)) || matches!(kind, ArcKind::Output(_)) && capacity
+        });
+        let rules = (0..logic.len() as u32)
+            .map(|transition| Rule::new(&structure, transition, &consumers, &limited))
+            .collect();
+        let mut priorities: Vec<i32> = structure.transitions.iter().map(|t| t.priority).collect();
+        let all = priorities.clone();
+        priorities.sort_by(|a, b| b.cmp(a));
+        priorities.dedup();
+        let level = |priority: &i32| priorities.iter().position(|p| p == priority).unwrap_or(0);
+        let levels = all.iter().map(|priority| level(priority) as u32).collect();
+        Self { structure, id, initial, logic, rules, levels, consumers }
+    }
+
+    /// Whether some binding of a transition is enabled.
+    #[inline]
+    pub(crate) fn is_enabled(&self, transition: u32, marking: &Marking) -> bool {
+        let rule = &self.rules[transition as usize];
+        rule.has_tokens(marking)
+            && (!rule.selective || self.logic[transition as usize].is_satisfiable(marking))
+    }
+}
+
+impl std::fmt::Debug for Net {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Net").field("structure", &self.structure).finish_non_exhaustive()
+    }
+}
+
+impl Rule {
+    fn new(net: &Structure, transition: u32, consumers: &[Box<[u32]>], limited: &[Box<[u32]>]) -> Self {
+        let node = &net.transitions[transition as usize];
+        let (taken, given) = (net.taken(node), net.given(node));
+        let touching = |stores: &mut dyn Iterator<Item = u32>, lists: &[Box<[u32]>]| {
+            stores.flat_map(|store| lists[store as usize].to_vec()).collect::<Vec<u32>>()
+        };
+        let mut outputs: Vec<u32> = given.keys().copied().collect();
+        outputs.extend(net.given_freely(node));
+        let mut disables = vec![transition];
+        disables.extend(touching(&mut taken.keys().copied(), consumers));
+        disables.extend(touching(&mut outputs.iter().copied(), limited));
+        let mut enables = touching(&mut outputs.iter().copied(), consumers);
+        enables.extend(touching(&mut taken.keys().copied(), limited));
+        Self {
+            needs: net.needed(node).into_iter().collect(),
+            ceilings: ceilings(net, transition),
+            selective: node.selective,
+            disables: sorted(disables.iter().copied().filter(|t| !enables.contains(t)).collect()),
+            enables: sorted(enables.iter().copied().filter(|t| !disables.contains(t)).collect()),
+            changes: sorted(enables.iter().copied().filter(|t| disables.contains(t)).collect()),
+        }
+    }
+
+    /// Whether every place holds enough tokens, and none too many.
+    #[inline]
+    pub(crate) fn has_tokens(&self, marking: &Marking) -> bool {
+        let count = |store: u32| &marking.counts[store as usize];
+        self.needs.iter().all(|&(store, least)| count(store).available >= least)
+            && self.ceilings.iter().all(|&(store, most)| count(store).total <= most)
+    }
+}
+
+/// The most tokens that each store may hold for a transition to be enabled.
+fn ceilings(net: &Structure, transition: u32) -> Box<[(u32, u32)]> {
+    let node = &net.transitions[transition as usize];
+    let taken = net.taken(node);
+    let mut ceilings = Vec::new();
+    for arc in &node.arcs {
+        if let (ArcKind::Inhibitor(limit), false) = (arc.kind, arc.keyed) {
+            ceilings.push((net.store_of(arc), limit.saturating_sub(1)));
+        }
+    }
+    for (store, given) in net.given(node) {
+        if let Some(capacity) = net.stores[store as usize].capacity {
+            let room = capacity + taken.get(&store).copied().unwrap_or(0);
+            ceilings.push((store, room.saturating_sub(given)));
+        }
+    }
+    ceilings.into()
+}
+
+/// For each store, the transitions with an arc that `concerns` it, given whether it has a capacity.
+fn per_store(net: &Structure, concerns: impl Fn(ArcKind, bool) -> bool) -> Vec<Box<[u32]>> {
+    let mut lists = vec![Vec::new(); net.stores.len()];
+    for (number, transition) in net.transitions.iter().enumerate() {
+        for arc in &transition.arcs {
+            let store = net.store_of(arc) as usize;
+            if concerns(arc.kind, net.stores[store].capacity.is_some()) {
+                lists[store].push(number as u32);
+            }
+        }
+    }
+    lists.into_iter().map(sorted).collect()
+}
+
+fn sorted(mut list: Vec<u32>) -> Box<[u32]> {
+    list.sort_unstable();
+    list.dedup();
+    list.into()
+}

@@ -1,0 +1,291 @@
+//! The tokens of one place: typed, indexed by key, and erased once behind [`AnyStore`].
+
+use std::any::Any;
+
+use crate::Time;
+use crate::binding::Colour;
+use crate::chain::{Chain, ChainIter, Links};
+use crate::index::KeyIndex;
+use crate::place::Selection;
+use crate::shelf::{AnyShelf, Shelf};
+
+/// A token's address in its store. It is used again once the token is gone.
+pub(crate) type SlotId = u32;
+
+#[derive(Clone, Debug)]
+struct Slot<C> {
+    /// `None` once the token is gone.
+    token: Option<C>,
+    stamp: Time,
+}
+
+/// Tokens of one colour: those available, in the order of the selection rule, and those to come.
+#[derive(Clone)]
+pub(crate) struct Store<C: 'static> {
+    slots: Vec<Slot<C>>,
+    free: Vec<SlotId>,
+    available: Available,
+    pub(crate) indexes: Vec<Box<dyn KeyIndex<C>>>,
+}
+
+/// The available tokens.
+#[derive(Clone, Debug)]
+enum Available {
+    /// In the order in which they became available.
+    Ordered { chain: Chain, links: Links, newest_first: bool },
+    /// In no order, so that one can be drawn in constant time.
+    Bag { slots: Vec<SlotId>, position: Vec<u32> },
+}
+
+impl Available {
+    fn new(selection: Selection) -> Self {
+        match selection {
+            Selection::Oldest | Selection::Newest => Self::Ordered {
+                chain: Chain::EMPTY,
+                links: Links::default(),
+                newest_first: selection == Selection::Newest,
+            },
+            Selection::Random => Self::Bag { slots: Vec::new(), position: Vec::new() },
+        }
+    }
+
+    #[inline]
+    fn insert(&mut self, slot: SlotId) {
+        match self {
+            Self::Ordered { chain, links, .. } => chain.push(links, slot),
+            Self::Bag { slots, position } => {
+                if slot as usize >= position.len() {
+                    position.resize(slot as usize + 1, 0);
+                }
+                position[slot as usize] = slots.len() as u32;
+                slots.push(slot);
+            }
+        }
+    }
+
+    #[inline]
+    fn remove(&mut self, slot: SlotId) {
+        match self {
+            Self::Ordered { chain, links, .. } => chain.remove(links, slot),
+            Self::Bag { slots, position } => {
+                let gap = position[slot as usize] as usize;
+                slots.swap_remove(gap);
+                if let Some(&moved) = slots.get(gap) {
+                    position[moved as usize] = gap as u32;
+                }
+            }
+        }
+    }
+}
+
+impl<C: Colour> Store<C> {
+    pub(crate) fn new() -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            available: Available::new(Selection::Oldest),
+            indexes: Vec::new(),
+        }
+    }
+
+    /// Sets the rule by which tokens are offered. The store must still be empty.
+    pub(crate) fn select(&mut self, selection: Selection) {
+        self.available = Available::new(selection);
+    }
+
+    pub(crate) fn selection(&self) -> Selection {
+        match self.available {
+            Available::Ordered { newest_first: false, .. } => Selection::Oldest,
+            Available::Ordered { newest_first: true, .. } => Selection::Newest,
+            Available::Bag { .. } => Selection::Random,
+        }
+    }
+
+    /// Adds a token, available at once or only when [`AnyStore::release`] is called for it.
+    #[inline]
+    pub(crate) fn add(&mut self, token: C, stamp: Time, available: bool) -> SlotId {
+        let slot = self.free.pop().unwrap_or(self.slots.len() as SlotId);
+        for index in &mut self.indexes {
+            index.added(slot, &token, available);
+        }
+        let filled = Slot { token: Some(token), stamp };
+        match self.slots.get_mut(slot as usize) {
+            Some(empty) => *empty = filled,
+            None => self.slots.push(filled),
+        }
+        if available {
+            self.available.insert(slot);
+        }
+        slot
+    }
+
+    /// Removes an available token.
+    #[inline]
+    pub(crate) fn take(&mut self, slot: SlotId) -> C {
+        self.available.remove(slot);
+        self.free.push(slot);
+        let token = self.slots[slot as usize].token.take().expect("a picked slot holds a token");
+        for index in &mut self.indexes {
+            index.removed(slot, &token);
+        }
+        token
+    }
+
+    /// Removes the first of the available tokens; the caller knows that there is one.
+    #[inline]
+    pub(crate) fn take_first(&mut self) -> C {
+        let first = self.offers().next();
+        self.take(first.expect("as many tokens as the arc asks for"))
+    }
+
+    #[inline]
+    pub(crate) fn token(&self, slot: SlotId) -> &C {
+        self.slots[slot as usize].token.as_ref().expect("a picked slot holds a token")
+    }
+
+    /// The available tokens in the order of the selection rule; for a random one, in some order.
+    #[inline]
+    pub(crate) fn offers(&self) -> Offers<'_> {
+        match &self.available {
+            Available::Ordered { chain, links, newest_first } => {
+                Offers::Ordered(chain.iter(links, *newest_first))
+            }
+            Available::Bag { slots, .. } => Offers::Bag(slots.iter()),
+        }
+    }
+
+    /// The available tokens in no order, when the selection rule is random.
+    pub(crate) fn bag(&self) -> Option<&[SlotId]> {
+        match &self.available {
+            Available::Ordered { .. } => None,
+            Available::Bag { slots, .. } => Some(slots),
+        }
+    }
+
+    /// Every token with its stamp, available or not.
+    pub(crate) fn tokens(&self) -> impl Iterator<Item = (&C, Time)> {
+        self.slots.iter().filter_map(|slot| Some((slot.token.as_ref()?, slot.stamp)))
+    }
+
+    /// Replaces all tokens; the same tokens get the same slots every time.
+    pub(crate) fn refill(&mut self, tokens: &[C]) {
+        self.slots.clear();
+        self.free.clear();
+        self.available = Available::new(self.selection());
+        self.indexes.iter_mut().for_each(|index| index.clear());
+        for token in tokens {
+            self.add(token.clone(), Time::ZERO, true);
+        }
+    }
+}
+
+/// A store whose colour the builder has made sure of.
+#[inline]
+pub(crate) fn typed<C: Colour>(store: &dyn AnyStore) -> &Store<C> {
+    let store: &dyn Any = store;
+    store.downcast_ref().expect("the builder gave the place this colour")
+}
+
+/// As [`typed`], to change it.
+#[inline]
+pub(crate) fn typed_mut<C: Colour>(store: &mut dyn AnyStore) -> &mut Store<C> {
+    let store: &mut dyn Any = store;
+    store.downcast_mut().expect("the builder gave the place this colour")
+}
+
+/// The available tokens of a store, one after the other.
+pub(crate) enum Offers<'a> {
+    Ordered(ChainIter<'a>),
+    Bag(std::slice::Iter<'a, SlotId>),
+}
+
+impl Iterator for Offers<'_> {
+    type Item = SlotId;
+
+    #[inline]
+    fn next(&mut self) -> Option<SlotId> {
+        match self {
+            Self::Ordered(chain) => chain.next(),
+            Self::Bag(slots) => slots.next().copied(),
+        }
+    }
+}
+
+/// What a marking does with a store without knowing its colour.
+pub(crate) trait AnyStore: Any + Send + Sync {
+    fn copy(&self) -> Box<dyn AnyStore>;
+    /// Makes a token available that was added as not available.
+    fn release(&mut self, slot: SlotId);
+    /// Every token printed, with its stamp: in the order of the colours.
+    fn printed(&self) -> Vec<(String, Time)>;
+    /// An empty shelf for markings of this colour.
+    fn shelf(&self) -> Box<dyn AnyShelf>;
+}
+
+impl Clone for Box<dyn AnyStore> {
+    fn clone(&self) -> Self {
+        self.copy()
+    }
+}
+
+impl<C: Colour> AnyStore for Store<C> {
+    fn copy(&self) -> Box<dyn AnyStore> {
+        Box::new(self.clone())
+    }
+
+    fn release(&mut self, slot: SlotId) {
+        self.available.insert(slot);
+        if !self.indexes.is_empty() {
+            let token = self.slots[slot as usize].token.as_ref().expect("a due slot holds a token");
+            for index in &mut self.indexes {
+                index.released(slot, token);
+            }
+        }
+    }
+
+    fn printed(&self) -> Vec<(String, Time)> {
+        let mut tokens: Vec<(&C, Time)> = self.tokens().collect();
+        tokens.sort();
+        tokens.into_iter().map(|(token, stamp)| (format!("{token:?}"), stamp)).collect()
+    }
+
+    fn shelf(&self) -> Box<dyn AnyShelf> {
+        Box::new(Shelf::<C>::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offered(store: &Store<u32>) -> Vec<u32> {
+        store.offers().map(|slot| *store.token(slot)).collect()
+    }
+
+    #[test]
+    fn offers_follow_the_selection_rule() {
+        for (selection, order) in
+            [(Selection::Oldest, [3, 1, 2]), (Selection::Newest, [2, 1, 3]), (Selection::Random, [3, 1, 2])]
+        {
+            let mut store = Store::<u32>::new();
+            store.select(selection);
+            for token in [3, 1, 2] {
+                store.add(token, Time::ZERO, true);
+            }
+            assert_eq!((store.selection(), offered(&store)), (selection, order.to_vec()));
+        }
+    }
+
+    #[test]
+    fn a_token_is_offered_only_once_released() {
+        let mut store = Store::<u32>::new();
+        let late = store.add(1, Time::ticks(5), false);
+        store.add(2, Time::ZERO, true);
+        assert_eq!(offered(&store), [2]);
+        store.release(late);
+        assert_eq!(offered(&store), [2, 1]);
+        assert_eq!(store.take(late), 1);
+        assert_eq!(store.add(7, Time::ZERO, true), late, "slots are used again");
+        assert_eq!(store.printed().len(), 2);
+    }
+}
