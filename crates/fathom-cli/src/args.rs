@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fathom::finding::Kind;
 use fathom::units::{parse_bytes, parse_duration};
@@ -256,6 +257,18 @@ pub(crate) enum Operation {
     Create,
     Evict,
     Pause,
+}
+
+/// A parser's error as one line: what is wrong and what would have been right, without the usage.
+pub(crate) fn complaint(error: &clap::Error) -> String {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return "no command was given; see 'fathom --help'".to_owned();
+    }
+    let text = error.render().to_string();
+    let paragraphs = text.split("\n\n").take_while(|part| !part.starts_with("Usage:"));
+    let said = paragraphs.filter(|part| !part.starts_with("For more information"));
+    let lines: Vec<String> = said.map(|part| part.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    lines.join("; ").trim_start_matches("error: ").to_owned()
 }
 
 impl From<EvidenceKind> for Kind {

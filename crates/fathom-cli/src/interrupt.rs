@@ -18,8 +18,9 @@ pub(crate) fn flag() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     let last = LAST.get_or_init(|| Arc::new(AtomicUsize::new(SIGINT as usize)));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&flag))
-            .and_then(|_| signal_hook::flag::register_usize(signal, Arc::clone(last), signal as usize))
+        // Actions run in this order: whoever sees the flag, perhaps on another thread, finds the signal.
+        signal_hook::flag::register_usize(signal, Arc::clone(last), signal as usize)
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
             .map_err(|error| Failure::Failed(format!("can't watch for signals: {error}")))?;
     }
     Ok(flag)

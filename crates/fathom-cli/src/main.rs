@@ -12,22 +12,34 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Arguments, Command};
+use failure::Failure;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let outcome = match arguments.command {
+    match parsed().and_then(|arguments| arguments.map_or(Ok(ExitCode::SUCCESS), run)) {
+        Ok(code) => code,
+        Err(failure) => {
+            console::complain(&failure.to_string());
+            failure.code()
+        }
+    }
+}
+
+/// What was asked for; nothing where help or the version was, which is then printed.
+fn parsed() -> Result<Option<Arguments>, Failure> {
+    match Arguments::try_parse() {
+        Ok(arguments) => Ok(Some(arguments)),
+        Err(error) if !error.use_stderr() => console::print(&error.render().to_string()).map(|()| None),
+        Err(error) => Err(Failure::Usage(args::complaint(&error))),
+    }
+}
+
+fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    match arguments.command {
         Command::Survey(options) => command::survey::run(&options),
         Command::List(options) => command::list::run(&options),
         Command::Probe(options) => command::probe::run(&options),
         Command::Lab(command) => command::lab::run(&command),
         Command::Report(options) => command::report::run(&options),
         Command::Schema(options) => command::schema::run(&options),
-    };
-    match outcome {
-        Ok(code) => code,
-        Err(failure) => {
-            console::complain(&failure.to_string());
-            failure.code()
-        }
     }
 }

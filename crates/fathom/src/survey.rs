@@ -22,6 +22,7 @@ pub const SCHEMA: &str = "fathom.survey/1";
 #[schemars(title = "fathom.survey/1")]
 pub struct Survey {
     /// Always `fathom.survey/1`.
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: String,
     /// The version of Fathom that wrote it.
     pub version: String,

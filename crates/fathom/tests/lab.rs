@@ -5,6 +5,8 @@
 //! "skipped: NAME: reason" says so; with `FATHOM_REQUIRE=all` in the environment it fails instead.
 #![allow(clippy::print_stdout, reason = "a harness talks to the one who runs it")]
 
+mod published;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -100,6 +102,7 @@ fn no_answer_is_wrong() {
         }
     }
     let report = LabReport::new(String::new(), "this kernel".to_owned(), &plan().evidence, cases);
+    published::check("lab", &serde_json::to_value(&report).unwrap());
     let table = lab::report::table(&report);
     println!("{table}");
     let scores = || report.cases.iter().flat_map(|case| &case.parameters).map(|scored| &scored.finding.score);

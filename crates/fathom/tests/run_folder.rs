@@ -1,5 +1,7 @@
 //! A survey is written, read back and inferred again, and what is damaged is told with its place.
 
+mod published;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -100,6 +102,8 @@ fn survey_of(answers: &[Answer], seed: u64) -> Survey {
 fn write(directory: &Path, script: Script, plan: &Plan) -> (Survey, Vec<Answer>) {
     let (survey, answers) = surveyed(script, plan);
     run_folder::create(directory).unwrap().write(&survey, plan.effort, &answers).unwrap();
+    let written = fs::read_to_string(directory.join("survey.json")).unwrap();
+    published::check("survey", &serde_json::from_str(&written).unwrap());
     (survey, answers)
 }
 

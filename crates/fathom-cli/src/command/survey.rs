@@ -67,9 +67,7 @@ fn publish(
         console::tell(&format!("The samples are in {}.\n", folder.display()), to_stdout)?;
     }
     if let Some(output) = json {
-        let text =
-            serde_json::to_string_pretty(survey).map_err(|error| Failure::Failed(error.to_string()))?;
-        output.write(&format!("{text}\n"))?;
+        output.write(survey)?;
     }
     Ok(())
 }

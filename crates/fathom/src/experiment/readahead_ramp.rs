@@ -144,15 +144,17 @@ fn timed(session: &mut Session<'_>) -> Result<Result<Ramp, Silence>, Fault> {
 /// How many paces are tried, each half as fast as the one before, until two give the same ramp.
 const PACES: u32 = 5;
 /// At so many thresholds in a row the waits must draw the same ramp.
-const FEWEST_LEVELS: usize = 4;
+const FEWEST_LEVELS: usize = 3;
 
-/// The ramp that the waits draw at most thresholds in a row.
+/// The ramp that the waits draw at the lowest threshold that draws one, and at the next ones.
+///
+/// Higher thresholds lose waits, and may draw a coarser ramp for that.
 fn drawn(waits: &Waits, first: u64, window: u64) -> Result<Vec<u64>, String> {
     let (first, window) = ((first / READ) as usize, (window / READ) as usize);
     let drawn: Vec<Option<Vec<usize>>> =
         waits.levels.iter().map(|level| ramp::sizes(level, first, window).ok()).collect();
-    let runs = drawn.chunk_by(|one, next| one == next).filter(|run| run[0].is_some());
-    match runs.max_by_key(|run| run.len()) {
+    let lowest = drawn.chunk_by(|one, next| one == next).find(|run| run[0].is_some());
+    match lowest {
         Some(run) if run.len() >= FEWEST_LEVELS => {
             Ok(run[0].iter().flatten().map(|&reads| reads as u64 * READ).collect())
         }

@@ -15,6 +15,7 @@ pub const SCHEMA: &str = "fathom.lab/1";
 #[schemars(title = "fathom.lab/1")]
 pub struct LabReport {
     /// Always `fathom.lab/1`.
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: String,
     /// The version of Fathom that wrote it.
     pub version: String,

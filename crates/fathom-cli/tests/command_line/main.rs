@@ -1,0 +1,10 @@
+//! The command line as its users meet it: the built binary, its output, its exit codes and what it
+//! leaves behind. Nothing here depends on what a clock shows.
+
+mod bad_input;
+mod json;
+mod mounts;
+#[path = "../../../fathom/tests/published/mod.rs"]
+mod published;
+mod signals;
+mod support;

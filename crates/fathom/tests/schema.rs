@@ -1,0 +1,32 @@
+//! The published schemas are those of the types that are written, and are no empty promise.
+
+mod published;
+
+use serde_json::{Value, json};
+
+fn is_published(report: &str, derived: &Value) {
+    assert!(
+        published::schema(report) == *derived,
+        "{} differs from the types; make it again with\n\
+         cargo run --release -- schema {report} > schema/fathom.{report}-1.schema.json",
+        published::path(report).display()
+    );
+}
+
+#[test]
+fn the_schema_of_surveys_is_that_of_the_types() {
+    is_published("survey", &fathom::survey::schema());
+}
+
+#[test]
+fn the_schema_of_labs_is_that_of_the_types() {
+    is_published("lab", &fathom::lab::schema());
+}
+
+#[test]
+fn something_else_breaks_the_schema() {
+    for report in ["survey", "lab"] {
+        let broken = std::panic::catch_unwind(|| published::check(report, &json!({"schema": "other/1"})));
+        assert!(broken.is_err(), "{report}");
+    }
+}

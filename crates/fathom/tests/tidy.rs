@@ -1,0 +1,68 @@
+//! What the repository must not hold. Each rule is an absence, and each complaint names the place.
+
+mod sources;
+
+use std::path::Path;
+
+use sources::{code, crates, files, name, root, rust, text};
+
+const MOST_LINES: usize = 500;
+
+/// Every line of code of the given files for which `is_wrong` holds, with its place.
+fn lines(paths: &[std::path::PathBuf], is_wrong: impl Fn(&str) -> bool) -> Vec<String> {
+    let of = |path: &Path| {
+        let wrong = code(path).into_iter().filter(|(_, line)| is_wrong(line));
+        wrong.map(|(number, line)| format!("{}:{number}: {}", name(path), line.trim())).collect::<Vec<_>>()
+    };
+    paths.iter().flat_map(|path| of(path)).collect()
+}
+
+fn holds_word(line: &str, word: &str) -> bool {
+    line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|part| part == word)
+}
+
+#[test]
+fn unsafe_code_stands_in_one_crate_alone() {
+    let keyword = concat!("un", "safe");
+    for (krate, directory) in crates() {
+        if krate != "fathom-sys" {
+            let found = lines(&rust(&directory), |line| holds_word(line, keyword));
+            assert!(found.is_empty(), "only fathom-sys may hold {keyword}:\n{}", found.join("\n"));
+        }
+    }
+}
+
+#[test]
+fn the_command_line_alone_prints() {
+    let printing = ["print!(", "println!(", "eprint!(", "eprintln!(", "dbg!(", "stdout()", "stderr()"];
+    for (krate, directory) in crates() {
+        if krate != "fathom-cli" {
+            let found =
+                lines(&rust(&directory.join("src")), |line| printing.iter().any(|call| line.contains(call)));
+            assert!(found.is_empty(), "only fathom-cli may print:\n{}", found.join("\n"));
+        }
+    }
+}
+
+#[test]
+fn files_are_short() {
+    for (_, directory) in crates() {
+        for path in rust(&directory.join("src")) {
+            let last = code(&path).last().map_or(0, |(number, _)| *number);
+            assert!(last <= MOST_LINES, "{} has {last} lines without its tests", name(&path));
+        }
+    }
+}
+
+#[test]
+fn no_file_names_a_place_on_somebodys_machine() {
+    let places =
+        [concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/Us", "ers/"), concat!("/wo", "rk/")];
+    for path in files(&root()) {
+        let text = text(&path);
+        for (number, line) in text.lines().enumerate() {
+            let place = places.iter().find(|place| line.contains(*place));
+            assert!(place.is_none(), "{}:{}: {place:?}", name(&path), number + 1);
+        }
+    }
+}
