@@ -107,6 +107,9 @@ pub enum Value {
     Word(String),
 }
 
+/// The highest confidence that is ever stated.
+const MOST_CONFIDENT: f64 = 0.999_999;
+
 impl Evidence {
     /// Evidence that gives an answer.
     pub fn measured(kind: Kind, method: &str, value: Value) -> Self {
@@ -142,7 +145,8 @@ impl Evidence {
     /// The same, with a confidence and the number of timed operations behind it.
     #[must_use]
     pub fn resting_on(mut self, confidence: f64, samples: usize) -> Self {
-        self.confidence = Some(confidence);
+        // No finite number of samples makes anything certain.
+        self.confidence = Some(confidence.min(MOST_CONFIDENT));
         self.samples = Some(samples as u64);
         self
     }

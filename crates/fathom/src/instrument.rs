@@ -195,7 +195,7 @@ fn steps<C: Counter>(counter: C) -> (f64, f64) {
         last = now;
     }
     // A hypervisor that scales the counter rounds: single odd steps are no resolution.
-    let smallest = quantile::quantile(&seen, 0.01).unwrap_or(f64::INFINITY);
+    let smallest = quantile::quantile(&seen, 0.25).unwrap_or(f64::INFINITY);
     let empty = |_| {
         let before = counter.start();
         counter.stop().saturating_sub(before) as f64

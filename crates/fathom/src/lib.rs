@@ -12,6 +12,7 @@ pub mod workload;
 pub mod samples;
 pub mod instrument;
 pub mod scratch;
+pub mod fault;
 pub mod witness;
 pub mod machine;
 pub mod inference;

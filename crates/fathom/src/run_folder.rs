@@ -152,6 +152,14 @@ pub fn read(directory: &Path) -> Result<(Survey, Vec<Recording>), Error> {
     Ok((survey, recordings))
 }
 
+impl Drop for RunFolder {
+    fn drop(&mut self) {
+        // Removes what is still empty: after a survey that failed there is nothing to keep.
+        let _ = fs::remove_dir(self.directory.join(SAMPLES));
+        let _ = fs::remove_dir(&self.directory);
+    }
+}
+
 impl RunFolder {
     /// The folder.
     pub fn path(&self) -> &Path {

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::machine::Fault;
+use crate::fault::Fault;
 use crate::workload::ScratchFile;
 
 /// Side effects of system calls that a program can see.

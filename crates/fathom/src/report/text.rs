@@ -89,13 +89,22 @@ fn row(finding: &Finding) -> [String; 5] {
         Status::Measured => finding.agreement.to_string(),
         silent => silent.to_string(),
     };
-    let evidence: Vec<String> = finding.evidence.iter().map(|piece| brief(piece, &finding.unit)).collect();
+    let mut evidence: Vec<String> = Vec::new();
+    for piece in &finding.evidence {
+        let word = brief(piece, finding);
+        // Two witnesses that say the same are one word.
+        if evidence.last() != Some(&word) {
+            evidence.push(word);
+        }
+    }
     [finding.parameter.clone(), value, interval, verdict, evidence.join(", ")]
 }
 
-fn brief(piece: &Evidence, unit: &str) -> String {
+/// The kind alone where it says what the finding says, otherwise what it says.
+fn brief(piece: &Evidence, finding: &Finding) -> String {
     match (&piece.value, piece.status) {
-        (Some(value), Status::Measured) => format!("{} {}", piece.kind, show(value, unit)),
+        (value, Status::Measured) if *value == finding.value => piece.kind.to_string(),
+        (Some(value), Status::Measured) => format!("{} {}", piece.kind, show(value, &finding.unit)),
         (_, Status::Measured) => piece.kind.to_string(),
         (_, Status::Inconclusive) => format!("{} ?", piece.kind),
         (_, Status::NotApplicable) => format!("{} n/a", piece.kind),

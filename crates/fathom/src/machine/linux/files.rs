@@ -32,8 +32,10 @@ impl Files {
     /// Removes what a killed run left below `path`, checks the space and makes a private directory.
     pub(super) fn below(path: &Path, max_write: u64) -> Result<Self, Fault> {
         remove_leftovers(path);
-        let free = facts::space(path)?.free_bytes;
-        if free < max_write {
+        let space = facts::space(path)?;
+        let free = space.free_bytes;
+        // A file system without a size of its own, as ramfs, declares none at all.
+        if free < max_write && space.total_bytes > 0 {
             let (free, budget) = (crate::units::Bytes(free), crate::units::Bytes(max_write));
             return Err(Fault::Unsupported(format!(
                 "{} has {free} free, less than the {budget} that may be written: free some space or lower --max-write",
