@@ -14,10 +14,11 @@ use crate::witness::{Declared, Witness};
 use crate::workload::ScratchFile;
 
 const SPARSE: &str = "sparse";
-/// The size of the sparse file, and where its one byte is: far from both ends, so that neither the
-/// inode nor what is set aside behind the end of a file can hold it.
+/// The size of the sparse file, and where its one byte is: beyond what an inode or a first extent could
+/// hold inline, far from the end, behind which space is set aside, and within the twelve blocks that
+/// ext2 and ext3 point to directly, so that no block of pointers is counted with it.
 const SPARSE_BYTES: u64 = 64 << 20;
-const SPARSE_OFFSET: u64 = 32 << 20;
+const SPARSE_OFFSET: u64 = 8 << 10;
 
 impl Witness for Linux {
     fn sparse_allocation(&mut self) -> Result<u64, Fault> {
