@@ -8,6 +8,7 @@ use crate::inference::stalls::{self, Passes, Regularity, Waits};
 use crate::machine::Fault;
 use crate::samples::Samples;
 use crate::units::Bytes;
+use crate::witness::Witness;
 use crate::workload::{CacheState, Direction, Op, Pass, Region, ScratchFile, Workload};
 
 use super::Session;
@@ -69,8 +70,8 @@ impl Silence {
         Self { status: Status::Inconclusive, reason: reason.into() }
     }
 
-    pub(super) fn evidence(&self, method: &str) -> Evidence {
-        Evidence::silent(Kind::Timing, method, self.status, self.reason.clone())
+    pub(super) fn evidence(&self, kind: Kind, method: &str) -> Evidence {
+        Evidence::silent(kind, method, self.status, self.reason.clone())
     }
 }
 
@@ -405,7 +406,30 @@ fn probe<'s>(
     session.observe(workload)
 }
 
-/// Windows set off one after the other by reads of `READ` bytes, from what each read brought in.
-pub(super) fn windows_seen(brought_in: &[u64]) -> Vec<u64> {
-    brought_in.iter().copied().filter(|&bytes| bytes > 0).collect()
+/// What `cachestat` shows of the windows of a sequential reader: what `settled` makes of their sizes, on
+/// the shortest file that is long enough for it to make something of them.
+pub(super) fn windows_shown<T>(
+    witness: &mut dyn Witness,
+    settled: impl Fn(&[u64]) -> Option<T>,
+) -> Result<Answer<T>, Fault> {
+    for bytes in [8 << 20, 32 << 20, 128_u64 << 20] {
+        let file = ScratchFile::filled(FILE, bytes);
+        let offsets: Vec<u64> = (0..bytes / READ).map(|index| index * READ).collect();
+        let brought = match witness.brought_in(&file, &offsets, READ) {
+            Ok(brought) => brought,
+            Err(Fault::OverBudget { .. } | Fault::OutOfTime) => break,
+            Err(fault) => return Err(fault),
+        };
+        let Some(brought) = brought else {
+            let reason = "the cache of this file can't be emptied or seen".to_owned();
+            return Ok(Err(Silence { status: Status::NotApplicable, reason }));
+        };
+        let windows: Vec<u64> = brought.into_iter().filter(|&bytes| bytes > 0).collect();
+        if let Some(found) = settled(&windows) {
+            return Ok(Ok(found));
+        }
+    }
+    Ok(Err(Silence::inconclusive(
+        "the windows had not settled at the end of the longest file that the budget allows",
+    )))
 }

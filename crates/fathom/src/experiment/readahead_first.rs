@@ -88,7 +88,7 @@ impl Experiment for ReadaheadFirst {
             Ok(brought) => Evidence::measured(Kind::Timing, METHOD, Value::Whole(brought.bytes))
                 .within(brought.interval[0], brought.interval[1])
                 .resting_on(0.95, brought.samples),
-            Err(silence) => silence.evidence(METHOD),
+            Err(silence) => silence.evidence(Kind::Timing, METHOD),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::readahead::{READ, Sequential, Silence, sequential, waits_of, windows_seen};
+use super::readahead::{READ, Sequential, Silence, sequential, waits_of, windows_shown};
 use super::readahead_first::first;
 use super::{About, Cost, Experiment, Session};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
@@ -11,7 +11,6 @@ use crate::inference::stalls::Waits;
 use crate::machine::Fault;
 use crate::units::Bytes;
 use crate::witness::{Declared, Witness};
-use crate::workload::ScratchFile;
 
 pub(super) struct ReadaheadRamp;
 
@@ -38,34 +37,19 @@ impl Experiment for ReadaheadRamp {
             Ok((sizes, samples)) => {
                 Evidence::measured(Kind::Timing, METHOD, Value::List(sizes)).resting_on(0.95, samples)
             }
-            Err(silence) => silence.evidence(METHOD),
+            Err(silence) => silence.evidence(Kind::Timing, METHOD),
         })
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        for bytes in [8 << 20, 32 << 20, 128_u64 << 20] {
-            let file = ScratchFile::filled("readahead", bytes);
-            let offsets: Vec<u64> = (0..bytes / READ).map(|index| index * READ).collect();
-            let brought = match witness.brought_in(&file, &offsets, READ) {
-                Ok(brought) => brought,
-                Err(Fault::OverBudget { .. } | Fault::OutOfTime) => break,
-                Err(fault) => return Err(fault),
-            };
-            let Some(brought) = brought else {
-                let reason = "the cache of this file can't be emptied or seen";
-                return Ok(vec![Evidence::silent(Kind::Witness, WITNESS, Status::NotApplicable, reason)]);
-            };
-            match until_steady(&windows_seen(&brought)) {
-                Some(ramp) if ramp == [READ] => {
-                    let reason = "nothing is read ahead, so there is no ramp";
-                    return Ok(vec![Evidence::silent(Kind::Witness, WITNESS, Status::NotApplicable, reason)]);
-                }
-                Some(ramp) => return Ok(vec![Evidence::measured(Kind::Witness, WITNESS, Value::List(ramp))]),
-                None => {}
+        Ok(vec![match windows_shown(witness, until_steady)? {
+            Ok(ramp) if ramp == [READ] => {
+                let reason = "nothing is read ahead, so there is no ramp";
+                Evidence::silent(Kind::Witness, WITNESS, Status::NotApplicable, reason)
             }
-        }
-        let reason = "the ramp had not ended at the end of the longest file that the budget allows";
-        Ok(vec![Evidence::silent(Kind::Witness, WITNESS, Status::Inconclusive, reason)])
+            Ok(ramp) => Evidence::measured(Kind::Witness, WITNESS, Value::List(ramp)),
+            Err(silence) => silence.evidence(Kind::Witness, WITNESS),
+        }])
     }
 
     fn declared(&self, _: &Declared) -> Vec<Evidence> {

@@ -3,13 +3,12 @@
 //! A reader that leaves the device time to work waits only where it sets off the next window, once
 //! per window. Papers A, C and D looked for those spikes by eye.
 
-use super::readahead::{READ, Sequential, sequential, windows_seen};
+use super::readahead::{READ, Sequential, sequential, windows_shown};
 use super::{About, Cost, Experiment, Session};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::machine::Fault;
 use crate::units::{Bytes, Nanos};
 use crate::witness::{Declared, Witness};
-use crate::workload::ScratchFile;
 
 pub(super) struct ReadaheadWindow;
 
@@ -50,39 +49,17 @@ impl Experiment for ReadaheadWindow {
                         Bytes(READ)
                     ))
             }
-            Err(silence) => silence.evidence(METHOD),
+            Err(silence) => silence.evidence(Kind::Timing, METHOD),
         })
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        // Long enough to hold the ramp and some periods of a usual window; lengthened for larger ones.
-        for bytes in [8 << 20, 32 << 20, 128_u64 << 20] {
-            let file = ScratchFile::filled("readahead", bytes);
-            let offsets: Vec<u64> = (0..bytes / READ).map(|index| index * READ).collect();
-            let brought = match witness.brought_in(&file, &offsets, READ) {
-                Ok(brought) => brought,
-                Err(Fault::OverBudget { .. } | Fault::OutOfTime) => break,
-                Err(fault) => return Err(fault),
-            };
-            let Some(brought) = brought else {
-                return Ok(vec![Evidence::silent(
-                    Kind::Witness,
-                    WITNESS,
-                    Status::NotApplicable,
-                    "the cache of this file can't be emptied or seen",
-                )]);
-            };
-            if let Some(window) = steady_window(&windows_seen(&brought)) {
-                // A window of one read is what a kernel does that reads nothing ahead.
-                let evidence = match window {
-                    READ => Evidence::measured(Kind::Witness, WITNESS, Value::Whole(0)).within(0, READ),
-                    window => Evidence::measured(Kind::Witness, WITNESS, Value::Whole(window)),
-                };
-                return Ok(vec![evidence]);
-            }
-        }
-        let reason = "the windows had not settled at the end of the longest file that the budget allows";
-        Ok(vec![Evidence::silent(Kind::Witness, WITNESS, Status::Inconclusive, reason)])
+        Ok(vec![match windows_shown(witness, steady_window)? {
+            // A window of one read is what a kernel does that reads nothing ahead.
+            Ok(READ) => Evidence::measured(Kind::Witness, WITNESS, Value::Whole(0)).within(0, READ),
+            Ok(window) => Evidence::measured(Kind::Witness, WITNESS, Value::Whole(window)),
+            Err(silence) => silence.evidence(Kind::Witness, WITNESS),
+        }])
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
