@@ -170,12 +170,19 @@ const NEIGHBOURS: usize = 24;
 /// A wait adds to the floor, wherever that is, so floors are subtracted. Right as long as fewer than
 /// three quarters of the neighbours are stalls.
 fn on_one_floor(round: &[f64]) -> Vec<f64> {
-    let quartile = |values: &[f64]| quantile::quantile(values, 0.25).unwrap_or(1.0).max(1.0);
-    let common = quartile(round);
+    let common = quantile::quantile(round, 0.25).unwrap_or(1.0).max(1.0);
+    // Kept sorted while it slides: sorting each neighbourhood anew would take ten times as long.
+    let mut neighbourhood = quantile::sorted(&round[..round.len().min(NEIGHBOURS)]);
+    let place = |sorted: &[f64], value: f64| sorted.partition_point(|&other| other < value);
     let level = |(position, &latency): (usize, &f64)| {
-        let from = position.saturating_sub(NEIGHBOURS);
-        let to = (position + NEIGHBOURS + 1).min(round.len());
-        (latency - quartile(&round[from..to]) + common).max(common / 2.0)
+        if let Some(&entering) = round.get(position + NEIGHBOURS) {
+            neighbourhood.insert(place(&neighbourhood, entering), entering);
+        }
+        if let Some(leaving) = position.checked_sub(NEIGHBOURS + 1) {
+            neighbourhood.remove(place(&neighbourhood, round[leaving]));
+        }
+        let floor = quantile::quantile_sorted(&neighbourhood, 0.25).unwrap_or(1.0).max(1.0);
+        (latency - floor + common).max(common / 2.0)
     };
     round.iter().enumerate().map(level).collect()
 }

@@ -92,11 +92,6 @@ impl Linux {
         self.bytes_read
     }
 
-    /// Limits the runs to come to the time until `deadline`.
-    pub fn set_deadline(&mut self, deadline: Option<Instant>) {
-        self.limits.deadline = deadline;
-    }
-
     /// Makes and fills scratch files, unless it is time to stop.
     fn provide(&mut self, wanted: &[ScratchFile]) -> Result<(), Fault> {
         self.check_interrupt()?;
