@@ -19,6 +19,7 @@ pub mod inference;
 pub mod finding;
 pub mod experiment;
 pub mod survey;
+pub mod speed;
 pub mod lab;
 pub mod run_folder;
 pub mod report;
