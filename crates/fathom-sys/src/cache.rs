@@ -48,6 +48,30 @@ pub fn evict(file: impl AsFd, offset: u64, length: u64) -> Result<()> {
     fadvise(&file, offset, std::num::NonZeroU64::new(length), Advice::DontNeed)
 }
 
+/// What a program tells the kernel about its future accesses. Source: `posix_fadvise(2)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hint {
+    /// POSIX_FADV_SEQUENTIAL: Linux doubles the read-ahead window.
+    Sequential,
+    /// POSIX_FADV_RANDOM: Linux reads nothing ahead.
+    Random,
+    /// POSIX_FADV_DONTNEED: clean pages are dropped from the cache.
+    DontNeed,
+}
+
+/// Gives the kernel a hint about a range; `length` zero means until the end of the file.
+///
+/// # Errors
+/// What `posix_fadvise(2)` gives.
+pub fn advise(file: impl AsFd, offset: u64, length: u64, hint: Hint) -> Result<()> {
+    let advice = match hint {
+        Hint::Sequential => Advice::Sequential,
+        Hint::Random => Advice::Random,
+        Hint::DontNeed => Advice::DontNeed,
+    };
+    fadvise(&file, offset, std::num::NonZeroU64::new(length), advice)
+}
+
 /// Counts a range's pages in the cache without touching them. Source: `cachestat(2)`, Linux 6.5.
 ///
 /// # Errors

@@ -115,3 +115,51 @@ pub fn allocated_bytes(file: BorrowedFd<'_>) -> Result<u64> {
 pub fn lock_exclusive(file: &OwnedFd) -> Result<()> {
     rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive)
 }
+
+/// How [`open_for`] opens a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    /// For writing as well as reading.
+    pub write: bool,
+    /// Past the page cache, O_DIRECT.
+    pub direct: bool,
+}
+
+/// Opens an existing file for reading, and for writing too where asked. Source: `open(2)`.
+///
+/// # Errors
+/// What `open(2)` gives; EINVAL where the file system has no O_DIRECT.
+pub fn open_for(path: &Path, access: Access) -> Result<OwnedFd> {
+    let mut flags = OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    flags |= if access.write { OFlags::RDWR } else { OFlags::RDONLY };
+    if access.direct {
+        flags |= OFlags::DIRECT;
+    }
+    rustix::fs::open(path, flags, Mode::empty())
+}
+
+/// Reads at an offset through a vector of one buffer. Source: `preadv(2)`.
+///
+/// # Errors
+/// What `preadv(2)` gives.
+#[inline(always)]
+pub fn preadv(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    rustix::io::preadv(file, &mut [std::io::IoSliceMut::new(buffer)], offset)
+}
+
+/// Writes at an offset through a vector of one buffer. Source: `pwritev(2)`.
+///
+/// # Errors
+/// What `pwritev(2)` gives.
+#[inline(always)]
+pub fn pwritev(file: BorrowedFd<'_>, buffer: &[u8], offset: u64) -> Result<usize> {
+    rustix::io::pwritev(file, &[std::io::IoSlice::new(buffer)], offset)
+}
+
+/// Sets space aside up to `length` bytes, and makes the file that long. Source: `fallocate(2)`, mode 0.
+///
+/// # Errors
+/// EOPNOTSUPP where the file system can't, ENOSPC where there is not enough.
+pub fn allocate(file: BorrowedFd<'_>, length: u64) -> Result<()> {
+    rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, length)
+}

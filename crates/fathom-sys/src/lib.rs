@@ -23,5 +23,6 @@ pub mod file;
 pub mod loop_device;
 pub mod memory;
 pub mod mount;
+pub mod usage;
 
 pub use error::{Error, Result};

@@ -1,8 +1,9 @@
 //! Buffers whose page-level state is known: already mapped, or never touched.
 
+use std::os::fd::AsFd;
 use std::ptr::NonNull;
 
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
 /// Private anonymous memory without huge pages, zeroed, page-aligned.
 ///
@@ -60,6 +61,78 @@ impl Mapping {
     pub fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: the mapping is `length` initialised bytes (zeroed by the kernel), owned and borrowed mutably here.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
+    }
+}
+
+/// A part of a file mapped shared, reached only by copies.
+///
+/// Its pages are the page cache's: other threads and the kernel change them at any time, so no
+/// reference into it is ever given out. A file that is cut shorter while it is mapped ends the
+/// process with SIGBUS; map only files that nobody else can reach.
+#[derive(Debug)]
+pub struct FileMapping {
+    start: NonNull<u8>,
+    length: usize,
+    write: bool,
+}
+
+// SAFETY: the mapping is reached through raw copies alone, from whichever thread owns it.
+unsafe impl Send for FileMapping {}
+
+impl FileMapping {
+    /// Maps `length` bytes of a file from its start; `length` must not be zero. Source: `mmap(2)`, MAP_SHARED.
+    ///
+    /// # Errors
+    /// ENODEV where the file system can't map files, EACCES where the file is not open for that.
+    pub fn shared(file: impl AsFd, length: usize, write: bool) -> rustix::io::Result<Self> {
+        let protection = if write { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
+        // SAFETY: a new mapping at an address of the kernel's choice aliases no Rust object.
+        let start = unsafe { mmap(std::ptr::null_mut(), length, protection, MapFlags::SHARED, file, 0)? };
+        let start = NonNull::new(start.cast()).ok_or(rustix::io::Errno::NOMEM)?;
+        Ok(Self { start, length, write })
+    }
+
+    /// Copies from the mapping at `offset`; gives the bytes copied, fewer at the end.
+    #[inline(always)]
+    pub fn copy_out(&self, offset: u64, buffer: &mut [u8]) -> usize {
+        let (from, length) = self.clamp(offset, buffer.len());
+        // SAFETY: the source lies within the mapping and the target is a buffer of its own.
+        unsafe { std::ptr::copy_nonoverlapping(self.start.as_ptr().add(from), buffer.as_mut_ptr(), length) };
+        length
+    }
+
+    /// Copies into the mapping at `offset`; gives the bytes copied: none where it is not writable.
+    #[inline(always)]
+    pub fn copy_in(&mut self, offset: u64, buffer: &[u8]) -> usize {
+        if !self.write {
+            return 0;
+        }
+        let (to, length) = self.clamp(offset, buffer.len());
+        // SAFETY: the target lies within the mapping, which is writable, and the source is a buffer of its own.
+        unsafe { std::ptr::copy_nonoverlapping(buffer.as_ptr(), self.start.as_ptr().add(to), length) };
+        length
+    }
+
+    fn clamp(&self, offset: u64, wanted: usize) -> (usize, usize) {
+        let from = usize::try_from(offset).unwrap_or(usize::MAX).min(self.length);
+        (from, wanted.min(self.length - from))
+    }
+
+    /// Tells the kernel in which order pages will be used. Source: `madvise(2)`.
+    ///
+    /// # Errors
+    /// What `madvise(2)` gives.
+    pub fn expect(&self, random: bool) -> rustix::io::Result<()> {
+        let advice = if random { Advice::Random } else { Advice::Sequential };
+        // SAFETY: the range is the mapping, and this advice changes no contents.
+        unsafe { madvise(self.start.as_ptr().cast(), self.length, advice) }
+    }
+}
+
+impl Drop for FileMapping {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `shared` and no reference into it exists.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
     }
 }
 

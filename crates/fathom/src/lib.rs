@@ -9,12 +9,14 @@
 
 pub mod units;
 pub mod workload;
+pub mod job;
 pub mod samples;
 pub mod instrument;
 pub mod scratch;
 pub mod fault;
 pub mod witness;
 pub mod machine;
+pub mod load;
 pub mod inference;
 pub mod finding;
 pub mod experiment;

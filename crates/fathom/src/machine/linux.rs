@@ -1,7 +1,7 @@
 //! The real kernel as a machine: scratch files, proven cache states, and a timed loop.
 
-mod files;
-mod residency;
+pub(crate) mod files;
+pub(crate) mod residency;
 mod timed;
 mod witness;
 

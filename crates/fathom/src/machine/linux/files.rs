@@ -30,7 +30,7 @@ pub(crate) struct Entry {
 
 impl Files {
     /// Removes what a killed run left below `path`, checks the space and makes a private directory.
-    pub(super) fn below(path: &Path, max_write: u64) -> Result<Self, Fault> {
+    pub(crate) fn below(path: &Path, max_write: u64) -> Result<Self, Fault> {
         remove_leftovers(path);
         let space = facts::space(path)?;
         let free = space.free_bytes;
@@ -46,11 +46,11 @@ impl Files {
     }
 
     #[cfg(test)]
-    pub(super) fn directory(&self) -> &Path {
+    pub(crate) fn directory(&self) -> &Path {
         self.scratch.path()
     }
 
-    pub(super) fn bytes_written(&self) -> u64 {
+    pub(crate) fn bytes_written(&self) -> u64 {
         self.bytes_written
     }
 
@@ -64,7 +64,7 @@ impl Files {
     }
 
     /// Bytes to be written before all files are as large as asked.
-    pub(super) fn bytes_to_fill(&self, wanted: &[ScratchFile]) -> u64 {
+    pub(crate) fn bytes_to_fill(&self, wanted: &[ScratchFile]) -> u64 {
         let filled = |name: &str| self.entries.get(name).map_or(0, |entry| entry.filled);
         wanted.iter().map(|file| file.size.saturating_sub(filled(&file.name))).sum()
     }

@@ -1,7 +1,7 @@
 //! The proof of a cache state: which pages are in the page cache just before a pass.
 
 use fathom_sys::cache::{cachestat, evict, mincore};
-use fathom_sys::file::pread;
+use fathom_sys::file::{self, pread};
 use fathom_sys::{Error, facts};
 use std::os::fd::AsFd;
 
@@ -24,7 +24,7 @@ pub(crate) enum Residency {
 ///
 /// A stacked file system may answer for its own, empty cache while the data is in that of the layer
 /// below; such an answer must not count as a proof of coldness.
-pub(super) fn detect(files: &mut Files) -> Result<Residency, Fault> {
+pub(crate) fn detect(files: &mut Files) -> Result<Residency, Fault> {
     let name = "residency";
     let size = 4 * facts::page_size();
     files.provide(&[ScratchFile::filled(name, size)], &|| None)?;
@@ -48,6 +48,27 @@ pub(super) fn detect(files: &mut Files) -> Result<Residency, Fault> {
 }
 
 impl Residency {
+    /// How many pages of a range are in the cache, and how many it has; none where that is invisible.
+    pub(crate) fn count(
+        self,
+        file: &impl AsFd,
+        offset: u64,
+        length: u64,
+    ) -> Result<Option<(u64, u64)>, file::Errno> {
+        let page = facts::page_size();
+        let low = offset / page * page;
+        let pages = (offset + length - low).div_ceil(page);
+        let cached = match self {
+            Residency::Invisible => return Ok(None),
+            Residency::Cachestat => cachestat(file, low, pages * page)?.cached,
+            Residency::Mincore => {
+                let pages = mincore(file, low, (pages * page) as usize, page as usize)?;
+                pages.into_iter().filter(|&cached| cached).count() as u64
+            }
+        };
+        Ok(Some((cached, pages)))
+    }
+
     /// The state of each position of a pass, in the order of `offsets`.
     pub(super) fn states(
         self,

@@ -1,0 +1,246 @@
+//! Where jobs run: their files in a private directory, the budgets, and the state of the cache.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use fathom_sys::cache::{self, Hint};
+use fathom_sys::file::Errno;
+use fathom_sys::memory::Mapping;
+use fathom_sys::{Error, file};
+
+use crate::fault::Fault;
+use crate::instrument::{Clock, Instrument};
+use crate::job::{Direction, Engine, Job, Pattern, Region};
+use crate::machine::linux::files::Files;
+use crate::machine::linux::residency::{self, Residency};
+use crate::workload::ScratchFile;
+
+pub use crate::machine::linux::Limits;
+
+/// A private directory on a real mount, with the files of the jobs that ran there.
+#[derive(Debug)]
+pub struct Site {
+    files: Files,
+    residency: Residency,
+    clock: Clock,
+    ticks_per_second: f64,
+    limits: Limits,
+    interrupt: Arc<AtomicBool>,
+}
+
+/// How much of a job's region was in the page cache, in pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cached {
+    /// Pages in the cache.
+    pub cached: u64,
+    /// Pages of the region.
+    pub pages: u64,
+}
+
+/// Bytes of disk that the files of these jobs take, all together.
+///
+/// # Errors
+/// The first job that [`Job::check`] refuses, by name.
+pub fn space_needed(jobs: &[Job]) -> Result<u64, String> {
+    let mut shared = std::collections::HashMap::new();
+    let mut own = 0_u64;
+    for job in jobs {
+        let named = |reason: String| format!("[{}]: {reason}", job.name);
+        job.check().map_err(named)?;
+        let length = job.region().map_err(named)?.file;
+        match &job.filename {
+            Some(name) => {
+                let most = shared.entry(name.as_str()).or_insert(0);
+                *most = length.max(*most);
+            }
+            None => own = own.saturating_add(length.saturating_mul(u64::from(job.numjobs))),
+        }
+    }
+    Ok(shared.values().fold(own, |sum, &length| sum.saturating_add(length)))
+}
+
+impl Site {
+    /// A site below `path` that is removed with all its files when dropped; `space` is what
+    /// [`space_needed`] says of the jobs to come.
+    ///
+    /// # Errors
+    /// Too little free space, and what making the directory gives.
+    pub fn at(
+        path: &Path,
+        space: u64,
+        instrument: &Instrument,
+        limits: Limits,
+        interrupt: Arc<AtomicBool>,
+    ) -> Result<Self, Fault> {
+        let mut files = Files::below(path, space)?;
+        let residency = residency::detect(&mut files)?;
+        let ticks_per_second = instrument.certificate.ticks_per_second;
+        Ok(Self { files, residency, clock: instrument.clock, ticks_per_second, limits, interrupt })
+    }
+
+    /// Bytes written so far, with those that filled the files.
+    pub fn bytes_written(&self) -> u64 {
+        self.files.bytes_written()
+    }
+
+    /// Bytes that may still be written.
+    pub fn write_budget(&self) -> u64 {
+        self.limits.max_write.saturating_sub(self.files.bytes_written())
+    }
+
+    /// Makes the files of jobs that run together, unless they are there and long enough.
+    ///
+    /// As fio does it: files that are read get data, those that are only written get space.
+    ///
+    /// # Errors
+    /// A job that [`Job::check`] refuses; more to write than the budget allows, before the first byte.
+    pub fn lay_out(&mut self, jobs: &[Job]) -> Result<(), Fault> {
+        let mut wanted = 0_u64;
+        for job in jobs {
+            job.check().map_err(|reason| Fault::Unsupported(format!("[{}]: {reason}", job.name)))?;
+            wanted = wanted.saturating_add(self.bytes_to_write(job)?);
+        }
+        let left = self.write_budget();
+        if wanted > left {
+            return Err(Fault::OverBudget { wanted, left });
+        }
+        for job in jobs {
+            let length = job.region().map_err(Fault::Unsupported)?.file;
+            for thread in 0..job.numjobs {
+                let name = name(job, thread);
+                if job.does(Direction::Read) || job.engine == Engine::Mmap {
+                    self.fill(&name, length)?;
+                } else {
+                    self.allocate(&name, length)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a job will write at least: its layout, and its transfers where these have an end.
+    fn bytes_to_write(&self, job: &Job) -> Result<u64, Fault> {
+        let length = job.region().map_err(Fault::Unsupported)?.file;
+        let transfer = job.transfer().map_err(Fault::Unsupported)?.unwrap_or(0);
+        let written = u128::from(transfer) * u128::from(100 - job.read_percent.min(100)) / 100;
+        let filled: u64 = match job.does(Direction::Read) {
+            true => (0..job.numjobs)
+                .map(|thread| self.files.bytes_to_fill(&[ScratchFile::filled(&name(job, thread), length)]))
+                .fold(0, u64::saturating_add),
+            false => 0,
+        };
+        Ok(filled.saturating_add((written as u64).saturating_mul(u64::from(job.numjobs))))
+    }
+
+    fn fill(&mut self, name: &str, length: u64) -> Result<(), Fault> {
+        let (interrupt, deadline) = (Arc::clone(&self.interrupt), self.limits.deadline);
+        let stop = move || match interrupt.load(Ordering::Relaxed) {
+            true => Some(Fault::Interrupted),
+            false => deadline.is_some_and(|end| Instant::now() >= end).then_some(Fault::OutOfTime),
+        };
+        self.files.provide(&[ScratchFile::filled(name, length)], &stop)
+    }
+
+    /// Sets space aside, so that a full disk shows before the run; where the file system can't, the
+    /// file grows as it is written.
+    fn allocate(&mut self, name: &str, length: u64) -> Result<(), Fault> {
+        self.files.provide(&[ScratchFile::empty(name)], &|| None)?;
+        if self.files.entry(name).filled >= length {
+            return Ok(());
+        }
+        let file = self.files.descriptor(name)?;
+        match file::allocate(file.as_fd(), length) {
+            Ok(()) | Err(Errno::OPNOTSUPP) => {}
+            Err(errno) => return Err(Error::new("allocate", &self.files.path(name), errno).into()),
+        }
+        self.files.entry(name).filled = length;
+        Ok(())
+    }
+
+    /// Brings the cache into the state that a job begins with, and counts what is in it then.
+    pub(super) fn prepare(&self, job: &Job, region: Region, thread: u32) -> Result<Option<Cached>, Fault> {
+        let name = name(job, thread);
+        let path = self.files.path(&name);
+        let file = self.files.descriptor(&name)?;
+        if job.pre_read {
+            self.read_in(&file, &path, region)?;
+        } else if job.invalidate {
+            cache::evict(&file, 0, 0)
+                .map_err(|errno| Error::new("drop the cached pages of", &path, errno))?;
+        }
+        let count = self.residency.count(&file, region.offset, region.length);
+        let count = count.map_err(|errno| Error::new("ask for the cached pages of", &path, errno))?;
+        Ok(count.map(|(cached, pages)| Cached { cached, pages }))
+    }
+
+    /// Reads a region into the cache, unless it is there.
+    fn read_in(&self, file: &OwnedFd, path: &Path, region: Region) -> Result<(), Fault> {
+        let there = self.residency.count(file, region.offset, region.length);
+        if there.is_ok_and(|count| count.is_some_and(|(cached, pages)| cached == pages)) {
+            return Ok(());
+        }
+        const CHUNK: u64 = 1 << 20;
+        let mut buffer =
+            Mapping::touched(CHUNK as usize).map_err(|errno| Error::new("map a buffer for", path, errno))?;
+        let end = region.offset + region.length;
+        let mut at = region.offset;
+        while at < end && !self.interrupt.load(Ordering::Relaxed) {
+            let length = CHUNK.min(end - at) as usize;
+            let moved = file::pread(file.as_fd(), &mut buffer.bytes()[..length], at)
+                .map_err(|errno| Error::new("read", path, errno).at(at))?;
+            if moved == 0 {
+                break;
+            }
+            at += moved as u64;
+        }
+        Ok(())
+    }
+
+    /// Tells the kernel the order of the offsets to come, on the descriptor that will be used.
+    pub(super) fn hint(&self, job: &Job, file: &OwnedFd, path: &Path) -> Result<(), Fault> {
+        if !job.fadvise_hint {
+            return Ok(());
+        }
+        let hint = match job.pattern {
+            Pattern::Sequential => Hint::Sequential,
+            Pattern::Random => Hint::Random,
+        };
+        Ok(cache::advise(file, 0, 0, hint).map_err(|errno| Error::new("fadvise", path, errno))?)
+    }
+
+    /// The file of a job's thread.
+    pub fn path(&self, job: &Job, thread: u32) -> PathBuf {
+        self.files.path(&name(job, thread))
+    }
+
+    pub(super) fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    pub(super) fn ticks_per_second(&self) -> f64 {
+        self.ticks_per_second
+    }
+
+    pub(super) fn interrupt(&self) -> &AtomicBool {
+        &self.interrupt
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.limits.deadline
+    }
+
+    pub(super) fn count_written(&mut self, bytes: u64) {
+        self.files.count_written(bytes);
+    }
+}
+
+/// The name of a thread's file in the private directory; shared files and own ones can't collide.
+fn name(job: &Job, thread: u32) -> String {
+    match &job.filename {
+        Some(name) => format!("file.{name}"),
+        None => format!("job.{}.{thread}", job.name.replace('/', "_")),
+    }
+}
