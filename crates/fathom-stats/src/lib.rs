@@ -18,11 +18,13 @@
 //! | [`steady`] | at which period do the stalls of a sequence recur once it has settled |
 //! | [`change_point`] | where does a level change, once or several times |
 //! | [`boundary`] | up to where are probes hits |
+//! | [`bend`] | where does a call's time, as it grows with its size, change its law |
 //!
 //! Two habits run through all of them. An answer that the data do not carry is an `Err` with the
 //! reason, never a guess. And latencies are compared on a log scale, because everything that
 //! disturbs them (clock frequency, a busy neighbour, a slower device) multiplies.
 
+pub mod bend;
 pub mod boundary;
 pub mod change_point;
 pub mod comb;

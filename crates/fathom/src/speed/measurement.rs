@@ -25,6 +25,10 @@ pub struct Measurement {
     pub bytes: u64,
     /// Wall time of each sample in ns, in the order in which they were taken, the clock's own cost taken out.
     pub samples_ns: Vec<f64>,
+    /// Processor time that all threads together spent in each sample, in the program and in the kernel,
+    /// in ns; empty where it was not measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpu_ns: Vec<[f64; 2]>,
     /// The median of the samples in ns per call.
     pub call_ns: f64,
     /// The 95 % interval of that median; nothing where there are fewer than 6 samples.
@@ -47,6 +51,7 @@ impl Measurement {
             calls,
             bytes,
             samples_ns,
+            cpu_ns: Vec::new(),
             call_ns: per_call(middle),
             call_ns_interval: interval,
         })
@@ -63,6 +68,13 @@ impl Measurement {
     #[must_use]
     pub fn threads(mut self, threads: u32) -> Self {
         self.threads = threads;
+        self
+    }
+
+    /// The same measurement with the processor time of each sample.
+    #[must_use]
+    pub fn cpu_ns(mut self, cpu_ns: Vec<[f64; 2]>) -> Self {
+        self.cpu_ns = cpu_ns;
         self
     }
 

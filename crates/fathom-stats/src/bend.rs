@@ -1,0 +1,269 @@
+//! Where the time of a call, as it grows with the call's size, changes its law.
+//!
+//! A call costs something before it moves the first byte, and something for each byte:
+//! `time = fixed + per_byte * size`. What a byte costs may change at some sizes, where a cache no
+//! longer holds the buffer or requests take another way. [`fit`] finds the fixed cost, the size at
+//! which the bytes cost as much as the call itself, and the sizes at which a byte's price changes.
+
+use crate::distribution::normal_quantile;
+use crate::interval::{Estimate, Interval};
+use crate::quantile::{self, MAD_TO_SIGMA};
+use rand::{Rng, RngExt};
+use std::fmt;
+
+use self::law::{Law, Observed};
+
+mod law;
+
+/// The times of calls of one size.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// The size of a call, above zero; any unit.
+    pub size: f64,
+    /// Time per call, one value per round, above zero; any unit.
+    pub times: Vec<f64>,
+}
+
+/// What counts as a law, and as a change of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Options {
+    /// Smallest change of the price of a byte that is told, and largest deviation from the law that is
+    /// forgiven, as a share. Default 0.1: a reader would not call less a bend.
+    pub min_change: f64,
+    /// How far single sizes may stand off any law (page and sector boundaries), as a standard
+    /// deviation. Default 0.03: three of them make `min_change`.
+    pub wobble: f64,
+    /// Fewest sizes of one price. Default 2: one size alone is no regime.
+    pub min_sizes: usize,
+    /// Confidence level of the intervals. Default 0.95.
+    pub level: f64,
+    /// Simulated repetitions behind them. Default 200.
+    pub replicates: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { min_change: 0.1, wobble: 0.03, min_sizes: 2, level: 0.95, replicates: 200 }
+    }
+}
+
+/// A law that the times follow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bends {
+    /// What a call costs before its first byte, in the unit of the times.
+    pub fixed: Estimate,
+    /// The size at which the bytes cost as much as that.
+    pub half: Half,
+    /// The ranges of sizes with one price per unit of size, ascending; at least one.
+    pub pieces: Vec<Piece>,
+    /// The largest deviation of a size's median from the law, as a share.
+    pub worst_deviation: f64,
+}
+
+/// Where the fixed cost stops to dominate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Half {
+    /// Here.
+    At(Estimate),
+    /// Below the smallest size: even there most of the time goes to the bytes.
+    Below,
+    /// Above the sizes of the first price: the bytes hardly show.
+    Above,
+    /// Somewhere that the data do not settle.
+    Unclear,
+}
+
+/// Sizes with one price.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Piece {
+    /// Index of the first of its sizes.
+    pub first: usize,
+    /// Index of its last size.
+    pub last: usize,
+    /// Time per unit of size, the fixed cost taken out.
+    pub per_unit: Estimate,
+}
+
+/// Why no law is given.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Reason {
+    /// Fewer than 5 sizes, sizes out of order, or a size with fewer than 4 rounds.
+    TooFew,
+    /// The times stand off every law of this form.
+    NoLaw {
+        /// Index of the size that stands off the most.
+        index: usize,
+        /// By how much, as a share.
+        deviation: f64,
+    },
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooFew => f.write_str("there are too few sizes or rounds to tell a law from noise"),
+            Self::NoLaw { deviation, .. } => write!(
+                f,
+                "the times stand {:.0} % off any law of a fixed cost and a price per byte",
+                deviation * 100.0
+            ),
+        }
+    }
+}
+
+const FEWEST_SIZES: usize = 5;
+const FEWEST_ROUNDS: usize = 4;
+
+/// Finds the law that `points`, ascending in size, keep to.
+///
+/// Changes of price are looked for in the even rounds and kept if the odd ones show them too. The
+/// intervals come from simulated repetitions of the medians, each with the spread that its rounds have
+/// and the wobble that the fit leaves.
+///
+/// # Errors
+/// [`Reason`]: nothing is told of times that keep to no such law.
+///
+/// ```
+/// use fathom_stats::bend::{Half, Options, Point, fit};
+/// use rand::SeedableRng;
+/// let time = |size: f64, round: u32| (200.0 + 0.1 * size) * (1.0 + 0.01 * f64::from(round % 3));
+/// let points: Vec<Point> = (9..20)
+///     .map(|power| f64::from(1 << power))
+///     .map(|size| Point { size, times: (0..12).map(|round| time(size, round)).collect() })
+///     .collect();
+/// let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+/// let bends = fit(&points, &Options::default(), &mut rng).unwrap();
+/// assert!((bends.fixed.value - 200.0).abs() < 10.0);
+/// assert!(matches!(bends.half, Half::At(size) if (size.value - 2000.0).abs() < 200.0));
+/// assert_eq!(bends.pieces.len(), 1);
+/// ```
+pub fn fit(points: &[Point], options: &Options, rng: &mut impl Rng) -> Result<Bends, Reason> {
+    let ascending = points.windows(2).all(|pair| pair[0].size < pair[1].size);
+    let rounds = points.iter().map(|point| point.times.len()).min().unwrap_or(0);
+    if points.len() < FEWEST_SIZES || !ascending || rounds < FEWEST_ROUNDS {
+        return Err(Reason::TooFew);
+    }
+    let half = |parity: usize| observe(points, |round| round % 2 == parity);
+    let all = observe(points, |_| true);
+    let starts = confirmed(law::search(&half(0), options), &half(1), options);
+    let law = Law::fit(&all, &starts, options.wobble);
+    check(&law, &all, options)?;
+    Ok(bends(&law, &all, points, options, rng))
+}
+
+/// The logs of the medians and their standard errors over the rounds that `is_kept`.
+fn observe(points: &[Point], is_kept: impl Fn(usize) -> bool) -> Vec<Observed> {
+    let of = |point: &Point| {
+        let kept = point.times.iter().enumerate().filter(|(round, _)| is_kept(*round));
+        let mut logs: Vec<f64> = kept.map(|(_, time)| time.ln()).collect();
+        let count = logs.len() as f64;
+        let middle = quantile::median(&logs).unwrap_or(0.0);
+        let mad = quantile::mad_in_place(&mut logs).unwrap_or(0.0);
+        // A median errs sqrt(pi/2) times as much as a mean; few values show too little of their
+        // spread (Croux & Rousseeuw 1992, "Time-efficient algorithms for two robust estimators of scale").
+        let spread = MAD_TO_SIGMA * mad * count / (count - 0.8).max(0.2);
+        let error = (std::f64::consts::FRAC_PI_2 / count).sqrt() * spread;
+        Observed { size: point.size, log_time: middle, error: error.max(LEAST_ERROR) }
+    };
+    let mut observed: Vec<Observed> = points.iter().map(of).collect();
+    // A few rounds may agree by chance; a size is not trusted more than most are.
+    let errors: Vec<f64> = observed.iter().map(|point| point.error).collect();
+    let common = quantile::median(&errors).unwrap_or(0.0);
+    observed.iter_mut().for_each(|point| point.error = point.error.max(common));
+    observed
+}
+
+/// Rounds that happen to agree do not make a median exact.
+const LEAST_ERROR: f64 = 0.002;
+
+/// The starts of pieces whose change of price the second set of rounds shows as well.
+fn confirmed(mut starts: Vec<usize>, second: &[Observed], options: &Options) -> Vec<usize> {
+    // Joining two pieces changes the prices of those beside them: again until nothing goes.
+    loop {
+        let law = Law::fit(second, &starts, options.wobble);
+        let doubtful = (1..starts.len())
+            .map(|piece| (piece, law.change_score(second, piece)))
+            .filter(|&(piece, score)| score < CONFIRMED || law.change(piece).abs() < options.min_change)
+            .min_by(|a, b| a.1.total_cmp(&b.1));
+        let Some((piece, _)) = doubtful else { return starts };
+        starts.remove(piece);
+    }
+}
+
+/// Standard errors that a change of price must stand off zero in the second set.
+const CONFIRMED: f64 = 3.0;
+
+/// Refuses a law that the medians stand off by more than it may tell, and more than noise explains.
+fn check(law: &Law, all: &[Observed], options: &Options) -> Result<(), Reason> {
+    let excess = |(index, point): (usize, &Observed)| {
+        let deviation = law.residual(index, point).abs();
+        (index, deviation, deviation - options.min_change - 3.0 * point.error)
+    };
+    let worst = all.iter().enumerate().map(excess).max_by(|a, b| a.2.total_cmp(&b.2));
+    match worst {
+        Some((index, deviation, beyond)) if beyond > 0.0 => {
+            Err(Reason::NoLaw { index, deviation: deviation.exp_m1() })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn bends(law: &Law, all: &[Observed], points: &[Point], options: &Options, rng: &mut impl Rng) -> Bends {
+    let residuals: Vec<f64> =
+        all.iter().enumerate().map(|(index, point)| law.residual(index, point)).collect();
+    let count = residuals.len() as f64;
+    let freedom = (count - 1.0 - law.starts.len() as f64).max(1.0);
+    let noise = all.iter().map(|point| point.error.powi(2)).sum::<f64>() / count;
+    let left = residuals.iter().map(|residual| residual * residual).sum::<f64>() / freedom;
+    let wobble = (left - noise).max(0.0);
+    let repeated: Vec<Law> = (0..options.replicates)
+        .map(|_| {
+            let again: Vec<Observed> = all
+                .iter()
+                .enumerate()
+                .map(|(index, point)| {
+                    let uniform = rng.random_range(1e-9..1.0 - 1e-9);
+                    let error = (point.error.powi(2) + wobble).sqrt() * normal_quantile(uniform);
+                    Observed { log_time: law.log_time(index, point.size) + error, ..*point }
+                })
+                .collect();
+            Law::fit(&again, &law.starts, options.wobble)
+        })
+        .collect();
+    let estimate = |of: &dyn Fn(&Law) -> f64| {
+        let values: Vec<f64> = repeated.iter().map(of).collect();
+        let tail = 0.5 * (1.0 - options.level);
+        let end = |p: f64| quantile::quantile(&values, p).unwrap_or(f64::NAN);
+        let value = of(law);
+        let interval = Interval { low: end(tail).min(value), high: end(1.0 - tail).max(value) };
+        Estimate { value, interval, level: options.level }
+    };
+    let ends = law.starts.iter().skip(1).copied().chain([points.len()]);
+    let pieces = law.starts.iter().zip(ends).enumerate().map(|(piece, (&first, end))| Piece {
+        first,
+        last: end - 1,
+        per_unit: estimate(&|law: &Law| law.prices[piece]),
+    });
+    let pieces: Vec<Piece> = pieces.collect();
+    let half = half(estimate(&|law: &Law| law.fixed / law.prices[0]), points, pieces[0].last);
+    let worst_deviation = residuals.iter().map(|residual| residual.abs().exp_m1()).fold(0.0, f64::max);
+    Bends { fixed: estimate(&|law: &Law| law.fixed), half, pieces, worst_deviation }
+}
+
+fn half(size: Estimate, points: &[Point], last: usize) -> Half {
+    let (smallest, largest) = (points[0].size, points[last].size);
+    let Interval { low, high } = size.interval;
+    if high <= smallest {
+        Half::Below
+    } else if low >= largest {
+        Half::Above
+    } else if low >= smallest && high <= largest && high <= 4.0 * low {
+        Half::At(size)
+    } else {
+        // An end of the interval is extrapolated, or the interval says little.
+        Half::Unclear
+    }
+}
+
+#[cfg(test)]
+mod tests;

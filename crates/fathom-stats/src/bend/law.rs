@@ -1,0 +1,171 @@
+//! The law itself: a fixed cost and a price per byte for each range of sizes, fitted on a log scale.
+
+use super::Options;
+
+/// A median time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Observed {
+    pub(super) size: f64,
+    /// Log of the median time.
+    pub(super) log_time: f64,
+    /// Its standard error.
+    pub(super) error: f64,
+}
+
+/// `time = fixed + prices[piece] * size`.
+#[derive(Debug, Clone)]
+pub(super) struct Law {
+    pub(super) fixed: f64,
+    /// Index of the first size of each piece; the first is 0.
+    pub(super) starts: Vec<usize>,
+    pub(super) prices: Vec<f64>,
+    wobble: f64,
+}
+
+/// Fixed costs that are tried, as shares of the shortest time: from nearly nothing to nearly all of it.
+const SHARES: usize = 12;
+
+impl Law {
+    /// The law of least squares with pieces from these starts.
+    pub(super) fn fit(points: &[Observed], starts: &[usize], wobble: f64) -> Self {
+        let of = |fixed: f64| {
+            let mut cost = 0.0;
+            let ends = starts.iter().skip(1).copied().chain([points.len()]);
+            let prices = starts.iter().zip(ends).map(|(&start, end)| {
+                let (price, part) = price(&points[start..end], fixed, wobble);
+                cost += part;
+                price
+            });
+            let prices = prices.collect();
+            (cost, Self { fixed, starts: starts.to_vec(), prices, wobble })
+        };
+        let shortest = shortest(points);
+        let share = least(|share| of(share * shortest).0);
+        of(share * shortest).1
+    }
+
+    pub(super) fn log_time(&self, index: usize, size: f64) -> f64 {
+        let piece = self.starts.partition_point(|&start| start <= index) - 1;
+        (self.fixed + self.prices[piece] * size).ln()
+    }
+
+    /// Log of what was observed over what the law says.
+    pub(super) fn residual(&self, index: usize, point: &Observed) -> f64 {
+        point.log_time - self.log_time(index, point.size)
+    }
+
+    /// Log of the price of `piece` over that of the piece before it.
+    pub(super) fn change(&self, piece: usize) -> f64 {
+        (self.prices[piece] / self.prices[piece - 1]).ln()
+    }
+
+    /// The change of price at the start of `piece`, in standard errors.
+    pub(super) fn change_score(&self, points: &[Observed], piece: usize) -> f64 {
+        let variance = |piece: usize| {
+            let end = self.starts.get(piece + 1).copied().unwrap_or(points.len());
+            let weights = points[self.starts[piece]..end].iter().map(|point| {
+                let bytes = self.prices[piece] * point.size;
+                (bytes / (self.fixed + bytes)).powi(2) / (point.error.powi(2) + self.wobble.powi(2))
+            });
+            1.0 / weights.sum::<f64>()
+        };
+        self.change(piece).abs() / (variance(piece) + variance(piece - 1)).sqrt()
+    }
+}
+
+/// The starts of the pieces of the law that pays for its pieces.
+///
+/// A further piece must lower the squared deviations, in variances, by what the best of all places
+/// would by chance do once in a hundred times.
+pub(super) fn search(points: &[Observed], options: &Options) -> Vec<usize> {
+    let shortest = shortest(points);
+    let penalty = 2.0 * (100.0 * points.len() as f64).ln();
+    let candidates = (0..=SHARES).map(|step| {
+        let fixed = shortest * step as f64 / (SHARES as f64 + 0.5);
+        partition(points, fixed, penalty, options)
+    });
+    candidates.min_by(|a, b| a.0.total_cmp(&b.0)).map_or_else(|| vec![0], |(_, starts)| starts)
+}
+
+/// The least penalised cost at one fixed cost, and the starts of its pieces, by dynamic programming.
+fn partition(points: &[Observed], fixed: f64, penalty: f64, options: &Options) -> (f64, Vec<usize>) {
+    let count = points.len();
+    let mut best = vec![(f64::INFINITY, 0); count + 1];
+    best[0] = (0.0, 0);
+    for end in options.min_sizes..=count {
+        for start in 0..=end - options.min_sizes {
+            let (_, part) = price(&points[start..end], fixed, options.wobble);
+            let cost = best[start].0 + part + penalty;
+            if cost < best[end].0 {
+                best[end] = (cost, start);
+            }
+        }
+    }
+    let mut starts = Vec::new();
+    let mut end = count;
+    while end > 0 {
+        end = best[end].1;
+        starts.push(end);
+    }
+    starts.reverse();
+    (best[count].0, starts)
+}
+
+/// The price of least squares for one piece, and the squared deviations that it leaves, in variances.
+fn price(points: &[Observed], fixed: f64, wobble: f64) -> (f64, f64) {
+    let weight = |point: &Observed| 1.0 / (point.error.powi(2) + wobble.powi(2));
+    // The largest size shows its price best.
+    let start = points.last().map_or(1.0, |point| (point.log_time.exp() - fixed) / point.size);
+    let mut log_price = start.max(f64::MIN_POSITIVE).ln();
+    let mut cost = 0.0;
+    for _ in 0..6 {
+        // Gauss and Newton: the log of the time grows with the log of the price by the bytes' share.
+        let (mut slope, mut curvature) = (0.0, 0.0);
+        cost = 0.0;
+        for point in points {
+            let bytes = log_price.exp() * point.size;
+            let share = bytes / (fixed + bytes);
+            let residual = point.log_time - (fixed + bytes).ln();
+            cost += weight(point) * residual * residual;
+            slope += weight(point) * share * residual;
+            curvature += weight(point) * share * share;
+        }
+        if curvature <= 0.0 {
+            break;
+        }
+        // A step of more than a factor of e^2 leaves the range in which the share says anything.
+        let step = (slope / curvature).clamp(-2.0, 2.0);
+        if step.abs() < 1e-6 {
+            break;
+        }
+        log_price += step;
+    }
+    (log_price.exp(), cost)
+}
+
+fn shortest(points: &[Observed]) -> f64 {
+    points.iter().map(|point| point.log_time).fold(f64::INFINITY, f64::min).exp()
+}
+
+/// The share between 0 and 1.2 at which `cost` is least: a grid, then golden sections around its best.
+fn least(cost: impl Fn(f64) -> f64) -> f64 {
+    // Noise may put the shortest time below the fixed cost.
+    let grid = |step: usize| 1.2 * step as f64 / SHARES as f64;
+    let best = (0..=SHARES).min_by(|&a, &b| cost(grid(a)).total_cmp(&cost(grid(b)))).unwrap_or(0);
+    let (mut low, mut high) = (grid(best.saturating_sub(1)), grid((best + 1).min(SHARES)));
+    const GOLDEN: f64 = 0.618_033_988_749_894_9;
+    let (mut left, mut right) = (high - GOLDEN * (high - low), low + GOLDEN * (high - low));
+    let (mut at_left, mut at_right) = (cost(left), cost(right));
+    for _ in 0..16 {
+        if at_left < at_right {
+            (high, right, at_right) = (right, left, at_left);
+            left = high - GOLDEN * (high - low);
+            at_left = cost(left);
+        } else {
+            (low, left, at_left) = (left, right, at_right);
+            right = low + GOLDEN * (high - low);
+            at_right = cost(right);
+        }
+    }
+    0.5 * (low + high)
+}
