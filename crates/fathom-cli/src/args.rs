@@ -1,8 +1,11 @@
 //! One definition per option drives the parser, the help and its errors.
 
+mod fuse;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub(crate) use self::fuse::FuseOptions;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fathom::finding::Kind;
@@ -40,6 +43,8 @@ pub(crate) enum LabCommand {
     List(LabFilter),
     /// Build, survey and score them, one after the other.
     Run(LabOptions),
+    /// Mount a FUSE file system in memory that is slow and broken as planned, until it is interrupted.
+    Fuse(FuseOptions),
 }
 
 #[derive(Debug, Args)]

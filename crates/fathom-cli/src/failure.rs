@@ -4,6 +4,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use fathom::machine::Fault;
+use fathom::machine::linux::Linux;
 
 /// Done, but something that was asked for stayed inconclusive.
 pub(crate) const INCONCLUSIVE: u8 = 3;
@@ -36,6 +37,15 @@ impl fmt::Display for Failure {
             Failure::Usage(text) | Failure::Failed(text) => f.write_str(text),
             Failure::Interrupted(_) => f.write_str("interrupted; everything was removed"),
         }
+    }
+}
+
+/// Removes what a machine has made, and adds what can't be removed to the reason why it ended.
+pub(crate) fn closed<T>(outcome: Result<T, Fault>, machine: Linux) -> Result<T, Failure> {
+    match (outcome, machine.close()) {
+        (outcome, Ok(())) => outcome.map_err(Failure::from),
+        (Ok(_), Err(left)) => Err(Failure::Failed(format!("left behind: {left}"))),
+        (Err(fault), Err(left)) => Err(Failure::Failed(format!("{fault}; left behind: {left}"))),
     }
 }
 

@@ -4,6 +4,7 @@ mod args;
 mod command;
 mod console;
 mod failure;
+mod guard;
 mod interrupt;
 mod output;
 
@@ -15,6 +16,7 @@ use args::{Arguments, Command};
 use failure::Failure;
 
 fn main() -> ExitCode {
+    guard::supervise();
     match parsed().and_then(|arguments| arguments.map_or(Ok(ExitCode::SUCCESS), run)) {
         Ok(code) => code,
         Err(failure) => {

@@ -15,6 +15,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod affinity;
+pub mod blocked;
 pub mod cache;
 pub mod clock;
 mod error;
@@ -23,6 +24,7 @@ pub mod file;
 pub mod loop_device;
 pub mod memory;
 pub mod mount;
+pub mod process;
 pub mod usage;
 
 pub use error::{Error, Result};

@@ -1,6 +1,7 @@
 //! Why a machine could not do what was asked of it.
 
 use std::fmt;
+use std::path::Path;
 
 use crate::units::Bytes;
 
@@ -22,7 +23,7 @@ pub enum Fault {
     System(fathom_sys::Error),
     /// A call moved fewer bytes than it was asked to.
     Short {
-        /// The failing call, with its path and offset; its `errno` is meaningless.
+        /// The call, with its path and offset.
         call: String,
         /// Bytes asked for.
         wanted: usize,
@@ -31,6 +32,13 @@ pub enum Fault {
     },
     /// The workload makes no sense or this machine can't do it; one sentence.
     Unsupported(String),
+}
+
+impl Fault {
+    /// A call on `path` at the byte `offset` that moved `moved` of `wanted` bytes.
+    pub fn short(operation: &str, path: &Path, offset: u64, wanted: usize, moved: usize) -> Self {
+        Fault::Short { call: format!("{operation} {} at byte {offset}", path.display()), wanted, moved }
+    }
 }
 
 impl fmt::Display for Fault {

@@ -8,6 +8,7 @@
 
 mod build;
 mod cases;
+mod fuse;
 mod read_ahead;
 pub mod report;
 mod results;
@@ -22,6 +23,7 @@ use std::time::{Duration, Instant};
 use fathom_sys::{facts, mount};
 
 pub use self::cases::{Case, cases};
+pub use self::fuse::serve;
 pub use self::results::{CaseReport, LabReport, OutcomeName, SCHEMA, Total, schema};
 pub use self::score::{ParameterScore, Score, score};
 pub use self::truth::{Basis, Truth, first_read_pages, truth_of};

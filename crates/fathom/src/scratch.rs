@@ -7,6 +7,7 @@ use std::fs::{self, DirBuilder};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fathom_sys::{Error, Result, file};
@@ -15,10 +16,14 @@ use rand::RngExt;
 const PREFIX: &str = ".fathom-";
 const LOCK: &str = "lock";
 
+/// The directories that this process has made and not removed yet.
+static LIVING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
 /// A private directory below the surveyed one. Dropping it removes it and everything in it.
 #[derive(Debug)]
 pub struct Scratch {
     directory: PathBuf,
+    is_removed: bool,
     _lock: OwnedFd,
 }
 
@@ -51,10 +56,13 @@ impl Scratch {
                 .map(|()| lock)
         });
         match locked {
-            Ok(lock) => Ok(Self { directory, _lock: lock }),
+            Ok(lock) => {
+                living().push(directory.clone());
+                Ok(Self { directory, is_removed: false, _lock: lock })
+            }
             Err(error) => {
                 // The first error is what the user must hear of; the directory is as good as empty.
-                let _ = fs::remove_dir_all(&directory);
+                let _ = remove_all(&directory);
                 Err(error)
             }
         }
@@ -66,10 +74,87 @@ impl Scratch {
     }
 }
 
+impl Scratch {
+    /// Removes it and everything in it, where dropping would keep quiet about what can't be removed.
+    ///
+    /// # Errors
+    /// The first removal that failed, and failed again.
+    pub fn remove(mut self) -> Result<()> {
+        self.is_removed = true;
+        remove_living(&self.directory)
+    }
+}
+
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What can't be removed now is found and removed by the next run.
-        let _ = fs::remove_dir_all(&self.directory);
+        if !self.is_removed {
+            // What can't be removed now is found and removed by the next run.
+            let _ = remove_living(&self.directory);
+        }
+    }
+}
+
+/// The directories that this process has made and not removed yet: what a run that hangs leaves behind.
+pub fn left() -> Vec<PathBuf> {
+    living().clone()
+}
+
+/// Removes what [`left`] tells, as far as that is possible, while somebody may still be using it.
+pub fn abandon() {
+    for directory in left() {
+        let _ = remove_living(&directory);
+    }
+}
+
+fn living() -> MutexGuard<'static, Vec<PathBuf>> {
+    LIVING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn remove_living(directory: &Path) -> Result<()> {
+    remove_all(directory).inspect(|()| living().retain(|other| other != directory))
+}
+
+/// How often a removal that fails is tried: a fault may have hit this one call alone.
+const TRIES: usize = 3;
+
+/// Removes a directory with all that can be removed in it, and reports the first that can't.
+fn remove_all(directory: &Path) -> Result<()> {
+    let mut outcome = Ok(());
+    for _ in 0..TRIES {
+        outcome =
+            remove_inside(directory).and_then(|()| gone("remove", directory, fs::remove_dir(directory)));
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
+}
+
+fn remove_inside(directory: &Path) -> Result<()> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) => return gone("list", directory, Err(error)),
+    };
+    let mut outcome = Ok(());
+    for entry in entries {
+        let removed = match entry {
+            Ok(entry) if entry.file_type().is_ok_and(|kind| kind.is_dir()) => remove_all(&entry.path()),
+            Ok(entry) => gone("remove", &entry.path(), fs::remove_file(entry.path())),
+            Err(error) => gone("list", directory, Err(error)),
+        };
+        // The others still go: what stays behind takes space.
+        outcome = outcome.and(removed);
+    }
+    outcome
+}
+
+/// What is gone already is as good as removed.
+fn gone(operation: &'static str, path: &Path, outcome: std::io::Result<()>) -> Result<()> {
+    match outcome {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::from_io(operation, path, &error))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -82,7 +167,7 @@ pub fn remove_leftovers(parent: &Path) -> Vec<PathBuf> {
         .flatten()
         .filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX))
         .map(|entry| entry.path())
-        .filter(|path| is_abandoned(path) && fs::remove_dir_all(path).is_ok())
+        .filter(|path| is_abandoned(path) && remove_all(path).is_ok())
         .collect()
 }
 
@@ -120,6 +205,16 @@ mod tests {
         assert!(living.path().exists() && foreign.exists());
         let path = living.path().to_owned();
         drop(living);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn everything_in_it_goes_with_it() {
+        let scratch = Scratch::create(&std::env::temp_dir()).unwrap();
+        let (path, inner) = (scratch.path().to_owned(), scratch.path().join("inner"));
+        fs::create_dir(&inner).unwrap();
+        fs::write(inner.join("file"), [1; 10]).unwrap();
+        scratch.remove().unwrap();
         assert!(!path.exists());
     }
 

@@ -14,7 +14,7 @@ use fathom::machine::linux::Limits;
 use fathom::survey::{MachineFacts, Plan};
 
 use crate::args::{LabCommand, LabFilter, LabOptions};
-use crate::command::survey::chosen;
+use crate::command::survey::{chosen, directory};
 use crate::console::{self, Progress};
 use crate::failure::Failure;
 use crate::interrupt;
@@ -24,6 +24,11 @@ pub(crate) fn run(command: &LabCommand) -> Result<ExitCode, Failure> {
     match command {
         LabCommand::List(filter) => list(filter),
         LabCommand::Run(options) => score(options),
+        LabCommand::Fuse(options) => {
+            let dir = directory(&options.dir)?;
+            lab::serve(&dir, &options.plan, &*interrupt::flag()?).map_err(Failure::Failed)?;
+            Ok(ExitCode::SUCCESS)
+        }
     }
 }
 

@@ -14,7 +14,8 @@ use fathom::workload::{Op, Pass, Region, ScratchFile, Workload};
 use crate::args::{ProbeOptions, Summary};
 use crate::command::survey::directory;
 use crate::console;
-use crate::failure::Failure;
+use crate::failure::{Failure, closed};
+use crate::guard;
 use crate::interrupt;
 use crate::output::plain;
 
@@ -28,6 +29,8 @@ pub(crate) fn run(options: &ProbeOptions) -> Result<ExitCode, Failure> {
         console::print(&format!("{text}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
+    let interrupt = interrupt::flag()?;
+    guard::watch(started + options.max_time, interrupt.clone());
     let path = directory(&options.path)?;
     let mut out = options
         .out
@@ -39,10 +42,11 @@ pub(crate) fn run(options: &ProbeOptions) -> Result<ExitCode, Failure> {
             })
         })
         .transpose()?;
-    let interrupt = interrupt::flag()?;
     let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
     let limits = Limits { max_write: options.max_write, deadline: Some(started + options.max_time) };
-    let samples = Linux::at(&path, &instrument, limits, interrupt)?.run(&workload)?;
+    let mut linux = Linux::at(&path, &instrument, limits, interrupt)?;
+    let outcome = linux.run(&workload);
+    let samples = closed(outcome, linux)?;
     let text = match options.summary {
         Some(summary) => summarised(&samples, summary),
         None => raw(&samples)?,

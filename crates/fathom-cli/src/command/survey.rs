@@ -14,13 +14,16 @@ use fathom::survey::{self, Answer, MachineFacts, MountFacts, Plan, SCHEMA, Surve
 
 use crate::args::SurveyOptions;
 use crate::console::{self, Progress};
-use crate::failure::{Failure, INCONCLUSIVE};
+use crate::failure::{Failure, INCONCLUSIVE, closed};
+use crate::guard;
 use crate::interrupt;
 use crate::output::{Output, plain};
 
 pub(crate) fn run(options: &SurveyOptions) -> Result<ExitCode, Failure> {
     let started = Instant::now();
     let plan = plan(options)?;
+    let interrupt = interrupt::flag()?;
+    guard::watch(started + options.max_time, interrupt.clone());
     let path = directory(&options.path)?;
     let json = options.json.as_deref().map(Output::open).transpose()?;
     let folder = options
@@ -29,7 +32,6 @@ pub(crate) fn run(options: &SurveyOptions) -> Result<ExitCode, Failure> {
         .map(run_folder::create)
         .transpose()
         .map_err(|error| Failure::Failed(error.to_string()))?;
-    let interrupt = interrupt::flag()?;
     let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
     let mut survey = preamble(options, &path, &instrument)?;
     let limits = Limits { max_write: options.max_write, deadline: Some(started + options.max_time) };
@@ -38,14 +40,19 @@ pub(crate) fn run(options: &SurveyOptions) -> Result<ExitCode, Failure> {
         Progress::over(plan.experiments.iter().map(|one| u64::from(one.about().cost.seconds)).collect());
     let outcome = survey::ask(&mut linux, &plan, &mut |done, next| progress.at(done, next));
     progress.finish();
-    let answers = outcome?;
+    let answers = match outcome {
+        Ok(answers) => answers,
+        Err(fault) => return closed(Err(fault), linux),
+    };
     survey.bytes_written = linux.bytes_written();
     survey.bytes_read = linux.bytes_read();
     // Gone before anything is said: a closed pipe must leave nothing behind either.
-    drop(linux);
+    let removed = linux.close();
+    survey.effects.extend(removed.as_ref().err().map(|fault| format!("left behind: {fault}")));
     survey.duration_ns = started.elapsed().as_nanos() as u64;
     survey.findings = answers.iter().map(|answer| answer.finding.clone()).collect();
     publish(options, &survey, &answers, json, folder)?;
+    removed.map_err(|fault| Failure::Failed(format!("left behind: {fault}")))?;
     Ok(if survey.is_inconclusive() { ExitCode::from(INCONCLUSIVE) } else { ExitCode::SUCCESS })
 }
 

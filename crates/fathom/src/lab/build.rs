@@ -11,6 +11,7 @@ use fathom_sys::loop_device::LoopDevice;
 use fathom_sys::{Error, mount};
 
 use super::cases::Case;
+use super::fuse::Host;
 use super::read_ahead::{ReadAhead, Unset};
 
 /// A mounted case. Dropping it unmounts it and gives the device and its image back.
@@ -20,6 +21,7 @@ pub(super) struct Site {
     mounted: bool,
     device: Option<LoopDevice>,
     read_ahead: Option<ReadAhead>,
+    fuse: Option<Host>,
 }
 
 /// Why a case could not be built, one sentence.
@@ -34,7 +36,7 @@ pub(super) enum Unbuilt {
 }
 
 /// How long letting go may take: a moment on most machines, more where others look at new devices.
-const PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 impl Site {
     /// Makes an image, formats and mounts it below `base`, and sets the read-ahead window.
@@ -43,7 +45,7 @@ impl Site {
         fs::create_dir_all(&point).map_err(|error| {
             Unbuilt::Failed(format!("make the mount point {}: {}", point.display(), plain(&error)))
         })?;
-        let mut site = Self { point, mounted: false, device: None, read_ahead: None };
+        let mut site = Self { point, mounted: false, device: None, read_ahead: None, fuse: None };
         let source = match &case.mkfs {
             Some(words) => {
                 let program = program_of(words, case.package)?;
@@ -56,15 +58,19 @@ impl Site {
             }
             None => "fathom-case".to_owned(),
         };
-        mount::mount(&source, &site.point, &case.fs_type, &case.mount_options).map_err(|error| {
-            // The image was made a moment ago and is sound, so what the kernel refuses is the format.
-            match error.errno {
-                Errno::INVAL | Errno::NODEV | Errno::NOSYS | Errno::OPNOTSUPP => {
-                    Unbuilt::Unsupported(error.to_string())
+        if case.fs_type == "fuse" {
+            site.fuse = Some(Host::mount(&site.point, &case.mount_options)?);
+        } else {
+            mount::mount(&source, &site.point, &case.fs_type, &case.mount_options).map_err(|error| {
+                // The image was made a moment ago and is sound, so what the kernel refuses is the format.
+                match error.errno {
+                    Errno::INVAL | Errno::NODEV | Errno::NOSYS | Errno::OPNOTSUPP => {
+                        Unbuilt::Unsupported(error.to_string())
+                    }
+                    _ => Unbuilt::Failed(error.to_string()),
                 }
-                _ => Unbuilt::Failed(error.to_string()),
-            }
-        })?;
+            })?;
+        }
         site.mounted = true;
         if let Some(kib) = case.read_ahead_kib {
             site.set_read_ahead(case, kib)?;
@@ -78,10 +84,10 @@ impl Site {
     }
 
     fn set_read_ahead(&mut self, case: &Case, kib: u32) -> Result<(), Unbuilt> {
-        let Some(device) = &self.device else { return Ok(()) };
-        let set = match case.fs_type.as_str() {
-            "btrfs" => ReadAhead::of_btrfs(&self.point, kib),
-            _ => ReadAhead::of_device(&device.name(), kib),
+        let set = match (case.fs_type.as_str(), &self.device) {
+            ("btrfs" | "fuse", _) => ReadAhead::of_mount(&self.point, kib),
+            (_, Some(device)) => ReadAhead::of_device(&device.name(), kib),
+            (_, None) => return Ok(()),
         };
         self.read_ahead = Some(set.map_err(|unset| match unset {
             Unset::Forbidden(reason) => Unbuilt::Skipped(reason),
@@ -118,7 +124,7 @@ pub(super) fn plain(error: &std::io::Error) -> String {
 }
 
 /// Asks again and again until `done` or the time is up; says which.
-fn until(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
+pub(super) fn until(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
     let started = Instant::now();
     loop {
         if done() {

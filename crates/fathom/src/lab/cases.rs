@@ -53,6 +53,9 @@ pub fn cases() -> Vec<Case> {
     all.extend(WINDOWS.into_iter().map(|window| xfs_case(4096, window)));
     all.extend([128, 1024, 2048].into_iter().map(btrfs_case));
     all.push(tmpfs_case());
+    all.extend(
+        [(1024, 64), (4096, 128), (16384, 256)].into_iter().map(|(block, window)| fuse_case(block, window)),
+    );
     all
 }
 
@@ -92,6 +95,16 @@ fn on_device(kind: &str, block: u64, window: u32, mkfs: &str, package: &'static 
         sector_size: 512,
         block_size: Some(block),
         read_ahead_kib: Some(window),
+    }
+}
+
+/// Served by the lab itself: what a page read and a block of new space cost is planted.
+fn fuse_case(block: u64, window: u32) -> Case {
+    Case {
+        mkfs: None,
+        package: None,
+        mount_options: format!("block={block},size={IMAGE_BYTES},page=10us,new_block=30us"),
+        ..on_device("fuse", block, window, "", "")
     }
 }
 
@@ -142,6 +155,6 @@ mod tests {
         {
             assert!(all.iter().any(|case| case.matches(format)), "{format}");
         }
-        assert!(all.len() <= 36);
+        assert!(all.len() <= 45);
     }
 }

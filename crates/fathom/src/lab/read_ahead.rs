@@ -50,9 +50,9 @@ impl ReadAhead {
         Self { setting, before, note: Some(note) }.set(kib)
     }
 
-    /// Sets the window of the btrfs mounted at `point`, in KiB: it reads through a backing device of
-    /// its own, ignores the setting of the disk, and takes its own along when it is unmounted.
-    pub(super) fn of_btrfs(point: &Path, kib: u32) -> Result<Self, Unset> {
+    /// Sets the window of what is mounted at `point`, in KiB, where it has a setting of its own, which it
+    /// takes along when it is unmounted: btrfs, which ignores that of the disk, and FUSE.
+    pub(super) fn of_mount(point: &Path, kib: u32) -> Result<Self, Unset> {
         let mount = facts::mount_of(point).map_err(|error| Unset::Failed(error.to_string()))?;
         let (_, setting) = facts::declared_read_ahead(&mount).ok_or_else(|| {
             Unset::Failed(Error::new("find the read-ahead setting of", point, Errno::NOENT).to_string())

@@ -9,14 +9,16 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fathom_sys::affinity;
+pub use fathom_sys::blocked::{Blocked, calls as blocked_calls};
 use fathom_sys::clock::{Counter, monotonic_raw_ns};
+pub use fathom_sys::process::{Surrender, supervise};
 
 use self::files::Files;
 use self::residency::Residency;
-use self::timed::{Timed, Window};
+use self::timed::{Stop, Timed, Window};
 use crate::instrument::{Clock, Instrument};
 use crate::machine::{Fault, Machine};
 use crate::samples::{Reading, Samples};
@@ -92,11 +94,25 @@ impl Linux {
         self.bytes_read
     }
 
+    /// Removes the scratch files, and says what could not be removed; dropping does the same in silence.
+    ///
+    /// # Errors
+    /// The first removal that failed, twice.
+    pub fn close(self) -> Result<(), Fault> {
+        Ok(self.files.close()?)
+    }
+
     /// Makes and fills scratch files, unless it is time to stop.
     fn provide(&mut self, wanted: &[ScratchFile]) -> Result<(), Fault> {
         self.check_interrupt()?;
         let (interrupt, deadline) = (Arc::clone(&self.interrupt), self.limits.deadline);
-        self.files.provide(wanted, &|| stop_reason(&interrupt, deadline))
+        let provided = self.files.provide(wanted, &|| stop_reason(&interrupt, deadline));
+        provided.inspect_err(|_| self.forget(wanted))
+    }
+
+    /// After a fault nobody knows what is in the files: the next run makes them anew.
+    fn forget(&mut self, damaged: &[ScratchFile]) {
+        damaged.iter().for_each(|file| self.files.forget(&file.name));
     }
 
     fn check_interrupt(&self) -> Result<(), Fault> {
@@ -119,7 +135,7 @@ impl Linux {
                 Err(fault) => return Err(fault),
             }
             if let Some(words) = &workload.between_rounds {
-                run_between(words)?;
+                run_between(words, &|| stop_reason(&self.interrupt, self.limits.deadline))?;
             }
         }
         Ok(tally)
@@ -164,7 +180,13 @@ impl Linux {
         offsets: &[u64],
     ) -> Result<Vec<Window>, Fault> {
         let mut timed = Timed::prepare(&mut self.files, &workload.files[pass.file].name, pass)?;
-        let outcome = timed.run(clock, pass, order, offsets, &self.interrupt, self.limits.deadline);
+        let left = self.limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let stop = Stop {
+            interrupt: &self.interrupt,
+            ticks: left.map(|left| clock.start() + (left.as_secs_f64() * self.ticks_per_second) as u64),
+            ns: left.map(|left| monotonic_raw_ns() + left.as_nanos() as u64),
+        };
+        let outcome = timed.run(clock, pass, order, offsets, stop);
         let (windows, read, written) = timed.finish(&mut self.files);
         self.bytes_read += read;
         self.files.count_written(written);
@@ -185,10 +207,11 @@ impl Machine for Linux {
         self.provide(&workload.files)?;
         let pinned = affinity::pin_to_current_cpu();
         let started = monotonic_raw_ns();
-        let tally = match self.clock {
-            Clock::Cycles(counter) => self.run_with(counter, workload)?,
-            Clock::Monotonic(counter) => self.run_with(counter, workload)?,
+        let outcome = match self.clock {
+            Clock::Cycles(counter) => self.run_with(counter, workload),
+            Clock::Monotonic(counter) => self.run_with(counter, workload),
         };
+        let tally = outcome.inspect_err(|_| self.forget(&workload.files))?;
         let mut notes = Vec::new();
         if pinned.is_none() {
             notes.push("the thread could not be bound to one CPU".to_owned());
@@ -252,17 +275,31 @@ fn label<'a>(
     })
 }
 
-fn run_between(words: &[String]) -> Result<(), Fault> {
+/// Runs the command between rounds to its end, or ends it when it is time to stop.
+fn run_between(words: &[String], stop: &dyn Fn() -> Option<Fault>) -> Result<(), Fault> {
     let Some((program, arguments)) = words.split_first() else { return Ok(()) };
-    let status = Command::new(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).status();
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => {
-            Err(Fault::Unsupported(format!("the command between rounds, '{program}', failed: {status}")))
+    let failed = |why: &dyn std::fmt::Display| {
+        Fault::Unsupported(format!("the command between rounds, '{program}', {why}"))
+    };
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .map_err(|error| failed(&format_args!("can't be run: {error}")))?;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(failed(&format_args!("failed: {status}"))),
+            Ok(None) => {}
+            Err(error) => return Err(failed(&format_args!("can't be waited for: {error}"))),
         }
-        Err(error) => {
-            Err(Fault::Unsupported(format!("the command between rounds, '{program}', can't be run: {error}")))
+        if let Some(fault) = stop() {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(fault);
         }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

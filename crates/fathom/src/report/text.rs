@@ -17,8 +17,10 @@ pub fn survey(survey: &Survey) -> String {
             text.push_str(&wrap(&remark, 100));
         }
     }
+    let left = survey.effects.iter().find(|effect| effect.starts_with("left behind"));
+    let left = left.map_or("nothing was left behind", String::as_str);
     text.push_str(&format!(
-        "\n{} written, {} read, {} taken; nothing was left behind.\n",
+        "\n{} written, {} read, {} taken; {left}.\n",
         Bytes(survey.bytes_written),
         Bytes(survey.bytes_read),
         Nanos(survey.duration_ns as f64)

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use fathom_sys::file::Errno;
 use fathom_sys::memory::Mapping;
 use fathom_sys::{Error, facts, file};
 
@@ -103,14 +104,33 @@ impl Files {
                 return Err(fault);
             }
             let length = CHUNK.min(wanted.size - entry.filled) as usize;
-            let moved = file::pwrite(target.as_fd(), &data.bytes()[..length], entry.filled)
-                .map_err(|errno| Error::new("write", &path, errno).at(entry.filled))?;
-            entry.filled += moved as u64;
-            self.bytes_written += moved as u64;
+            match file::pwrite(target.as_fd(), &data.bytes()[..length], entry.filled) {
+                // A short write goes on where it ended; one of nothing at all never would.
+                Ok(0) => return Err(Fault::short("write", &path, entry.filled, length, 0)),
+                Ok(moved) => {
+                    entry.filled += moved as u64;
+                    self.bytes_written += moved as u64;
+                }
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(Error::new("write", &path, errno).at(entry.filled).into()),
+            }
         }
         // Without this a later eviction would have to wait for the data, and a full disk would show late.
         file::fsync(target).map_err(|errno| Error::new("fsync", &path, errno))?;
         Ok(())
+    }
+
+    /// Closes a file and takes it away, so that the next one of its name is made anew.
+    pub(super) fn forget(&mut self, name: &str) {
+        self.entries.remove(name);
+        // What can't be removed now goes with the directory.
+        let _ = std::fs::remove_file(self.path(name));
+    }
+
+    /// Removes everything.
+    pub(super) fn close(self) -> fathom_sys::Result<()> {
+        drop(self.entries);
+        self.scratch.remove()
     }
 
     /// The entry of a file that `provide` has made.

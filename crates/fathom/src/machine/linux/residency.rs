@@ -31,7 +31,10 @@ pub(crate) fn detect(files: &mut Files) -> Result<Residency, Fault> {
     let file = files.descriptor(name)?;
     let mut byte = [0];
     let read = pread(file.as_fd(), &mut byte, 0);
-    read.map_err(|errno| Error::new("read", &files.path(name), errno).at(0))?;
+    match read.map_err(|errno| Error::new("read", &files.path(name), errno).at(0))? {
+        1 => {}
+        moved => return Err(Fault::short("read", &files.path(name), 0, 1, moved)),
+    }
     if cachestat(&file, 0, 1).is_ok_and(|stat| stat.cached == 1) {
         return Ok(Residency::Cachestat);
     }

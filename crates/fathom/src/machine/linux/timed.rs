@@ -4,7 +4,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fathom_sys::clock::{Counter, monotonic_raw_ns};
 use fathom_sys::file::{self, Errno};
@@ -36,8 +36,17 @@ pub(super) struct Timed {
     written: u64,
 }
 
-/// How often the clock on the wall is asked during a long pass.
-const CHECK_EVERY: usize = 256;
+/// When a pass must end before its end.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stop<'a> {
+    /// Once this is set.
+    pub(super) interrupt: &'a AtomicBool,
+    /// Once the timed loop's own clock has come so far, in ticks: readings that are taken anyway tell.
+    pub(super) ticks: Option<u64>,
+    /// The same as a reading of [`monotonic_raw_ns`], for pauses.
+    pub(super) ns: Option<u64>,
+}
+
 /// A shorter pause is spent spinning: waking from a sleep takes longer than that, and a CPU that
 /// slept wakes with cold caches, which shows in the next call.
 const SHORTEST_SLEEP_NS: u64 = 2_000_000;
@@ -90,29 +99,29 @@ impl Timed {
         pass: &Pass,
         order: &[u32],
         offsets: &[u64],
-        interrupt: &AtomicBool,
-        deadline: Option<Instant>,
+        stop: Stop<'_>,
     ) -> Result<(), Fault> {
-        for (visit, (&index, &offset)) in order.iter().zip(offsets).enumerate() {
+        for (&index, &offset) in order.iter().zip(offsets) {
             for &op in &pass.ops {
                 if matches!(op, Op::Read | Op::Write) && self.at != Some(offset) {
                     self.move_to(offset)?;
                 }
                 let (window, outcome) = self.call(clock, op, pass, index as usize, offset);
                 self.windows.push(window);
-                let moved = outcome.map_err(|errno| self.failure(op, offset, errno))?;
-                self.account(op, pass, offset, moved)?;
+                let done = outcome
+                    .map_err(|errno| self.failure(op, offset, errno))
+                    .and_then(|moved| self.account(op, pass, offset, moved));
+                // A signal may have cut the call short: then the signal is what ended the run.
+                done.map_err(|fault| if stop.is_asked() { Fault::Interrupted } else { fault })?;
+                if stop.ticks.is_some_and(|ticks| window.stop >= ticks) {
+                    return Err(Fault::OutOfTime);
+                }
             }
-            if interrupt.load(Ordering::Relaxed) {
+            if stop.is_asked() {
                 return Err(Fault::Interrupted);
             }
-            if visit % CHECK_EVERY == CHECK_EVERY - 1
-                && deadline.is_some_and(|deadline| Instant::now() >= deadline)
-            {
-                return Err(Fault::OutOfTime);
-            }
             if pass.gap_ns > 0 {
-                pause(pass.gap_ns, self.shortest_sleep_ns, interrupt);
+                pause(pass.gap_ns, self.shortest_sleep_ns, stop);
             }
         }
         Ok(())
@@ -195,8 +204,7 @@ impl Timed {
             self.at = Some(offset + moved as u64);
         }
         if matches!(op, Op::Read | Op::Write | Op::Pread | Op::Pwrite) && moved != size {
-            let call = format!("{} {} at byte {offset}", name(op), self.path.display());
-            return Err(Fault::Short { call, wanted: size, moved });
+            return Err(Fault::short(name(op), &self.path, offset, size, moved));
         }
         Ok(())
     }
@@ -205,6 +213,12 @@ impl Timed {
         let error = Error::new(name(op), &self.path, errno);
         let has_offset = matches!(op, Op::Read | Op::Write | Op::Pread | Op::Pwrite | Op::Lseek);
         Fault::System(if has_offset { error.at(offset) } else { error })
+    }
+}
+
+impl Stop<'_> {
+    fn is_asked(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed)
     }
 }
 
@@ -217,20 +231,20 @@ fn window<C: Counter, T>(clock: C, call: impl FnOnce() -> T) -> (Window, T) {
     (Window { start, stop }, outcome)
 }
 
-/// Waits, in slices short enough to hear an interrupt.
-fn pause(gap_ns: u64, shortest_sleep_ns: u64, interrupt: &AtomicBool) {
+/// Waits, in slices short enough to hear an interrupt, and no longer than there is time.
+fn pause(gap_ns: u64, shortest_sleep_ns: u64, stop: Stop<'_>) {
+    let end = (monotonic_raw_ns() + gap_ns).min(stop.ns.unwrap_or(u64::MAX));
     if gap_ns < shortest_sleep_ns {
-        let end = monotonic_raw_ns() + gap_ns;
         while monotonic_raw_ns() < end {
             std::hint::spin_loop();
         }
         return;
     }
-    let mut left = Duration::from_nanos(gap_ns);
-    while !left.is_zero() && !interrupt.load(Ordering::Relaxed) {
-        let slice = left.min(Duration::from_millis(50));
-        std::thread::sleep(slice);
-        left -= slice;
+    let slice = Duration::from_millis(50);
+    while let left @ 1.. = end.saturating_sub(monotonic_raw_ns())
+        && !stop.is_asked()
+    {
+        std::thread::sleep(slice.min(Duration::from_nanos(left)));
     }
 }
 

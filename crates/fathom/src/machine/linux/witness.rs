@@ -72,6 +72,9 @@ impl Witness for Linux {
             let read = file::pread(open.as_fd(), &mut buffer, offset);
             let moved = read.map_err(|errno| Error::new("read", &path, errno).at(offset))?;
             self.bytes_read += moved as u64;
+            if moved != buffer.len() {
+                return Err(Fault::short("read", &path, offset, buffer.len(), moved));
+            }
             let now = self.cached_bytes(&open, file.size).map_err(|errno| failed(look, errno))?;
             brought.push(now.saturating_sub(cached));
             cached = now;
@@ -93,7 +96,12 @@ impl Linux {
         let failed = move |operation, errno| Fault::System(Error::new(operation, &path, errno));
         file::ftruncate(&file, 0).map_err(|errno| failed("truncate", errno))?;
         file::ftruncate(&file, SPARSE_BYTES).map_err(|errno| failed("lengthen", errno))?;
-        file::pwrite(file.as_fd(), &[7], SPARSE_OFFSET).map_err(|errno| failed("write", errno))?;
+        let written = file::pwrite(file.as_fd(), &[7], SPARSE_OFFSET);
+        let written = written
+            .map_err(|errno| Error::new("write", &self.files.path(SPARSE), errno).at(SPARSE_OFFSET))?;
+        if written != 1 {
+            return Err(Fault::short("write", &self.files.path(SPARSE), SPARSE_OFFSET, 1, written));
+        }
         self.files.count_written(1);
         file::fsync(&file).map_err(|errno| failed("fsync", errno))?;
         Ok((file, failed))

@@ -1,0 +1,76 @@
+//! The guard over calls that never return: it says which one hangs, and ends the command in its place.
+//!
+//! Whoever measures looks at the time between calls. A call that hangs in the kernel can't be ended
+//! from here, so the guard removes what it can and leaves the process behind.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fathom::machine::linux::blocked_calls;
+use fathom::scratch;
+
+use crate::{console, interrupt};
+
+/// How a call that should have ended is told from one that hangs: it is looked at again after this long.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long the guard's own cleaning may take.
+const CLEANING: Duration = Duration::from_millis(500);
+/// How often the guard wakes up while all is well: seldom, because others are being timed.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+static SURRENDER: OnceLock<fathom::machine::linux::Surrender> = OnceLock::new();
+
+/// Goes on in a process that may be left behind. Must be called before there are threads.
+pub(crate) fn supervise() {
+    let _ = SURRENDER.set(fathom::machine::linux::supervise());
+}
+
+/// From now on, nothing hangs for long past `deadline`, or past an interrupt.
+pub(crate) fn watch(deadline: Instant, interrupt: Arc<AtomicBool>) {
+    let watched = move || {
+        while Instant::now() < deadline && !interrupt.load(Ordering::Relaxed) {
+            thread::sleep(LOOK_EVERY.min(deadline.saturating_duration_since(Instant::now())));
+        }
+        loop {
+            let before = blocked_calls();
+            thread::sleep(PATIENCE);
+            let after = blocked_calls();
+            if let Some(call) = before.into_iter().find(|call| after.contains(call)) {
+                give_up(&call, interrupt.load(Ordering::Relaxed));
+            }
+        }
+    };
+    // Without a guard everything works that does not hang.
+    let _ = thread::Builder::new().name("guard".to_owned()).spawn(watched);
+}
+
+fn give_up(call: &fathom::machine::linux::Blocked, is_interrupted: bool) -> ! {
+    let (done, cleaned) = mpsc::channel();
+    // What hangs once may hang again.
+    thread::spawn(move || {
+        scratch::abandon();
+        let _ = done.send(());
+    });
+    let _ = cleaned.recv_timeout(CLEANING);
+    let left: Vec<String> = scratch::left().iter().map(|path| path.display().to_string()).collect();
+    let left = match left.is_empty() {
+        true => {
+            "what was made is removed, and what the call still makes the next run there removes".to_owned()
+        }
+        false => format!("{} stays behind until the next run there removes it", left.join(" and ")),
+    };
+    let at = call.offset.map(|offset| format!(" at byte {offset}")).unwrap_or_default();
+    let why = if is_interrupted { "interrupted" } else { "the time allowed ran out" };
+    console::complain(&format!(
+        "{} {}{at}: does not return, the file system hangs; gave up because {why}; {left}",
+        call.operation,
+        call.path.display()
+    ));
+    let code = if is_interrupted { u8::try_from(128 + interrupt::signal()).unwrap_or(1) } else { 1 };
+    match SURRENDER.get() {
+        Some(surrender) => surrender.give_up(code),
+        None => std::process::exit(code.into()),
+    }
+}

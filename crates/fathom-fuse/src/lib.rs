@@ -1,0 +1,78 @@
+//! A file system in memory that is served over FUSE, slow and broken exactly as planned.
+//!
+//! A lab needs file systems that fail at a known call and are slow by a known time, which no real one
+//! does on demand. What goes wrong stands in a [`Plan`]; the words of one are those of a mount's
+//! options:
+//!
+//! ```
+//! use fathom_fuse::Plan;
+//!
+//! let plan: Plan = "block=16384,new_block=30us,eio=read@5,hang=fsync@2:30s".parse().unwrap();
+//! assert_eq!(plan.block_bytes, 16384);
+//! assert_eq!(plan.to_string(), "block=16384,new_block=30us,eio=read@5,hang=fsync@2:30s");
+//! ```
+#![cfg(target_os = "linux")]
+
+mod faults;
+mod plan;
+mod server;
+mod tree;
+
+use std::io;
+use std::path::Path;
+
+use fuser::{BackgroundSession, Config, MountOption, Session};
+
+pub use self::plan::{Call, Fault, Happens, Plan, When};
+
+/// Threads that answer the kernel: while one call hangs, others are still served.
+const THREADS: usize = 2;
+/// What `/proc/self/mounts` calls it: `fuse.fathom`.
+const SUBTYPE: &str = "fathom";
+
+/// A mounted file system. Dropping it unmounts it and waits for the calls under way.
+#[derive(Debug)]
+pub struct Served(Option<BackgroundSession>);
+
+/// Mounts a new, empty file system at `point` and serves it on threads of this process.
+///
+/// A process that uses what it serves itself can't be killed while a call hangs: serve it from
+/// another one.
+///
+/// # Errors
+/// EPERM without CAP_SYS_ADMIN and without `fusermount3`; ENODEV or ENOENT without FUSE.
+pub fn mount(point: &Path, plan: Plan) -> io::Result<Served> {
+    let mut config = Config::default();
+    config.mount_options = vec![
+        MountOption::FSName(SUBTYPE.to_owned()),
+        MountOption::Subtype(SUBTYPE.to_owned()),
+        MountOption::DefaultPermissions,
+    ];
+    config.n_threads = Some(THREADS);
+    let session = Session::new(server::Server::new(plan), point, &config)?;
+    session.spawn().map(|session| Served(Some(session)))
+}
+
+impl Served {
+    /// Whether somebody else has unmounted it.
+    pub fn has_ended(&self) -> bool {
+        self.0.as_ref().is_none_or(|session| session.guard.is_finished())
+    }
+
+    /// Waits until somebody unmounts it.
+    ///
+    /// # Errors
+    /// What ended the service otherwise.
+    pub fn wait(mut self) -> io::Result<()> {
+        self.0.take().map_or(Ok(()), BackgroundSession::join)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        if let Some(session) = self.0.take() {
+            // A mount that is in use is taken out of sight by whoever made the place for it.
+            let _ = session.umount_and_join();
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! What is planted: block size, latencies and faults, and the words for them.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Everything that decides how the file system behaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// The unit that space is handed out in: `f_bsize`, `st_blksize` and the step of `st_blocks`, in bytes.
+    pub block_bytes: u32,
+    /// The size that `statfs(2)` declares, in bytes. Writes past it give ENOSPC.
+    pub size_bytes: u64,
+    /// What each call takes, beside the way to the server and back.
+    pub call: Duration,
+    /// What reading takes beside that for each page of 4 KiB asked of the server.
+    pub page: Duration,
+    /// What writing takes for each block that had no space yet.
+    pub new_block: Duration,
+    /// What goes wrong.
+    pub faults: Vec<Fault>,
+}
+
+/// Something that goes wrong at a known call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fault {
+    /// What happens.
+    pub happens: Happens,
+    /// In which call.
+    pub call: Call,
+    /// In how manieth of them.
+    pub when: When,
+}
+
+/// What a fault does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Happens {
+    /// The call fails with EIO.
+    InputOutput,
+    /// The call fails with ENOSPC.
+    NoSpace,
+    /// The call fails with EINTR.
+    Interrupted,
+    /// Half of the bytes are moved.
+    Short,
+    /// The call is answered this much later.
+    Hang(Duration),
+}
+
+/// Which calls of a kind a fault concerns; they are counted from 1 on since the mount.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// That one alone.
+    Nth(u64),
+    /// That one and all later ones.
+    From(u64),
+    /// Those that would write beyond so many bytes in all.
+    AfterBytes(u64),
+}
+
+/// A request of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "each is the system call of that name")]
+pub enum Call {
+    Read,
+    Write,
+    Fsync,
+    Open,
+    Create,
+    Mkdir,
+    Unlink,
+    Rmdir,
+    Stat,
+    Truncate,
+    Readdir,
+    Statfs,
+}
+
+const CALLS: [(Call, &str); 12] = [
+    (Call::Read, "read"),
+    (Call::Write, "write"),
+    (Call::Fsync, "fsync"),
+    (Call::Open, "open"),
+    (Call::Create, "create"),
+    (Call::Mkdir, "mkdir"),
+    (Call::Unlink, "unlink"),
+    (Call::Rmdir, "rmdir"),
+    (Call::Stat, "stat"),
+    (Call::Truncate, "truncate"),
+    (Call::Readdir, "readdir"),
+    (Call::Statfs, "statfs"),
+];
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            block_bytes: 4096,
+            size_bytes: 1 << 30,
+            call: Duration::ZERO,
+            page: Duration::ZERO,
+            new_block: Duration::ZERO,
+            faults: Vec::new(),
+        }
+    }
+}
+
+impl FromStr for Plan {
+    type Err = String;
+
+    /// `block=BYTES`, `size=BYTES`, `call=TIME`, `page=TIME`, `new_block=TIME`, and faults:
+    /// `eio=CALL@N`, `eintr=CALL@N`, `short=CALL@N`, `hang=CALL@N:TIME` and `enospc=BYTES`, where `N+` means the
+    /// Nth call and all after it. Separated by commas.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut plan = Self::default();
+        for word in text.split(',').filter(|word| !word.is_empty()) {
+            plan.set(word).ok_or_else(|| format!("'{word}' is no option of the FUSE file system"))?;
+        }
+        if !plan.block_bytes.is_power_of_two() || plan.block_bytes < 512 {
+            return Err(format!("block={}: it must be a power of two from 512 on", plan.block_bytes));
+        }
+        Ok(plan)
+    }
+}
+
+impl Plan {
+    fn set(&mut self, word: &str) -> Option<()> {
+        let (key, value) = word.split_once('=')?;
+        let fault = |happens, (call, when)| Fault { happens, call, when };
+        match key {
+            "block" => self.block_bytes = value.parse().ok()?,
+            "size" => self.size_bytes = value.parse().ok()?,
+            "call" => self.call = duration(value)?,
+            "page" => self.page = duration(value)?,
+            "new_block" => self.new_block = duration(value)?,
+            "eio" => self.faults.push(fault(Happens::InputOutput, place(value)?)),
+            "eintr" => self.faults.push(fault(Happens::Interrupted, place(value)?)),
+            "short" => self.faults.push(fault(Happens::Short, place(value)?)),
+            "hang" => {
+                let (at, time) = value.split_once(':')?;
+                self.faults.push(fault(Happens::Hang(duration(time)?), place(at)?));
+            }
+            "enospc" => {
+                let bytes = When::AfterBytes(value.parse().ok()?);
+                self.faults.push(fault(Happens::NoSpace, (Call::Write, bytes)));
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+fn place(text: &str) -> Option<(Call, When)> {
+    let (name, count) = text.split_once('@')?;
+    let (call, _) = CALLS.iter().find(|(_, other)| *other == name)?;
+    let when = match count.strip_suffix('+') {
+        Some(count) => When::From(count.parse().ok()?),
+        None => When::Nth(count.parse().ok()?),
+    };
+    Some((*call, when))
+}
+
+fn duration(text: &str) -> Option<Duration> {
+    let digits = text.find(|c: char| !c.is_ascii_digit())?;
+    let count: u64 = text[..digits].parse().ok()?;
+    let unit = match &text[digits..] {
+        "ns" => 1,
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        _ => return None,
+    };
+    Some(Duration::from_nanos(count.checked_mul(unit)?))
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = Self::default();
+        let mut words = Vec::new();
+        let mut word = |differs: bool, key: &str, value: String| {
+            if differs {
+                words.push(format!("{key}={value}"));
+            }
+        };
+        word(self.block_bytes != plain.block_bytes, "block", self.block_bytes.to_string());
+        word(self.size_bytes != plain.size_bytes, "size", self.size_bytes.to_string());
+        for (key, time) in [("call", self.call), ("page", self.page), ("new_block", self.new_block)] {
+            word(!time.is_zero(), key, in_words(time));
+        }
+        words.extend(self.faults.iter().map(Fault::to_string));
+        f.write_str(&words.join(","))
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let call = CALLS.iter().find(|(call, _)| *call == self.call).map_or("", |(_, name)| name);
+        let at = match self.when {
+            When::Nth(count) => format!("{call}@{count}"),
+            When::From(count) => format!("{call}@{count}+"),
+            When::AfterBytes(bytes) => bytes.to_string(),
+        };
+        match self.happens {
+            Happens::InputOutput => write!(f, "eio={at}"),
+            Happens::NoSpace => write!(f, "enospc={at}"),
+            Happens::Interrupted => write!(f, "eintr={at}"),
+            Happens::Short => write!(f, "short={at}"),
+            Happens::Hang(time) => write!(f, "hang={at}:{}", in_words(time)),
+        }
+    }
+}
+
+fn in_words(time: Duration) -> String {
+    let ns = time.as_nanos();
+    let unit = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
+    let found = unit.into_iter().find(|(_, size)| ns > 0 && ns.is_multiple_of(*size));
+    found.map_or_else(|| format!("{ns}ns"), |(name, size)| format!("{}{name}", ns / size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_plans_are_the_same() {
+        for text in [
+            "",
+            "block=512",
+            "block=65536,size=1000,call=5us,page=700ns,new_block=1ms",
+            "eio=unlink@1+,short=read@7,enospc=1048576,hang=write@2:30s,eintr=fsync@1",
+        ] {
+            assert_eq!(text.parse::<Plan>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn nonsense_is_named() {
+        for word in ["block", "eio=read", "eio=dance@1", "hang=read@1", "call=5", "call=5h", "colour=red"] {
+            let complaint = format!("block=4096,{word}").parse::<Plan>().unwrap_err();
+            assert_eq!(complaint, format!("'{word}' is no option of the FUSE file system"));
+        }
+        assert!("block=3000".parse::<Plan>().unwrap_err().contains("power of two"));
+    }
+}

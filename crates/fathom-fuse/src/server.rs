@@ -1,0 +1,362 @@
+//! The tree as the kernel asks for it, with every planned delay and fault on the way.
+
+use std::ffi::OsStr;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use fuser::{
+    BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
+    KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty,
+    ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
+};
+
+use crate::faults::{Count, Failure, Fate};
+use crate::plan::{Call, Plan};
+use crate::tree::{Body, Node, Refusal, Tree};
+
+/// The kernel alone changes anything, so what it knows stays true.
+const VALID: Duration = Duration::from_secs(3600);
+/// Bytes of one request at most.
+const MOST_WRITE: u32 = 1 << 20;
+const PAGE: u64 = 4096;
+/// A shorter delay is spent spinning: a sleep ends too late by more than that.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
+
+#[derive(Debug)]
+pub(crate) struct Server {
+    plan: Plan,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    tree: Tree,
+    count: Count,
+}
+
+impl Server {
+    pub(crate) fn new(plan: Plan) -> Self {
+        // The root belongs to whoever mounts; the kernel checks permissions by that.
+        let owner = own_ids();
+        let tree = Tree::new(plan.block_bytes, owner);
+        Self { plan, state: Mutex::new(State { tree, count: Count::default() }) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits as planned; then whether the call moves half of its bytes, or how it fails.
+    fn meet(&self, call: Call, bytes: u64, work: Duration) -> Result<bool, Errno> {
+        let fate: Fate = self.state().count.fate(&self.plan.faults, call, bytes);
+        wait(self.plan.call + work + fate.hang);
+        match fate.error {
+            Some(Failure::InputOutput) => Err(Errno::EIO),
+            Some(Failure::NoSpace) => Err(Errno::ENOSPC),
+            Some(Failure::Interrupted) => Err(Errno::EINTR),
+            None => Ok(fate.short),
+        }
+    }
+
+    fn attributes(&self, tree: &Tree, number: u64) -> Result<FileAttr, Errno> {
+        let node: &Node = tree.node(number).map_err(errno)?;
+        let block = u64::from(self.plan.block_bytes);
+        let (size, blocks, kind) = match &node.body {
+            Body::Directory(_) => (0, 0, FileType::Directory),
+            Body::File { size, blocks } => (*size, blocks.len() as u64 * block / 512, FileType::RegularFile),
+        };
+        Ok(FileAttr {
+            ino: INodeNo(number),
+            size,
+            blocks,
+            atime: node.changed,
+            mtime: node.changed,
+            ctime: node.changed,
+            crtime: UNIX_EPOCH,
+            kind,
+            perm: node.mode,
+            nlink: if kind == FileType::Directory { 2 } else { 1 },
+            uid: node.owner.0,
+            gid: node.owner.1,
+            rdev: 0,
+            blksize: self.plan.block_bytes,
+            flags: 0,
+        })
+    }
+
+    fn add(
+        &self,
+        request: &Request,
+        call: Call,
+        at: (INodeNo, &OsStr),
+        mode: u32,
+        body: Body,
+    ) -> Result<FileAttr, Errno> {
+        self.meet(call, 0, Duration::ZERO)?;
+        let mut state = self.state();
+        let owner = (request.uid(), request.gid());
+        let number = state.tree.add(at.0.0, at.1, body, (mode & 0o7777) as u16, owner).map_err(errno)?;
+        self.attributes(&state.tree, number)
+    }
+
+    fn remove(&self, call: Call, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let done = self
+            .meet(call, 0, Duration::ZERO)
+            .and_then(|_| self.state().tree.remove(parent.0, name, call == Call::Rmdir).map_err(errno));
+        answer(done, reply);
+    }
+
+    fn write_down(&self, number: u64, offset: u64, data: &[u8]) -> Result<u32, Errno> {
+        let new = {
+            let state = self.state();
+            let new = state.tree.new_blocks(number, offset, data.len()).map_err(errno)?;
+            if state.tree.allocated_bytes() + new * u64::from(self.plan.block_bytes) > self.plan.size_bytes {
+                return Err(Errno::ENOSPC);
+            }
+            new
+        };
+        let short = self.meet(Call::Write, data.len() as u64, times(self.plan.new_block, new))?;
+        let kept = if short { data.len() / 2 } else { data.len() };
+        self.state().tree.write(number, offset, &data[..kept]).map_err(errno)?;
+        Ok(kept as u32)
+    }
+}
+
+impl Filesystem for Server {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        config.set_max_write(MOST_WRITE).map(|_| ()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
+    }
+
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let mut state = self.state();
+        let found = state.tree.look_up(parent.0, name).map_err(errno);
+        match found.and_then(|number| self.attributes(&state.tree, number)) {
+            Ok(attributes) => reply.entry(&VALID, &attributes, Generation(0)),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn forget(&self, _: &Request, number: INodeNo, references: u64) {
+        self.state().tree.forget(number.0, references);
+    }
+
+    fn getattr(&self, _: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        let met = self.meet(Call::Stat, 0, Duration::ZERO);
+        match met.and_then(|_| self.attributes(&self.state().tree, number.0)) {
+            Ok(attributes) => reply.attr(&VALID, &attributes),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn setattr(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        mode: Option<u32>,
+        user: Option<u32>,
+        group: Option<u32>,
+        size: Option<u64>,
+        _: Option<TimeOrNow>,
+        modified: Option<TimeOrNow>,
+        _: Option<SystemTime>,
+        _: Option<FileHandle>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        let outcome = || {
+            if size.is_some() {
+                self.meet(Call::Truncate, 0, Duration::ZERO)?;
+            }
+            let mut state = self.state();
+            if let Some(size) = size {
+                state.tree.resize(number.0, size).map_err(errno)?;
+            }
+            let node = state.tree.node_mut(number.0).map_err(errno)?;
+            node.mode = mode.map_or(node.mode, |mode| (mode & 0o7777) as u16);
+            node.owner = (user.unwrap_or(node.owner.0), group.unwrap_or(node.owner.1));
+            if let Some(TimeOrNow::SpecificTime(time)) = modified {
+                node.changed = time;
+            }
+            self.attributes(&state.tree, number.0)
+        };
+        match outcome() {
+            Ok(attributes) => reply.attr(&VALID, &attributes),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn mkdir(&self, request: &Request, parent: INodeNo, name: &OsStr, mode: u32, _: u32, reply: ReplyEntry) {
+        match self.add(request, Call::Mkdir, (parent, name), mode, Body::empty_directory()) {
+            Ok(attributes) => reply.entry(&VALID, &attributes, Generation(0)),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn create(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _: u32,
+        _: i32,
+        reply: ReplyCreate,
+    ) {
+        match self.add(request, Call::Create, (parent, name), mode, Body::empty_file()) {
+            Ok(attributes) => {
+                let flags = FopenFlags::FOPEN_KEEP_CACHE;
+                reply.created(&VALID, &attributes, Generation(0), FileHandle(0), flags);
+            }
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        self.remove(Call::Unlink, parent, name, reply);
+    }
+
+    fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        self.remove(Call::Rmdir, parent, name, reply);
+    }
+
+    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        match self.meet(Call::Open, 0, Duration::ZERO) {
+            // The cache stays over an open, as on a local file system.
+            Ok(_) => reply.opened(FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let pages = u64::from(size).div_ceil(PAGE);
+        let data = self.meet(Call::Read, 0, times(self.plan.page, pages)).and_then(|short| {
+            let length = if short { size / 2 } else { size };
+            self.state().tree.read(number.0, offset, length as usize).map_err(errno)
+        });
+        match data {
+            Ok(data) => reply.data(&data),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        match self.write_down(number.0, offset, data) {
+            Ok(written) => reply.written(written),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        answer(self.meet(Call::Fsync, 0, Duration::ZERO), reply);
+    }
+
+    fn fsyncdir(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn readdir(&self, _: &Request, number: INodeNo, _: FileHandle, from: u64, mut reply: ReplyDirectory) {
+        let met = self.meet(Call::Readdir, 0, Duration::ZERO);
+        match met.and_then(|_| self.state().tree.list(number.0).map_err(errno)) {
+            Ok(entries) => {
+                for (index, (name, number, is_directory)) in entries.iter().enumerate().skip(from as usize) {
+                    let kind = if *is_directory { FileType::Directory } else { FileType::RegularFile };
+                    if reply.add(INodeNo(*number), index as u64 + 1, kind, name) {
+                        break;
+                    }
+                }
+                reply.ok();
+            }
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
+        match self.meet(Call::Statfs, 0, Duration::ZERO) {
+            Ok(_) => {
+                let block = u64::from(self.plan.block_bytes);
+                let all = self.plan.size_bytes / block;
+                let free = all.saturating_sub(self.state().tree.allocated_bytes() / block);
+                let size = self.plan.block_bytes;
+                reply.statfs(all, free, free, 1 << 20, 1 << 20, size, 255, size);
+            }
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn lseek(&self, _: &Request, number: INodeNo, _: FileHandle, from: i64, whence: i32, reply: ReplyLseek) {
+        const SEEK_DATA: i32 = 3;
+        let found = self.state().tree.seek(number.0, from.max(0) as u64, whence == SEEK_DATA);
+        match found {
+            Ok(Some(offset)) => reply.offset(offset as i64),
+            Ok(None) => reply.error(Errno::ENXIO),
+            Err(refusal) => reply.error(errno(refusal)),
+        }
+    }
+}
+
+fn answer<T>(outcome: Result<T, Errno>, reply: ReplyEmpty) {
+    match outcome {
+        Ok(_) => reply.ok(),
+        Err(error) => reply.error(error),
+    }
+}
+
+fn errno(refusal: Refusal) -> Errno {
+    match refusal {
+        Refusal::Missing => Errno::ENOENT,
+        Refusal::Exists => Errno::EEXIST,
+        Refusal::NotEmpty => Errno::ENOTEMPTY,
+        Refusal::NotADirectory => Errno::ENOTDIR,
+        Refusal::IsADirectory => Errno::EISDIR,
+    }
+}
+
+fn times(each: Duration, count: u64) -> Duration {
+    each.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX))
+}
+
+fn wait(time: Duration) {
+    if time >= SHORTEST_SLEEP {
+        std::thread::sleep(time);
+        return;
+    }
+    let started = Instant::now();
+    while started.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+/// The user and group of this process.
+fn own_ids() -> (u32, u32) {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").map_or((0, 0), |about| (about.uid(), about.gid()))
+}
