@@ -12,6 +12,8 @@ use fathom::finding::Kind;
 use fathom::units::{parse_bytes, parse_duration};
 use fathom::workload::{CacheState, Direction, Op};
 
+use crate::command::xor::XorOptions;
+
 /// Measure, explain and predict a file system.
 #[derive(Debug, Parser)]
 #[command(name = "fathom", version, max_term_width = 100)]
@@ -31,6 +33,8 @@ pub(crate) enum Command {
     /// Build file systems of known truth and score the instrument on this kernel (as root).
     #[command(subcommand)]
     Lab(LabCommand),
+    /// XOR a file's 32-bit words, as fast as the machine can.
+    Xor(XorOptions),
     /// Infer again from a run folder, without a machine.
     Report(ReportOptions),
     /// Print the JSON Schema of a report.
@@ -104,6 +108,7 @@ pub(crate) struct SchemaOptions {
 pub(crate) enum SchemaName {
     Survey,
     Lab,
+    Xor,
 }
 
 #[derive(Debug, Args)]

@@ -6,3 +6,4 @@ pub(crate) mod probe;
 pub(crate) mod report;
 pub(crate) mod schema;
 pub(crate) mod survey;
+pub(crate) mod xor;

@@ -2,8 +2,11 @@
 #![allow(clippy::print_stderr, reason = "this module is where printing happens")]
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::mpsc::{self, Sender};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
+use fathom::speed::watch::Watch;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::Failure;
@@ -73,4 +76,49 @@ impl Progress {
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// A bar over bytes that shows from the second second on, on a terminal alone. Dropping it removes it.
+pub(crate) struct Meter(Option<(Sender<()>, JoinHandle<()>)>);
+
+impl Meter {
+    /// Shows how far `watch` is on the way to `total` bytes.
+    pub(crate) fn over(total: u64, watch: Watch) -> Self {
+        if !io::stderr().is_terminal() {
+            return Self(None);
+        }
+        let (stop, stopped) = mpsc::channel();
+        let show = move || {
+            let mut bar = None;
+            while stopped.recv_timeout(Duration::from_millis(if bar.is_some() { 100 } else { 1000 })).is_err()
+            {
+                bar.get_or_insert_with(|| byte_bar(total)).set_position(watch.done());
+            }
+            bar.iter().for_each(ProgressBar::finish_and_clear);
+        };
+        Self(Some((stop, std::thread::spawn(show))))
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.0.take() {
+            // Where the thread is gone there is no bar either.
+            let _ = stop.send(());
+            // It draws and nothing else: a panic there is no reason for another.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn byte_bar(total: u64) -> ProgressBar {
+    let template = match total {
+        0 => "{binary_bytes}  {binary_bytes_per_sec}",
+        _ => "{bar:30} {percent:>3} %  {binary_bytes_per_sec}  (about {eta} left)",
+    };
+    let bar = ProgressBar::with_draw_target((total > 0).then_some(total), ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
 }

@@ -41,6 +41,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::List(options) => command::list::run(&options),
         Command::Probe(options) => command::probe::run(&options),
         Command::Lab(command) => command::lab::run(&command),
+        Command::Xor(options) => command::xor::run(&options),
         Command::Report(options) => command::report::run(&options),
         Command::Schema(options) => command::schema::run(&options),
     }

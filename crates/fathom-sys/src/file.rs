@@ -28,6 +28,22 @@ pub fn open(path: &Path) -> Result<OwnedFd> {
     rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())
 }
 
+/// Opens an existing file for reading, through symbolic links. Source: `open(2)`.
+///
+/// # Errors
+/// What `open(2)` gives.
+pub fn open_readable(path: &Path) -> Result<OwnedFd> {
+    rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Opens a file for reading past the page cache. Source: `open(2)`, O_DIRECT.
+///
+/// # Errors
+/// EINVAL where the file system has no such reads, and whatever else `open(2)` gives.
+pub fn open_direct(path: &Path) -> Result<OwnedFd> {
+    rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECT, Mode::empty())
+}
+
 /// Closes a descriptor and reports the kernel's answer, which dropping would hide. Source: `close(2)`.
 ///
 /// # Errors
@@ -98,6 +114,15 @@ pub fn seek_data(file: BorrowedFd<'_>, offset: u64) -> Result<u64> {
 /// ENXIO where `offset` is past the end; EINVAL where the file system does not know.
 pub fn seek_hole(file: BorrowedFd<'_>, offset: u64) -> Result<u64> {
     rustix::fs::seek(file, SeekFrom::Hole(offset))
+}
+
+/// Asks for a file's status and gives its size in bytes. Source: `fstat(2)`.
+///
+/// # Errors
+/// What `fstat(2)` gives.
+#[inline(always)]
+pub fn status(file: BorrowedFd<'_>) -> Result<u64> {
+    rustix::fs::fstat(file).map(|stat| stat.st_size as u64)
 }
 
 /// Bytes that the file system has set aside for a file: `st_blocks` in units of 512. Source: `stat(2)`.

@@ -26,5 +26,6 @@ pub mod memory;
 pub mod mount;
 pub mod process;
 pub mod usage;
+pub mod view;
 
 pub use error::{Error, Result};

@@ -5,3 +5,5 @@
 //! written from a list of those.
 
 pub mod measurement;
+pub mod watch;
+pub mod xor;

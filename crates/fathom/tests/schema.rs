@@ -24,8 +24,13 @@ fn the_schema_of_labs_is_that_of_the_types() {
 }
 
 #[test]
+fn the_schema_of_xor_is_that_of_the_types() {
+    is_published("xor", &fathom::speed::xor::schema());
+}
+
+#[test]
 fn something_else_breaks_the_schema() {
-    for report in ["survey", "lab"] {
+    for report in ["survey", "lab", "xor"] {
         let broken = std::panic::catch_unwind(|| published::check(report, &json!({"schema": "other/1"})));
         assert!(broken.is_err(), "{report}");
     }

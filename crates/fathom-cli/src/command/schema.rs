@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use fathom::speed::xor;
 use fathom::{lab, survey};
 
 use crate::args::{SchemaName, SchemaOptions};
@@ -12,6 +13,7 @@ pub(crate) fn run(options: &SchemaOptions) -> Result<ExitCode, Failure> {
     let schema = match options.report {
         SchemaName::Survey => survey::schema(),
         SchemaName::Lab => lab::schema(),
+        SchemaName::Xor => xor::schema(),
     };
     Output::Stdout.write(&schema)?;
     Ok(ExitCode::SUCCESS)

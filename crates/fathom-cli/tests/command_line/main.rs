@@ -8,3 +8,4 @@ mod mounts;
 mod published;
 mod signals;
 mod support;
+mod xor;

@@ -1,0 +1,64 @@
+//! `fathom xor`: a file's words folded into one, as fast as the machine can.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use fathom::report;
+use fathom::speed::watch::Watch;
+use fathom::speed::xor::{self, MOST_THREADS, Method, Request};
+
+use crate::console::{self, Meter};
+use crate::failure::Failure;
+use crate::output::Output;
+
+#[derive(Debug, Args)]
+pub(crate) struct XorOptions {
+    /// The file, pipe or block device to read; '-' is standard input.
+    file: PathBuf,
+    /// Threads that read; if it is not given, as many as there are CPUs, and 16 at least past the cache.
+    #[arg(long, value_name = "N", value_parser = threads)]
+    threads: Option<usize>,
+    /// How to read: 'auto' tries each way on parts of the file.
+    #[arg(long, default_value = "auto")]
+    method: Way,
+    /// Write the answer as JSON to FILE, or to standard output with '-'.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Way {
+    Auto,
+    Read,
+    Mmap,
+    Direct,
+}
+
+pub(crate) fn run(options: &XorOptions) -> Result<ExitCode, Failure> {
+    let json = options.json.as_deref().map(Output::open).transpose()?;
+    let path = if options.file == Path::new("-") { Path::new("/dev/stdin") } else { &options.file };
+    // It writes nothing that would have to be removed, so a signal may simply end it.
+    let watch = Watch::new(Arc::default());
+    let meter = Meter::over(path.metadata().map_or(0, |about| about.len()), watch.clone());
+    let method = match options.method {
+        Way::Auto => None,
+        Way::Read => Some(Method::Read),
+        Way::Mmap => Some(Method::Mmap),
+        Way::Direct => Some(Method::Direct),
+    };
+    let answer = xor::xor(path, Request { method, threads: options.threads }, &watch);
+    drop(meter);
+    let answer = answer?;
+    console::tell(&report::xor(&answer), json.as_ref().is_some_and(Output::is_stdout))?;
+    if let Some(output) = json {
+        output.write(&answer)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    let threads = text.parse().ok().filter(|threads| (1..=MOST_THREADS).contains(threads));
+    threads.ok_or_else(|| format!("'{text}' is not a number of threads from 1 to {MOST_THREADS}"))
+}

@@ -1,0 +1,125 @@
+//! The choice of a method by evidence: each way is tried on parts of the file, which count, and the
+//! fastest reads the rest.
+
+use std::ops::Range;
+
+use super::source::Whole;
+use super::sweep::{LARGEST_CHUNK, Sweeper};
+use super::{Folding, Method, Trial, narrow, per_second};
+use crate::fault::Fault;
+use crate::speed::watch::Watch;
+
+/// Above that share of pages in the cache a file counts as cached, below the rest as cold.
+const CACHED: f64 = 0.95;
+/// All trials together may take one part of the file in so many.
+const PARTS: u64 = 8;
+/// The longest trial of a device, which needs some time to get up to speed, and of the page cache.
+const LONGEST: [u64; 2] = [32 << 20, 16 << 20];
+
+/// A way to read, with what it has done so far.
+struct Candidate {
+    method: Method,
+    threads: usize,
+    bytes: u64,
+    duration_ns: u64,
+}
+
+pub(super) fn fold(
+    whole: &Whole,
+    threads: Option<usize>,
+    cpus: usize,
+    watch: &Watch,
+) -> Result<Folding, Fault> {
+    let cached_share = whole.cached_share();
+    let (state, methods): (&str, &[Method]) = match cached_share {
+        Some(share) if share >= CACHED => ("cached", &[Method::Mmap, Method::Read]),
+        Some(share) if share <= 1.0 - CACHED => ("not cached", &[Method::Direct, Method::Read]),
+        Some(_) => ("partly cached", &[Method::Mmap, Method::Read, Method::Direct]),
+        None => ("cached or not", &[Method::Mmap, Method::Read, Method::Direct]),
+    };
+    let candidate = |&method: &Method| {
+        let threads = threads.unwrap_or_else(|| method.usual_threads(cpus));
+        Candidate { method, threads, bytes: 0, duration_ns: 0 }
+    };
+    let mut candidates: Vec<Candidate> = methods.iter().map(candidate).collect();
+    let longest = LONGEST[usize::from(state == "cached")];
+    let rounds = 2 * methods.len() as u64;
+    let part = (whole.size() / PARTS / rounds).min(longest) / LARGEST_CHUNK * LARGEST_CHUNK;
+    let mut sweeper = Sweeper::new(whole, watch);
+    if part == 0 {
+        let threads = threads.unwrap_or(cpus);
+        let done = sweeper.sweep(Method::Read, threads, 0..whole.size())?;
+        let reason = "it is too small to try anything out".to_owned();
+        let (word, threads) = (narrow(done.word), done.threads);
+        let method = Method::Read;
+        return Ok(Folding {
+            word,
+            bytes: whole.size(),
+            method,
+            threads,
+            reason,
+            cached_share,
+            trials: Vec::new(),
+        });
+    }
+    let (tried, mut word) = try_out(&mut sweeper, &mut candidates, part)?;
+    let best = fastest(&candidates);
+    let rest = sweeper.sweep(best.method, best.threads, tried..whole.size())?;
+    word ^= rest.word;
+    Ok(Folding {
+        word: narrow(word),
+        bytes: whole.size(),
+        method: best.method,
+        threads: rest.threads,
+        reason: format!("the file is {state}, and {} was the fastest on parts of it", best.method),
+        cached_share,
+        trials: candidates.iter().map(Candidate::trial).collect(),
+    })
+}
+
+/// Each candidate forward and then backward, so that drift meets all alike. A candidate that the file does
+/// not allow is dropped. Gives where the trials ended and the XOR up to there.
+fn try_out(
+    sweeper: &mut Sweeper<'_>,
+    candidates: &mut Vec<Candidate>,
+    part: u64,
+) -> Result<(u64, u64), Fault> {
+    let forward: Vec<Method> = candidates.iter().map(|candidate| candidate.method).collect();
+    let (mut at, mut word) = (0, 0);
+    for &method in forward.iter().chain(forward.iter().rev()) {
+        let Some(index) = candidates.iter().position(|candidate| candidate.method == method) else {
+            continue;
+        };
+        let range: Range<u64> = at..at + part;
+        match sweeper.sweep(method, candidates[index].threads, range) {
+            Ok(done) => {
+                candidates[index].bytes += part;
+                candidates[index].duration_ns += done.duration_ns;
+                word ^= done.word;
+                at += part;
+            }
+            Err(Fault::Interrupted) => return Err(Fault::Interrupted),
+            Err(fault) if candidates.len() == 1 => return Err(fault),
+            Err(_) => drop(candidates.remove(index)),
+        }
+    }
+    Ok((at, word))
+}
+
+fn fastest(candidates: &[Candidate]) -> &Candidate {
+    let rate = |candidate: &Candidate| per_second(candidate.bytes, candidate.duration_ns);
+    let faster = |best, other| if rate(other) > rate(best) { other } else { best };
+    candidates[1..].iter().fold(&candidates[0], faster)
+}
+
+impl Candidate {
+    fn trial(&self) -> Trial {
+        Trial {
+            method: self.method,
+            threads: self.threads,
+            bytes: self.bytes,
+            duration_ns: self.duration_ns,
+            bytes_per_second: per_second(self.bytes, self.duration_ns),
+        }
+    }
+}
