@@ -93,6 +93,11 @@ impl Score {
         }
     }
 
+    /// How many answers were wrong.
+    pub(crate) fn wrong(&self) -> usize {
+        self.wrong
+    }
+
     fn trials(&self) -> usize {
         self.right + self.silent + self.wrong
     }

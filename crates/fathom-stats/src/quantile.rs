@@ -28,6 +28,24 @@ pub fn median_in_place(values: &mut [f64]) -> Option<f64> {
     Some(lower + 0.5 * (upper - lower))
 }
 
+/// The mean of the central half of the values, which are reordered; `None` for an empty slice.
+///
+/// As robust as the quartiles: up to a quarter of the values on either side may be anything. Where
+/// a clock's ticks are as coarse as the spread, it still resolves fractions of a tick, which the
+/// median can't. Its standard error under normality is 1.1 times that of the mean, the median's is
+/// 1.25 times. Source: Tukey 1977, "Exploratory data analysis" (midmean); a quarter of the count is
+/// rounded down.
+///
+/// ```
+/// assert_eq!(fathom_stats::quantile::midmean_in_place(&mut [9.0, 2.0, 3.0, 100.0]), Some(6.0));
+/// ```
+pub fn midmean_in_place(values: &mut [f64]) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let aside = values.len() / 4;
+    let central = &values[aside..values.len() - aside];
+    (!central.is_empty()).then(|| central.iter().sum::<f64>() / central.len() as f64)
+}
+
 /// The `p`-quantile of type 7: linear interpolation between order statistics, with the smallest
 /// value at 0 and the largest at 1 (Hyndman & Fan 1996, "Sample quantiles in statistical
 /// packages"). `p` is clamped to 0..=1. `None` for an empty slice.

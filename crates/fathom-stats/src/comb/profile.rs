@@ -8,11 +8,14 @@ pub(super) struct Profile {
     /// Row-major like [`Rounds`].
     log: Vec<f64>,
     positions: usize,
-    /// Median over rounds of the log latency relative to the round's median.
+    /// Midmean over rounds of the log latency relative to the round's median.
     pub(super) level: Vec<f64>,
     /// Standard error of `level`.
     pub(super) error: Vec<f64>,
 }
+
+/// The midmean's standard error over that of the mean, for normal noise.
+const MIDMEAN_ERROR: f64 = 1.1;
 
 impl Profile {
     pub(super) fn new(latencies: &Rounds) -> Self {
@@ -27,15 +30,14 @@ impl Profile {
                 quantile::median_in_place(&mut scratch).unwrap_or(0.0)
             })
             .collect();
-        // The median's standard error is that of the mean times sqrt(pi/2) for normal noise.
-        let error_per_mad = MAD_TO_SIGMA * (std::f64::consts::FRAC_PI_2 / centres.len() as f64).sqrt();
+        let error_per_mad = MAD_TO_SIGMA * MIDMEAN_ERROR / (centres.len() as f64).sqrt();
         let (mut level, mut error) = (Vec::new(), Vec::new());
         let mut column = Vec::with_capacity(centres.len());
         for position in 0..positions {
             column.clear();
             let values = log.iter().skip(position).step_by(positions);
             column.extend(values.zip(&centres).map(|(x, centre)| x - centre));
-            level.push(quantile::median_in_place(&mut column).unwrap_or(0.0));
+            level.push(quantile::midmean_in_place(&mut column).unwrap_or(0.0));
             error.push(quantile::mad_in_place(&mut column).unwrap_or(0.0) * error_per_mad);
         }
         Self { log, positions, level, error }

@@ -10,6 +10,7 @@ pub(super) struct Series<'a> {
     pub(super) error: &'a [f64],
     /// Positions at the start that are not judged.
     pub(super) skip: usize,
+    pub(super) min_period: usize,
     pub(super) min_teeth: usize,
     pub(super) options: &'a Options,
 }
@@ -32,6 +33,8 @@ const PRESENT_SHARE: f64 = 0.9;
 const DOUBTFUL_SHARE: f64 = 0.6;
 /// Standard errors by which a tooth has to stand above its interior.
 const ERRORS_ABOVE: f64 = 3.0;
+/// How many times as uneven as the rest of the interior a place has to be to stand out of it.
+const UNEVENNESS_ABOVE: f64 = 2.0;
 
 /// Positions of the interior around `position`: the later halves of the `period`-blocks before
 /// and after it, of as many blocks as it takes for six. Never `position` itself.
@@ -47,6 +50,19 @@ pub(super) fn interior(
     (block.saturating_sub(blocks_aside)..block + blocks_aside)
         .flat_map(move |b| b * period + later..(b + 1) * period)
         .filter(move |&i| i >= skip && i < positions && i != position)
+}
+
+/// The later half of the `period`-block that holds `position`, without the multiples of `divisor`,
+/// whose teeth may be in it: one block alone, since the next may stand on another level.
+fn rest_of_block(
+    position: usize,
+    period: usize,
+    divisor: usize,
+    positions: usize,
+) -> impl Iterator<Item = usize> {
+    let block = position - position % period;
+    (block + period.div_ceil(2)..(block + period).min(positions))
+        .filter(move |&i| i != position && i % divisor != 0)
 }
 
 /// How many positions of a class stand above their interior, out of how many.
@@ -66,12 +82,12 @@ impl Series<'_> {
     /// The smallest accepted period.
     pub(super) fn search(&self) -> Result<Found, NoComb> {
         let largest_period = (self.level.len().saturating_sub(1)) / self.min_teeth;
-        if largest_period < 2 {
+        if largest_period < self.min_period {
             return Err(NoComb::TooFewTeeth { positions: self.level.len() });
         }
         let mut doubtful = None;
-        let candidates = largest_period - 1;
-        for period in 2..=largest_period {
+        let candidates = largest_period + 1 - self.min_period;
+        for period in self.min_period..=largest_period {
             let tally = self.tally(period, self.multiples(period));
             if tally.total < self.min_teeth || tally.share() < DOUBTFUL_SHARE {
                 continue;
@@ -84,13 +100,13 @@ impl Series<'_> {
                 doubtful = doubtful.or(Some(period));
                 continue;
             }
-            if let Some(period) = self.hidden_divisor(period) {
-                return Err(NoComb::Inconsistent { period });
+            if let Some(doubt) = self.finer_comb(period) {
+                return Err(doubt);
             }
             let Tally { present, total } = tally;
             return Ok(Found { period, base: period, teeth: total, present, p_value });
         }
-        let weak = || (2..=largest_period).find(|&period| self.is_weak_comb(period));
+        let weak = || (self.min_period..=largest_period).find(|&period| self.is_weak_comb(period));
         Err(match doubtful.or_else(weak) {
             Some(period) => NoComb::Inconsistent { period },
             None if self.is_blind() => NoComb::TooNoisy,
@@ -124,9 +140,19 @@ impl Series<'_> {
 
     /// Height of a position over the interior around it in log units, and its standard error.
     fn height(&self, position: usize, period: usize, scratch: &mut Vec<f64>) -> (f64, f64) {
+        self.height_over(position, interior(position, period, self.level.len(), self.skip), scratch)
+    }
+
+    /// Height of a position over the median of others in log units, and its standard error.
+    fn height_over(
+        &self,
+        position: usize,
+        base: impl Iterator<Item = usize>,
+        scratch: &mut Vec<f64>,
+    ) -> (f64, f64) {
         scratch.clear();
         let mut variance = 0.0;
-        for i in interior(position, period, self.level.len(), self.skip) {
+        for i in base {
             scratch.push(self.level[i]);
             variance += self.error[i] * self.error[i];
         }
@@ -146,26 +172,57 @@ impl Series<'_> {
         (candidates as f64 * binomial_upper_tail(teeth.total, teeth.present, rate)).min(1.0)
     }
 
-    /// A divisor of `period` whose other multiples are elevated too, too weakly to be accepted.
-    /// The true period may then be the divisor, so `period` must not be the answer.
-    fn hidden_divisor(&self, period: usize) -> Option<usize> {
-        (2..=period / 2).filter(|divisor| period.is_multiple_of(*divisor)).find(|&divisor| {
-            let between = || self.multiples(divisor).filter(|i| i % period != 0 && *i > period);
-            let class = self.tally(period, between());
-            let rest = self.tally(period, self.rest(period).filter(|i| i % divisor != 0));
-            let rate = (rest.present as f64 + 1.0) / (rest.total as f64 + 2.0);
-            let frequent = binomial_upper_tail(class.total, class.present, rate) < 1e-3;
-            let (height, error) = self.pooled_height(period, between(), 0.5);
-            frequent || height + error > self.doubtful_height()
+    /// Why `period` may not be the smallest one: the multiples of one of its divisors stand out
+    /// between its teeth, or are known too poorly to say that they do not.
+    fn finer_comb(&self, period: usize) -> Option<NoComb> {
+        let mut divisors = (self.min_period..=period / 2).filter(|divisor| period.is_multiple_of(*divisor));
+        divisors.find_map(|divisor| {
+            let (height, error) = self.between_teeth(period, divisor);
+            let negligible = self.options.negligible_height.ln_1p();
+            let bound = height + ERRORS_ABOVE * error;
+            if bound < negligible && !self.stands_out(period, divisor, height, error) {
+                return None;
+            }
+            let blind = height < negligible && ERRORS_ABOVE * error > negligible;
+            Some(if blind { NoComb::TooNoisy } else { NoComb::Inconsistent { period: divisor } })
         })
     }
 
+    /// The median height of the multiples of `divisor` between the teeth of `period`, and its
+    /// standard error. The position after a tooth is left out, since it is often elevated.
+    fn between_teeth(&self, period: usize, divisor: usize) -> (f64, f64) {
+        let class = self.rest(period).filter(|i| i % divisor == 0);
+        self.pooled_height(class, 0.5, |i| rest_of_block(i, period, divisor, self.level.len()))
+    }
+
+    /// Whether the multiples of `divisor` differ from the rest of their blocks by more than chance
+    /// and by more than any other place does: where blocks are that even, a height a good deal below
+    /// the negligible one is no unevenness.
+    fn stands_out(&self, period: usize, divisor: usize, height: f64, error: f64) -> bool {
+        let uneven = (period.div_ceil(2)..period)
+            .filter(|place| place % divisor != 0)
+            .map(|place| {
+                let class = (period + place..self.level.len()).step_by(period).filter(|i| *i >= self.skip);
+                let base = |i| rest_of_block(i, period, divisor, self.level.len());
+                let (height, error) = self.pooled_height(class, 0.5, base);
+                height.abs() - 2.0 * error
+            })
+            .fold(0.0, f64::max);
+        let least = self.options.negligible_height.ln_1p() / 4.0;
+        height > least.max(ERRORS_ABOVE * error).max(UNEVENNESS_ABOVE * uneven)
+    }
+
     /// The height that `share` of a class stay below, and the standard error of their median.
-    fn pooled_height(&self, period: usize, class: impl Iterator<Item = usize>, share: f64) -> (f64, f64) {
+    fn pooled_height<I: Iterator<Item = usize>>(
+        &self,
+        class: impl Iterator<Item = usize>,
+        share: f64,
+        base: impl Fn(usize) -> I,
+    ) -> (f64, f64) {
         let mut scratch = Vec::new();
         let (mut heights, mut variance) = (Vec::new(), 0.0);
         for position in class {
-            let (height, error) = self.height(position, period, &mut scratch);
+            let (height, error) = self.height_over(position, base(position), &mut scratch);
             heights.push(height);
             variance += error * error;
         }
@@ -173,22 +230,17 @@ impl Series<'_> {
         quantile::quantile(&heights, share).map_or((0.0, 0.0), |height| (height, error))
     }
 
-    /// As much as a class may stand out, in log units, without casting doubt on the answer that
-    /// it is no comb: above the unevenness within a block, below the smallest height of interest.
-    fn doubtful_height(&self) -> f64 {
-        (0.6 * self.options.min_height).ln_1p()
-    }
-
     /// Whether the multiples of `period` together stand out, though single ones do not.
     fn is_weak_comb(&self, period: usize) -> bool {
-        let (height, error) = self.pooled_height(period, self.multiples(period), 1.0 - DOUBTFUL_SHARE);
-        height > self.doubtful_height().max(4.0 * error)
+        let base = |i| interior(i, period, self.level.len(), self.skip);
+        let (height, error) = self.pooled_height(self.multiples(period), 1.0 - DOUBTFUL_SHARE, base);
+        height > self.options.negligible_height.ln_1p().max(4.0 * error)
     }
 
-    /// Whether even many teeth together are known too poorly to show the smallest height.
+    /// Whether even many teeth together are known too poorly to show more than a negligible height.
     fn is_blind(&self) -> bool {
         let error = quantile::median(self.error).unwrap_or(0.0);
         let pooled = error * (std::f64::consts::FRAC_PI_2 / self.min_teeth as f64).sqrt();
-        ERRORS_ABOVE * pooled > self.options.min_height.ln_1p()
+        ERRORS_ABOVE * pooled > self.options.negligible_height.ln_1p()
     }
 }

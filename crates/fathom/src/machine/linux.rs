@@ -359,6 +359,15 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_was_replaced_is_filled_again() {
+        let mut linux = machine(64 << 20);
+        let files = || vec![ScratchFile::filled("replaced", 64 << 10)];
+        linux.run(&Workload::new(files()).pass(Pass::untimed(0, &[Op::Create]))).unwrap();
+        let reads = Workload::new(files()).pass(Pass::timed(0, &[Op::Pread], REGION));
+        assert_eq!(linux.run(&reads).unwrap().bytes_read, 64 << 10);
+    }
+
+    #[test]
     fn the_budget_is_checked_before_the_first_byte() {
         let mut linux = machine(1 << 20);
         let workload = Workload::new(vec![ScratchFile::filled("big", 2 << 20)]);

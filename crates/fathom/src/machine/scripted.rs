@@ -43,6 +43,9 @@ pub struct Script {
     pub page: u64,
     /// The block. Where it is larger than a page the cache holds whole blocks, as Linux's does.
     pub block: u64,
+    /// The unit in which blocks are handed out together, as by the bigalloc feature of ext4; the block
+    /// where there is none.
+    pub cluster: u64,
     /// What is read ahead.
     pub read_ahead: ReadAhead,
     /// What things cost.
@@ -81,6 +84,8 @@ pub struct Costs {
     pub copied_byte: f64,
     /// The first write into a block, on top.
     pub first_in_block: f64,
+    /// The first write into a cluster of several blocks, on top.
+    pub first_in_cluster: f64,
     /// The first write into a page, on top.
     pub first_in_page: f64,
     /// The write after that into the same page, on top: it is elevated on some file systems.
@@ -159,6 +164,7 @@ impl Script {
         Self {
             page: 4096,
             block: 4096,
+            cluster: 4096,
             read_ahead: ReadAhead { window: 128 << 10, largest_io: 1 << 20, large_folios: true },
             costs: Costs::default(),
             noise: Noise::none(),
@@ -183,6 +189,7 @@ impl Default for Costs {
             call: 400.0,
             copied_byte: 0.1,
             first_in_block: 300.0,
+            first_in_cluster: 600.0,
             first_in_page: 1_300.0,
             second_in_page: 0.0,
             buffer_fault: 500.0,

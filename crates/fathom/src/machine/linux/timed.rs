@@ -34,6 +34,8 @@ pub(super) struct Timed {
     shortest_sleep_ns: u64,
     read: u64,
     written: u64,
+    /// Whether a new file took the old one's place, with what it was filled with.
+    created: bool,
 }
 
 /// When a pass must end before its end.
@@ -84,12 +86,17 @@ impl Timed {
             },
             read: 0,
             written: 0,
+            created: false,
         })
     }
 
     /// Gives the descriptor back; returns the windows and the bytes read and written.
     pub(super) fn finish(self, files: &mut Files) -> (Vec<Window>, u64, u64) {
-        files.entry(&self.name).open = self.open;
+        let entry = files.entry(&self.name);
+        entry.open = self.open;
+        if self.created {
+            entry.filled = 0;
+        }
         (self.windows, self.read, self.written)
     }
 
@@ -170,6 +177,7 @@ impl Timed {
             }
             Op::Create => {
                 self.open = None;
+                self.created = true;
                 // There may be no old file.
                 let _ = std::fs::remove_file(&self.path);
                 let (window, created) = window(clock, || file::create_new(&self.path));

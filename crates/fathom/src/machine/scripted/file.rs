@@ -89,6 +89,11 @@ impl File {
             }
             if !std::mem::replace(&mut self.blocks[block], true) {
                 cost += costs.first_in_block;
+                // Written front to back, the first block of a cluster is its first write.
+                let clustered = script.cluster > script.block;
+                if clustered && (block as u64 * script.block).is_multiple_of(script.cluster) {
+                    cost += costs.first_in_cluster;
+                }
             }
         }
         self.size = self.size.max(end);
