@@ -1,6 +1,9 @@
 //! One definition per option drives the parser, the help and its errors.
 
+pub(crate) mod curve;
+pub(crate) mod format;
 mod fuse;
+pub(crate) mod versus;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,6 +33,10 @@ pub(crate) enum Command {
     List(ListOptions),
     /// Run one workload with every option open and print the raw samples.
     Probe(ProbeOptions),
+    /// Measure throughput and latency against the size of a call.
+    Curve(curve::CurveOptions),
+    /// Let Fathom, dd and fio read the same file, and compare.
+    Versus(versus::VersusOptions),
     /// Build file systems of known truth and score the instrument on this kernel (as root).
     #[command(subcommand)]
     Lab(LabCommand),
@@ -109,6 +116,8 @@ pub(crate) enum SchemaName {
     Survey,
     Lab,
     Xor,
+    Curve,
+    Versus,
 }
 
 #[derive(Debug, Args)]

@@ -1,9 +1,11 @@
 //! One file per command.
 
+pub(crate) mod curve;
 pub(crate) mod lab;
 pub(crate) mod list;
 pub(crate) mod probe;
 pub(crate) mod report;
 pub(crate) mod schema;
 pub(crate) mod survey;
+pub(crate) mod versus;
 pub(crate) mod xor;

@@ -6,6 +6,7 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use fathom::speed::rounds;
 use fathom::speed::watch::Watch;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -121,4 +122,29 @@ fn byte_bar(total: u64) -> ProgressBar {
         bar.set_style(style);
     }
     bar
+}
+
+/// A bar over the time that rounds may take, on a terminal alone.
+pub(crate) struct Rounds {
+    bar: ProgressBar,
+}
+
+impl Rounds {
+    /// A bar that is full after so long.
+    pub(crate) fn new(time: Duration) -> Self {
+        let Progress { bar, .. } = Progress::over(vec![time.as_millis() as u64]);
+        Self { bar }
+    }
+
+    /// So far the rounds are.
+    pub(crate) fn at(&self, progress: rounds::Progress) {
+        self.bar.set_position(self.bar.elapsed().as_millis() as u64);
+        let rounds::Progress { rounds, open, settings } = progress;
+        self.bar.set_message(format!("round {}, {open} of {settings} not yet settled", rounds + 1));
+    }
+
+    /// Removes the bar.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
 }

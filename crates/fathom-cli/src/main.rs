@@ -7,6 +7,7 @@ mod failure;
 mod guard;
 mod interrupt;
 mod output;
+mod print;
 
 use std::process::ExitCode;
 
@@ -40,6 +41,8 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Survey(options) => command::survey::run(&options),
         Command::List(options) => command::list::run(&options),
         Command::Probe(options) => command::probe::run(&options),
+        Command::Curve(options) => command::curve::run(&options),
+        Command::Versus(options) => command::versus::run(&options),
         Command::Lab(command) => command::lab::run(&command),
         Command::Xor(options) => command::xor::run(&options),
         Command::Report(options) => command::report::run(&options),

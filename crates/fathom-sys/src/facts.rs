@@ -170,6 +170,21 @@ pub fn device_of(mount: &Mount) -> Option<Device> {
     })
 }
 
+/// The caches between a processor and its memory that hold data: level and bytes, in ascending order; empty
+/// where the kernel does not tell. Source: `Documentation/ABI/testing/sysfs-devices-system-cpu`.
+pub fn cpu_caches() -> Vec<(u32, u64)> {
+    let Ok(entries) = fs::read_dir("/sys/devices/system/cpu/cpu0/cache") else { return Vec::new() };
+    let holds_data = |path: &Path| word(&path.join("type")).is_some_and(|kind| kind != "Instruction");
+    let of = |path: PathBuf| {
+        let kib: u64 = word(&path.join("size"))?.trim_end_matches('K').parse().ok()?;
+        Some((number(&path.join("level"))? as u32, kib * 1024))
+    };
+    let indices = entries.flatten().map(|entry| entry.path()).filter(|path| holds_data(path));
+    let mut caches: Vec<(u32, u64)> = indices.filter_map(of).collect();
+    caches.sort_unstable();
+    caches
+}
+
 /// The machine, as `/proc`, `uname(2)` and the firmware tell it.
 pub fn machine() -> Machine {
     let name = rustix::system::uname();

@@ -54,6 +54,8 @@ pub struct Job {
     pub invalidate: bool,
     /// Read the file into the cache before the first pass, and do not invalidate.
     pub pre_read: bool,
+    /// Set space aside for a file that is only written; otherwise it grows as it is written.
+    pub allocate: bool,
     /// Tell the kernel whether the order will be sequential or random.
     pub fadvise_hint: bool,
     /// Stop after so long; zero for no limit.
@@ -161,6 +163,7 @@ impl Job {
             end_fsync: false,
             invalidate: true,
             pre_read: false,
+            allocate: true,
             fadvise_hint: true,
             runtime: Duration::ZERO,
             time_based: false,

@@ -1,10 +1,15 @@
 //! Values in, strings out.
 
 pub mod comma_separated;
+mod curve;
 pub mod google_benchmark;
 pub mod hyperfine;
 mod speed;
+mod table;
 mod text;
+mod versus;
 
+pub use curve::curve;
 pub use speed::xor;
 pub use text::{list, survey};
+pub use versus::versus;

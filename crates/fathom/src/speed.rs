@@ -4,6 +4,9 @@
 //! Whatever is timed again and again becomes a [`measurement::Measurement`]; every output format is
 //! written from a list of those.
 
+pub mod curve;
 pub mod measurement;
+pub mod rounds;
+pub mod versus;
 pub mod watch;
 pub mod xor;

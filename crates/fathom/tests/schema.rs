@@ -29,8 +29,18 @@ fn the_schema_of_xor_is_that_of_the_types() {
 }
 
 #[test]
+fn the_schema_of_curves_is_that_of_the_types() {
+    is_published("curve", &fathom::speed::curve::schema());
+}
+
+#[test]
+fn the_schema_of_comparisons_is_that_of_the_types() {
+    is_published("versus", &fathom::speed::versus::schema());
+}
+
+#[test]
 fn something_else_breaks_the_schema() {
-    for report in ["survey", "lab", "xor"] {
+    for report in ["survey", "lab", "xor", "curve", "versus"] {
         let broken = std::panic::catch_unwind(|| published::check(report, &json!({"schema": "other/1"})));
         assert!(broken.is_err(), "{report}");
     }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use fathom::speed::xor;
+use fathom::speed::{curve, versus, xor};
 use fathom::{lab, survey};
 
 use crate::args::{SchemaName, SchemaOptions};
@@ -14,6 +14,8 @@ pub(crate) fn run(options: &SchemaOptions) -> Result<ExitCode, Failure> {
         SchemaName::Survey => survey::schema(),
         SchemaName::Lab => lab::schema(),
         SchemaName::Xor => xor::schema(),
+        SchemaName::Curve => curve::schema(),
+        SchemaName::Versus => versus::schema(),
     };
     Output::Stdout.write(&schema)?;
     Ok(ExitCode::SUCCESS)

@@ -7,5 +7,6 @@ mod mounts;
 #[path = "../../../fathom/tests/published/mod.rs"]
 mod published;
 mod signals;
+mod speed;
 mod support;
 mod xor;

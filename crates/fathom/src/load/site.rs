@@ -113,6 +113,8 @@ impl Site {
                 let name = name(job, thread);
                 if job.does(Direction::Read) || job.engine == Engine::Mmap {
                     self.fill(&name, length)?;
+                } else if !job.allocate {
+                    self.files.provide(&[ScratchFile::empty(&name)], &|| None)?;
                 } else {
                     self.allocate(&name, length)?;
                 }
@@ -158,6 +160,20 @@ impl Site {
         }
         self.files.entry(name).filled = length;
         Ok(())
+    }
+
+    /// Removes the files of a job, so that it finds none the next time.
+    pub fn remove(&mut self, job: &Job) {
+        (0..job.numjobs).for_each(|thread| self.files.forget(&name(job, thread)));
+    }
+
+    /// Brings the cache into the state that the first thread of a job begins with, for another program to
+    /// do the same, and counts what of its region is in it then.
+    ///
+    /// # Errors
+    /// A job without a size, and what the calls give.
+    pub fn ready(&self, job: &Job) -> Result<Option<Cached>, Fault> {
+        self.prepare(job, job.region().map_err(Fault::Unsupported)?, 0)
     }
 
     /// Brings the cache into the state that a job begins with, and counts what is in it then.
@@ -220,7 +236,7 @@ impl Site {
         self.clock
     }
 
-    pub(super) fn ticks_per_second(&self) -> f64 {
+    pub(crate) fn ticks_per_second(&self) -> f64 {
         self.ticks_per_second
     }
 

@@ -1,5 +1,6 @@
 //! Tables for a terminal.
 
+use super::table::{rows, wrap};
 use crate::experiment::About;
 use crate::finding::{Agreement, Evidence, Finding, Status, Value};
 use crate::survey::Survey;
@@ -8,8 +9,8 @@ use crate::units::{Bytes, Nanos};
 /// The survey as text: the instrument, a table with one line per parameter, and what needs words.
 pub fn survey(survey: &Survey) -> String {
     let mut text = preamble(survey);
-    let rows: Vec<[String; 5]> = survey.findings.iter().map(row).collect();
-    text.push_str(&table(["parameter", "value", "interval", "verdict", "evidence"], &rows));
+    let lines: Vec<Vec<String>> = survey.findings.iter().map(row).collect();
+    text.push_str(&rows(&["parameter", "value", "interval", "verdict", "evidence"], &lines));
     let remarks: Vec<String> = survey.findings.iter().filter_map(remark).collect();
     if !remarks.is_empty() {
         text.push('\n');
@@ -78,7 +79,7 @@ fn preamble(survey: &Survey) -> String {
     )
 }
 
-fn row(finding: &Finding) -> [String; 5] {
+fn row(finding: &Finding) -> Vec<String> {
     let value = finding.value.as_ref().map_or_else(|| "-".to_owned(), |value| show(value, &finding.unit));
     let interval = match (finding.interval, &finding.value) {
         (Some([low, high]), _) if low < high => {
@@ -99,7 +100,7 @@ fn row(finding: &Finding) -> [String; 5] {
             evidence.push(word);
         }
     }
-    [finding.parameter.clone(), value, interval, verdict, evidence.join(", ")]
+    vec![finding.parameter.clone(), value, interval, verdict, evidence.join(", ")]
 }
 
 /// The kind alone where it says what the finding says, otherwise what it says.
@@ -160,38 +161,4 @@ fn number(value: f64, unit: &str) -> String {
         "ns" => Nanos(value).to_string(),
         _ => format!("{value}"),
     }
-}
-
-/// Columns as wide as their widest cell; the last one is as long as it is.
-fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([header[column].len()]).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..N).map(width).collect();
-    let line = |cells: [&str; N]| {
-        let padded = cells.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
-        format!("{}\n", padded.collect::<Vec<_>>().join("  ").trim_end())
-    };
-    let body: String = rows.iter().map(|row| line(row.each_ref().map(String::as_str))).collect();
-    format!("{}{body}", line(header))
-}
-
-/// Breaks a paragraph at spaces; lines after the first are indented by two more.
-fn wrap(text: &str, width: usize) -> String {
-    let indent: String = text.chars().take_while(|&c| c == ' ').collect();
-    let mut lines = vec![indent.clone()];
-    for word in text.split_whitespace() {
-        let last = lines.last().map_or(0, |line| line.chars().count());
-        if last + 1 + word.chars().count() > width {
-            lines.push(format!("{indent}  "));
-        }
-        if let Some(line) = lines.last_mut() {
-            if !line.trim().is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines.join("\n") + "\n"
 }

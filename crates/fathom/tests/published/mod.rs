@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-/// Where the schema of a report is published: `survey` or `lab`.
+/// Where the schema of a report is published: `survey`, `lab`, `curve` or `versus`.
 pub(crate) fn path(report: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../schema/fathom.{report}-1.schema.json"))
 }

@@ -121,7 +121,7 @@ impl Files {
     }
 
     /// Closes a file and takes it away, so that the next one of its name is made anew.
-    pub(super) fn forget(&mut self, name: &str) {
+    pub(crate) fn forget(&mut self, name: &str) {
         self.entries.remove(name);
         // What can't be removed now goes with the directory.
         let _ = std::fs::remove_file(self.path(name));

@@ -1,0 +1,138 @@
+//! The options of `fathom curve`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use fathom::speed::curve;
+use fathom::units::{parse_bytes, parse_duration};
+
+use crate::args::format::Format;
+
+#[derive(Debug, Args)]
+pub(crate) struct CurveOptions {
+    /// A directory on the file system to measure.
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+    /// Bytes per call, separated by commas; every power of two from 512 to 64 MiB if it is not given.
+    #[arg(long, value_delimiter = ',', value_parser = parse_bytes, value_name = "SIZES")]
+    pub(crate) block_sizes: Vec<u64>,
+    /// Sizes of the files, separated by commas.
+    #[arg(long, value_delimiter = ',', default_value = "64MiB", value_parser = parse_bytes, value_name = "SIZES")]
+    pub(crate) file_size: Vec<u64>,
+    /// What calls do.
+    #[arg(long, value_delimiter = ',', default_value = "read,overwrite,append", value_name = "OPERATIONS")]
+    pub(crate) ops: Vec<Operation>,
+    /// Where calls go; appends are always sequential.
+    #[arg(long, value_delimiter = ',', default_value = "sequential,random", value_name = "ORDERS")]
+    pub(crate) order: Vec<Order>,
+    /// What the page cache holds of the file at the start; 'direct' passes it by with O_DIRECT.
+    #[arg(long, value_delimiter = ',', default_value = "cached,cold", value_name = "STATES")]
+    pub(crate) state: Vec<State>,
+    /// Numbers of threads, separated by commas.
+    #[arg(long, value_delimiter = ',', default_value = "1", value_name = "COUNTS")]
+    pub(crate) threads: Vec<u32>,
+    /// Go on until the 95 % interval of every median is narrower than this, in percent of the median.
+    #[arg(long, default_value_t = 5.0, value_name = "PERCENT")]
+    pub(crate) width: f64,
+    /// Go past the memory and past the dirty threshold as well; this version says what it lacks for that.
+    #[arg(long)]
+    pub(crate) intrusive: bool,
+    /// Print the result in this format.
+    #[arg(long, default_value = "text")]
+    pub(crate) format: Format,
+    /// Write at most this much in all.
+    #[arg(long, default_value = "256MiB", value_parser = parse_bytes, value_name = "SIZE")]
+    pub(crate) max_write: u64,
+    /// Take at most this long.
+    #[arg(long, default_value = "100s", value_parser = parse_duration, value_name = "TIME")]
+    pub(crate) max_time: Duration,
+    /// Decides random orders.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Operation {
+    Read,
+    Overwrite,
+    Append,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Order {
+    Sequential,
+    Random,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum State {
+    Cached,
+    Cold,
+    Direct,
+}
+
+impl CurveOptions {
+    /// Checks what the parser can't.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let is_size = |sizes: &[u64]| sizes.iter().all(|&size| (1..=1 << 30).contains(&size));
+        if !is_size(&self.block_sizes) {
+            return Err("--block-sizes: a call moves 1 byte to 1 GiB".to_owned());
+        }
+        if self.file_size.contains(&0) {
+            return Err("--file-size: a file must have at least one byte".to_owned());
+        }
+        if !self.threads.iter().all(|&count| (1..=1024).contains(&count)) {
+            return Err("--threads: there must be 1 to 1024".to_owned());
+        }
+        if self.width.is_nan() || self.width <= 0.0 {
+            return Err("--width: an interval has some width; 5 is usual".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The values that each dimension takes.
+    pub(crate) fn choice(&self) -> curve::Choice {
+        let block_bytes = match self.block_sizes.is_empty() {
+            true => (9..=26).map(|power| 1 << power).collect(),
+            false => self.block_sizes.clone(),
+        };
+        curve::Choice {
+            block_bytes,
+            file_bytes: self.file_size.clone(),
+            operations: self.ops.iter().map(|&operation| operation.into()).collect(),
+            orders: self.order.iter().map(|&order| order.into()).collect(),
+            states: self.state.iter().map(|&state| state.into()).collect(),
+            threads: self.threads.clone(),
+        }
+    }
+}
+
+impl From<Operation> for curve::Operation {
+    fn from(operation: Operation) -> Self {
+        match operation {
+            Operation::Read => Self::Read,
+            Operation::Overwrite => Self::Overwrite,
+            Operation::Append => Self::Append,
+        }
+    }
+}
+
+impl From<Order> for curve::Order {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::Sequential => Self::Sequential,
+            Order::Random => Self::Random,
+        }
+    }
+}
+
+impl From<State> for curve::State {
+    fn from(state: State) -> Self {
+        match state {
+            State::Cached => Self::Cached,
+            State::Cold => Self::Cold,
+            State::Direct => Self::Direct,
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The formats that measurements are printed in.
+
+use clap::ValueEnum;
+
+/// How a result is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Tables for people.
+    Text,
+    /// Everything, as the published schema has it.
+    Json,
+    /// One line per sample under a header with the units.
+    Csv,
+    /// As Google Benchmark's --benchmark_out_format=json.
+    GoogleBenchmark,
+    /// As hyperfine's --export-json; times are seconds per call.
+    Hyperfine,
+}

@@ -1,0 +1,78 @@
+//! `fathom curve`: throughput and latency against the size of a call.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use fathom::instrument::Instrument;
+use fathom::load::{Limits, Site};
+use fathom::report;
+use fathom::speed::curve::{self, Curve, Declared, Point, SCHEMA, Settings};
+use fathom::speed::measurement::Measurement;
+use fathom::survey::{MachineFacts, MountFacts};
+
+use crate::args::curve::CurveOptions;
+use crate::command::survey::directory;
+use crate::console::Rounds;
+use crate::failure::{Failure, INCONCLUSIVE};
+use crate::{interrupt, print};
+
+pub(crate) fn run(options: &CurveOptions) -> Result<ExitCode, Failure> {
+    let started = Instant::now();
+    options.check().map_err(Failure::Usage)?;
+    let path = directory(&options.path)?;
+    let interrupt = interrupt::flag()?;
+    let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
+    let mut result = preamble(options, &path, &instrument)?;
+    let grid = options.choice().grid(options.max_write);
+    let deadline = started + options.max_time;
+    // Rounds end at the deadline by themselves, so that no sample is cut short.
+    let limits = Limits { max_write: options.max_write, deadline: None };
+    let mut site = Site::at(&path, options.max_write, &instrument, limits, interrupt)?;
+    let settings = Settings {
+        certificate: &instrument.certificate,
+        deadline,
+        width: options.width / 100.0,
+        seed: options.seed,
+    };
+    let bar = Rounds::new(options.max_time);
+    let run = curve::measure(&mut site, &grid.points, settings, &mut |progress| bar.at(progress))?;
+    bar.finish();
+    let declared = Declared::of(&path, &instrument.certificate);
+    result.families = curve::families(&run.points, &declared, options.seed);
+    result.read_ahead = curve::worth_of_read_ahead(&run.points);
+    result.points = run.points;
+    let is_complete = !options.intrusive
+        && run.refused.is_empty()
+        && result.points.iter().all(|point| point.bytes_per_second.is_some())
+        && (grid.refused.is_empty() || options.block_sizes.is_empty());
+    result.refused = grid.refused.into_iter().chain(run.refused).collect();
+    if options.intrusive {
+        result.refused.extend(curve::past_the_limits());
+    }
+    result.bytes_written = site.bytes_written();
+    drop(site);
+    result.duration_ns = started.elapsed().as_nanos() as u64;
+    let measurements: Vec<Measurement> = result.points.iter().filter_map(Point::measurement).collect();
+    let text = || report::curve(&result);
+    print::result(options.format, text, &result, &measurements, &result.machine, &result.started)?;
+    Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::from(INCONCLUSIVE) })
+}
+
+fn preamble(options: &CurveOptions, path: &Path, instrument: &Instrument) -> Result<Curve, Failure> {
+    Ok(Curve {
+        schema: SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: jiff::Timestamp::now().to_string(),
+        seed: options.seed,
+        machine: MachineFacts::here(),
+        mount: MountFacts::of(path).map_err(|error| Failure::Failed(error.to_string()))?,
+        instrument: instrument.certificate.clone(),
+        points: Vec::new(),
+        families: Vec::new(),
+        read_ahead: Vec::new(),
+        refused: Vec::new(),
+        duration_ns: 0,
+        bytes_written: 0,
+    })
+}

@@ -1,0 +1,72 @@
+//! `fathom versus`: the same reading by Fathom, dd and fio.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use fathom::instrument::Instrument;
+use fathom::load::{Limits, Site};
+use fathom::report;
+use fathom::speed::curve::Refusal;
+use fathom::speed::measurement::Measurement;
+use fathom::speed::versus::{self, Entry, SCHEMA, Settings, Versus};
+use fathom::survey::{MachineFacts, MountFacts};
+
+use crate::args::versus::VersusOptions;
+use crate::command::survey::directory;
+use crate::console::Rounds;
+use crate::failure::{Failure, INCONCLUSIVE};
+use crate::{interrupt, print};
+
+pub(crate) fn run(options: &VersusOptions) -> Result<ExitCode, Failure> {
+    let started = Instant::now();
+    options.check().map_err(Failure::Usage)?;
+    let path = directory(&options.path)?;
+    let interrupt = interrupt::flag()?;
+    let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
+    let mut result = preamble(options, &path, &instrument)?;
+    let (tasks, missing) = versus::programs(&options.block_sizes, &options.states());
+    let limits = Limits { max_write: options.max_write, deadline: None };
+    let mut site = Site::at(&path, options.file_size, &instrument, limits, interrupt)?;
+    let settings = Settings {
+        file_bytes: options.file_size,
+        deadline: started + options.max_time,
+        width: options.width / 100.0,
+        seed: options.seed,
+    };
+    let bar = Rounds::new(options.max_time);
+    let entries = versus::measure(&mut site, &tasks, settings, &mut |progress| bar.at(progress))?;
+    bar.finish();
+    let absent = |name: &&str| Refusal { what: (*name).to_owned(), reason: "it is not installed".to_owned() };
+    result.refused = missing.iter().map(absent).collect();
+    for (entry, reason) in entries {
+        let what = entry.command.clone();
+        result.refused.extend(reason.map(|reason| Refusal { what, reason }));
+        result.entries.push(entry);
+    }
+    result.bytes_written = site.bytes_written();
+    drop(site);
+    result.duration_ns = started.elapsed().as_nanos() as u64;
+    let measurements: Vec<Measurement> = result.entries.iter().filter_map(Entry::measurement).collect();
+    let text = || report::versus(&result);
+    print::result(options.format, text, &result, &measurements, &result.machine, &result.started)?;
+    let is_complete = result.entries.iter().all(|entry| entry.bytes_per_second_interval.is_some());
+    Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::from(INCONCLUSIVE) })
+}
+
+fn preamble(options: &VersusOptions, path: &Path, instrument: &Instrument) -> Result<Versus, Failure> {
+    Ok(Versus {
+        schema: SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: jiff::Timestamp::now().to_string(),
+        seed: options.seed,
+        machine: MachineFacts::here(),
+        mount: MountFacts::of(path).map_err(|error| Failure::Failed(error.to_string()))?,
+        instrument: instrument.certificate.clone(),
+        file_bytes: options.file_size,
+        entries: Vec::new(),
+        refused: Vec::new(),
+        duration_ns: 0,
+        bytes_written: 0,
+    })
+}

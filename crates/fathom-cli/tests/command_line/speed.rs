@@ -1,0 +1,102 @@
+//! The commands that measure speed: their formats, their refusals, and that nothing stays behind.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::published;
+use crate::support::{Outcome, Place, command, fathom};
+
+/// A curve of two sizes, in some seconds.
+fn curve(place: &Place, more: &[&str]) -> Outcome {
+    let small = ["--block-sizes", "512,4K", "--file-size", "64K", "--max-write", "8M", "--max-time", "4s"];
+    fathom(&[&["curve", place.text()], &small[..], more].concat())
+}
+
+fn json(outcome: &Outcome) -> Value {
+    serde_json::from_str(&outcome.out).unwrap_or_else(|error| panic!("{error}: {outcome:?}"))
+}
+
+#[test]
+fn a_curve_has_a_point_for_each_setting_and_leaves_nothing() {
+    let place = Place::new();
+    let outcome = curve(&place, &["--format", "json", "--width", "50"]);
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    let curve = json(&outcome);
+    published::check("curve", &curve);
+    let points = curve["points"].as_array().unwrap();
+    // Reads and overwrites in two orders and two states, and appends.
+    assert_eq!(points.len(), 2 * (2 * 2 * 2 + 1), "{}", outcome.out);
+    for point in points {
+        let settings: BTreeSet<&str> =
+            point["samples"].as_array().unwrap().iter().filter_map(|one| one["proof"].as_str()).collect();
+        assert!(!settings.is_empty() && point["latency"]["calls"].as_u64() > Some(0), "{point}");
+        let (low, high) = (&point["latency"]["min_ns"], &point["latency"]["max_ns"]);
+        assert!(low.as_f64() <= high.as_f64(), "{point}");
+    }
+    assert!(curve["bytes_written"].as_u64().unwrap() <= 8 << 20);
+    assert!(place.names().is_empty(), "{:?}", place.names());
+}
+
+#[test]
+fn every_format_holds_the_samples() {
+    let place = Place::new();
+    let of = |format: &str| {
+        curve(&place, &["--ops", "read", "--state", "cached", "--order", "random", "--format", format])
+    };
+    let text = of("text").out;
+    assert!(text.contains("random read, cached") && text.contains("nothing was left behind"), "{text}");
+    let csv = of("csv").out;
+    let header = "name,block_bytes,file_bytes,order,state,threads,sample,calls,bytes,elapsed_ns,";
+    assert!(csv.starts_with(header) && csv.lines().count() > 2 * 6, "{csv}");
+    let google = json(&of("google-benchmark"));
+    let first = &google["benchmarks"][0];
+    assert_eq!(first["name"], "read/block_bytes:512/file_bytes:65536/order:random/state:cached");
+    assert!(first["real_time"].as_f64().unwrap() > 0.0 && first["cpu_time"].as_f64().unwrap() >= 0.0);
+    let hyperfine = json(&of("hyperfine"));
+    assert_eq!(hyperfine["results"].as_array().unwrap().len(), 2);
+    assert_eq!(hyperfine["results"][1]["parameters"]["block_bytes"], "4096");
+}
+
+#[test]
+fn what_is_not_measured_is_named() {
+    let place = Place::new();
+    let poor = ["--ops", "append", "--block-sizes", "512,4K", "--max-write", "300K", "--max-time", "4s"];
+    let outcome = fathom(&[&["curve", place.text()], &poor[..]].concat());
+    assert_eq!(outcome.code, Some(3), "{outcome:?}");
+    assert!(outcome.out.contains("not measured: append: calls of"), "{outcome:?}");
+    let intrusive = curve(&place, &["--ops", "read", "--state", "cached", "--intrusive"]);
+    assert_eq!(intrusive.code, Some(3), "{intrusive:?}");
+    assert!(intrusive.out.contains("not measured: files larger than the memory"), "{intrusive:?}");
+    fathom(&["curve", place.text(), "--width", "0"]).complains(2, "--width: an interval has some width");
+    fathom(&["curve", place.text(), "--threads", "0"]).complains(2, "--threads: there must be 1 to 1024");
+    fathom(&["curve", place.text(), "--file-size", "0"]).complains(2, "--file-size: a file must have");
+    fathom(&["versus", place.text(), "--block-sizes", "2M", "--file-size", "1M"])
+        .complains(2, "no more than the file has");
+}
+
+#[test]
+fn a_comparison_names_the_programs_that_are_not_there() {
+    let place = Place::new();
+    let small = ["--file-size", "1M", "--block-sizes", "64K", "--max-time", "4s", "--format", "json"];
+    let arguments = [&["versus", place.text()], &small[..]].concat();
+    let alone: Outcome = command(&arguments).env("PATH", place.text()).output().unwrap().into();
+    assert!(matches!(alone.code, Some(0 | 3)), "{alone:?}");
+    let alone = json(&alone);
+    published::check("versus", &alone);
+    let missing: Vec<&str> =
+        alone["refused"].as_array().unwrap().iter().filter_map(|one| one["what"].as_str()).collect();
+    assert_eq!((missing, alone["entries"].as_array().unwrap().len()), (vec!["dd", "fio"], 2));
+
+    let all = json(&fathom(&arguments));
+    published::check("versus", &all);
+    let dd = all["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["program"].as_str().unwrap().starts_with("dd"));
+    for sample in dd.unwrap()["samples"].as_array().unwrap() {
+        assert!(sample["bytes"] == 1 << 20 && sample["inside_ns"].as_f64() < sample["outside_ns"].as_f64());
+    }
+    assert!(place.names().is_empty(), "{:?}", place.names());
+}

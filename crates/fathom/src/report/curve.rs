@@ -1,0 +1,82 @@
+//! Curves as text: rates against the size of a call, one column per curve, then latencies, bends and refusals.
+
+use std::collections::BTreeSet;
+
+use super::table::{rows, wrap};
+use crate::speed::curve::{Curve, Point, Setting};
+use crate::units::{Bytes, Nanos};
+
+/// The curves as text.
+pub fn curve(curve: &Curve) -> String {
+    let mut text = format!(
+        "{} on {}, {}, {} CPUs\nclock {}: own cost {} taken out of every call\n",
+        curve.mount.fs_type,
+        curve.mount.path,
+        curve.machine.kernel,
+        curve.machine.cpus,
+        curve.instrument.clock,
+        Nanos(curve.instrument.overhead_ns)
+    );
+    let files: BTreeSet<u64> = curve.points.iter().map(|point| point.setting.file_bytes).collect();
+    for file in files {
+        let points: Vec<&Point> =
+            curve.points.iter().filter(|point| point.setting.file_bytes == file).collect();
+        text.push_str(&format!("\nbytes per second, file of {}\n", Bytes(file)));
+        text.push_str(&matrix(&points, rate));
+        text.push_str("\ntime of a call: median, 99 %\n");
+        text.push_str(&matrix(&points, |point| {
+            format!("{}, {}", Nanos(point.latency.p50_ns), Nanos(point.latency.p99_ns))
+        }));
+    }
+    text.push('\n');
+    for family in &curve.families {
+        let file = Bytes(family.setting.file_bytes);
+        text.push_str(&wrap(
+            &format!("{} (file of {file}): {}.", family.name, family.sentences.join("; ")),
+            100,
+        ));
+    }
+    for worth in &curve.read_ahead {
+        text.push_str(&wrap(&format!("file of {}: {}.", Bytes(worth.file_bytes), worth.sentence), 100));
+    }
+    for refusal in &curve.refused {
+        text.push_str(&wrap(&format!("not measured: {}: {}.", refusal.what, refusal.reason), 100));
+    }
+    let unsettled = curve.points.iter().filter(|point| !point.is_settled).count();
+    let samples: usize = curve.points.iter().map(|point| point.samples.len()).sum();
+    text.push_str(&format!(
+        "\n{samples} samples at {} points, {unsettled} of them with a wider interval than asked for; {} written, {} taken; nothing was left behind.\n",
+        curve.points.len(),
+        Bytes(curve.bytes_written),
+        Nanos(curve.duration_ns as f64)
+    ));
+    text
+}
+
+fn rate(point: &Point) -> String {
+    let Some(median) = point.bytes_per_second else { return "?".to_owned() };
+    let Some([low, high]) = point.bytes_per_second_interval else {
+        return format!("{}/s", Bytes(median as u64));
+    };
+    format!("{}/s ±{:.1} %", Bytes(median as u64), (high - low) / 2.0 / median * 100.0)
+}
+
+/// A line per size of a call, a column per curve.
+fn matrix(points: &[&Point], cell: impl Fn(&Point) -> String) -> String {
+    let sizes: BTreeSet<u64> = points.iter().map(|point| point.setting.block_bytes).collect();
+    let families: BTreeSet<Setting> = points.iter().map(|point| point.setting.family()).collect();
+    let header: Vec<String> =
+        ["call".to_owned()].into_iter().chain(families.iter().map(Setting::name)).collect();
+    let lines: Vec<Vec<String>> = sizes
+        .into_iter()
+        .map(|block_bytes| {
+            let cells = families.iter().map(|family| {
+                let setting = Setting { block_bytes, ..*family };
+                let point = points.iter().find(|point| point.setting == setting);
+                point.map_or_else(|| "-".to_owned(), |point| cell(point))
+            });
+            [Bytes(block_bytes).to_string()].into_iter().chain(cells).collect()
+        })
+        .collect();
+    rows(&header, &lines)
+}
