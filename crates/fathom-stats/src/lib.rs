@@ -14,6 +14,7 @@
 //! | [`linear`] | how does one quantity grow with another |
 //! | [`matrix`] | rounds of the same sequence of operations, drift removed |
 //! | [`comb`] | which operations of a sequence are regularly dearer: nested periods |
+//! | [`peak`] | is one operation of a sequence dearer than its neighbours, time and again |
 //! | [`levels`] | which reads hit the cache and which stalled |
 //! | [`steady`] | at which period do the stalls of a sequence recur once it has settled |
 //! | [`change_point`] | where does a level change, once or several times |
@@ -33,6 +34,7 @@ pub mod interval;
 pub mod levels;
 pub mod linear;
 pub mod matrix;
+pub mod peak;
 pub mod quantile;
 pub mod steady;
 

@@ -21,6 +21,7 @@ pub mod clock;
 mod error;
 pub mod facts;
 pub mod file;
+pub mod layout;
 pub mod loop_device;
 pub mod memory;
 pub mod mount;

@@ -4,8 +4,15 @@
 //! how the three fit. The kinds never meet before the finding: `timing` is given a session that can
 //! run workloads and nothing else.
 
+mod allocation_scheme;
 mod block_size;
+mod direct_io_alignment;
+mod direct_pointers;
+mod extent_length;
+mod inline_limit;
 mod page_size;
+mod pointers;
+mod pointers_per_indirect;
 mod readahead;
 mod readahead_first;
 mod readahead_ramp;
@@ -28,6 +35,12 @@ pub const REGISTRY: &[&dyn Experiment] = &[
     &readahead_first::ReadaheadFirst,
     &readahead_random::ReadaheadRandom,
     &readahead_ramp::ReadaheadRamp,
+    &direct_pointers::DirectPointers,
+    &pointers_per_indirect::PointersPerIndirect,
+    &allocation_scheme::AllocationScheme,
+    &extent_length::ExtentLength,
+    &inline_limit::InlineLimit,
+    &direct_io_alignment::DirectIoAlignment,
 ];
 
 /// What a reader should know of an experiment before it is run.

@@ -6,9 +6,11 @@
 //! answers are compared with the truth afterwards. Images have no name and mounts are private to the
 //! process, so that the kernel removes both whatever ends it.
 
+mod allocation;
 mod build;
 mod cases;
 mod fuse;
+mod holes;
 mod read_ahead;
 pub mod report;
 mod results;
@@ -22,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use fathom_sys::{facts, mount};
 
-pub use self::cases::{Case, cases};
+pub use self::cases::{Case, Layout, cases};
 pub use self::fuse::serve;
 pub use self::results::{CaseReport, LabReport, OutcomeName, SCHEMA, Total, schema};
 pub use self::score::{ParameterScore, Score, score};

@@ -2,7 +2,11 @@
 //!
 //! A timing inference never reads any of this. It meets the timing in the finding, and there only.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
+
+pub use fathom_sys::layout::Extent;
 
 use crate::fault::Fault;
 use crate::workload::ScratchFile;
@@ -35,8 +39,50 @@ pub trait Witness {
         size: u64,
     ) -> Result<Option<Vec<u64>>, Fault>;
 
+    /// What a new file takes and where it lies. In each step the given ranges of bytes are written
+    /// and synced; there is one layout after each. The file is all hole at first and `size` bytes long,
+    /// or as long as what is written where that is more.
+    ///
+    /// # Errors
+    /// [`Fault`] where the file can't be made, written or looked at.
+    fn written(&mut self, size: u64, steps: &[&[Range<u64>]]) -> Result<Vec<Layout>, Fault>;
+
+    /// Where a new file lies whose space is set aside and never written. `None` where the file system
+    /// can't do that, or where it would take more than half of what is free.
+    ///
+    /// # Errors
+    /// [`Fault`] where the file can't be made or looked at.
+    fn set_aside(&mut self, bytes: u64) -> Result<Option<Layout>, Fault>;
+
+    /// Tries to read a file of 256 KiB past the page cache: `length` bytes at `offset` to memory that
+    /// is aligned to `memory` bytes and no more.
+    ///
+    /// # Errors
+    /// [`Fault`] where the file can't be made, or read for another reason than its alignment.
+    fn direct_read(&mut self, offset: u64, length: u64, memory: u64) -> Result<DirectRead, Fault>;
+
     /// What the kernel declares of this mount.
     fn declared(&self) -> &Declared;
+}
+
+/// What a file takes, and where it lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// Bytes set aside for it, with what points to its blocks: `st_blocks`.
+    pub allocated: u64,
+    /// Its extents in order, where the file system draws a map of them.
+    pub extents: Option<Vec<Extent>>,
+}
+
+/// What became of a read past the page cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DirectRead {
+    /// It was done, and left nothing in the cache.
+    Direct,
+    /// It was done by way of the cache.
+    Buffered,
+    /// It was refused: EINVAL.
+    Refused,
 }
 
 /// What a kernel declares of a mount.
@@ -50,6 +96,9 @@ pub struct Declared {
     pub read_ahead: Option<(u64, String)>,
     /// The file system's type.
     pub fs_type: String,
+    /// The alignment that direct I/O needs, of memory and of offsets, in bytes; zeros where files can't
+    /// be read so: STATX_DIOALIGN of `statx(2)`.
+    pub direct_alignment: Option<(u64, u64)>,
 }
 
 impl Declared {

@@ -192,6 +192,47 @@ fn page_sizes_are_found() {
     score.assert_right("page_size");
 }
 
+#[test]
+fn pointers_are_found() {
+    let (mut direct, mut per_block, mut scheme) = (Score::default(), Score::default(), Score::default());
+    for (name, costs) in appends() {
+        for block in [1024, 2048, 4096] {
+            for seed in 0..12 {
+                let noise = Noise::usual(SIGMAS[seed as usize % SIGMAS.len()]);
+                // At least as much as the rest of a write that begins a block and a page.
+                let pointer_block = costs.call + costs.first_in_block + costs.first_in_page;
+                let costs = Costs { pointer_block, ..costs };
+                let script = Script { block, costs, noise, direct_pointers: Some(12), ..Script::new(seed) };
+                let case = format!("{name}, block {block}, seed {seed}");
+                direct.count(&case, &ask(script.clone(), "direct_pointers"), &Value::Whole(12));
+                let pointers = ask(script.clone(), "pointers_per_indirect");
+                per_block.count(&case, &pointers, &Value::Whole(block / 4));
+                let word = Value::Word("indirect".to_owned());
+                scheme.count(&case, &ask(script, "allocation_scheme"), &word);
+            }
+        }
+    }
+    direct.assert_right("direct_pointers");
+    direct.assert_covers("direct_pointers");
+    per_block.assert_right("pointers_per_indirect");
+    scheme.assert_right("allocation_scheme");
+}
+
+#[test]
+fn files_without_blocks_of_pointers_show_none() {
+    for (_, costs) in appends() {
+        for block in [512, 1024, 4096, 65_536] {
+            for seed in 0..10 {
+                let noise = Noise::usual(SIGMAS[seed as usize % SIGMAS.len()]);
+                let script = Script { block, costs, noise, ..Script::new(seed) };
+                for parameter in ["direct_pointers", "pointers_per_indirect", "allocation_scheme"] {
+                    assert_eq!(ask(script.clone(), parameter).status, Status::Inconclusive, "{parameter}");
+                }
+            }
+        }
+    }
+}
+
 const WINDOWS_KIB: [u64; 14] = [0, 8, 16, 32, 48, 64, 100, 128, 192, 256, 512, 1024, 4096, 8192];
 
 /// Devices: what handing over a window costs and how long the answer takes, in ns.
@@ -391,6 +432,11 @@ fn block_size_is_silent_on_noise() {
 #[test]
 fn page_size_is_silent_on_noise() {
     is_silent_on_noise("page_size", 200);
+}
+
+#[test]
+fn direct_pointers_is_silent_on_noise() {
+    is_silent_on_noise("direct_pointers", 400);
 }
 
 #[test]

@@ -10,8 +10,9 @@ use fathom_sys::file::Errno;
 use fathom_sys::loop_device::LoopDevice;
 use fathom_sys::{Error, mount};
 
-use super::cases::Case;
+use super::cases::{Case, Layout};
 use super::fuse::Host;
+use super::holes;
 use super::read_ahead::{ReadAhead, Unset};
 
 /// A mounted case. Dropping it unmounts it and gives the device and its image back.
@@ -72,6 +73,10 @@ impl Site {
             })?;
         }
         site.mounted = true;
+        if let (Layout::Holes(bytes), Some(device)) = (case.layout, &site.device) {
+            holes::leave(&site.point, &device.name(), bytes)
+                .map_err(|error| Unbuilt::Failed(error.to_string()))?;
+        }
         if let Some(kib) = case.read_ahead_kib {
             site.set_read_ahead(case, kib)?;
         }

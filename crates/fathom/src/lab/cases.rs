@@ -19,8 +19,25 @@ pub struct Case {
     pub sector_size: u32,
     /// Bytes of a block as made; `None` where the page is the block.
     pub block_size: Option<u64>,
+    /// What is special about where files lie.
+    pub layout: Layout,
     /// The read-ahead window to set, in KiB; `None` where nothing is read ahead.
     pub read_ahead_kib: Option<u32>,
+}
+
+/// How a format was made to lay files out. Sizes in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// As its makers meant.
+    Usual,
+    /// An ext4 without extents: each block has a pointer.
+    SingleBlocks,
+    /// Space is handed out in clusters of so many bytes.
+    Clusters(u64),
+    /// Small files stay in their inodes.
+    InlineData,
+    /// All free space lies in holes of so many bytes.
+    Holes(u64),
 }
 
 /// mkfs.xfs refuses anything below 300 MB, and a survey wants 256 MiB free.
@@ -56,6 +73,7 @@ pub fn cases() -> Vec<Case> {
     all.extend(
         [(1024, 64), (4096, 128), (16384, 256)].into_iter().map(|(block, window)| fuse_case(block, window)),
     );
+    all.extend(special_layouts());
     all
 }
 
@@ -80,7 +98,28 @@ fn xfs_case(block: u64, window: u32) -> Case {
 }
 
 fn btrfs_case(window: u32) -> Case {
-    on_device("btrfs", 4096, window, "mkfs.btrfs -q -f -s 4096", "btrfs-progs")
+    let case = on_device("btrfs", 4096, window, "mkfs.btrfs -q -f -s 4096", "btrfs-progs");
+    let mount_options = if window == 1024 { "max_inline=1000" } else { "" };
+    Case { mount_options: mount_options.to_owned(), ..case }
+}
+
+/// File systems that were made to lay files out in ways of their own.
+fn special_layouts() -> [Case; 6] {
+    let ext4 = |name: &str, options: &str, layout| {
+        let now = "lazy_itable_init=0,lazy_journal_init=0";
+        let words = format!("mkfs.ext4 -q -F -b 4096 -E {now} {options}");
+        let case = on_device("ext4", 4096, 128, words.trim_end(), "e2fsprogs");
+        Case { name: format!("ext4-{name}-ra128"), layout, ..case }
+    };
+    let sectors = |case: Case, name: &str| Case { name: name.to_owned(), sector_size: 4096, ..case };
+    [
+        ext4("noextents", "-O ^extent,^64bit,^metadata_csum", Layout::SingleBlocks),
+        ext4("bigalloc64k", "-O bigalloc -C 65536", Layout::Clusters(65536)),
+        ext4("inline", "-O inline_data -I 256", Layout::InlineData),
+        ext4("holes256k", "-m 0", Layout::Holes(256 << 10)),
+        sectors(ext4("sectors4k", "", Layout::Usual), "ext4-sectors4k-ra128"),
+        sectors(xfs_case(4096, 256), "xfs-sectors4k-ra256"),
+    ]
 }
 
 fn on_device(kind: &str, block: u64, window: u32, mkfs: &str, package: &'static str) -> Case {
@@ -94,6 +133,7 @@ fn on_device(kind: &str, block: u64, window: u32, mkfs: &str, package: &'static 
         image_bytes: IMAGE_BYTES,
         sector_size: 512,
         block_size: Some(block),
+        layout: Layout::Usual,
         read_ahead_kib: Some(window),
     }
 }
@@ -118,6 +158,7 @@ fn tmpfs_case() -> Case {
         image_bytes: IMAGE_BYTES,
         sector_size: 512,
         block_size: None,
+        layout: Layout::Usual,
         read_ahead_kib: None,
     }
 }
@@ -155,6 +196,6 @@ mod tests {
         {
             assert!(all.iter().any(|case| case.matches(format)), "{format}");
         }
-        assert!(all.len() <= 45);
+        assert!(all.len() <= 60);
     }
 }

@@ -3,8 +3,9 @@
 use super::results::{CaseReport, LabReport, OutcomeName, Total};
 use super::score::{ParameterScore, Score, Scored};
 use super::truth::{Basis, Truth};
+use crate::experiment;
 use crate::finding::{Kind, Status, Value};
-use crate::units::Bytes;
+use crate::units::{Bytes, Nanos};
 
 /// The widest line, in columns.
 const WIDTH: usize = 120;
@@ -53,7 +54,7 @@ fn mistakes(case: &CaseReport) -> Vec<String> {
     let mut lines = Vec::new();
     for parameter in &case.parameters {
         let truth = match &parameter.truth {
-            Truth::Known { value, .. } => shown(value, usize::MAX),
+            Truth::Known { value, .. } => shown(&parameter.parameter, value, usize::MAX),
             Truth::NotApplicable { .. } => "not applicable".to_owned(),
             Truth::Unknown => continue,
         };
@@ -62,8 +63,10 @@ fn mistakes(case: &CaseReport) -> Vec<String> {
         for (who, said) in [("the finding", &parameter.finding)].into_iter().chain(timing) {
             if said.score == Score::Wrong {
                 let name = &parameter.parameter;
-                let said =
-                    said.value.as_ref().map_or("not applicable".to_owned(), |value| shown(value, usize::MAX));
+                let said = said
+                    .value
+                    .as_ref()
+                    .map_or("not applicable".to_owned(), |value| shown(name, value, usize::MAX));
                 lines.push(format!("{}: {name}: {who} says {said}, the truth is {truth}", case.name));
             }
         }
@@ -83,7 +86,7 @@ fn header(names: &[&str]) -> Vec<String> {
 fn answer(parameter: &ParameterScore, report: &LabReport, most_sizes: usize) -> String {
     let Scored { status, value, score, .. } = &parameter.finding;
     let said = match (status, value) {
-        (Status::Measured, Some(value)) => shown(value, most_sizes),
+        (Status::Measured, Some(value)) => shown(&parameter.parameter, value, most_sizes),
         (Status::NotApplicable, _) => "n/a".to_owned(),
         _ => String::new(),
     };
@@ -109,12 +112,16 @@ fn answer(parameter: &ParameterScore, report: &LabReport, most_sizes: usize) -> 
         .join(" ")
 }
 
-fn shown(value: &Value, most_sizes: usize) -> String {
-    match value {
-        Value::Whole(bytes) => Bytes(*bytes).to_string(),
-        Value::Real(number) => format!("{number:.3}"),
-        Value::Word(word) => word.clone(),
-        Value::List(sizes) => {
+fn shown(parameter: &str, value: &Value, most_sizes: usize) -> String {
+    let unit = experiment::by_name(parameter).map_or("", |experiment| experiment.about().unit);
+    match (value, unit) {
+        (Value::Whole(bytes), "bytes") => Bytes(*bytes).to_string(),
+        (Value::Whole(number), "ns") => Nanos(*number as f64).to_string(),
+        (Value::Real(number), "ns") => Nanos(*number).to_string(),
+        (Value::Whole(number), _) => number.to_string(),
+        (Value::Real(number), _) => format!("{number:.3}"),
+        (Value::Word(word), _) => word.clone(),
+        (Value::List(sizes), _) => {
             let kib = |size: &u64| (size / 1024).to_string();
             let mut words: Vec<String> = sizes.iter().map(kib).collect();
             if words.len() > most_sizes {

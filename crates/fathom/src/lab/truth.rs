@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::allocation;
 use super::cases::Case;
 use crate::finding::Value;
 
@@ -42,6 +43,8 @@ pub enum Basis {
     Witness,
     /// Files live in memory alone.
     Memory,
+    /// The format's own structure, with the features that mkfs was given.
+    Format,
 }
 
 /// Bytes of one read of the read-ahead experiments.
@@ -55,6 +58,9 @@ const RULE_HOLDS: std::ops::RangeInclusive<(u32, u32)> = (4, 4)..=(6, 18);
 /// (`Linux 6.18.1`).
 pub fn truth_of(case: &Case, parameter: &str, page: u64, kernel: &str) -> Truth {
     let known = |bytes: u64, basis| Truth::Known { value: Value::Whole(bytes), basis };
+    if let Some(truth) = allocation::truth(case, parameter) {
+        return truth;
+    }
     let max_pages = case.read_ahead_kib.map(|kib| u64::from(kib) * 1024 / page);
     match (parameter, max_pages) {
         ("page_size", _) => known(page, Basis::Page),

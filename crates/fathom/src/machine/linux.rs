@@ -1,6 +1,7 @@
 //! The real kernel as a machine: scratch files, proven cache states, and a timed loop.
 
 pub(crate) mod files;
+mod layout;
 pub(crate) mod residency;
 mod timed;
 mod witness;
@@ -68,20 +69,20 @@ impl Linux {
         limits: Limits,
         interrupt: Arc<AtomicBool>,
     ) -> Result<Self, Fault> {
-        let files = Files::below(path, limits.max_write)?;
+        let mut files = Files::below(path, limits.max_write)?;
         affinity::sleep_precisely();
-        let mut machine = Self {
+        let residency = residency::detect(&mut files)?;
+        let declared = witness::declared(path, &files.path(residency::FILE))?;
+        Ok(Self {
             files,
-            residency: Residency::Invisible,
-            declared: witness::declared(path)?,
+            residency,
+            declared,
             clock: instrument.clock,
             ticks_per_second: instrument.certificate.ticks_per_second,
             limits,
             interrupt,
             bytes_read: 0,
-        };
-        machine.residency = residency::detect(&mut machine.files)?;
-        Ok(machine)
+        })
     }
 
     /// Bytes written so far, with those that filled the scratch files.

@@ -46,6 +46,9 @@ pub struct Script {
     /// The unit in which blocks are handed out together, as by the bigalloc feature of ext4; the block
     /// where there is none.
     pub cluster: u64,
+    /// Blocks that an inode points to, where files are made of single blocks: a block of pointers
+    /// then leads to a quarter as many blocks as it has bytes.
+    pub direct_pointers: Option<u64>,
     /// What is read ahead.
     pub read_ahead: ReadAhead,
     /// What things cost.
@@ -86,6 +89,8 @@ pub struct Costs {
     pub first_in_block: f64,
     /// The first write into a cluster of several blocks, on top.
     pub first_in_cluster: f64,
+    /// A new block of pointers, on top.
+    pub pointer_block: f64,
     /// The first write into a page, on top.
     pub first_in_page: f64,
     /// The write after that into the same page, on top: it is elevated on some file systems.
@@ -165,6 +170,7 @@ impl Script {
             page: 4096,
             block: 4096,
             cluster: 4096,
+            direct_pointers: None,
             read_ahead: ReadAhead { window: 128 << 10, largest_io: 1 << 20, large_folios: true },
             costs: Costs::default(),
             noise: Noise::none(),
@@ -190,6 +196,7 @@ impl Default for Costs {
             copied_byte: 0.1,
             first_in_block: 300.0,
             first_in_cluster: 600.0,
+            pointer_block: 2_000.0,
             first_in_page: 1_300.0,
             second_in_page: 0.0,
             buffer_fault: 500.0,

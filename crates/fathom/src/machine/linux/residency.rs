@@ -9,6 +9,9 @@ use super::files::Files;
 use crate::machine::Fault;
 use crate::workload::{CacheState, Pass, ScratchFile};
 
+/// The scratch file by which that is found out.
+pub(super) const FILE: &str = "residency";
+
 /// How this mount lets a program see what is cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Residency {
@@ -25,7 +28,7 @@ pub(crate) enum Residency {
 /// A stacked file system may answer for its own, empty cache while the data is in that of the layer
 /// below; such an answer must not count as a proof of coldness.
 pub(crate) fn detect(files: &mut Files) -> Result<Residency, Fault> {
-    let name = "residency";
+    let name = FILE;
     let size = 4 * facts::page_size();
     files.provide(&[ScratchFile::filled(name, size)], &|| None)?;
     let file = files.descriptor(name)?;

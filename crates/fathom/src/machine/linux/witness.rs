@@ -1,5 +1,6 @@
 //! What the real kernel shows of scratch files.
 
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
@@ -7,10 +8,10 @@ use fathom_sys::cache::{cachestat, evict, mincore};
 use fathom_sys::file::{self, Errno};
 use fathom_sys::{Error, facts};
 
-use super::Linux;
 use super::residency::Residency;
+use super::{Linux, layout};
 use crate::machine::{Fault, Machine};
-use crate::witness::{Declared, Witness};
+use crate::witness::{Declared, DirectRead, Layout, Witness};
 use crate::workload::ScratchFile;
 
 const SPARSE: &str = "sparse";
@@ -82,6 +83,18 @@ impl Witness for Linux {
         Ok(Some(brought))
     }
 
+    fn written(&mut self, size: u64, steps: &[&[Range<u64>]]) -> Result<Vec<Layout>, Fault> {
+        layout::written(self, size, steps)
+    }
+
+    fn set_aside(&mut self, bytes: u64) -> Result<Option<Layout>, Fault> {
+        layout::set_aside(self, bytes)
+    }
+
+    fn direct_read(&mut self, offset: u64, length: u64, memory: u64) -> Result<DirectRead, Fault> {
+        layout::direct_read(self, offset, length, memory)
+    }
+
     fn declared(&self) -> &Declared {
         &self.declared
     }
@@ -107,7 +120,7 @@ impl Linux {
         Ok((file, failed))
     }
 
-    fn cached_bytes(&self, file: &OwnedFd, size: u64) -> Result<u64, Errno> {
+    pub(super) fn cached_bytes(&self, file: &OwnedFd, size: u64) -> Result<u64, Errno> {
         let page = facts::page_size();
         if self.residency == Residency::Cachestat {
             return cachestat(file, 0, size).map(|stat| stat.cached * page);
@@ -117,18 +130,20 @@ impl Linux {
     }
 }
 
-/// What the kernel declares of the mount at `path`.
+/// What the kernel declares of the mount at `path` and of a file there.
 ///
 /// # Errors
-/// What `statfs(2)` or the table of mounts give.
-pub(super) fn declared(path: &Path) -> Result<Declared, Fault> {
+/// What `statfs(2)`, `statx(2)` or the table of mounts give.
+pub(super) fn declared(path: &Path, file: &Path) -> Result<Declared, Fault> {
     let mount = facts::mount_of(path)?;
     let read_ahead =
         facts::declared_read_ahead(&mount).map(|(bytes, file)| (bytes, file.display().to_string()));
+    let direct = fathom_sys::layout::direct_alignment(file)?;
     Ok(Declared {
         page_size: facts::page_size(),
         block_size: facts::space(path)?.block_size,
         read_ahead,
         fs_type: mount.fs_type,
+        direct_alignment: direct.map(|direct| (u64::from(direct.memory), u64::from(direct.offset))),
     })
 }

@@ -1,5 +1,7 @@
 //! One simulated file: its blocks, its pages, and what each operation on it costs in ns.
 
+use std::collections::HashSet;
+
 use super::cache::Cache;
 use super::read_ahead::{Limits, Reader, State};
 use super::{Costs, Script};
@@ -17,6 +19,8 @@ pub(super) struct Device {
 pub(super) struct File {
     size: u64,
     blocks: Vec<bool>,
+    /// The blocks of pointers, by their level and their place among those of it.
+    pointer_blocks: HashSet<(u32, u64)>,
     cache: Cache,
     dirty_bytes: u64,
     /// What the open file remembers of its reader.
@@ -35,7 +39,14 @@ impl Device {
 impl File {
     pub(super) fn new(script: &Script) -> Self {
         let least_order = (script.block / script.page).max(1).ilog2();
-        Self { size: 0, blocks: Vec::new(), cache: Cache::new(least_order), dirty_bytes: 0, open: None }
+        Self {
+            size: 0,
+            blocks: Vec::new(),
+            pointer_blocks: HashSet::new(),
+            cache: Cache::new(least_order),
+            dirty_bytes: 0,
+            open: None,
+        }
     }
 
     pub(super) fn size(&self) -> u64 {
@@ -94,11 +105,33 @@ impl File {
                 if clustered && (block as u64 * script.block).is_multiple_of(script.cluster) {
                     cost += costs.first_in_cluster;
                 }
+                cost += self.point_to(script, block as u64) as f64 * costs.pointer_block;
             }
         }
         self.size = self.size.max(end);
         self.dirty_bytes += size;
         cost
+    }
+
+    /// Makes the blocks of pointers that lead to a block, and counts those that were not there yet.
+    ///
+    /// Source: `ext4_block_to_path` of `fs/ext4/indirect.c`.
+    fn point_to(&mut self, script: &Script, block: u64) -> usize {
+        let Some(mut beyond) = script.direct_pointers.and_then(|direct| block.checked_sub(direct)) else {
+            return 0;
+        };
+        let (per_block, mut depth, mut reach) = (script.block / 4, 1, script.block / 4);
+        while beyond >= reach {
+            beyond -= reach;
+            depth += 1;
+            reach *= per_block;
+        }
+        // Each depth has a tree of its own, so that its number is part of the level's.
+        let mut new = |level: u32| {
+            let index = beyond / per_block.pow(level + 1);
+            usize::from(self.pointer_blocks.insert((8 * depth + level, index)))
+        };
+        (0..depth).map(&mut new).sum()
     }
 
     /// The ns of a read beyond the call itself; `now` is when it begins.
