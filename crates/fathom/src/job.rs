@@ -15,7 +15,13 @@
 //! assert_eq!(job.region().unwrap().length, 1 << 20);
 //! ```
 
+mod file;
+mod option;
+mod value;
+
 use std::time::Duration;
+
+pub use self::file::{JobFile, Mistake, Surroundings, parse};
 
 /// One job: some threads that do the same to files of one size.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -219,6 +225,14 @@ impl Job {
         Ok(if self.time_based { None } else { Some(bytes) })
     }
 
+    /// Whether it passes over its region more than once.
+    ///
+    /// # Errors
+    /// As [`region`](Self::region).
+    pub fn loops(&self) -> Result<bool, String> {
+        Ok(self.time_based || self.transfer()? > Some(self.region()?.length))
+    }
+
     /// Checks what the engine relies on.
     ///
     /// # Errors
@@ -233,6 +247,11 @@ impl Job {
         }
         if self.read_percent > 100 {
             return Err(format!("rwmixread={} is more than 100", self.read_percent));
+        }
+        if self.direct && self.engine == Engine::Mmap {
+            return Err(
+                "direct=1 makes no sense with ioengine=mmap, which works on the page cache".to_owned()
+            );
         }
         if self.time_based && self.runtime.is_zero() {
             return Err("time_based needs runtime=".to_owned());

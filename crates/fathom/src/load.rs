@@ -184,8 +184,9 @@ fn seated<'a>(seat: &Seat<'a>, site: &Site, control: &'a Control<'a>) -> Result<
         Mapping::touched(most as usize).map_err(|errno| Error::new("map a buffer for", &path, errno))?;
     let offsets = Offsets::new(job, seat.region, seat.thread).map_err(Fault::Unsupported)?;
     let left = job.transfer().map_err(Fault::Unsupported)?.unwrap_or(u64::MAX);
+    let loops = job.loops().map_err(Fault::Unsupported)?;
     let record = Record::default();
-    Ok(Worker { job, control, path, file, buffer, offsets, record, left, unclaimed: 0, writes: 0 })
+    Ok(Worker { job, control, path, file, buffer, offsets, record, left, loops, unclaimed: 0, writes: 0 })
 }
 
 fn work<C: Counter>(clock: C, worker: Worker<'_>, seat: &Seat<'_>) -> Result<Record, Fault> {
@@ -322,7 +323,8 @@ mod tests {
             ..small("sync")
         };
         let outcomes = run(&job, &mut site).unwrap();
-        assert_eq!(outcomes[0].syncs.count(), 5);
+        // Three between the writes, none after the last, and one at the end.
+        assert_eq!(outcomes[0].syncs.count(), 4);
         assert!(outcomes[0].elapsed_ns >= 16_000_000);
     }
 

@@ -68,12 +68,12 @@ impl Offsets {
         if reads { Direction::Read } else { Direction::Write }
     }
 
-    /// The next transfer, of at most `most` bytes; none where this pass is over.
+    /// The next transfer; none where this pass is over.
     #[inline(always)]
-    pub(super) fn next(&mut self, direction: Direction, most: u64) -> Option<Span> {
+    pub(super) fn next(&mut self, direction: Direction) -> Option<Span> {
         let wanted = self.length(direction);
         let least = self.blocks[direction as usize].least;
-        let room = self.left.min(most);
+        let room = self.left;
         if room < least {
             return None;
         }
@@ -285,7 +285,7 @@ mod tests {
         let mut offsets = Offsets::new(job, region, 0).unwrap();
         let spans: Vec<Span> = std::iter::from_fn(|| {
             let direction = offsets.direction();
-            offsets.next(direction, u64::MAX)
+            offsets.next(direction)
         })
         .collect();
         for span in &spans {
@@ -333,7 +333,7 @@ mod tests {
         assert!((mean - 1.0 / 3.0).abs() < 0.02, "{mean}");
         let mut offsets = Offsets::new(&job, region, 0).unwrap();
         offsets.rewind();
-        let second: Vec<Span> = std::iter::from_fn(|| offsets.next(Direction::Read, u64::MAX)).collect();
+        let second: Vec<Span> = std::iter::from_fn(|| offsets.next(Direction::Read)).collect();
         assert_ne!(first, second);
         is_covered_once(second, region, 0);
         assert_eq!(first, pass(&job, region), "the same seed gives the same order");

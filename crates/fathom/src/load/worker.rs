@@ -56,8 +56,10 @@ pub(super) struct Worker<'a> {
     pub(super) buffer: Mapping,
     pub(super) offsets: Offsets,
     pub(super) record: Record,
-    /// Bytes still to be transferred.
+    /// Bytes still to be transferred; the last transfer is made whole.
     pub(super) left: u64,
+    /// Whether another pass follows the first.
+    pub(super) loops: bool,
     /// Written since the budget was last asked.
     pub(super) unclaimed: u64,
     pub(super) writes: u64,
@@ -89,8 +91,7 @@ impl Worker<'_> {
         let mut now = clock.stop();
         let mut times = self.times(now);
         let mut usage = Usage::of_this_thread();
-        let mut is_cut = times.is_cut;
-        while now < times.end {
+        while now < times.end && self.left > 0 {
             if self.control.interrupt.load(Ordering::Relaxed) || self.control.failed.load(Ordering::Relaxed) {
                 return Err(Fault::Interrupted);
             }
@@ -102,21 +103,22 @@ impl Worker<'_> {
             if paces {
                 direction = self.pace(clock, direction, &times);
             }
-            let Some(span) = self.offsets.next(direction, self.left) else {
-                if self.left < job.blocks[direction as usize].least {
-                    is_cut = false;
+            let Some(span) = self.offsets.next(direction) else {
+                if !self.loops {
+                    self.left = 0;
                     break;
                 }
                 self.next_pass()?;
                 now = clock.stop();
                 continue;
             };
+            self.sync_if_due(clock)?;
             now = self.transfer(clock, engine, direction, span)?;
             if paces {
                 times.due[direction as usize] += self.ticks_at_rate(direction, span.length);
             }
             if direction == Direction::Write {
-                now = self.after_write(clock, now, span.length)?;
+                self.after_write(span.length)?;
             }
             if thinktime > 0 {
                 wait_until(clock, (now + thinktime).min(times.end), self.control);
@@ -129,7 +131,7 @@ impl Worker<'_> {
         now = clock.stop();
         self.record.elapsed = now - times.start;
         self.record.usage = Usage::of_this_thread().since(usage);
-        if is_cut { Err(Fault::OutOfTime) } else { Ok(()) }
+        if times.is_cut && self.left > 0 { Err(Fault::OutOfTime) } else { Ok(()) }
     }
 
     #[inline(always)]
@@ -164,22 +166,28 @@ impl Worker<'_> {
         Ok(now)
     }
 
-    /// The syncs that a job asks for after a write, and the budget.
     #[inline(always)]
-    fn after_write<C: Counter>(&mut self, clock: C, now: u64, length: u64) -> Result<u64, Fault> {
+    fn after_write(&mut self, length: u64) -> Result<(), Fault> {
         self.writes += 1;
         self.unclaimed += length;
-        if self.unclaimed >= CLAIM {
-            self.claim()?;
-        }
-        let is_due = |every: u32| every > 0 && self.writes.is_multiple_of(u64::from(every));
+        if self.unclaimed >= CLAIM { self.claim() } else { Ok(()) }
+    }
+
+    /// The sync that a job asks for after every so many writes.
+    ///
+    /// fio asks before each transfer whether the writes so far are such a number: none follows the
+    /// last one, and reads that come before the next write each get one too.
+    #[inline(always)]
+    fn sync_if_due<C: Counter>(&mut self, clock: C) -> Result<(), Fault> {
+        let is_due =
+            |every: u32| every > 0 && self.writes > 0 && self.writes.is_multiple_of(u64::from(every));
         if is_due(self.job.fsync) {
             return self.sync(clock, "fsync", |file| file::fsync(file));
         }
         if is_due(self.job.fdatasync) {
             return self.sync(clock, "fdatasync", |file| file::fdatasync(file));
         }
-        Ok(now)
+        Ok(())
     }
 
     fn sync<C: Counter>(
@@ -187,13 +195,13 @@ impl Worker<'_> {
         clock: C,
         name: &'static str,
         call: impl FnOnce(&OwnedFd) -> Result<(), Errno>,
-    ) -> Result<u64, Fault> {
+    ) -> Result<(), Fault> {
         let before = clock.start();
         let outcome = call(&self.file);
         let now = clock.stop();
         outcome.map_err(|errno| Error::new(name, &self.path, errno))?;
         self.record.syncs.record(now.saturating_sub(before));
-        Ok(now)
+        Ok(())
     }
 
     /// Takes what was written from the common budget.
