@@ -3,6 +3,7 @@
 pub(crate) mod curve;
 pub(crate) mod format;
 mod fuse;
+pub(crate) mod run;
 pub(crate) mod versus;
 
 use std::path::PathBuf;
@@ -37,6 +38,8 @@ pub(crate) enum Command {
     Curve(curve::CurveOptions),
     /// Let Fathom, dd and fio read the same file, and compare.
     Versus(versus::VersusOptions),
+    /// Run the jobs of a fio job file on the file system at PATH.
+    Run(run::RunOptions),
     /// Build file systems of known truth and score the instrument on this kernel (as root).
     #[command(subcommand)]
     Lab(LabCommand),

@@ -5,6 +5,7 @@ pub(crate) mod lab;
 pub(crate) mod list;
 pub(crate) mod probe;
 pub(crate) mod report;
+pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod survey;
 pub(crate) mod versus;

@@ -43,6 +43,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Probe(options) => command::probe::run(&options),
         Command::Curve(options) => command::curve::run(&options),
         Command::Versus(options) => command::versus::run(&options),
+        Command::Run(options) => command::run::run(&options),
         Command::Lab(command) => command::lab::run(&command),
         Command::Xor(options) => command::xor::run(&options),
         Command::Report(options) => command::report::run(&options),

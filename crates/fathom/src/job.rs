@@ -80,6 +80,8 @@ pub struct Job {
     pub seed: u64,
     /// Begin when all jobs before it have ended.
     pub stonewall: bool,
+    /// Report all threads of its group as one, where threads are reported at all.
+    pub group_reporting: bool,
     /// What was written in the job file for it, option and value, in order.
     pub written: Vec<(String, String)>,
 }
@@ -179,6 +181,7 @@ impl Job {
             random_map: true,
             seed: 0,
             stonewall: false,
+            group_reporting: false,
             written: Vec::new(),
         }
     }

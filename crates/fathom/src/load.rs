@@ -6,7 +6,9 @@
 
 mod engine;
 mod histogram;
+mod needs;
 mod offsets;
+mod outcome;
 mod site;
 mod worker;
 
@@ -16,43 +18,28 @@ use std::time::{Duration, Instant};
 
 use fathom_sys::clock::Counter;
 use fathom_sys::memory::Mapping;
-use fathom_sys::usage::Usage;
-use fathom_sys::{Error, affinity};
+use fathom_sys::{Error, affinity, facts};
 
 pub use self::histogram::Histogram;
-pub use self::site::{Cached, Limits, Site, space_needed};
+pub use self::needs::Needs;
+pub use self::outcome::{Outcome, Transfers};
+pub use self::site::{Cached, Limits, Site};
 
 use self::engine::{Mapped, Psync, Pvsync, Sync, Transfer};
 use self::offsets::Offsets;
 use self::worker::{Control, Record, Worker};
 use crate::fault::Fault;
 use crate::instrument::Clock;
-use crate::job::{DIRECTIONS, Engine, Job, Region};
+use crate::job::{Engine, Job, Region, Surroundings};
 
-/// What one thread of a job did.
-#[derive(Debug, Clone)]
-pub struct Outcome {
-    /// Reads and writes.
-    pub transfers: [Transfers; DIRECTIONS],
-    /// The latencies of `fsync(2)` and `fdatasync(2)`, in ticks.
-    pub syncs: Histogram,
-    /// From the first transfer that counts to the end of the last, in ns.
-    pub elapsed_ns: u64,
-    /// What a tick of the histograms is worth, in ns.
-    pub ns_per_tick: f64,
-    /// What was in the page cache just before; none where the kernel does not tell.
-    pub cached_before: Option<Cached>,
-    /// What the thread used.
-    pub usage: Usage,
-}
-
-/// What was transferred in one direction.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Transfers {
-    /// Bytes.
-    pub bytes: u64,
-    /// The latencies of the calls, in ticks, and how many there were.
-    pub latency: Histogram,
+/// This machine, as job files may refer to it.
+pub fn surroundings(variable: &dyn Fn(&str) -> Option<String>) -> Surroundings<'_> {
+    Surroundings {
+        page_size: facts::page_size(),
+        cpus: affinity::online_cpus() as u64,
+        memory_mib: facts::machine().memory_bytes >> 20,
+        variable,
+    }
 }
 
 /// Runs one job in its threads, all at once; gives one outcome per thread.

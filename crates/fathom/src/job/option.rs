@@ -79,7 +79,7 @@ pub(super) const OPTIONS: &[Known] = &[
     }),
     valued(&["description"], |_, _| Ok(())),
     flag(&["thread"], |_, text| switch(text).map(drop)),
-    flag(&["group_reporting"], |_, text| switch(text).map(drop)),
+    flag(&["group_reporting"], |draft, text| switch(text).map(|on| draft.job.group_reporting = on)),
     valued(&["iodepth"], |_, text| only(text, "1", "these engines have one transfer under way at a time")),
     valued(&["kb_base"], |_, text| only(text, "1024", "sizes are read as fio does by default")),
     valued(&["randrepeat"], |_, text| only(text, "1", "random orders repeat; randseed= gives another one")),

@@ -40,31 +40,9 @@ pub struct Cached {
     pub pages: u64,
 }
 
-/// Bytes of disk that the files of these jobs take, all together.
-///
-/// # Errors
-/// The first job that [`Job::check`] refuses, by name.
-pub fn space_needed(jobs: &[Job]) -> Result<u64, String> {
-    let mut shared = std::collections::HashMap::new();
-    let mut own = 0_u64;
-    for job in jobs {
-        let named = |reason: String| format!("[{}]: {reason}", job.name);
-        job.check().map_err(named)?;
-        let length = job.region().map_err(named)?.file;
-        match &job.filename {
-            Some(name) => {
-                let most = shared.entry(name.as_str()).or_insert(0);
-                *most = length.max(*most);
-            }
-            None => own = own.saturating_add(length.saturating_mul(u64::from(job.numjobs))),
-        }
-    }
-    Ok(shared.values().fold(own, |sum, &length| sum.saturating_add(length)))
-}
-
 impl Site {
     /// A site below `path` that is removed with all its files when dropped; `space` is what
-    /// [`space_needed`] says of the jobs to come.
+    /// [`Needs`](super::Needs) says of the jobs to come.
     ///
     /// # Errors
     /// Too little free space, and what making the directory gives.
@@ -126,15 +104,10 @@ impl Site {
     /// What a job will write at least: its layout, and its transfers where these have an end.
     fn bytes_to_write(&self, job: &Job) -> Result<u64, Fault> {
         let length = job.region().map_err(Fault::Unsupported)?.file;
-        let transfer = job.transfer().map_err(Fault::Unsupported)?.unwrap_or(0);
-        let written = u128::from(transfer) * u128::from(100 - job.read_percent.min(100)) / 100;
-        let filled: u64 = match job.does(Direction::Read) {
-            true => (0..job.numjobs)
-                .map(|thread| self.files.bytes_to_fill(&[ScratchFile::filled(&name(job, thread), length)]))
-                .fold(0, u64::saturating_add),
-            false => 0,
-        };
-        Ok(filled.saturating_add((written as u64).saturating_mul(u64::from(job.numjobs))))
+        let transferred = super::needs::transferred_writes(job).map_err(Fault::Unsupported)?;
+        let to_fill = |thread| self.files.bytes_to_fill(&[ScratchFile::filled(&name(job, thread), length)]);
+        let threads = if job.does(Direction::Read) { 0..job.numjobs } else { 0..0 };
+        Ok(threads.map(to_fill).fold(transferred, u64::saturating_add))
     }
 
     fn fill(&mut self, name: &str, length: u64) -> Result<(), Fault> {
@@ -254,7 +227,7 @@ impl Site {
 }
 
 /// The name of a thread's file in the private directory; shared files and own ones can't collide.
-fn name(job: &Job, thread: u32) -> String {
+pub(super) fn name(job: &Job, thread: u32) -> String {
     match &job.filename {
         Some(name) => format!("file.{name}"),
         None => format!("job.{}.{thread}", job.name.replace('/', "_")),

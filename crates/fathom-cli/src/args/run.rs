@@ -1,0 +1,37 @@
+//! The options of `fathom run`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use fathom::units::{parse_bytes, parse_duration};
+
+#[derive(Debug, Args)]
+pub(crate) struct RunOptions {
+    /// A job file in fio's format; docs/jobs.md lists the options that are understood.
+    #[arg(value_name = "JOB.fio")]
+    pub(crate) job: PathBuf,
+    /// A directory on the file system to run the jobs on.
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+    /// How to write the results.
+    #[arg(long, default_value = "text", value_name = "FORMAT")]
+    pub(crate) format: JobFormat,
+    /// Write at most this much in all, with what is laid out.
+    #[arg(long, default_value = "16GiB", value_parser = parse_bytes, value_name = "SIZE")]
+    pub(crate) max_write: u64,
+    /// Take at most this long.
+    #[arg(long, default_value = "10m", value_parser = parse_duration, value_name = "TIME")]
+    pub(crate) max_time: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum JobFormat {
+    /// A table.
+    Text,
+    /// What fio writes with --output-format=json.
+    FioJson,
+    /// The same with every bucket of the latencies: --output-format=json+.
+    #[value(name = "fio-json+")]
+    FioJsonPlus,
+}

@@ -1,0 +1,95 @@
+//! `fathom run`: the jobs of a fio job file, for real.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use fathom::instrument::Instrument;
+use fathom::job::{self, JobFile};
+use fathom::load::{self, Limits, Needs, Outcome, Site};
+use fathom::report;
+use fathom::report::fio_json::{self, Detail};
+use fathom::units::{Bytes, Nanos};
+
+use crate::args::run::{JobFormat, RunOptions};
+use crate::command::survey::directory;
+use crate::console;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::output::plain;
+
+pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
+    let started = Instant::now();
+    let file = read(&options.job)?;
+    let needs = Needs::of(&file.jobs).map_err(|reason| wrong(&options.job, &reason))?;
+    affordable(&needs, options)?;
+    let path = directory(&options.path)?;
+    let interrupt = interrupt::flag()?;
+    let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
+    let limits = Limits { max_write: options.max_write, deadline: Some(started + options.max_time) };
+    let mut site = Site::at(&path, needs.space, &instrument, limits, interrupt)?;
+    let outcomes = load::run_all(&file.jobs, &mut site)?;
+    let written = site.bytes_written();
+    // Gone before anything is said: a closed pipe must leave nothing behind either.
+    drop(site);
+    let text = shown(options.format, &file, &outcomes, written, started)?;
+    console::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(path: &Path) -> Result<JobFile, Failure> {
+    let text = fs::read_to_string(path).map_err(|error| wrong(path, &plain(&error)))?;
+    let variable = |name: &str| std::env::var(name).ok();
+    job::parse(&text, &load::surroundings(&variable))
+        .map_err(|mistake| Failure::Usage(format!("{}:{}: {}", path.display(), mistake.line, mistake.reason)))
+}
+
+fn wrong(path: &Path, reason: &str) -> Failure {
+    Failure::Usage(format!("{}: {reason}", path.display()))
+}
+
+/// Refuses what is known not to fit the budgets, before anything is made.
+fn affordable(needs: &Needs, options: &RunOptions) -> Result<(), Failure> {
+    if needs.writes > options.max_write {
+        return Err(Failure::Failed(format!(
+            "{}: the jobs write {}, and {} are allowed: raise --max-write",
+            options.job.display(),
+            Bytes(needs.writes),
+            Bytes(options.max_write)
+        )));
+    }
+    if needs.time > options.max_time {
+        return Err(Failure::Failed(format!(
+            "{}: the jobs take {}, and {} are allowed: raise --max-time",
+            options.job.display(),
+            Nanos(needs.time.as_nanos() as f64),
+            Nanos(options.max_time.as_nanos() as f64)
+        )));
+    }
+    Ok(())
+}
+
+fn shown(
+    format: JobFormat,
+    file: &JobFile,
+    outcomes: &[Vec<Outcome>],
+    written: u64,
+    started: Instant,
+) -> Result<String, Failure> {
+    let detail = match format {
+        JobFormat::Text => {
+            let table = report::jobs(&file.jobs, outcomes);
+            let taken = Nanos(started.elapsed().as_nanos() as f64);
+            return Ok(format!(
+                "{table}\n{} written, {taken} taken; nothing was left behind.\n",
+                Bytes(written)
+            ));
+        }
+        JobFormat::FioJson => Detail::Percentiles,
+        JobFormat::FioJsonPlus => Detail::Bins,
+    };
+    let document = fio_json::document(file, outcomes, jiff::Timestamp::now(), started.elapsed(), detail);
+    let text = serde_json::to_string_pretty(&document).map_err(|error| Failure::Failed(error.to_string()))?;
+    Ok(text + "\n")
+}
