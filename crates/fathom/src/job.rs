@@ -1,6 +1,6 @@
 //! fio jobs as plain values: what each of some threads does to a file, in fio's words and with fio's meaning.
 //!
-//! A job does nothing by itself:
+//! `docs/jobs.md` lists the options that are understood. A job does nothing by itself:
 //! [`load`](crate::load) runs it.
 //!
 //! ```

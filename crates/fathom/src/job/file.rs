@@ -178,6 +178,10 @@ impl Surroundings<'_> {
                 "'{value}': only $pagesize, $ncpus, $mb_memory and ${{VARIABLES}} are known"
             ));
         }
+        // fio hands such a value to a calculator whole, which knows neither lists nor ranges nor suffixes.
+        if text.contains([',', ':', '-', '/']) {
+            return Err(format!("'{value}': a $word stands alone or in a product, not in a list or range"));
+        }
         if !text.contains('*') {
             return Ok(text);
         }
@@ -228,7 +232,7 @@ mod tests {
         assert_eq!((job.runtime, job.ramp_time), (Duration::from_secs(60), Duration::from_secs(5)));
         assert_eq!((job.thinktime, job.direct, job.time_based), (Duration::from_micros(5), true, true));
         assert_eq!(one("rw=write\nrwmixread=70").unwrap().read_percent, 0);
-        assert_eq!(one("norandommap=0").unwrap().random_map, true);
+        assert!(one("norandommap=0").unwrap().random_map);
     }
 
     #[test]
@@ -261,6 +265,7 @@ mod tests {
             ("exec_prerun=rm", "line 3: exec_prerun is not supported: a job file runs no commands"),
             ("include other.fio", "line 3: include is not supported"),
             ("size=$cores", "only $pagesize"),
+            ("bs=$pagesize,4k", "a $word stands alone"),
             ("size=${NONE}", "the environment has no 'NONE'"),
             ("size=${NONE", "no end"),
             ("[global2]", "fio takes [global2] for [global]"),

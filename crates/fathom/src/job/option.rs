@@ -220,3 +220,19 @@ fn filename(draft: &mut Draft, text: &str) -> Result<(), String> {
 fn only(text: &str, value: &str, reason: &str) -> Result<(), String> {
     if text == value { Ok(()) } else { Err(format!("only {value} is supported: {reason}")) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_has_every_option() {
+        let documentation = include_str!("../../../../docs/jobs.md");
+        for name in OPTIONS.iter().flat_map(|known| known.names) {
+            assert!(documentation.contains(&format!("`{name}`")), "docs/jobs.md says nothing of {name}");
+        }
+        for (name, _) in REFUSED {
+            assert!(documentation.contains(name) || name.starts_with("exec_"), "docs/jobs.md: {name}");
+        }
+    }
+}

@@ -64,7 +64,7 @@ mod tests {
         let read = Job { size: Some(mib), numjobs: 3, ..Job::named("r") };
         let shared = Job { filename: Some("s".to_owned()), read_percent: 0, ..read.clone() };
         assert_eq!(
-            Needs::of(&[read.clone()]).unwrap(),
+            Needs::of(std::slice::from_ref(&read)).unwrap(),
             Needs { space: 3 * mib, writes: 3 * mib, time: Duration::ZERO }
         );
         let needs = Needs::of(&[read.clone(), shared.clone()]).unwrap();

@@ -42,7 +42,8 @@ impl Outcome {
         }))
     }
 
-    fn add(&mut self, other: &Outcome) {
+    /// Adds what another thread did to what this one did.
+    pub fn add(&mut self, other: &Outcome) {
         for (mine, theirs) in self.transfers.iter_mut().zip(&other.transfers) {
             mine.bytes += theirs.bytes;
             mine.latency.merge(&theirs.latency);

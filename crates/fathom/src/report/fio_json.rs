@@ -128,7 +128,7 @@ struct Syncs {
 const PERCENTILES: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 
-/// The results of a job file's jobs: one entry per thread, or per group that reports as one.
+/// The results of a job file's jobs: one entry per thread, or for several that report as one.
 ///
 /// `elapsed` is the time that everything took.
 pub fn document(
@@ -138,23 +138,23 @@ pub fn document(
     elapsed: std::time::Duration,
     detail: Detail,
 ) -> Document {
-    let mut jobs = Vec::new();
+    let mut entries: Vec<(&Job, usize, Outcome)> = Vec::new();
     let mut left = outcomes.iter();
-    for (number, group) in groups(&file.jobs).enumerate() {
-        let threads = group.iter().zip(left.by_ref());
-        let entry = |job: &Job, outcome: &Outcome| Entry::of(job, number, outcome, elapsed.as_secs(), detail);
-        match group.first() {
-            Some(first) if first.group_reporting => {
-                let all: Vec<Outcome> = threads.flat_map(|(_, outcomes)| outcomes.iter().cloned()).collect();
-                jobs.extend(Outcome::together(&all).map(|sum| entry(first, &sum)));
-            }
-            _ => {
-                for (job, outcomes) in threads {
-                    jobs.extend(outcomes.iter().map(|outcome| entry(job, outcome)));
+    for (group, jobs) in groups(&file.jobs).enumerate() {
+        for (job, threads) in jobs.iter().zip(left.by_ref()) {
+            for thread in threads {
+                match entries.last_mut() {
+                    // As in fio: such a thread joins whatever of its group stands before it.
+                    Some((_, last, sum)) if *last == group && job.group_reporting => sum.add(thread),
+                    _ => entries.push((job, group, thread.clone())),
                 }
             }
         }
     }
+    let entry = |(job, group, outcome): &(&Job, usize, Outcome)| {
+        Entry::of(job, *group, outcome, elapsed.as_secs(), detail)
+    };
+    let jobs = entries.iter().map(entry).collect();
     Document {
         version: format!("fathom-{}", env!("CARGO_PKG_VERSION")),
         timestamp: finished.as_second(),
@@ -185,7 +185,7 @@ impl Entry {
             trim: Side::default(),
             sync: Syncs {
                 total_ios: outcome.syncs.count(),
-                lat_ns: Latency::of(&outcome.syncs, outcome.ns_per_tick),
+                lat_ns: Latency::in_detail(&outcome.syncs, outcome.ns_per_tick, detail),
             },
             job_runtime: milliseconds(outcome),
             usr_cpu: of_time(outcome.usage.user),
@@ -216,14 +216,7 @@ impl Side {
             return Self::default();
         }
         let ns_per_tick = outcome.ns_per_tick;
-        let mut clat_ns = Latency::of(&transfers.latency, ns_per_tick);
-        let ns = |ticks: u64| (ticks as f64 * ns_per_tick).round() as u64;
-        let percentile = |&percent: &f64| {
-            let value = ns(transfers.latency.quantile(percent / 100.0));
-            (format!("{percent:.6}"), value)
-        };
-        clat_ns.percentile = Some(Ordered(PERCENTILES.iter().map(percentile).collect()));
-        clat_ns.bins = (detail == Detail::Bins).then(|| bins(&transfers.latency, ns));
+        let clat_ns = Latency::in_detail(&transfers.latency, ns_per_tick, detail);
         let bytes_per_second = outcome.bytes_per_second(direction);
         Self {
             io_bytes: transfers.bytes,
@@ -252,6 +245,21 @@ impl Latency {
             percentile: None,
             bins: None,
         }
+    }
+}
+
+impl Latency {
+    /// With percentiles, where there is anything to tell.
+    fn in_detail(histogram: &Histogram, ns_per_tick: f64, detail: Detail) -> Self {
+        let plain = Self::of(histogram, ns_per_tick);
+        if plain.count == 0 {
+            return plain;
+        }
+        let ns = |ticks: u64| (ticks as f64 * ns_per_tick).round() as u64;
+        let percentile = |&percent: &f64| (format!("{percent:.6}"), ns(histogram.quantile(percent / 100.0)));
+        let percentile = Some(Ordered(PERCENTILES.iter().map(percentile).collect()));
+        let bins = (detail == Detail::Bins).then(|| bins(histogram, ns));
+        Self { percentile, bins, ..plain }
     }
 }
 

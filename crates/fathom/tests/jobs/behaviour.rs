@@ -1,0 +1,185 @@
+//! The same job files run by fio and here: the same transfers, and the same shape of the report.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use fathom::instrument::Instrument;
+use fathom::load::{Limits, Needs, Site, run_all};
+use fathom::report::fio_json::{Detail, document};
+use serde_json::Value;
+
+use crate::{Place, fio, has_fio, read};
+
+/// Jobs whose transfers follow from their options alone; the name of each says its place in this list.
+const EXACT: &[&str] = &[
+    "rw=read\nsize=64k",
+    "rw=read\nbs=4k\nsize=10k",
+    "rw=write\nbs=4k\nsize=10k",
+    "rw=read\nbs=6k\nsize=64k",
+    "rw=read\nsize=16k\nio_size=40k",
+    "rw=read\nsize=16k\nio_size=6k",
+    "rw=randread\nsize=16k\nio_size=2k",
+    "rw=randread\nsize=64k\nio_size=100k",
+    "rw=randwrite\nsize=64k\nnorandommap",
+    "rw=read\nfilesize=64k\nsize=8k",
+    "rw=randread\nfilesize=64k\nsize=8k\nio_size=128k",
+    "rw=read\nfilesize=64k\noffset=16k",
+    "rw=read\nfilesize=32k\noffset=8k\nsize=8k\nio_size=40k",
+    "rw=read\noffset=8k\nsize=8k\nnumjobs=3",
+    "rw=write\nsize=16k\nfsync=2",
+    "rw=write\nsize=20k\nfsync=2\nend_fsync=1",
+    "rw=read\nsize=16k\nfsync=1\nend_fsync=1",
+    "rw=read\nsize=16k\nrwmixread=30",
+    "rw=rw\nsize=16k\nrwmixread=0",
+    "rw=rw\nsize=16k\nrwmixwrite=0",
+    "rw=read\nsize=16k\nioengine=sync",
+    "rw=randwrite\nsize=16k\nioengine=pvsync",
+    "rw=randread\nsize=16k\nioengine=mmap",
+    "rw=read\nsize=16k\nname=other",
+    "rw=read\nsize=16k\nfilename=shared\nnumjobs=2",
+    "rw=read\nsize=64k\nbsrange=8k-8k",
+    "rw=write\nsize=32k\nbs=4k,8k",
+    "rw=read\nsize=16k\nnumjobs=2\ngroup_reporting\n[y]\nrw=write\nsize=8k\n[z]\nstonewall\nrw=read\nsize=4k",
+];
+
+fn here(text: &str, detail: Detail) -> Value {
+    let file = read(text).unwrap();
+    let instrument = Instrument::calibrate().unwrap();
+    let limits = Limits { max_write: 1 << 30, deadline: None };
+    let space = Needs::of(&file.jobs).unwrap().space;
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let mut site = Site::at(&std::env::temp_dir(), space, &instrument, limits, interrupt).unwrap();
+    let outcomes = run_all(&file.jobs, &mut site).unwrap();
+    let now = jiff::Timestamp::now();
+    serde_json::to_value(document(&file, &outcomes, now, Duration::from_secs(1), detail)).unwrap()
+}
+
+fn there(place: &Place, text: &str, format: &str) -> Value {
+    let path = place.write("run.fio", text);
+    let (_, said) = fio(place, &["--disk_util=0", &format!("--output-format={format}")], &path);
+    // Warnings stand before the JSON.
+    let start = said.find("{\n").unwrap_or_else(|| panic!("no JSON for {text}: {said}"));
+    let mut values = serde_json::Deserializer::from_str(&said[start..]).into_iter::<Value>();
+    let value = values.next().unwrap().unwrap();
+    for entry in std::fs::read_dir(&place.0).unwrap().flatten() {
+        std::fs::remove_file(entry.path()).unwrap();
+    }
+    value
+}
+
+/// Name, then bytes and calls of each direction, and the syncs, of each entry. fio leaves
+/// `fdatasync(2)` out of its count of syncs, and here it is in.
+fn counts(report: &Value) -> Vec<(String, [u64; 5])> {
+    let of = |job: &Value| {
+        let number = |side: &str, key: &str| job[side][key].as_u64().unwrap();
+        let all = [
+            number("read", "io_bytes"),
+            number("read", "total_ios"),
+            number("write", "io_bytes"),
+            number("write", "total_ios"),
+            number("sync", "total_ios"),
+        ];
+        (job["jobname"].as_str().unwrap().to_owned(), all)
+    };
+    report["jobs"].as_array().unwrap().iter().map(of).collect()
+}
+
+#[test]
+fn the_same_jobs_do_the_same() {
+    if !has_fio("the_same_jobs_do_the_same") {
+        return;
+    }
+    let place = Place::new("exact");
+    let jobs = EXACT.iter().enumerate().map(|(index, options)| format!("[x{index}]\nstonewall\n{options}\n"));
+    let text = format!("[global]\nioengine=psync\n{}", jobs.collect::<String>());
+    let (here, there) = (counts(&here(&text, Detail::Percentiles)), counts(&there(&place, &text, "json")));
+    assert!(here.len() > EXACT.len() && here.len() == there.len(), "{here:?}\n{there:?}");
+    for (mine, fios) in here.iter().zip(&there) {
+        assert_eq!(mine, fios, "job, bytes and calls read, written, syncs; here and in fio");
+    }
+}
+
+/// Every key with its path and the kind of its value; what depends on the data in a map is one key.
+fn shape(value: &Value, path: &str, found: &mut BTreeSet<String>) {
+    let kind = match value {
+        Value::Object(map) => {
+            for (key, inner) in map {
+                let is_data = path.ends_with("bins") || path.ends_with("options");
+                shape(inner, &format!("{path}/{}", if is_data { "*" } else { key }), found);
+            }
+            "object"
+        }
+        Value::Array(all) => {
+            all.iter().for_each(|inner| shape(inner, &format!("{path}[]"), found));
+            "array"
+        }
+        Value::Number(number) if number.is_f64() => "real",
+        Value::Number(_) => "whole",
+        Value::String(_) => "text",
+        _ => "other",
+    };
+    found.insert(format!("{path}: {kind}"));
+}
+
+#[test]
+fn the_report_has_the_keys_of_fios() {
+    if !has_fio("the_report_has_the_keys_of_fios") {
+        return;
+    }
+    let place = Place::new("shape");
+    let text =
+        "[global]\nioengine=psync\nsize=64k\n[x]\nrw=randrw\nfsync=2\n[y]\nstonewall\nrw=read\nnumjobs=2\n";
+    for (format, detail) in [("json", Detail::Percentiles), ("json+", Detail::Bins)] {
+        let (mut mine, mut fios) = (BTreeSet::new(), BTreeSet::new());
+        shape(&here(text, detail), "", &mut mine);
+        shape(&there(&place, text, format), "", &mut fios);
+        let more: Vec<_> = mine.difference(&fios).collect();
+        let less: Vec<_> = fios.difference(&mine).collect();
+        assert!(more.is_empty() && less.is_empty(), "{format}: only here {more:?}, only in fio {less:?}");
+    }
+}
+
+/// fio's script turns the bins into a table, and finds every latency in it again.
+#[test]
+fn fios_script_reads_the_bins() {
+    if !has_fio("fios_script_reads_the_bins") {
+        return;
+    }
+    let place = Place::new("script");
+    let report = here("[x]\nrw=randrw\nsize=256k\n[y]\nrw=write\nsize=64k\n", Detail::Bins);
+    let path = place.write("report.json", &report.to_string());
+    for more in [&[][..], &["--validate"]] {
+        let output = std::process::Command::new("fio_jsonplus_clat2csv")
+            .args([path.as_os_str(), place.0.join("table.csv").as_os_str()])
+            .args(more)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let table = std::fs::read_to_string(place.0.join("table_job0.csv")).unwrap();
+    assert!(table.starts_with("nsec, ") && table.lines().count() > 2, "{table}");
+}
+
+/// What the shares and percentiles say follows from the counts.
+#[test]
+fn the_report_is_consistent() {
+    let report = here("[x]\nrw=randread\nsize=1m\nnumjobs=2\ngroup_reporting\n", Detail::Percentiles);
+    let job = &report["jobs"][0];
+    let read = &job["read"];
+    assert_eq!((read["total_ios"].as_u64(), read["clat_ns"]["N"].as_u64()), (Some(512), Some(512)));
+    let shares =
+        ["latency_ns", "latency_us", "latency_ms"].iter().flat_map(|key| job[*key].as_object().unwrap());
+    let sum: f64 = shares.map(|(_, share)| share.as_f64().unwrap()).sum();
+    assert!((sum - 100.0).abs() < 1e-6, "{sum}");
+    let percentiles = read["clat_ns"]["percentile"].as_object().unwrap();
+    let median = percentiles["50.000000"].as_u64().unwrap();
+    assert!(
+        median >= read["clat_ns"]["min"].as_u64().unwrap()
+            && median <= read["clat_ns"]["max"].as_u64().unwrap()
+    );
+    let (bytes, kib) = (read["bw_bytes"].as_u64().unwrap(), read["bw"].as_u64().unwrap());
+    assert_eq!(bytes >> 10, kib);
+    assert_eq!(report["jobs"].as_array().unwrap().len(), 1, "one entry for the group");
+}

@@ -1,0 +1,59 @@
+//! Job files, held against fio itself: what it reads in them, what it does with them, and what it
+//! writes of that. Without fio these tests say `skipped: NAME: reason`; with `FATHOM_REQUIRE=all` in
+//! the environment they fail instead.
+
+mod behaviour;
+mod fuzz;
+mod generated;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use fathom::job::{JobFile, Mistake, parse};
+use fathom::load::surroundings;
+
+/// Reads a job file as `fathom run` does on this machine.
+fn read(text: &str) -> Result<JobFile, Mistake> {
+    parse(text, &surroundings(&|name| std::env::var(name).ok()))
+}
+
+/// A new directory, removed at the end.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("fathom-jobs-{name}-{}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What fio printed, on both streams, and whether it was content.
+fn fio(place: &Place, arguments: &[&str], file: &Path) -> (bool, String) {
+    let output = Command::new("fio").args(arguments).arg(file).current_dir(&place.0).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&text).into_owned())
+}
+
+fn has_fio(name: &str) -> bool {
+    let there = Command::new("fio").arg("--version").output().is_ok_and(|output| output.status.success());
+    let all = std::env::var("FATHOM_REQUIRE").is_ok_and(|what| what == "all");
+    assert!(there || !all, "skipped, and everything is required: {name}: fio is not installed");
+    if !there {
+        let line = format!("skipped: {name}: fio is not installed\n");
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
+    }
+    there
+}
