@@ -58,14 +58,6 @@ impl Served {
     pub fn has_ended(&self) -> bool {
         self.0.as_ref().is_none_or(|session| session.guard.is_finished())
     }
-
-    /// Waits until somebody unmounts it.
-    ///
-    /// # Errors
-    /// What ended the service otherwise.
-    pub fn wait(mut self) -> io::Result<()> {
-        self.0.take().map_or(Ok(()), BackgroundSession::join)
-    }
 }
 
 impl Drop for Served {

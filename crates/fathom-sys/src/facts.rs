@@ -36,6 +36,8 @@ pub struct Space {
     pub free_bytes: u64,
     /// All bytes of the file system.
     pub total_bytes: u64,
+    /// Whether it is mounted read-only: ST_RDONLY.
+    pub is_read_only: bool,
 }
 
 /// A block device's queue as sysfs shows it.
@@ -119,6 +121,7 @@ pub fn space(path: &Path) -> Result<Space> {
         block_size,
         free_bytes: stat.f_bavail.saturating_mul(block_size),
         total_bytes: stat.f_blocks.saturating_mul(block_size),
+        is_read_only: stat.f_flags as u64 & libc::ST_RDONLY != 0,
     })
 }
 

@@ -133,6 +133,14 @@ pub fn allocated_bytes(file: BorrowedFd<'_>) -> Result<u64> {
     rustix::fs::fstat(file).map(|stat| stat.st_blocks as u64 * 512)
 }
 
+/// The number of a file's inode. Source: `stat(2)`, `st_ino`.
+///
+/// # Errors
+/// What `fstat(2)` gives.
+pub fn inode(file: BorrowedFd<'_>) -> Result<u64> {
+    rustix::fs::fstat(file).map(|stat| stat.st_ino)
+}
+
 /// Takes a lock that ends with the process, without waiting. Source: `flock(2)`, LOCK_EX | LOCK_NB.
 ///
 /// # Errors

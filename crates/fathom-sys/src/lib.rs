@@ -26,6 +26,7 @@ pub mod loop_device;
 pub mod memory;
 pub mod mount;
 pub mod process;
+pub mod tracing;
 pub mod usage;
 pub mod view;
 

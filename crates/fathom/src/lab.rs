@@ -31,6 +31,7 @@ pub use self::score::{ParameterScore, Score, score};
 pub use self::truth::{Basis, Truth, first_read_pages, truth_of};
 
 use self::build::{Site, Unbuilt};
+use self::fuse::Host;
 use crate::finding::Kind;
 use crate::instrument::Instrument;
 use crate::machine::Fault;
@@ -42,6 +43,7 @@ use crate::survey::{self, Answer, Plan};
 pub struct Lab {
     base: PathBuf,
     images: PathBuf,
+    host: Host,
 }
 
 /// How every case is surveyed.
@@ -127,7 +129,7 @@ pub fn enter(images: &Path, keep: &[&Path]) -> Result<Lab, String> {
             false => error.to_string(),
         })?;
     read_ahead::restore_leftovers();
-    Ok(Lab { base: base.to_owned(), images })
+    Ok(Lab { base: base.to_owned(), images, host: Host::start()? })
 }
 
 impl Lab {
@@ -157,7 +159,7 @@ impl Lab {
                 self.images.display()
             ));
         }
-        let site = match Site::build(case, &self.base, &self.images) {
+        let site = match Site::build(case, &self.base, &self.images, &self.host) {
             Ok(site) => site,
             Err(Unbuilt::Skipped(reason)) => return Outcome::Skipped(reason),
             Err(Unbuilt::Unsupported(reason)) => return Outcome::Unsupported(reason),

@@ -27,17 +27,17 @@ pub trait Witness {
     fn sparse_extent(&mut self) -> Result<Option<u64>, Fault>;
 
     /// Reads `size` bytes at each of `offsets` of a file with no page cached; after each read, how
-    /// many bytes the read and what it set off have brought into the cache. `None` where the cache
-    /// can't be seen or can't be emptied.
+    /// many bytes the read and what it set off have brought into the cache, as seen by `sight`.
     ///
     /// # Errors
     /// [`Fault`] where the file can't be made or read.
     fn brought_in(
         &mut self,
+        sight: Sight,
         file: &ScratchFile,
         offsets: &[u64],
         size: u64,
-    ) -> Result<Option<Vec<u64>>, Fault>;
+    ) -> Result<Result<Vec<u64>, Unseen>, Fault>;
 
     /// What a new file takes and where it lies. In each step the given ranges of bytes are written
     /// and synced; there is one layout after each. The file is all hole at first and `size` bytes long,
@@ -83,6 +83,27 @@ pub enum DirectRead {
     Buffered,
     /// It was refused: EINVAL.
     Refused,
+}
+
+/// How it is seen what is in the cache. The two share nothing: one counts the pages that a file has there,
+/// the other is told of each page that is put there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    /// `cachestat(2)` or `mincore(2)`, between reads.
+    Cache,
+    /// The kernel's tracepoint, while it reads. Needs CAP_SYS_ADMIN.
+    Tracepoint,
+}
+
+/// Why nothing can be seen: one sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unseen {
+    /// This kernel or file system does not show it, or the cache can't be emptied.
+    Impossible(String),
+    /// A privilege is missing.
+    Forbidden(String),
+    /// Something was to be seen, and part of it was lost.
+    Lost(String),
 }
 
 /// What a kernel declares of a mount.

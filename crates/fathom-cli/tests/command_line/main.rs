@@ -2,6 +2,7 @@
 //! leaves behind. Nothing here depends on what a clock shows.
 
 mod bad_input;
+mod faults;
 mod json;
 mod mounts;
 #[path = "../../../fathom/tests/published/mod.rs"]

@@ -8,7 +8,7 @@ use crate::inference::stalls::{self, Passes, Regularity, Waits};
 use crate::machine::Fault;
 use crate::samples::Samples;
 use crate::units::Bytes;
-use crate::witness::Witness;
+use crate::witness::{Sight, Unseen, Witness};
 use crate::workload::{CacheState, Direction, Op, Pass, Region, ScratchFile, Workload};
 
 use super::Session;
@@ -406,23 +406,39 @@ fn probe<'s>(
     session.observe(workload)
 }
 
-/// What `cachestat` shows of the windows of a sequential reader: what `settled` makes of their sizes, on
+/// Each way to see what a read brings in, and the name of what it shows of a sequential reader.
+pub(super) const INCREMENTS: [(Sight, &str); 2] =
+    [(Sight::Cache, "cachestat_increments"), (Sight::Tracepoint, "tracepoint_increments")];
+
+impl From<Unseen> for Silence {
+    fn from(unseen: Unseen) -> Self {
+        let (status, reason) = match unseen {
+            Unseen::Impossible(reason) => (Status::NotApplicable, reason),
+            Unseen::Forbidden(reason) => (Status::Refused, reason),
+            Unseen::Lost(reason) => (Status::Inconclusive, reason),
+        };
+        Self { status, reason }
+    }
+}
+
+/// What is seen of the windows of a sequential reader: what `settled` makes of their sizes, on
 /// the shortest file that is long enough for it to make something of them.
 pub(super) fn windows_shown<T>(
     witness: &mut dyn Witness,
+    sight: Sight,
     settled: impl Fn(&[u64]) -> Option<T>,
 ) -> Result<Answer<T>, Fault> {
     for bytes in [8 << 20, 32 << 20, 128_u64 << 20] {
         let file = ScratchFile::filled(FILE, bytes);
         let offsets: Vec<u64> = (0..bytes / READ).map(|index| index * READ).collect();
-        let brought = match witness.brought_in(&file, &offsets, READ) {
+        let brought = match witness.brought_in(sight, &file, &offsets, READ) {
             Ok(brought) => brought,
             Err(Fault::OverBudget { .. } | Fault::OutOfTime) => break,
             Err(fault) => return Err(fault),
         };
-        let Some(brought) = brought else {
-            let reason = "the cache of this file can't be emptied or seen".to_owned();
-            return Ok(Err(Silence { status: Status::NotApplicable, reason }));
+        let brought = match brought {
+            Ok(brought) => brought,
+            Err(unseen) => return Ok(Err(unseen.into())),
         };
         let windows: Vec<u64> = brought.into_iter().filter(|&bytes| bytes > 0).collect();
         if let Some(found) = settled(&windows) {

@@ -6,7 +6,7 @@ use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::reach::{self, Presence};
 use crate::machine::Fault;
 use crate::units::Bytes;
-use crate::witness::{Declared, Witness};
+use crate::witness::{Declared, Sight, Witness};
 use crate::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
 
 pub(super) struct ReadaheadFirst;
@@ -116,17 +116,19 @@ impl Experiment for ReadaheadFirst {
     }
 }
 
-/// What `cachestat` shows after one read at `offset` of a cold file.
+/// What is seen in the cache after one read at `offset` of a cold file.
 pub(super) fn brought_in_by(witness: &mut dyn Witness, offset: u64) -> Result<Vec<Evidence>, Fault> {
-    const METHOD: &str = "cachestat_after_read";
     let file = ScratchFile::filled("readahead", offset + (4 << 20));
-    Ok(vec![match witness.brought_in(&file, &[offset], READ)?.as_deref() {
-        Some([bytes]) => Evidence::measured(Kind::Witness, METHOD, Value::Whole(*bytes)),
-        _ => Evidence::silent(
-            Kind::Witness,
-            METHOD,
-            Status::NotApplicable,
-            "the cache of this file can't be emptied or seen",
-        ),
-    }])
+    let sights = [(Sight::Cache, "cachestat_after_read"), (Sight::Tracepoint, "tracepoint_after_read")];
+    let mut shown = Vec::new();
+    for (sight, method) in sights {
+        shown.push(match witness.brought_in(sight, &file, &[offset], READ)? {
+            Ok(brought) => {
+                let bytes = brought.first().copied().unwrap_or(0);
+                Evidence::measured(Kind::Witness, method, Value::Whole(bytes))
+            }
+            Err(unseen) => Silence::from(unseen).evidence(Kind::Witness, method),
+        });
+    }
+    Ok(shown)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::readahead::{READ, Sequential, Silence, sequential, waits_of, windows_shown};
+use super::readahead::{INCREMENTS, READ, Sequential, Silence, sequential, waits_of, windows_shown};
 use super::readahead_first::first;
 use super::{About, Cost, Experiment, Session};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
@@ -17,7 +17,6 @@ pub(super) struct ReadaheadRamp;
 const METHOD: &str = "paced_read_stalls";
 /// How long the ramp may be read at one pace.
 const TIME_FOR_A_PACE: Duration = Duration::from_secs(3);
-const WITNESS: &str = "cachestat_increments";
 
 impl Experiment for ReadaheadRamp {
     fn about(&self) -> &'static About {
@@ -42,14 +41,18 @@ impl Experiment for ReadaheadRamp {
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        Ok(vec![match windows_shown(witness, until_steady)? {
-            Ok(ramp) if ramp == [READ] => {
-                let reason = "nothing is read ahead, so there is no ramp";
-                Evidence::silent(Kind::Witness, WITNESS, Status::NotApplicable, reason)
-            }
-            Ok(ramp) => Evidence::measured(Kind::Witness, WITNESS, Value::List(ramp)),
-            Err(silence) => silence.evidence(Kind::Witness, WITNESS),
-        }])
+        let mut shown = Vec::new();
+        for (sight, method) in INCREMENTS {
+            shown.push(match windows_shown(witness, sight, until_steady)? {
+                Ok(ramp) if ramp == [READ] => {
+                    let reason = "nothing is read ahead, so there is no ramp";
+                    Evidence::silent(Kind::Witness, method, Status::NotApplicable, reason)
+                }
+                Ok(ramp) => Evidence::measured(Kind::Witness, method, Value::List(ramp)),
+                Err(silence) => silence.evidence(Kind::Witness, method),
+            });
+        }
+        Ok(shown)
     }
 
     fn declared(&self, _: &Declared) -> Vec<Evidence> {

@@ -3,7 +3,7 @@
 //! A reader that leaves the device time to work waits only where it sets off the next window, once
 //! per window. Papers A, C and D looked for those spikes by eye.
 
-use super::readahead::{READ, Sequential, sequential, windows_shown};
+use super::readahead::{INCREMENTS, READ, Sequential, sequential, windows_shown};
 use super::{About, Cost, Experiment, Session};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::machine::Fault;
@@ -13,7 +13,6 @@ use crate::witness::{Declared, Witness};
 pub(super) struct ReadaheadWindow;
 
 const METHOD: &str = "paced_read_stalls";
-const WITNESS: &str = "cachestat_increments";
 
 impl Experiment for ReadaheadWindow {
     fn about(&self) -> &'static About {
@@ -54,12 +53,16 @@ impl Experiment for ReadaheadWindow {
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        Ok(vec![match windows_shown(witness, steady_window)? {
-            // A window of one read is what a kernel does that reads nothing ahead.
-            Ok(READ) => Evidence::measured(Kind::Witness, WITNESS, Value::Whole(0)).within(0, READ),
-            Ok(window) => Evidence::measured(Kind::Witness, WITNESS, Value::Whole(window)),
-            Err(silence) => silence.evidence(Kind::Witness, WITNESS),
-        }])
+        let mut shown = Vec::new();
+        for (sight, method) in INCREMENTS {
+            shown.push(match windows_shown(witness, sight, steady_window)? {
+                // A window of one read is what a kernel does that reads nothing ahead.
+                Ok(READ) => Evidence::measured(Kind::Witness, method, Value::Whole(0)).within(0, READ),
+                Ok(window) => Evidence::measured(Kind::Witness, method, Value::Whole(window)),
+                Err(silence) => silence.evidence(Kind::Witness, method),
+            });
+        }
+        Ok(shown)
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {

@@ -22,7 +22,8 @@ pub(super) struct Site {
     mounted: bool,
     device: Option<LoopDevice>,
     read_ahead: Option<ReadAhead>,
-    fuse: Option<Host>,
+    /// Where the layers of an overlay are mounted.
+    below: Option<PathBuf>,
 }
 
 /// Why a case could not be built, one sentence.
@@ -41,12 +42,12 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 impl Site {
     /// Makes an image, formats and mounts it below `base`, and sets the read-ahead window.
-    pub(super) fn build(case: &Case, base: &Path, images: &Path) -> Result<Self, Unbuilt> {
+    pub(super) fn build(case: &Case, base: &Path, images: &Path, host: &Host) -> Result<Self, Unbuilt> {
         let point = base.join(&case.name);
         fs::create_dir_all(&point).map_err(|error| {
             Unbuilt::Failed(format!("make the mount point {}: {}", point.display(), plain(&error)))
         })?;
-        let mut site = Self { point, mounted: false, device: None, read_ahead: None, fuse: None };
+        let mut site = Self { point, mounted: false, device: None, read_ahead: None, below: None };
         let source = match &case.mkfs {
             Some(words) => {
                 let program = program_of(words, case.package)?;
@@ -54,23 +55,17 @@ impl Site {
                     .map_err(no_device)?;
                 let path = device.path().to_owned();
                 site.device = Some(device);
-                format(&program, words, &path)?;
+                format(&program, &placed(words, &site.point), &path)?;
                 path.display().to_string()
             }
             None => "fathom-case".to_owned(),
         };
-        if case.fs_type == "fuse" {
-            site.fuse = Some(Host::mount(&site.point, &case.mount_options)?);
+        if case.fs_type == "overlay" {
+            site.mount_layers(&source, base, case)?;
+        } else if case.fs_type == "fuse" {
+            host.mount(&site.point, &case.mount_options)?;
         } else {
-            mount::mount(&source, &site.point, &case.fs_type, &case.mount_options).map_err(|error| {
-                // The image was made a moment ago and is sound, so what the kernel refuses is the format.
-                match error.errno {
-                    Errno::INVAL | Errno::NODEV | Errno::NOSYS | Errno::OPNOTSUPP => {
-                        Unbuilt::Unsupported(error.to_string())
-                    }
-                    _ => Unbuilt::Failed(error.to_string()),
-                }
-            })?;
+            mount::mount(&source, &site.point, &case.fs_type, &case.mount_options).map_err(unmountable)?;
         }
         site.mounted = true;
         if let (Layout::Holes(bytes), Some(device)) = (case.layout, &site.device) {
@@ -81,6 +76,23 @@ impl Site {
             site.set_read_ahead(case, kib)?;
         }
         Ok(site)
+    }
+
+    /// Mounts ext4, and an overlay with both of its layers in it.
+    fn mount_layers(&mut self, source: &str, base: &Path, case: &Case) -> Result<(), Unbuilt> {
+        let below = base.join(format!("{}.below", case.name));
+        let make = |path: &Path| {
+            let made = fs::create_dir_all(path);
+            made.map_err(|error| Unbuilt::Failed(format!("make {}: {}", path.display(), plain(&error))))
+        };
+        make(&below)?;
+        mount::mount(source, &below, "ext4", "").map_err(unmountable)?;
+        let layers = ["lower", "upper", "work"].map(|layer| below.join(layer));
+        self.below = Some(below);
+        layers.iter().try_for_each(|layer| make(layer))?;
+        let [lower, upper, work] = layers.each_ref().map(|layer| layer.display());
+        let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
+        mount::mount("fathom-case", &self.point, "overlay", &options).map_err(unmountable)
     }
 
     /// Where the case is mounted.
@@ -106,9 +118,12 @@ impl Drop for Site {
     fn drop(&mut self) {
         // Before the device is given back, or the setting of its next owner would be changed.
         self.read_ahead = None;
-        if self.mounted && !until(PATIENCE, || mount::unmount(&self.point).is_ok()) {
-            // Somebody still looks at it: out of sight now, gone when they are done.
-            let _ = mount::detach(&self.point);
+        let mounted = self.mounted.then_some(&self.point);
+        for point in mounted.into_iter().chain(&self.below) {
+            if !until(PATIENCE, || mount::unmount(point).is_ok()) {
+                // Somebody still looks at it: out of sight now, gone when they are done.
+                let _ = mount::detach(point);
+            }
         }
         let Some(device) = self.device.take() else { return };
         let backing = Path::new("/sys/block").join(device.name()).join("loop/backing_file");
@@ -129,7 +144,7 @@ pub(super) fn plain(error: &std::io::Error) -> String {
 }
 
 /// Asks again and again until `done` or the time is up; says which.
-pub(super) fn until(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
+fn until(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
     let started = Instant::now();
     loop {
         if done() {
@@ -139,6 +154,16 @@ pub(super) fn until(patience: Duration, mut done: impl FnMut() -> bool) -> bool 
             return false;
         }
         std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The image was made a moment ago and is sound, so what the kernel refuses is the format.
+fn unmountable(error: Error) -> Unbuilt {
+    match error.errno {
+        Errno::INVAL | Errno::NODEV | Errno::NOSYS | Errno::OPNOTSUPP => {
+            Unbuilt::Unsupported(error.to_string())
+        }
+        _ => Unbuilt::Failed(error.to_string()),
     }
 }
 
@@ -166,8 +191,20 @@ fn program_of(words: &[String], package: Option<&str>) -> Result<PathBuf, Unbuil
     })
 }
 
+/// The words with the empty directory of the mount point in them, where a program wants one.
+fn placed(words: &[String], empty: &Path) -> Vec<String> {
+    words
+        .iter()
+        .map(|word| if word == "EMPTY" { empty.display().to_string() } else { word.clone() })
+        .collect()
+}
+
 fn format(program: &Path, words: &[String], device: &Path) -> Result<(), Unbuilt> {
-    let arguments = words.iter().skip(1).map(OsString::from).chain([device.into()]);
+    // The device comes last, unless the words say where.
+    let is_placed = words.iter().any(|word| word == "DEVICE");
+    let word = |word: &String| if word == "DEVICE" { device.into() } else { OsString::from(word) };
+    let last = (!is_placed).then(|| device.into());
+    let arguments = words.iter().skip(1).map(word).chain(last);
     let output = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())

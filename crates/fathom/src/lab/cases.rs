@@ -70,6 +70,8 @@ pub fn cases() -> Vec<Case> {
     all.extend(WINDOWS.into_iter().map(|window| xfs_case(4096, window)));
     all.extend([128, 1024, 2048].into_iter().map(btrfs_case));
     all.push(tmpfs_case());
+    all.extend([(1024, 64), (4096, 256)].into_iter().map(|(block, window)| overlay_case(block, window)));
+    all.push(squashfs_case(65536));
     all.extend(
         [(1024, 64), (4096, 128), (16384, 256)].into_iter().map(|(block, window)| fuse_case(block, window)),
     );
@@ -136,6 +138,21 @@ fn on_device(kind: &str, block: u64, window: u32, mkfs: &str, package: &'static 
         layout: Layout::Usual,
         read_ahead_kib: Some(window),
     }
+}
+
+/// Layers over ext4: files are those of the upper layer, and so is all that is asked of them.
+fn overlay_case(block: u64, window: u32) -> Case {
+    Case {
+        name: format!("overlay-{}k-ra{window}", block / 1024),
+        fs_type: "overlay".to_owned(),
+        ..ext_case("ext4", block, window)
+    }
+}
+
+/// Read-only: nothing but what it declares can be asked.
+fn squashfs_case(block: u64) -> Case {
+    let words = format!("mksquashfs EMPTY DEVICE -noappend -quiet -no-progress -b {block}");
+    on_device("squashfs", block, 128, &words, "squashfs-tools")
 }
 
 /// Served by the lab itself: what a page read and a block of new space cost is planted.

@@ -71,8 +71,12 @@ impl Linux {
     ) -> Result<Self, Fault> {
         let mut files = Files::below(path, limits.max_write)?;
         affinity::sleep_precisely();
-        let residency = residency::detect(&mut files)?;
-        let declared = witness::declared(path, &files.path(residency::FILE))?;
+        let (residency, sample) = match files.is_read_only() {
+            // There is no file to ask: the directory tells what it can.
+            true => (Residency::Invisible, path.to_owned()),
+            false => (residency::detect(&mut files)?, files.path(residency::FILE)),
+        };
+        let declared = witness::declared(path, &sample)?;
         Ok(Self {
             files,
             residency,

@@ -93,7 +93,7 @@ fn row(finding: &Finding) -> Vec<String> {
         silent => silent.to_string(),
     };
     let mut evidence: Vec<String> = Vec::new();
-    for piece in &finding.evidence {
+    for piece in finding.evidence.iter().filter(|piece| !is_spare(piece, finding)) {
         let word = brief(piece, finding);
         // Two witnesses that say the same are one word.
         if evidence.last() != Some(&word) {
@@ -101,6 +101,11 @@ fn row(finding: &Finding) -> Vec<String> {
         }
     }
     vec![finding.parameter.clone(), value, interval, verdict, evidence.join(", ")]
+}
+
+/// Whether it could not be asked, and another of its kind answers.
+fn is_spare(piece: &Evidence, finding: &Finding) -> bool {
+    matches!(piece.status, Status::Refused | Status::NotApplicable) && finding.answer(piece.kind).is_some()
 }
 
 /// The kind alone where it says what the finding says, otherwise what it says.
@@ -124,6 +129,7 @@ fn remark(finding: &Finding) -> Option<String> {
             let unanswered = finding
                 .evidence
                 .iter()
+                .filter(|piece| !is_spare(piece, finding))
                 .find(|piece| matches!(piece.status, Status::Inconclusive | Status::Refused))?;
             let why = unanswered.caveats.first()?;
             Some(format!("{name}: {} gave no answer: {why}.", unanswered.kind))

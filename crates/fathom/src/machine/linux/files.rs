@@ -17,9 +17,17 @@ const CHUNK: u64 = 1 << 20;
 /// The scratch files of one machine.
 #[derive(Debug)]
 pub(crate) struct Files {
-    scratch: Scratch,
+    place: Place,
     entries: HashMap<String, Entry>,
     bytes_written: u64,
+}
+
+/// Where files can be made.
+#[derive(Debug)]
+enum Place {
+    Private(Scratch),
+    /// Nowhere: this directory's mount is read-only. What it declares can still be read.
+    ReadOnly(PathBuf),
 }
 
 /// One file: how far it is filled, and its descriptor while it is open.
@@ -36,19 +44,30 @@ impl Files {
         let space = facts::space(path)?;
         let free = space.free_bytes;
         // A file system without a size of its own, as ramfs, declares none at all.
-        if free < max_write && space.total_bytes > 0 {
+        if free < max_write && space.total_bytes > 0 && !space.is_read_only {
             let (free, budget) = (crate::units::Bytes(free), crate::units::Bytes(max_write));
             return Err(Fault::Unsupported(format!(
                 "{} has {free} free, less than the {budget} that may be written: free some space or lower --max-write",
                 path.display()
             )));
         }
-        Ok(Self { scratch: Scratch::create(path)?, entries: HashMap::new(), bytes_written: 0 })
+        let place = match Scratch::create(path) {
+            Ok(scratch) => Place::Private(scratch),
+            Err(error) if error.is_read_only() => Place::ReadOnly(path.to_owned()),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Self { place, entries: HashMap::new(), bytes_written: 0 })
     }
 
-    #[cfg(test)]
     pub(crate) fn directory(&self) -> &Path {
-        self.scratch.path()
+        match &self.place {
+            Place::Private(scratch) => scratch.path(),
+            Place::ReadOnly(path) => path,
+        }
+    }
+
+    pub(super) fn is_read_only(&self) -> bool {
+        matches!(self.place, Place::ReadOnly(_))
     }
 
     pub(crate) fn bytes_written(&self) -> u64 {
@@ -59,9 +78,20 @@ impl Files {
         self.bytes_written += bytes;
     }
 
+    /// Refuses what needs a scratch file where none can be made.
+    pub(super) fn check_writable(&self) -> Result<(), Fault> {
+        match &self.place {
+            Place::Private(_) => Ok(()),
+            Place::ReadOnly(path) => Err(Fault::Unsupported(format!(
+                "{} is mounted read-only, and no scratch file can be made to ask this of",
+                path.display()
+            ))),
+        }
+    }
+
     /// Where a file of that name is or would be.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.scratch.path().join(name)
+        self.directory().join(name)
     }
 
     /// Bytes to be written before all files are as large as asked.
@@ -76,6 +106,7 @@ impl Files {
         wanted: &[ScratchFile],
         stop: &dyn Fn() -> Option<Fault>,
     ) -> Result<(), Fault> {
+        self.check_writable()?;
         for file in wanted {
             self.fill(file, stop)?;
         }
@@ -123,14 +154,19 @@ impl Files {
     /// Closes a file and takes it away, so that the next one of its name is made anew.
     pub(crate) fn forget(&mut self, name: &str) {
         self.entries.remove(name);
-        // What can't be removed now goes with the directory.
-        let _ = std::fs::remove_file(self.path(name));
+        if !self.is_read_only() {
+            // What can't be removed now goes with the directory.
+            let _ = std::fs::remove_file(self.path(name));
+        }
     }
 
     /// Removes everything.
     pub(super) fn close(self) -> fathom_sys::Result<()> {
         drop(self.entries);
-        self.scratch.remove()
+        match self.place {
+            Place::Private(scratch) => scratch.remove(),
+            Place::ReadOnly(_) => Ok(()),
+        }
     }
 
     /// The entry of a file that `provide` has made.

@@ -27,6 +27,7 @@ struct Passing {
 
 impl Passing {
     fn new(machine: &Linux) -> Result<Self, Fault> {
+        machine.files.check_writable()?;
         let path = machine.files.path("layout");
         Ok(Self { file: file::create_new(&path)?, path })
     }
@@ -74,8 +75,7 @@ pub(super) fn written(machine: &mut Linux, size: u64, steps: &[&[Range<u64>]]) -
             let moved = file::pwrite(passing.file.as_fd(), bytes, range.start).map_err(failed)?;
             machine.files.count_written(moved as u64);
             if moved < bytes.len() {
-                let call = format!("write {} at byte {}", passing.path.display(), range.start);
-                return Err(Fault::Short { call, wanted: bytes.len(), moved });
+                return Err(Fault::short("write", &passing.path, range.start, bytes.len(), moved));
             }
         }
         file::fsync(&passing.file).map_err(passing.failed("fsync"))?;
@@ -124,6 +124,9 @@ pub(super) fn direct_read(
     let target = &mut buffer.bytes()[start..start + length as usize];
     evict(&open, 0, 0).map_err(|errno| failed("evict", errno))?;
     match file::pread(open.as_fd(), target, offset) {
+        Ok(moved) if moved < target.len() => {
+            return Err(Fault::short("read directly", &path, offset, target.len(), moved));
+        }
         Ok(moved) => machine.bytes_read += moved as u64,
         Err(Errno::INVAL) => return Ok(DirectRead::Refused),
         Err(errno) => return Err(Error::new("read directly", &path, errno).at(offset).into()),

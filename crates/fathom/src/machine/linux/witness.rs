@@ -6,12 +6,13 @@ use std::path::Path;
 
 use fathom_sys::cache::{cachestat, evict, mincore};
 use fathom_sys::file::{self, Errno};
+use fathom_sys::tracing::{Event, PAGE_ADDED, Record, Trace};
 use fathom_sys::{Error, facts};
 
 use super::residency::Residency;
 use super::{Linux, layout};
 use crate::machine::{Fault, Machine};
-use crate::witness::{Declared, DirectRead, Layout, Witness};
+use crate::witness::{Declared, DirectRead, Layout, Sight, Unseen, Witness};
 use crate::workload::ScratchFile;
 
 const SPARSE: &str = "sparse";
@@ -42,10 +43,11 @@ impl Witness for Linux {
 
     fn brought_in(
         &mut self,
+        sight: Sight,
         file: &ScratchFile,
         offsets: &[u64],
         size: u64,
-    ) -> Result<Option<Vec<u64>>, Fault> {
+    ) -> Result<Result<Vec<u64>, Unseen>, Fault> {
         let wanted = std::slice::from_ref(file);
         let to_fill = self.files.bytes_to_fill(wanted);
         let left = self.write_budget();
@@ -53,34 +55,31 @@ impl Witness for Linux {
             return Err(Fault::OverBudget { wanted: to_fill, left });
         }
         self.provide(wanted)?;
-        if self.residency == Residency::Invisible {
-            return Ok(None);
+        if sight == Sight::Cache && self.residency == Residency::Invisible {
+            return Ok(Err(unseen()));
         }
         let path = self.files.path(&file.name);
         let failed = |operation, errno| Fault::System(Error::new(operation, &path, errno));
         // A descriptor of its own: read-ahead remembers per descriptor where it stands.
         let open = file::open(&path).map_err(|errno| failed("open", errno))?;
         evict(&open, 0, 0).map_err(|errno| failed("evict", errno))?;
+        if sight == Sight::Tracepoint {
+            return self.traced(&open, &path, offsets, size);
+        }
         let look = "look at the cache of";
         let mut cached = self.cached_bytes(&open, file.size).map_err(|errno| failed(look, errno))?;
         if cached > 0 {
-            return Ok(None);
+            return Ok(Err(unseen()));
         }
         let mut buffer = vec![0; size as usize];
         let mut brought = Vec::with_capacity(offsets.len());
         for &offset in offsets {
-            self.check_interrupt()?;
-            let read = file::pread(open.as_fd(), &mut buffer, offset);
-            let moved = read.map_err(|errno| Error::new("read", &path, errno).at(offset))?;
-            self.bytes_read += moved as u64;
-            if moved != buffer.len() {
-                return Err(Fault::short("read", &path, offset, buffer.len(), moved));
-            }
+            self.read_whole(&open, &path, &mut buffer, offset)?;
             let now = self.cached_bytes(&open, file.size).map_err(|errno| failed(look, errno))?;
             brought.push(now.saturating_sub(cached));
             cached = now;
         }
-        Ok(Some(brought))
+        Ok(Ok(brought))
     }
 
     fn written(&mut self, size: u64, steps: &[&[Range<u64>]]) -> Result<Vec<Layout>, Fault> {
@@ -101,6 +100,56 @@ impl Witness for Linux {
 }
 
 impl Linux {
+    /// What the tracepoint tells of each read.
+    fn traced(
+        &mut self,
+        open: &OwnedFd,
+        path: &Path,
+        offsets: &[u64],
+        size: u64,
+    ) -> Result<Result<Vec<u64>, Unseen>, Fault> {
+        let inode = file::inode(open.as_fd()).map_err(|errno| Error::new("stat", path, errno))?;
+        let started = Trace::start(&[PAGE_ADDED], Some(&format!("i_ino == {inode}")));
+        let trace = match started.and_then(Trace::of_this_thread) {
+            Ok(trace) => trace,
+            Err(error) if error.is_permission() => {
+                return Ok(Err(Unseen::Forbidden(format!("tracing needs CAP_SYS_ADMIN: {error}"))));
+            }
+            Err(error) => return Ok(Err(Unseen::Impossible(error.to_string()))),
+        };
+        let mut buffer = vec![0; size as usize];
+        for (number, &offset) in (0..).zip(offsets) {
+            trace.mark(number)?;
+            self.read_whole(open, path, &mut buffer, offset)?;
+        }
+        let recorded = trace.finish()?;
+        if recorded.lost > 0 {
+            let lost = format!("{} events of the trace were lost", recorded.lost);
+            return Ok(Err(Unseen::Lost(lost)));
+        }
+        let brought = bytes_by_mark(&recorded.records, offsets.len());
+        // The first read of an empty cache brings in what it asks for.
+        Ok(if brought.first() >= Some(&size) { Ok(brought) } else { Err(unseen()) })
+    }
+
+    /// Reads all of `buffer`, or fails with the place.
+    fn read_whole(
+        &mut self,
+        open: &OwnedFd,
+        path: &Path,
+        buffer: &mut [u8],
+        offset: u64,
+    ) -> Result<(), Fault> {
+        self.check_interrupt()?;
+        let read = file::pread(open.as_fd(), buffer, offset);
+        let moved = read.map_err(|errno| Error::new("read", path, errno).at(offset))?;
+        self.bytes_read += moved as u64;
+        match moved == buffer.len() {
+            true => Ok(()),
+            false => Err(Fault::short("read", path, offset, buffer.len(), moved)),
+        }
+    }
+
     /// A file that is all hole but for one byte, on disk.
     fn sparse_file(&mut self) -> Result<(OwnedFd, impl Fn(&'static str, Errno) -> Fault + use<>), Fault> {
         self.provide(&[ScratchFile::empty(SPARSE)])?;
@@ -128,6 +177,28 @@ impl Linux {
         let pages = mincore(file, 0, size as usize, page as usize)?;
         Ok(pages.into_iter().filter(|&cached| cached).count() as u64 * page)
     }
+}
+
+fn unseen() -> Unseen {
+    Unseen::Impossible("the cache of this file can't be emptied or seen".to_owned())
+}
+
+/// Bytes that entered the cache after each of `marks` marks.
+fn bytes_by_mark(records: &[Record], marks: usize) -> Vec<u64> {
+    let mut bytes = vec![0; marks];
+    let mut current = None;
+    for record in records {
+        match record.event {
+            Event::Mark(number) => current = usize::try_from(number).ok().filter(|&number| number < marks),
+            Event::PageAdded { bytes: added, .. } => {
+                if let Some(current) = current {
+                    bytes[current] += added;
+                }
+            }
+            _ => {}
+        }
+    }
+    bytes
 }
 
 /// What the kernel declares of the mount at `path` and of a file there.

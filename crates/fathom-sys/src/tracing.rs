@@ -1,0 +1,378 @@
+//! Tracepoints of the kernel, recorded in a private instance of tracefs.
+//!
+//! An instance has buffers, filters and switches of its own, so that nobody else's tracing is touched.
+//! It goes when its owner drops it; after a crash the next run removes it. Source: the kernel's
+//! `Documentation/trace/ftrace.rst` and `events.rst`.
+//!
+//! ```no_run
+//! use fathom_sys::tracing::{Event, PAGE_ADDED, Trace};
+//!
+//! let trace = Trace::start(&[PAGE_ADDED], Some("i_ino == 12"))?;
+//! // ... what is to be seen, with marks in between ...
+//! trace.mark(1)?;
+//! let recorded = trace.finish()?;
+//! assert_eq!(recorded.lost, 0);
+//! let pages = recorded.records.iter().filter(|one| matches!(one.event, Event::PageAdded { .. }));
+//! # Ok::<(), fathom_sys::Error>(())
+//! ```
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+
+use crate::{Error, Result, facts};
+
+/// A folio enters the page cache. Fields to filter by: `i_ino`, `index`, `s_dev`, `order`.
+pub const PAGE_ADDED: &str = "filemap/mm_filemap_add_to_page_cache";
+/// A request goes to a block device's driver. Fields: `dev`, `sector`, `nr_sector`, `rwbs`.
+pub const REQUEST_ISSUED: &str = "block/block_rq_issue";
+/// A block device's driver has done a request. Fields: `dev`, `sector`, `nr_sector`, `rwbs`.
+pub const REQUEST_COMPLETED: &str = "block/block_rq_complete";
+/// The flusher has written an inode's pages. Fields: `ino`, `wrote`.
+pub const INODE_WRITTEN: &str = "writeback/writeback_single_inode";
+/// jbd2 begins to commit a transaction. Fields: `dev`, `transaction`.
+pub const COMMIT_STARTED: &str = "jbd2/jbd2_start_commit";
+
+const PREFIX: &str = "fathom-";
+/// What the buffer of the CPU that is traced may hold.
+const BUFFER_KIB: u32 = 8192;
+
+/// A running trace.
+#[derive(Debug)]
+pub struct Trace {
+    instance: PathBuf,
+    /// An instance with an open file can't be removed: this tells the living from the dead.
+    marker: File,
+    points: Vec<&'static str>,
+    _tracefs: OwnedFd,
+}
+
+/// What was recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// In order of time.
+    pub records: Vec<Record>,
+    /// Events that found no room, and lines that could not be understood. Where there are any, nothing may
+    /// be concluded from an absence.
+    pub lost: u64,
+}
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// The thread that it happened in.
+    pub thread: i32,
+    /// When, on the clock of [`monotonic_raw_ns`](crate::clock::monotonic_raw_ns), in ns, to the microsecond.
+    pub time_ns: u64,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// [`PAGE_ADDED`].
+    PageAdded {
+        /// The file's inode number.
+        inode: u64,
+        /// Where in the file, in bytes.
+        offset: u64,
+        /// How much, in bytes.
+        bytes: u64,
+    },
+    /// [`REQUEST_ISSUED`].
+    RequestIssued(Request),
+    /// [`REQUEST_COMPLETED`].
+    RequestCompleted(Request),
+    /// [`Trace::mark`].
+    Mark(u64),
+    /// Any other tracepoint: its name and its text.
+    Other(&'static str, String),
+}
+
+/// A request of a block device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Major and minor number.
+    pub device: (u32, u32),
+    /// What it does, as blktrace writes it: `R` read, `W` write, `F` flush, `A` ahead, `S` sync, `M` metadata.
+    pub operation: String,
+    /// Where, in units of 512 bytes.
+    pub sector: u64,
+    /// How much, in bytes.
+    pub bytes: u64,
+}
+
+impl Trace {
+    /// Records `points`, all with the same `filter`, where they happen in this thread or in others.
+    ///
+    /// # Errors
+    /// EPERM without CAP_SYS_ADMIN, ENODEV without tracefs, ENOENT where this kernel has no such point.
+    pub fn start(points: &[&'static str], filter: Option<&str>) -> Result<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let (tracefs, root) = tracefs()?;
+        remove_leftovers(&root);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let instance = root.join("instances").join(format!("{PREFIX}{}-{number}", std::process::id()));
+        fs::create_dir(&instance).map_err(|error| named("make", &instance, &error))?;
+        let opened = fs::OpenOptions::new().write(true).open(instance.join("trace_marker"));
+        let marker = opened.map_err(|error| {
+            let _ = fs::remove_dir(&instance);
+            named("open", &instance.join("trace_marker"), &error)
+        })?;
+        let trace = Self { instance, marker, points: points.to_vec(), _tracefs: tracefs };
+        trace.write("tracing_on", "0")?;
+        trace.write("trace_clock", "mono_raw")?;
+        trace.write("buffer_size_kb", &BUFFER_KIB.to_string())?;
+        for point in points {
+            if let Some(filter) = filter {
+                trace.write(&format!("events/{point}/filter"), filter)?;
+            }
+            trace.write(&format!("events/{point}/enable"), "1")?;
+        }
+        trace.write("tracing_on", "1")?;
+        Ok(trace)
+    }
+
+    /// Records the events of this thread alone.
+    ///
+    /// # Errors
+    /// What writing to tracefs gives.
+    pub fn of_this_thread(self) -> Result<Self> {
+        self.write("set_event_pid", &rustix::thread::gettid().as_raw_nonzero().to_string())?;
+        Ok(self)
+    }
+
+    /// Puts a number between the events so far and those to come.
+    ///
+    /// # Errors
+    /// What writing to tracefs gives.
+    pub fn mark(&self, number: u64) -> Result<()> {
+        let text = format!("{MARK}{number}");
+        (&self.marker)
+            .write_all(text.as_bytes())
+            .map_err(|error| named("write", &self.instance.join("trace_marker"), &error))
+    }
+
+    /// Stops, and gives what was recorded.
+    ///
+    /// # Errors
+    /// What reading from tracefs gives.
+    pub fn finish(self) -> Result<Recorded> {
+        self.write("tracing_on", "0")?;
+        let mut lost = 0;
+        let cpus = self.instance.join("per_cpu");
+        let entries = fs::read_dir(&cpus).map_err(|error| named("list", &cpus, &error))?;
+        for stats in entries.flatten().map(|cpu| cpu.path().join("stats")) {
+            lost += overrun(&text(&stats)?);
+        }
+        let (records, unread) = parse(&text(&self.instance.join("trace"))?, &self.points);
+        Ok(Recorded { records, lost: lost + unread })
+    }
+
+    fn write(&self, setting: &str, value: &str) -> Result<()> {
+        let path = self.instance.join(setting);
+        fs::write(&path, value).map_err(|error| named("write", &path, &error))
+    }
+}
+
+impl Drop for Trace {
+    fn drop(&mut self) {
+        let _ = self.write("tracing_on", "0");
+        // The open marker keeps the instance: what it opens instead keeps nothing.
+        if let Ok(nothing) = File::open("/dev/null") {
+            self.marker = nothing;
+        }
+        let _ = fs::remove_dir(&self.instance);
+    }
+}
+
+/// A tracefs of this process alone, which nobody sees among the mounts, and the path to it.
+fn tracefs() -> Result<(OwnedFd, PathBuf)> {
+    let name = Path::new("tracefs");
+    let failed = |errno| Error::new("mount", name, errno);
+    let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC).map_err(failed)?;
+    fsconfig_create(&context).map_err(failed)?;
+    let mount = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty()).map_err(failed)?;
+    let path = PathBuf::from(format!("/proc/self/fd/{}", mount.as_raw_fd()));
+    Ok((mount, path))
+}
+
+/// Removes the instances of runs that are gone; one that somebody holds open stays.
+fn remove_leftovers(root: &Path) {
+    let Ok(instances) = fs::read_dir(root.join("instances")) else { return };
+    for instance in instances.flatten() {
+        if instance.file_name().to_string_lossy().starts_with(PREFIX) {
+            let _ = fs::remove_dir(instance.path());
+        }
+    }
+}
+
+/// An error with a path that means something to a reader: not the one through our own descriptor.
+fn named(operation: &'static str, path: &Path, error: &std::io::Error) -> Error {
+    let inside: PathBuf = path.components().skip(5).collect();
+    Error::from_io(operation, &Path::new("tracefs").join(inside), error)
+}
+
+/// Files of tracefs have no size.
+fn text(path: &Path) -> Result<String> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|mut file| file.read_to_end(&mut bytes));
+    read.map_err(|error| named("read", path, &error))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+const MARK: &str = "fathom:";
+const MARK_POINT: &str = "tracing_mark_write";
+
+/// The sum of what a CPU's statistics call overrun and dropped.
+fn overrun(stats: &str) -> u64 {
+    let counted = ["overrun", "commit overrun", "dropped events"];
+    let of_line = |line: &str| {
+        let (name, count) = line.split_once(':')?;
+        counted.contains(&name.trim()).then(|| count.trim().parse::<u64>().ok()).flatten()
+    };
+    stats.lines().filter_map(of_line).sum::<u64>()
+}
+
+/// The records of a trace as text, and how many lines tell of losses or can't be understood.
+fn parse(text: &str, points: &[&'static str]) -> (Vec<Record>, u64) {
+    let names: Vec<&'static str> =
+        points.iter().map(|point| point.rsplit('/').next().unwrap_or(point)).chain([MARK_POINT]).collect();
+    let mut records = Vec::new();
+    let mut lost = 0;
+    for line in text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()) {
+        match record(line, &names) {
+            Some(record) => records.push(record),
+            None => lost += 1,
+        }
+    }
+    (records, lost)
+}
+
+/// `      fathom-1234    [001] d..1.  123.456789: NAME: TEXT`; a command's name may hold anything.
+fn record(line: &str, names: &[&'static str]) -> Option<Record> {
+    let at = |name: &&'static str| Some((line.find(&format!(": {name}: "))?, *name));
+    let (end, name) = names.iter().filter_map(at).min()?;
+    let text = &line[end + name.len() + 4..];
+    let mut before = line[..end].split_whitespace().rev();
+    let (seconds, micros) = before.next()?.split_once('.')?;
+    let time_us = seconds.parse::<u64>().ok()? * 1_000_000 + micros.parse::<u64>().ok()?;
+    let task = before.find(|word| !word.starts_with('[') && word.contains('-') && ends_in_number(word))?;
+    let thread = task.rsplit('-').next()?.parse().ok()?;
+    Some(Record { thread, time_ns: time_us * 1000, event: event(name, text)? })
+}
+
+fn ends_in_number(word: &str) -> bool {
+    word.rsplit('-').next().is_some_and(|number| !number.is_empty() && number.parse::<i32>().is_ok())
+}
+
+fn event(name: &'static str, text: &str) -> Option<Event> {
+    match name {
+        MARK_POINT => Some(Event::Mark(text.trim().strip_prefix(MARK)?.parse().ok()?)),
+        "mm_filemap_add_to_page_cache" => {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let after = |key| words.iter().find_map(|word| word.strip_prefix(key));
+            let inode = words.iter().position(|&word| word == "ino").and_then(|at| words.get(at + 1))?;
+            // Kernels before 5.18 have no folios, and no order.
+            let order: u32 = after("order=").map_or(Some(0), |order| order.parse().ok())?;
+            Some(Event::PageAdded {
+                inode: u64::from_str_radix(inode, 16).ok()?,
+                offset: after("ofs=")?.parse().ok()?,
+                bytes: facts::page_size() << order,
+            })
+        }
+        "block_rq_issue" => Some(Event::RequestIssued(request(text)?)),
+        "block_rq_complete" => Some(Event::RequestCompleted(request(text)?)),
+        other => Some(Event::Other(other, text.to_owned())),
+    }
+}
+
+/// `7,0 R 4096 () 8 + 8 none,0,0 [fathom]`; a completion lacks the bytes.
+fn request(text: &str) -> Option<Request> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let (major, minor) = words.first()?.split_once(',')?;
+    let plus = words.iter().position(|&word| word == "+")?;
+    Some(Request {
+        device: (major.parse().ok()?, minor.parse().ok()?),
+        operation: (*words.get(1)?).to_owned(),
+        sector: words.get(plus.checked_sub(1)?)?.parse().ok()?,
+        bytes: words.get(plus + 1)?.parse::<u64>().ok()? * 512,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POINTS: [&str; 3] = [PAGE_ADDED, REQUEST_ISSUED, REQUEST_COMPLETED];
+
+    #[test]
+    fn lines_are_read_whatever_the_command_is_called() {
+        let text = "# tracer: nop\n#\n\
+            \x20          fathom-1234    [001] d..1.   123.456789: mm_filemap_add_to_page_cache: dev 7:0 ino c pfn=0x1f ofs=8192 order=2\n\
+            \x20    a b-7 [000]-99      [000] .....     9.000001: tracing_mark_write: fathom:5\n\
+            \x20 kworker/u8:3-77      [000] .....    10.000000: block_rq_issue: 7,0 RA 16384 () 40 + 32 none,0,0 [kworker/u8:3]\n\
+            \x20          <idle>-0       [000] ..s2.    10.000100: block_rq_complete: 7,0 RA () 40 + 32 none,0,0 [0]\n";
+        let (records, lost) = parse(text, &POINTS);
+        let request = Request { device: (7, 0), operation: "RA".to_owned(), sector: 40, bytes: 16384 };
+        let added = Event::PageAdded { inode: 12, offset: 8192, bytes: facts::page_size() * 4 };
+        let events: Vec<(i32, u64, Event)> =
+            records.into_iter().map(|one| (one.thread, one.time_ns, one.event)).collect();
+        let expected = [
+            (1234, 123_456_789_000, added),
+            (99, 9_000_001_000, Event::Mark(5)),
+            (77, 10_000_000_000, Event::RequestIssued(request.clone())),
+            (0, 10_000_100_000, Event::RequestCompleted(request)),
+        ];
+        assert_eq!((events.as_slice(), lost), (expected.as_slice(), 0));
+    }
+
+    #[test]
+    fn losses_are_counted() {
+        let (records, lost) = parse("CPU:1 [LOST 12 EVENTS]\n garbage\n", &POINTS);
+        assert_eq!((records.len(), lost), (0, 2));
+        assert_eq!(
+            overrun("entries: 5\noverrun: 3\ncommit overrun: 0\ndropped events: 4\nread events: 9\n"),
+            7
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_read_is_seen_page_by_page_and_nothing_is_left() {
+        let path = std::env::temp_dir().join(format!("fathom-tracing-{}", std::process::id()));
+        fs::write(&path, [1; 20_000]).unwrap();
+        let trace = match Trace::start(&[PAGE_ADDED], None).and_then(Trace::of_this_thread) {
+            Ok(trace) => trace,
+            // Without privilege there is nothing to be seen, and the error says so.
+            Err(error) => {
+                fs::remove_file(&path).unwrap();
+                assert!(error.to_string().contains("tracefs"), "{error}");
+                return;
+            }
+        };
+        trace.mark(7).unwrap();
+        fs::write(path.with_extension("new"), [1; 20_000]).unwrap();
+        trace.mark(8).unwrap();
+        let instance = trace.instance.clone();
+        let (_tracefs, root) = tracefs().unwrap();
+        remove_leftovers(&root);
+        assert!(instance.exists(), "a living instance was removed");
+        let recorded = trace.finish().unwrap();
+        fs::remove_file(&path).unwrap();
+        fs::remove_file(path.with_extension("new")).unwrap();
+        assert!(!root.join("instances").join(instance.file_name().unwrap()).exists());
+        assert_eq!(recorded.lost, 0);
+        let place = |mark| recorded.records.iter().position(|one| one.event == Event::Mark(mark)).unwrap();
+        let between = &recorded.records[place(7)..place(8)];
+        let bytes: u64 = between
+            .iter()
+            .map(|one| if let Event::PageAdded { bytes, .. } = one.event { bytes } else { 0 })
+            .sum();
+        assert!(bytes >= 20_000, "{bytes} of 20000");
+    }
+}
