@@ -130,6 +130,8 @@ fn timed(session: &mut Session<'_>) -> Result<Result<Ramp, Silence>, Fault> {
 
 /// How many paces are tried, each half as fast as the one before, until two give the same ramp.
 const PACES: u32 = 5;
+/// So many windows in a row are of the size at which they settle.
+const STEADY: usize = 3;
 /// At so many thresholds in a row the waits must draw the same ramp.
 const FEWEST_LEVELS: usize = 3;
 
@@ -150,11 +152,14 @@ fn drawn(waits: &Waits, first: u64, window: u64) -> Result<Vec<u64>, String> {
 }
 
 /// The windows up to the first of the size at which they settle.
+///
+/// A window that comes in two pieces later on is no part of the ramp.
 fn until_steady(windows: &[u64]) -> Option<Vec<u64>> {
     let (_, whole) = windows.split_last()?;
     let last = *whole.last()?;
-    let steady = whole.iter().rev().take_while(|&&window| window == last).count();
-    (steady >= 3).then(|| whole[..=whole.len() - steady].to_vec())
+    let steady = |run: &[u64]| run.iter().all(|&window| window == last);
+    let first = whole.windows(STEADY).position(steady)?;
+    steady(&whole[whole.len() - STEADY..]).then(|| whole[..=first].to_vec())
 }
 
 #[cfg(test)]
@@ -165,6 +170,9 @@ mod tests {
     fn the_ramp_ends_with_the_first_steady_window() {
         assert_eq!(until_steady(&[16, 32, 64, 128, 128, 128, 7]), Some(vec![16, 32, 64, 128]));
         assert_eq!(until_steady(&[4, 4, 4, 4]), Some(vec![4]));
+        let in_pieces = [8, 16, 32, 32, 32, 32, 20, 12, 32, 32, 32, 5];
+        assert_eq!(until_steady(&in_pieces), Some(vec![8, 16, 32]));
+        assert_eq!(until_steady(&[8, 16, 32, 32, 32, 20, 12, 32, 5]), None);
         assert_eq!(until_steady(&[16, 32, 64]), None);
     }
 }
