@@ -169,6 +169,15 @@ pub(crate) struct ProbeOptions {
     /// A directory on the file system to probe.
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
+    /// Run an experiment of a paper instead, and say what it shows; --list-recipes names them.
+    #[arg(long, value_name = "NAME", conflicts_with_all = [
+        "op", "size", "step", "offset", "count", "direction", "prime", "settle", "gap", "rounds", "warmup",
+        "fresh", "cold", "cached", "file_size", "between",
+    ])]
+    pub(crate) recipe: Option<String>,
+    /// List the papers' experiments and run nothing.
+    #[arg(long)]
+    pub(crate) list_recipes: bool,
     /// What to do at each position, in order and separated by commas.
     #[arg(long, value_delimiter = ',', default_value = "read", value_name = "OPERATIONS")]
     pub(crate) op: Vec<Operation>,
@@ -275,6 +284,7 @@ pub(crate) enum Operation {
     Fsync,
     Fdatasync,
     Open,
+    OpenDirect,
     Close,
     Create,
     Evict,
@@ -333,6 +343,7 @@ impl From<Operation> for Op {
             Operation::Fsync => Op::Fsync,
             Operation::Fdatasync => Op::Fdatasync,
             Operation::Open => Op::Open,
+            Operation::OpenDirect => Op::OpenDirect,
             Operation::Close => Op::Close,
             Operation::Create => Op::Create,
             Operation::Evict => Op::Evict,

@@ -18,6 +18,7 @@
 //! | [`levels`] | which reads hit the cache and which stalled |
 //! | [`steady`] | at which period do the stalls of a sequence recur once it has settled |
 //! | [`change_point`] | where does a level change, once or several times |
+//! | [`knee`] | does a unit cost more once there are many of them, and from where on |
 //! | [`boundary`] | up to where are probes hits |
 //! | [`bend`] | where does a call's time, as it grows with its size, change its law |
 //!
@@ -31,6 +32,7 @@ pub mod change_point;
 pub mod comb;
 mod distribution;
 pub mod interval;
+pub mod knee;
 pub mod levels;
 pub mod linear;
 pub mod matrix;

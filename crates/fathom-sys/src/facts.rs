@@ -173,6 +173,22 @@ pub fn device_of(mount: &Mount) -> Option<Device> {
     })
 }
 
+/// What a block device has done since it is there. Source: `Documentation/block/stat.rst`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeviceStat {
+    /// Reads that were completed.
+    pub reads: u64,
+    /// Milliseconds between submission and completion, of all reads together.
+    pub read_ms: u64,
+}
+
+/// The counters of the block device `name` as the kernel calls it, where it has them.
+pub fn device_stat(name: &str) -> Option<DeviceStat> {
+    let text = fs::read_to_string(Path::new("/sys/class/block").join(name).join("stat")).ok()?;
+    let mut figures = text.split_whitespace().map(|figure| figure.parse().ok());
+    Some(DeviceStat { reads: figures.next()??, read_ms: figures.nth(2)?? })
+}
+
 /// The caches between a processor and its memory that hold data: level and bytes, in ascending order; empty
 /// where the kernel does not tell. Source: `Documentation/ABI/testing/sysfs-devices-system-cpu`.
 pub fn cpu_caches() -> Vec<(u32, u64)> {

@@ -44,6 +44,17 @@ pub fn open_direct(path: &Path) -> Result<OwnedFd> {
     rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECT, Mode::empty())
 }
 
+/// Opens an existing file for reading and writing past the page cache. Offsets, lengths and addresses
+/// must then be aligned as the file system wants it. Source: `open(2)`, O_DIRECT.
+///
+/// # Errors
+/// EINVAL where the file system has no such mode, and whatever else `open(2)` gives.
+#[inline(always)]
+pub fn open_past_cache(path: &Path) -> Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::DIRECT;
+    rustix::fs::open(path, flags, Mode::empty())
+}
+
 /// Closes a descriptor and reports the kernel's answer, which dropping would hide. Source: `close(2)`.
 ///
 /// # Errors

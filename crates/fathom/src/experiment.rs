@@ -5,11 +5,17 @@
 //! run workloads and nothing else.
 
 mod allocation_scheme;
+mod batches;
 mod block_size;
+mod cached_reads;
+mod call_cost;
+mod copy_knee;
+mod device_latency;
 mod direct_io_alignment;
 mod direct_pointers;
 mod extent_length;
 mod inline_limit;
+mod page_cost;
 mod page_size;
 mod pointers;
 mod pointers_per_indirect;
@@ -19,6 +25,7 @@ mod readahead_ramp;
 mod readahead_random;
 mod readahead_window;
 mod session;
+mod sync_latency;
 
 use serde::Serialize;
 
@@ -41,6 +48,11 @@ pub const REGISTRY: &[&dyn Experiment] = &[
     &extent_length::ExtentLength,
     &inline_limit::InlineLimit,
     &direct_io_alignment::DirectIoAlignment,
+    &sync_latency::SyncLatency,
+    &device_latency::DeviceLatency,
+    &call_cost::CallCost,
+    &page_cost::PageCost,
+    &copy_knee::CopyKnee,
 ];
 
 /// What a reader should know of an experiment before it is run.

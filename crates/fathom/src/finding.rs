@@ -50,9 +50,31 @@ pub struct Evidence {
     /// How many timed operations it rests on; timing only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
+    /// How the latencies spread, where the value is one figure of many.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub distributions: Vec<Distribution>,
     /// What weakens it; for an answer not given, the reason.
     #[serde(default)]
     pub caveats: Vec<String>,
+}
+
+/// How the latencies of one kind of operation spread, in ns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Distribution {
+    /// What was timed: `fsync after append`.
+    pub case: String,
+    /// How many times.
+    pub samples: u64,
+    /// The fastest.
+    pub shortest_ns: f64,
+    /// The median.
+    pub median_ns: f64,
+    /// Nine of ten are faster.
+    pub p90_ns: f64,
+    /// 99 of 100 are faster.
+    pub p99_ns: f64,
+    /// The slowest.
+    pub longest_ns: f64,
 }
 
 /// Whether a question was answered.
@@ -121,6 +143,7 @@ impl Evidence {
             interval: None,
             confidence: None,
             samples: None,
+            distributions: Vec::new(),
             caveats: Vec::new(),
         }
     }
@@ -137,8 +160,14 @@ impl Evidence {
 
     /// The same, within an interval.
     #[must_use]
-    pub fn within(mut self, low: u64, high: u64) -> Self {
-        self.interval = Some([low as f64, high as f64]);
+    pub fn within(self, low: u64, high: u64) -> Self {
+        self.within_real([low as f64, high as f64])
+    }
+
+    /// The same, within an interval of real numbers.
+    #[must_use]
+    pub fn within_real(mut self, interval: [f64; 2]) -> Self {
+        self.interval = Some(interval);
         self
     }
 
@@ -148,6 +177,13 @@ impl Evidence {
         // No finite number of samples makes anything certain.
         self.confidence = Some(confidence.min(MOST_CONFIDENT));
         self.samples = Some(samples as u64);
+        self
+    }
+
+    /// The same, with how the latencies spread.
+    #[must_use]
+    pub fn spread(mut self, distributions: Vec<Distribution>) -> Self {
+        self.distributions = distributions;
         self
     }
 

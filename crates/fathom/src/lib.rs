@@ -18,6 +18,7 @@ pub mod witness;
 pub mod machine;
 pub mod load;
 pub mod inference;
+pub mod recipe;
 pub mod finding;
 pub mod experiment;
 pub mod survey;

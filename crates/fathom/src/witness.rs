@@ -61,6 +61,19 @@ pub trait Witness {
     /// [`Fault`] where the file can't be made, or read for another reason than its alignment.
     fn direct_read(&mut self, offset: u64, length: u64, memory: u64) -> Result<DirectRead, Fault>;
 
+    /// Reads `size` bytes at each of `offsets` of a file with no page cached, over and over until its
+    /// device's own count of time has moved far enough to be read; `None` where no block device is
+    /// known to be below, or where others read from it meanwhile.
+    ///
+    /// # Errors
+    /// [`Fault`] where the file can't be made or read.
+    fn device_reads(
+        &mut self,
+        file: &ScratchFile,
+        offsets: &[u64],
+        size: u64,
+    ) -> Result<Option<DeviceReads>, Fault>;
+
     /// What the kernel declares of this mount.
     fn declared(&self) -> &Declared;
 }
@@ -106,6 +119,17 @@ pub enum Unseen {
     Lost(String),
 }
 
+/// What a block device's counters say of reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeviceReads {
+    /// Reads that were made.
+    pub reads: u64,
+    /// The time between submission and completion that the block layer counted for them, in ns.
+    pub device_ns: u64,
+    /// The time that the calls took, in ns.
+    pub waited_ns: u64,
+}
+
 /// What a kernel declares of a mount.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Declared {
@@ -115,6 +139,8 @@ pub struct Declared {
     pub block_size: u64,
     /// The read-ahead limit in bytes, and the file that says so.
     pub read_ahead: Option<(u64, String)>,
+    /// The caches of the first CPU, smallest first: level and bytes.
+    pub cpu_caches: Vec<(u32, u64)>,
     /// The file system's type.
     pub fs_type: String,
     /// The alignment that direct I/O needs, of memory and of offsets, in bytes; zeros where files can't

@@ -102,6 +102,9 @@ pub enum Op {
     Fdatasync,
     /// `open(2)` of the file, which must not be open.
     Open,
+    /// `open(2)` of the file with O_DIRECT: until it is opened again, reads and writes go past the page
+    /// cache. Buffers are aligned to pages; offsets and sizes are the workload's to align.
+    OpenDirect,
     /// `close(2)` of the file, which need not be open.
     Close,
     /// A new, empty file takes the place of the old one, and is open.
@@ -256,6 +259,13 @@ impl Workload {
             })
             .fold(0, u64::saturating_add);
         round.saturating_mul(u64::from(self.rounds) + u64::from(self.warmup_rounds))
+    }
+}
+
+impl Op {
+    /// Whether it makes or closes the descriptor, so that none need be there before.
+    pub fn changes_descriptor(self) -> bool {
+        matches!(self, Op::Open | Op::OpenDirect | Op::Create | Op::Close)
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Instant;
 use fathom::instrument::Instrument;
 use fathom::machine::Machine;
 use fathom::machine::linux::{Limits, Linux};
+use fathom::recipe::{self, RECIPES, Recipe};
 use fathom::samples::{Samples, write_csv};
 use fathom::workload::{Op, Pass, Region, ScratchFile, Workload};
 
@@ -21,7 +22,15 @@ use crate::output::plain;
 
 pub(crate) fn run(options: &ProbeOptions) -> Result<ExitCode, Failure> {
     let started = Instant::now();
-    let workload = workload(options);
+    if options.list_recipes {
+        console::print(&RECIPES.iter().map(described).collect::<String>())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let recipe = options.recipe.as_deref().map(chosen).transpose()?;
+    let workload = match recipe {
+        Some(recipe) => recipe.workload().seed(options.seed),
+        None => workload(options),
+    };
     workload.check().map_err(Failure::Usage)?;
     if options.dry_run {
         let text =
@@ -55,10 +64,29 @@ pub(crate) fn run(options: &ProbeOptions) -> Result<ExitCode, Failure> {
         Some(file) => file.write_all(text.as_bytes()).map_err(|error| Failure::Failed(plain(&error)))?,
         None => console::print(&text)?,
     }
+    if let Some(recipe) = recipe {
+        console::tell(&format!("{}{}\n", described(recipe), ours(recipe, &samples)), true)?;
+    }
     for note in caveats(&samples) {
         console::complain(&note);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn chosen(name: &str) -> Result<&'static Recipe, Failure> {
+    recipe::by_name(name).ok_or_else(|| {
+        let names: Vec<&str> = RECIPES.iter().map(|recipe| recipe.name).collect();
+        Failure::Usage(format!("--recipe: there is no recipe '{name}'; there are {}", names.join(", ")))
+    })
+}
+
+fn described(recipe: &Recipe) -> String {
+    let Recipe { name, source, did, concluded, differs, .. } = recipe;
+    format!("{name} ({source})\n  they did: {did}\n  and concluded: {concluded}\n  here: {differs}\n")
+}
+
+fn ours(recipe: &Recipe, samples: &Samples) -> String {
+    format!("  Fathom, from these samples: {}", recipe.conclude(samples))
 }
 
 fn workload(options: &ProbeOptions) -> Workload {

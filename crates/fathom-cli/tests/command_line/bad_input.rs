@@ -12,7 +12,7 @@ use crate::support::{
 
 #[test]
 fn wrong_usage_is_told_in_one_line() {
-    let cases: [(&[&str], &str); 11] = [
+    let cases: [(&[&str], &str); 13] = [
         (&[], "no command was given"),
         (&["surve"], "unrecognized subcommand 'surve'; tip: a similar subcommand exists: 'survey'"),
         (&["survey", "--bogus"], "unexpected argument '--bogus'"),
@@ -26,6 +26,8 @@ fn wrong_usage_is_told_in_one_line() {
         (&["survey", "--evidence", "gut"], "[possible values: timing, witness, declared]"),
         (&["report"], "required arguments were not provided: <RUN>"),
         (&["lab", "list", "--cases", "no_such"], "no case has 'no_such' in its name"),
+        (&["probe", "--recipe", "no_such"], "there is no recipe 'no_such'; there are paper-a-block-256"),
+        (&["probe", "--recipe", "paper-c-block", "--size", "4"], "cannot be used with '--size"),
         (&["probe", "--size", "0"], "reads and writes need a size above zero"),
     ];
     for (arguments, words) in cases {

@@ -74,6 +74,18 @@ fn the_other_commands_print_json_that_parses() {
 }
 
 #[test]
+fn a_recipe_is_told_beside_its_samples() {
+    let place = Place::new();
+    let outcome = fathom(&["probe", place.text(), "--recipe", "paper-a-block-512"]);
+    assert_eq!((outcome.code, outcome.out.lines().count()), (Some(0), 301), "{outcome:?}");
+    for words in ["paper A, figure 6", "and concluded: peaks", "Fathom, from these samples: "] {
+        assert!(outcome.err.contains(words), "{outcome:?}");
+    }
+    assert!(place.names().is_empty(), "{:?}", place.names());
+    assert!(fathom(&["probe", "--list-recipes"]).out.contains("paper-d-prefetch-sweep (paper D, figure 4)"));
+}
+
+#[test]
 fn a_probe_prints_one_line_per_sample() {
     let place = Place::new();
     let outcome = fathom(&["probe", place.text(), "--size", "1", "--count", "10", "--rounds", "3"]);

@@ -73,6 +73,9 @@ pub fn truth_of(case: &Case, parameter: &str, page: u64, kernel: &str) -> Truth 
         }
         // It unpacks whole blocks, whatever the window that its device is set to.
         ("readahead_window", Some(_)) if case.fs_type == "squashfs" => Truth::Unknown,
+        ("sync_latency" | "device_latency", _) if case.fs_type == "tmpfs" => {
+            Truth::NotApplicable { basis: Basis::Memory }
+        }
         ("readahead_window", Some(pages)) => known(pages * page, Basis::Set),
         ("readahead_ramp", Some(0)) => Truth::NotApplicable { basis: Basis::Set },
         ("readahead_first" | "readahead_random", Some(_)) if !rule_holds(case, page, kernel) => {

@@ -1,5 +1,6 @@
 //! The real kernel as a machine: scratch files, proven cache states, and a timed loop.
 
+mod device_reads;
 pub(crate) mod files;
 mod layout;
 pub(crate) mod residency;

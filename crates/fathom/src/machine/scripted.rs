@@ -85,6 +85,11 @@ pub struct Costs {
     pub call: f64,
     /// Each byte copied.
     pub copied_byte: f64,
+    /// Bytes of one read that fit beside its data into a cache of the CPU, and what each byte beyond
+    /// them costs on top: t(x) of paper E, section 5.5.
+    pub copy_knee: u64,
+    /// See there.
+    pub byte_beyond_knee: f64,
     /// The first write into a block, on top.
     pub first_in_block: f64,
     /// The first write into a cluster of several blocks, on top.
@@ -194,6 +199,8 @@ impl Default for Costs {
             clock: 20.0,
             call: 400.0,
             copied_byte: 0.1,
+            copy_knee: u64::MAX,
+            byte_beyond_knee: 0.0,
             first_in_block: 300.0,
             first_in_cluster: 600.0,
             pointer_block: 2_000.0,
@@ -279,7 +286,7 @@ impl Scripted {
         let pass = &run.workload.passes[index];
         let name = &run.workload.files[pass.file].name;
         let Some((name, mut file)) = self.files.remove_entry(name) else { return Ok(()) };
-        let opens_itself = pass.ops.iter().any(|op| matches!(op, Op::Open | Op::Create | Op::Close));
+        let opens_itself = pass.ops.iter().any(|op| op.changes_descriptor());
         if !opens_itself && !file.is_open() {
             file.open();
         }
@@ -347,7 +354,7 @@ impl Scripted {
     /// The ns of one operation without noise.
     fn perform(&mut self, name: &str, file: &mut File, op: Op, offset: u64, size: u64) -> Result<f64, Fault> {
         let script = &self.script;
-        if !file.is_open() && !matches!(op, Op::Open | Op::Create | Op::Close | Op::Pause) {
+        if !file.is_open() && !op.changes_descriptor() && op != Op::Pause {
             return Err(fathom_sys::Error::new("use the closed", Path::new(name), Errno::BADF).into());
         }
         let cost = match op {
@@ -369,6 +376,10 @@ impl Scripted {
             Op::Lseek => 0.0,
             Op::Open => {
                 file.open();
+                0.0
+            }
+            Op::OpenDirect => {
+                file.open_direct();
                 0.0
             }
             Op::Create => {

@@ -67,7 +67,7 @@ impl Timed {
             }
         };
         let buffer = buffer.map_err(|errno| Error::new("map a buffer for", &path, errno))?;
-        let opens_itself = pass.ops.iter().any(|op| matches!(op, Op::Open | Op::Create | Op::Close));
+        let opens_itself = pass.ops.iter().any(|op| op.changes_descriptor());
         let entry = files.entry(name);
         if entry.open.is_none() && !opens_itself {
             entry.open = Some(file::open(&path).map_err(|errno| Error::new("open", &path, errno))?);
@@ -147,7 +147,8 @@ impl Timed {
         let size = pass.region.size as usize;
         let from = index * self.buffer_step;
         let file = match (op, &self.open) {
-            (Op::Open | Op::Create | Op::Close | Op::Pause, _) => return self.lifecycle(clock, op),
+            (Op::Pause, _) => return self.lifecycle(clock, op),
+            (op, _) if op.changes_descriptor() => return self.lifecycle(clock, op),
             (_, Some(file)) => file.as_fd(),
             (_, None) => return (Window { start: 0, stop: 0 }, Err(Errno::BADF)),
         };
@@ -161,7 +162,9 @@ impl Timed {
             Op::Fsync => window(clock, || file::fsync(file).map(|()| 0)),
             Op::Fdatasync => window(clock, || file::fdatasync(file).map(|()| 0)),
             Op::Evict => window(clock, || cache::evict(file, 0, 0).map(|()| 0)),
-            Op::Open | Op::Create | Op::Close | Op::Pause => (Window { start: 0, stop: 0 }, Ok(0)),
+            Op::Open | Op::OpenDirect | Op::Create | Op::Close | Op::Pause => {
+                (Window { start: 0, stop: 0 }, Ok(0))
+            }
         }
     }
 
@@ -173,6 +176,11 @@ impl Timed {
                 // Dropping an open descriptor here would put its close into nobody's window, yet change the file.
                 self.open = None;
                 let (window, opened) = window(clock, || file::open(&self.path));
+                (window, opened.map(|file| self.open = Some(file)).map(|()| 0))
+            }
+            Op::OpenDirect => {
+                self.open = None;
+                let (window, opened) = window(clock, || file::open_past_cache(&self.path));
                 (window, opened.map(|file| self.open = Some(file)).map(|()| 0))
             }
             Op::Create => {
@@ -266,6 +274,7 @@ fn name(op: Op) -> &'static str {
         Op::Fsync => "fsync",
         Op::Fdatasync => "fdatasync",
         Op::Open => "open",
+        Op::OpenDirect => "open past the cache",
         Op::Close => "close",
         Op::Create => "create",
         Op::Evict => "evict",

@@ -10,9 +10,9 @@ use fathom_sys::tracing::{Event, PAGE_ADDED, Record, Trace};
 use fathom_sys::{Error, facts};
 
 use super::residency::Residency;
-use super::{Linux, layout};
+use super::{Linux, device_reads, layout};
 use crate::machine::{Fault, Machine};
-use crate::witness::{Declared, DirectRead, Layout, Sight, Unseen, Witness};
+use crate::witness::{Declared, DeviceReads, DirectRead, Layout, Sight, Unseen, Witness};
 use crate::workload::ScratchFile;
 
 const SPARSE: &str = "sparse";
@@ -92,6 +92,15 @@ impl Witness for Linux {
 
     fn direct_read(&mut self, offset: u64, length: u64, memory: u64) -> Result<DirectRead, Fault> {
         layout::direct_read(self, offset, length, memory)
+    }
+
+    fn device_reads(
+        &mut self,
+        file: &ScratchFile,
+        offsets: &[u64],
+        size: u64,
+    ) -> Result<Option<DeviceReads>, Fault> {
+        device_reads::count(self, file, offsets, size)
     }
 
     fn declared(&self) -> &Declared {
@@ -214,6 +223,7 @@ pub(super) fn declared(path: &Path, file: &Path) -> Result<Declared, Fault> {
         page_size: facts::page_size(),
         block_size: facts::space(path)?.block_size,
         read_ahead,
+        cpu_caches: facts::cpu_caches(),
         fs_type: mount.fs_type,
         direct_alignment: direct.map(|direct| (u64::from(direct.memory), u64::from(direct.offset))),
     })

@@ -25,6 +25,8 @@ pub(super) struct File {
     dirty_bytes: u64,
     /// What the open file remembers of its reader.
     open: Option<State>,
+    /// Whether it is open past the cache.
+    direct: bool,
 }
 
 impl Device {
@@ -46,6 +48,7 @@ impl File {
             cache: Cache::new(least_order),
             dirty_bytes: 0,
             open: None,
+            direct: false,
         }
     }
 
@@ -60,6 +63,13 @@ impl File {
     /// A new descriptor: the old one's reader is forgotten.
     pub(super) fn open(&mut self) {
         self.open = Some(State::default());
+        self.direct = false;
+    }
+
+    /// A new descriptor whose reads go past the cache.
+    pub(super) fn open_direct(&mut self) {
+        self.open();
+        self.direct = true;
     }
 
     pub(super) fn close(&mut self) {
@@ -146,8 +156,14 @@ impl File {
         offset: u64,
         size: u64,
     ) -> f64 {
+        if self.direct && script.evictable {
+            let asked = now + script.costs.submission;
+            return device.fetch(&script.costs, asked, size) - now;
+        }
         let end = (offset + size).div_ceil(script.page);
-        let mut time = now + size as f64 * script.costs.copied_byte;
+        let beyond = size.saturating_sub(script.costs.copy_knee) as f64;
+        let copied = size as f64 * script.costs.copied_byte + beyond * script.costs.byte_beyond_knee;
+        let mut time = now + copied;
         let mut index = offset / script.page;
         while index < end {
             if !self.cache.holds(index) {
