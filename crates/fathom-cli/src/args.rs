@@ -16,6 +16,8 @@ use fathom::finding::Kind;
 use fathom::units::{parse_bytes, parse_duration};
 use fathom::workload::{CacheState, Direction, Op};
 
+use crate::command::io::IoCommand;
+use crate::command::syscalls::SyscallsOptions;
 use crate::command::xor::XorOptions;
 
 /// Measure, explain and predict a file system.
@@ -43,6 +45,11 @@ pub(crate) enum Command {
     /// Build file systems of known truth and score the instrument on this kernel (as root).
     #[command(subcommand)]
     Lab(LabCommand),
+    /// Write, read and count files by blocks.
+    #[command(subcommand)]
+    Io(IoCommand),
+    /// Find what system calls cost.
+    Syscalls(SyscallsOptions),
     /// XOR a file's 32-bit words, as fast as the machine can.
     Xor(XorOptions),
     /// Infer again from a run folder, without a machine.
@@ -121,6 +128,9 @@ pub(crate) enum SchemaName {
     Xor,
     Curve,
     Versus,
+    Io,
+    IoSize,
+    Syscalls,
 }
 
 #[derive(Debug, Args)]

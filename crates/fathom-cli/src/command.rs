@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub(crate) mod curve;
+pub(crate) mod io;
 pub(crate) mod lab;
 pub(crate) mod list;
 pub(crate) mod probe;
@@ -8,5 +9,6 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod survey;
+pub(crate) mod syscalls;
 pub(crate) mod versus;
 pub(crate) mod xor;

@@ -1,7 +1,9 @@
 //! The only place that prints. A closed pipe is an error like any other, not a panic.
 #![allow(clippy::print_stderr, reason = "this module is where printing happens")]
 
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -36,6 +38,15 @@ pub(crate) fn tell(text: &str, stdout_is_taken: bool) -> Result<(), Failure> {
         return Ok(());
     }
     print(text)
+}
+
+/// Standard output without the buffer that holds back the end of what is no line.
+///
+/// # Errors
+/// Where it is closed.
+pub(crate) fn unbuffered() -> Result<File, Failure> {
+    let copy = io::stdout().as_fd().try_clone_to_owned();
+    copy.map(File::from).map_err(|error| Failure::Failed(format!("can't write to standard output: {error}")))
 }
 
 /// One line about what went wrong.

@@ -45,6 +45,8 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Versus(options) => command::versus::run(&options),
         Command::Run(options) => command::run::run(&options),
         Command::Lab(command) => command::lab::run(&command),
+        Command::Io(command) => command::io::run(&command),
+        Command::Syscalls(options) => command::syscalls::run(&options),
         Command::Xor(options) => command::xor::run(&options),
         Command::Report(options) => command::report::run(&options),
         Command::Schema(options) => command::schema::run(&options),

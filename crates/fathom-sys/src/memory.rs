@@ -57,6 +57,18 @@ impl Mapping {
         Ok(mapping)
     }
 
+    /// Maps `length` bytes in pages as large as the kernel gives, and touches every page.
+    ///
+    /// # Errors
+    /// What `mmap(2)` gives, ENOMEM above all.
+    pub fn large(length: usize) -> rustix::io::Result<Self> {
+        let mut mapping = Self::fresh(length)?;
+        // SAFETY: the range is the mapping just made; a kernel without huge pages refuses the advice.
+        let _ = unsafe { madvise(mapping.start.as_ptr().cast(), length, Advice::LinuxHugepage) };
+        mapping.bytes().fill(0x5A);
+        Ok(mapping)
+    }
+
     /// The whole mapping.
     pub fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: the mapping is `length` initialised bytes (zeroed by the kernel), owned and borrowed mutably here.

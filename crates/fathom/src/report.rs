@@ -13,6 +13,6 @@ mod versus;
 
 pub use curve::curve;
 pub use jobs::jobs;
-pub use speed::xor;
+pub use speed::{file_size, syscalls, transfer, xor};
 pub use text::{list, survey};
 pub use versus::versus;

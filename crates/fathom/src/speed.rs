@@ -5,8 +5,12 @@
 //! written from a list of those.
 
 pub mod curve;
+pub mod file_size;
 pub mod measurement;
+pub mod pattern;
 pub mod rounds;
+pub mod syscalls;
+pub mod transfer;
 pub mod versus;
 pub mod watch;
 pub mod xor;

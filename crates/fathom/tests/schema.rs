@@ -24,8 +24,11 @@ fn the_schema_of_labs_is_that_of_the_types() {
 }
 
 #[test]
-fn the_schema_of_xor_is_that_of_the_types() {
+fn the_schemas_of_speeds_are_those_of_the_types() {
     is_published("xor", &fathom::speed::xor::schema());
+    is_published("io", &fathom::speed::transfer::schema());
+    is_published("io-size", &fathom::speed::file_size::schema());
+    is_published("syscalls", &fathom::speed::syscalls::schema());
 }
 
 #[test]
@@ -40,7 +43,7 @@ fn the_schema_of_comparisons_is_that_of_the_types() {
 
 #[test]
 fn something_else_breaks_the_schema() {
-    for report in ["survey", "lab", "xor", "curve", "versus"] {
+    for report in ["survey", "lab", "xor", "curve", "versus", "io", "io-size", "syscalls"] {
         let broken = std::panic::catch_unwind(|| published::check(report, &json!({"schema": "other/1"})));
         assert!(broken.is_err(), "{report}");
     }

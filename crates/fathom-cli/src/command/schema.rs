@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use fathom::speed::{curve, versus, xor};
+use fathom::speed::{curve, file_size, syscalls, transfer, versus, xor};
 use fathom::{lab, survey};
 
 use crate::args::{SchemaName, SchemaOptions};
@@ -16,6 +16,9 @@ pub(crate) fn run(options: &SchemaOptions) -> Result<ExitCode, Failure> {
         SchemaName::Xor => xor::schema(),
         SchemaName::Curve => curve::schema(),
         SchemaName::Versus => versus::schema(),
+        SchemaName::Io => transfer::schema(),
+        SchemaName::IoSize => file_size::schema(),
+        SchemaName::Syscalls => syscalls::schema(),
     };
     Output::Stdout.write(&schema)?;
     Ok(ExitCode::SUCCESS)

@@ -66,7 +66,7 @@ fn every_way_to_ask_gives_json_of_the_schema() {
 fn the_other_commands_print_json_that_parses() {
     let list = parsed(&fathom(&["list", "--json"]));
     assert!(list.as_array().unwrap().iter().all(|one| one["question"].is_string()), "{list}");
-    for report in ["survey", "lab", "xor"] {
+    for report in ["survey", "lab", "xor", "io", "io-size", "syscalls"] {
         assert!(parsed(&fathom(&["schema", report])) == published::schema(report), "{report}");
     }
     let workload = parsed(&fathom(&["probe", "--dry-run", "--op", "lseek,read"]));

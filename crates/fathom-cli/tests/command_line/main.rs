@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod faults;
+mod io;
 mod json;
 mod mounts;
 #[path = "../../../fathom/tests/published/mod.rs"]

@@ -21,9 +21,11 @@ use crate::speed::watch::Watch;
 /// What all threads together may hold of a file at a time, as far as each has its least.
 const HELD: u64 = 32 << 20;
 /// The least that a thread takes at a time.
-pub(super) const SMALLEST_CHUNK: u64 = 64 << 10;
+const SMALLEST_CHUNK: u64 = 64 << 10;
 /// The most: unmapping stops all threads of the process for a moment, which must not be often.
-pub(super) const LARGEST_CHUNK: u64 = 4 << 20;
+const LARGEST_CHUNK: u64 = 16 << 20;
+/// Parts of a file begin at multiples of that: whole folios, and pages of every size.
+pub(super) const GRAIN: u64 = 4 << 20;
 /// A buffer that stays in the processor's second cache while it is filled and folded.
 const READ_BUFFER: u64 = 512 << 10;
 /// What a device is asked for at a time.
@@ -62,7 +64,7 @@ impl<'a> Sweeper<'a> {
         Self { whole, watch, readers: Vec::new() }
     }
 
-    /// Folds `range`, which must begin at a multiple of [`LARGEST_CHUNK`], by at most `threads` threads.
+    /// Folds `range`, which must begin at a multiple of [`GRAIN`], by at most `threads` threads.
     pub(super) fn sweep(
         &mut self,
         method: Method,
@@ -70,9 +72,11 @@ impl<'a> Sweeper<'a> {
         range: Range<u64>,
     ) -> Result<Swept, Fault> {
         let length = range.end - range.start;
-        let share = (HELD / threads as u64).next_power_of_two().clamp(SMALLEST_CHUNK, LARGEST_CHUNK);
+        let threads = threads.max(1);
+        let share = 1_u64 << (HELD / threads as u64).max(1).ilog2();
+        let share = share.clamp(SMALLEST_CHUNK, LARGEST_CHUNK);
         let (chunk, buffer) = match method {
-            Method::Read => (LARGEST_CHUNK, share.min(READ_BUFFER)),
+            Method::Read => (GRAIN, share.min(READ_BUFFER)),
             Method::Mmap => (share, 0),
             Method::Direct => (share.min(DIRECT_BUFFER), share.min(DIRECT_BUFFER)),
         };

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::source::Whole;
-use super::sweep::{LARGEST_CHUNK, Sweeper};
+use super::sweep::{GRAIN, Sweeper};
 use super::{Folding, Method, Trial, narrow, per_second};
 use crate::fault::Fault;
 use crate::speed::watch::Watch;
@@ -44,7 +44,7 @@ pub(super) fn fold(
     let mut candidates: Vec<Candidate> = methods.iter().map(candidate).collect();
     let longest = LONGEST[usize::from(state == "cached")];
     let rounds = 2 * methods.len() as u64;
-    let part = (whole.size() / PARTS / rounds).min(longest) / LARGEST_CHUNK * LARGEST_CHUNK;
+    let part = (whole.size() / PARTS / rounds).min(longest) / GRAIN * GRAIN;
     let mut sweeper = Sweeper::new(whole, watch);
     if part == 0 {
         let threads = threads.unwrap_or(cpus);

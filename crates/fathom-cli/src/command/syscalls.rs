@@ -1,0 +1,95 @@
+//! `fathom syscalls`: what a system call costs.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use fathom::instrument::Instrument;
+use fathom::report;
+use fathom::speed::syscalls::{self, Plan, SCHEMA, SIZES, Syscalls};
+use fathom::survey::{MachineFacts, MountFacts};
+use fathom::units::{parse_bytes, parse_duration};
+
+use crate::args::format::Format;
+use crate::command::survey::directory;
+use crate::console::Progress;
+use crate::failure::Failure;
+use crate::{interrupt, print};
+
+#[derive(Debug, Args)]
+pub(crate) struct SyscallsOptions {
+    /// A directory on the file system in question.
+    #[arg(default_value = ".")]
+    path: PathBuf,
+    /// Sizes of files, separated by commas; from 10 KiB to 64 MiB if they are not given.
+    #[arg(long, value_delimiter = ',', value_parser = size, value_name = "SIZES")]
+    sizes: Vec<u64>,
+    /// Samples of each call on each file.
+    #[arg(long, default_value_t = 41, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    rounds: u32,
+    /// Print the result in this format.
+    #[arg(long, default_value = "text")]
+    format: Format,
+    /// Write at most this much in all.
+    #[arg(long, default_value = "256MiB", value_parser = parse_bytes, value_name = "SIZE")]
+    max_write: u64,
+    /// Take at most this long, as far as whole rounds allow.
+    #[arg(long, default_value = "60s", value_parser = parse_duration, value_name = "TIME")]
+    max_time: Duration,
+    /// Decides random orders.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+pub(crate) fn run(options: &SyscallsOptions) -> Result<ExitCode, Failure> {
+    let started = Instant::now();
+    let path = directory(&options.path)?;
+    let interrupt = interrupt::flag()?;
+    let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
+    let mut result = preamble(options, &path, &instrument)?;
+    let plan = Plan {
+        sizes: if options.sizes.is_empty() { SIZES.to_vec() } else { options.sizes.clone() },
+        rounds: options.rounds,
+        seed: options.seed,
+        max_write: options.max_write,
+        deadline: started + options.max_time,
+    };
+    let progress = Progress::over(vec![1; options.rounds as usize]);
+    let outcome = syscalls::measure(&path, &instrument, &plan, &interrupt, &mut |round| {
+        progress.at(round as usize, "batches of calls");
+    });
+    progress.finish();
+    let prices = outcome?;
+    result.measurements = prices.measurements;
+    result.rounds = prices.rounds;
+    result.bytes_written = prices.bytes_written;
+    result.caveats = prices.caveats;
+    result.duration_ns = started.elapsed().as_nanos() as u64;
+    let text = || report::syscalls(&result);
+    print::result(options.format, text, &result, &result.measurements, &result.machine, &result.started)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn preamble(options: &SyscallsOptions, path: &Path, instrument: &Instrument) -> Result<Syscalls, Failure> {
+    Ok(Syscalls {
+        schema: SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: jiff::Timestamp::now().to_string(),
+        seed: options.seed,
+        machine: MachineFacts::here(),
+        mount: MountFacts::of(path).map_err(|error| Failure::Failed(error.to_string()))?,
+        instrument: instrument.certificate.clone(),
+        clock_ns: instrument.certificate.overhead_ns,
+        measurements: Vec::new(),
+        rounds: 0,
+        duration_ns: 0,
+        bytes_written: 0,
+        caveats: Vec::new(),
+    })
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let size = parse_bytes(text)?;
+    if size > 0 { Ok(size) } else { Err("a file of no bytes has none to read".to_owned()) }
+}

@@ -1,0 +1,175 @@
+//! `fathom xor` of a file of 1 GiB: cached against plain memory and dd, cold against fio's best.
+//!
+//! Sides take turns in one run. Figures are ratios of the median rates, ours to theirs, with the interval of
+//! the ratio; dd and fio are taken at their own word. The bars: cached at least 0.85 of plain memory with all
+//! CPUs, 2.5 of dd with all of them and 1.5 with one; cold at least 0.95 of fio.
+#![allow(clippy::print_stdout, reason = "a benchmark talks to the one who runs it")]
+
+mod pairs;
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::time::Instant;
+
+use fathom::scratch::Scratch;
+use fathom::speed::pattern::Pattern;
+use fathom::speed::transfer::{self, Writing};
+use fathom::speed::watch::Watch;
+use fathom::speed::xor::{Request, xor};
+use fathom_stats::quantile::median;
+use fathom_sys::affinity::allowed_cpus;
+use fathom_sys::cache;
+use fathom_sys::memory::Mapping;
+use rand_pcg::Pcg64Mcg;
+
+use pairs::Pairs;
+
+const BYTES: u64 = 1 << 30;
+const CACHED_TURNS: usize = 31;
+const COLD_TURNS: usize = 11;
+const GIB: f64 = (1_u64 << 30) as f64;
+/// What fio may choose from; all sequential.
+const FIO: [&[&str]; 4] = [
+    &["--ioengine=libaio", "--direct=1", "--bs=1m", "--iodepth=32"],
+    &["--ioengine=libaio", "--direct=1", "--bs=256k", "--iodepth=32"],
+    &["--ioengine=libaio", "--direct=1", "--bs=4m", "--iodepth=8"],
+    &["--ioengine=psync", "--direct=0", "--bs=1m"],
+];
+
+fn main() -> ExitCode {
+    match compare(&std::env::temp_dir()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(reason) => {
+            println!("xor: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compare(directory: &Path) -> Result<bool, String> {
+    let scratch = Scratch::create(directory).map_err(|error| error.to_string())?;
+    let path = scratch.path().join("file");
+    let pattern = Pattern::Random;
+    let writing = Writing { block: 1 << 20, count: BYTES >> 20, pattern, force: false, sync: true };
+    transfer::write(&path, writing, &watch()).map_err(|fault| fault.to_string())?;
+    let mut generator = Pcg64Mcg::new(1);
+    let cpus = allowed_cpus().len();
+    println!("{:34} {:>9} {:>9} {:>7}  {:16} {:>5}", "", "ours", "theirs", "ratio", "95 % interval", "bar");
+    // From the device once, so that its pages come as a reader finds them.
+    evict(&path)?;
+    ours(&path, None)?;
+    std::fs::read(&path).map(drop).map_err(|error| error.to_string())?;
+    let mut memory = Mapping::large(BYTES as usize).map_err(|errno| errno.to_string())?;
+    let memory: &[u8] = memory.bytes();
+    let mut cached = |name: &str, bar: f64, threads, theirs: &mut dyn FnMut() -> Result<f64, String>| {
+        let pairs = Pairs::take(CACHED_TURNS, &mut generator, || ours(&path, threads), theirs)?;
+        told(name, &pairs, bar, &mut generator)
+    };
+    let mut is_kept = cached("cached, plain memory, all CPUs", 0.85, None, &mut || Ok(plain(memory, cpus)))?;
+    is_kept &= cached("cached, plain memory, one thread", 0.0, Some(1), &mut || Ok(plain(memory, 1)))?;
+    is_kept &= cached("cached, dd bs=128k, all CPUs", 2.5, None, &mut || dd(&path))?;
+    is_kept &= cached("cached, dd bs=128k, one thread", 1.5, Some(1), &mut || dd(&path))?;
+    match best_of_fio(&path) {
+        Ok((options, name)) => {
+            let cold = || evict(&path).and_then(|()| ours(&path, None));
+            let pairs = Pairs::take(COLD_TURNS, &mut generator, cold, || fio(&path, options))?;
+            is_kept &= told(&format!("cold, fio {name}"), &pairs, 0.95, &mut generator)?;
+        }
+        Err(reason) => println!("cold: skipped: {reason}"),
+    }
+    println!("the bars are {}", if is_kept { "kept" } else { "missed" });
+    Ok(is_kept)
+}
+
+fn told(name: &str, pairs: &Pairs, bar: f64, generator: &mut Pcg64Mcg) -> Result<bool, String> {
+    let ratio = pairs.ratio(generator).ok_or("there is no interval")?;
+    let of = |side: &[f64]| median(side).unwrap_or(f64::NAN) / GIB;
+    println!(
+        "{name:34} {:9.2} {:9.2} {:7.3}  {:.3} to {:.3}   {bar:>5}",
+        of(&pairs.ours),
+        of(&pairs.theirs),
+        ratio.value,
+        ratio.interval.low,
+        ratio.interval.high
+    );
+    Ok(ratio.value >= bar)
+}
+
+fn watch() -> Watch {
+    Watch::new(Arc::default())
+}
+
+fn evict(path: &Path) -> Result<(), String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    cache::evict(&file, 0, 0).map_err(|errno| format!("evict: {errno}"))
+}
+
+/// Bytes per second of `fathom xor`, from opening the file to the answer.
+fn ours(path: &Path, threads: Option<usize>) -> Result<f64, String> {
+    let answer = xor(path, Request { method: None, threads }, &watch()).map_err(|fault| fault.to_string())?;
+    Ok(answer.bytes_per_second)
+}
+
+/// Bytes per second of folding plain memory by so many threads.
+fn plain(memory: &[u8], threads: usize) -> f64 {
+    let started = Instant::now();
+    let word = std::thread::scope(|scope| {
+        let parts = memory.chunks(memory.len().div_ceil(threads));
+        let folding: Vec<_> = parts.map(|part| scope.spawn(move || folded(part))).collect();
+        folding.into_iter().fold(0, |word, thread| word ^ thread.join().unwrap_or(0))
+    });
+    std::hint::black_box(word);
+    memory.len() as f64 / started.elapsed().as_secs_f64()
+}
+
+fn folded(bytes: &[u8]) -> u64 {
+    let mut lanes = [0_u64; 16];
+    for stride in bytes.as_chunks::<128>().0 {
+        for (lane, word) in lanes.iter_mut().zip(stride.as_chunks::<8>().0) {
+            *lane ^= u64::from_ne_bytes(*word);
+        }
+    }
+    lanes.into_iter().fold(0, |all, lane| all ^ lane)
+}
+
+/// Bytes per second as dd reports its seconds.
+fn dd(path: &Path) -> Result<f64, String> {
+    let input = format!("if={}", path.display());
+    let output = Command::new("dd").args([&input, "of=/dev/null", "bs=128k"]).env("LC_ALL", "C").output();
+    let said = String::from_utf8_lossy(&output.map_err(|error| format!("dd can't be run: {error}"))?.stderr)
+        .into_owned();
+    let seconds = said.split(", ").find_map(|part| part.strip_suffix(" s")?.parse::<f64>().ok());
+    seconds.map(|seconds| BYTES as f64 / seconds).ok_or_else(|| format!("dd said '{said}'"))
+}
+
+/// Bytes per second as fio reports them, from a cold cache.
+fn fio(path: &Path, options: &[&str]) -> Result<f64, String> {
+    evict(path)?;
+    let output = Command::new("fio")
+        .args(["--name=cold", "--rw=read", "--readonly", "--output-format=json", "--invalidate=0"])
+        .arg(format!("--filename={}", path.display()))
+        .arg(format!("--size={BYTES}"))
+        .args(options)
+        .output()
+        .map_err(|error| format!("fio can't be run: {error}"))?;
+    let report: serde_json::Value =
+        serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())?;
+    report["jobs"][0]["read"]["bw_bytes"].as_f64().ok_or_else(|| "fio told no bandwidth".to_owned())
+}
+
+/// The options with which fio is fastest here, by the median of three.
+fn best_of_fio(path: &Path) -> Result<(&'static [&'static str], String), String> {
+    let mut best = (0.0, FIO[0]);
+    for options in FIO {
+        let rates: Vec<f64> = (0..3).map(|_| fio(path, options)).collect::<Result<_, _>>()?;
+        let rate = median(&rates).unwrap_or(0.0);
+        if rate > best.0 {
+            best = (rate, options);
+        }
+    }
+    let name: Vec<&str> = best.1.iter().filter_map(|option| option.split('=').nth(1)).collect();
+    Ok((best.1, name.join(" ")))
+}
