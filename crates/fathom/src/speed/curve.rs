@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::instrument::Certificate;
+use crate::load::Cached;
 use crate::speed::measurement::Measurement;
 use crate::speed::rounds::Series;
 use crate::survey::{MachineFacts, MountFacts};
@@ -297,6 +298,19 @@ impl Point {
     }
 }
 
+impl Proof {
+    /// What the pages that were seen in the cache say of a state; nothing seen says nothing, except of an empty file.
+    pub(crate) fn of(state: State, seen: Option<Cached>) -> Self {
+        let holds = match (state, seen) {
+            (State::Empty, _) => true,
+            (_, None) => return Self::Unknown,
+            (State::Cached, Some(seen)) => seen.cached == seen.pages,
+            (State::Cold | State::Direct, Some(seen)) => seen.cached == 0,
+        };
+        if holds { Self::Proven } else { Self::Refuted }
+    }
+}
+
 /// What needs a machine to be changed, and this version does not do.
 pub fn past_the_limits() -> [Refusal; 2] {
     let of = |what: &str, reason: &str| Refusal { what: what.to_owned(), reason: reason.to_owned() };
@@ -315,4 +329,19 @@ pub fn past_the_limits() -> [Refusal; 2] {
 /// The JSON Schema of [`Curve`].
 pub fn schema() -> serde_json::Value {
     schemars::schema_for!(Curve).to_value()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_state_that_was_asked_for_is_proven() {
+        let of = |state| [0, 3, 8].map(|cached| Proof::of(state, Some(Cached { cached, pages: 8 })));
+        for state in [State::Cold, State::Direct] {
+            assert_eq!(of(state), [Proof::Proven, Proof::Refuted, Proof::Refuted]);
+        }
+        assert_eq!(of(State::Cached), [Proof::Refuted, Proof::Refuted, Proof::Proven]);
+        assert_eq!(Proof::of(State::Cold, None), Proof::Unknown);
+    }
 }

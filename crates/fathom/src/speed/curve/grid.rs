@@ -59,18 +59,15 @@ impl Choice {
         let left = max_write.saturating_sub(files.iter().map(|(bytes, _)| bytes).sum());
         let (reads, writes): (Vec<Setting>, Vec<Setting>) =
             fitting.into_iter().partition(|setting| setting.operation == Operation::Read);
-        let volume = WRITE_VOLUMES.into_iter().find(|&volume| {
-            let small = writes.iter().filter(|setting| setting.block_bytes <= WRITE_VOLUMES[0]);
-            small.map(|setting| cost(setting, volume)).sum::<u64>() <= left
-        });
-        let volume = volume.unwrap_or(WRITE_VOLUMES[WRITE_VOLUMES.len() - 1]);
+        let volume = volume(&writes, left);
         let (writes, dear) = affordable(writes, volume, left);
         refuse(&mut refused, &dear, |setting| {
             let needed = max_write - left.min(max_write) + dear_total(&writes, &dear, volume);
+            // In a unit that the option takes as it stands.
             format!(
-                "{FEWEST_ROUNDS} rounds would write {}, more than --max-write leaves: raise it to {}",
+                "{FEWEST_ROUNDS} rounds would write {}, more than --max-write leaves: raise it to {}MiB",
                 Bytes(cost(setting, volume)),
-                Bytes(needed)
+                needed.div_ceil(1 << 20)
             )
         });
         let planned = |setting: Setting| {
@@ -110,6 +107,17 @@ impl Choice {
         settings.dedup();
         settings
     }
+}
+
+/// The largest volume with which all writes fit into `left` bytes, or at least the small ones.
+fn volume(writes: &[Setting], left: u64) -> u64 {
+    let fits = |volume: u64, largest: u64| {
+        let those = writes.iter().filter(|setting| setting.block_bytes <= largest);
+        those.map(|setting| cost(setting, volume)).sum::<u64>() <= left
+    };
+    let [most, .., least] = WRITE_VOLUMES;
+    let of = |largest: u64| WRITE_VOLUMES.into_iter().find(|&volume| fits(volume, largest));
+    of(u64::MAX).or_else(|| of(most)).unwrap_or(least)
 }
 
 /// Bytes of the file that one thread has to itself.
@@ -206,8 +214,7 @@ mod tests {
         let grid = choice.grid(100 << 20);
         let words = grid.refused[1].reason.rsplit("to ").next().unwrap().to_owned();
         let budget = crate::units::parse_bytes(&words).unwrap();
-        // Printed with three digits.
-        let refused = choice.grid(budget + budget / 100).refused;
+        let refused = choice.grid(budget).refused;
         assert!(refused.iter().all(|refusal| refusal.reason.contains("no room")), "{refused:?}");
     }
 

@@ -228,21 +228,11 @@ fn sample(setting: &Setting, round: u32, outcomes: &[Outcome], overhead_ns: f64)
             let longest = outcome.syncs.max() as f64 * outcome.ns_per_tick;
             sample.sync_ns = Some(sample.sync_ns.map_or(longest, |other| longest.max(other)));
         }
-        sample.proof = worse(sample.proof, proof(setting, outcome));
+        sample.proof = worse(sample.proof, Proof::of(setting.state, outcome.cached_before));
     }
     sample.elapsed_ns = sample.bytes as f64 / rate;
     sample.call_ns = time / sample.calls.max(1) as f64;
     sample
-}
-
-fn proof(setting: &Setting, outcome: &Outcome) -> Proof {
-    let Some(before) = outcome.cached_before else { return Proof::Unknown };
-    let holds = match setting.state {
-        State::Cached => before.cached == before.pages,
-        State::Cold | State::Direct => before.cached == 0,
-        State::Empty => return Proof::Proven,
-    };
-    if holds { Proof::Proven } else { Proof::Refuted }
 }
 
 fn worse(one: Proof, other: Proof) -> Proof {

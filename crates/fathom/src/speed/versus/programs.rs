@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{Entry, Sample};
 use crate::fault::Fault;
 use crate::job::{Blocks, DIRECTIONS, Direction, Job};
-use crate::load::{self, Cached, Site};
+use crate::load::{self, Site};
 use crate::speed::curve::{Proof, State};
 use crate::speed::measurement::LEVEL;
 use crate::speed::rounds::{self, Bench, Progress, Series};
@@ -116,7 +116,7 @@ impl Bench for Programs<'_> {
                 inside_ns: one.elapsed_ns as f64,
                 calls_ns: Some(reads.latency.sum() as f64 * one.ns_per_tick),
                 outside_ns: None,
-                proof: proof(task.state, one.cached_before),
+                proof: Proof::of(task.state, one.cached_before),
             });
         }
         let cached = self.site.ready(&job)?;
@@ -137,7 +137,7 @@ impl Bench for Programs<'_> {
         };
         let Told { bytes, inside_ns, calls_ns } = told
             .ok_or_else(|| Fault::Unsupported(format!("{} tells its time in an unknown way", task.name())))?;
-        let proof = proof(task.state, cached);
+        let proof = Proof::of(task.state, cached);
         Ok(Sample { round, bytes, inside_ns, calls_ns, outside_ns: Some(outside_ns), proof })
     }
 
@@ -161,16 +161,6 @@ fn reading(file_bytes: u64, block_bytes: u64, state: State) -> Job {
         // dd gives no hint, so nobody does.
         fadvise_hint: false,
         ..Job::named("versus")
-    }
-}
-
-fn proof(state: State, cached: Option<Cached>) -> Proof {
-    match cached {
-        None => Proof::Unknown,
-        Some(seen) if (state == State::Cold && seen.cached == 0) || seen.cached == seen.pages => {
-            Proof::Proven
-        }
-        Some(_) => Proof::Refuted,
     }
 }
 
