@@ -262,13 +262,16 @@ fn record(line: &str, names: &[&'static str]) -> Option<Record> {
     let mut before = line[..end].split_whitespace().rev();
     let (seconds, micros) = before.next()?.split_once('.')?;
     let time_us = seconds.parse::<u64>().ok()? * 1_000_000 + micros.parse::<u64>().ok()?;
-    let task = before.find(|word| !word.starts_with('[') && word.contains('-') && ends_in_number(word))?;
-    let thread = task.rsplit('-').next()?.parse().ok()?;
+    before.find(|word| is_cpu(word))?;
+    let thread = before.next()?.rsplit('-').next()?.parse().ok()?;
     Some(Record { thread, time_ns: time_us * 1000, event: event(name, text)? })
 }
 
-fn ends_in_number(word: &str) -> bool {
-    word.rsplit('-').next().is_some_and(|number| !number.is_empty() && number.parse::<i32>().is_ok())
+/// `[001]`, which stands right after the thread.
+fn is_cpu(word: &str) -> bool {
+    word.strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .is_some_and(|cpu| cpu.parse::<u32>().is_ok())
 }
 
 fn event(name: &'static str, text: &str) -> Option<Event> {
