@@ -72,6 +72,16 @@ pub fn advise(file: impl AsFd, offset: u64, length: u64, hint: Hint) -> Result<(
     fadvise(&file, offset, std::num::NonZeroU64::new(length), advice)
 }
 
+/// Asks for a range to be brought into the page cache. Source: `posix_fadvise(2)`, POSIX_FADV_WILLNEED: pages
+/// that are there cost a look each; others are made, and their data asked for but not waited for.
+///
+/// # Errors
+/// What `posix_fadvise(2)` gives.
+#[inline(always)]
+pub fn prefetch(file: impl AsFd, offset: u64, length: u64) -> Result<()> {
+    fadvise(&file, offset, std::num::NonZeroU64::new(length), Advice::WillNeed)
+}
+
 /// Counts a range's pages in the cache without touching them. Source: `cachestat(2)`, Linux 6.5.
 ///
 /// # Errors

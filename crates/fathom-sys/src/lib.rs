@@ -17,7 +17,9 @@
 pub mod affinity;
 pub mod blocked;
 pub mod cache;
+pub mod cgroup;
 pub mod clock;
+pub mod dirty;
 mod error;
 pub mod facts;
 pub mod file;

@@ -13,8 +13,10 @@ mod copy_knee;
 mod device_latency;
 mod direct_io_alignment;
 mod direct_pointers;
+mod dirty_throttle_point;
 mod extent_length;
 mod inline_limit;
+mod page_cache_capacity;
 mod page_cost;
 mod page_size;
 mod pointers;
@@ -27,11 +29,14 @@ mod readahead_window;
 mod session;
 mod sync_latency;
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 pub use self::session::{Effort, Memory, Session};
-use crate::finding::{Evidence, Finding};
+use crate::finding::{Evidence, Finding, Value};
 use crate::machine::Fault;
+use crate::units::{Bytes, Nanos};
 use crate::witness::{Declared, Witness};
 
 /// Every experiment, in the order in which a survey asks.
@@ -53,6 +58,8 @@ pub const REGISTRY: &[&dyn Experiment] = &[
     &call_cost::CallCost,
     &page_cost::PageCost,
     &copy_knee::CopyKnee,
+    &page_cache_capacity::PageCacheCapacity,
+    &dirty_throttle_point::DirtyThrottlePoint,
 ];
 
 /// What a reader should know of an experiment before it is run.
@@ -85,10 +92,46 @@ pub struct Cost {
     pub read_bytes: u64,
 }
 
+/// What asking would take of the machine at hand, beyond a directory to write in and moments.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Demands {
+    /// What it would do to other programs, one clause each: `it fills the page cache`.
+    pub effects: Vec<String>,
+    /// Bytes that it would write.
+    pub write_bytes: u64,
+    /// How long it would take.
+    pub time: Duration,
+}
+
+impl Demands {
+    /// Why the question can't be asked, one sentence with what would allow it; none where it can.
+    pub fn refusal(&self, intrusive: bool, write_budget: u64, time_left: Duration) -> Option<String> {
+        if let Some(effect) = self.effects.first().filter(|_| !intrusive) {
+            return Some(format!("{effect}, which needs --intrusive"));
+        }
+        if self.write_bytes > write_budget {
+            let (wanted, left) = (Bytes(self.write_bytes), Bytes(write_budget));
+            return Some(format!(
+                "it would write {wanted}, and {left} of the budget are left: raise --max-write"
+            ));
+        }
+        (self.time > time_left).then(|| {
+            let (wanted, left) = (self.time.as_secs(), time_left.as_secs());
+            format!("it would take {wanted} s, and its share of the time is {left} s: raise --max-time")
+        })
+    }
+}
+
 /// A question with its methods.
 pub trait Experiment: Sync {
     /// What a reader should know of it.
     fn about(&self) -> &'static About;
+
+    /// What asking takes on a machine that declares this. It decides whether the question is asked, and
+    /// nothing else: what is declared reaches no inference.
+    fn demands(&self, _: &Declared) -> Demands {
+        Demands::default()
+    }
 
     /// Asks by durations alone.
     ///
@@ -112,6 +155,19 @@ pub trait Experiment: Sync {
 /// The experiment that finds `parameter`.
 pub fn by_name(parameter: &str) -> Option<&'static dyn Experiment> {
     REGISTRY.iter().copied().find(|experiment| experiment.about().parameter == parameter)
+}
+
+/// A value of an experiment's unit, in words.
+pub(crate) fn worded(value: &Value, unit: &str) -> String {
+    match (value, unit) {
+        (Value::Whole(bytes), "bytes") => Bytes(*bytes).to_string(),
+        (Value::Whole(ns), "ns") => Nanos(*ns as f64).to_string(),
+        (Value::Real(ns), "ns") => Nanos(*ns).to_string(),
+        (Value::Word(word), _) => word.clone(),
+        (Value::Whole(number), _) => number.to_string(),
+        (Value::Real(number), _) => number.to_string(),
+        (Value::List(list), _) => format!("{list:?}"),
+    }
 }
 
 #[cfg(test)]

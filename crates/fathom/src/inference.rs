@@ -9,3 +9,5 @@ pub mod primed;
 pub mod ramp;
 pub mod reach;
 pub mod stalls;
+pub mod survivors;
+pub mod throttle;

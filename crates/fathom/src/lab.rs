@@ -10,11 +10,14 @@ mod allocation;
 mod build;
 mod cases;
 mod fuse;
+mod group;
 mod holes;
 mod read_ahead;
 pub mod report;
 mod results;
 mod score;
+mod setting;
+mod throttle;
 mod truth;
 
 use std::path::{Path, PathBuf};
@@ -24,10 +27,11 @@ use std::time::{Duration, Instant};
 
 use fathom_sys::{facts, mount};
 
-pub use self::cases::{Case, Layout, cases};
+pub use self::cases::{Case, Conditions, Layout, cases};
 pub use self::fuse::serve;
 pub use self::results::{CaseReport, LabReport, OutcomeName, SCHEMA, Total, schema};
 pub use self::score::{ParameterScore, Score, score};
+pub use self::setting::restore_leftovers;
 pub use self::truth::{Basis, Truth, first_read_pages, truth_of};
 
 use self::build::{Site, Unbuilt};
@@ -129,6 +133,7 @@ pub fn enter(images: &Path, keep: &[&Path]) -> Result<Lab, String> {
             false => error.to_string(),
         })?;
     read_ahead::restore_leftovers();
+    setting::restore_leftovers();
     Ok(Lab { base: base.to_owned(), images, host: Host::start()? })
 }
 
@@ -148,7 +153,12 @@ impl Lab {
 
     fn outcome(&self, case: &Case, setup: &Setup<'_>, progress: &mut dyn FnMut(usize, &str)) -> Outcome {
         let started = Instant::now();
-        let needed = setup.limits.max_write + METADATA_BYTES;
+        let max_write = setup.limits.max_write.max(case.write_bytes());
+        let limits = Limits { max_write, ..setup.limits };
+        let asked = setup.plan.experiments.iter().filter(|one| case.asks(one.about().parameter));
+        let plan = Plan { experiments: asked.copied().collect(), ..setup.plan.clone() };
+        let setup = &Setup { plan: &plan, limits, ..setup.clone() };
+        let needed = max_write + METADATA_BYTES;
         if case.mkfs.is_some()
             && let Ok(space) = facts::space(&self.images)
             && space.free_bytes < needed

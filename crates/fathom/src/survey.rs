@@ -1,5 +1,7 @@
 //! A survey: every question asked of one machine, with the facts a reader needs beside the answers.
 
+mod schedule;
+
 use std::fmt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,7 +10,8 @@ use fathom_sys::facts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Effort, Experiment, Memory, Session};
+use self::schedule::Schedule;
+use crate::experiment::{Demands, Effort, Experiment, Memory, Session, worded};
 use crate::finding::{Evidence, Finding, Kind, Status};
 use crate::instrument::Certificate;
 use crate::machine::{Fault, Machine};
@@ -118,6 +121,8 @@ pub struct Plan {
     pub seed: u64,
     /// Time for all questions together.
     pub max_time: Duration,
+    /// Whether effects on the whole machine are allowed.
+    pub intrusive: bool,
 }
 
 /// A finding with the samples it rests on.
@@ -127,6 +132,8 @@ pub struct Answer {
     pub finding: Finding,
     /// The runs that the timing made, in order.
     pub runs: Vec<Samples>,
+    /// What asking did to other programs, where that was allowed.
+    pub effects: Vec<String>,
 }
 
 /// Asks every question of the plan; `progress` is told how many questions have been answered and
@@ -143,21 +150,32 @@ pub fn ask(
     let started = Instant::now();
     let mut memory = Memory::default();
     let mut answers = Vec::new();
-    for (index, experiment) in plan.experiments.iter().enumerate() {
+    let demands = demands_of(machine, plan);
+    let schedule = Schedule::new(plan, &demands, machine.write_budget());
+    for (index, (experiment, demands)) in plan.experiments.iter().zip(demands).enumerate() {
         progress(index, experiment.about().parameter);
-        let left = plan.max_time.saturating_sub(started.elapsed());
-        let time = left.mul_f64(share_of_time(&plan.experiments[index..]));
-        answers.push(ask_one(*experiment, machine, plan, &mut memory, time)?);
+        let time = schedule.share(index, plan.max_time.saturating_sub(started.elapsed()));
+        // What was asked before may have used up what this one needs.
+        let answer = match demands.refusal(plan.intrusive, machine.write_budget(), time) {
+            Some(reason) => refused(*experiment, machine, plan, &reason),
+            None => {
+                Answer { effects: demands.effects, ..ask_one(*experiment, machine, plan, &mut memory, time)? }
+            }
+        };
+        answers.push(answer);
     }
     progress(plan.experiments.len(), "");
     Ok(answers)
 }
 
-/// The share of the time left that the first of these questions may take: no hard one starves the others.
-fn share_of_time(experiments: &[&dyn Experiment]) -> f64 {
-    let seconds = |one: &&dyn Experiment| f64::from(one.about().cost.seconds.max(1));
-    let all: f64 = experiments.iter().map(seconds).sum();
-    experiments.first().map_or(1.0, seconds) / all.max(1.0)
+/// What each question would take here; nothing on a machine that declares nothing, which has no others to harm.
+fn demands_of(machine: &mut dyn Machine, plan: &Plan) -> Vec<Demands> {
+    match machine.witness() {
+        Some(witness) => {
+            plan.experiments.iter().map(|experiment| experiment.demands(witness.declared())).collect()
+        }
+        None => vec![Demands::default(); plan.experiments.len()],
+    }
 }
 
 fn ask_one(
@@ -192,7 +210,28 @@ fn ask_one(
     }
     let mut finding = Finding::from_evidence(about.parameter, about.unit, evidence);
     finding.explanation = experiment.explain(&finding);
-    Ok(Answer { finding, runs })
+    Ok(Answer { finding, runs, effects: Vec::new() })
+}
+
+/// The answer to a question that is not asked; what the kernel declares is told in words.
+fn refused(experiment: &dyn Experiment, machine: &mut dyn Machine, plan: &Plan, reason: &str) -> Answer {
+    let about = experiment.about();
+    let silent = |kind| Evidence::silent(kind, "none", Status::Refused, reason);
+    let asked = [Kind::Timing, Kind::Witness].into_iter().filter(|kind| plan.evidence.contains(kind));
+    let mut evidence: Vec<Evidence> = asked.map(silent).collect();
+    if let Some(witness) = machine.witness().filter(|_| plan.evidence.contains(&Kind::Declared)) {
+        let declared = experiment.declared(witness.declared()).into_iter().map(|piece| match &piece.value {
+            Some(value) => {
+                let words = format!("{} declares {}", piece.method, worded(value, about.unit));
+                Evidence::silent(Kind::Declared, &piece.method, Status::Refused, words)
+            }
+            None => piece,
+        });
+        evidence.extend(declared);
+    }
+    let mut finding = Finding::from_evidence(about.parameter, about.unit, evidence);
+    finding.explanation = "It was not asked.".to_owned();
+    Answer { finding, runs: Vec::new(), effects: Vec::new() }
 }
 
 /// A fault that concerns one question alone, as evidence that gives no answer.
@@ -227,8 +266,15 @@ fn with_state_caveats(mut evidence: Evidence, runs: &[Samples]) -> Evidence {
 
 impl Survey {
     /// Whether something that was asked for stayed without an answer that it could have had.
-    pub fn is_inconclusive(&self) -> bool {
-        self.findings.iter().any(|finding| matches!(finding.status, Status::Inconclusive | Status::Refused))
+    ///
+    /// A question that was refused counts where it was asked for by name: a survey of everything may
+    /// leave out what needs a permission or more time.
+    pub fn is_inconclusive(&self, by_name: bool) -> bool {
+        self.findings.iter().any(|finding| match finding.status {
+            Status::Inconclusive => true,
+            Status::Refused => by_name,
+            Status::Measured | Status::NotApplicable => false,
+        })
     }
 
     /// The finding of a parameter.

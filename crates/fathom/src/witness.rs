@@ -74,6 +74,20 @@ pub trait Witness {
         size: u64,
     ) -> Result<Option<DeviceReads>, Fault>;
 
+    /// Reads a file of `length` bytes of hole once, forward; how many bytes of it are in the cache then.
+    /// `None` where the cache can't be seen.
+    ///
+    /// # Errors
+    /// [`Fault`] where the file can't be made or read.
+    fn survives_reading(&mut self, length: u64) -> Result<Option<u64>, Fault>;
+
+    /// The dirty data in bytes at which the kernel begins to write them, and which it never exceeds, as it
+    /// uses them now. `None` where it does not show them.
+    ///
+    /// # Errors
+    /// [`Fault`] where they can't be read.
+    fn dirty_thresholds(&mut self) -> Result<Option<[u64; 2]>, Fault>;
+
     /// What the kernel declares of this mount.
     fn declared(&self) -> &Declared;
 }
@@ -146,6 +160,21 @@ pub struct Declared {
     /// The alignment that direct I/O needs, of memory and of offsets, in bytes; zeros where files can't
     /// be read so: STATX_DIOALIGN of `statx(2)`.
     pub direct_alignment: Option<(u64, u64)>,
+    /// The memory that this process may use, for everything.
+    pub memory: MemoryBound,
+    /// The background threshold and the limit of dirty data in bytes, by the settings under `vm.dirty_`.
+    pub dirty_thresholds: Option<[u64; 2]>,
+}
+
+/// An upper bound on the memory that this process's data may take, those of files included.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryBound {
+    /// Bytes.
+    pub bytes: u64,
+    /// The file that says so: `memory.max`, `MemTotal`.
+    pub source: String,
+    /// Whether it is the limit of a group of processes, so that filling it disturbs no others.
+    pub limited: bool,
 }
 
 impl Declared {

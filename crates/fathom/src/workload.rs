@@ -46,6 +46,9 @@ pub struct ScratchFile {
     pub name: String,
     /// The file is filled with data up to this many bytes before the first round.
     pub size: u64,
+    /// Behind the data the file is lengthened to this many bytes in all, by a hole that takes no space.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub hole: u64,
 }
 
 /// Operations at each position of a region, in one direction.
@@ -94,6 +97,8 @@ pub enum Op {
     Pread,
     /// `pwrite(2)`.
     Pwrite,
+    /// `posix_fadvise(2)`, POSIX_FADV_WILLNEED: what of the range is not in the cache is brought there.
+    Prefetch,
     /// `lseek(2)` to the position.
     Lseek,
     /// `fsync(2)`.
@@ -277,8 +282,18 @@ impl ScratchFile {
 
     /// A file of at least `size` bytes of data.
     pub fn filled(name: &str, size: u64) -> Self {
-        Self { name: name.to_owned(), size }
+        Self { name: name.to_owned(), size, hole: 0 }
     }
+
+    /// A file of `length` bytes that are all hole: reading them fills the cache and nothing is written.
+    pub fn sparse(name: &str, length: u64) -> Self {
+        Self { hole: length, ..Self::empty(name) }
+    }
+}
+
+/// Files without a hole are written as they were before there were any.
+fn is_zero(hole: &u64) -> bool {
+    *hole == 0
 }
 
 impl Pass {

@@ -20,6 +20,7 @@ fn ask(script: Script, parameter: &str) -> Finding {
         effort: Effort::Full,
         seed: script.seed,
         max_time: Duration::from_secs(60),
+        intrusive: false,
     };
     survey::ask(&mut Scripted::new(script), &plan, &mut |_, _| ()).unwrap().remove(0).finding
 }

@@ -71,6 +71,7 @@ fn plan() -> Plan {
         effort: Effort::Quick,
         seed: 1,
         max_time: Duration::from_secs(60),
+        intrusive: true,
     }
 }
 

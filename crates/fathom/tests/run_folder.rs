@@ -42,6 +42,7 @@ fn plan(parameters: &[&str], effort: Effort) -> Plan {
         effort,
         seed: 11,
         max_time: Duration::from_secs(300),
+        intrusive: false,
     }
 }
 

@@ -39,8 +39,9 @@ fn list(filter: &LabFilter) -> Result<ExitCode, Failure> {
 }
 
 fn score(options: &LabOptions) -> Result<ExitCode, Failure> {
-    let cases = selected(&options.filter)?;
     let plan = plan(options)?;
+    let asked = |case: &Case| plan.experiments.iter().any(|one| case.asks(one.about().parameter));
+    let cases: Vec<Case> = selected(&options.filter)?.into_iter().filter(asked).collect();
     // First of all: the name space must be entered before there are threads.
     let kept: Vec<PathBuf> =
         options.json.iter().filter_map(|path| env::current_dir().ok().map(|here| here.join(path))).collect();
@@ -91,6 +92,7 @@ fn plan(options: &LabOptions) -> Result<Plan, Failure> {
         effort: options.effort.into(),
         seed: options.seed,
         max_time: options.max_time,
+        intrusive: true,
     })
 }
 

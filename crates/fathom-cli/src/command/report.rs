@@ -17,5 +17,5 @@ pub(crate) fn run(options: &ReportOptions) -> Result<ExitCode, Failure> {
     if let Some(output) = json {
         output.write(&survey)?;
     }
-    Ok(if survey.is_inconclusive() { ExitCode::from(INCONCLUSIVE) } else { ExitCode::SUCCESS })
+    Ok(if survey.is_inconclusive(false) { ExitCode::from(INCONCLUSIVE) } else { ExitCode::SUCCESS })
 }

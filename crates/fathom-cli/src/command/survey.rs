@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use fathom::experiment::{self, Experiment, REGISTRY};
 use fathom::instrument::Instrument;
+use fathom::lab;
 use fathom::machine::linux::{Limits, Linux};
 use fathom::report;
 use fathom::run_folder::{self, RunFolder};
@@ -32,6 +33,7 @@ pub(crate) fn run(options: &SurveyOptions) -> Result<ExitCode, Failure> {
         .map(run_folder::create)
         .transpose()
         .map_err(|error| Failure::Failed(error.to_string()))?;
+    let restored = lab::restore_leftovers();
     let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
     let mut survey = preamble(options, &path, &instrument)?;
     let limits = Limits { max_write: options.max_write, deadline: Some(started + options.max_time) };
@@ -51,9 +53,15 @@ pub(crate) fn run(options: &SurveyOptions) -> Result<ExitCode, Failure> {
     survey.effects.extend(removed.as_ref().err().map(|fault| format!("left behind: {fault}")));
     survey.duration_ns = started.elapsed().as_nanos() as u64;
     survey.findings = answers.iter().map(|answer| answer.finding.clone()).collect();
+    survey.effects.extend(restored);
+    survey.effects.extend(answers.iter().flat_map(|answer| answer.effects.clone()));
     publish(options, &survey, &answers, json, folder)?;
     removed.map_err(|fault| Failure::Failed(format!("left behind: {fault}")))?;
-    Ok(if survey.is_inconclusive() { ExitCode::from(INCONCLUSIVE) } else { ExitCode::SUCCESS })
+    Ok(if survey.is_inconclusive(!options.only.is_empty()) {
+        ExitCode::from(INCONCLUSIVE)
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 fn publish(
@@ -86,6 +94,7 @@ fn plan(options: &SurveyOptions) -> Result<Plan, Failure> {
         effort: options.effort.into(),
         seed: options.seed,
         max_time: options.max_time,
+        intrusive: options.intrusive,
     })
 }
 

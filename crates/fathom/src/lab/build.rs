@@ -12,8 +12,11 @@ use fathom_sys::{Error, mount};
 
 use super::cases::{Case, Layout};
 use super::fuse::Host;
+use super::group::Group;
 use super::holes;
 use super::read_ahead::{ReadAhead, Unset};
+use super::setting::Settings;
+use super::throttle::{self, Throttle};
 
 /// A mounted case. Dropping it unmounts it and gives the device and its image back.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub(super) struct Site {
     read_ahead: Option<ReadAhead>,
     /// Where the layers of an overlay are mounted.
     below: Option<PathBuf>,
+    group: Option<Group>,
+    settings: Vec<Settings>,
 }
 
 /// Why a case could not be built, one sentence.
@@ -47,7 +52,15 @@ impl Site {
         fs::create_dir_all(&point).map_err(|error| {
             Unbuilt::Failed(format!("make the mount point {}: {}", point.display(), plain(&error)))
         })?;
-        let mut site = Self { point, mounted: false, device: None, read_ahead: None, below: None };
+        let mut site = Self {
+            point,
+            mounted: false,
+            device: None,
+            read_ahead: None,
+            below: None,
+            group: None,
+            settings: Vec::new(),
+        };
         let source = match &case.mkfs {
             Some(words) => {
                 let program = program_of(words, case.package)?;
@@ -75,6 +88,9 @@ impl Site {
         if let Some(kib) = case.read_ahead_kib {
             site.set_read_ahead(case, kib)?;
         }
+        site.slow_down(case)?;
+        // Last of all, so that making the file system is not charged to it.
+        site.group = case.conditions.memory.map(Group::of_memory).transpose()?;
         Ok(site)
     }
 
@@ -93,6 +109,22 @@ impl Site {
         let [lower, upper, work] = layers.each_ref().map(|layer| layer.display());
         let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
         mount::mount("fathom-case", &self.point, "overlay", &options).map_err(unmountable)
+    }
+
+    /// Limits dirty data, and the pace of the device that takes them.
+    fn slow_down(&mut self, case: &Case) -> Result<(), Unbuilt> {
+        if let (Some(rate), Some(device)) = (case.conditions.write_rate, &self.device) {
+            match throttle::of_writing(&device.name(), rate)? {
+                Throttle::Setting(settings) => self.settings.push(settings),
+                Throttle::Group(group) => self.group = Some(group),
+            }
+        }
+        if let Some([background, limit]) = case.conditions.dirty {
+            // What is dirty already counts, whosever it is.
+            fathom_sys::dirty::sync();
+            self.settings.push(throttle::of_dirty_data(background, limit)?);
+        }
+        Ok(())
     }
 
     /// Where the case is mounted.
@@ -118,6 +150,8 @@ impl Drop for Site {
     fn drop(&mut self) {
         // Before the device is given back, or the setting of its next owner would be changed.
         self.read_ahead = None;
+        self.group = None;
+        self.settings.clear();
         let mounted = self.mounted.then_some(&self.point);
         for point in mounted.into_iter().chain(&self.below) {
             if !until(PATIENCE, || mount::unmount(point).is_ok()) {

@@ -23,6 +23,19 @@ pub struct Case {
     pub layout: Layout,
     /// The read-ahead window to set, in KiB; `None` where nothing is read ahead.
     pub read_ahead_kib: Option<u32>,
+    /// What else is set while the case is surveyed.
+    pub conditions: Conditions,
+}
+
+/// What is set beside the file system. A case with any of it is asked about that, and about nothing else.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Conditions {
+    /// The memory that the survey may use, in bytes: a limit of a control group.
+    pub memory: Option<u64>,
+    /// `vm.dirty_background_bytes` and `vm.dirty_bytes`.
+    pub dirty: Option<[u64; 2]>,
+    /// Bytes that the device writes in a second, at most.
+    pub write_rate: Option<u64>,
 }
 
 /// How a format was made to lay files out. Sizes in bytes.
@@ -76,6 +89,8 @@ pub fn cases() -> Vec<Case> {
         [(1024, 64), (4096, 128), (16384, 256)].into_iter().map(|(block, window)| fuse_case(block, window)),
     );
     all.extend(special_layouts());
+    all.extend(memory_cases());
+    all.extend(dirty_cases());
     all
 }
 
@@ -84,6 +99,35 @@ impl Case {
     pub fn matches(&self, pattern: &str) -> bool {
         self.name.contains(pattern)
     }
+
+    /// Whether the case is about `parameter`.
+    pub fn asks(&self, parameter: &str) -> bool {
+        let Conditions { memory, dirty, .. } = self.conditions;
+        match parameter {
+            "page_cache_capacity" => memory.is_some(),
+            "dirty_throttle_point" => dirty.is_some(),
+            _ => self.conditions == Conditions::default(),
+        }
+    }
+
+    /// Bytes that its questions may have to write.
+    pub fn write_bytes(&self) -> u64 {
+        // Every size of file up to more than what may be dirty, and the last one several times.
+        self.conditions.dirty.map_or(0, |[_, limit]| 10 * limit)
+    }
+}
+
+/// Limits of memory, on formats that differ in what they cache beside the data.
+fn memory_cases() -> Vec<Case> {
+    let on = |base: Case, mib: u64| Case {
+        name: format!("{}-memory{mib}", base.fs_type),
+        conditions: Conditions { memory: Some(mib << 20), ..Conditions::default() },
+        ..base
+    };
+    let bases =
+        [ext_case("ext2", 1024, 128), ext_case("ext4", 4096, 128), xfs_case(4096, 128), btrfs_case(1024)];
+    let sizes = [128, 256, 512];
+    bases.into_iter().flat_map(|base| sizes.map(|mib| on(base.clone(), mib))).collect()
 }
 
 fn ext_case(kind: &str, block: u64, window: u32) -> Case {
@@ -137,6 +181,7 @@ fn on_device(kind: &str, block: u64, window: u32, mkfs: &str, package: &'static 
         block_size: Some(block),
         layout: Layout::Usual,
         read_ahead_kib: Some(window),
+        conditions: Conditions::default(),
     }
 }
 
@@ -177,7 +222,27 @@ fn tmpfs_case() -> Case {
         block_size: None,
         layout: Layout::Usual,
         read_ahead_kib: None,
+        conditions: Conditions::default(),
     }
+}
+
+/// Limits of dirty data, on a device that is slower than its writers.
+fn dirty_cases() -> Vec<Case> {
+    let on = |base: Case, mib: u64| Case {
+        name: format!("{}-dirty{mib}", base.fs_type),
+        conditions: Conditions {
+            dirty: Some([mib << 19, mib << 20]),
+            write_rate: Some(100 << 20),
+            ..Conditions::default()
+        },
+        // What may be written must fit, even if nothing is ever freed.
+        image_bytes: 4 * IMAGE_BYTES,
+        ..base
+    };
+    let bases =
+        [ext_case("ext2", 4096, 64), ext_case("ext4", 4096, 128), xfs_case(4096, 128), btrfs_case(1024)];
+    let limits = [64, 128, 256];
+    bases.into_iter().flat_map(|base| limits.map(|mib| on(base.clone(), mib))).collect()
 }
 
 #[cfg(test)]
@@ -213,6 +278,7 @@ mod tests {
         {
             assert!(all.iter().any(|case| case.matches(format)), "{format}");
         }
-        assert!(all.len() <= 60);
+        let plain = all.iter().filter(|case| case.conditions == Conditions::default()).count();
+        assert!(plain <= 60);
     }
 }

@@ -55,6 +55,10 @@ fn mistakes(case: &CaseReport) -> Vec<String> {
     for parameter in &case.parameters {
         let truth = match &parameter.truth {
             Truth::Known { value, .. } => shown(&parameter.parameter, value, usize::MAX),
+            Truth::Within { interval: [low, high], .. } => {
+                let end = |end: &f64| shown(&parameter.parameter, &Value::Whole(*end as u64), usize::MAX);
+                format!("{} to {}", end(low), end(high))
+            }
             Truth::NotApplicable { .. } => "not applicable".to_owned(),
             Truth::Unknown => continue,
         };

@@ -62,7 +62,10 @@ pub fn score(truth: &Truth, status: Status, value: Option<&Value>, interval: Opt
             return Score::NotScored("neither a rule nor a witness tells the truth here".to_owned());
         }
         (Truth::NotApplicable { .. }, status) => status == Status::NotApplicable,
-        (Truth::Known { .. }, Status::NotApplicable) => false,
+        (Truth::Known { .. } | Truth::Within { .. }, Status::NotApplicable) => false,
+        (Truth::Within { interval: [low, high], .. }, Status::Measured) => {
+            value.and_then(Value::as_number).is_some_and(|number| (*low..=*high).contains(&number))
+        }
         (Truth::Known { value: truth, .. }, Status::Measured) => {
             value == Some(truth) || holds(interval, truth)
         }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::allocation;
-use super::cases::Case;
+use super::cases::{Case, Conditions};
 use crate::finding::Value;
 
 /// The right answer to one question in one case.
@@ -16,6 +16,13 @@ pub enum Truth {
         /// The value, in the parameter's unit.
         value: Value,
         /// Why it is the right one.
+        basis: Basis,
+    },
+    /// Any value from the one to the other is right.
+    Within {
+        /// The lowest and the highest, in the parameter's unit.
+        interval: [f64; 2],
+        /// Why these.
         basis: Basis,
     },
     /// The question makes no sense in this case.
@@ -35,7 +42,7 @@ pub enum Basis {
     Page,
     /// The block size that mkfs was given.
     Made,
-    /// The read-ahead limit that was written to sysfs.
+    /// A limit that was set: of read-ahead, of memory, of dirty data.
     Set,
     /// A rule of `mm/readahead.c`, see [`first_read_pages`].
     Rule,
@@ -58,6 +65,9 @@ const RULE_HOLDS: std::ops::RangeInclusive<(u32, u32)> = (4, 4)..=(6, 18);
 /// (`Linux 6.18.1`).
 pub fn truth_of(case: &Case, parameter: &str, page: u64, kernel: &str) -> Truth {
     let known = |bytes: u64, basis| Truth::Known { value: Value::Whole(bytes), basis };
+    if let Some(interval) = within_settings(case, parameter) {
+        return Truth::Within { interval, basis: Basis::Set };
+    }
     if let Some(truth) = allocation::truth(case, parameter) {
         return truth;
     }
@@ -91,6 +101,21 @@ pub fn truth_of(case: &Case, parameter: &str, page: u64, kernel: &str) -> Truth 
     }
 }
 
+/// The values that the conditions of a case allow.
+fn within_settings(case: &Case, parameter: &str) -> Option<[f64; 2]> {
+    let Conditions { memory, dirty, .. } = case.conditions;
+    match parameter {
+        // The process's own memory and the kernel's are charged to the same limit.
+        "page_cache_capacity" => memory.map(|limit| [0.95 * limit as f64, limit as f64]),
+        // `balance_dirty_pages`: nobody waits below the mean of the two.
+        "dirty_throttle_point" => {
+            let mean = dirty.map(|[background, limit]| (background + limit) as f64 / 2.0);
+            mean.map(|mean| [0.85 * mean, 1.15 * mean])
+        }
+        _ => None,
+    }
+}
+
 /// Pages that a read of `request` pages at the start of a cold file brings in, where the read-ahead
 /// limit is `max` pages.
 ///
@@ -119,7 +144,9 @@ impl Truth {
     /// Why this is the truth, where it is known.
     pub fn basis(&self) -> Option<Basis> {
         match self {
-            Truth::Known { basis, .. } | Truth::NotApplicable { basis } => Some(*basis),
+            Truth::Known { basis, .. } | Truth::Within { basis, .. } | Truth::NotApplicable { basis } => {
+                Some(*basis)
+            }
             Truth::Unknown => None,
         }
     }

@@ -20,17 +20,21 @@
 //! ```
 
 mod cache;
+mod dirty;
 mod file;
 mod noise;
 mod read_ahead;
+mod recency;
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use fathom_sys::file::Errno;
 
+use self::dirty::Dirty;
 use self::file::{Device, File};
 use self::noise::Disturbance;
+use self::recency::Recency;
 use crate::machine::{Fault, Machine};
 use crate::samples::{Reading, Samples};
 use crate::units::Ticks;
@@ -59,6 +63,11 @@ pub struct Script {
     pub pure: Option<Pure>,
     /// Whether pages can be dropped from the cache; on tmpfs they can't.
     pub evictable: bool,
+    /// The pages that all files together may have in the cache, in bytes; the least recently used ones
+    /// go first. None where there is no end to it.
+    pub cache: Option<u64>,
+    /// What makes writers wait; none where nothing does.
+    pub throttle: Option<Throttle>,
     /// Bytes that may be written in all.
     pub write_budget: u64,
     /// Decides the noise, together with the workload's seed.
@@ -74,6 +83,17 @@ pub struct ReadAhead {
     pub largest_io: u64,
     /// Whether the file system has folios of several pages, which align the windows.
     pub large_folios: bool,
+}
+
+/// The rule of `balance_dirty_pages`, without its feedback. Sizes in bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Throttle {
+    /// With more dirty data than this the device begins to write them.
+    pub background: u64,
+    /// There are never more dirty data than this; writers wait from the mean of the two on.
+    pub limit: u64,
+    /// Bytes that the device writes in a second.
+    pub device_rate: f64,
 }
 
 /// What things cost, in ns.
@@ -100,6 +120,8 @@ pub struct Costs {
     pub first_in_page: f64,
     /// The write after that into the same page, on top: it is elevated on some file systems.
     pub second_in_page: f64,
+    /// A page of a hole that is not in the cache, on top.
+    pub zeroed_page: f64,
     /// The first access to a page of a fresh buffer.
     pub buffer_fault: f64,
     /// Handing a window to the device.
@@ -160,6 +182,8 @@ pub struct Scripted {
     script: Script,
     files: HashMap<String, File>,
     device: Device,
+    recency: Recency,
+    dirty: Dirty,
     /// Simulated ns since the machine was made.
     now: f64,
     bytes_read: u64,
@@ -181,6 +205,8 @@ impl Script {
             noise: Noise::none(),
             pure: None,
             evictable: true,
+            cache: None,
+            throttle: None,
             write_budget: 256 << 20,
             seed,
         }
@@ -206,6 +232,7 @@ impl Default for Costs {
             pointer_block: 2_000.0,
             first_in_page: 1_300.0,
             second_in_page: 0.0,
+            zeroed_page: 0.0,
             buffer_fault: 500.0,
             submission: 12_000.0,
             device_latency: 80_000.0,
@@ -248,6 +275,8 @@ impl Scripted {
             script,
             files: HashMap::new(),
             device: Device::default(),
+            recency: Recency::default(),
+            dirty: Dirty::default(),
             now: 0.0,
             bytes_read: 0,
             bytes_written: 0,
@@ -277,6 +306,7 @@ impl Scripted {
             if file.size() < wanted.size {
                 file.fill(script, wanted.size);
             }
+            file.lengthen(wanted.hole);
         }
         self.bytes_written += filling;
         Ok(())
@@ -322,6 +352,7 @@ impl Scripted {
             for (step, &op) in pass.ops.iter().enumerate() {
                 let fault = self.fault_in(pass, op, position, &mut touched);
                 let clean = self.perform(name, file, op, offset(position), pass.region.size)? + fault;
+                self.make_room(name, file);
                 let start = self.now;
                 self.now += self.disturbed(&mut run.disturbance, clean, place);
                 if let Some(round) = kept {
@@ -369,10 +400,12 @@ impl Scripted {
             }
             Op::Write | Op::Pwrite => {
                 self.bytes_written += size;
-                file.write(script, offset, size)
+                let wait = self.dirty.write(script.throttle, self.now, size);
+                file.write(script, offset, size) + wait
             }
-            Op::Fsync | Op::Fdatasync => file.sync(script),
-            Op::Evict => file.evict(script),
+            Op::Fsync | Op::Fdatasync => self.dirty.settle(script.throttle, self.now) + file.sync(script),
+            Op::Evict => self.dirty.settle(script.throttle, self.now) + file.evict(script),
+            Op::Prefetch => file.prefetch(script, &mut self.device, self.now, offset, size),
             Op::Lseek => 0.0,
             Op::Open => {
                 file.open();
@@ -394,6 +427,19 @@ impl Scripted {
             Op::Pause => return Ok(script.costs.clock),
         };
         Ok(script.costs.clock + script.costs.call + cost)
+    }
+
+    /// Forgets the pages that were used least recently, where the cache holds more than it may. The file in
+    /// use is not among the others.
+    fn make_room(&mut self, name: &str, file: &mut File) {
+        let touched = file.drain_touched();
+        let Some(capacity) = self.script.cache else { return };
+        self.recency.use_pages(name, touched);
+        while self.recency.len() as u64 * self.script.page > capacity {
+            let Some((of, index)) = self.recency.oldest() else { break };
+            let owner = if of == name { Some(&mut *file) } else { self.files.get_mut(&of) };
+            owner.into_iter().for_each(|file| file.forget(index));
+        }
     }
 
     /// The ns of faults in a buffer of which `touched` pages are known, for an operation at `position`.

@@ -18,8 +18,13 @@ pub fn survey(survey: &Survey) -> String {
             text.push_str(&wrap(&remark, 100));
         }
     }
-    let left = survey.effects.iter().find(|effect| effect.starts_with("left behind"));
-    let left = left.map_or("nothing was left behind", String::as_str);
+    let (left, effects): (Vec<&str>, Vec<&str>) =
+        survey.effects.iter().map(String::as_str).partition(|effect| effect.starts_with("left behind"));
+    if !effects.is_empty() {
+        text.push('\n');
+        text.push_str(&wrap(&format!("Beside its own files: {}.", effects.join("; ")), 100));
+    }
+    let left = left.first().copied().unwrap_or("nothing was left behind");
     text.push_str(&format!(
         "\n{} written, {} read, {} taken; {left}.\n",
         Bytes(survey.bytes_written),

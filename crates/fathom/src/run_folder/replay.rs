@@ -37,8 +37,14 @@ pub fn infer_again(directory: &Path) -> Result<Survey, Error> {
             tapes.push(tape(finding, recording));
         }
     }
-    let plan =
-        Plan { experiments, evidence: vec![Kind::Timing], effort, seed: survey.seed, max_time: ENDLESS };
+    let plan = Plan {
+        experiments,
+        evidence: vec![Kind::Timing],
+        effort,
+        seed: survey.seed,
+        max_time: ENDLESS,
+        intrusive: false,
+    };
     let current = Rc::new(Cell::new(0));
     let mut player = Player { tapes, current: Rc::clone(&current) };
     let answers = survey::ask(&mut player, &plan, &mut |index, _| current.set(index))

@@ -172,7 +172,7 @@ pub fn count(path: &Path, block: u64, watch: &Watch) -> Result<Transfer, Fault> 
     let mut transfer = read(path, block, None, &mut |_| Ok(()), watch)?;
     transfer.operation = Operation::Count;
     let about = fs::metadata(path).map_err(|error| Error::from_io("stat", path, &error))?;
-    transfer.declared_bytes = about.is_file().then(|| about.len());
+    transfer.declared_bytes = about.is_file().then_some(about.len());
     let counted = transfer.bytes;
     if let Some(declared) = transfer.declared_bytes.filter(|&declared| declared != counted) {
         transfer.caveats.push(match declared {

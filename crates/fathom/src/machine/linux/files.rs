@@ -30,10 +30,12 @@ enum Place {
     ReadOnly(PathBuf),
 }
 
-/// One file: how far it is filled, and its descriptor while it is open.
+/// One file: how far it is filled, how long it is, and its descriptor while it is open.
 #[derive(Debug, Default)]
 pub(crate) struct Entry {
     pub(crate) filled: u64,
+    /// How long a hole has made it.
+    length: u64,
     pub(crate) open: Option<OwnedFd>,
 }
 
@@ -109,7 +111,22 @@ impl Files {
         self.check_writable()?;
         for file in wanted {
             self.fill(file, stop)?;
+            self.lengthen(file)?;
         }
+        Ok(())
+    }
+
+    /// Lets a hole follow the data, where one is wanted.
+    fn lengthen(&mut self, wanted: &ScratchFile) -> Result<(), Fault> {
+        if wanted.hole <= self.entry(&wanted.name).filled.max(self.entry(&wanted.name).length) {
+            return Ok(());
+        }
+        let path = self.path(&wanted.name);
+        let file = self.descriptor(&wanted.name)?;
+        file::ftruncate(&file, wanted.hole)
+            .and_then(|()| file::fsync(&file))
+            .map_err(|errno| Error::new("lengthen", &path, errno).at(wanted.hole))?;
+        self.entry(&wanted.name).length = wanted.hole;
         Ok(())
     }
 
@@ -117,7 +134,7 @@ impl Files {
         let path = self.path(&wanted.name);
         if !self.entries.contains_key(&wanted.name) {
             let open = Some(file::create_new(&path)?);
-            self.entries.insert(wanted.name.clone(), Entry { filled: 0, open });
+            self.entries.insert(wanted.name.clone(), Entry { open, ..Entry::default() });
         }
         let entry = self.entries.entry(wanted.name.clone()).or_default();
         if entry.filled >= wanted.size {

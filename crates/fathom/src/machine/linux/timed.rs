@@ -158,6 +158,7 @@ impl Timed {
             Op::Write => window(clock, || file::write(file, buffer)),
             Op::Pread => window(clock, || file::pread(file, buffer, offset)),
             Op::Pwrite => window(clock, || file::pwrite(file, buffer, offset)),
+            Op::Prefetch => window(clock, || cache::prefetch(file, offset, size as u64).map(|()| 0)),
             Op::Lseek => window(clock, || file::seek(file, offset).map(|_| 0)),
             Op::Fsync => window(clock, || file::fsync(file).map(|()| 0)),
             Op::Fdatasync => window(clock, || file::fdatasync(file).map(|()| 0)),
@@ -227,7 +228,8 @@ impl Timed {
 
     fn failure(&self, op: Op, offset: u64, errno: Errno) -> Fault {
         let error = Error::new(name(op), &self.path, errno);
-        let has_offset = matches!(op, Op::Read | Op::Write | Op::Pread | Op::Pwrite | Op::Lseek);
+        let has_offset =
+            matches!(op, Op::Read | Op::Write | Op::Pread | Op::Pwrite | Op::Prefetch | Op::Lseek);
         Fault::System(if has_offset { error.at(offset) } else { error })
     }
 }
@@ -270,6 +272,7 @@ fn name(op: Op) -> &'static str {
         Op::Write => "write",
         Op::Pread => "pread",
         Op::Pwrite => "pwrite",
+        Op::Prefetch => "prefetch",
         Op::Lseek => "lseek",
         Op::Fsync => "fsync",
         Op::Fdatasync => "fdatasync",

@@ -5,14 +5,15 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use fathom_sys::cache::{cachestat, evict, mincore};
+use fathom_sys::cgroup::MemoryLimit;
 use fathom_sys::file::{self, Errno};
 use fathom_sys::tracing::{Event, PAGE_ADDED, Record, Trace};
-use fathom_sys::{Error, facts};
+use fathom_sys::{Error, cgroup, dirty, facts};
 
 use super::residency::Residency;
 use super::{Linux, device_reads, layout};
 use crate::machine::{Fault, Machine};
-use crate::witness::{Declared, DeviceReads, DirectRead, Layout, Sight, Unseen, Witness};
+use crate::witness::{Declared, DeviceReads, DirectRead, Layout, MemoryBound, Sight, Unseen, Witness};
 use crate::workload::ScratchFile;
 
 const SPARSE: &str = "sparse";
@@ -101,6 +102,31 @@ impl Witness for Linux {
         size: u64,
     ) -> Result<Option<DeviceReads>, Fault> {
         device_reads::count(self, file, offsets, size)
+    }
+
+    fn survives_reading(&mut self, length: u64) -> Result<Option<u64>, Fault> {
+        let file = ScratchFile::sparse("witness-hole", length);
+        self.provide(std::slice::from_ref(&file))?;
+        if self.residency == Residency::Invisible {
+            return Ok(None);
+        }
+        let path = self.files.path(&file.name);
+        let failed = |operation, errno| Fault::System(Error::new(operation, &path, errno));
+        let open = file::open(&path).map_err(|errno| failed("open", errno))?;
+        let mut buffer = vec![0; 1 << 20];
+        for offset in (0..length).step_by(buffer.len()) {
+            self.check_interrupt()?;
+            let read = file::pread(open.as_fd(), &mut buffer, offset);
+            self.bytes_read += read.map_err(|errno| Error::new("read", &path, errno).at(offset))? as u64;
+        }
+        let look = |errno| failed("look at the cache of", errno);
+        let cached = self.cached_bytes(&open, length).map_err(look)?;
+        evict(&open, 0, 0).map_err(|errno| failed("evict", errno))?;
+        Ok(Some(cached))
+    }
+
+    fn dirty_thresholds(&mut self) -> Result<Option<[u64; 2]>, Fault> {
+        Ok(dirty::thresholds())
     }
 
     fn declared(&self) -> &Declared {
@@ -226,5 +252,19 @@ pub(super) fn declared(path: &Path, file: &Path) -> Result<Declared, Fault> {
         cpu_caches: facts::cpu_caches(),
         fs_type: mount.fs_type,
         direct_alignment: direct.map(|direct| (u64::from(direct.memory), u64::from(direct.offset))),
+        memory: memory_bound(),
+        dirty_thresholds: dirty::declared_thresholds(),
     })
+}
+
+/// The limit of the group that this process is in now, or all the memory there is.
+fn memory_bound() -> MemoryBound {
+    let total = facts::machine().memory_bytes;
+    match cgroup::memory_limit().filter(|limit| limit.bytes < total) {
+        Some(MemoryLimit { bytes, file }) => {
+            let source = file.file_name().map(|name| name.to_string_lossy().into_owned());
+            MemoryBound { bytes, source: source.unwrap_or_default(), limited: true }
+        }
+        None => MemoryBound { bytes: total, source: "MemTotal".to_owned(), limited: false },
+    }
 }

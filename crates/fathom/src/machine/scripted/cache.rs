@@ -4,6 +4,8 @@
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     pages: Vec<Option<Page>>,
+    /// Pages that were used, and whether they are there, since somebody asked.
+    touched: Vec<(u64, bool)>,
     /// No folio is smaller than this many pages, as a power of two: a block larger than a page.
     least_order: u32,
 }
@@ -24,7 +26,7 @@ pub(super) struct Page {
 
 impl Cache {
     pub(super) fn new(least_order: u32) -> Self {
-        Self { pages: Vec::new(), least_order }
+        Self { pages: Vec::new(), touched: Vec::new(), least_order }
     }
 
     pub(super) fn least_order(&self) -> u32 {
@@ -56,6 +58,7 @@ impl Cache {
             marked,
             new: false,
         }));
+        self.touched.extend((first..first + folio_pages).map(|index| (index, true)));
         true
     }
 
@@ -86,7 +89,29 @@ impl Cache {
         (index..index + most).find(|&at| !self.holds(at)).unwrap_or(index + most)
     }
 
+    /// The folio of a page was used.
+    pub(super) fn touch(&mut self, index: u64) {
+        let Some(page) = self.page(index) else { return };
+        let there = (page.folio..page.folio + page.folio_pages).filter(|&index| self.holds(index));
+        let there: Vec<_> = there.map(|index| (index, true)).collect();
+        self.touched.extend(there);
+    }
+
+    /// The pages that were used or dropped since the last time, in order, and whether they were used.
+    pub(super) fn drain_touched(&mut self) -> Vec<(u64, bool)> {
+        std::mem::take(&mut self.touched)
+    }
+
+    pub(super) fn forget(&mut self, index: u64) {
+        if let Some(page) = self.pages.get_mut(index as usize) {
+            *page = None;
+        }
+    }
+
     pub(super) fn clear(&mut self) {
+        let there = (0..self.pages.len() as u64).filter(|&index| self.holds(index));
+        let dropped: Vec<_> = there.map(|index| (index, false)).collect();
+        self.touched.extend(dropped);
         self.pages.clear();
     }
 }

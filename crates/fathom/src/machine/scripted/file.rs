@@ -76,6 +76,21 @@ impl File {
         self.open = None;
     }
 
+    /// Lets a hole follow the data.
+    pub(super) fn lengthen(&mut self, size: u64) {
+        self.size = self.size.max(size);
+    }
+
+    /// The pages that were used since this was last asked; where nothing was, those that were dropped.
+    pub(super) fn drain_touched(&mut self) -> Vec<(u64, bool)> {
+        self.cache.drain_touched()
+    }
+
+    /// Drops one page.
+    pub(super) fn forget(&mut self, index: u64) {
+        self.cache.forget(index);
+    }
+
     /// Data up to `size`, written and synced: they stay in the cache until they are evicted.
     pub(super) fn fill(&mut self, script: &Script, size: u64) {
         self.write(script, self.size, size - self.size);
@@ -171,6 +186,7 @@ impl File {
                     self.fetch(script, device, time, |reader| reader.page_cache_sync_ra(index, end - index));
             }
             let Some(page) = self.cache.page(index) else { break };
+            self.cache.touch(index);
             if page.marked {
                 self.cache.change(index, |page| page.marked = false);
                 time = self.fetch(script, device, time, |reader| {
@@ -184,6 +200,19 @@ impl File {
             state.previous = Some((offset + size) / script.page);
         }
         time - now
+    }
+
+    /// The ns of bringing in what is missing, without waiting for the device. It is no use of what is there.
+    pub(super) fn prefetch(
+        &mut self,
+        script: &Script,
+        device: &mut Device,
+        now: f64,
+        offset: u64,
+        size: u64,
+    ) -> f64 {
+        let (first, end) = (offset / script.page, (offset + size).div_ceil(script.page));
+        self.fetch(script, device, now, |reader| reader.force_page_cache_ra(first, end - first)) - now
     }
 
     /// Lets the read-ahead rule decide at `now` and asks the device for what it wants; when the
@@ -208,6 +237,11 @@ impl File {
         self.open = self.open.map(|_| state);
         if fetched.is_empty() {
             return now;
+        }
+        let block = |&index: &u64| (index * script.page / script.block) as usize;
+        if fetched.iter().map(block).all(|block| !self.blocks.get(block).is_some_and(|&set| set)) {
+            fetched.iter().for_each(|&index| self.cache.arrives(index, 0.0));
+            return now + fetched.len() as f64 * script.costs.zeroed_page;
         }
         let asked = now + script.costs.submission;
         let ready = device.fetch(&script.costs, asked, fetched.len() as u64 * script.page);

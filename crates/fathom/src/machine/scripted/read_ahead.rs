@@ -97,6 +97,11 @@ impl Reader<'_> {
         self.page_cache_ra_order();
     }
 
+    /// What is asked for and no more.
+    pub(super) fn force_page_cache_ra(&mut self, index: u64, count: u64) {
+        self.do_page_cache_ra(index, count, 0);
+    }
+
     /// `ractl_max_pages`: one large request may exceed the window.
     fn most_pages(&self, request: u64) -> u64 {
         let Limits { window, largest_io, .. } = self.limits;

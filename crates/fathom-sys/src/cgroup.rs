@@ -1,0 +1,123 @@
+//! Control groups: where this process is in them, and how much memory they leave it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The version of a hierarchy of control groups, which decides the names of its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// One hierarchy per controller: `memory.limit_in_bytes`.
+    One,
+    /// The unified hierarchy: `memory.max`.
+    Two,
+}
+
+/// A mounted hierarchy, and this process's place in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hierarchy {
+    /// Which version it is.
+    pub version: Version,
+    /// Where it is mounted.
+    pub mount: PathBuf,
+    /// The directory of this process's group.
+    pub own: PathBuf,
+}
+
+/// A limit on memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryLimit {
+    /// The limit in bytes.
+    pub bytes: u64,
+    /// The file that says so.
+    pub file: PathBuf,
+}
+
+/// The hierarchy that has `controller`, where it is mounted: one of version 1 that bears the name, or the
+/// unified one if the controller is available in it. Source: `cgroups(7)`.
+pub fn hierarchy(controller: &str) -> Option<Hierarchy> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let places = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let first = mounts.lines().filter_map(parse_mount).find_map(|(version, root, point, options)| {
+        let has = match version {
+            Version::One => options.split(',').any(|option| option == controller),
+            Version::Two => fs::read_to_string(point.join("cgroup.controllers"))
+                .is_ok_and(|list| list.split_whitespace().any(|name| name == controller)),
+        };
+        has.then_some((version, root, point))
+    });
+    let (version, root, point) = first?;
+    let place = places.lines().find_map(|line| place(line, version, controller))?;
+    // In a container the mount may begin further down, or the place be told from outside.
+    let below = Path::new(place).strip_prefix(&root).unwrap_or(Path::new(""));
+    let own = if below.as_os_str().is_empty() { point.clone() } else { point.join(below) };
+    Some(Hierarchy { version, mount: point, own })
+}
+
+/// The smallest limit on memory among the group of this process and those above it, where there is one.
+pub fn memory_limit() -> Option<MemoryLimit> {
+    let Hierarchy { version, mount, own } = hierarchy("memory")?;
+    let name = match version {
+        Version::One => "memory.limit_in_bytes",
+        Version::Two => "memory.max",
+    };
+    let groups = own.ancestors().take_while(|group| group.starts_with(&mount));
+    let limits = groups.filter_map(|group| {
+        let file = group.join(name);
+        // "max" is no number, and version 1 has an endless limit that is one.
+        let bytes = fs::read_to_string(&file).ok()?.trim().parse().ok().filter(|&bytes| bytes < ENDLESS)?;
+        Some(MemoryLimit { bytes, file })
+    });
+    limits.min_by_key(|limit| limit.bytes)
+}
+
+/// More than any machine has: `PAGE_COUNTER_MAX` of version 1 is the largest whole number of pages.
+const ENDLESS: u64 = 1 << 60;
+
+/// Version, root, mount point and options of a line of `/proc/self/mountinfo`, where it is a hierarchy.
+fn parse_mount(line: &str) -> Option<(Version, PathBuf, PathBuf, &str)> {
+    let (before, after) = line.split_once(" - ")?;
+    let mut fields = before.split(' ').skip(3);
+    let (root, point) = (PathBuf::from(fields.next()?), PathBuf::from(fields.next()?));
+    let mut fields = after.split(' ');
+    let version = match fields.next()? {
+        "cgroup" => Version::One,
+        "cgroup2" => Version::Two,
+        _ => return None,
+    };
+    Some((version, root, point, fields.nth(1).unwrap_or_default()))
+}
+
+/// The path of a line of `/proc/self/cgroup`, where it is about the wanted hierarchy.
+fn place<'a>(line: &'a str, version: Version, controller: &str) -> Option<&'a str> {
+    let mut fields = line.splitn(3, ':');
+    let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+    let wanted = match version {
+        Version::One => controllers.split(',').any(|name| name == controller),
+        Version::Two => controllers.is_empty(),
+    };
+    wanted.then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_versions_are_told_apart() {
+        let one = "35 30 0:31 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory";
+        let (version, root, point, options) = parse_mount(one).unwrap();
+        assert_eq!((version, options), (Version::One, "rw,memory"));
+        assert_eq!((root, point), (PathBuf::from("/"), PathBuf::from("/sys/fs/cgroup/memory")));
+        let two = "36 30 0:32 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate";
+        assert_eq!(parse_mount(two).unwrap().0, Version::Two);
+        assert_eq!(parse_mount("36 35 98:0 / / rw - ext4 /dev/a rw"), None);
+        assert_eq!(place("4:memory,cpu:/a:b", Version::One, "memory"), Some("/a:b"));
+        assert_eq!(place("0::/user", Version::Two, "memory"), Some("/user"));
+        assert_eq!(place("4:memory:/a", Version::Two, "memory"), None);
+    }
+
+    #[test]
+    fn a_limit_is_below_what_is_endless() {
+        assert!(memory_limit().is_none_or(|limit| limit.bytes < ENDLESS && limit.file.exists()));
+    }
+}

@@ -1,0 +1,55 @@
+//! Limits on how much may be dirty, and on how fast a device takes it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fathom_sys::cgroup::{self, Version};
+use fathom_sys::dirty;
+
+use super::build::{Unbuilt, plain};
+use super::group::Group;
+use super::setting::{Change, Settings};
+
+/// What makes a device slow.
+#[derive(Debug)]
+pub(super) enum Throttle {
+    /// A setting of the root group of version 1: there, data are written in its name.
+    Setting(Settings),
+    /// A group that the survey is in: in the unified hierarchy data are written in their writer's name.
+    Group(Group),
+}
+
+/// Lets the block device `name` write at most `rate` bytes in a second.
+pub(super) fn of_writing(name: &str, rate: u64) -> Result<Throttle, Unbuilt> {
+    let numbers = Path::new("/sys/block").join(name).join("dev");
+    let numbers = fs::read_to_string(&numbers)
+        .map_err(|error| Unbuilt::Failed(format!("read {}: {}", numbers.display(), plain(&error))))?;
+    let numbers = numbers.trim();
+    match cgroup::hierarchy("blkio") {
+        Some(hierarchy) if hierarchy.version == Version::One => {
+            let file = hierarchy.mount.join("blkio.throttle.write_bps_device");
+            let change = |rate: u64| [Change::new(&file, format!("{numbers} {rate}"))];
+            Settings::change(&format!("write-rate-{name}"), &change(rate), &change(0)).map(Throttle::Setting)
+        }
+        _ => Group::of_writing(numbers, rate).map(Throttle::Group),
+    }
+}
+
+/// Sets the background threshold and the limit of dirty data, in bytes, for the whole machine.
+pub(super) fn of_dirty_data(background: u64, limit: u64) -> Result<Settings, Unbuilt> {
+    let set = |name: &str, value: u64| Change::new(setting(name), value.to_string());
+    // A limit in bytes and one as a share exclude each other: the one that is in force is put back.
+    let undo = |bytes: &str, ratio: &str| match dirty::setting(bytes) {
+        Some(0) | None => set(ratio, dirty::setting(ratio).unwrap_or_default()),
+        Some(before) => set(bytes, before),
+    };
+    Settings::change(
+        "dirty-limits",
+        &[set("dirty_background_bytes", background), set("dirty_bytes", limit)],
+        &[undo("dirty_bytes", "dirty_ratio"), undo("dirty_background_bytes", "dirty_background_ratio")],
+    )
+}
+
+fn setting(name: &str) -> PathBuf {
+    Path::new("/proc/sys/vm").join(name)
+}
