@@ -39,7 +39,7 @@ fn what_was_written_is_read_and_counted() {
         let bytes = fs::read(&path).unwrap();
         assert_eq!(written["bytes"], bytes.len(), "{written}");
         let outcome = done(&["io", "read", &path, "--block-size", "333"]);
-        assert!(outcome.out.as_bytes().len() > 0 && outcome.err.contains(" bytes in "), "{}", outcome.err);
+        assert!(!outcome.out.is_empty() && outcome.err.contains(" bytes in "), "{}", outcome.err);
         let counted = json("io", &done(&["io", "count", &path, "--block-size", "100", "--json", "-"]));
         let expected = (bytes.len() as u64 / 100, bytes.len() as u64 % 100, bytes.len() as u64);
         let field = |name: &str| counted[name].as_u64().unwrap();
