@@ -192,7 +192,7 @@ fn legend(report: &LabReport) -> String {
         .any(|parameter| parameter.truth.basis() == Some(Basis::Witness));
     if by_witness {
         lines.push(
-            "* judged by the witness (cachestat) of the same case: no rule of the kernel is certain there."
+            "* judged by the witness of the same case: no rule is certain there."
                 .to_owned(),
         );
     }
@@ -311,7 +311,7 @@ timing answered  100 %        0 %
 ext4-2k-ra32: block_size: the finding says 4 KiB, the truth is 2 KiB
 xfs-4k-ra32: skipped: mkfs.xfs is missing: install xfsprogs
 Linux 6.18.1, evidence: timing, witness.
-* judged by the witness (cachestat) of the same case: no rule of the kernel is certain there.
+* judged by the witness of the same case: no rule is certain there.
 t? timing alone is silent, t! timing alone is wrong.
 ";
         let text = table(&report());
