@@ -33,7 +33,7 @@ impl Experiment for AllocationScheme {
             method: "Blocks of pointers show in the cost of appends and in st_blocks; whether an overwrite stays in place shows in the map of extents.",
             source: "paper A",
             privileges: "none",
-            cost: Cost { seconds: 1, write_bytes: 1 << 20, read_bytes: 0 },
+            cost: Cost { seconds: 1, write_bytes: 27 << 20, read_bytes: 0 },
         }
     }
 
