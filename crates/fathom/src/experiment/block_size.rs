@@ -39,7 +39,7 @@ impl Experiment for BlockSize {
         &About {
             parameter: "block_size",
             unit: "bytes",
-            question: "In what unit does the file system hand out space?",
+            question: "How large is a block, the unit in which the file system maps a file?",
             method: "Small appends to a new file; the first write into a block is dearer, and the smallest such period is the block.",
             source: "papers A, C and D",
             privileges: "none",
@@ -50,18 +50,24 @@ impl Experiment for BlockSize {
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
         let mut wanted = WANTED;
         let mut reason = String::new();
-        for (size, count, rounds) in SWEEPS {
-            match sweep(session, size, count, rounds, wanted)? {
-                Ok(found) => return judge(session, &found),
-                Err(NoAnswer::Absent(largest)) => {
-                    wanted.smallest = largest + 1;
-                    reason = format!("no append is dearer at regular distances of up to {}", Bytes(largest));
-                }
-                Err(NoAnswer::Unclear(why)) => {
-                    reason = why;
-                    break;
+        'sweeps: for (size, count, rounds) in SWEEPS {
+            for rounds in [session.rounds(rounds[0], 10), rounds[1]] {
+                let samples = session.observe(workload(size, count, rounds))?;
+                match combs::find(samples, 1, size, wanted) {
+                    Ok(found) => match judge(session, &found)? {
+                        Ok(evidence) => return Ok(evidence),
+                        Err(why) => reason = why,
+                    },
+                    Err(NoAnswer::Absent(largest)) => {
+                        wanted.smallest = largest + 1;
+                        let up_to = Bytes(largest);
+                        reason = format!("no append is dearer at regular distances of up to {up_to}");
+                        continue 'sweeps;
+                    }
+                    Err(NoAnswer::Unclear(why)) => reason = why,
                 }
             }
+            break;
         }
         Ok(Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason))
     }
@@ -132,38 +138,27 @@ fn disagreement(finding: &Finding, block: u64) -> Option<String> {
     other("seek_hole").map(|extent| format!("Holes are told apart from data in units of {}.", Bytes(extent)))
 }
 
-fn sweep(
-    session: &mut Session<'_>,
-    size: u64,
-    count: u64,
-    rounds: [u32; 2],
-    wanted: Wanted,
-) -> Result<Result<Combs, NoAnswer>, Fault> {
-    let first = workload(size, count, session.rounds(rounds[0], 10));
-    let first = combs::find(session.observe(first)?, 1, size, wanted);
-    if !matches!(first, Err(NoAnswer::Unclear(_))) {
-        return Ok(first);
-    }
-    Ok(combs::find(session.observe(workload(size, count, rounds[1]))?, 1, size, wanted))
-}
-
-/// The block from the smallest comb, unless that is the page's and another stands above it.
-fn judge(session: &mut Session<'_>, found: &Combs) -> Result<Evidence, Fault> {
+/// The block from the smallest comb, unless that is the page's and another stands above it, or may.
+fn judge(session: &mut Session<'_>, found: &Combs) -> Result<Result<Evidence, String>, Fault> {
     let period = found.fundamental.period;
-    if let Taller::Comb(taller) = found.taller
-        && page_size::by_faults(session)?.is_none_or(|page| page == period)
-    {
-        let reason = format!(
-            "appends are dearer every {}, as pages are, and dearer still every {}: either may be the block",
-            Bytes(period),
-            Bytes(taller.period)
-        );
-        return Ok(Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason));
+    let is_page = match found.taller {
+        Taller::Absent(_) => false,
+        Taller::Comb(_) | Taller::Unclear => page_size::by_faults(session)?.is_none_or(|page| page == period),
+    };
+    if is_page {
+        let above = match found.taller {
+            Taller::Comb(taller) => format!("dearer still every {}", Bytes(taller.period)),
+            _ => "perhaps dearer still at a larger distance".to_owned(),
+        };
+        let page = Bytes(period);
+        return Ok(Err(format!(
+            "appends are dearer every {page}, as pages are, and {above}: either may be the block"
+        )));
     }
     let evidence = Evidence::measured(Kind::Timing, METHOD, Value::Whole(period))
         .within(period, period)
         .resting_on(found.fundamental.confidence, found.samples);
-    Ok(match found.taller {
+    Ok(Ok(match found.taller {
         Taller::Comb(taller) => evidence.caveat(format!(
             "a second comb stands at {}, {:.1} times as dear as the writes between: the page's, or that of a larger unit of space",
             Bytes(taller.period),
@@ -174,7 +169,7 @@ fn judge(session: &mut Session<'_>, found: &Combs) -> Result<Evidence, Fault> {
             Bytes(largest)
         )),
         Taller::Unclear => evidence.caveat("whether a larger unit recurs among the blocks stayed open"),
-    })
+    }))
 }
 
 fn workload(size: u64, count: u64, rounds: u32) -> Workload {

@@ -191,10 +191,7 @@ fn legend(report: &LabReport) -> String {
         .flat_map(|case| &case.parameters)
         .any(|parameter| parameter.truth.basis() == Some(Basis::Witness));
     if by_witness {
-        lines.push(
-            "* judged by the witness of the same case: no rule is certain there."
-                .to_owned(),
-        );
+        lines.push("* judged by the witness of the same case: no rule is certain there.".to_owned());
     }
     if report.evidence.len() > 1 {
         lines.push("t? timing alone is silent, t! timing alone is wrong.".to_owned());
