@@ -10,6 +10,8 @@ const PEAK: f64 = 1.5;
 const NEIGHBOURS: usize = 4;
 /// A miss takes at least this many times as long as a hit.
 const MISS: f64 = 4.0;
+/// So many pages in a row that miss are the end of what is cached.
+const ENDING: usize = 3;
 /// The page of the cache, in which misses are counted.
 const PAGE: u64 = 4096;
 
@@ -61,7 +63,9 @@ pub fn cached_behind(matrix: &[f64], region: &Region, end: u64) -> Option<u64> {
         return None;
     }
     let threshold = (hit * typical_miss).sqrt();
-    let held = pages.iter().take_while(|&&latency| latency < threshold).count() as u64;
+    // A disturbed read looks like a miss, but its neighbours do not: where the cache ends, they miss too.
+    let ends = |&at: &usize| pages[at..].iter().take(ENDING).all(|&latency| latency >= threshold);
+    let held = (0..pages.len()).find(ends).unwrap_or(pages.len()) as u64;
     Some((end.div_ceil(PAGE) + held) * PAGE - end)
 }
 
@@ -83,8 +87,10 @@ mod tests {
         // Two reads in each page of 4 KiB: 4 pages before the end, 3 cached behind it, 5 not.
         let region = Region { offset: 0, size: 512, step: 2048, count: 24 };
         let latency = |at: u64| if at / 2 >= 7 && at % 2 == 1 { 90_000.0 } else { 500.0 };
-        let matrix: Vec<f64> = (0..24).map(latency).collect();
+        let mut matrix: Vec<f64> = (0..24).map(latency).collect();
         assert_eq!(cached_behind(&matrix, &region, 16_384), Some(12_288));
+        matrix[10] = 90_000.0;
+        assert_eq!(cached_behind(&matrix, &region, 16_384), Some(12_288), "a lone slow read is no end");
         assert_eq!(cached_behind(&[500.0; 24], &region, 16_384), None);
     }
 }
