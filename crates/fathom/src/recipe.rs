@@ -122,8 +122,8 @@ pub const RECIPES: &[Recipe] = &[
         source: "paper C, figure 2",
         did: "reads of 8 B in sequence, the sum of their latencies",
         concluded: "a step every 4096 B: the disk's block",
-        differs: "32 KiB of a cached file, 20 rounds, each latency by itself",
-        workload: || workloads::small_reads(8, 4096, 20),
+        differs: "64 KiB of a cached file, 20 rounds, each latency by itself",
+        workload: || workloads::small_reads(8, 8192, 20),
         look: |samples| look::comb(samples, 2, 8),
     },
     Recipe {

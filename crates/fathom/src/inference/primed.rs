@@ -58,7 +58,7 @@ pub fn cached_behind(matrix: &[f64], region: &Region, end: u64) -> Option<u64> {
     };
     let last = offset(medians.len().checked_sub(1)?) / PAGE;
     let pages: Vec<f64> = (end.div_ceil(PAGE)..=last).map(slowest).collect();
-    let typical_miss = quantile::quantile(&pages, 0.9)?;
+    let typical_miss = quantile::quantile(&pages, 0.98)?;
     if typical_miss < MISS * hit {
         return None;
     }

@@ -9,6 +9,8 @@ use crate::workload::Op;
 
 /// The most places that are named.
 const MOST_NAMED: usize = 16;
+/// Working sets of which a part comes from a device take at least so many times as long.
+const LEAST_MISS: f64 = 3.0;
 /// A finer comb that makes operations dearer by less than this share may go unseen.
 const NEGLIGIBLE: f64 = 0.1;
 
@@ -103,13 +105,17 @@ pub(super) fn growing(samples: &Samples) -> String {
             (bytes, samples.nanoseconds(samples.matrix(pass, 0).iter().sum::<f64>()) / bytes as f64)
         })
         .collect();
-    match primed::step_up(&each.iter().map(|one| one.1).collect::<Vec<_>>()) {
-        Some(at) => format!("a byte takes longer from a working set of {} on", Bytes(each[at].0)),
-        None => format!(
-            "no working set up to {} is too large for the cache",
-            Bytes(each.last().map_or(0, |one| one.0))
-        ),
-    }
+    let costs: Vec<f64> = each.iter().map(|one| one.1).collect();
+    let largest = Bytes(each.last().map_or(0, |one| one.0));
+    let Some(at) = primed::step_up(&costs) else {
+        return format!("no working set up to {largest} is too large for a cache");
+    };
+    let times = primed::typical(&costs[at..]) / primed::typical(&costs[..at]);
+    let whose = match times < LEAST_MISS {
+        true => "too little for reads that go to a device: a cache of the processor, not the page cache",
+        false => "there the cache of files ends",
+    };
+    format!("from a working set of {} on a byte takes {times:.1} times as long; {whose}", Bytes(each[at].0))
 }
 
 /// Bytes a second with each block size.
