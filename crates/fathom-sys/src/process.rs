@@ -30,21 +30,24 @@ pub fn supervise() -> Surrender {
     let Ok((read, write)) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC) else {
         return Surrender(None);
     };
-    for signal in PASSED_ON {
-        handle(signal, pass_on as *const () as libc::sighandler_t);
-    }
+    // A signal that comes before the child is known would be passed on to nobody.
+    mask(libc::SIG_BLOCK);
     match fork() {
         Ok(Some(child)) => {
             drop(write);
             SUPERVISED.store(child.as_raw_nonzero().get(), Ordering::SeqCst);
+            PASSED_ON
+                .into_iter()
+                .for_each(|signal| handle(signal, pass_on as *const () as libc::sighandler_t));
+            mask(libc::SIG_UNBLOCK);
             end_as(child, read)
         }
         Ok(None) => {
-            PASSED_ON.into_iter().for_each(|signal| handle(signal, libc::SIG_DFL));
+            mask(libc::SIG_UNBLOCK);
             Surrender(Some(write.into()))
         }
         Err(_) => {
-            PASSED_ON.into_iter().for_each(|signal| handle(signal, libc::SIG_DFL));
+            mask(libc::SIG_UNBLOCK);
             Surrender(None)
         }
     }
@@ -122,6 +125,19 @@ fn fork() -> rustix::io::Result<Option<Pid>> {
 fn handle(signal: libc::c_int, handler: libc::sighandler_t) {
     // SAFETY: the handler is the default or `pass_on`, which does only what a handler may.
     unsafe { libc::signal(signal, handler) };
+}
+
+/// Holds the signals that are passed on back, or lets them through.
+fn mask(how: libc::c_int) {
+    // SAFETY: the set is initialised by sigemptyset before anything else uses it.
+    unsafe {
+        let mut signals = std::mem::zeroed();
+        libc::sigemptyset(&mut signals);
+        PASSED_ON.into_iter().for_each(|signal| {
+            libc::sigaddset(&mut signals, signal);
+        });
+        libc::sigprocmask(how, &signals, std::ptr::null_mut());
+    }
 }
 
 extern "C" fn pass_on(signal: libc::c_int) {
