@@ -8,6 +8,7 @@ mod json;
 mod mounts;
 #[path = "../../../fathom/tests/published/mod.rs"]
 mod published;
+mod run;
 mod signals;
 mod speed;
 mod support;
