@@ -60,12 +60,11 @@ fn budgets_are_refused_before_the_first_byte() {
 }
 
 #[test]
-fn a_full_disk_is_an_error_with_its_place() {
-    if !require("a_full_disk_is_an_error_with_its_place", can_mount(), NO_MOUNTS) {
+fn a_disk_without_room_is_refused_before_the_first_byte() {
+    if !require("a_disk_without_room_is_refused_before_the_first_byte", can_mount(), NO_MOUNTS) {
         return;
     }
     let (_, _jobs, path) = with_job("[x]\nrw=write\nsize=3m\n");
-    // The disk fills while nobody looks: what is free is counted before, and gone when it is wanted.
     let setup = "mount -t tmpfs -o size=4m fathom-test \"$AT\"; head -c 2m /dev/zero > \"$AT/other\"";
     let (outcome, left) = mounted(setup, &["run", &path, "AT"]);
     outcome.complains(1, "free some space");
