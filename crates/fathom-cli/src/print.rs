@@ -1,8 +1,8 @@
 //! Measurements in the format that was asked for.
 
+use fathom::provenance::Provenance;
 use fathom::report::{comma_separated, google_benchmark, hyperfine};
 use fathom::speed::measurement::Measurement;
-use fathom::survey::MachineFacts;
 use serde::Serialize;
 
 use crate::args::format::Format;
@@ -15,14 +15,15 @@ pub(crate) fn result(
     text: impl FnOnce() -> String,
     whole: &impl Serialize,
     measurements: &[Measurement],
-    machine: &MachineFacts,
-    started: &str,
+    provenance: &Provenance,
 ) -> Result<(), Failure> {
     console::print(&match format {
         Format::Text => text(),
         Format::Json => json(whole)?,
         Format::Csv => comma_separated::of(measurements),
-        Format::GoogleBenchmark => json(&google_benchmark::of(measurements, machine, started))?,
+        Format::GoogleBenchmark => {
+            json(&google_benchmark::of(measurements, &provenance.machine, &provenance.started))?
+        }
         Format::Hyperfine => json(&hyperfine::of(measurements))?,
     })
 }

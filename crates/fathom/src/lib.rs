@@ -14,6 +14,7 @@ pub mod samples;
 pub mod instrument;
 pub mod scratch;
 pub mod fault;
+pub mod provenance;
 pub mod witness;
 pub mod machine;
 pub mod load;

@@ -3,18 +3,16 @@
 mod schedule;
 
 use std::fmt;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fathom_sys::facts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::schedule::Schedule;
 use crate::experiment::{Demands, Effort, Experiment, Memory, Session, worded};
 use crate::finding::{Evidence, Finding, Kind, Status};
-use crate::instrument::Certificate;
 use crate::machine::{Fault, Machine};
+use crate::provenance::Provenance;
 use crate::samples::Samples;
 
 /// The name of the schema that [`Survey`] is published under.
@@ -27,18 +25,9 @@ pub struct Survey {
     /// Always `fathom.survey/1`.
     #[schemars(extend("const" = SCHEMA))]
     pub schema: String,
-    /// The version of Fathom that wrote it.
-    pub version: String,
-    /// When the survey began: RFC 3339.
-    pub started: String,
-    /// The seed that decided random orders.
-    pub seed: u64,
-    /// The machine it ran on.
-    pub machine: MachineFacts,
-    /// The mount it looked at.
-    pub mount: MountFacts,
-    /// The clock's certificate.
-    pub instrument: Certificate,
+    /// Where, when and by which clock.
+    #[serde(flatten)]
+    pub provenance: Provenance,
     /// One finding per parameter, in the order of the registry.
     pub findings: Vec<Finding>,
     /// What was changed on the machine beside scratch files, and restored.
@@ -49,63 +38,6 @@ pub struct Survey {
     pub bytes_written: u64,
     /// Bytes read.
     pub bytes_read: u64,
-}
-
-/// The machine that a survey ran on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct MachineFacts {
-    /// Name and release of the kernel.
-    pub kernel: String,
-    /// The processor's architecture.
-    pub arch: String,
-    /// CPUs that Fathom might use.
-    pub cpus: usize,
-    /// Memory in bytes.
-    pub memory_bytes: u64,
-    /// `none`, `container`, `hypervisor` or its maker.
-    pub virtualisation: String,
-    /// Load averages over 1, 5 and 15 minutes when the survey began.
-    pub load: Vec<f64>,
-}
-
-/// The mount that a survey looked at.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct MountFacts {
-    /// The surveyed directory.
-    pub path: String,
-    /// The file system's type.
-    pub fs_type: String,
-    /// What was mounted.
-    pub source: String,
-    /// The options of the mount and of the file system.
-    pub options: String,
-    /// The block device below, as sysfs shows it; empty where there is none.
-    pub device: DeviceFacts,
-    /// Free bytes when the survey began.
-    pub free_bytes: u64,
-}
-
-/// The block device below a mount.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct DeviceFacts {
-    /// The kernel's name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// Whether the kernel believes that it seeks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rotational: Option<bool>,
-    /// The I/O scheduler in use.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scheduler: Option<String>,
-    /// Bytes of a sector that the device is addressed in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub logical_block_bytes: Option<u64>,
-    /// Bytes of a sector that the device works in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub physical_block_bytes: Option<u64>,
-    /// The device's own read-ahead setting in bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read_ahead_bytes: Option<u64>,
 }
 
 /// What to ask, and how.
@@ -280,47 +212,6 @@ impl Survey {
     /// The finding of a parameter.
     pub fn finding(&self, parameter: &str) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.parameter == parameter)
-    }
-}
-
-impl MachineFacts {
-    /// The machine that this process runs on.
-    pub fn here() -> Self {
-        let facts = facts::machine();
-        Self {
-            kernel: facts.kernel,
-            arch: facts.arch,
-            cpus: facts.cpus,
-            memory_bytes: facts.memory_bytes,
-            virtualisation: facts.virtualisation,
-            load: facts.load,
-        }
-    }
-}
-
-impl MountFacts {
-    /// The mount at `path`.
-    ///
-    /// # Errors
-    /// What `statfs(2)` or the table of mounts give.
-    pub fn of(path: &Path) -> fathom_sys::Result<Self> {
-        let mount = facts::mount_of(path)?;
-        let device = facts::device_of(&mount).map_or_else(DeviceFacts::default, |device| DeviceFacts {
-            name: Some(device.name),
-            rotational: device.rotational,
-            scheduler: device.scheduler,
-            logical_block_bytes: device.logical_block_bytes,
-            physical_block_bytes: device.physical_block_bytes,
-            read_ahead_bytes: device.read_ahead_bytes,
-        });
-        Ok(Self {
-            path: path.display().to_string(),
-            fs_type: mount.fs_type,
-            source: mount.source,
-            options: mount.options,
-            device,
-            free_bytes: facts::space(path)?.free_bytes,
-        })
     }
 }
 

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use fathom::provenance::MachineFacts;
 use fathom::report::{comma_separated, google_benchmark, hyperfine};
 use fathom::speed::measurement::Measurement;
-use fathom::survey::MachineFacts;
 use serde_json::Value;
 
 /// Google Benchmark's own script, as Debian's libbenchmark-tools installs it.

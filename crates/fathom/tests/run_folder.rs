@@ -10,8 +10,9 @@ use fathom::experiment::{Effort, REGISTRY};
 use fathom::finding::{Evidence, Finding, Kind, Status, Value};
 use fathom::instrument::Certificate;
 use fathom::machine::scripted::{Noise, Script, Scripted};
+use fathom::provenance::{DeviceFacts, MachineFacts, MountFacts, Provenance};
 use fathom::run_folder::{self, Error};
-use fathom::survey::{self, Answer, DeviceFacts, MachineFacts, MountFacts, Plan, SCHEMA, Survey};
+use fathom::survey::{self, Answer, Plan, SCHEMA, Survey};
 
 /// A directory of its own for one test, removed at its end.
 struct Place(PathBuf);
@@ -62,6 +63,17 @@ fn surveyed(script: Script, plan: &Plan) -> (Survey, Vec<Answer>) {
 fn survey_of(answers: &[Answer], seed: u64) -> Survey {
     Survey {
         schema: SCHEMA.to_owned(),
+        provenance: provenance(seed),
+        findings: answers.iter().map(|answer| answer.finding.clone()).collect(),
+        effects: Vec::new(),
+        duration_ns: 1,
+        bytes_written: 0,
+        bytes_read: 0,
+    }
+}
+
+fn provenance(seed: u64) -> Provenance {
+    Provenance {
         version: "0.1.0".to_owned(),
         started: "2026-01-01T00:00:00Z".to_owned(),
         seed,
@@ -92,11 +104,6 @@ fn survey_of(answers: &[Answer], seed: u64) -> Survey {
             system_call_ns: 135.0,
             evidence: Vec::new(),
         },
-        findings: answers.iter().map(|answer| answer.finding.clone()).collect(),
-        effects: Vec::new(),
-        duration_ns: 1,
-        bytes_written: 0,
-        bytes_read: 0,
     }
 }
 
@@ -165,7 +172,7 @@ fn other_settings_than_the_recorded_are_refused() {
     let place = Place::new("mismatch");
     let directory = place.run();
     let (survey, _) = write(&directory, noisy(4), &plan(&["block_size", "page_size"], Effort::Full));
-    let changed = Survey { seed: 12, ..survey };
+    let changed = Survey { provenance: provenance(12), ..survey };
     fs::write(directory.join("survey.json"), serde_json::to_string(&changed).unwrap()).unwrap();
     let error = run_folder::infer_again(&directory).unwrap_err();
     assert!(matches!(error, Error::Mismatch { .. }));

@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use fathom::instrument::Instrument;
 use fathom::load::{Limits, Site};
+use fathom::provenance::Provenance;
 use fathom::report;
 use fathom::speed::curve::{self, Curve, Declared, Point, SCHEMA, Settings};
 use fathom::speed::measurement::Measurement;
-use fathom::survey::{MachineFacts, MountFacts};
 
 use crate::args::curve::CurveOptions;
 use crate::command::survey::directory;
@@ -55,19 +55,14 @@ pub(crate) fn run(options: &CurveOptions) -> Result<ExitCode, Failure> {
     result.duration_ns = started.elapsed().as_nanos() as u64;
     let measurements: Vec<Measurement> = result.points.iter().filter_map(Point::measurement).collect();
     let text = || report::curve(&result);
-    print::result(options.format, text, &result, &measurements, &result.machine, &result.started)?;
+    print::result(options.format, text, &result, &measurements, &result.provenance)?;
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::from(INCONCLUSIVE) })
 }
 
 fn preamble(options: &CurveOptions, path: &Path, instrument: &Instrument) -> Result<Curve, Failure> {
     Ok(Curve {
         schema: SCHEMA.to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        started: jiff::Timestamp::now().to_string(),
-        seed: options.seed,
-        machine: MachineFacts::here(),
-        mount: MountFacts::of(path).map_err(|error| Failure::Failed(error.to_string()))?,
-        instrument: instrument.certificate.clone(),
+        provenance: Provenance::of(path, &instrument.certificate, options.seed)?,
         points: Vec::new(),
         families: Vec::new(),
         read_ahead: Vec::new(),

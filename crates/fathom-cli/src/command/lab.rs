@@ -11,7 +11,8 @@ use fathom::instrument::Instrument;
 use fathom::lab::{self, Case, CaseReport, Lab, LabReport, Setup};
 use fathom::machine::Fault;
 use fathom::machine::linux::Limits;
-use fathom::survey::{MachineFacts, Plan};
+use fathom::provenance::MachineFacts;
+use fathom::survey::Plan;
 
 use crate::args::{LabCommand, LabFilter, LabOptions};
 use crate::command::survey::{chosen, directory};

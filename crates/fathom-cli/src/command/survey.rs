@@ -9,9 +9,10 @@ use fathom::experiment::{self, Experiment, REGISTRY};
 use fathom::instrument::Instrument;
 use fathom::lab;
 use fathom::machine::linux::{Limits, Linux};
+use fathom::provenance::Provenance;
 use fathom::report;
 use fathom::run_folder::{self, RunFolder};
-use fathom::survey::{self, Answer, MachineFacts, MountFacts, Plan, SCHEMA, Survey};
+use fathom::survey::{self, Answer, Plan, SCHEMA, Survey};
 
 use crate::args::SurveyOptions;
 use crate::console::{self, Progress};
@@ -128,12 +129,7 @@ pub(crate) fn directory(path: &Path) -> Result<std::path::PathBuf, Failure> {
 fn preamble(options: &SurveyOptions, path: &Path, instrument: &Instrument) -> Result<Survey, Failure> {
     Ok(Survey {
         schema: SCHEMA.to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        started: jiff::Timestamp::now().to_string(),
-        seed: options.seed,
-        machine: MachineFacts::here(),
-        mount: MountFacts::of(path).map_err(|error| Failure::Failed(error.to_string()))?,
-        instrument: instrument.certificate.clone(),
+        provenance: Provenance::of(path, &instrument.certificate, options.seed)?,
         findings: Vec::new(),
         effects: Vec::new(),
         duration_ns: 0,

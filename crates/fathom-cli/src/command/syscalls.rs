@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use fathom::instrument::Instrument;
+use fathom::provenance::Provenance;
 use fathom::report;
 use fathom::speed::syscalls::{self, Plan, SCHEMA, SIZES, Syscalls};
-use fathom::survey::{MachineFacts, MountFacts};
 use fathom::units::{parse_bytes, parse_duration};
 
 use crate::args::format::Format;
@@ -67,19 +67,14 @@ pub(crate) fn run(options: &SyscallsOptions) -> Result<ExitCode, Failure> {
     result.caveats = prices.caveats;
     result.duration_ns = started.elapsed().as_nanos() as u64;
     let text = || report::syscalls(&result);
-    print::result(options.format, text, &result, &result.measurements, &result.machine, &result.started)?;
+    print::result(options.format, text, &result, &result.measurements, &result.provenance)?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn preamble(options: &SyscallsOptions, path: &Path, instrument: &Instrument) -> Result<Syscalls, Failure> {
     Ok(Syscalls {
         schema: SCHEMA.to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        started: jiff::Timestamp::now().to_string(),
-        seed: options.seed,
-        machine: MachineFacts::here(),
-        mount: MountFacts::of(path).map_err(|error| Failure::Failed(error.to_string()))?,
-        instrument: instrument.certificate.clone(),
+        provenance: Provenance::of(path, &instrument.certificate, options.seed)?,
         clock_ns: instrument.certificate.overhead_ns,
         measurements: Vec::new(),
         rounds: 0,

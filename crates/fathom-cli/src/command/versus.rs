@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use fathom::instrument::Instrument;
 use fathom::load::{Limits, Site};
+use fathom::provenance::Provenance;
 use fathom::report;
 use fathom::speed::curve::Refusal;
 use fathom::speed::measurement::Measurement;
 use fathom::speed::versus::{self, Entry, SCHEMA, Settings, Versus};
-use fathom::survey::{MachineFacts, MountFacts};
 
 use crate::args::versus::VersusOptions;
 use crate::command::survey::directory;
@@ -49,7 +49,7 @@ pub(crate) fn run(options: &VersusOptions) -> Result<ExitCode, Failure> {
     result.duration_ns = started.elapsed().as_nanos() as u64;
     let measurements: Vec<Measurement> = result.entries.iter().filter_map(Entry::measurement).collect();
     let text = || report::versus(&result);
-    print::result(options.format, text, &result, &measurements, &result.machine, &result.started)?;
+    print::result(options.format, text, &result, &measurements, &result.provenance)?;
     let is_complete = result.entries.iter().all(|entry| entry.bytes_per_second_interval.is_some());
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::from(INCONCLUSIVE) })
 }
@@ -57,12 +57,7 @@ pub(crate) fn run(options: &VersusOptions) -> Result<ExitCode, Failure> {
 fn preamble(options: &VersusOptions, path: &Path, instrument: &Instrument) -> Result<Versus, Failure> {
     Ok(Versus {
         schema: SCHEMA.to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        started: jiff::Timestamp::now().to_string(),
-        seed: options.seed,
-        machine: MachineFacts::here(),
-        mount: MountFacts::of(path).map_err(|error| Failure::Failed(error.to_string()))?,
-        instrument: instrument.certificate.clone(),
+        provenance: Provenance::of(path, &instrument.certificate, options.seed)?,
         file_bytes: options.file_size,
         entries: Vec::new(),
         refused: Vec::new(),

@@ -10,12 +10,12 @@ use crate::units::{Bytes, Nanos};
 pub fn curve(curve: &Curve) -> String {
     let mut text = format!(
         "{} on {}, {}, {} CPUs\nclock {}: own cost {} taken out of every call\n",
-        curve.mount.fs_type,
-        curve.mount.path,
-        curve.machine.kernel,
-        curve.machine.cpus,
-        curve.instrument.clock,
-        Nanos(curve.instrument.overhead_ns)
+        curve.provenance.mount.fs_type,
+        curve.provenance.mount.path,
+        curve.provenance.machine.kernel,
+        curve.provenance.machine.cpus,
+        curve.provenance.instrument.clock,
+        Nanos(curve.provenance.instrument.overhead_ns)
     );
     let files: BTreeSet<u64> = curve.points.iter().map(|point| point.setting.file_bytes).collect();
     for file in files {

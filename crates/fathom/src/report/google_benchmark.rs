@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::provenance::MachineFacts;
 use crate::speed::measurement::Measurement;
-use crate::survey::MachineFacts;
 
 /// The report: `context` and one entry of `benchmarks` per sample, times in ns per call.
 ///

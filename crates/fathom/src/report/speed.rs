@@ -76,14 +76,14 @@ pub fn file_size(answer: &FileSize) -> String {
 
 /// The price of each call on each file, and whether the file's size matters.
 pub fn syscalls(syscalls: &Syscalls) -> String {
-    let (mount, clock) = (&syscalls.mount, &syscalls.instrument);
+    let (mount, clock) = (&syscalls.provenance.mount, &syscalls.provenance.instrument);
     let mut text = format!(
         "{} on {} ({})\n{}, {}; clock {}, {} per sample taken out\n\n{:8} {:>9} {:>12} {:>20} {:>12} {:>8}\n",
         mount.fs_type,
         mount.path,
         mount.source,
-        syscalls.machine.kernel,
-        syscalls.machine.arch,
+        syscalls.provenance.machine.kernel,
+        syscalls.provenance.machine.arch,
         clock.clock,
         Nanos(syscalls.clock_ns),
         "call",

@@ -65,17 +65,17 @@ fn cost(about: &About) -> Cost {
 }
 
 fn preamble(survey: &Survey) -> String {
-    let (mount, clock) = (&survey.mount, &survey.instrument);
+    let (mount, clock) = (&survey.provenance.mount, &survey.provenance.instrument);
     let device = mount.device.name.as_deref().map(|name| format!(", device {name}")).unwrap_or_default();
     format!(
         "{} on {} ({}{device})\n{}, {}, {} CPUs, {} of memory\nclock {}: {:.3} GHz, resolution {}, own cost {}, linear within {:.2} ppm\n\n",
         mount.fs_type,
         mount.path,
         mount.source,
-        survey.machine.kernel,
-        survey.machine.arch,
-        survey.machine.cpus,
-        Bytes(survey.machine.memory_bytes),
+        survey.provenance.machine.kernel,
+        survey.provenance.machine.arch,
+        survey.provenance.machine.cpus,
+        Bytes(survey.provenance.machine.memory_bytes),
         clock.clock,
         clock.ticks_per_second / 1e9,
         Nanos(clock.resolution_ns),

@@ -9,10 +9,10 @@ use crate::units::{Bytes, Nanos};
 pub fn versus(versus: &Versus) -> String {
     let mut text = format!(
         "{} on {}, {}, {} CPUs: reading a file of {}\n\n",
-        versus.mount.fs_type,
-        versus.mount.path,
-        versus.machine.kernel,
-        versus.machine.cpus,
+        versus.provenance.mount.fs_type,
+        versus.provenance.mount.path,
+        versus.provenance.machine.kernel,
+        versus.provenance.machine.cpus,
         Bytes(versus.file_bytes)
     );
     let header =

@@ -41,7 +41,7 @@ pub fn infer_again(directory: &Path) -> Result<Survey, Error> {
         experiments,
         evidence: vec![Kind::Timing],
         effort,
-        seed: survey.seed,
+        seed: survey.provenance.seed,
         max_time: ENDLESS,
         intrusive: false,
     };

@@ -11,11 +11,10 @@ mod linux;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::instrument::Certificate;
 use crate::load::Cached;
+use crate::provenance::Provenance;
 use crate::speed::measurement::Measurement;
 use crate::speed::rounds::Series;
-use crate::survey::{MachineFacts, MountFacts};
 
 pub use self::bends::{Declared, Family, Price, Ratio, Worth, families, worth_of_read_ahead};
 pub use self::grid::{Choice, Grid, Planned};
@@ -31,18 +30,9 @@ pub struct Curve {
     /// Always `fathom.curve/1`.
     #[schemars(extend("const" = SCHEMA))]
     pub schema: String,
-    /// The version of Fathom that wrote it.
-    pub version: String,
-    /// When the measuring began: RFC 3339.
-    pub started: String,
-    /// The seed that decided random orders.
-    pub seed: u64,
-    /// The machine it ran on.
-    pub machine: MachineFacts,
-    /// The mount it looked at.
-    pub mount: MountFacts,
-    /// The clock's certificate.
-    pub instrument: Certificate,
+    /// Where, when and by which clock.
+    #[serde(flatten)]
+    pub provenance: Provenance,
     /// The points, in the order of the grid.
     pub points: Vec<Point>,
     /// One per curve: points that differ in nothing but the size of a call.

@@ -20,10 +20,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
-use crate::instrument::{Certificate, Clock, Instrument};
+use crate::instrument::{Clock, Instrument};
+use crate::provenance::Provenance;
 use crate::scratch::{Scratch, remove_leftovers};
 use crate::speed::measurement::Measurement;
-use crate::survey::{MachineFacts, MountFacts};
 use crate::units::Bytes;
 
 /// The name of the schema that [`Syscalls`] is published under.
@@ -56,18 +56,9 @@ pub struct Syscalls {
     /// Always `fathom.syscalls/1`.
     #[schemars(extend("const" = SCHEMA))]
     pub schema: String,
-    /// The version of Fathom that wrote it.
-    pub version: String,
-    /// When it began: RFC 3339.
-    pub started: String,
-    /// The seed that decided orders and positions.
-    pub seed: u64,
-    /// The machine it ran on.
-    pub machine: MachineFacts,
-    /// The mount that the files were on.
-    pub mount: MountFacts,
-    /// The clock's certificate.
-    pub instrument: Certificate,
+    /// Where, when and by which clock.
+    #[serde(flatten)]
+    pub provenance: Provenance,
     /// What reading the clock cost each sample, in ns: it is taken out of the samples.
     pub clock_ns: f64,
     /// One measurement per call and file size; `file_bytes` is the setting.

@@ -9,10 +9,9 @@ mod programs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::instrument::Certificate;
+use crate::provenance::Provenance;
 use crate::speed::curve::{Proof, Refusal, State};
 use crate::speed::measurement::Measurement;
-use crate::survey::{MachineFacts, MountFacts};
 
 pub use self::programs::{Settings, Task, measure, programs};
 
@@ -26,18 +25,9 @@ pub struct Versus {
     /// Always `fathom.versus/1`.
     #[schemars(extend("const" = SCHEMA))]
     pub schema: String,
-    /// The version of Fathom that wrote it.
-    pub version: String,
-    /// When the measuring began: RFC 3339.
-    pub started: String,
-    /// The seed that decided random orders.
-    pub seed: u64,
-    /// The machine it ran on.
-    pub machine: MachineFacts,
-    /// The mount it looked at.
-    pub mount: MountFacts,
-    /// The clock's certificate.
-    pub instrument: Certificate,
+    /// Where, when and by which clock.
+    #[serde(flatten)]
+    pub provenance: Provenance,
     /// Bytes of the file.
     pub file_bytes: u64,
     /// One entry per program, block size and state.
