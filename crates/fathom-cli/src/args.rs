@@ -3,6 +3,7 @@
 pub(crate) mod curve;
 pub(crate) mod format;
 mod fuse;
+mod plan;
 pub(crate) mod run;
 pub(crate) mod versus;
 
@@ -10,9 +11,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub(crate) use self::fuse::FuseOptions;
+pub(crate) use self::plan::PlanOptions;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use fathom::finding::Kind;
 use fathom::units::{parse_bytes, parse_duration};
 use fathom::workload::{CacheState, Direction, Op};
 
@@ -79,30 +80,14 @@ pub(crate) struct LabFilter {
 pub(crate) struct LabOptions {
     #[command(flatten)]
     pub(crate) filter: LabFilter,
-    /// Only these parameters, separated by commas.
-    #[arg(long, value_delimiter = ',', value_name = "PARAMETERS")]
-    pub(crate) only: Vec<String>,
-    /// Only these kinds of evidence.
-    #[arg(long, value_delimiter = ',', default_value = "timing,witness,declared", value_name = "KINDS")]
-    pub(crate) evidence: Vec<EvidenceKind>,
-    /// How much trouble to take.
-    #[arg(long, default_value = "full")]
-    pub(crate) effort: EffortLevel,
+    #[command(flatten)]
+    pub(crate) plan: PlanOptions,
     /// Where images are kept; a file system in memory holds still.
     #[arg(long, default_value = "/dev/shm", value_name = "DIR")]
     pub(crate) images: PathBuf,
-    /// Take at most this long for one case.
-    #[arg(long, default_value = "50s", value_parser = parse_duration, value_name = "TIME")]
-    pub(crate) max_time: Duration,
-    /// Write at most this much in one case.
-    #[arg(long, default_value = "256MiB", value_parser = parse_bytes, value_name = "SIZE")]
-    pub(crate) max_write: u64,
     /// Write the scores as JSON to FILE, or to standard output with '-'.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Decides random orders.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
 }
 
 #[derive(Debug, Args)]
@@ -138,33 +123,17 @@ pub(crate) struct SurveyOptions {
     /// A directory on the file system to survey.
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
-    /// Only these parameters, separated by commas.
-    #[arg(long, value_delimiter = ',', value_name = "PARAMETERS")]
-    pub(crate) only: Vec<String>,
-    /// Only these kinds of evidence.
-    #[arg(long, value_delimiter = ',', default_value = "timing,witness,declared", value_name = "KINDS")]
-    pub(crate) evidence: Vec<EvidenceKind>,
-    /// How much trouble to take.
-    #[arg(long, default_value = "full")]
-    pub(crate) effort: EffortLevel,
+    #[command(flatten)]
+    pub(crate) plan: PlanOptions,
     /// Allow machine-wide effects; each is listed in the report and undone.
     #[arg(long)]
     pub(crate) intrusive: bool,
-    /// Write at most this much in all.
-    #[arg(long, default_value = "256MiB", value_parser = parse_bytes, value_name = "SIZE")]
-    pub(crate) max_write: u64,
-    /// Take at most this long.
-    #[arg(long, default_value = "50s", value_parser = parse_duration, value_name = "TIME")]
-    pub(crate) max_time: Duration,
     /// Write the survey as JSON to FILE, or to standard output with '-'.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Keep the survey and its raw samples in a new folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Decides random orders.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
 }
 
 #[derive(Debug, Args)]
@@ -257,19 +226,6 @@ pub(crate) struct ProbeOptions {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum EvidenceKind {
-    Timing,
-    Witness,
-    Declared,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum EffortLevel {
-    Quick,
-    Full,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Order {
     Forward,
     Backward,
@@ -312,25 +268,6 @@ pub(crate) fn complaint(error: &clap::Error) -> String {
     let said = paragraphs.filter(|part| !part.starts_with("For more information"));
     let lines: Vec<String> = said.map(|part| part.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     lines.join("; ").trim_start_matches("error: ").to_owned()
-}
-
-impl From<EvidenceKind> for Kind {
-    fn from(kind: EvidenceKind) -> Self {
-        match kind {
-            EvidenceKind::Timing => Kind::Timing,
-            EvidenceKind::Witness => Kind::Witness,
-            EvidenceKind::Declared => Kind::Declared,
-        }
-    }
-}
-
-impl From<EffortLevel> for fathom::experiment::Effort {
-    fn from(level: EffortLevel) -> Self {
-        match level {
-            EffortLevel::Quick => Self::Quick,
-            EffortLevel::Full => Self::Full,
-        }
-    }
 }
 
 impl From<Order> for Direction {

@@ -15,7 +15,7 @@ use fathom::provenance::MachineFacts;
 use fathom::survey::Plan;
 
 use crate::args::{LabCommand, LabFilter, LabOptions};
-use crate::command::survey::{chosen, directory};
+use crate::command::survey::directory;
 use crate::console::{self, Progress};
 use crate::failure::Failure;
 use crate::interrupt;
@@ -40,7 +40,7 @@ fn list(filter: &LabFilter) -> Result<ExitCode, Failure> {
 }
 
 fn score(options: &LabOptions) -> Result<ExitCode, Failure> {
-    let plan = plan(options)?;
+    let plan = options.plan.plan(true)?;
     let asked = |case: &Case| plan.experiments.iter().any(|one| case.asks(one.about().parameter));
     let cases: Vec<Case> = selected(&options.filter)?.into_iter().filter(asked).collect();
     // First of all: the name space must be entered before there are threads.
@@ -72,8 +72,10 @@ fn surveyed(
     let mut reports = Vec::new();
     for (index, case) in cases.iter().enumerate() {
         progress.at(index, &case.name);
-        let limits =
-            Limits { max_write: options.max_write, deadline: Some(Instant::now() + options.max_time) };
+        let limits = Limits {
+            max_write: options.plan.max_write,
+            deadline: Some(Instant::now() + options.plan.max_time),
+        };
         let setup = Setup { instrument: &instrument, plan, limits, interrupt: interrupt.clone() };
         let result = lab.run_case(case, &setup, &mut |_, _| {});
         if interrupt.load(Ordering::Relaxed) {
@@ -84,17 +86,6 @@ fn surveyed(
     }
     progress.finish();
     Ok(reports)
-}
-
-fn plan(options: &LabOptions) -> Result<Plan, Failure> {
-    Ok(Plan {
-        experiments: chosen(&options.only)?,
-        evidence: options.evidence.iter().map(|&kind| kind.into()).collect(),
-        effort: options.effort.into(),
-        seed: options.seed,
-        max_time: options.max_time,
-        intrusive: true,
-    })
 }
 
 fn selected(filter: &LabFilter) -> Result<Vec<Case>, Failure> {

@@ -5,14 +5,13 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use fathom::experiment::{self, Experiment, REGISTRY};
 use fathom::instrument::Instrument;
 use fathom::lab;
 use fathom::machine::linux::{Limits, Linux};
 use fathom::provenance::Provenance;
 use fathom::report;
 use fathom::run_folder::{self, RunFolder};
-use fathom::survey::{self, Answer, Plan, SCHEMA, Survey};
+use fathom::survey::{self, Answer, SCHEMA, Survey};
 
 use crate::args::SurveyOptions;
 use crate::console::{self, Progress};
@@ -23,9 +22,9 @@ use crate::output::{Output, plain};
 
 pub(crate) fn run(options: &SurveyOptions) -> Result<ExitCode, Failure> {
     let started = Instant::now();
-    let plan = plan(options)?;
+    let plan = options.plan.plan(options.intrusive)?;
     let interrupt = interrupt::flag()?;
-    guard::watch(started + options.max_time, interrupt.clone());
+    guard::watch(started + options.plan.max_time, interrupt.clone());
     let path = directory(&options.path)?;
     let json = options.json.as_deref().map(Output::open).transpose()?;
     let folder = options
@@ -37,7 +36,8 @@ pub(crate) fn run(options: &SurveyOptions) -> Result<ExitCode, Failure> {
     let restored = lab::restore_leftovers();
     let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
     let mut survey = preamble(options, &path, &instrument)?;
-    let limits = Limits { max_write: options.max_write, deadline: Some(started + options.max_time) };
+    let limits =
+        Limits { max_write: options.plan.max_write, deadline: Some(started + options.plan.max_time) };
     let mut linux = Linux::at(&path, &instrument, limits, interrupt)?;
     let progress =
         Progress::over(plan.experiments.iter().map(|one| u64::from(one.about().cost.seconds)).collect());
@@ -58,7 +58,7 @@ pub(crate) fn run(options: &SurveyOptions) -> Result<ExitCode, Failure> {
     survey.effects.extend(answers.iter().flat_map(|answer| answer.effects.clone()));
     publish(options, &survey, &answers, json, folder)?;
     removed.map_err(|fault| Failure::Failed(format!("left behind: {fault}")))?;
-    Ok(if survey.is_inconclusive(!options.only.is_empty()) {
+    Ok(if survey.is_inconclusive(!options.plan.only.is_empty()) {
         ExitCode::from(INCONCLUSIVE)
     } else {
         ExitCode::SUCCESS
@@ -74,7 +74,7 @@ fn publish(
 ) -> Result<(), Failure> {
     if let Some(folder) = folder {
         folder
-            .write(survey, options.effort.into(), answers)
+            .write(survey, options.plan.effort.into(), answers)
             .map_err(|error| Failure::Failed(error.to_string()))?;
     }
     let to_stdout = matches!(json, Some(Output::Stdout));
@@ -86,34 +86,6 @@ fn publish(
         output.write(survey)?;
     }
     Ok(())
-}
-
-fn plan(options: &SurveyOptions) -> Result<Plan, Failure> {
-    Ok(Plan {
-        experiments: chosen(&options.only)?,
-        evidence: options.evidence.iter().map(|&kind| kind.into()).collect(),
-        effort: options.effort.into(),
-        seed: options.seed,
-        max_time: options.max_time,
-        intrusive: options.intrusive,
-    })
-}
-
-/// The experiments of these names, in the registry's order, or all.
-pub(crate) fn chosen(only: &[String]) -> Result<Vec<&'static dyn Experiment>, Failure> {
-    if only.is_empty() {
-        return Ok(REGISTRY.to_vec());
-    }
-    let wanted: Vec<&str> =
-        only.iter().map(|name| known(name).map(|one| one.about().parameter)).collect::<Result<_, _>>()?;
-    Ok(REGISTRY.iter().copied().filter(|one| wanted.contains(&one.about().parameter)).collect())
-}
-
-fn known(name: &str) -> Result<&'static dyn Experiment, Failure> {
-    experiment::by_name(name).ok_or_else(|| {
-        let names: Vec<&str> = REGISTRY.iter().map(|experiment| experiment.about().parameter).collect();
-        Failure::Usage(format!("--only: there is no parameter '{name}'; there are {}", names.join(", ")))
-    })
 }
 
 /// The absolute path of a directory that can be surveyed.
@@ -129,7 +101,7 @@ pub(crate) fn directory(path: &Path) -> Result<std::path::PathBuf, Failure> {
 fn preamble(options: &SurveyOptions, path: &Path, instrument: &Instrument) -> Result<Survey, Failure> {
     Ok(Survey {
         schema: SCHEMA.to_owned(),
-        provenance: Provenance::of(path, &instrument.certificate, options.seed)?,
+        provenance: Provenance::of(path, &instrument.certificate, options.plan.seed)?,
         findings: Vec::new(),
         effects: Vec::new(),
         duration_ns: 0,

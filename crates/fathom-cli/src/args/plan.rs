@@ -1,0 +1,99 @@
+//! What is asked and how far it may go: of a survey, and of each case of the lab.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use fathom::experiment::{self, Effort, Experiment, REGISTRY};
+use fathom::finding::Kind;
+use fathom::survey::Plan;
+use fathom::units::{parse_bytes, parse_duration};
+
+use crate::failure::Failure;
+
+#[derive(Debug, Args)]
+pub(crate) struct PlanOptions {
+    /// Only these parameters, separated by commas.
+    #[arg(long, value_delimiter = ',', value_name = "PARAMETERS")]
+    pub(crate) only: Vec<String>,
+    /// Only these kinds of evidence.
+    #[arg(long, value_delimiter = ',', default_value = "timing,witness,declared", value_name = "KINDS")]
+    pub(crate) evidence: Vec<EvidenceKind>,
+    /// How much trouble to take.
+    #[arg(long, default_value = "full")]
+    pub(crate) effort: EffortLevel,
+    /// Write at most this much, in the lab for each case.
+    #[arg(long, default_value = "256MiB", value_parser = parse_bytes, value_name = "SIZE")]
+    pub(crate) max_write: u64,
+    /// Take at most this long, in the lab for each case.
+    #[arg(long, default_value = "50s", value_parser = parse_duration, value_name = "TIME")]
+    pub(crate) max_time: Duration,
+    /// Decides random orders.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum EvidenceKind {
+    Timing,
+    Witness,
+    Declared,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum EffortLevel {
+    Quick,
+    Full,
+}
+
+impl PlanOptions {
+    /// The plan; `intrusive` allows effects on the whole machine.
+    ///
+    /// # Errors
+    /// A name that is no parameter's.
+    pub(crate) fn plan(&self, intrusive: bool) -> Result<Plan, Failure> {
+        Ok(Plan {
+            experiments: chosen(&self.only)?,
+            evidence: self.evidence.iter().map(|&kind| kind.into()).collect(),
+            effort: self.effort.into(),
+            seed: self.seed,
+            max_time: self.max_time,
+            intrusive,
+        })
+    }
+}
+
+/// The experiments of these names, in the registry's order, or all.
+fn chosen(only: &[String]) -> Result<Vec<&'static dyn Experiment>, Failure> {
+    if only.is_empty() {
+        return Ok(REGISTRY.to_vec());
+    }
+    let wanted: Vec<&str> =
+        only.iter().map(|name| known(name).map(|one| one.about().parameter)).collect::<Result<_, _>>()?;
+    Ok(REGISTRY.iter().copied().filter(|one| wanted.contains(&one.about().parameter)).collect())
+}
+
+fn known(name: &str) -> Result<&'static dyn Experiment, Failure> {
+    experiment::by_name(name).ok_or_else(|| {
+        let names: Vec<&str> = REGISTRY.iter().map(|experiment| experiment.about().parameter).collect();
+        Failure::Usage(format!("--only: there is no parameter '{name}'; there are {}", names.join(", ")))
+    })
+}
+
+impl From<EvidenceKind> for Kind {
+    fn from(kind: EvidenceKind) -> Self {
+        match kind {
+            EvidenceKind::Timing => Kind::Timing,
+            EvidenceKind::Witness => Kind::Witness,
+            EvidenceKind::Declared => Kind::Declared,
+        }
+    }
+}
+
+impl From<EffortLevel> for Effort {
+    fn from(level: EffortLevel) -> Self {
+        match level {
+            EffortLevel::Quick => Self::Quick,
+            EffortLevel::Full => Self::Full,
+        }
+    }
+}
