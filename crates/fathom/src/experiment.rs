@@ -139,14 +139,18 @@ pub trait Experiment: Sync {
     /// [`Fault`] where the machine failed; no answer from good samples is no error.
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault>;
 
-    /// Asks by what the kernel shows.
+    /// Asks by what the kernel shows, where it shows something.
     ///
     /// # Errors
     /// [`Fault`] where a system call failed.
-    fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault>;
+    fn witness(&self, _: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
+        Ok(Vec::new())
+    }
 
-    /// What the kernel declares.
-    fn declared(&self, declared: &Declared) -> Vec<Evidence>;
+    /// What the kernel declares, where it declares something.
+    fn declared(&self, _: &Declared) -> Vec<Evidence> {
+        Vec::new()
+    }
 
     /// One or two sentences on what was found and, where evidence disagrees, why.
     fn explain(&self, finding: &Finding) -> String;

@@ -5,7 +5,6 @@ use super::{About, Cost, Experiment, Session};
 use crate::finding::{Evidence, Finding, Value};
 use crate::machine::Fault;
 use crate::units::Nanos;
-use crate::witness::{Declared, Witness};
 
 pub(super) struct CallCost;
 
@@ -29,14 +28,6 @@ impl Experiment for CallCost {
             |line| line.call,
             "the line begins too near to zero to tell a call's cost",
         ))
-    }
-
-    fn witness(&self, _: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        Ok(Vec::new())
-    }
-
-    fn declared(&self, _: &Declared) -> Vec<Evidence> {
-        Vec::new()
     }
 
     fn explain(&self, finding: &Finding) -> String {

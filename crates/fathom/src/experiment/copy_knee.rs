@@ -13,7 +13,7 @@ use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::copies::{self, LEAST_DEPARTURE, Misses, Verdict};
 use crate::machine::Fault;
 use crate::units::Bytes;
-use crate::witness::{Declared, Witness};
+use crate::witness::Declared;
 use crate::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
 
 pub(super) struct CopyKnee;
@@ -78,10 +78,6 @@ impl Experiment for CopyKnee {
             )),
             Verdict::Unclear(reason) => silent(reason.to_owned()),
         })
-    }
-
-    fn witness(&self, _: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        Ok(Vec::new())
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {

@@ -3,7 +3,7 @@
 use super::{About, Cost, Experiment, Session, pointers};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::machine::Fault;
-use crate::witness::{Declared, Witness};
+use crate::witness::Witness;
 
 pub(super) struct DirectPointers;
 
@@ -26,10 +26,6 @@ impl Experiment for DirectPointers {
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         pointers::witnessed(witness, |[direct, _]| direct)
-    }
-
-    fn declared(&self, _: &Declared) -> Vec<Evidence> {
-        Vec::new()
     }
 
     fn explain(&self, finding: &Finding) -> String {

@@ -10,7 +10,7 @@ use super::{About, Cost, Experiment, Session};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::machine::Fault;
 use crate::units::Bytes;
-use crate::witness::{Declared, Witness};
+use crate::witness::Witness;
 
 pub(super) struct InlineLimit;
 
@@ -56,10 +56,6 @@ impl Experiment for InlineLimit {
         });
         outcome?;
         Ok(vec![Evidence::measured(Kind::Witness, method, Value::Whole(limit))])
-    }
-
-    fn declared(&self, _: &Declared) -> Vec<Evidence> {
-        Vec::new()
     }
 
     fn explain(&self, finding: &Finding) -> String {

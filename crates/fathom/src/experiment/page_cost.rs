@@ -5,7 +5,6 @@ use super::{About, Cost, Experiment, Session};
 use crate::finding::{Evidence, Finding, Value};
 use crate::machine::Fault;
 use crate::units::Nanos;
-use crate::witness::{Declared, Witness};
 
 pub(super) struct PageCost;
 
@@ -29,14 +28,6 @@ impl Experiment for PageCost {
             (value * page, [low * page, high * page])
         };
         Ok(cached_reads::evidence(line, |line| Some(of_page(line.byte)), ""))
-    }
-
-    fn witness(&self, _: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        Ok(Vec::new())
-    }
-
-    fn declared(&self, _: &Declared) -> Vec<Evidence> {
-        Vec::new()
     }
 
     fn explain(&self, finding: &Finding) -> String {

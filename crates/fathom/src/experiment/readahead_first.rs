@@ -6,7 +6,7 @@ use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::reach::{self, Presence};
 use crate::machine::Fault;
 use crate::units::Bytes;
-use crate::witness::{Declared, Sight, Witness};
+use crate::witness::{Sight, Witness};
 use crate::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
 
 pub(super) struct ReadaheadFirst;
@@ -94,10 +94,6 @@ impl Experiment for ReadaheadFirst {
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         brought_in_by(witness, 0)
-    }
-
-    fn declared(&self, _: &Declared) -> Vec<Evidence> {
-        Vec::new()
     }
 
     fn explain(&self, finding: &Finding) -> String {

@@ -10,7 +10,7 @@ use crate::inference::ramp;
 use crate::inference::stalls::Waits;
 use crate::machine::Fault;
 use crate::units::Bytes;
-use crate::witness::{Declared, Witness};
+use crate::witness::Witness;
 
 pub(super) struct ReadaheadRamp;
 
@@ -53,10 +53,6 @@ impl Experiment for ReadaheadRamp {
             });
         }
         Ok(shown)
-    }
-
-    fn declared(&self, _: &Declared) -> Vec<Evidence> {
-        Vec::new()
     }
 
     fn explain(&self, finding: &Finding) -> String {

@@ -6,7 +6,7 @@ use super::{About, Cost, Experiment, Session};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::machine::Fault;
 use crate::units::Bytes;
-use crate::witness::{Declared, Witness};
+use crate::witness::Witness;
 
 pub(super) struct ReadaheadRandom;
 
@@ -38,10 +38,6 @@ impl Experiment for ReadaheadRandom {
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         brought_in_by(witness, OFFSET)
-    }
-
-    fn declared(&self, _: &Declared) -> Vec<Evidence> {
-        Vec::new()
     }
 
     fn explain(&self, finding: &Finding) -> String {
