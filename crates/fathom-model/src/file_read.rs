@@ -1,0 +1,106 @@
+//! What a buffered read touches: `filemap_read` and `filemap_get_pages` of `mm/filemap.c`.
+
+use crate::page_cache::{FetchId, FileId, PageCache};
+use crate::read_ahead::{Limits, ReadAhead, Reader, Step};
+
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
+
+/// A read(2) under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Read {
+    /// The file.
+    pub file: FileId,
+    /// The next byte to copy.
+    pub position: u64,
+    /// The byte after the last.
+    pub end: u64,
+    /// Where the read before it ended, or the last copy of this one: `last_pos`.
+    last: u64,
+}
+
+/// What a read can do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Batch {
+    /// Copy so many bytes.
+    Copy(u64),
+    /// Wait until this fetch has arrived.
+    Wait(FetchId),
+    /// Nothing: it is done.
+    Done,
+}
+
+/// The most folios of one batch: `PAGEVEC_SIZE`.
+const BATCH_FOLIOS: usize = 31;
+
+impl Read {
+    /// A read of `bytes` at `offset`, by a reader who has read before.
+    #[must_use]
+    pub fn new(file: FileId, offset: u64, bytes: u64, reader: &Reader) -> Self {
+        Self { file, position: offset, end: offset + bytes, last: reader.previous.unwrap_or(u64::MAX) }
+    }
+
+    /// Takes one turn of `filemap_read`: looks for pages, reads ahead, and copies what is there.
+    ///
+    /// `size` is the file's length in bytes. What is read ahead is left in `steps` and awaits `fetch`.
+    pub fn turn(
+        &mut self,
+        cache: &mut PageCache,
+        reader: &mut Reader,
+        limits: Limits,
+        size: u64,
+        fetch: Option<FetchId>,
+        steps: &mut Vec<Step>,
+    ) -> Batch {
+        let end = self.end.min(size);
+        if self.position >= end {
+            reader.previous = Some(self.last);
+            return Batch::Done;
+        }
+        let index = self.position / PAGE;
+        // The request is not cut at the end of the file.
+        let beyond = self.end.div_ceil(PAGE).next_multiple_of(1 << limits.least_order);
+        if !cache.holds(self.file, index) {
+            let mut rules = ReadAhead { limits, cache, file: self.file, reader, fetch, steps };
+            rules.page_cache_sync_ra(index, beyond - index);
+        }
+        let (mut at, mut folios) = (index, 0);
+        while folios < BATCH_FOLIOS && at < beyond {
+            let Some(folio) = cache.folio(self.file, at) else { break };
+            folios += 1;
+            if folio.is_marked {
+                let mut rules = ReadAhead { limits, cache, file: self.file, reader, fetch, steps };
+                rules.page_cache_async_ra(folio, beyond - folio.first);
+            }
+            if let Some(awaited) = folio.awaits {
+                if folios == 1 {
+                    return Batch::Wait(awaited);
+                }
+                break;
+            }
+            at = folio.first + folio.pages;
+            if folio.is_marked {
+                break;
+            }
+        }
+        let copied = end.min(at * PAGE) - self.position;
+        self.touch(cache, index, at);
+        self.position += copied;
+        self.last = self.position;
+        Batch::Copy(copied)
+    }
+
+    /// Marks the folios of a batch accessed; the first only if the last copy did not end in it.
+    fn touch(&self, cache: &mut PageCache, index: u64, end: u64) {
+        let mut at = index;
+        while at < end {
+            let Some(folio) = cache.folio(self.file, at) else { break };
+            let last = self.last.wrapping_sub(1) / PAGE;
+            let is_same = at == index && self.last != u64::MAX && last & !(folio.pages - 1) == folio.first;
+            if !is_same {
+                cache.mark_accessed(folio);
+            }
+            at = folio.first + folio.pages;
+        }
+    }
+}

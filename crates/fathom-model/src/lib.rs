@@ -1,0 +1,12 @@
+//! The Linux I/O path as a model.
+//!
+//! What the kernel *decides* (which pages it reads ahead, which it keeps, which it gives up) is pure code
+//! in [`page_cache`], [`read_ahead`] and [`file_read`], function by function under the kernel's own
+//! names. It knows no time, and is held against the kernel's tracepoints event by event.
+//!
+//! The crate opens no file, asks no kernel and reads no clock.
+
+pub mod file_read;
+pub mod kernel;
+pub mod page_cache;
+pub mod read_ahead;

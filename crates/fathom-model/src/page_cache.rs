@@ -1,0 +1,310 @@
+//! The page cache: folios of files on two lists, and the shadows of those that were evicted.
+//!
+//! The unit is the folio, as in the kernel: a run of pages that is read, aged and evicted as one. A
+//! folio takes 32 bytes and 4 per page, so 8 GiB of single pages take 72 MiB, and in the folios that
+//! read-ahead makes a good 8 MiB. Everything is in pages.
+//!
+//! ```
+//! use fathom_model::page_cache::{FileId, PageCache};
+//!
+//! let mut cache = PageCache::new(None);
+//! let file = FileId(0);
+//! assert!(cache.add(file, 8, 2, false, None));
+//! let folio = cache.folio(file, 10).unwrap();
+//! assert_eq!((folio.first, folio.pages), (8, 4));
+//! assert!(!cache.add(file, 11, 0, false, None), "one of its pages is there");
+//! ```
+
+mod lists;
+mod reclaim;
+mod search;
+
+use std::fmt;
+
+use self::lists::List;
+
+/// A file, by number: the caller counts them from zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId(pub u32);
+
+/// A read of the device that fills folios.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FetchId(pub std::num::NonZeroU32);
+
+/// All cached pages of all files that share a memory limit.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PageCache {
+    files: Vec<Table>,
+    folios: Vec<Slot>,
+    free: Vec<u32>,
+    inactive: List,
+    active: List,
+    /// Pages that may be cached, if anything limits them.
+    limit: Option<u64>,
+    /// `nonresident_age`: pages that were evicted or activated so far. Shadows keep its low bits.
+    age: u32,
+    /// Whether a refault was activated since the last reclaim.
+    refaulted: bool,
+    dirty: u64,
+}
+
+/// A folio as callers see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Folio {
+    /// Its first page.
+    pub first: u64,
+    /// How many pages it has: a power of two.
+    pub pages: u64,
+    /// Whether a reader who touches it sets off the next window.
+    pub is_marked: bool,
+    /// The read that will fill it; `None` once it is up to date.
+    pub awaits: Option<FetchId>,
+    /// Whether it is on the active list.
+    pub is_active: bool,
+    /// Whether its data are newer than the device's.
+    pub is_dirty: bool,
+    slot: u32,
+}
+
+/// What is kept of a folio.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Slot {
+    first: u64,
+    file: u32,
+    /// Towards the head of its list, where the youngest are, and towards its tail.
+    younger: u32,
+    older: u32,
+    awaits: u32,
+    order: u8,
+    flags: u8,
+}
+
+const REFERENCED: u8 = 1;
+const ACTIVE: u8 = 2;
+const MARKED: u8 = 4;
+const DIRTY: u8 = 8;
+
+/// The pages of a file: for each, nothing, a folio, or a shadow. As the kernel's xarray, in leaves.
+type Table = Vec<Option<Box<[u32; LEAF]>>>;
+
+const LEAF: usize = 512;
+const NOTHING: u32 = 0;
+/// An entry with this bit is a shadow, and the rest of it the age at which the page was evicted.
+const SHADOW: u32 = 1 << 31;
+
+impl PageCache {
+    /// An empty cache of at most `limit` pages.
+    #[must_use]
+    pub fn new(limit: Option<u64>) -> Self {
+        Self {
+            files: Vec::new(),
+            folios: Vec::new(),
+            free: Vec::new(),
+            inactive: List::EMPTY,
+            active: List::EMPTY,
+            limit,
+            age: 0,
+            refaulted: false,
+            dirty: 0,
+        }
+    }
+
+    /// The folio that holds a page, if it is cached or on its way.
+    #[inline]
+    #[must_use]
+    pub fn folio(&self, file: FileId, index: u64) -> Option<Folio> {
+        let entry = self.entry(file, index);
+        if entry == NOTHING || entry & SHADOW != 0 {
+            return None;
+        }
+        let slot = entry - 1;
+        let Slot { first, awaits, order, flags, .. } = self.folios[slot as usize];
+        Some(Folio {
+            first,
+            pages: 1 << order,
+            is_marked: flags & MARKED != 0,
+            awaits: std::num::NonZeroU32::new(awaits).map(FetchId),
+            is_active: flags & ACTIVE != 0,
+            is_dirty: flags & DIRTY != 0,
+            slot,
+        })
+    }
+
+    /// Whether a page is cached or on its way.
+    #[inline]
+    #[must_use]
+    pub fn holds(&self, file: FileId, index: u64) -> bool {
+        let entry = self.entry(file, index);
+        entry != NOTHING && entry & SHADOW == 0
+    }
+
+    /// Adds the folio of 2^`order` pages at `first`, to be filled by `awaits`; false, and nothing done,
+    /// where one of its pages is there already. Source: `filemap_add_folio`, `workingset_refault`.
+    pub fn add(
+        &mut self,
+        file: FileId,
+        first: u64,
+        order: u32,
+        is_marked: bool,
+        awaits: Option<FetchId>,
+    ) -> bool {
+        let pages = first..first + (1 << order);
+        if pages.clone().any(|index| self.holds(file, index)) {
+            return false;
+        }
+        self.make_room(1 << order);
+        let is_active = self.refault(self.entry(file, first), 1 << order);
+        let flags = if is_marked { MARKED } else { 0 } | if is_active { ACTIVE } else { 0 };
+        let slot = Slot {
+            first,
+            file: file.0,
+            younger: lists::NONE,
+            older: lists::NONE,
+            awaits: awaits.map_or(0, |fetch| fetch.0.get()),
+            order: order as u8,
+            flags,
+        };
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.folios[number as usize] = slot;
+                number
+            }
+            None => {
+                self.folios.push(slot);
+                self.folios.len() as u32 - 1
+            }
+        };
+        self.link(number);
+        for index in pages {
+            *self.entry_mut(file, index) = number + 1;
+        }
+        true
+    }
+
+    /// The data of `pages` pages from `first` have arrived.
+    pub fn arrive(&mut self, file: FileId, first: u64, pages: u64) {
+        let mut index = first;
+        while index < first + pages {
+            let Some(folio) = self.folio(file, index) else {
+                index += 1;
+                continue;
+            };
+            self.folios[folio.slot as usize].awaits = 0;
+            index = folio.first + folio.pages;
+        }
+    }
+
+    /// A folio is read or written: the first time it is referenced, the second time activated.
+    /// Source: `folio_mark_accessed`.
+    #[inline]
+    pub fn mark_accessed(&mut self, folio: Folio) {
+        let flags = &mut self.folios[folio.slot as usize].flags;
+        if *flags & REFERENCED == 0 {
+            *flags |= REFERENCED;
+        } else if *flags & ACTIVE == 0 {
+            *flags &= !REFERENCED;
+            self.unlink(folio.slot);
+            self.folios[folio.slot as usize].flags |= ACTIVE;
+            self.link(folio.slot);
+            self.grow_older(folio.pages);
+        }
+    }
+
+    /// Removes a folio's mark.
+    pub fn clear_mark(&mut self, folio: Folio) {
+        self.folios[folio.slot as usize].flags &= !MARKED;
+    }
+
+    /// Makes a folio dirty or clean; says whether that was new.
+    pub fn set_dirty(&mut self, folio: Folio, is_dirty: bool) -> bool {
+        let flags = &mut self.folios[folio.slot as usize].flags;
+        if (*flags & DIRTY != 0) == is_dirty {
+            return false;
+        }
+        *flags ^= DIRTY;
+        self.dirty = if is_dirty { self.dirty + folio.pages } else { self.dirty - folio.pages };
+        true
+    }
+
+    /// Drops a file's clean folios that are up to date, and all its shadows. Source:
+    /// `invalidate_mapping_pages`, behind POSIX_FADV_DONTNEED.
+    pub fn evict_file(&mut self, file: FileId) {
+        let Some(table) = self.files.get(file.0 as usize) else { return };
+        let leaves: Vec<usize> = (0..table.len()).filter(|&leaf| table[leaf].is_some()).collect();
+        for leaf in leaves {
+            for place in 0..LEAF {
+                let index = (leaf * LEAF + place) as u64;
+                match self.folio(file, index) {
+                    Some(folio) if folio.first == index && folio.awaits.is_none() && !folio.is_dirty => {
+                        self.remove(folio.slot, NOTHING);
+                    }
+                    Some(_) => {}
+                    None => *self.entry_mut(file, index) = NOTHING,
+                }
+            }
+        }
+    }
+
+    /// Pages on the inactive and on the active list.
+    #[must_use]
+    pub fn list_pages(&self) -> [u64; 2] {
+        [self.inactive.pages, self.active.pages]
+    }
+
+    /// Pages cached or on their way.
+    #[must_use]
+    pub fn pages(&self) -> u64 {
+        self.inactive.pages + self.active.pages
+    }
+
+    /// Pages of dirty folios.
+    #[must_use]
+    pub fn dirty_pages(&self) -> u64 {
+        self.dirty
+    }
+
+    #[inline]
+    fn entry(&self, file: FileId, index: u64) -> u32 {
+        let leaf = self.files.get(file.0 as usize).and_then(|table| table.get(index as usize / LEAF));
+        match leaf {
+            Some(Some(leaf)) => leaf[index as usize % LEAF],
+            _ => NOTHING,
+        }
+    }
+
+    fn entry_mut(&mut self, file: FileId, index: u64) -> &mut u32 {
+        if self.files.len() <= file.0 as usize {
+            self.files.resize(file.0 as usize + 1, Table::new());
+        }
+        let table = &mut self.files[file.0 as usize];
+        let leaf = index as usize / LEAF;
+        if table.len() <= leaf {
+            table.resize(leaf + 1, None);
+        }
+        &mut table[leaf].get_or_insert_with(|| Box::new([NOTHING; LEAF]))[index as usize % LEAF]
+    }
+
+    /// Takes a folio out and leaves `entry` in its place.
+    fn remove(&mut self, slot: u32, entry: u32) {
+        self.unlink(slot);
+        let Slot { first, file, order, flags, .. } = self.folios[slot as usize];
+        if flags & DIRTY != 0 {
+            self.dirty -= 1 << order;
+        }
+        for index in first..first + (1 << order) {
+            *self.entry_mut(FileId(file), index) = entry;
+        }
+        self.free.push(slot);
+    }
+}
+
+impl fmt::Debug for PageCache {
+    /// How much there is, not every page of it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [inactive, active] = self.list_pages();
+        write!(f, "cache({inactive} inactive, {active} active, {} dirty)", self.dirty)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,286 @@
+//! The model's read-ahead and page cache, held against the kernel's tracepoints event by event.
+//!
+//! Random patterns of reads are made on real files behind several windows, while a private instance of
+//! tracefs records what the kernel decides. The model makes the same reads. Time plays no part: what is
+//! compared is which pages were missing, which marks were touched, which windows followed and which
+//! folios were added. Needs root and tracefs; where it can't be run it says so, and with
+//! `FATHOM_REQUIRE=all` it fails.
+#![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
+
+use std::fs;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use fathom_model::file_read::{Batch, PAGE, Read};
+use fathom_model::kernel::Kernel;
+use fathom_model::page_cache::{FileId, PageCache};
+use fathom_model::read_ahead::{Limits, Reader, Step};
+use fathom_sys::loop_device::LoopDevice;
+use fathom_sys::tracing::{Event, PAGE_ADDED, Trace};
+use fathom_sys::{cache, facts, file, mount};
+
+const FILE_BYTES: u64 = 16 << 20;
+const PATTERNS: u64 = 20;
+const READS: usize = 120;
+const LARGEST_READ: u64 = 4 << 20;
+const POINTS: [&str; 5] = [
+    "readahead/page_cache_sync_ra",
+    "readahead/page_cache_async_ra",
+    "readahead/page_cache_ra_order",
+    "readahead/page_cache_ra_unbounded",
+    PAGE_ADDED,
+];
+
+/// One file system behind one window.
+struct Place {
+    kind: &'static str,
+    mkfs: &'static [&'static str],
+    window_kib: u64,
+    least_order: u32,
+    largest_order: u32,
+    /// Advised by POSIX_FADV_RANDOM.
+    is_random: bool,
+}
+
+const PLACES: [Place; 7] = [
+    Place { kind: "ext4", mkfs: &["-q", "-b", "4096"], window_kib: 128, ..ORDINARY },
+    Place { kind: "ext4", mkfs: &["-q", "-b", "1024"], window_kib: 64, ..ORDINARY },
+    Place { kind: "xfs", mkfs: &["-q"], window_kib: 512, ..ORDINARY },
+    Place { kind: "xfs", mkfs: &["-q", "-b", "size=16k"], window_kib: 1024, least_order: 2, ..ORDINARY },
+    Place { kind: "ext4", mkfs: &["-q", "-b", "4096"], window_kib: 100, ..ORDINARY },
+    Place { kind: "ext4", mkfs: &["-q", "-b", "4096"], window_kib: 0, ..ORDINARY },
+    Place { kind: "xfs", mkfs: &["-q"], window_kib: 128, is_random: true, ..ORDINARY },
+];
+const ORDINARY: Place =
+    Place { kind: "", mkfs: &[], window_kib: 0, least_order: 0, largest_order: 9, is_random: false };
+
+/// What was compared, and how much of it was the same.
+#[derive(Default)]
+struct Tally {
+    windows: [u64; 2],
+    outcomes: [u64; 2],
+    differences: Vec<String>,
+}
+
+#[test]
+fn the_kernel_reads_ahead_as_the_model_does() {
+    if let Err(reason) = possible() {
+        let all = std::env::var("FATHOM_REQUIRE").is_ok_and(|what| what == "all");
+        assert!(!all, "skipped, and everything is required: trace_agreement: {reason}");
+        println!("skipped: trace_agreement: {reason}");
+        return;
+    }
+    mount::enter_private_namespace().unwrap();
+    let mut tally = Tally::default();
+    for (number, place) in PLACES.iter().enumerate() {
+        survey(place, number as u64, &mut tally);
+    }
+    let share = |[same, all]: [u64; 2]| same as f64 / all as f64;
+    let (windows, outcomes) = (share(tally.windows), share(tally.outcomes));
+    println!("windows {windows:.5} of {}, outcomes {outcomes:.5} of {}", tally.windows[1], tally.outcomes[1]);
+    for difference in tally.differences.iter().take(12) {
+        println!("{difference}");
+    }
+    assert!(windows >= 0.995 && outcomes >= 0.995);
+}
+
+fn possible() -> Result<(), String> {
+    if facts::user_id() != 0 {
+        return Err("mounting and tracing need root".to_owned());
+    }
+    let release = facts::machine().kernel;
+    let parts = release.split(|letter: char| !letter.is_ascii_digit()).filter(|part| !part.is_empty());
+    let version: Vec<u32> = parts.filter_map(|part| part.parse().ok()).take(2).collect();
+    if version < vec![6, 17] {
+        return Err(format!("Linux {release} has no read-ahead tracepoints of 6.18's rules"));
+    }
+    Trace::start(&POINTS, None).map(drop).map_err(|error| error.to_string())
+}
+
+/// Mounts a place and makes its patterns there.
+fn survey(place: &Place, number: u64, tally: &mut Tally) {
+    let images = Path::new("/dev/shm");
+    let device = LoopDevice::over_nameless_file(images, 512 << 20, 512).unwrap();
+    let words = place.mkfs.iter().copied();
+    let made = Command::new(format!("mkfs.{}", place.kind)).args(words).arg(device.path()).status().unwrap();
+    assert!(made.success());
+    let point = std::env::temp_dir().join(format!("fathom-agreement-{}", std::process::id()));
+    fs::create_dir_all(&point).unwrap();
+    mount::mount(&device.path().display().to_string(), &point, place.kind, "").unwrap();
+    let queue = PathBuf::from(format!("/sys/block/{}/queue", device.name()));
+    fs::write(queue.join("read_ahead_kb"), place.window_kib.to_string()).unwrap();
+    let limits = Limits {
+        kernel: Kernel::V6_18,
+        window: place.window_kib / 4,
+        largest_io: io_pages(&queue),
+        least_order: place.least_order,
+        largest_order: place.largest_order,
+        is_random: place.is_random,
+        file_pages: FILE_BYTES / PAGE,
+    };
+    compare(place, &point.join("file"), limits, number, tally);
+    mount::unmount(&point).unwrap();
+    fs::remove_dir(&point).unwrap();
+}
+
+/// `bdi->io_pages`: the largest request that the device takes.
+fn io_pages(queue: &Path) -> u64 {
+    let kib = fs::read_to_string(queue.join("max_sectors_kb")).unwrap();
+    kib.trim().parse::<u64>().unwrap() / 4
+}
+
+/// Makes every pattern twice, once on the kernel and once on the model.
+fn compare(place: &Place, path: &Path, limits: Limits, number: u64, tally: &mut Tally) {
+    // Not a whole number of windows, or of pages.
+    let size = FILE_BYTES - 4096 * number - 100 * (number % 3);
+    let limits = Limits { file_pages: size.div_ceil(PAGE), ..limits };
+    fs::write(path, vec![7; size as usize]).unwrap();
+    let seeds = (0..PATTERNS).map(|pattern| 1_000 * number + pattern);
+    let patterns: Vec<_> = seeds.map(|seed| pattern(seed, size, limits.window)).collect();
+    let kernel = on_kernel(path, place.is_random, &patterns);
+    for (pattern, (reads, kernel)) in patterns.iter().zip(&kernel).enumerate() {
+        let model = on_model(limits, size, reads);
+        assert_eq!(kernel.len(), model.len());
+        let mut is_first = true;
+        for (at, (kernel, model)) in kernel.iter().zip(&model).enumerate() {
+            tally.compare(kernel, model);
+            if kernel != model && std::mem::take(&mut is_first) {
+                let same = kernel.iter().zip(model).take_while(|(kernel, model)| kernel == model).count();
+                let [kernel, model] =
+                    [kernel, model].map(|steps| steps[same..].iter().take(6).collect::<Vec<_>>());
+                tally.differences.push(format!(
+                    "{} window {} KiB pattern {pattern} read {at} {:?}, after {same} steps:\n  kernel {kernel:?}\n  model  {model:?}",
+                    place.kind, place.window_kib, reads[at]
+                ));
+            }
+        }
+    }
+}
+
+impl Tally {
+    fn compare(&mut self, kernel: &[Step], model: &[Step]) {
+        let is_outcome = |step: &&Step| matches!(step, Step::Miss { .. });
+        let of = |steps: &[Step], outcome: bool| -> Vec<Step> {
+            steps.iter().filter(|step| is_outcome(step) == outcome).copied().collect()
+        };
+        for (outcome, counts) in [(false, &mut self.windows), (true, &mut self.outcomes)] {
+            let (kernel, model) = (of(kernel, outcome), of(model, outcome));
+            // A read without a miss is an outcome too: a hit.
+            let whole = kernel.len().max(model.len()).max(usize::from(outcome));
+            let same = kernel.iter().zip(&model).filter(|(kernel, model)| kernel == model).count();
+            let both_hit = outcome && kernel.is_empty() && model.is_empty();
+            counts[0] += same as u64 + u64::from(both_hit);
+            counts[1] += whole as u64;
+        }
+    }
+}
+
+/// Reads as programs make them: a few streams, jumps, backward steps, large and unaligned requests.
+fn pattern(seed: u64, size: u64, window: u64) -> Vec<(u64, u64)> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut below = move |limit: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % limit
+    };
+    let mut streams: Vec<u64> = (0..1 + below(4)).map(|_| below(size)).collect();
+    if below(2) == 0 {
+        streams[0] = 0;
+    }
+    let mut reads = Vec::with_capacity(READS);
+    while reads.len() < READS {
+        let bytes = match below(8) {
+            0 => 1 + below(3 * window.max(1) * PAGE),
+            1 => 1 + below(2000),
+            2 | 3 => PAGE * (1 + below(window / 2 + 1)),
+            _ => PAGE << below(3),
+        };
+        let stream = below(streams.len() as u64) as usize;
+        let mut offset = match below(10) {
+            0 => below(size),
+            1 => streams[stream].saturating_sub(below(64 * PAGE)),
+            2 => streams[stream] + PAGE * below(40),
+            _ => streams[stream],
+        };
+        for _ in 0..1 + below(12) {
+            offset = if offset < size { offset } else { below(size) };
+            reads.push((offset, bytes));
+            offset += bytes;
+        }
+        streams[stream] = offset;
+    }
+    reads.truncate(READS);
+    reads
+}
+
+/// What the kernel does for each read of each pattern; the file is cold before each pattern.
+fn on_kernel(path: &Path, is_random: bool, patterns: &[Vec<(u64, u64)>]) -> Vec<Vec<Vec<Step>>> {
+    cache::evict(file::open_readable(path).unwrap(), 0, 0).unwrap();
+    let inode = fs::metadata(path).unwrap().ino();
+    let trace = Trace::start(&POINTS, Some(&format!("i_ino == {inode}"))).unwrap().of_this_thread().unwrap();
+    let mut buffer = vec![0; LARGEST_READ as usize];
+    for (number, reads) in patterns.iter().enumerate() {
+        let opened = file::open_readable(path).unwrap();
+        cache::evict(&opened, 0, 0).unwrap();
+        if is_random {
+            cache::advise(&opened, 0, 0, cache::Hint::Random).unwrap();
+        }
+        for &(offset, bytes) in reads {
+            trace.mark(number as u64).unwrap();
+            file::pread(opened.as_fd(), &mut buffer[..bytes as usize], offset).unwrap();
+        }
+    }
+    let recorded = trace.finish().unwrap();
+    assert_eq!(recorded.lost, 0);
+    let mut seen: Vec<Vec<Vec<Step>>> = vec![Vec::new(); patterns.len()];
+    let mut current = 0;
+    for record in recorded.records {
+        match record.event {
+            Event::Mark(number) => {
+                current = number as usize;
+                seen[current].push(Vec::new());
+            }
+            event => seen[current].last_mut().expect("a mark comes first").extend(step(&event)),
+        }
+    }
+    seen
+}
+
+fn step(event: &Event) -> Option<Step> {
+    match event {
+        Event::PageAdded { offset, bytes, .. } => {
+            Some(Step::Added { first: offset / PAGE, order: (bytes / PAGE).trailing_zeros() })
+        }
+        Event::Other(name, text) => {
+            let field = |key: &str| {
+                let word = text.split_whitespace().find_map(|word| word.strip_prefix(key));
+                word.and_then(|value| value.strip_prefix('=')?.parse::<u64>().ok()).unwrap_or(u64::MAX)
+            };
+            let index = field("index");
+            Some(match *name {
+                "page_cache_sync_ra" => Step::Miss { index, request: field("req_count") },
+                "page_cache_async_ra" => Step::Mark { index, request: field("req_count") },
+                "page_cache_ra_order" => Step::Window {
+                    index,
+                    order: field("order") as u32,
+                    size: field("size"),
+                    async_size: field("async_size"),
+                },
+                _ => Step::Pages { index, count: field("nr_to_read"), lookahead: field("lookahead_size") },
+            })
+        }
+        _ => None,
+    }
+}
+
+fn on_model(limits: Limits, size: u64, reads: &[(u64, u64)]) -> Vec<Vec<Step>> {
+    let (mut cache, mut reader) = (PageCache::new(None), Reader::default());
+    let one = |&(offset, bytes): &(u64, u64)| {
+        let mut steps = Vec::new();
+        let mut read = Read::new(FileId(0), offset, bytes, &reader);
+        while read.turn(&mut cache, &mut reader, limits, size, None, &mut steps) != Batch::Done {}
+        steps
+    };
+    reads.iter().map(one).collect()
+}
