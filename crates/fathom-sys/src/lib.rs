@@ -28,6 +28,7 @@ pub mod loop_device;
 pub mod memory;
 pub mod mount;
 pub mod process;
+pub mod repeat;
 pub mod tracing;
 pub mod usage;
 pub mod view;

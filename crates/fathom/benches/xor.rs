@@ -3,11 +3,16 @@
 //! Sides take turns in one run. Figures are ratios of the median rates, ours to theirs, with the interval of
 //! the ratio; dd and fio are taken at their own word. The bars: cached at least 0.85 of plain memory with all
 //! CPUs, 2.5 of dd with all of them and 1.5 with one; cold at least 0.95 of fio.
+//!
+//! What a cached file costs depends on the folios that hold it, and they on how it came into the cache: read
+//! from the device, or written by so many bytes at a time. So the file is brought there in three ways.
 #![allow(clippy::print_stdout, reason = "a benchmark talks to the one who runs it")]
 
 mod pairs;
 
 use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
@@ -22,12 +27,14 @@ use fathom_stats::quantile::median;
 use fathom_sys::affinity::allowed_cpus;
 use fathom_sys::cache;
 use fathom_sys::memory::Mapping;
+use fathom_sys::usage::Usage;
+use fathom_sys::view::FileView;
 use rand_pcg::Pcg64Mcg;
 
 use pairs::Pairs;
 
 const BYTES: u64 = 1 << 30;
-const CACHED_TURNS: usize = 31;
+const CACHED_TURNS: usize = 21;
 const COLD_TURNS: usize = 11;
 const GIB: f64 = (1_u64 << 30) as f64;
 /// What fio may choose from; all sequential.
@@ -51,27 +58,26 @@ fn main() -> ExitCode {
 
 fn compare(directory: &Path) -> Result<bool, String> {
     let scratch = Scratch::create(directory).map_err(|error| error.to_string())?;
-    let path = scratch.path().join("file");
-    let pattern = Pattern::Random;
-    let writing = Writing { block: 1 << 20, count: BYTES >> 20, pattern, force: false, sync: true };
-    transfer::write(&path, writing, &watch()).map_err(|fault| fault.to_string())?;
     let mut generator = Pcg64Mcg::new(1);
-    let cpus = allowed_cpus().len();
-    println!("{:34} {:>9} {:>9} {:>7}  {:16} {:>5}", "", "ours", "theirs", "ratio", "95 % interval", "bar");
-    // From the device once, so that its pages come as a reader finds them.
-    evict(&path)?;
-    ours(&path, None)?;
-    std::fs::read(&path).map(drop).map_err(|error| error.to_string())?;
     let mut memory = Mapping::large(BYTES as usize).map_err(|errno| errno.to_string())?;
     let memory: &[u8] = memory.bytes();
-    let mut cached = |name: &str, bar: f64, threads, theirs: &mut dyn FnMut() -> Result<f64, String>| {
-        let pairs = Pairs::take(CACHED_TURNS, &mut generator, || ours(&path, threads), theirs)?;
-        told(name, &pairs, bar, &mut generator)
-    };
-    let mut is_kept = cached("cached, plain memory, all CPUs", 0.85, None, &mut || Ok(plain(memory, cpus)))?;
-    is_kept &= cached("cached, plain memory, one thread", 0.0, Some(1), &mut || Ok(plain(memory, 1)))?;
-    is_kept &= cached("cached, dd bs=128k, all CPUs", 2.5, None, &mut || dd(&path))?;
-    is_kept &= cached("cached, dd bs=128k, one thread", 1.5, Some(1), &mut || dd(&path))?;
+    println!("{:34} {:>9} {:>9} {:>7}  {:16} {:>5}", "", "ours", "theirs", "ratio", "95 % interval", "bar");
+    let path = scratch.path().join("file");
+    let mut is_kept = true;
+    for (name, block, is_read) in
+        [("as read", 1 << 20, true), ("written by 1 MiB", 1 << 20, false), ("written by 4 KiB", 4096, false)]
+    {
+        let writing =
+            Writing { block, count: BYTES / block, pattern: Pattern::Random, force: true, sync: true };
+        transfer::write(&path, writing, &watch()).map_err(|fault| fault.to_string())?;
+        if is_read {
+            evict(&path)?;
+        }
+        // From the device, or from the cache that it is in.
+        std::fs::read(&path).map(drop).map_err(|error| error.to_string())?;
+        println!("cached {name}: {} page faults map it", faults(&path)?);
+        is_kept &= cached(&path, memory, &mut generator)?;
+    }
     match best_of_fio(&path) {
         Ok((options, name)) => {
             let cold = || evict(&path).and_then(|()| ours(&path, None));
@@ -82,6 +88,56 @@ fn compare(directory: &Path) -> Result<bool, String> {
     }
     println!("the bars are {}", if is_kept { "kept" } else { "missed" });
     Ok(is_kept)
+}
+
+/// A cached file against plain memory, against the kernel's copy of it into a buffer, and against dd.
+fn cached(path: &Path, memory: &[u8], generator: &mut Pcg64Mcg) -> Result<bool, String> {
+    let cpus = allowed_cpus().len();
+    let mut against = |name: &str, bar: f64, threads, theirs: &mut dyn FnMut() -> Result<f64, String>| {
+        let pairs = Pairs::take(CACHED_TURNS, generator, || ours(path, threads), theirs)?;
+        told(name, &pairs, bar, generator)
+    };
+    let mut is_kept = against("  plain memory, all CPUs", 0.85, None, &mut || Ok(plain(memory, cpus)))?;
+    is_kept &= against("  plain memory, one thread", 0.0, Some(1), &mut || Ok(plain(memory, 1)))?;
+    is_kept &= against("  read and not folded, all CPUs", 0.0, None, &mut || copied(path, cpus))?;
+    is_kept &= against("  dd bs=128k, all CPUs", 2.5, None, &mut || dd(path))?;
+    is_kept &= against("  dd bs=128k, one thread", 1.5, Some(1), &mut || dd(path))?;
+    Ok(is_kept)
+}
+
+/// How often the kernel is asked for pages while the file is read through a mapping: once for each folio,
+/// or for 64 KiB where folios are smaller.
+fn faults(path: &Path) -> Result<u64, String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let before = Usage::of_this_thread();
+    let view = FileView::of(file.as_fd(), 0, BYTES as usize).map_err(|errno| format!("map: {errno}"))?;
+    std::hint::black_box(view.xor());
+    Ok(Usage::of_this_thread().since(before).minor_faults)
+}
+
+/// Bytes per second of reading the file into buffers by so many threads, and doing nothing with it.
+fn copied(path: &Path, threads: usize) -> Result<f64, String> {
+    const BUFFER: usize = 2 << 20;
+    let mut buffers = Mapping::touched(BUFFER * threads).map_err(|errno| errno.to_string())?;
+    let started = Instant::now();
+    let part = BYTES.div_ceil(threads as u64);
+    let read = |(index, buffer): (usize, &mut [u8])| -> std::io::Result<()> {
+        let file = File::open(path)?;
+        let (mut at, end) = (index as u64 * part, ((index as u64 + 1) * part).min(BYTES));
+        while at < end {
+            let length = buffer.len().min((end - at) as usize);
+            file.read_exact_at(&mut buffer[..length], at)?;
+            at += length as u64;
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let parts = buffers.bytes().chunks_mut(BUFFER).enumerate();
+        let reading: Vec<_> = parts.map(|part| scope.spawn(move || read(part))).collect();
+        reading.into_iter().try_for_each(|thread| thread.join().unwrap_or(Ok(())))
+    })
+    .map_err(|error| error.to_string())?;
+    Ok(BYTES as f64 / started.elapsed().as_secs_f64())
 }
 
 fn told(name: &str, pairs: &Pairs, bar: f64, generator: &mut Pcg64Mcg) -> Result<bool, String> {

@@ -12,7 +12,7 @@ use std::time::Instant;
 use fathom_sys::clock::Counter;
 use fathom_sys::file::{self, Errno};
 use fathom_sys::memory::Mapping;
-use fathom_sys::{Error, affinity, facts};
+use fathom_sys::{Error, affinity, facts, repeat};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
@@ -178,27 +178,24 @@ impl Call {
         self.batch(clock, file, start, calls)
     }
 
-    /// Makes `calls` calls from `start` on; gives the ticks between the first and the last. The loops hold
-    /// nothing but the call and the sum of what it gave.
+    /// Makes `calls` calls from `start` on; gives the ticks between the first and the last.
     fn batch<C: Counter>(self, clock: C, file: BorrowedFd<'_>, start: u64, calls: u64) -> Result<u64, Errno> {
-        let mut byte = [b'A'];
         file::seek(file, start)?;
-        let positions = start..start + calls;
         let before = clock.start();
-        let mut moved = 0;
-        match self {
-            Call::Read => (0..calls).try_for_each(|_| file::read(file, &mut byte).map(|n| moved += n))?,
-            Call::Pread => {
-                positions.clone().try_for_each(|at| file::pread(file, &mut byte, at).map(|n| moved += n))?
+        let moved = match self {
+            Call::Read => repeat::read(file, calls)?,
+            Call::Pread => repeat::pread(file, start, calls)?,
+            Call::Lseek => repeat::lseek(file, start, calls).map(|()| 0)?,
+            Call::Fstat => repeat::fstat(file, calls).map(|()| 0)?,
+            Call::Getppid => {
+                repeat::getppid(calls);
+                0
             }
-            Call::Lseek => positions.clone().try_for_each(|at| file::seek(file, at).map(drop))?,
-            Call::Fstat => (0..calls).try_for_each(|_| file::status(file).map(drop))?,
-            Call::Getppid => (0..calls).for_each(|_| _ = std::hint::black_box(facts::parent_process())),
-            Call::Write => (0..calls).try_for_each(|_| file::write(file, &byte).map(|n| moved += n))?,
-        }
+            Call::Write => repeat::write(file, calls)?,
+        };
         let ticks = clock.stop().saturating_sub(before);
         // A byte that was not there: somebody cut the file off.
-        if moved as u64 == self.bytes() * calls { Ok(ticks) } else { Err(Errno::IO) }
+        if moved == self.bytes() * calls { Ok(ticks) } else { Err(Errno::IO) }
     }
 }
 

@@ -26,8 +26,10 @@ const SMALLEST_CHUNK: u64 = 64 << 10;
 const LARGEST_CHUNK: u64 = 16 << 20;
 /// Parts of a file begin at multiples of that: whole folios, and pages of every size.
 pub(super) const GRAIN: u64 = 4 << 20;
-/// A buffer that stays in the processor's second cache while it is filled and folded.
-const READ_BUFFER: u64 = 512 << 10;
+/// A buffer that stays in the processor's caches while it is filled and folded. Copies from the page cache
+/// are faster the longer they are: of a cached file in folios of 128 KiB or more one thread got 11 GiB/s by
+/// 512 KiB at a time, 14 by 1 MiB and 15 by 2 MiB (AMD EPYC, L2 1 MiB), and no more by 4 MiB.
+const READ_BUFFER: u64 = 2 << 20;
 /// What a device is asked for at a time.
 const DIRECT_BUFFER: u64 = 1 << 20;
 
