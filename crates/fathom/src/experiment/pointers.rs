@@ -46,8 +46,9 @@ const SIDE: u64 = 4;
 const DISTANCES_KIB: [u64; 13] = [128, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288];
 /// Pages written to another file before each sweep.
 ///
-/// Allocators refill their stocks every so many pages, round after round at the same place. What
-/// belongs to a place in the file stays where the count of pages before it changes; that does not.
+/// Every so many new pages the kernel puts a batch of them on its lists (`folio_add_lru`), round after
+/// round at the same place. What belongs to a place in the file stays where the count of pages before
+/// it changes; that does not.
 const PADS: [u64; 4] = [3, 10, 17, 24];
 
 /// What timing tells, once in a survey; where it is silent, the reason.

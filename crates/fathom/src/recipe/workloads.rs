@@ -23,6 +23,22 @@ pub(super) fn sequence(size: u64, count: u64, gap_ns: u64, bytes: u64, rounds: u
         .rounds(rounds)
 }
 
+/// Reads of `count` pages in sequence that were read once before, one at a time and backward, so that the
+/// cache holds single pages and has seen each of them once.
+///
+/// Pages before them are read as well, last of all: the kernel keeps the newest aside in a batch.
+pub(super) fn second_reads(count: u64, rounds: u32) -> Workload {
+    const PAGE: u64 = 4096;
+    const NEWEST: u64 = 64;
+    let all = Region { offset: 0, size: PAGE, step: PAGE, count: NEWEST + count };
+    let reads = Region { offset: NEWEST * PAGE, count, ..all };
+    Workload::new(vec![ScratchFile::filled("recipe", all.count * PAGE)])
+        .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
+        .pass(Pass::priming(0, &[Op::Pread], all).direction(Direction::Backward))
+        .pass(Pass::timed(0, &[Op::Pread], reads).needs(CacheState::Cached))
+        .rounds(rounds)
+}
+
 /// Working sets of 1 to `most` times `step` bytes, each read to warm up and again for the time.
 pub(super) fn growing(most: u64, step: u64, is_backward: bool) -> Workload {
     let size = if is_backward { 4096 } else { step };
