@@ -54,7 +54,6 @@ impl Read {
     ) -> Batch {
         let end = self.end.min(size);
         if self.position >= end {
-            reader.previous = Some(self.last);
             return Batch::Done;
         }
         let index = self.position / PAGE;
@@ -87,6 +86,9 @@ impl Read {
         self.touch(cache, index, at);
         self.position += copied;
         self.last = self.position;
+        if self.position == end {
+            reader.previous = Some(end);
+        }
         Batch::Copy(copied)
     }
 

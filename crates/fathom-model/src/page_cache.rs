@@ -181,16 +181,24 @@ impl PageCache {
         true
     }
 
+    /// The folios of `pages` pages from `first` will be filled by `fetch`.
+    pub fn expect(&mut self, file: FileId, first: u64, pages: u64, fetch: FetchId) {
+        self.each_folio(file, first, pages, |slot| slot.awaits = fetch.0.get());
+    }
+
     /// The data of `pages` pages from `first` have arrived.
     pub fn arrive(&mut self, file: FileId, first: u64, pages: u64) {
+        self.each_folio(file, first, pages, |slot| slot.awaits = 0);
+    }
+
+    fn each_folio(&mut self, file: FileId, first: u64, pages: u64, change: impl Fn(&mut Slot)) {
         let mut index = first;
         while index < first + pages {
-            let Some(folio) = self.folio(file, index) else {
-                index += 1;
-                continue;
-            };
-            self.folios[folio.slot as usize].awaits = 0;
-            index = folio.first + folio.pages;
+            let folio = self.folio(file, index);
+            if let Some(folio) = folio {
+                change(&mut self.folios[folio.slot as usize]);
+            }
+            index = folio.map_or(index + 1, |folio| folio.first + folio.pages);
         }
     }
 

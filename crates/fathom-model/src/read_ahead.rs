@@ -44,7 +44,7 @@ pub struct Limits {
 }
 
 /// One thing that the rules did, as a tracepoint tells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
     /// `page_cache_sync_ra`: a page was missing.
     Miss {

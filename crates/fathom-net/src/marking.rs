@@ -86,6 +86,21 @@ impl Marking {
         token
     }
 
+    /// Changes the available token that the place's selection rule prefers; the caller knows of one.
+    #[inline]
+    pub(crate) fn change<C: Colour, T>(&mut self, place: u32, change: impl FnOnce(&mut C) -> T) -> T {
+        let store = self.store_mut::<C>(place);
+        if store.indexes.is_empty() {
+            return change(store.preferred_mut());
+        }
+        // Its key may change, so it leaves and comes back.
+        let slot = store.offers().next().expect("as many tokens as the arc asks for");
+        let mut token = self.take(place, slot);
+        let made = change(&mut token);
+        self.put(place, token, Span::ZERO);
+        made
+    }
+
     /// Takes `number` black tokens, which the caller knows to be available.
     #[inline]
     pub(crate) fn take_black(&mut self, place: u32, number: u32) {

@@ -158,8 +158,14 @@ impl Rule {
     fn new(net: &Structure, transition: u32, consumers: &[Box<[u32]>], limited: &[Box<[u32]>]) -> Self {
         let node = &net.transitions[transition as usize];
         let (taken, given) = (net.taken(node), net.given(node));
+        let held = net.held(node);
+        // Where tokens are only changed in place, only those concern themselves who look at their colours.
+        let concerns = |store: u32, &other: &u32| {
+            !held.contains(&store) || other == transition || net.transitions[other as usize].selective
+        };
         let touching = |stores: &mut dyn Iterator<Item = u32>, lists: &[Box<[u32]>]| {
-            stores.flat_map(|store| lists[store as usize].to_vec()).collect::<Vec<u32>>()
+            let of = |store: u32| lists[store as usize].iter().copied().filter(move |t| concerns(store, t));
+            stores.flat_map(of).collect::<Vec<u32>>()
         };
         let mut outputs: Vec<u32> = given.keys().copied().collect();
         outputs.extend(net.given_freely(node));

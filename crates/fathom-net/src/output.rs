@@ -141,6 +141,77 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
         })
     }
 
+    /// Takes a token and puts it back changed, without copying it: an arc in and an arc out, for a
+    /// state too large to copy at each firing, such as a table of a million entries.
+    ///
+    /// The token is the one that the place's [`Selection`](crate::Selection) prefers, it is available
+    /// again at once, and guards do not see it; so keep one such token in a place. Updates happen in
+    /// order with the arc expressions.
+    ///
+    /// ```
+    /// # use fathom_net::{NetBuilder, Simulation};
+    /// # let mut net = NetBuilder::new("doc");
+    /// let (words, seen) = (net.place::<u32>("words"), net.place::<Vec<u32>>("seen"));
+    /// net.initial(words, [3, 1, 2]);
+    /// net.initial(seen, [Vec::new()]);
+    /// net.transition("note").input(words).update(seen, |(word,), seen, _| seen.push(*word)).add();
+    /// let net = net.build()?;
+    /// let mut sim = Simulation::new(&net, 1);
+    /// sim.run();
+    /// assert_eq!(sim.tokens(seen).next().map(|(seen, _)| seen.as_slice()), Some(&[3, 1, 2][..]));
+    /// # Ok::<(), fathom_net::NetError>(())
+    /// ```
+    pub fn update<C, F>(self, state: Place<C>, change: F) -> Self
+    where
+        C: Colour,
+        F: for<'a> Fn(Refs<'a, P>, &mut C, &mut Firing<'_>) + Send + Sync + 'static,
+    {
+        let store = state.at.store;
+        let mut holding = self.holds(state);
+        holding.logic.effects.push(Box::new(move |refs, firing, marking| {
+            marking.change(store, |token| change(refs, token, firing));
+        }));
+        holding
+    }
+
+    /// As [`update`](Self::update), and puts every token that the expression makes of the state: one
+    /// look at the state that decides what follows.
+    ///
+    /// ```
+    /// # use fathom_net::{NetBuilder, Simulation};
+    /// # let mut net = NetBuilder::new("doc");
+    /// let (pages, misses) = (net.place::<u64>("pages"), net.place::<u64>("misses"));
+    /// let cache = net.place::<std::collections::BTreeSet<u64>>("cache");
+    /// net.initial(pages, [7, 8, 7]);
+    /// net.initial(cache, [std::collections::BTreeSet::new()]);
+    /// net.transition("look")
+    ///     .input(pages)
+    ///     .update_each(cache, misses, |(page,), cache, _| cache.insert(*page).then_some(*page))
+    ///     .add();
+    /// let net = net.build()?;
+    /// let mut sim = Simulation::new(&net, 1);
+    /// sim.run();
+    /// assert_eq!(sim.count(misses), 2);
+    /// # Ok::<(), fathom_net::NetError>(())
+    /// ```
+    pub fn update_each<S, T, C, I, F>(self, state: Place<T>, to: S, change: F) -> Self
+    where
+        S: Sink<Colour = C>,
+        T: Colour,
+        C: Colour,
+        I: IntoIterator<Item = C>,
+        F: for<'a> Fn(Refs<'a, P>, &mut T, &mut Firing<'_>) -> I + Send + Sync + 'static,
+    {
+        let (from, place) = (state.at.store, to.place());
+        let store = place.at.store;
+        self.holds(state).gives(place, None, None, move |refs, firing, marking| {
+            let made = marking.change(from, |token| change(refs, token, firing));
+            for token in made {
+                marking.put(store, token, firing.delay());
+            }
+        })
+    }
+
     /// Puts `number` black tokens.
     ///
     /// ```
@@ -205,6 +276,18 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
         self.net.add_transition(self.node, Box::new(self.logic))
     }
 
+    /// The two arcs of an update; several updates of one place by one transition share them.
+    fn holds<C: Colour>(mut self, state: Place<C>) -> Self {
+        self.net.check_handle(state.at, &self.node.name);
+        let place = state.at.node;
+        if !self.node.arcs.iter().any(|arc| arc.place == place && arc.holds) {
+            for kind in [ArcKind::Input(1), ArcKind::Output(Some(1))] {
+                self.node.arcs.push(Arc { place, kind, keyed: false, holds: true, delay: None });
+            }
+        }
+        self
+    }
+
     fn gives<C>(
         mut self,
         place: Place<C>,
@@ -214,8 +297,41 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
     ) -> Self {
         self.net.check_handle(place.at, &self.node.name);
         let kind = ArcKind::Output(number);
-        self.node.arcs.push(Arc { place: place.at.node, kind, keyed: false, delay });
+        self.node.arcs.push(Arc { place: place.at.node, kind, keyed: false, holds: false, delay });
         self.logic.effects.push(Box::new(effect));
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{NetBuilder, Simulation};
+
+    #[test]
+    fn an_update_wakes_those_who_look_at_the_state_and_an_index_follows_it() {
+        let mut net = NetBuilder::new("state");
+        let (words, seen) = (net.place::<u32>("words"), net.place::<Vec<u32>>("seen"));
+        let (alarm, rung) = (net.place("alarm"), net.place("rung"));
+        let by_length = net.index(seen, Vec::len);
+        net.initial(words, [3, 1, 2]);
+        net.initial(seen, [Vec::new()]);
+        net.initial(alarm, [()]);
+        net.transition("note").input(words).update(seen, |(word,), seen, _| seen.push(*word)).add();
+        let ring = net
+            .transition("ring")
+            .consume(alarm, 1)
+            .read(seen)
+            .guard(|(seen,)| seen.len() == 2)
+            .priority(1)
+            .produce(rung, 1)
+            .add();
+        let find = net.transition("find").consume(rung, 1).read_by(by_length, |_| 2).priority(1).add();
+        let net = net.build().unwrap();
+        let mut sim = Simulation::new(&net, 1);
+        sim.run();
+        assert_eq!((sim.firings(ring), sim.firings(find), sim.count(words)), (1, 1, 0));
+        assert_eq!(sim.tokens(seen).next().unwrap().0, &[3, 1, 2]);
+        let conserved = net.place_invariants().unwrap();
+        assert!(conserved.iter().any(|one| one.to_string() == "seen = 1"), "{conserved:?}");
     }
 }

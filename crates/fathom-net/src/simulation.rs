@@ -1,10 +1,12 @@
 //! Running a net.
 
+use crate::binding::Colour;
 use crate::enabled::EnabledSet;
 use crate::logic::{Firing, Logic, Slots};
 use crate::marking::Marking;
 use crate::monitor::Event;
 use crate::net::Net;
+use crate::place::Source;
 use crate::tally::Tally;
 use crate::transition::Transition;
 use crate::{Rng, Time};
@@ -170,6 +172,40 @@ impl<'n> Simulation<'n> {
         };
         simulation.refresh();
         simulation
+    }
+
+    /// Changes the token that a place offers first, from outside of the net: to put a large state into a
+    /// run, or to take it out again, without a copy. `None` where no token is available.
+    ///
+    /// # Panics
+    /// If the place is of another net.
+    ///
+    /// ```
+    /// # let mut net = fathom_net::NetBuilder::new("doc");
+    /// let (words, seen) = (net.place::<u32>("words"), net.place::<Vec<u32>>("seen"));
+    /// net.initial(words, [3, 1, 2]);
+    /// net.initial(seen, [Vec::new()]);
+    /// net.transition("note").input(words).update(seen, |(word,), seen, _| seen.push(*word)).add();
+    /// let net = net.build()?;
+    /// let mut sim = fathom_net::Simulation::new(&net, 1);
+    /// sim.change(seen, |seen| seen.push(9));
+    /// sim.run();
+    /// assert_eq!(sim.change(seen, std::mem::take), Some(vec![9, 3, 1, 2]));
+    /// # Ok::<(), fathom_net::NetError>(())
+    /// ```
+    pub fn change<C: Colour, T>(
+        &mut self,
+        place: impl Source<Colour = C>,
+        change: impl FnOnce(&mut C) -> T,
+    ) -> Option<T> {
+        let at = place.place().at;
+        assert!(at.net == self.net.id, "the place is of another net");
+        if self.marking.counts[at.store as usize].available == 0 {
+            return None;
+        }
+        let made = self.marking.change(at.store, change);
+        self.refresh();
+        Some(made)
     }
 
     /// Fires one binding, after advancing time to it if need be; `None` if the net is dead.

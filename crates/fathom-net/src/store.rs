@@ -143,6 +143,14 @@ impl<C: Colour> Store<C> {
         self.slots[slot as usize].token.as_ref().expect("a picked slot holds a token")
     }
 
+    /// The available token that the selection rule prefers, to change it in place; the caller knows that
+    /// there is one, and that nothing depends on its value but itself.
+    #[inline]
+    pub(crate) fn preferred_mut(&mut self) -> &mut C {
+        let slot = self.offers().next().expect("as many tokens as the arc asks for");
+        self.slots[slot as usize].token.as_mut().expect("an offered slot holds a token")
+    }
+
     /// The available tokens in the order of the selection rule; for a random one, in some order.
     #[inline]
     pub(crate) fn offers(&self) -> Offers<'_> {

@@ -65,6 +65,8 @@ pub(crate) struct Arc {
     pub(crate) place: u32,
     pub(crate) kind: ArcKind,
     pub(crate) keyed: bool,
+    /// One of the two arcs of an update: the token is there again when the firing is over.
+    pub(crate) holds: bool,
     pub(crate) delay: Option<Distribution>,
 }
 
@@ -125,6 +127,14 @@ impl Structure {
         stores.sort_unstable();
         stores.dedup();
         stores
+    }
+
+    /// Stores of which a transition only changes tokens in place, so that as many are available after.
+    pub(crate) fn held(&self, transition: &TransitionNode) -> Vec<u32> {
+        let store = |arc: &Arc| self.store_of(arc);
+        let moved: Vec<u32> = transition.arcs.iter().filter(|arc| !arc.holds).map(store).collect();
+        let held = transition.arcs.iter().filter(|arc| arc.holds).map(store);
+        held.filter(|store| !moved.contains(store)).collect()
     }
 
     fn sum(&self, transition: &TransitionNode, weight: impl Fn(ArcKind) -> u32) -> BTreeMap<u32, u32> {

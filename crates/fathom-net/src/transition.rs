@@ -310,6 +310,43 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
         self.outputs().output_each(to, expression)
     }
 
+    /// As [`OutputBuilder::update`].
+    ///
+    /// ```
+    /// # let mut net = fathom_net::NetBuilder::new("doc");
+    /// # let (words, seen) = (net.place::<u32>("words"), net.place::<Vec<u32>>("seen"));
+    /// net.transition("note").input(words).update(seen, |(word,), seen, _| seen.push(*word)).add();
+    /// ```
+    pub fn update<C, F>(self, state: Place<C>, change: F) -> OutputBuilder<'n, P>
+    where
+        C: Colour,
+        F: for<'a> Fn(Refs<'a, P>, &mut C, &mut Firing<'_>) + Send + Sync + 'static,
+    {
+        self.outputs().update(state, change)
+    }
+
+    /// As [`OutputBuilder::update_each`].
+    ///
+    /// ```
+    /// # let mut net = fathom_net::NetBuilder::new("doc");
+    /// # let (pages, misses) = (net.place::<u64>("pages"), net.place::<u64>("misses"));
+    /// # let cache = net.place::<Vec<u64>>("cache");
+    /// net.transition("look")
+    ///     .input(pages)
+    ///     .update_each(cache, misses, |(page,), cache, _| (!cache.contains(page)).then_some(*page))
+    ///     .add();
+    /// ```
+    pub fn update_each<S, T, C, I, F>(self, state: Place<T>, to: S, change: F) -> OutputBuilder<'n, P>
+    where
+        S: Sink<Colour = C>,
+        T: Colour,
+        C: Colour,
+        I: IntoIterator<Item = C>,
+        F: for<'a> Fn(Refs<'a, P>, &mut T, &mut Firing<'_>) -> I + Send + Sync + 'static,
+    {
+        self.outputs().update_each(state, to, change)
+    }
+
     /// As [`OutputBuilder::produce`].
     ///
     /// ```
@@ -384,7 +421,7 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
 
     fn arc<C>(&mut self, place: Place<C>, kind: ArcKind, keyed: bool) {
         self.net.check_handle(place.at, &self.node.name);
-        self.node.arcs.push(Arc { place: place.at.node, kind, keyed, delay: None });
+        self.node.arcs.push(Arc { place: place.at.node, kind, keyed, holds: false, delay: None });
     }
 
     fn extend<Q>(self, pattern: impl FnOnce(P) -> Q) -> TransitionBuilder<'n, Q> {

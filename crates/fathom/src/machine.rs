@@ -1,11 +1,12 @@
 //! The one seam: a machine runs a workload and gives back samples.
 //!
-//! Linux is one machine, a script with planted parameters another, a recording the third. An
-//! experiment asks its question of *a* machine and cannot know which.
+//! Linux is one machine, a script with planted parameters another, a recording the third, a model of
+//! Linux the fourth. An experiment asks its question of *a* machine and cannot know which.
 
 pub mod linux;
 pub mod recorded;
 pub mod scripted;
+pub mod simulated;
 
 pub use crate::fault::Fault;
 use crate::samples::Samples;

@@ -1,0 +1,74 @@
+//! How fast the net is: 8 GiB of cached reads of 4 KiB, and a cold file in order.
+#![allow(clippy::print_stdout, missing_docs, reason = "a benchmark prints")]
+
+use std::time::Instant;
+
+use fathom_model::io_path::{Call, Kind, Laps, Path, Program, State};
+use fathom_model::page_cache::FileId;
+use fathom_model::parameters::Parameters;
+
+/// The whole file, in order, over and over.
+struct InOrder {
+    file: FileId,
+    size: u64,
+    bytes: u64,
+    calls: u64,
+}
+
+impl Program for InOrder {
+    fn call(&self, _: u32, number: u64) -> Option<Call> {
+        let offset = number * self.bytes % self.size;
+        (number < self.calls).then_some(Call {
+            kind: Kind::Read,
+            file: self.file,
+            offset,
+            bytes: self.bytes,
+            fresh_pages: 0,
+        })
+    }
+}
+
+fn main() {
+    let parameters = Parameters::assumed();
+    let path = Path::new(&parameters);
+    let mut state = State::new(&parameters).totals_only();
+    let file = state.create();
+    state.fill(file, 8 << 30);
+    state.evict(file);
+    let fill = InOrder { file, size: 8 << 30, bytes: 1 << 20, calls: 8 << 10 };
+    let started = Instant::now();
+    let mut state = path.run(fill, state, 1);
+    println!("8 GiB brought in by reads of 1 MiB: {:.2} s", started.elapsed().as_secs_f64());
+
+    state.forget_done();
+    let calls = 8 << 18;
+    let started = Instant::now();
+    let after = path.run(InOrder { file, size: 8 << 30, bytes: 4096, calls }, state, 1);
+    let took = started.elapsed();
+    assert_eq!(after.totals().bytes, 8 << 30);
+    println!(
+        "8 GiB cached in reads of 4 KiB: {:.2} s, {:.0} ns per read",
+        took.as_secs_f64(),
+        took.as_nanos() as f64 / calls as f64
+    );
+
+    let mut state = State::new(&parameters).totals_only();
+    let file = state.create();
+    state.fill(file, 512 << 20);
+    state.evict(file);
+    let before = state.now();
+    let started = Instant::now();
+    let after = path.run(InOrder { file, size: 512 << 20, bytes: 1 << 16, calls: 8 << 10 }, state, 1);
+    let (took, simulated) = (started.elapsed().as_secs_f64(), (after.now() - before).as_ticks() as f64 / 1e9);
+    println!("512 MiB cold in reads of 64 KiB: {took:.4} s for {simulated:.3} s, {:.0} x", simulated / took);
+    let peak = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    println!("{}", peak.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("memory unknown"));
+
+    let calls: Vec<Call> =
+        (0..64).map(|_| Call { kind: Kind::Seek, file, offset: 0, bytes: 0, fresh_pages: 0 }).collect();
+    let state = after.totals_only();
+    let started = Instant::now();
+    let after = path.run(Laps::times(calls, 10_000), state, 1);
+    println!("a call without data: {:.0} ns", started.elapsed().as_nanos() as f64 / 640_000.0);
+    assert!(after.totals().calls > 640_000);
+}

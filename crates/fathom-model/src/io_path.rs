@@ -1,0 +1,264 @@
+//! The net: what the path from a call to the device and back costs.
+//!
+//! One file per layer, each a module with named ports, so that any of them can be replaced by another of
+//! the same ports: [`device`] has two. The kernel's memory is one token, the
+//! [`State`], that transitions look at and change; everything else that moves is a token of its own.
+//!
+//! ```text
+//! application --calls--> system call --reads----> read  --requests--> device
+//!      ^                     |  \-----writes---> write --requests-->   |
+//!      |                  (others)                 ^                   |
+//!      +------returned-------+----- read, write    +-- arrived, written+
+//! ```
+//!
+//! ```
+//! use fathom_model::io_path::{Call, Kind, Laps, Path, State};
+//! use fathom_model::page_cache::FileId;
+//! use fathom_model::parameters::Parameters;
+//!
+//! let parameters = Parameters::assumed();
+//! let mut state = State::new(&parameters);
+//! let file = state.create();
+//! state.fill(file, 1 << 20);
+//! state.evict(file);
+//! // The file once, in order, 64 KiB at a time.
+//! let calls = (0..16).map(|at| Call { kind: Kind::Read, file, offset: at << 16, bytes: 1 << 16, fresh_pages: 0 });
+//! let after = Path::new(&parameters).run(Laps::once(calls.collect()), state, 1);
+//! assert_eq!(after.totals().bytes, 1 << 20);
+//! assert!(after.done()[0].took_ns() > 80_000, "the first read waits for the device");
+//! ```
+
+mod application;
+pub mod device;
+mod prices;
+mod read;
+mod state;
+mod system_call;
+mod write;
+
+use std::sync::Arc;
+
+use fathom_net::{In, Net, NetBuilder, Out, Place, Simulation, Time};
+
+pub use self::prices::Prices;
+pub use self::state::{Done, State, Totals};
+use crate::file_read::Read;
+use crate::page_cache::{FetchId, FileId};
+use crate::parameters::Parameters;
+
+/// One system call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Call {
+    /// Which.
+    pub kind: Kind,
+    /// Of which file.
+    pub file: FileId,
+    /// At which byte, where that matters.
+    pub offset: u64,
+    /// How many bytes, where that matters.
+    pub bytes: u64,
+    /// Pages of the caller's buffer that this call is the first to touch.
+    pub fresh_pages: u32,
+}
+
+/// The system calls that the model knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// `pread(2)`, or `read(2)` at the file position.
+    Read,
+    /// `pwrite(2)`, or `write(2)` at the file position.
+    Write,
+    /// `posix_fadvise(2)`, POSIX_FADV_WILLNEED.
+    Prefetch,
+    /// `fsync(2)`.
+    Sync,
+    /// `lseek(2)`.
+    Seek,
+    /// `open(2)`: a new reader.
+    Open,
+    /// `open(2)` with O_DIRECT: reads go past the cache.
+    OpenDirect,
+    /// `close(2)`.
+    Close,
+    /// A new, empty file takes the place of the old one, and is open.
+    Create,
+    /// All of the file's pages are written and dropped; takes no time.
+    Evict,
+    /// Notes how many of the call's pages are cached; takes no time.
+    Look,
+    /// Nothing.
+    Pause,
+}
+
+/// What a program does: its calls, one after the other, per job.
+pub trait Program: Send + Sync + 'static {
+    /// How many jobs run side by side.
+    fn jobs(&self) -> u32 {
+        1
+    }
+
+    /// The call of a number; none once the job is done.
+    fn call(&self, job: u32, number: u64) -> Option<Call>;
+
+    /// How long the job waits before that call, in ns.
+    fn think_ns(&self, job: u32, number: u64) -> u64 {
+        let _ = (job, number);
+        0
+    }
+}
+
+/// A list of calls, made once or several times over by one job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Laps {
+    calls: Vec<Call>,
+    laps: u64,
+}
+
+impl Laps {
+    /// Each call once.
+    #[must_use]
+    pub fn once(calls: Vec<Call>) -> Self {
+        Self::times(calls, 1)
+    }
+
+    /// The list `laps` times.
+    #[must_use]
+    pub fn times(calls: Vec<Call>, laps: u64) -> Self {
+        Self { calls, laps }
+    }
+}
+
+impl Program for Laps {
+    fn call(&self, _: u32, number: u64) -> Option<Call> {
+        let length = self.calls.len() as u64;
+        (number < length * self.laps).then(|| self.calls[(number % length) as usize])
+    }
+}
+
+/// A job, before its call of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn {
+    job: u32,
+    number: u64,
+}
+
+/// A call under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Work {
+    turn: Turn,
+    call: Call,
+    begun: Time,
+    /// How far a read has come.
+    read: Read,
+    /// Work of the CPU that is done and not yet paid for, in ns.
+    owed_ns: u64,
+    /// How many bytes are to be copied next.
+    copied: u64,
+}
+
+impl Work {
+    /// Whether a read still wants bytes, unless the file ends before them.
+    fn has_more(&self) -> bool {
+        self.read.position < self.read.end
+    }
+}
+
+/// A request of the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Request {
+    /// Its number, which those who wait for it know.
+    pub id: FetchId,
+    /// The file.
+    pub file: FileId,
+    /// Its first page in the file.
+    pub first: u64,
+    /// How many pages it moves.
+    pub pages: u64,
+    /// Whether it writes.
+    pub is_write: bool,
+    /// The sync that waits for it, if one does.
+    pub sync: Option<u64>,
+}
+
+/// A module that serves requests: takes them from the first port, and puts those that are done into the
+/// second if they read and into the third if they wrote.
+pub type DeviceModule = fn(&mut NetBuilder, &Arc<Prices>, In<Request>, Out<Request>, Out<Request>);
+
+/// The path with all its layers.
+#[derive(Clone, Debug)]
+pub struct Path {
+    prices: Arc<Prices>,
+    device: DeviceModule,
+}
+
+/// The places that the layers share.
+#[derive(Clone, Copy)]
+struct Shared {
+    state: Place<State>,
+    returned: Place<Work>,
+    requests: Place<Request>,
+}
+
+impl Path {
+    /// The path at the prices of a set of parameters, before the usual device.
+    #[must_use]
+    pub fn new(parameters: &Parameters) -> Self {
+        Self { prices: Arc::new(Prices::of(parameters)), device: device::queue_and_bus }
+    }
+
+    /// The same path before another device.
+    #[must_use]
+    pub fn before(mut self, device: DeviceModule) -> Self {
+        self.device = device;
+        self
+    }
+
+    /// The net that runs a program. Its token `kernel` is a machine without files, until a run puts its
+    /// state there.
+    ///
+    /// # Panics
+    /// Never: the net is the same for every program.
+    #[must_use]
+    pub fn net(&self, program: Arc<dyn Program>) -> Net {
+        let mut net = NetBuilder::new("I/O path");
+        let shared = Shared {
+            state: net.place("kernel"),
+            returned: net.place("returned"),
+            requests: net.place("requests"),
+        };
+        net.initial(shared.state, [State::default()]);
+        let (calls, reads, writes) = (net.place("calls"), net.place("reads"), net.place("writes"));
+        let (arrived, written) = (net.place("arrived"), net.place("written"));
+        net.module("application", |net| application::draw(net, program, calls, shared));
+        net.module("system call", |net| {
+            system_call::draw(net, &self.prices, calls, system_call::Paths { reads, writes }, shared);
+        });
+        net.module("read", |net| read::draw(net, &self.prices, reads, arrived, shared));
+        net.module("write", |net| write::draw(net, &self.prices, writes, written, shared));
+        net.module("device", |net| {
+            let (requests, arrived, written) =
+                (net.port_in(shared.requests), net.port_out(arrived), net.port_out(written));
+            (self.device)(net, &self.prices, requests, arrived, written);
+        });
+        net.build().expect("the layers fit together")
+    }
+
+    /// Runs a program from a state to its end, and gives the state after it.
+    ///
+    /// # Panics
+    /// Never: the state is a token that is always there.
+    #[must_use]
+    pub fn run(&self, program: impl Program, mut state: State, seed: u64) -> State {
+        let net = self.net(Arc::new(program));
+        let kernel = net.place::<State>("kernel").expect("the path has one");
+        let mut simulation = Simulation::new(&net, seed);
+        simulation.change(kernel, |token| std::mem::swap(token, &mut state));
+        simulation.run();
+        simulation.change(kernel, |token| std::mem::swap(token, &mut state));
+        state.pass(simulation.now() - Time::ZERO);
+        state
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! What things cost, taken from the parameters once.
+
+use fathom_net::{Rng, Span};
+
+use crate::file_read::PAGE;
+use crate::kernel::Kernel;
+use crate::parameters::Parameters;
+use crate::read_ahead::Limits;
+
+/// Prices in ns and ns per byte, and the sizes that rules depend on in bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prices {
+    pub(super) call: f64,
+    pub(super) seek_call: f64,
+    pub(super) open_call: f64,
+    pub(super) folio: f64,
+    pub(super) fresh_page: f64,
+    pub(super) zeroed_page: f64,
+    pub(super) copied_byte: f64,
+    copy_knee: f64,
+    byte_beyond_knee: f64,
+    pub(super) new_page: f64,
+    pub(super) new_block: f64,
+    pub(super) submission: f64,
+    pub(super) device_latency: f64,
+    pub(super) device_write_latency: f64,
+    pub(super) device_byte: f64,
+    pub(super) device_depth: u32,
+    pub(super) device_flush: f64,
+    pub(super) journal_commit: f64,
+    noise: f64,
+}
+
+impl Prices {
+    /// The prices of a set of parameters.
+    #[must_use]
+    pub fn of(parameters: &Parameters) -> Self {
+        let value = |name| parameters.value(name);
+        Self {
+            call: value("call"),
+            seek_call: value("seek_call"),
+            open_call: value("open_call"),
+            folio: value("folio"),
+            fresh_page: value("fresh_page"),
+            zeroed_page: value("zeroed_page"),
+            copied_byte: value("copied_byte"),
+            copy_knee: value("copy_knee"),
+            byte_beyond_knee: value("byte_beyond_knee"),
+            new_page: value("new_page"),
+            new_block: value("new_block"),
+            submission: value("submission"),
+            device_latency: value("device_latency"),
+            device_write_latency: value("device_write_latency"),
+            device_byte: value("device_byte"),
+            device_depth: value("device_depth").max(1.0) as u32,
+            device_flush: value("device_flush"),
+            journal_commit: value("journal_commit"),
+            noise: value("noise"),
+        }
+    }
+
+    /// A time around its mean, in ns. The spread is that of four even draws, near enough to normal and
+    /// without the platform's logarithms, whose last bits differ.
+    pub fn around(&self, mean: f64, rng: &mut Rng) -> Span {
+        if self.noise == 0.0 {
+            return Span::round(mean);
+        }
+        let bits = rng.next_u64();
+        let draws: u64 = (0..4).map(|piece| bits >> (16 * piece) & 0xFFFF).sum();
+        // Four draws from 0 to 1 have the mean 2 and the variance 1/3.
+        let deviations = (draws as f64 / 65_535.0 - 2.0) * 3.0_f64.sqrt();
+        Span::round(mean * (1.0 + self.noise * deviations).max(0.1))
+    }
+
+    /// Copying `bytes` of a call that moves `of_call` in all: t(x) of paper E, section 5.5.
+    pub(super) fn copying(&self, bytes: u64, of_call: u64) -> f64 {
+        let beyond = if self.copy_knee > 0.0 { (of_call as f64 - self.copy_knee).max(0.0) } else { 0.0 };
+        let share = bytes as f64 / of_call.max(1) as f64;
+        bytes as f64 * self.copied_byte + share * beyond * self.byte_beyond_knee
+    }
+}
+
+/// The limits of read-ahead that hold for every file.
+pub(super) fn limits(parameters: &Parameters) -> Limits {
+    let pages = |name| parameters.value(name) as u64 / PAGE;
+    let order = |pages: u64| pages.max(1).ilog2();
+    Limits {
+        kernel: Kernel::V6_18,
+        window: pages("readahead"),
+        largest_io: pages("largest_io").max(1),
+        least_order: order(pages("block")),
+        largest_order: order(pages("largest_folio")).max(order(pages("block"))).min(9),
+        is_random: false,
+        file_pages: 0,
+    }
+}

@@ -1,0 +1,91 @@
+//! The read path: look for pages, read ahead, wait for the device, copy to the user.
+
+use std::sync::Arc;
+
+use fathom_net::{NetBuilder, Out, Place, Source};
+
+use super::{Kind, Prices, Request, Shared, State, Work};
+use crate::page_cache::FetchId;
+
+/// Ports: `reads` and `arrived` in; `requests` and `returned` out. A read goes round as often as
+/// `filemap_read` takes a turn.
+pub(super) fn draw(
+    net: &mut NetBuilder,
+    prices: &Arc<Prices>,
+    reads: Place<Work>,
+    arrived: Place<Request>,
+    shared: Shared,
+) {
+    let (incoming, arrived) = (net.port_in(reads), net.port_in(arrived));
+    let (requests, returned) = (net.port_out(shared.requests), net.port_out(shared.returned));
+    let kernel = net.fusion("kernel", shared.state);
+    let (again, copies) = (net.place::<Work>("again"), net.place::<Work>("copies"));
+    let waiting = net.place::<(FetchId, Work)>("waiting");
+    let there = net.place::<FetchId>("there");
+    let by_fetch = net.index(waiting, |(fetch, _)| *fetch);
+
+    let ways = Ways { kernel, again, copies, waiting, returned, requests };
+    draw_look(net, "look", incoming, prices, ways);
+    draw_look(net, "look again", again, prices, ways);
+    let prices = Arc::clone(prices);
+    net.transition("copy")
+        .input(copies)
+        .delay_by(move |(work,), rng| {
+            prices.around(prices.copying(work.copied, work.call.bytes) + work.owed_ns as f64, rng)
+        })
+        .output_each(again, |(work,), _| work.has_more().then_some(Work { owed_ns: 0, ..*work }))
+        .output_each(returned, |(work,), _| (!work.has_more()).then_some(*work))
+        .add();
+    net.transition("arrive")
+        .input(arrived)
+        .update(kernel, |(request,), state, _| state.arrive(request))
+        .output(there, |(request,), _| request.id)
+        .add();
+    net.transition("wake")
+        .read(there)
+        .input_by(by_fetch, |(fetch,)| *fetch)
+        .output(again, |(_, (_, work)), _| *work)
+        .add();
+    net.transition("nobody waits").input(there).inhibit_by(by_fetch, |(fetch,)| *fetch).add();
+}
+
+/// Where a look leads.
+#[derive(Clone, Copy)]
+struct Ways {
+    kernel: Place<State>,
+    again: Place<Work>,
+    copies: Place<Work>,
+    waiting: Place<(FetchId, Work)>,
+    returned: Out<Work>,
+    requests: Out<Request>,
+}
+
+/// One turn of a read: the same for a call that has just come and for one that goes on.
+fn draw_look<S: Source<Colour = Work>>(
+    net: &mut NetBuilder,
+    name: &str,
+    from: S,
+    prices: &Arc<Prices>,
+    ways: Ways,
+) {
+    let prices = Arc::clone(prices);
+    let Ways { kernel, again, copies, waiting, returned, requests } = ways;
+    net.transition(name)
+        .input(from)
+        .update_each(kernel, copies, move |(work,), state, _| {
+            if work.call.kind == Kind::Prefetch {
+                state.prefetch(work);
+                return None;
+            }
+            state.look(work, &prices);
+            state.take_copy()
+        })
+        .update_each(kernel, again, |_, state, _| state.take_again())
+        .update_each(kernel, waiting, |_, state, _| state.take_wait())
+        .update_each(kernel, returned, |(work,), state, _| match work.call.kind {
+            Kind::Prefetch => Some(*work),
+            _ => state.take_return(),
+        })
+        .update_each(kernel, requests, |_, state, _| state.take_requests())
+        .add();
+}

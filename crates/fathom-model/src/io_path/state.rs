@@ -1,0 +1,489 @@
+//! What the kernel remembers between two calls: files, readers, cached pages; and what was done so far.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::num::NonZeroU32;
+
+use fathom_net::{Span, Time};
+
+use super::{Kind, Prices, Request, Turn, Work, prices};
+use crate::file_read::{Batch, PAGE};
+use crate::page_cache::{FetchId, FileId, PageCache};
+use crate::parameters::Parameters;
+use crate::read_ahead::{Limits, ReadAhead, Reader, Step};
+
+/// The kernel's memory, and the ledger of what was done.
+///
+/// Cloning it copies every page table; transitions change it in place.
+#[derive(Clone)]
+pub struct State(Box<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    limits: Limits,
+    block: u64,
+    cache: PageCache,
+    files: Vec<File>,
+    next_fetch: u32,
+    /// What the look under way makes of its call, until the arcs take it.
+    outcome: Option<Outcome>,
+    requests: Vec<Request>,
+    steps: Vec<Step>,
+    keeps_each: bool,
+    done: Vec<Done>,
+    totals: Totals,
+    /// When the run under way began.
+    started: Time,
+}
+
+#[derive(Clone, Debug, Default)]
+struct File {
+    size: u64,
+    reader: Reader,
+    is_direct: bool,
+    /// Whether each block was ever written.
+    blocks: Vec<bool>,
+}
+
+/// What a call can do next.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Outcome {
+    Copy(Work),
+    Wait(Work, FetchId),
+    Again(Work),
+    Return(Work),
+}
+
+/// One call that was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// Which job made it.
+    pub job: u32,
+    /// Its number in the job.
+    pub number: u64,
+    /// When it began and ended, in ns.
+    pub span: [Time; 2],
+    /// For [`Kind::Look`]: how many of its pages are cached, of how many.
+    pub cached: Option<[u32; 2]>,
+}
+
+/// What all calls were together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Calls.
+    pub calls: u64,
+    /// Bytes that reads and writes moved.
+    pub bytes: u64,
+    /// What the calls took together, in ns.
+    pub took_ns: u64,
+}
+
+impl Done {
+    /// How long it took, in ns.
+    #[must_use]
+    pub fn took_ns(&self) -> u64 {
+        (self.span[1] - self.span[0]).as_ticks()
+    }
+}
+
+impl Default for State {
+    /// A machine of which nothing is known, with no file.
+    fn default() -> Self {
+        Self::new(&Parameters::assumed())
+    }
+}
+
+impl State {
+    /// A machine that has just been started, with no file.
+    #[must_use]
+    pub fn new(parameters: &Parameters) -> Self {
+        let cache = parameters.value("cache") as u64 / PAGE;
+        Self(Box::new(Inner {
+            limits: prices::limits(parameters),
+            block: (parameters.value("block") as u64).max(512),
+            cache: PageCache::new((cache > 0).then_some(cache)),
+            files: Vec::new(),
+            next_fetch: 1,
+            outcome: None,
+            requests: Vec::new(),
+            steps: Vec::new(),
+            keeps_each: true,
+            done: Vec::new(),
+            totals: Totals::default(),
+            started: Time::ZERO,
+        }))
+    }
+
+    /// Keeps the totals alone, not every call: for runs of millions.
+    #[must_use]
+    pub fn totals_only(mut self) -> Self {
+        self.0.keeps_each = false;
+        self
+    }
+
+    /// A new, empty file.
+    pub fn create(&mut self) -> FileId {
+        self.0.files.push(File::default());
+        FileId(self.0.files.len() as u32 - 1)
+    }
+
+    /// A file's length in bytes.
+    #[must_use]
+    pub fn size(&self, file: FileId) -> u64 {
+        self.0.files[file.0 as usize].size
+    }
+
+    /// Lengthens a file to `size` bytes of data, written and synced, that stay in the cache; in no time.
+    pub fn fill(&mut self, file: FileId, size: u64) {
+        let from = self.size(file);
+        self.write(file, from, size.saturating_sub(from));
+        self.clean(file, |_| {});
+    }
+
+    /// Lengthens a file by a hole.
+    pub fn lengthen(&mut self, file: FileId, size: u64) {
+        let length = &mut self.0.files[file.0 as usize].size;
+        *length = size.max(*length);
+    }
+
+    /// Drops a file's pages; in no time.
+    pub fn evict(&mut self, file: FileId) {
+        self.clean(file, |_| {});
+        self.0.cache.evict_file(file);
+    }
+
+    /// How many of the pages of a range are cached, of how many.
+    #[must_use]
+    pub fn cached(&self, file: FileId, offset: u64, bytes: u64) -> [u32; 2] {
+        let pages = offset / PAGE..(offset + bytes).div_ceil(PAGE);
+        let there = pages.clone().filter(|&index| self.0.cache.holds(file, index)).count();
+        [there as u32, (pages.end - pages.start) as u32]
+    }
+
+    /// The cache.
+    #[must_use]
+    pub fn cache(&self) -> &PageCache {
+        &self.0.cache
+    }
+
+    /// Every call of the last run, in the order in which they ended; empty where totals alone are kept.
+    #[must_use]
+    pub fn done(&self) -> &[Done] {
+        &self.0.done
+    }
+
+    /// What the calls of the last run were together.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.0.totals
+    }
+
+    /// What time it is: the sum of all runs.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.0.started
+    }
+
+    /// Forgets what was done, before another run.
+    pub fn forget_done(&mut self) {
+        self.0.done.clear();
+        self.0.totals = Totals::default();
+    }
+
+    /// A run of this length is over.
+    pub(super) fn pass(&mut self, length: Span) {
+        self.0.started = self.0.started + length;
+    }
+
+    /// One turn of a read. Afterwards [`take_copy`](Self::take_copy) and its kin give what follows.
+    pub(super) fn look(&mut self, work: &Work, prices: &Prices) {
+        let inner = &mut *self.0;
+        let mut work = *work;
+        let number = work.call.file.0 as usize;
+        let size = inner.files[number].size;
+        if inner.files[number].is_direct {
+            return self.look_past_cache(work, size);
+        }
+        let limits = Limits { file_pages: size.div_ceil(PAGE), ..inner.limits };
+        // What is added awaits a fetch that gets its number below.
+        let unknown = Some(FetchId(NonZeroU32::MAX));
+        let File { reader, .. } = &mut inner.files[number];
+        let before = work.read.position;
+        let batch = work.read.turn(&mut inner.cache, reader, limits, size, unknown, &mut inner.steps);
+        let [submitted, zeroed] = self.submit(work.call.file);
+        work.owed_ns += (zeroed as f64 * prices.zeroed_page) as u64;
+        let inner = &mut *self.0;
+        inner.outcome = Some(match batch {
+            Batch::Done => Outcome::Return(work),
+            Batch::Copy(bytes) => {
+                work.copied = bytes;
+                // Reading ahead costs the reader the submission; one who waits for it anyway does not notice.
+                let more = (before + bytes - 1) / PAGE - before / PAGE;
+                work.owed_ns += (submitted as f64 * prices.submission + more as f64 * prices.folio) as u64;
+                Outcome::Copy(work)
+            }
+            Batch::Wait(_) => {
+                let awaited = inner.cache.folio(work.call.file, work.read.position / PAGE);
+                match awaited.and_then(|folio| folio.awaits) {
+                    Some(fetch) => Outcome::Wait(work, fetch),
+                    // A hole: there at once.
+                    None => Outcome::Again(work),
+                }
+            }
+        });
+    }
+
+    /// A read with O_DIRECT: one request, and no page stays.
+    fn look_past_cache(&mut self, mut work: Work, size: u64) {
+        let inner = &mut *self.0;
+        let end = work.read.end.min(size);
+        if work.read.position >= end {
+            inner.outcome = Some(Outcome::Return(work));
+            return;
+        }
+        let (first, beyond) = (work.read.position / PAGE, end.div_ceil(PAGE));
+        work.read.position = end;
+        let id = inner.fetch_id();
+        let (file, pages) = (work.call.file, beyond - first);
+        inner.requests.push(Request { id, file, first, pages, is_write: false, sync: None });
+        inner.outcome = Some(Outcome::Wait(work, id));
+    }
+
+    /// POSIX_FADV_WILLNEED.
+    pub(super) fn prefetch(&mut self, work: &Work) {
+        let inner = &mut *self.0;
+        let file = work.call.file;
+        let File { reader, size, .. } = &mut inner.files[file.0 as usize];
+        let limits = Limits { file_pages: size.div_ceil(PAGE), ..inner.limits };
+        let (cache, steps) = (&mut inner.cache, &mut inner.steps);
+        let fetch = Some(FetchId(NonZeroU32::MAX));
+        let first = work.call.offset / PAGE;
+        let pages = (work.call.offset + work.call.bytes).div_ceil(PAGE) - first;
+        ReadAhead { limits, cache, file, reader, fetch, steps }.force_page_cache_ra(first, pages);
+        self.submit(file);
+    }
+
+    /// Makes requests of the folios that were added: one for each run of them, of at most what the
+    /// device takes. Gives how many, and how many pages are of a hole, which takes no device.
+    fn submit(&mut self, file: FileId) -> [u64; 2] {
+        let inner = &mut *self.0;
+        let before = inner.requests.len();
+        let steps = std::mem::take(&mut inner.steps);
+        let mut run: Option<(u64, u64)> = None;
+        let mut zeroed = 0;
+        for step in &steps {
+            let Step::Added { first, order } = *step else { continue };
+            let end = first + (1 << order);
+            if inner.is_hole(file, first, end) {
+                inner.cache.arrive(file, first, end - first);
+                zeroed += end - first;
+                continue;
+            }
+            run = match run {
+                Some((start, last)) if last == first && end - start <= inner.limits.largest_io => {
+                    Some((start, end))
+                }
+                _ => {
+                    inner.request(file, run);
+                    Some((first, end))
+                }
+            };
+        }
+        inner.request(file, run);
+        inner.steps = steps;
+        inner.steps.clear();
+        [(inner.requests.len() - before) as u64, zeroed]
+    }
+
+    /// A write into the cache. Gives how many pages and how many blocks it was the first to touch.
+    pub(super) fn write(&mut self, file: FileId, offset: u64, bytes: u64) -> [u64; 2] {
+        let inner = &mut *self.0;
+        let end = offset + bytes;
+        let order = inner.limits.least_order;
+        let mut new_pages = 0;
+        for unit in (offset / PAGE) >> order..end.div_ceil(PAGE).div_ceil(1 << order) {
+            let first = unit << order;
+            new_pages += u64::from(inner.cache.add(file, first, order, false, None));
+            if let Some(folio) = inner.cache.folio(file, first) {
+                inner.cache.mark_accessed(folio);
+                inner.cache.set_dirty(folio, true);
+            }
+        }
+        let File { size, blocks, .. } = &mut inner.files[file.0 as usize];
+        *size = end.max(*size);
+        let range = (offset / inner.block) as usize..end.div_ceil(inner.block) as usize;
+        if blocks.len() < range.end {
+            blocks.resize(range.end, false);
+        }
+        let new = blocks[range]
+            .iter_mut()
+            .filter_map(|block| (!std::mem::replace(block, true)).then_some(()))
+            .count();
+        [new_pages, new as u64]
+    }
+
+    /// Makes a file's dirty folios clean, and tells of each run of their pages.
+    pub(super) fn clean(&mut self, file: FileId, mut written: impl FnMut((u64, u64))) {
+        let inner = &mut *self.0;
+        if inner.cache.dirty_pages() == 0 {
+            return;
+        }
+        let pages = inner.files[file.0 as usize].size.div_ceil(PAGE);
+        let (mut index, mut run) = (0, None);
+        while index < pages {
+            let folio = inner.cache.folio(file, index);
+            index = folio.map_or(index + 1, |folio| folio.first + folio.pages);
+            let Some(folio) = folio.filter(|folio| folio.is_dirty) else { continue };
+            inner.cache.set_dirty(folio, false);
+            run = match run {
+                Some((start, end)) if end == folio.first && index - start <= inner.limits.largest_io => {
+                    Some((start, index))
+                }
+                earlier => {
+                    earlier.into_iter().for_each(&mut written);
+                    Some((folio.first, index))
+                }
+            };
+        }
+        run.into_iter().for_each(written);
+    }
+
+    /// Writes a file's dirty folios for a sync; gives how many requests that takes.
+    pub(super) fn sync(&mut self, turn: Turn, file: FileId) -> u32 {
+        let mut runs = Vec::new();
+        self.clean(file, |run| runs.push(run));
+        for &(first, end) in &runs {
+            let id = self.0.fetch_id();
+            let sync = Some(u64::from(turn.job));
+            self.0.requests.push(Request { id, file, first, pages: end - first, is_write: true, sync });
+        }
+        runs.len() as u32
+    }
+
+    /// What the calls do that move no data.
+    pub(super) fn others(&mut self, work: &Work) {
+        let file = work.call.file;
+        let inner = &mut *self.0;
+        let of = &mut inner.files[file.0 as usize];
+        match work.call.kind {
+            Kind::Open | Kind::OpenDirect => {
+                (of.reader, of.is_direct) = (Reader::default(), work.call.kind == Kind::OpenDirect);
+            }
+            Kind::Create => {
+                *of = File::default();
+                self.clean(file, |_| {});
+                self.0.cache.evict_file(file);
+            }
+            Kind::Evict => self.evict(file),
+            _ => {}
+        }
+    }
+
+    pub(super) fn arrive(&mut self, request: &Request) {
+        self.0.cache.arrive(request.file, request.first, request.pages);
+    }
+
+    pub(super) fn take_copy(&mut self) -> Option<Work> {
+        self.take_if(|outcome| if let Outcome::Copy(work) = outcome { Some(work) } else { None })
+    }
+
+    pub(super) fn take_wait(&mut self) -> Option<(FetchId, Work)> {
+        self.take_if(|outcome| if let Outcome::Wait(work, id) = outcome { Some((id, work)) } else { None })
+    }
+
+    pub(super) fn take_again(&mut self) -> Option<Work> {
+        self.take_if(|outcome| if let Outcome::Again(work) = outcome { Some(work) } else { None })
+    }
+
+    pub(super) fn take_return(&mut self) -> Option<Work> {
+        self.take_if(|outcome| if let Outcome::Return(work) = outcome { Some(work) } else { None })
+    }
+
+    fn take_if<T>(&mut self, matches: impl Fn(Outcome) -> Option<T>) -> Option<T> {
+        let taken = self.0.outcome.and_then(matches);
+        if taken.is_some() {
+            self.0.outcome = None;
+        }
+        taken
+    }
+
+    /// The requests made since this was last asked.
+    pub(super) fn take_requests(&mut self) -> Vec<Request> {
+        std::mem::take(&mut self.0.requests)
+    }
+
+    /// Enters a call that has returned.
+    pub(super) fn enter(&mut self, work: &Work, now: Time) {
+        let Work { turn: Turn { job, number }, call, begun, .. } = *work;
+        let looked = (call.kind == Kind::Look).then(|| self.cached(call.file, call.offset, call.bytes));
+        let inner = &mut *self.0;
+        let moves = matches!(call.kind, Kind::Read | Kind::Write);
+        inner.totals.calls += 1;
+        inner.totals.bytes += if moves { call.bytes } else { 0 };
+        inner.totals.took_ns += (now - begun).as_ticks();
+        if inner.keeps_each {
+            let shift = inner.started - Time::ZERO;
+            let span = [begun + shift, now + shift];
+            inner.done.push(Done { job, number, span, cached: looked });
+        }
+    }
+
+    pub(super) fn reader(&self, file: FileId) -> &Reader {
+        &self.0.files[file.0 as usize].reader
+    }
+}
+
+impl Inner {
+    fn fetch_id(&mut self) -> FetchId {
+        let id = NonZeroU32::new(self.next_fetch).unwrap_or(NonZeroU32::MIN);
+        self.next_fetch = (self.next_fetch + 1) % (u32::MAX - 1);
+        FetchId(id)
+    }
+
+    /// Whether none of a folio's blocks was ever written.
+    fn is_hole(&self, file: FileId, first: u64, end: u64) -> bool {
+        let blocks = &self.files[file.0 as usize].blocks;
+        let range = (first * PAGE / self.block) as usize..(end * PAGE).div_ceil(self.block) as usize;
+        !blocks[range.start.min(blocks.len())..range.end.min(blocks.len())].contains(&true)
+    }
+
+    /// One request of a run of pages, if there is a run.
+    fn request(&mut self, file: FileId, run: Option<(u64, u64)>) {
+        let Some((first, end)) = run else { return };
+        let id = self.fetch_id();
+        self.cache.expect(file, first, end - first, id);
+        self.requests.push(Request { id, file, first, pages: end - first, is_write: false, sync: None });
+    }
+}
+
+/// The length of a run's simulated time.
+pub(super) fn ns(nanoseconds: u64) -> Span {
+    Span::ticks(nanoseconds)
+}
+
+// A net orders the tokens of a place; of this one there is only ever one.
+impl PartialEq for State {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.cache == other.0.cache && self.0.totals == other.0.totals
+    }
+}
+
+impl Eq for State {}
+
+impl PartialOrd for State {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for State {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.cache.cmp(&other.0.cache).then(self.0.totals.calls.cmp(&other.0.totals.calls))
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} after {} calls", self.0.cache, self.0.totals.calls)
+    }
+}

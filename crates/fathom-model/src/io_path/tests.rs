@@ -1,0 +1,154 @@
+use super::*;
+use crate::parameters::{Origin, Parameter};
+
+fn silent() -> Parameters {
+    let mut parameters = Parameters::assumed();
+    let noise = Parameter { value: 0.0, interval: None, origin: Origin::Set };
+    parameters.put("noise", noise).unwrap();
+    parameters
+}
+
+fn reads(file: FileId, bytes: u64, count: u64) -> Vec<Call> {
+    (0..count).map(|at| Call { kind: Kind::Read, file, offset: at * bytes, bytes, fresh_pages: 0 }).collect()
+}
+
+fn machine(parameters: &Parameters, size: u64) -> (State, FileId) {
+    let mut state = State::new(parameters);
+    let file = state.create();
+    state.fill(file, size);
+    (state, file)
+}
+
+#[test]
+fn a_cached_read_costs_a_call_and_a_copy() {
+    let parameters = silent();
+    let (state, file) = machine(&parameters, 1 << 20);
+    let after = Path::new(&parameters).run(Laps::once(reads(file, 4096, 256)), state, 1);
+    assert!(after.done().iter().all(|done| done.took_ns() == 400 + 410), "{:?}", after.done()[0]);
+    assert_eq!(after.totals().bytes, 1 << 20);
+}
+
+#[test]
+fn a_cold_read_waits_for_its_window_and_the_next_finds_it_there() {
+    let parameters = silent();
+    let (mut state, file) = machine(&parameters, 1 << 20);
+    state.evict(file);
+    let after = Path::new(&parameters).run(Laps::once(reads(file, 4096, 4)), state, 1);
+    let took: Vec<u64> = after.done().iter().map(Done::took_ns).collect();
+    // Call, submission, latency, 16 KiB at a ns a byte, copy.
+    assert_eq!(took[0], 400 + 12_000 + 80_000 + 16_384 + 410);
+    // The second touches the mark, and pays for handing in the next window.
+    assert_eq!(took[1..], [400 + 410 + 12_000, 810, 810]);
+}
+
+#[test]
+fn reading_in_order_is_bound_by_the_device_and_reading_ahead_hides_its_latency() {
+    let parameters = silent();
+    let rate = |window: &str, kib: u64| {
+        let mut parameters = parameters.clone();
+        parameters.set("readahead", window).unwrap();
+        let (mut state, file) = machine(&parameters, 16 << 20);
+        state.evict(file);
+        let reads = reads(file, kib << 10, (16 << 10) / kib);
+        let after = Path::new(&parameters).run(Laps::once(reads), state, 1);
+        after.totals().bytes as f64 / after.now().as_ticks() as f64
+    };
+    let (with, without) = (rate("512K", 64), rate("0", 4));
+    assert!(with > 0.95 && with <= 1.0, "the device moves a byte per ns: {with}");
+    assert!(without < 0.05, "each page waits for the device: {without}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_and_another_device_another() {
+    let parameters = Parameters::assumed();
+    let (mut state, file) = machine(&parameters, 4 << 20);
+    state.evict(file);
+    let path = Path::new(&parameters);
+    let run = |path: &Path, seed| {
+        path.run(Laps::once(reads(file, 16_384, 256)), state.clone(), seed).totals().took_ns
+    };
+    assert_eq!(run(&path, 1), run(&path, 1));
+    assert_ne!(run(&path, 1), run(&path, 2));
+    assert_ne!(run(&path, 1), run(&path.clone().before(device::plain_queue), 1));
+}
+
+#[test]
+fn a_sync_waits_for_every_dirty_page_and_leaves_none() {
+    let parameters = silent();
+    let mut state = State::new(&parameters);
+    let file = state.create();
+    let mut calls: Vec<Call> = (0..8)
+        .map(|at| Call { kind: Kind::Write, file, offset: at << 20, bytes: 4096, fresh_pages: 0 })
+        .collect();
+    calls.push(Call { kind: Kind::Sync, file, offset: 0, bytes: 0, fresh_pages: 0 });
+    calls.push(Call { kind: Kind::Sync, file, offset: 0, bytes: 0, fresh_pages: 0 });
+    let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
+    assert_eq!(after.cache().dirty_pages(), 0);
+    let took: Vec<u64> = after.done().iter().map(Done::took_ns).collect();
+    assert_eq!(took[0], 400 + 410 + 1_300 + 300);
+    assert_eq!(took[8], 400 + 12_000 + 90_000 + 8 * 4096 + 300_000);
+    assert_eq!(took[9], 400 + 300_000);
+}
+
+#[test]
+fn two_readers_of_one_cold_page_wait_for_the_same_request() {
+    struct Both(FileId);
+    impl Program for Both {
+        fn jobs(&self) -> u32 {
+            2
+        }
+        fn call(&self, _: u32, number: u64) -> Option<Call> {
+            (number == 0).then_some(Call {
+                kind: Kind::Read,
+                file: self.0,
+                offset: 0,
+                bytes: 4096,
+                fresh_pages: 0,
+            })
+        }
+    }
+    let parameters = silent();
+    let (mut state, file) = machine(&parameters, 1 << 20);
+    state.evict(file);
+    let after = Path::new(&parameters).run(Both(file), state, 1);
+    assert_eq!(after.totals().calls, 2);
+    assert!(after.done().iter().all(|done| done.took_ns() > 100_000));
+}
+
+#[test]
+fn o_direct_leaves_nothing_in_the_cache() {
+    let parameters = silent();
+    let (mut state, file) = machine(&parameters, 1 << 20);
+    state.evict(file);
+    let mut calls = vec![Call { kind: Kind::OpenDirect, file, offset: 0, bytes: 0, fresh_pages: 0 }];
+    calls.extend(reads(file, 4096, 4));
+    let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
+    assert_eq!(after.cache().pages(), 0);
+    assert_eq!(after.done()[3].took_ns(), 400 + 12_000 + 80_000 + 4096);
+}
+
+#[test]
+fn what_is_cached_can_be_looked_at_on_the_way() {
+    let parameters = silent();
+    let (mut state, file) = machine(&parameters, 1 << 20);
+    state.evict(file);
+    let look = |offset| Call { kind: Kind::Look, file, offset, bytes: 8192, fresh_pages: 0 };
+    let calls = vec![look(0), reads(file, 4096, 1)[0], look(0), look(1 << 19)];
+    let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
+    let cached: Vec<_> = after.done().iter().map(|done| done.cached).collect();
+    assert_eq!(cached, [Some([0, 2]), None, Some([2, 2]), Some([0, 2])]);
+}
+
+#[test]
+fn pages_on_their_way_survive_an_eviction_as_on_linux() {
+    let mut parameters = silent();
+    parameters.set("readahead", "32K").unwrap();
+    let (mut state, file) = machine(&parameters, 1 << 20);
+    state.evict(file);
+    let call = |kind, offset| Call { kind, file, offset, bytes: 4096, fresh_pages: 0 };
+    // The second read touches the mark, and the window that follows is locked while it is read.
+    let calls =
+        vec![call(Kind::Read, 0), call(Kind::Read, 4096), call(Kind::Evict, 0), call(Kind::Look, 8192)];
+    let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
+    assert_eq!(after.done()[3].cached, Some([1, 1]));
+}

@@ -1,0 +1,247 @@
+//! What a model is made of: numbers by name, each with its interval and where it comes from.
+//!
+//! ```
+//! use fathom_model::parameters::Parameters;
+//!
+//! let mut parameters = Parameters::assumed();
+//! parameters.set("readahead", "1M")?;
+//! assert_eq!(parameters.value("readahead"), 1_048_576.0);
+//! assert!(parameters.set("readahaed", "1M").unwrap_err().contains("did you mean 'readahead'"));
+//! # Ok::<(), String>(())
+//! ```
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Every parameter of a model, by name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "BTreeMap<String, Parameter>", into = "BTreeMap<String, Parameter>")]
+pub struct Parameters(BTreeMap<String, Parameter>);
+
+/// One number.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Parameter {
+    /// The value, in the parameter's unit.
+    pub value: f64,
+    /// Where it lies with 95 % confidence, where somebody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[f64; 2]>,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// From samples of the machine that is modelled.
+    Measured,
+    /// The kernel says so.
+    Declared,
+    /// Nobody looked.
+    Assumed,
+    /// Somebody wanted to know what would be if.
+    Set,
+}
+
+/// What there is to know of a parameter before it has a value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Known {
+    /// The name.
+    pub name: &'static str,
+    /// The unit.
+    pub unit: Unit,
+    /// What is assumed.
+    pub assumed: f64,
+    /// What it is, in half a sentence.
+    pub about: &'static str,
+}
+
+/// What a number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Bytes; typed with K, M, G and T for powers of 1,024.
+    Bytes,
+    /// Nanoseconds.
+    Ns,
+    /// Nanoseconds per byte.
+    NsPerByte,
+    /// Pieces.
+    Count,
+    /// A share of one.
+    Share,
+}
+
+const fn known(name: &'static str, unit: Unit, assumed: f64, about: &'static str) -> Known {
+    Known { name, unit, assumed, about }
+}
+
+/// Every parameter that a model has. What is assumed is an ext4 on a quiet virtual disk.
+pub const KNOWN: [Known; 24] = [
+    known("readahead", Unit::Bytes, 131_072.0, "the largest read-ahead window"),
+    known("largest_io", Unit::Bytes, 1_048_576.0, "the largest request that the device takes"),
+    known("block", Unit::Bytes, 4_096.0, "the file system's block"),
+    known(
+        "largest_folio",
+        Unit::Bytes,
+        2_097_152.0,
+        "the largest folio; a page where there are no large ones",
+    ),
+    known("cache", Unit::Bytes, 0.0, "what the page cache may hold; 0 for no limit"),
+    known("call", Unit::Ns, 400.0, "a system call that finds everything in place"),
+    known("seek_call", Unit::Ns, 140.0, "lseek"),
+    known("open_call", Unit::Ns, 4_000.0, "open, close and the like"),
+    known("folio", Unit::Ns, 40.0, "finding one more folio of a read"),
+    known("fresh_page", Unit::Ns, 500.0, "the first access to a page of the caller's buffer"),
+    known("zeroed_page", Unit::Ns, 500.0, "a page of a hole that is not in the cache"),
+    known("copied_byte", Unit::NsPerByte, 0.1, "copying between the cache and the user"),
+    known("copy_knee", Unit::Bytes, 0.0, "beyond so many bytes of one call copying costs more; 0 for never"),
+    known("byte_beyond_knee", Unit::NsPerByte, 0.0, "what each byte beyond costs on top"),
+    known("new_page", Unit::Ns, 1_300.0, "the first write into a page of the cache"),
+    known("new_block", Unit::Ns, 300.0, "the first write into a block of the file"),
+    known("submission", Unit::Ns, 12_000.0, "handing a request to the device"),
+    known("device_latency", Unit::Ns, 80_000.0, "from there until the first byte is read"),
+    known("device_write_latency", Unit::Ns, 90_000.0, "the same of a write"),
+    known("device_byte", Unit::NsPerByte, 1.0, "each byte that the device moves"),
+    known("device_depth", Unit::Count, 32.0, "requests that the device works at side by side"),
+    known("device_flush", Unit::Ns, 100_000.0, "making the device's own cache durable"),
+    known("journal_commit", Unit::Ns, 200_000.0, "what a sync waits for the journal beside its data"),
+    known("noise", Unit::Share, 0.05, "the spread of every time around its mean"),
+];
+
+impl Parameters {
+    /// A model of which nothing is known.
+    #[must_use]
+    pub fn assumed() -> Self {
+        let assume = |known: &Known| {
+            let parameter = Parameter { value: known.assumed, interval: None, origin: Origin::Assumed };
+            (known.name.to_owned(), parameter)
+        };
+        Self(KNOWN.iter().map(assume).collect())
+    }
+
+    /// A parameter's value, in its unit.
+    ///
+    /// # Panics
+    /// If there is no parameter of that name.
+    #[must_use]
+    pub fn value(&self, name: &str) -> f64 {
+        self.0.get(name).unwrap_or_else(|| panic!("no parameter '{name}'")).value
+    }
+
+    /// Every parameter with its name, in alphabetical order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Parameter)> {
+        self.0.iter().map(|(name, parameter)| (name.as_str(), *parameter))
+    }
+
+    /// Puts another parameter in place of one.
+    ///
+    /// # Errors
+    /// One sentence: there is none of that name, or its value is not a length, a time or a number.
+    pub fn put(&mut self, name: &str, parameter: Parameter) -> Result<(), String> {
+        let known = known_as(name)?;
+        let Parameter { value, interval, .. } = parameter;
+        let sound = |value: f64| value.is_finite() && value >= 0.0;
+        if !sound(value) || interval.is_some_and(|[low, high]| !(low <= value && value <= high)) {
+            return Err(format!(
+                "'{name}' is {value}, {}: give zero or more, within the interval",
+                known.about
+            ));
+        }
+        self.0.insert(name.to_owned(), parameter);
+        Ok(())
+    }
+
+    /// Sets a parameter to what somebody typed: `1M`, `0.5`, `20us`.
+    ///
+    /// # Errors
+    /// One sentence that says what is wrong with the name or the value.
+    pub fn set(&mut self, name: &str, typed: &str) -> Result<(), String> {
+        let number = |text: &str, factor: f64| text.trim().parse::<f64>().ok().map(|number| number * factor);
+        let suffixes: &[(&str, f64)] = match known_as(name)?.unit {
+            Unit::Bytes => {
+                &[("K", 1024.0), ("M", 1_048_576.0), ("G", 1_073_741_824.0), ("T", 1_099_511_627_776.0)]
+            }
+            Unit::Ns => &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)],
+            _ => &[],
+        };
+        let with_suffix = suffixes
+            .iter()
+            .find_map(|(suffix, factor)| typed.strip_suffix(suffix).and_then(|text| number(text, *factor)));
+        let value = with_suffix.or_else(|| number(typed, 1.0));
+        let value = value.ok_or_else(|| format!("'{typed}' is no value for '{name}'"))?;
+        self.put(name, Parameter { value, interval: None, origin: Origin::Set })
+    }
+}
+
+impl TryFrom<BTreeMap<String, Parameter>> for Parameters {
+    type Error = String;
+
+    /// Parameters that are missing are assumed.
+    fn try_from(given: BTreeMap<String, Parameter>) -> Result<Self, String> {
+        let mut all = Self::assumed();
+        given.into_iter().try_for_each(|(name, parameter)| all.put(&name, parameter))?;
+        Ok(all)
+    }
+}
+
+impl From<Parameters> for BTreeMap<String, Parameter> {
+    fn from(parameters: Parameters) -> Self {
+        parameters.0
+    }
+}
+
+fn known_as(name: &str) -> Result<&'static Known, String> {
+    let known = KNOWN.iter().find(|known| known.name == name);
+    known.ok_or_else(|| format!("there is no parameter '{name}'{}", hint(name)))
+}
+
+/// The name that was meant, where one is near.
+fn hint(name: &str) -> String {
+    let shared = |known: &&Known| {
+        let mut letters: Vec<char> = known.name.chars().collect();
+        let mut missing = 0;
+        for letter in name.chars() {
+            match letters.iter().position(|&other| other == letter) {
+                Some(at) => _ = letters.remove(at),
+                None => missing += 1,
+            }
+        }
+        missing + letters.len()
+    };
+    let nearest = KNOWN.iter().min_by_key(shared).filter(|known| shared(known) <= 2);
+    nearest.map_or_else(String::new, |known| format!("; did you mean '{}'?", known.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_typed_with_their_units() {
+        let mut parameters = Parameters::assumed();
+        for (name, typed, value) in [
+            ("readahead", "128K", 131_072.0),
+            ("readahead", "4096", 4_096.0),
+            ("device_latency", "1.5ms", 1_500_000.0),
+            ("device_latency", "20us", 20_000.0),
+            ("noise", "0.25", 0.25),
+        ] {
+            parameters.set(name, typed).unwrap();
+            assert_eq!(parameters.value(name), value, "{name}={typed}");
+        }
+        assert!(parameters.set("noise", "1M").is_err() && parameters.set("call", "-1").is_err());
+        assert!(parameters.set("nonsense_altogether", "1").unwrap_err().ends_with("altogether'"));
+    }
+
+    #[test]
+    fn names_are_unique_and_what_is_assumed_is_sound() {
+        let mut parameters = Parameters::assumed();
+        assert_eq!(parameters.iter().count(), KNOWN.len());
+        for known in KNOWN {
+            let parameter = Parameter { value: known.assumed, interval: None, origin: Origin::Assumed };
+            parameters.put(known.name, parameter).unwrap();
+        }
+    }
+}
