@@ -3,6 +3,7 @@
 pub(crate) mod curve;
 pub(crate) mod format;
 mod fuse;
+pub(crate) mod measuring;
 mod plan;
 pub(crate) mod run;
 pub(crate) mod versus;
@@ -39,7 +40,7 @@ pub(crate) enum Command {
     Probe(ProbeOptions),
     /// Measure throughput and latency against the size of a call.
     Curve(curve::CurveOptions),
-    /// Let Fathom, dd and fio read the same file, and compare.
+    /// Let Fathom, dd and fio read or write the same file, and compare.
     Versus(versus::VersusOptions),
     /// Run the jobs of a fio job file on the file system at PATH.
     Run(run::RunOptions),
@@ -57,6 +58,23 @@ pub(crate) enum Command {
     Report(ReportOptions),
     /// Print the JSON Schema of a report.
     Schema(SchemaOptions),
+}
+
+impl Command {
+    /// Whether it makes calls on files that may never return, and watches over them.
+    pub(crate) fn is_guarded(&self) -> bool {
+        matches!(
+            self,
+            Self::Survey(_)
+                | Self::Probe(_)
+                | Self::Curve(_)
+                | Self::Versus(_)
+                | Self::Run(_)
+                | Self::Io(_)
+                | Self::Syscalls(_)
+                | Self::Xor(_)
+        )
+    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -96,30 +96,73 @@ pub(crate) struct Meter(Option<(Sender<()>, JoinHandle<()>)>);
 impl Meter {
     /// Shows how far `watch` is on the way to `total` bytes.
     pub(crate) fn over(total: u64, watch: Watch) -> Self {
-        if !io::stderr().is_terminal() {
-            return Self(None);
-        }
-        let (stop, stopped) = mpsc::channel();
-        let show = move || {
-            let mut bar = None;
-            while stopped.recv_timeout(Duration::from_millis(if bar.is_some() { 100 } else { 1000 })).is_err()
-            {
-                bar.get_or_insert_with(|| byte_bar(total)).set_position(watch.done());
+        let show = move |stopped: &mpsc::Receiver<()>| {
+            let bar = byte_bar(total);
+            while stopped.recv_timeout(Duration::from_millis(100)) == Err(mpsc::RecvTimeoutError::Timeout) {
+                bar.set_position(watch.done());
             }
-            bar.iter().for_each(ProgressBar::finish_and_clear);
+            bar.finish_and_clear();
         };
-        Self(Some((stop, std::thread::spawn(show))))
+        Self(after_a_second(show))
     }
 }
 
 impl Drop for Meter {
     fn drop(&mut self) {
-        if let Some((stop, thread)) = self.0.take() {
-            // Where the thread is gone there is no bar either.
-            let _ = stop.send(());
-            // It draws and nothing else: a panic there is no reason for another.
-            let _ = thread.join();
+        end(self.0.take());
+    }
+}
+
+/// A sign of life, with the time that has passed, from the second second on and on a terminal alone: for work whose
+/// length nobody knows. Dropping it removes it.
+pub(crate) struct Spinner(Option<(Sender<()>, JoinHandle<()>)>);
+
+impl Spinner {
+    /// Says what is going on.
+    pub(crate) fn new(what: &'static str) -> Self {
+        let show = move |stopped: &mpsc::Receiver<()>| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}  ({elapsed})") {
+                bar.set_style(style);
+            }
+            bar.set_message(what);
+            while stopped.recv_timeout(Duration::from_millis(100)) == Err(mpsc::RecvTimeoutError::Timeout) {
+                bar.tick();
+            }
+            bar.finish_and_clear();
+        };
+        Self(after_a_second(show))
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        end(self.0.take());
+    }
+}
+
+/// Calls `show` on a thread of its own once a second has passed, unless it is told to stop before.
+fn after_a_second(
+    show: impl FnOnce(&mpsc::Receiver<()>) + Send + 'static,
+) -> Option<(Sender<()>, JoinHandle<()>)> {
+    if !io::stderr().is_terminal() {
+        return None;
+    }
+    let (stop, stopped) = mpsc::channel();
+    let wait = move || {
+        if stopped.recv_timeout(Duration::from_secs(1)).is_err() {
+            show(&stopped);
         }
+    };
+    Some((stop, std::thread::spawn(wait)))
+}
+
+fn end(shown: Option<(Sender<()>, JoinHandle<()>)>) {
+    if let Some((stop, thread)) = shown {
+        // Where the thread is gone there is no bar either.
+        let _ = stop.send(());
+        // It draws and nothing else: a panic there is no reason for another.
+        let _ = thread.join();
     }
 }
 

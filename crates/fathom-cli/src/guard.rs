@@ -3,6 +3,7 @@
 //! Whoever measures looks at the time between calls. A call that hangs in the kernel can't be ended
 //! from here, so the guard removes what it can and leaves the process behind.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 use fathom::machine::linux::blocked_calls;
 use fathom::scratch;
 
+use crate::failure::Failure;
 use crate::{console, interrupt};
 
 /// How a call that should have ended is told from one that hangs: it is looked at again after this long.
@@ -29,9 +31,33 @@ pub(crate) fn supervise() {
 
 /// From now on, nothing hangs for long past `deadline`, or past an interrupt.
 pub(crate) fn watch(deadline: Instant, interrupt: Arc<AtomicBool>) {
+    watch_until(Some(deadline), interrupt);
+}
+
+/// A flag that an interrupt sets, past which reading `path` does not hang for long. Where it is no file the flag is
+/// never set: a pipe may keep its reader waiting, who made nothing, so that a signal may simply end it.
+///
+/// # Errors
+/// Where the kernel refuses the handlers.
+pub(crate) fn over_reading(path: &Path) -> Result<Arc<AtomicBool>, Failure> {
+    if !path.metadata().is_ok_and(|about| about.is_file()) {
+        return Ok(Arc::default());
+    }
+    let interrupt = interrupt::flag()?;
+    watch_until(None, interrupt.clone());
+    Ok(interrupt)
+}
+
+/// From now on, nothing hangs for long past an interrupt.
+pub(crate) fn watch_for_interrupts(interrupt: Arc<AtomicBool>) {
+    watch_until(None, interrupt);
+}
+
+fn watch_until(deadline: Option<Instant>, interrupt: Arc<AtomicBool>) {
+    let left = move || deadline.map_or(LOOK_EVERY, |end| end.saturating_duration_since(Instant::now()));
     let watched = move || {
-        while Instant::now() < deadline && !interrupt.load(Ordering::Relaxed) {
-            thread::sleep(LOOK_EVERY.min(deadline.saturating_duration_since(Instant::now())));
+        while !left().is_zero() && !interrupt.load(Ordering::Relaxed) {
+            thread::sleep(LOOK_EVERY.min(left()));
         }
         loop {
             let before = blocked_calls();

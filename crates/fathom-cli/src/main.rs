@@ -17,7 +17,6 @@ use args::{Arguments, Command};
 use failure::Failure;
 
 fn main() -> ExitCode {
-    guard::supervise();
     match parsed().and_then(|arguments| arguments.map_or(Ok(ExitCode::SUCCESS), run)) {
         Ok(code) => code,
         Err(failure) => {
@@ -37,6 +36,9 @@ fn parsed() -> Result<Option<Arguments>, Failure> {
 }
 
 fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    if arguments.command.is_guarded() {
+        guard::supervise();
+    }
     match arguments.command {
         Command::Survey(options) => command::survey::run(&options),
         Command::List(options) => command::list::run(&options),

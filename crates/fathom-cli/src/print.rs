@@ -1,7 +1,7 @@
 //! Measurements in the format that was asked for.
 
 use fathom::provenance::Provenance;
-use fathom::report::{comma_separated, google_benchmark, hyperfine};
+use fathom::report::{comma_separated, fio_json, google_benchmark, hyperfine};
 use fathom::speed::measurement::Measurement;
 use serde::Serialize;
 
@@ -21,6 +21,7 @@ pub(crate) fn result(
         Format::Text => text(),
         Format::Json => json(whole)?,
         Format::Csv => comma_separated::of(measurements),
+        Format::FioJson => json(&fio_json::measured(measurements, jiff::Timestamp::now()))?,
         Format::GoogleBenchmark => {
             json(&google_benchmark::of(measurements, &provenance.machine, &provenance.started))?
         }

@@ -16,7 +16,7 @@ use rand::RngExt;
 const PREFIX: &str = ".fathom-";
 const LOCK: &str = "lock";
 
-/// The directories that this process has made and not removed yet.
+/// The directories, and files outside of them, that this process has made and not removed yet.
 static LIVING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// A private directory below the surveyed one. Dropping it removes it and everything in it.
@@ -94,7 +94,17 @@ impl Drop for Scratch {
     }
 }
 
-/// The directories that this process has made and not removed yet: what a run that hangs leaves behind.
+/// Says that the file at `path` is this process's and goes with it, until [`keep`] is called.
+pub fn begin(path: &Path) {
+    living().push(path.to_owned());
+}
+
+/// Says that the file at `path` is complete, or gone.
+pub fn keep(path: &Path) {
+    living().retain(|other| other != path);
+}
+
+/// What this process has made and not removed yet: what a run that hangs leaves behind.
 pub fn left() -> Vec<PathBuf> {
     living().clone()
 }
@@ -119,6 +129,9 @@ const TRIES: usize = 3;
 
 /// Removes a directory with all that can be removed in it, and reports the first that can't.
 fn remove_all(directory: &Path) -> Result<()> {
+    if fs::symlink_metadata(directory).is_ok_and(|about| about.is_file()) {
+        return gone("remove", directory, fs::remove_file(directory));
+    }
     let mut outcome = Ok(());
     for _ in 0..TRIES {
         outcome =

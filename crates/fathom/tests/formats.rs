@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use fathom::provenance::MachineFacts;
-use fathom::report::{comma_separated, google_benchmark, hyperfine};
-use fathom::speed::measurement::Measurement;
+use fathom::report::{comma_separated, fio_json, google_benchmark, hyperfine};
+use fathom::speed::measurement::{Latencies, Measurement};
 use serde_json::Value;
 
 /// Google Benchmark's own script, as Debian's libbenchmark-tools installs it.
@@ -110,6 +110,41 @@ fn hyperfine_writes_the_same_keys() {
         result.iter().map(|(key, value)| format!("{key}: {}", kind(value))).collect()
     };
     assert_eq!(shape(&report), shape(&theirs));
+}
+
+#[test]
+fn fio_writes_the_same_keys() {
+    let mut known = measurements(600.0);
+    let mut histogram = fathom::load::Histogram::default();
+    (0..1200).for_each(|ticks| histogram.record(1000 + ticks));
+    known[0].latencies = Some(Latencies { histogram, ns_per_tick: 0.5 });
+    let ours = serde_json::to_value(fio_json::measured(&known, jiff::Timestamp::UNIX_EPOCH)).unwrap();
+    let [read, seek] = [&ours["jobs"][0]["read"], &ours["jobs"][1]["read"]];
+    assert_eq!((&read["total_ios"], &read["io_bytes"]), (&1200.into(), &(12 * 409_600).into()));
+    // 12 samples of 100 calls each, of 603.3 ns on average.
+    assert!((read["iops"].as_f64().unwrap() * 603.3e-9 - 1.0).abs() < 1e-6, "{read}");
+    assert_eq!((&read["clat_ns"]["N"], &read["clat_ns"]["max"]), (&1200.into(), &1100.into()));
+    assert_eq!(
+        (&seek["total_ios"], &seek["clat_ns"]["N"], &seek["io_bytes"]),
+        (&1200.into(), &0.into(), &0.into())
+    );
+    assert_eq!(ours["jobs"][0]["job options"]["order"], "sequential");
+
+    let file = written("fio.data", &"x".repeat(1 << 16));
+    let mut command = Command::new("fio");
+    command.args(["--name=x", "--rw=read", "--size=64k", "--output-format=json", "--readonly"]);
+    let outcome = command.arg(format!("--filename={}", file.display())).output();
+    std::fs::remove_file(&file).unwrap();
+    if !require("fio", outcome.is_ok(), "fio is not installed") {
+        return;
+    }
+    let text = String::from_utf8(outcome.unwrap().stdout).unwrap();
+    let theirs: Value = serde_json::from_str(&text[text.find('{').unwrap()..]).unwrap();
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<String>>();
+    let [our_job, their_job] = [&ours["jobs"][0], &theirs["jobs"][0]];
+    assert_eq!(keys(our_job), keys(their_job));
+    assert_eq!(keys(&our_job["read"]), keys(&their_job["read"]));
+    assert_eq!(keys(&our_job["read"]["clat_ns"]), keys(&their_job["read"]["clat_ns"]));
 }
 
 #[test]

@@ -1,13 +1,12 @@
 //! The options of `fathom curve`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use fathom::speed::curve;
-use fathom::units::{parse_bytes, parse_duration};
+use fathom::units::parse_bytes;
 
-use crate::args::format::Format;
+use crate::args::measuring::{MeasuringOptions, PrecisionOptions};
 
 #[derive(Debug, Args)]
 pub(crate) struct CurveOptions {
@@ -32,24 +31,13 @@ pub(crate) struct CurveOptions {
     /// Numbers of threads, separated by commas.
     #[arg(long, value_delimiter = ',', default_value = "1", value_name = "COUNTS")]
     pub(crate) threads: Vec<u32>,
-    /// Go on until the 95 % interval of every median is narrower than this, in percent of the median.
-    #[arg(long, default_value_t = 5.0, value_name = "PERCENT")]
-    pub(crate) width: f64,
+    #[command(flatten)]
+    pub(crate) precision: PrecisionOptions,
     /// Go past the memory and past the dirty threshold as well; this version says what it lacks for that.
     #[arg(long)]
     pub(crate) intrusive: bool,
-    /// Print the result in this format.
-    #[arg(long, default_value = "text")]
-    pub(crate) format: Format,
-    /// Write at most this much in all.
-    #[arg(long, default_value = "256MiB", value_parser = parse_bytes, value_name = "SIZE")]
-    pub(crate) max_write: u64,
-    /// Take at most this long.
-    #[arg(long, default_value = "100s", value_parser = parse_duration, value_name = "TIME")]
-    pub(crate) max_time: Duration,
-    /// Decides random orders.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) measuring: MeasuringOptions,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -84,9 +72,6 @@ impl CurveOptions {
         }
         if !self.threads.iter().all(|&count| (1..=1024).contains(&count)) {
             return Err("--threads: there must be 1 to 1024".to_owned());
-        }
-        if self.width.is_nan() || self.width <= 0.0 {
-            return Err("--width: an interval has some width; 5 is usual".to_owned());
         }
         Ok(())
     }

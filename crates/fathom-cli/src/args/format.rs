@@ -11,6 +11,8 @@ pub(crate) enum Format {
     Json,
     /// One line per sample under a header with the units.
     Csv,
+    /// As fio's --output-format=json, one job per measurement.
+    FioJson,
     /// As Google Benchmark's --benchmark_out_format=json.
     GoogleBenchmark,
     /// As hyperfine's --export-json; times are seconds per call.

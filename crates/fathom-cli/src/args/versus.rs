@@ -1,17 +1,16 @@
 //! The options of `fathom versus`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use fathom::speed::curve;
-use fathom::units::{parse_bytes, parse_duration};
+use fathom::units::parse_bytes;
 
-use crate::args::format::Format;
+use crate::args::measuring::{MeasuringOptions, PrecisionOptions};
 
 #[derive(Debug, Args)]
 pub(crate) struct VersusOptions {
-    /// A directory on the file system to read from.
+    /// A directory on the file system in question.
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
     /// Bytes per call, separated by commas.
@@ -20,24 +19,22 @@ pub(crate) struct VersusOptions {
     /// Size of the file.
     #[arg(long, default_value = "192MiB", value_parser = parse_bytes, value_name = "SIZE")]
     pub(crate) file_size: u64,
-    /// What the page cache holds of the file at the start.
+    /// What is done with the file; writing goes over what is there, into the page cache.
+    #[arg(long, value_delimiter = ',', default_value = "read", value_name = "OPERATIONS")]
+    pub(crate) ops: Vec<Operation>,
+    /// What the page cache holds of a file at the start that is read.
     #[arg(long, value_delimiter = ',', default_value = "cached,cold", value_name = "STATES")]
     pub(crate) state: Vec<State>,
-    /// Go on until the 95 % interval of every median is narrower than this, in percent of the median.
-    #[arg(long, default_value_t = 5.0, value_name = "PERCENT")]
-    pub(crate) width: f64,
-    /// Print the result in this format.
-    #[arg(long, default_value = "text")]
-    pub(crate) format: Format,
-    /// Write at most this much in all.
-    #[arg(long, default_value = "256MiB", value_parser = parse_bytes, value_name = "SIZE")]
-    pub(crate) max_write: u64,
-    /// Take at most this long.
-    #[arg(long, default_value = "100s", value_parser = parse_duration, value_name = "TIME")]
-    pub(crate) max_time: Duration,
-    /// Decides random orders.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) precision: PrecisionOptions,
+    #[command(flatten)]
+    pub(crate) measuring: MeasuringOptions,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Operation {
+    Read,
+    Write,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -55,18 +52,22 @@ impl VersusOptions {
                 "--block-sizes: a call moves 1 byte to 1 GiB, and no more than the file has".to_owned()
             );
         }
-        if self.width.is_nan() || self.width <= 0.0 {
-            return Err("--width: an interval has some width; 5 is usual".to_owned());
-        }
         Ok(())
     }
 
-    /// The states of the cache that are asked for.
-    pub(crate) fn states(&self) -> Vec<curve::State> {
-        let of = |state: &State| match state {
+    /// What is done from which states of the cache.
+    pub(crate) fn works(&self) -> Vec<(curve::Operation, curve::State)> {
+        let state = |state: &State| match state {
             State::Cached => curve::State::Cached,
             State::Cold => curve::State::Cold,
         };
-        self.state.iter().map(of).collect()
+        let mut works = Vec::new();
+        if self.ops.contains(&Operation::Read) {
+            works.extend(self.state.iter().map(|one| (curve::Operation::Read, state(one))));
+        }
+        if self.ops.contains(&Operation::Write) {
+            works.push((curve::Operation::Overwrite, curve::State::Cached));
+        }
+        works
     }
 }

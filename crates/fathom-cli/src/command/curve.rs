@@ -12,34 +12,33 @@ use fathom::speed::curve::{self, Curve, Declared, Point, SCHEMA, Settings};
 use fathom::speed::measurement::Measurement;
 
 use crate::args::curve::CurveOptions;
+use crate::args::measuring::MeasuringOptions;
 use crate::command::survey::directory;
 use crate::console::Rounds;
 use crate::failure::{Failure, INCONCLUSIVE};
-use crate::{interrupt, print};
+use crate::{guard, interrupt, print};
 
 pub(crate) fn run(options: &CurveOptions) -> Result<ExitCode, Failure> {
     let started = Instant::now();
     options.check().map_err(Failure::Usage)?;
+    let width = options.precision.width().map_err(Failure::Usage)?;
+    let MeasuringOptions { format, max_write, max_time, seed } = options.measuring;
     let path = directory(&options.path)?;
     let interrupt = interrupt::flag()?;
+    guard::watch(started + max_time, interrupt.clone());
     let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
     let mut result = preamble(options, &path, &instrument)?;
-    let grid = options.choice().grid(options.max_write);
-    let deadline = started + options.max_time;
+    let grid = options.choice().grid(max_write);
+    let deadline = started + max_time;
     // Rounds end at the deadline by themselves, so that no sample is cut short.
-    let limits = Limits { max_write: options.max_write, deadline: None };
-    let mut site = Site::at(&path, options.max_write, &instrument, limits, interrupt)?;
-    let settings = Settings {
-        certificate: &instrument.certificate,
-        deadline,
-        width: options.width / 100.0,
-        seed: options.seed,
-    };
-    let bar = Rounds::new(options.max_time);
+    let limits = Limits { max_write, deadline: None };
+    let mut site = Site::at(&path, max_write, &instrument, limits, interrupt)?;
+    let settings = Settings { certificate: &instrument.certificate, deadline, width, seed };
+    let bar = Rounds::new(max_time);
     let run = curve::measure(&mut site, &grid.points, settings, &mut |progress| bar.at(progress))?;
     bar.finish();
     let declared = Declared::of(&path, &instrument.certificate);
-    result.families = curve::families(&run.points, &declared, options.seed);
+    result.families = curve::families(&run.points, &declared, seed);
     result.read_ahead = curve::worth_of_read_ahead(&run.points);
     result.points = run.points;
     let is_complete = !options.intrusive
@@ -55,14 +54,14 @@ pub(crate) fn run(options: &CurveOptions) -> Result<ExitCode, Failure> {
     result.duration_ns = started.elapsed().as_nanos() as u64;
     let measurements: Vec<Measurement> = result.points.iter().filter_map(Point::measurement).collect();
     let text = || report::curve(&result);
-    print::result(options.format, text, &result, &measurements, &result.provenance)?;
+    print::result(format, text, &result, &measurements, &result.provenance)?;
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::from(INCONCLUSIVE) })
 }
 
 fn preamble(options: &CurveOptions, path: &Path, instrument: &Instrument) -> Result<Curve, Failure> {
     Ok(Curve {
         schema: SCHEMA.to_owned(),
-        provenance: Provenance::of(path, &instrument.certificate, options.seed)?,
+        provenance: Provenance::of(path, &instrument.certificate, options.measuring.seed)?,
         points: Vec::new(),
         families: Vec::new(),
         read_ahead: Vec::new(),

@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -17,10 +16,10 @@ use fathom::units::{parse_bytes, parse_duration};
 use serde::Serialize;
 
 use crate::command::survey::directory;
-use crate::console::{self, Meter};
+use crate::console::{self, Meter, Spinner};
 use crate::failure::{Failure, INCONCLUSIVE};
-use crate::interrupt;
 use crate::output::{Output, plain};
+use crate::{guard, interrupt};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum IoCommand {
@@ -137,7 +136,9 @@ pub(crate) fn run(command: &IoCommand) -> Result<ExitCode, Failure> {
 
 fn write(options: &WriteOptions) -> Result<ExitCode, Failure> {
     let json = options.json.as_deref().map(Output::open).transpose()?;
-    let watch = Watch::new(interrupt::flag()?);
+    let interrupt = interrupt::flag()?;
+    guard::watch_for_interrupts(interrupt.clone());
+    let watch = Watch::new(interrupt);
     let meter = Meter::over(options.block_size.saturating_mul(options.count), watch.clone());
     let writing = Writing {
         block: options.block_size,
@@ -210,18 +211,23 @@ fn size(options: &SizeOptions) -> Result<ExitCode, Failure> {
         max_write: options.max_write,
         deadline: started + options.max_time,
     };
-    let answer = file_size::find(&path, question, &Watch::new(interrupt::flag()?))?;
+    let interrupt = interrupt::flag()?;
+    guard::watch(question.deadline, interrupt.clone());
+    let bar = Spinner::new("growing a file and reading it");
+    let answer = file_size::find(&path, question, &Watch::new(interrupt));
+    drop(bar);
+    let answer = answer?;
     publish(&report::file_size(&answer), &answer, json)?;
     Ok(if answer.bytes.is_some() { ExitCode::SUCCESS } else { ExitCode::from(INCONCLUSIVE) })
 }
 
-/// Runs what only reads, with a bar. Nothing would have to be removed, so a signal may simply end it.
+/// Runs what only reads, with a bar.
 fn watched(
     file: &Path,
     job: impl FnOnce(&Path, &Watch) -> Result<Transfer, Fault>,
 ) -> Result<Transfer, Failure> {
     let path = if file == Path::new("-") { Path::new("/dev/stdin") } else { file };
-    let watch = Watch::new(Arc::default());
+    let watch = Watch::new(guard::over_reading(path)?);
     let meter = Meter::over(path.metadata().map_or(0, |about| about.len()), watch.clone());
     let outcome = job(path, &watch);
     drop(meter);

@@ -14,10 +14,10 @@ use fathom::units::{Bytes, Nanos};
 
 use crate::args::run::{JobFormat, RunOptions};
 use crate::command::survey::directory;
-use crate::console;
+use crate::console::{self, Spinner};
 use crate::failure::Failure;
-use crate::interrupt;
 use crate::output::plain;
+use crate::{guard, interrupt};
 
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     let started = Instant::now();
@@ -26,10 +26,14 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     affordable(&needs, options)?;
     let path = directory(&options.path)?;
     let interrupt = interrupt::flag()?;
+    guard::watch(started + options.max_time, interrupt.clone());
     let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
     let limits = Limits { max_write: options.max_write, deadline: Some(started + options.max_time) };
     let mut site = Site::at(&path, needs.space, &instrument, limits, interrupt)?;
-    let outcomes = load::run_all(&file.jobs, &mut site)?;
+    let bar = Spinner::new("running the jobs");
+    let outcomes = load::run_all(&file.jobs, &mut site);
+    drop(bar);
+    let outcomes = outcomes?;
     let written = site.bytes_written();
     // Gone before anything is said: a closed pipe must leave nothing behind either.
     drop(site);

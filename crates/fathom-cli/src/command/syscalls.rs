@@ -2,20 +2,20 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::Args;
 use fathom::instrument::Instrument;
 use fathom::provenance::Provenance;
 use fathom::report;
 use fathom::speed::syscalls::{self, Plan, SCHEMA, SIZES, Syscalls};
-use fathom::units::{parse_bytes, parse_duration};
+use fathom::units::parse_bytes;
 
-use crate::args::format::Format;
+use crate::args::measuring::MeasuringOptions;
 use crate::command::survey::directory;
 use crate::console::Progress;
 use crate::failure::Failure;
-use crate::{interrupt, print};
+use crate::{guard, interrupt, print};
 
 #[derive(Debug, Args)]
 pub(crate) struct SyscallsOptions {
@@ -28,32 +28,24 @@ pub(crate) struct SyscallsOptions {
     /// Samples of each call on each file.
     #[arg(long, default_value_t = 41, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rounds: u32,
-    /// Print the result in this format.
-    #[arg(long, default_value = "text")]
-    format: Format,
-    /// Write at most this much in all.
-    #[arg(long, default_value = "256MiB", value_parser = parse_bytes, value_name = "SIZE")]
-    max_write: u64,
-    /// Take at most this long, as far as whole rounds allow.
-    #[arg(long, default_value = "60s", value_parser = parse_duration, value_name = "TIME")]
-    max_time: Duration,
-    /// Decides random orders.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    measuring: MeasuringOptions,
 }
 
 pub(crate) fn run(options: &SyscallsOptions) -> Result<ExitCode, Failure> {
     let started = Instant::now();
+    let MeasuringOptions { format, max_write, max_time, seed } = options.measuring;
     let path = directory(&options.path)?;
     let interrupt = interrupt::flag()?;
+    guard::watch(started + max_time, interrupt.clone());
     let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
     let mut result = preamble(options, &path, &instrument)?;
     let plan = Plan {
         sizes: if options.sizes.is_empty() { SIZES.to_vec() } else { options.sizes.clone() },
         rounds: options.rounds,
-        seed: options.seed,
-        max_write: options.max_write,
-        deadline: started + options.max_time,
+        seed,
+        max_write,
+        deadline: started + max_time,
     };
     let progress = Progress::over(vec![1; options.rounds as usize]);
     let outcome = syscalls::measure(&path, &instrument, &plan, &interrupt, &mut |round| {
@@ -67,14 +59,14 @@ pub(crate) fn run(options: &SyscallsOptions) -> Result<ExitCode, Failure> {
     result.caveats = prices.caveats;
     result.duration_ns = started.elapsed().as_nanos() as u64;
     let text = || report::syscalls(&result);
-    print::result(options.format, text, &result, &result.measurements, &result.provenance)?;
+    print::result(format, text, &result, &result.measurements, &result.provenance)?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn preamble(options: &SyscallsOptions, path: &Path, instrument: &Instrument) -> Result<Syscalls, Failure> {
     Ok(Syscalls {
         schema: SCHEMA.to_owned(),
-        provenance: Provenance::of(path, &instrument.certificate, options.seed)?,
+        provenance: Provenance::of(path, &instrument.certificate, options.measuring.seed)?,
         clock_ns: instrument.certificate.overhead_ns,
         measurements: Vec::new(),
         rounds: 0,

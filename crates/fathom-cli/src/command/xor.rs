@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use fathom::report;
@@ -11,6 +10,7 @@ use fathom::speed::xor::{self, MOST_THREADS, Method, Request};
 
 use crate::console::{self, Meter};
 use crate::failure::Failure;
+use crate::guard;
 use crate::output::Output;
 
 #[derive(Debug, Args)]
@@ -39,8 +39,7 @@ enum Way {
 pub(crate) fn run(options: &XorOptions) -> Result<ExitCode, Failure> {
     let json = options.json.as_deref().map(Output::open).transpose()?;
     let path = if options.file == Path::new("-") { Path::new("/dev/stdin") } else { &options.file };
-    // It writes nothing that would have to be removed, so a signal may simply end it.
-    let watch = Watch::new(Arc::default());
+    let watch = Watch::new(guard::over_reading(path)?);
     let meter = Meter::over(path.metadata().map_or(0, |about| about.len()), watch.clone());
     let method = match options.method {
         Way::Auto => None,

@@ -143,7 +143,11 @@ fn no_finding_rests_on_damaged_samples() {
 #[test]
 fn a_call_that_hangs_is_told_and_left_behind() {
     let budget = ["--max-time", "2s"];
-    let hangs: [(&str, &[&str], &[&str]); 4] = [
+    let curve = ["curve", "AT", "--ops", "read", "--block-sizes", "4K", "--file-size", "64K"];
+    let hangs: [(&str, &[&str], &[&str]); 7] = [
+        ("hang=write@3:20s", &curve, &["write /", "/.fathom-", "does not return"]),
+        ("hang=write@2:20s", &["syscalls", "AT", "--sizes", "10K"], &["write /", "does not return"]),
+        ("hang=write@2:20s", &["io", "size", "AT", "--time", "5s"], &["write /", "does not return"]),
         ("hang=read@5:20s", &READS, &["pread /", "/probe at byte ", "does not return"]),
         ("hang=write@5:20s", &WRITES, &["pwrite /", "/probe at byte 12288", "does not return"]),
         ("hang=fsync@1:20s", &["survey", "AT"], &["fsync /", "/.fathom-", "does not return"]),

@@ -53,6 +53,11 @@ fn every_format_holds_the_samples() {
     let first = &google["benchmarks"][0];
     assert_eq!(first["name"], "read/block_bytes:512/file_bytes:65536/order:random/state:cached");
     assert!(first["real_time"].as_f64().unwrap() > 0.0 && first["cpu_time"].as_f64().unwrap() >= 0.0);
+    let fio = json(&of("fio-json"));
+    let job = &fio["jobs"][0];
+    assert_eq!((&job["groupid"], &job["job options"]["block_bytes"]), (&0.into(), &"512".into()));
+    assert_eq!(job["read"]["total_ios"], job["read"]["clat_ns"]["N"], "{job}");
+    assert!(job["read"]["clat_ns"]["percentile"]["99.000000"].as_u64() > Some(0), "{job}");
     let hyperfine = json(&of("hyperfine"));
     assert_eq!(hyperfine["results"].as_array().unwrap().len(), 2);
     assert_eq!(hyperfine["results"][1]["parameters"]["block_bytes"], "4096");
@@ -73,6 +78,35 @@ fn what_is_not_measured_is_named() {
     fathom(&["curve", place.text(), "--file-size", "0"]).complains(2, "--file-size: a file must have");
     fathom(&["versus", place.text(), "--block-sizes", "2M", "--file-size", "1M"])
         .complains(2, "no more than the file has");
+}
+
+#[test]
+fn writing_is_compared_where_the_budget_allows_it() {
+    let place = Place::new();
+    let of = |budget: &str, more: &[&str]| {
+        let small = ["--file-size", "1M", "--block-sizes", "64K", "--max-time", "5s", "--format", "json"];
+        let writes = ["--ops", "write", "--max-write", budget];
+        fathom(&[&["versus", place.text()], &small[..], &writes, more].concat())
+    };
+    let all = of("100M", &["--width", "60"]);
+    assert!(matches!(all.code, Some(0 | 3)), "{all:?}");
+    let all = json(&all);
+    published::check("versus", &all);
+    for entry in all["entries"].as_array().unwrap() {
+        assert_eq!(
+            (&entry["operation"], &entry["samples"][0]["bytes"]),
+            (&"overwrite".into(), &(1 << 20).into())
+        );
+    }
+    // What other programs write counts as well.
+    let samples = |entry: &Value| entry["samples"].as_array().unwrap().len();
+    let passes: usize = all["entries"].as_array().unwrap().iter().map(samples).sum();
+    // Beside them there is what looks whether the kernel tells what is cached.
+    let written = all["bytes_written"].as_u64().unwrap() - ((passes as u64 + 1) << 20);
+    assert!(written <= 64 << 10, "{written}");
+    let poor = json(&of("4M", &[]));
+    assert_eq!(poor["refused"].as_array().unwrap().last().unwrap()["what"], "writing", "{poor}");
+    assert!(place.names().is_empty(), "{:?}", place.names());
 }
 
 #[test]

@@ -221,7 +221,7 @@ impl Site {
         self.limits.deadline
     }
 
-    pub(super) fn count_written(&mut self, bytes: u64) {
+    pub(crate) fn count_written(&mut self, bytes: u64) {
         self.files.count_written(bytes);
     }
 }

@@ -5,11 +5,14 @@
 //! they are in fio for a run shorter than that. `lat_ns` is `clat_ns`: between the making of a
 //! transfer and its call nothing is done here. Latencies in the tables of shares are within 1/128.
 
+use std::time::Duration;
+
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::job::{Direction, Job, JobFile};
-use crate::load::{Histogram, Outcome, groups};
+use crate::load::{Histogram, Outcome, Transfers, groups};
+use crate::speed::measurement::Measurement;
 
 /// How much is written of each latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,7 +138,7 @@ pub fn document(
     file: &JobFile,
     outcomes: &[Vec<Outcome>],
     finished: jiff::Timestamp,
-    elapsed: std::time::Duration,
+    elapsed: Duration,
     detail: Detail,
 ) -> Document {
     let mut entries: Vec<(&Job, usize, Outcome)> = Vec::new();
@@ -165,9 +168,69 @@ pub fn document(
     }
 }
 
+/// Measurements as results of jobs that ran one after the other: one each, its samples together. The options are
+/// the measurement's settings. Where calls were not timed one by one, counts and rates alone are told; what moves no bytes stands
+/// among the reads, with none.
+pub fn measured(measurements: &[Measurement], finished: jiff::Timestamp) -> Document {
+    let total_ns: f64 = measurements.iter().flat_map(|one| &one.samples_ns).sum();
+    let entry = |(group, one): (usize, &Measurement)| Entry {
+        options: Ordered(one.settings.clone().into_iter().collect()),
+        ..Entry::measured(one, group, total_ns)
+    };
+    Document {
+        version: format!("fathom-{}", env!("CARGO_PKG_VERSION")),
+        timestamp: finished.as_second(),
+        timestamp_ms: finished.as_millisecond(),
+        time: finished.strftime("%a %b %e %H:%M:%S %Y").to_string(),
+        globals: Ordered(Vec::new()),
+        jobs: measurements.iter().enumerate().map(entry).collect(),
+    }
+}
+
 impl Entry {
+    fn measured(one: &Measurement, group: usize, total_ns: f64) -> Self {
+        let elapsed_ns: f64 = one.samples_ns.iter().sum();
+        let cpu = |kind: usize| one.cpu_ns.iter().map(|used| used[kind] as u64).sum();
+        let [none, latencies] = [
+            Histogram::default(),
+            one.latencies.as_ref().map_or_else(Histogram::default, |all| all.histogram.clone()),
+        ];
+        let is_write = ["write", "overwrite", "append"]
+            .iter()
+            .any(|word| one.name == *word || one.settings.get("operation").is_some_and(|said| said == word));
+        let bytes = one.bytes * one.samples_ns.len() as u64;
+        let side = |latency| Transfers { bytes, latency };
+        let nothing = Transfers { bytes: 0, latency: none.clone() };
+        let mut outcome = Outcome {
+            transfers: if is_write { [nothing, side(latencies)] } else { [side(latencies), nothing] },
+            syncs: none,
+            elapsed_ns: elapsed_ns as u64,
+            ns_per_tick: one.latencies.as_ref().map_or(1.0, |all| all.ns_per_tick),
+            cached_before: None,
+            usage: Default::default(),
+        };
+        outcome.usage.user = Duration::from_nanos(cpu(0));
+        outcome.usage.system = Duration::from_nanos(cpu(1));
+        let job = Job::named(&one.label());
+        let mut entry = Self::of(&job, group, &outcome, (total_ns / 1e9) as u64, Detail::Percentiles);
+        let counted = if is_write { &mut entry.write } else { &mut entry.read };
+        let calls = one.calls * one.samples_ns.len() as u64;
+        let per_second = |count: u64| count as f64 / (elapsed_ns.max(1.0) / 1e9);
+        *counted = Side {
+            io_bytes: bytes,
+            io_kbytes: bytes >> 10,
+            bw_bytes: per_second(bytes) as u64,
+            bw: per_second(bytes) as u64 >> 10,
+            iops: per_second(calls),
+            runtime: milliseconds(&outcome),
+            total_ios: calls,
+            ..std::mem::take(counted)
+        };
+        entry
+    }
+
     fn of(job: &Job, group: usize, outcome: &Outcome, elapsed: u64, detail: Detail) -> Self {
-        let of_time = |used: std::time::Duration| match outcome.elapsed_ns {
+        let of_time = |used: Duration| match outcome.elapsed_ns {
             0 => 0.0,
             elapsed => used.as_nanos() as f64 / elapsed as f64 * 100.0,
         };

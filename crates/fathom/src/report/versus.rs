@@ -1,24 +1,23 @@
 //! A comparison as text.
 
 use super::table::{rows, wrap};
-use crate::speed::curve::State;
+use crate::speed::curve::{Operation, State};
 use crate::speed::versus::{Entry, Versus};
 use crate::units::{Bytes, Nanos};
 
 /// The comparison as text: a block per state and size of a call, a line per program.
 pub fn versus(versus: &Versus) -> String {
     let mut text = format!(
-        "{} on {}, {}, {} CPUs: reading a file of {}\n\n",
+        "{} on {}, {}, {} CPUs: a file of {}\n\n",
         versus.provenance.mount.fs_type,
         versus.provenance.mount.path,
         versus.provenance.machine.kernel,
         versus.provenance.machine.cpus,
         Bytes(versus.file_bytes)
     );
-    let header =
-        ["cache", "call", "program", "rate", "against fathom", "within calls", "starting and ending"];
+    let header = ["what", "call", "program", "rate", "against fathom", "within calls", "starting and ending"];
     let mut entries: Vec<&Entry> = versus.entries.iter().collect();
-    entries.sort_by_key(|entry| (entry.state, entry.block_bytes));
+    entries.sort_by_key(|entry| (entry.operation, entry.state, entry.block_bytes));
     let lines: Vec<Vec<String>> = entries.into_iter().map(line).collect();
     text.push_str(&rows(&header, &lines));
     text.push('\n');
@@ -34,7 +33,11 @@ pub fn versus(versus: &Versus) -> String {
 }
 
 fn line(entry: &Entry) -> Vec<String> {
-    let state = if entry.state == State::Cold { "cold" } else { "cached" };
+    let what = match (entry.operation, entry.state) {
+        (Operation::Read, State::Cold) => "read, cold",
+        (Operation::Read, _) => "read, cached",
+        (_, _) => "overwrite",
+    };
     let rate = match (entry.bytes_per_second, entry.bytes_per_second_interval) {
         (Some(median), Some([low, high])) => {
             format!("{}/s ±{:.1} %", Bytes(median as u64), (high - low) / 2.0 / median * 100.0)
@@ -49,7 +52,7 @@ fn line(entry: &Entry) -> Vec<String> {
         )
     };
     vec![
-        state.to_owned(),
+        what.to_owned(),
         Bytes(entry.block_bytes).to_string(),
         entry.program.clone(),
         rate,

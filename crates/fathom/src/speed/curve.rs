@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::load::Cached;
 use crate::provenance::Provenance;
-use crate::speed::measurement::Measurement;
+use crate::speed::measurement::{Latencies, Measurement};
 use crate::speed::rounds::Series;
 
 pub use self::bends::{Declared, Family, Price, Ratio, Worth, families, worth_of_read_ahead};
@@ -111,6 +111,9 @@ pub struct Point {
     pub bytes_per_second_interval: Option<[f64; 2]>,
     /// The latencies of all calls, the clock's own cost taken out.
     pub latency: Latency,
+    /// The same, each call of them; in no JSON but fio's.
+    #[serde(skip)]
+    pub latencies: Option<Latencies>,
     /// Whether the interval became narrower than what was asked for.
     pub is_settled: bool,
     /// The samples, in the order they were taken.
@@ -201,7 +204,7 @@ impl Setting {
 }
 
 impl Operation {
-    fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Operation::Read => "read",
             Operation::Overwrite => "overwrite",
@@ -232,7 +235,7 @@ impl State {
 
 impl Point {
     /// The point of a series of samples.
-    fn of(setting: Setting, series: Series<Sample>, latency: Latency) -> Self {
+    fn of(setting: Setting, series: Series<Sample>, latency: Latency, latencies: Latencies) -> Self {
         let mut caveats = Vec::new();
         let of = |proof: Proof| series.samples.iter().filter(|sample| sample.proof == proof).count();
         if of(Proof::Refuted) > 0 {
@@ -254,6 +257,7 @@ impl Point {
             bytes_per_second: series.median,
             bytes_per_second_interval: series.interval,
             latency,
+            latencies: Some(latencies),
             is_settled: series.is_settled,
             samples: series.samples,
             caveats,
@@ -283,7 +287,8 @@ impl Point {
                 .with("file_bytes", setting.file_bytes)
                 .with("block_bytes", setting.block_bytes)
                 .threads(setting.threads)
-                .cpu_ns(cpu),
+                .cpu_ns(cpu)
+                .latencies(self.latencies.clone()),
         )
     }
 }

@@ -7,6 +7,8 @@ use fathom_stats::quantile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::load::Histogram;
+
 /// The confidence level of every interval of a [`Measurement`].
 pub const LEVEL: f64 = 0.95;
 
@@ -29,11 +31,23 @@ pub struct Measurement {
     /// in ns; empty where it was not measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpu_ns: Vec<[f64; 2]>,
+    /// The latencies of all calls together, where each was timed by itself; in no JSON but fio's.
+    #[serde(skip)]
+    pub latencies: Option<Latencies>,
     /// The median of the samples in ns per call.
     pub call_ns: f64,
     /// The 95 % interval of that median; nothing where there are fewer than 6 samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_ns_interval: Option<[f64; 2]>,
+}
+
+/// Latencies of calls that were timed one by one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Latencies {
+    /// In ticks.
+    pub histogram: Histogram,
+    /// What a tick is worth.
+    pub ns_per_tick: f64,
 }
 
 impl Measurement {
@@ -52,6 +66,7 @@ impl Measurement {
             bytes,
             samples_ns,
             cpu_ns: Vec::new(),
+            latencies: None,
             call_ns: per_call(middle),
             call_ns_interval: interval,
         })
@@ -75,6 +90,13 @@ impl Measurement {
     #[must_use]
     pub fn cpu_ns(mut self, cpu_ns: Vec<[f64; 2]>) -> Self {
         self.cpu_ns = cpu_ns;
+        self
+    }
+
+    /// The same measurement with the latencies of its calls.
+    #[must_use]
+    pub fn latencies(mut self, latencies: Option<Latencies>) -> Self {
+        self.latencies = latencies;
         self
     }
 

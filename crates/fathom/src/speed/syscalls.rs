@@ -12,7 +12,7 @@ use std::time::Instant;
 use fathom_sys::clock::Counter;
 use fathom_sys::file::{self, Errno};
 use fathom_sys::memory::Mapping;
-use fathom_sys::{Error, affinity, facts, repeat};
+use fathom_sys::{Error, affinity, facts, process, repeat};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
@@ -211,6 +211,8 @@ pub fn measure(
     progress: &mut dyn FnMut(u32),
 ) -> Result<Prices, Fault> {
     let mut bytes_written = within_budget(path, plan)?;
+    // As in a program of one thread, whoever else watches or draws here.
+    let has_own = process::own_descriptors();
     let scratch = Scratch::create(path)?;
     let files = files(scratch.path(), &plan.sizes, interrupt)?;
     let pinned = affinity::pin_to_current_cpu();
@@ -236,6 +238,10 @@ pub fn measure(
     let mut caveats = Vec::new();
     if pinned.is_none() {
         caveats.push("the thread could not be bound to one CPU".to_owned());
+    }
+    if !has_own {
+        caveats
+            .push("the threads of Fathom share descriptors: calls on files cost some more here".to_owned());
     }
     if rounds < plan.rounds {
         caveats.push(format!("time ran out after {rounds} of {} rounds", plan.rounds));

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
-use crate::scratch::Scratch;
+use crate::scratch::{self, Scratch};
 use crate::speed::pattern::Pattern;
 use crate::speed::watch::Watch;
 use crate::units::Bytes;
@@ -239,6 +239,7 @@ impl Target {
                         _ => Error::from_io("create", path, &error).into(),
                     }
                 })?;
+            scratch::begin(path);
             let target = Self { file, path: path.to_owned(), replaces: None, is_kept: false };
             has_room(directory, bytes)?;
             return Ok(target);
@@ -274,6 +275,9 @@ impl Drop for Target {
         if !self.is_kept && self.replaces.is_none() {
             // Made by this process a moment ago; what can't be removed can't be told from here.
             let _ = fs::remove_file(&self.path);
+        }
+        if self.replaces.is_none() {
+            scratch::keep(&self.path);
         }
     }
 }

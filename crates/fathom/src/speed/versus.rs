@@ -1,7 +1,7 @@
-//! The same reading done by Fathom, dd and fio, interleaved in one run: ratios with intervals.
+//! The same work done by Fathom, dd and fio, interleaved in one run: ratios with intervals.
 //!
-//! Each reads one scratch file from its beginning to its end by blocks of one size; the state of the cache
-//! is brought about and proven before each start. Two times are taken of another program: inside, as it
+//! Each reads one scratch file from its beginning to its end by blocks of one size, or writes over it; the state of
+//! the cache is brought about and proven before each start, and what was written is synced before the next one. Two times are taken of another program: inside, as it
 //! tells itself of its reading, and outside, from its start to its end.
 
 mod programs;
@@ -10,10 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::provenance::Provenance;
-use crate::speed::curve::{Proof, Refusal, State};
+use crate::speed::curve::{Operation, Proof, Refusal, State};
 use crate::speed::measurement::Measurement;
 
-pub use self::programs::{Settings, Task, measure, programs};
+pub use self::programs::{Settings, Task, affordable, measure, programs};
 
 /// The name of the schema that [`Versus`] is published under.
 pub const SCHEMA: &str = "fathom.versus/1";
@@ -30,7 +30,7 @@ pub struct Versus {
     pub provenance: Provenance,
     /// Bytes of the file.
     pub file_bytes: u64,
-    /// One entry per program, block size and state.
+    /// One entry per program, operation, block size and state.
     pub entries: Vec<Entry>,
     /// What was asked for and not measured, with the reason.
     pub refused: Vec<Refusal>,
@@ -40,13 +40,15 @@ pub struct Versus {
     pub bytes_written: u64,
 }
 
-/// One program at one block size, in one state of the cache.
+/// One program doing one thing at one block size, from one state of the cache.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Entry {
     /// The program, with its version.
     pub program: String,
     /// What was run.
     pub command: String,
+    /// What was done: `read`, or `overwrite`, which goes into the page cache and is not synced within the time.
+    pub operation: Operation,
     /// Bytes per call.
     pub block_bytes: u64,
     /// What the cache held of the file before.
@@ -68,14 +70,14 @@ pub struct Entry {
     pub samples: Vec<Sample>,
 }
 
-/// One reading of the file.
+/// One pass over the file.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
     /// The round that it belongs to, from zero.
     pub round: u32,
-    /// Bytes that were read.
+    /// Bytes that were read or written.
     pub bytes: u64,
-    /// What the program says that its reading took, in ns.
+    /// What the program says that its pass took, in ns.
     pub inside_ns: f64,
     /// What its calls took, all together, in ns; nothing where it does not tell.
     pub calls_ns: Option<f64>,
@@ -86,7 +88,7 @@ pub struct Sample {
 }
 
 impl Entry {
-    /// In the shape that every output format is written from: one call is one reading of the whole file.
+    /// In the shape that every output format is written from: one call is one pass over the whole file.
     pub fn measurement(&self) -> Option<Measurement> {
         let counted: Vec<&Sample> =
             self.samples.iter().filter(|sample| sample.proof != Proof::Refuted).collect();
@@ -94,6 +96,7 @@ impl Entry {
         let inside = counted.iter().map(|sample| sample.inside_ns).collect();
         let one = Measurement::new(self.program.split(' ').next().unwrap_or_default(), 1, bytes, inside)?;
         let state = if self.state == State::Cold { "cold" } else { "cached" };
+        let one = one.with("operation", self.operation.word());
         Some(one.with("state", state).with("block_bytes", self.block_bytes))
     }
 }

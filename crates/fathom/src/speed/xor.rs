@@ -89,7 +89,7 @@ pub struct Trial {
     pub bytes: u64,
     /// The time that took, in ns.
     pub duration_ns: u64,
-    /// Bytes per second.
+    /// Bytes per second over the faster of its two parts, by which the choice was made.
     pub bytes_per_second: f64,
 }
 

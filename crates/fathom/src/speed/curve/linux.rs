@@ -8,6 +8,7 @@ use crate::job::{Blocks, DIRECTIONS, Direction, Job, Pattern};
 use crate::load::{self, Histogram, Outcome, Site};
 use crate::speed::curve::grid::{Planned, share};
 use crate::speed::curve::{Latency, Operation, Order, Point, Proof, Refusal, Sample, Setting, State};
+use crate::speed::measurement::Latencies;
 use crate::speed::rounds::{self, Bench, Progress};
 use crate::units::Bytes;
 
@@ -57,8 +58,10 @@ pub fn measure(
             let what = format!("{}: calls of {}", setting.name(), Bytes(setting.block_bytes));
             run.refused.push(Refusal { what, reason });
         } else {
-            let latency = latency(&spot.seen, 1e9 / linux.site.ticks_per_second(), linux.overhead_ns);
-            run.points.push(Point::of(setting, series, latency));
+            let ns_per_tick = 1e9 / linux.site.ticks_per_second();
+            let latency = latency(&spot.seen, ns_per_tick, linux.overhead_ns);
+            let latencies = Latencies { histogram: spot.seen.clone(), ns_per_tick };
+            run.points.push(Point::of(setting, series, latency, latencies));
         }
     }
     Ok(run)

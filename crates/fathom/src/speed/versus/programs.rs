@@ -1,22 +1,25 @@
 //! Fathom's loop, dd and fio: how each is started, and what each tells of itself.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use fathom_stats::interval::median_interval;
 use fathom_stats::quantile;
+use fathom_sys::Error;
 use serde_json::Value;
 
 use super::{Entry, Sample};
 use crate::fault::Fault;
 use crate::job::{Blocks, DIRECTIONS, Direction, Job};
 use crate::load::{self, Site};
-use crate::speed::curve::{Proof, State};
+use crate::speed::curve::{Operation, Proof, Refusal, State};
 use crate::speed::measurement::LEVEL;
 use crate::speed::rounds::{self, Bench, Progress, Series};
+use crate::units::Bytes;
 
-/// Who reads.
+/// Who works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Program {
     /// The load engine, in this process.
@@ -27,16 +30,17 @@ enum Program {
     Fio(String),
 }
 
-/// One program's reading by blocks of one size from one state of the cache.
+/// One program's pass over the file by blocks of one size from one state of the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     program: Program,
+    operation: Operation,
     block_bytes: u64,
     state: State,
 }
 
 /// The tasks of all programs that are installed, and the names of those that are not.
-pub fn programs(block_bytes: &[u64], states: &[State]) -> (Vec<Task>, Vec<&'static str>) {
+pub fn programs(block_bytes: &[u64], works: &[(Operation, State)]) -> (Vec<Task>, Vec<&'static str>) {
     let mut missing = Vec::new();
     let mut found = vec![Program::Fathom];
     for (name, made) in [("dd", Program::Dd as fn(String) -> Program), ("fio", Program::Fio)] {
@@ -47,8 +51,8 @@ pub fn programs(block_bytes: &[u64], states: &[State]) -> (Vec<Task>, Vec<&'stat
     }
     let mut tasks = Vec::new();
     for program in &found {
-        for &state in states {
-            let of = |&block_bytes| Task { program: program.clone(), block_bytes, state };
+        for &(operation, state) in works {
+            let of = |&block_bytes| Task { program: program.clone(), operation, block_bytes, state };
             tasks.extend(block_bytes.iter().map(of));
         }
     }
@@ -76,6 +80,24 @@ pub struct Settings {
     pub seed: u64,
 }
 
+/// Takes the tasks out that write more than is left in the fewest rounds that give an interval, and says so.
+pub fn affordable(tasks: Vec<Task>, file_bytes: u64, max_write: u64) -> (Vec<Task>, Vec<Refusal>) {
+    let is_read = |task: &Task| task.operation == Operation::Read;
+    let writes = tasks.iter().filter(|task| !is_read(task)).count() as u64;
+    // Once more, to fill the file.
+    let wanted = file_bytes.saturating_mul(writes * u64::from(rounds::FEWEST_ROUNDS) + 1);
+    if writes == 0 || wanted <= max_write {
+        return (tasks, Vec::new());
+    }
+    let reason = format!(
+        "{} rounds of it write {}: raise --max-write to {}MiB, or choose a smaller --file-size",
+        rounds::FEWEST_ROUNDS,
+        Bytes(wanted),
+        wanted.div_ceil(1 << 20)
+    );
+    (tasks.into_iter().filter(is_read).collect(), vec![Refusal { what: "writing".to_owned(), reason }])
+}
+
 /// Runs the tasks at `site` in rounds, until the interval of every median is narrow enough or the deadline
 /// has come; the entries are in the order of the tasks.
 ///
@@ -88,7 +110,7 @@ pub fn measure(
     settings: Settings,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Vec<(Entry, Option<String>)>, Fault> {
-    site.lay_out(&[reading(settings.file_bytes, 1 << 20, State::Cached)])?;
+    site.lay_out(&[pass(Operation::Read, settings.file_bytes, 1 << 20, State::Cached)])?;
     let mut bench = Programs { site, tasks, settings };
     let series = rounds::measure(&mut bench, tasks.len(), settings.width, settings.seed, progress)?;
     Ok(tasks.iter().zip(&series).map(|(task, one)| entry(task, one, tasks, &series, settings)).collect())
@@ -105,22 +127,28 @@ impl Bench for Programs<'_> {
 
     fn sample(&mut self, index: usize, round: u32) -> Result<Sample, Fault> {
         let task = &self.tasks[index];
-        let job = reading(self.settings.file_bytes, task.block_bytes, task.state);
+        let job = pass(task.operation, self.settings.file_bytes, task.block_bytes, task.state);
+        let path = self.site.path(&job, 0);
+        if task.operation != Operation::Read {
+            self.may_write()?;
+            // What was written before is not to be waited for now.
+            let synced = File::open(&path).and_then(|file| file.sync_all());
+            synced.map_err(|error| Error::from_io("fsync", &path, &error))?;
+        }
         if task.program == Program::Fathom {
             let outcomes = load::run(&job, self.site)?;
             let one = outcomes.first().ok_or_else(|| Fault::Unsupported("no thread ran".to_owned()))?;
-            let reads = &one.transfers[Direction::Read as usize];
+            let done = &one.transfers[task.direction() as usize];
             return Ok(Sample {
                 round,
-                bytes: reads.bytes,
+                bytes: done.bytes,
                 inside_ns: one.elapsed_ns as f64,
-                calls_ns: Some(reads.latency.sum() as f64 * one.ns_per_tick),
+                calls_ns: Some(done.latency.sum() as f64 * one.ns_per_tick),
                 outside_ns: None,
                 proof: Proof::of(task.state, one.cached_before),
             });
         }
         let cached = self.site.ready(&job)?;
-        let path = self.site.path(&job, 0);
         let mut command = task.command(&path, self.settings.file_bytes);
         let before = Instant::now();
         let output = command.stdin(Stdio::null()).output();
@@ -132,11 +160,14 @@ impl Bench for Programs<'_> {
             return Err(Fault::Unsupported(format!("{} failed: {said}", task.name())));
         }
         let told = match task.program {
-            Program::Fio(_) => told_by_fio(&output.stdout),
+            Program::Fio(_) => told_by_fio(&output.stdout, task.operation.word_of_fio()),
             _ => told_by_dd(&String::from_utf8_lossy(&output.stderr)),
         };
         let Told { bytes, inside_ns, calls_ns } = told
             .ok_or_else(|| Fault::Unsupported(format!("{} tells its time in an unknown way", task.name())))?;
+        if task.operation != Operation::Read {
+            self.site.count_written(bytes);
+        }
         let proof = Proof::of(task.state, cached);
         Ok(Sample { round, bytes, inside_ns, calls_ns, outside_ns: Some(outside_ns), proof })
     }
@@ -150,10 +181,19 @@ impl Bench for Programs<'_> {
     }
 }
 
-/// One reading of the whole file, as a job.
-fn reading(file_bytes: u64, block_bytes: u64, state: State) -> Job {
+impl Programs<'_> {
+    /// Fails where one more pass would write more than is allowed; what was measured before stays.
+    fn may_write(&self) -> Result<(), Fault> {
+        let (wanted, left) = (self.settings.file_bytes, self.site.write_budget());
+        if wanted <= left { Ok(()) } else { Err(Fault::OverBudget { wanted, left }) }
+    }
+}
+
+/// One pass over the whole file, as a job.
+fn pass(operation: Operation, file_bytes: u64, block_bytes: u64, state: State) -> Job {
     Job {
         filename: Some("versus".to_owned()),
+        read_percent: if operation == Operation::Read { 100 } else { 0 },
         blocks: [Blocks::fixed(block_bytes); DIRECTIONS],
         size: Some(file_bytes),
         invalidate: state == State::Cold,
@@ -164,7 +204,18 @@ fn reading(file_bytes: u64, block_bytes: u64, state: State) -> Job {
     }
 }
 
+impl Operation {
+    /// As fio calls it, and the C library.
+    fn word_of_fio(self) -> &'static str {
+        if self == Operation::Read { "read" } else { "write" }
+    }
+}
+
 impl Task {
+    fn direction(&self) -> Direction {
+        if self.operation == Operation::Read { Direction::Read } else { Direction::Write }
+    }
+
     fn name(&self) -> &'static str {
         match self.program {
             Program::Fathom => "fathom",
@@ -183,15 +234,22 @@ impl Task {
 
     fn arguments(&self, path: &str, file_bytes: u64) -> Vec<String> {
         match self.program {
-            Program::Fathom => vec!["pread in this process".to_owned()],
-            Program::Dd(_) => {
+            Program::Fathom => vec![format!("p{} in this process", self.operation.word_of_fio())],
+            Program::Dd(_) if self.operation == Operation::Read => {
                 vec![format!("if={path}"), "of=/dev/null".to_owned(), format!("bs={}", self.block_bytes)]
             }
+            Program::Dd(_) => vec![
+                "if=/dev/zero".to_owned(),
+                format!("of={path}"),
+                "conv=notrunc".to_owned(),
+                format!("bs={}", self.block_bytes),
+                format!("count={}", file_bytes / self.block_bytes),
+            ],
             Program::Fio(_) => vec![
                 "--name=versus".to_owned(),
                 format!("--filename={path}"),
-                "--rw=read".to_owned(),
-                "--readonly".to_owned(),
+                format!("--rw={}", self.operation.word_of_fio()),
+                "--allow_file_create=0".to_owned(),
                 "--ioengine=psync".to_owned(),
                 format!("--bs={}", self.block_bytes),
                 format!("--size={file_bytes}"),
@@ -229,13 +287,13 @@ fn told_by_dd(text: &str) -> Option<Told> {
 
 /// fio's JSON. Its runtime is rounded up to whole ms, so half of one is taken off; the mean latency times
 /// the number of calls is exact, and leaves out what fio does between them.
-fn told_by_fio(text: &[u8]) -> Option<Told> {
+fn told_by_fio(text: &[u8], side: &str) -> Option<Told> {
     let start = text.iter().position(|&byte| byte == b'{')?;
     let report: Value = serde_json::from_slice(&text[start..]).ok()?;
-    let read = &report["jobs"][0]["read"];
-    let calls = read["lat_ns"]["mean"].as_f64()? * read["lat_ns"]["N"].as_f64()?;
-    let inside_ns = (read["runtime"].as_f64()? - 0.5) * 1e6;
-    let bytes = read["io_bytes"].as_u64()?;
+    let done = &report["jobs"][0][side];
+    let calls = done["lat_ns"]["mean"].as_f64()? * done["lat_ns"]["N"].as_f64()?;
+    let inside_ns = (done["runtime"].as_f64()? - 0.5) * 1e6;
+    let bytes = done["io_bytes"].as_u64()?;
     (inside_ns > 0.0).then_some(Told { bytes, inside_ns, calls_ns: Some(calls) })
 }
 
@@ -246,7 +304,7 @@ fn entry(
     all: &[Series<Sample>],
     settings: Settings,
 ) -> (Entry, Option<String>) {
-    let same = |other: &Task| other.block_bytes == task.block_bytes && other.state == task.state;
+    let same = |other: &Task| Task { program: task.program.clone(), ..other.clone() } == *task;
     let fathom = tasks.iter().position(|other| other.program == Program::Fathom && same(other));
     let against = |rate: &dyn Fn(&Sample) -> Option<f64>| {
         let index = fathom.filter(|_| task.program != Program::Fathom)?;
@@ -266,6 +324,7 @@ fn entry(
     let entry = Entry {
         program: task.title(),
         command: format!("{} {words}", task.name()),
+        operation: task.operation,
         block_bytes: task.block_bytes,
         state: task.state,
         bytes_per_second: series.median,
@@ -307,14 +366,27 @@ mod tests {
         let fio = br#"note: both iodepth >= 1 and synchronous I/O engine are selected
 {"jobs": [{"read": {"io_bytes": 4096, "runtime": 3, "lat_ns": {"mean": 1500.5, "N": 4}}}]}"#;
         let told = Told { bytes: 4096, inside_ns: 2.5e6, calls_ns: Some(6002.0) };
-        assert_eq!(told_by_fio(fio), Some(told));
-        assert_eq!(told_by_fio(b"{}"), None);
+        assert_eq!(told_by_fio(fio, "read"), Some(told));
+        assert_eq!((told_by_fio(fio, "write"), told_by_fio(b"{}", "read")), (None, None));
     }
 
     #[test]
     fn what_is_not_installed_is_missing_by_name() {
         assert_eq!(version("no-such-program-anywhere"), None);
-        let (tasks, missing) = programs(&[4096, 65536], &[State::Cached, State::Cold]);
+        let works = [State::Cached, State::Cold].map(|state| (Operation::Read, state));
+        let (tasks, missing) = programs(&[4096, 65536], &works);
         assert_eq!(tasks.len(), (3 - missing.len()) * 4);
+    }
+
+    #[test]
+    fn writes_beyond_the_budget_are_named_and_reads_stay() {
+        let works = [(Operation::Read, State::Cached), (Operation::Overwrite, State::Cached)];
+        let (tasks, _) = programs(&[4096], &works);
+        let programs = tasks.len() as u64 / 2;
+        let wanted = (1 << 20) * (programs * u64::from(rounds::FEWEST_ROUNDS) + 1);
+        assert_eq!(affordable(tasks.clone(), 1 << 20, wanted), (tasks.clone(), vec![]));
+        let (left, refused) = affordable(tasks, 1 << 20, wanted - 1);
+        assert!(left.iter().all(|task| task.operation == Operation::Read) && left.len() as u64 == programs);
+        assert!(refused[0].reason.contains(&format!("raise --max-write to {}MiB", wanted >> 20)));
     }
 }

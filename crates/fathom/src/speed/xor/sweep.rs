@@ -24,6 +24,8 @@ const HELD: u64 = 32 << 20;
 const SMALLEST_CHUNK: u64 = 64 << 10;
 /// The most: unmapping stops all threads of the process for a moment, which must not be often.
 const LARGEST_CHUNK: u64 = 16 << 20;
+/// What a thread takes at least where the part allows it: smaller pieces of a mapping cost more than they even out.
+const WORTHWHILE: u64 = 8 << 20;
 /// Parts of a file begin at multiples of that: whole folios, and pages of every size.
 pub(super) const GRAIN: u64 = 4 << 20;
 /// A buffer that stays in the processor's caches while it is filled and folded. Copies from the page cache
@@ -83,7 +85,8 @@ impl<'a> Sweeper<'a> {
             Method::Direct => (share.min(DIRECT_BUFFER), share.min(DIRECT_BUFFER)),
         };
         // Four chunks for each thread, so that all end at about the same time.
-        let even = length.div_ceil(4 * threads as u64).next_power_of_two().max(SMALLEST_CHUNK);
+        let even = length.div_ceil(4 * threads as u64).max(WORTHWHILE.min(length.div_ceil(threads as u64)));
+        let even = even.next_power_of_two().max(SMALLEST_CHUNK);
         let chunk = chunk.min(even);
         let threads = threads.min(usize::try_from(length.div_ceil(chunk)).unwrap_or(threads));
         let readers = self.readers(method, threads, buffer.min(even) as usize)?;

@@ -22,6 +22,8 @@ struct Candidate {
     threads: usize,
     bytes: u64,
     duration_ns: u64,
+    /// Bytes per second of the faster of its parts: what else runs can only make one slower.
+    fastest: f64,
 }
 
 pub(super) fn fold(
@@ -39,7 +41,7 @@ pub(super) fn fold(
     };
     let candidate = |&method: &Method| {
         let threads = threads.unwrap_or_else(|| method.usual_threads(cpus));
-        Candidate { method, threads, bytes: 0, duration_ns: 0 }
+        Candidate { method, threads, bytes: 0, duration_ns: 0, fastest: 0.0 }
     };
     let mut candidates: Vec<Candidate> = methods.iter().map(candidate).collect();
     let longest = LONGEST[usize::from(state == "cached")];
@@ -93,8 +95,10 @@ fn try_out(
         let range: Range<u64> = at..at + part;
         match sweeper.sweep(method, candidates[index].threads, range) {
             Ok(done) => {
-                candidates[index].bytes += part;
-                candidates[index].duration_ns += done.duration_ns;
+                let candidate = &mut candidates[index];
+                candidate.bytes += part;
+                candidate.duration_ns += done.duration_ns;
+                candidate.fastest = candidate.fastest.max(per_second(part, done.duration_ns));
                 word ^= done.word;
                 at += part;
             }
@@ -106,9 +110,9 @@ fn try_out(
     Ok((at, word))
 }
 
-fn fastest(candidates: &[Candidate]) -> &Candidate {
-    let rate = |candidate: &Candidate| per_second(candidate.bytes, candidate.duration_ns);
-    let faster = |best, other| if rate(other) > rate(best) { other } else { best };
+fn fastest<'a>(candidates: &'a [Candidate]) -> &'a Candidate {
+    let faster =
+        |best: &'a Candidate, other: &'a Candidate| if other.fastest > best.fastest { other } else { best };
     candidates[1..].iter().fold(&candidates[0], faster)
 }
 
@@ -119,7 +123,7 @@ impl Candidate {
             threads: self.threads,
             bytes: self.bytes,
             duration_ns: self.duration_ns,
-            bytes_per_second: per_second(self.bytes, self.duration_ns),
+            bytes_per_second: self.fastest,
         }
     }
 }
