@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use fathom::experiment::{Effort, by_name};
 use fathom::finding::{Finding, Kind, Value};
+use fathom::lab::first_read_pages;
 use fathom::machine::simulated::{Parameters, Simulated};
 use fathom::survey::{self, Plan};
 
-const ASKED: [&str; 4] = ["page_size", "block_size", "readahead_window", "readahead_random"];
+const ASKED: [&str; 5] =
+    ["page_size", "block_size", "readahead_window", "readahead_first", "readahead_random"];
 
 /// A model, and what must be said of it.
 struct Model {
@@ -48,10 +50,12 @@ fn draw(seed: u64) -> Model {
     let device_byte = 0.2 + below(18) as f64 / 10.0;
     parameters.set("noise", &noise.to_string()).unwrap();
     parameters.set("device_byte", &device_byte.to_string()).unwrap();
+    let first = 4096 * first_read_pages(1, window / 4096);
     let truth = vec![
         ("page_size", 4096.0),
         ("block_size", block as f64),
         ("readahead_window", window as f64),
+        ("readahead_first", first as f64),
         ("readahead_random", 4096.0),
     ];
     let story = format!("model {seed}: {settings:?}, noise {noise}, {device_byte} ns per byte");
@@ -74,7 +78,7 @@ fn ask(model: &Model, seed: u64) -> Vec<Finding> {
 
 #[test]
 fn a_survey_of_a_model_recovers_what_it_is_made_of() {
-    let models = std::env::var("FATHOM_MODELS").ok().and_then(|text| text.parse().ok()).unwrap_or(3);
+    let models = std::env::var("FATHOM_MODELS").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
     let mut counts = ASKED.map(|name| (name, 0, 0));
     let mut wrong = Vec::new();
     for seed in 0..models {

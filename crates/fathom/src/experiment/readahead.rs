@@ -343,9 +343,8 @@ pub(super) fn brought_by_one_read(session: &mut Session<'_>, offset: u64) -> Res
             return Ok(Err(silence));
         }
         let passes = PROBE_PASSES;
-        let probes: Vec<usize> =
-            (0..distances.len()).map(|index| (index + 2) * passes + passes - 1).collect();
-        match reach::find(samples, &probes, passes - 1, 2 * passes - 1) {
+        let probes: Vec<usize> = (0..distances.len()).map(|index| (index + 2) * passes + PROBE).collect();
+        match reach::find(samples, &probes, PROBE, passes + PROBE) {
             Probed::Until(found) if step == READ => return Ok(Ok(brought(&found, &distances))),
             Probed::Until(found) => {
                 // Between the last hit and the first stall of the coarse probes.
@@ -378,8 +377,10 @@ fn brought(found: &Reach, distances: &[u64]) -> Brought {
     }
 }
 
-/// Passes of one probe: forget, prove it, prime, wait, probe.
-const PROBE_PASSES: usize = 5;
+/// Passes of one probe: forget, prove it, prime, wait, probe, wait.
+const PROBE_PASSES: usize = 6;
+/// Which of them is the probe.
+const PROBE: usize = 4;
 
 /// One round probes a known hit, a known miss, and then each distance, all in a cold file.
 fn probe<'s>(
@@ -401,7 +402,10 @@ fn probe<'s>(
             .pass(Pass::timed(0, &[Op::Pause], span).needs(CacheState::Cold))
             .pass(Pass::priming(0, &[Op::Pread], read(offset)))
             .pass(Pass::pause(settle_ns))
-            .pass(Pass::timed(0, &[Op::Pread], read(offset + distance)));
+            .pass(Pass::timed(0, &[Op::Pread], read(offset + distance)))
+            // A window that the probe set off can't be dropped while it is on its way, and would be there
+            // for the next probe.
+            .pass(Pass::pause(settle_ns));
     }
     session.observe(workload)
 }
