@@ -2,11 +2,14 @@
 
 pub mod comma_separated;
 mod curve;
+mod figure;
 pub mod fio_json;
 pub mod google_benchmark;
 pub mod hyperfine;
 mod jobs;
+mod page;
 mod speed;
+mod survey_page;
 mod table;
 mod text;
 mod versus;
@@ -14,5 +17,6 @@ mod versus;
 pub use curve::curve;
 pub use jobs::jobs;
 pub use speed::{file_size, syscalls, transfer, xor};
+pub use survey_page::{Runs, survey_page};
 pub use text::{list, survey};
 pub use versus::versus;

@@ -3,6 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `survey.json` | the [`Survey`], written last: a folder that has it is complete |
+//! | `report.html` | the survey as a page, made from the other files |
 //! | `samples/NAME.csv` | every reading of the runs that an experiment made, one run after the other |
 //! | `samples/NAME.json` | what the runs were: [`RunFacts`] of each |
 //!
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub use self::replay::infer_again;
+pub use self::replay::{infer_again, infer_from};
 use crate::experiment::Effort;
 use crate::samples::{Reading, Samples};
 use crate::survey::{Answer, Survey};
@@ -115,6 +116,7 @@ enum EffortWord {
 }
 
 const SURVEY: &str = "survey.json";
+const PAGE: &str = "report.html";
 const SAMPLES: &str = "samples";
 
 /// Makes the folder, with those above it, and tries to write to it. Called before anything is
@@ -150,6 +152,17 @@ pub fn read(directory: &Path) -> Result<(Survey, Vec<Recording>), Error> {
         .map(|finding| read_recording(directory, &finding.parameter))
         .collect::<Result<_, _>>()?;
     Ok((survey, recordings))
+}
+
+/// Writes the survey's page into its folder, over an older one, and gives its path.
+///
+/// # Errors
+/// [`Error::File`] where it can't be written.
+pub fn write_page(directory: &Path, html: &str) -> Result<PathBuf, Error> {
+    let (unfinished, finished) = (directory.join(".report.html.new"), directory.join(PAGE));
+    write_file(&unfinished, |to| to.write_all(html.as_bytes()))?;
+    fs::rename(&unfinished, &finished).map_err(|error| Error::file("make", &finished, &error))?;
+    Ok(finished)
 }
 
 impl Drop for RunFolder {

@@ -1,9 +1,9 @@
-//! `fathom report`: a run folder's inference made again, without a machine.
+//! `fathom report`: a run folder's inference made again, without a machine, as text and as a page.
 
 use std::process::ExitCode;
 
 use fathom::report;
-use fathom::run_folder::infer_again;
+use fathom::run_folder;
 
 use crate::args::ReportOptions;
 use crate::console;
@@ -12,8 +12,14 @@ use crate::output::Output;
 
 pub(crate) fn run(options: &ReportOptions) -> Result<ExitCode, Failure> {
     let json = options.json.as_deref().map(Output::open).transpose()?;
-    let survey = infer_again(&options.run).map_err(|error| Failure::Failed(error.to_string()))?;
-    console::tell(&report::survey(&survey), json.as_ref().is_some_and(Output::is_stdout))?;
+    let failed = |error: run_folder::Error| Failure::Failed(error.to_string());
+    let (recorded, recordings) = run_folder::read(&options.run).map_err(failed)?;
+    let survey = run_folder::infer_from(&recorded, recordings.clone()).map_err(failed)?;
+    let runs = recordings.iter().map(|one| (one.parameter.as_str(), one.runs.as_slice())).collect();
+    let page = run_folder::write_page(&options.run, &report::survey_page(&survey, &runs)).map_err(failed)?;
+    let stdout_is_taken = json.as_ref().is_some_and(Output::is_stdout);
+    console::tell(&report::survey(&survey), stdout_is_taken)?;
+    console::tell(&format!("\nThe report is {}: open it in a browser.\n", page.display()), stdout_is_taken)?;
     if let Some(output) = json {
         output.write(&survey)?;
     }

@@ -1,7 +1,7 @@
 //! `fathom survey`: every question asked of the file system at a path.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -72,24 +72,40 @@ fn publish(
     json: Option<Output>,
     folder: Option<RunFolder>,
 ) -> Result<(), Failure> {
-    if let Some(folder) = folder {
-        folder
-            .write(survey, options.plan.effort.into(), answers)
-            .map_err(|error| Failure::Failed(error.to_string()))?;
-    }
+    let page = folder.map(|folder| keep(&folder, options, survey, answers)).transpose()?;
     let to_stdout = matches!(json, Some(Output::Stdout));
     console::tell(&report::survey(survey), to_stdout)?;
-    if let Some(folder) = &options.out {
-        console::tell(&format!("The samples are in {}.\n", folder.display()), to_stdout)?;
-    }
+    let next = match (&page, &options.out) {
+        (Some(page), Some(folder)) => format!(
+            "\nThe report is {}: open it in a browser. The samples are beside it; \
+             'fathom report {}' infers from them again.\n",
+            page.display(),
+            folder.display()
+        ),
+        _ => "\nFor figures and the samples behind them add '--out DIR'.\n".to_owned(),
+    };
+    console::tell(&next, to_stdout)?;
     if let Some(output) = json {
         output.write(survey)?;
     }
     Ok(())
 }
 
+/// Writes the run folder and its page, and gives the page's path.
+fn keep(
+    folder: &RunFolder,
+    options: &SurveyOptions,
+    survey: &Survey,
+    answers: &[Answer],
+) -> Result<PathBuf, Failure> {
+    let failed = |error: run_folder::Error| Failure::Failed(error.to_string());
+    folder.write(survey, options.plan.effort.into(), answers).map_err(failed)?;
+    let runs = answers.iter().map(|one| (one.finding.parameter.as_str(), one.runs.as_slice())).collect();
+    run_folder::write_page(folder.path(), &report::survey_page(survey, &runs)).map_err(failed)
+}
+
 /// The absolute path of a directory that can be surveyed.
-pub(crate) fn directory(path: &Path) -> Result<std::path::PathBuf, Failure> {
+pub(crate) fn directory(path: &Path) -> Result<PathBuf, Failure> {
     let wrong = |reason: &str| Failure::Failed(format!("{}: {reason}", path.display()));
     let absolute = fs::canonicalize(path).map_err(|error| wrong(&plain(&error)))?;
     if !absolute.is_dir() {

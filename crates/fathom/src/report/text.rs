@@ -146,7 +146,7 @@ fn remark(finding: &Finding) -> Option<String> {
     }
 }
 
-fn show(value: &Value, unit: &str) -> String {
+pub(super) fn show(value: &Value, unit: &str) -> String {
     match value {
         Value::Whole(whole) => number(*whole as f64, unit),
         Value::Real(real) => number(*real, unit),
@@ -166,7 +166,7 @@ fn show(value: &Value, unit: &str) -> String {
     }
 }
 
-fn number(value: f64, unit: &str) -> String {
+pub(super) fn number(value: f64, unit: &str) -> String {
     match unit {
         "bytes" => Bytes(value as u64).to_string(),
         "ns" => Nanos(value).to_string(),

@@ -24,6 +24,14 @@ use crate::workload::Workload;
 /// What [`read`] gives; [`Error::Mismatch`] where an experiment asks for something that was not recorded.
 pub fn infer_again(directory: &Path) -> Result<Survey, Error> {
     let (survey, recordings) = read(directory)?;
+    infer_from(&survey, recordings)
+}
+
+/// The same from what [`read`] gave.
+///
+/// # Errors
+/// [`Error::Mismatch`] where an experiment asks for something that was not recorded.
+pub fn infer_from(survey: &Survey, recordings: Vec<Recording>) -> Result<Survey, Error> {
     let mut tapes = Vec::new();
     let mut experiments: Vec<&'static dyn Experiment> = Vec::new();
     let mut effort = Effort::default();

@@ -1,0 +1,131 @@
+//! A survey of the scripted machine at a path that no page should trust.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use fathom::experiment::{Effort, REGISTRY};
+use fathom::finding::{Evidence, Finding, Kind, Value};
+use fathom::instrument::Certificate;
+use fathom::machine::Machine;
+use fathom::machine::scripted::{Noise, Script, Scripted};
+use fathom::provenance::{DeviceFacts, MachineFacts, MountFacts, Provenance};
+use fathom::report;
+use fathom::samples::Samples;
+use fathom::survey::{self, Answer, Plan, SCHEMA, Survey};
+use fathom::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
+
+/// What a directory, a label or an option may be called.
+const HOSTILE: &str =
+    "/srv/\"it's\"</script><script>window.intruded=1</script><img src=x onerror=intruded=1>&amp;${7}";
+
+/// A directory of its own for one test, removed at its end.
+pub(crate) struct Place(PathBuf);
+
+impl Place {
+    pub(crate) fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("fathom-pages-{test}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The page that `fathom survey` writes.
+pub(crate) fn page(survey: &Survey, answers: &[Answer]) -> String {
+    let runs = answers.iter().map(|one| (one.finding.parameter.as_str(), one.runs.as_slice())).collect();
+    report::survey_page(survey, &runs)
+}
+
+/// All questions asked of the scripted machine; declarations that disagree; hostile words wherever words come
+/// from outside.
+pub(crate) fn hostile_survey() -> (Survey, Vec<Answer>) {
+    let script = Script { block: 1024, noise: Noise::usual(0.2), ..Script::new(1) };
+    let plan = Plan {
+        experiments: REGISTRY.to_vec(),
+        evidence: vec![Kind::Timing],
+        effort: Effort::Quick,
+        seed: 11,
+        max_time: Duration::from_secs(300),
+        intrusive: true,
+    };
+    let mut answers = survey::ask(&mut Scripted::new(script), &plan, &mut |_, _| ()).unwrap();
+    for answer in &mut answers {
+        let mut evidence = answer.finding.evidence.clone();
+        evidence.push(Evidence::measured(Kind::Declared, HOSTILE, Value::Whole(65536)).caveat(HOSTILE));
+        let mut finding = Finding::from_evidence(&answer.finding.parameter, &answer.finding.unit, evidence);
+        finding.explanation = HOSTILE.to_owned();
+        answer.finding = finding;
+        for run in &mut answer.runs {
+            run.notes.push(HOSTILE.to_owned());
+        }
+    }
+    (survey_of(&answers), answers)
+}
+
+fn survey_of(answers: &[Answer]) -> Survey {
+    Survey {
+        schema: SCHEMA.to_owned(),
+        provenance: provenance(),
+        findings: answers.iter().map(|answer| answer.finding.clone()).collect(),
+        effects: vec![HOSTILE.to_owned()],
+        duration_ns: 1,
+        bytes_written: 0,
+        bytes_read: 0,
+    }
+}
+
+fn provenance() -> Provenance {
+    let word = || HOSTILE.to_owned();
+    Provenance {
+        version: "0.1.0".to_owned(),
+        started: "2026-01-01T00:00:00Z".to_owned(),
+        seed: 11,
+        machine: MachineFacts {
+            kernel: word(),
+            arch: "none".to_owned(),
+            cpus: 1,
+            memory_bytes: 1 << 30,
+            virtualisation: word(),
+            load: vec![0.1, 0.2, 0.3],
+        },
+        mount: MountFacts {
+            path: word(),
+            fs_type: word(),
+            source: word(),
+            options: format!("rw,label={HOSTILE}"),
+            device: DeviceFacts { name: Some(word()), ..DeviceFacts::default() },
+            free_bytes: 1 << 30,
+        },
+        instrument: Certificate {
+            clock: "simulated".to_owned(),
+            resolution_ns: 0.1,
+            overhead_ns: 20.0,
+            linearity_ppm: 0.0,
+            ticks_per_second: 2.1e9,
+            ticks_per_second_interval: [2.1e9, 2.1e9],
+            intervals_ns: [0.0, 1e9],
+            system_call_ns: 135.0,
+            evidence: vec![word()],
+        },
+    }
+}
+
+/// A run of a million readings.
+pub(crate) fn many_readings() -> Samples {
+    let region = Region { offset: 0, size: 4096, step: 4096, count: 16384 };
+    let workload = Workload::new(vec![ScratchFile::filled("many", 64 << 20)])
+        .pass(Pass::untimed(0, &[Op::Evict]))
+        .pass(Pass::timed(0, &[Op::Pread], region).needs(CacheState::Cold))
+        .rounds(62);
+    Scripted::new(Script::new(3)).run(&workload).unwrap()
+}

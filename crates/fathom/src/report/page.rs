@@ -1,0 +1,173 @@
+//! A page of one file that needs no network: text, figures, and the script that draws them.
+//!
+//! What comes from outside (paths, mount options, names) reaches the page as text alone: through
+//! [`escaped`] where it stands in the markup, and with `<` written as an escape in the data of the
+//! figures, so that nothing in it can end the script it stands in.
+
+use std::fmt::Write;
+
+use super::figure::Figure;
+
+/// A page that is being written.
+pub(super) struct Page {
+    title: String,
+    body: String,
+    figures: Vec<Figure>,
+}
+
+/// What the browser may do: run and show what is in the file, and nothing else.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
+    img-src data: blob:; base-uri 'none'; form-action 'none'";
+
+impl Page {
+    /// A page without content.
+    pub(super) fn new(title: &str) -> Self {
+        Self { title: title.to_owned(), body: String::new(), figures: Vec::new() }
+    }
+
+    /// Adds markup, in which everything from outside is [`escaped`].
+    pub(super) fn push(&mut self, markup: &str) {
+        self.body.push_str(markup);
+    }
+
+    /// Adds the place of a figure, its buttons and what it shows.
+    pub(super) fn figure(&mut self, figure: Figure) {
+        let (id, title) = (escaped(&figure.id), escaped(&figure.title));
+        let button = |act: &str, label: &str, help: &str| {
+            format!("<button type=\"button\" data-act=\"{act}\" title=\"{help}\">{label}</button>")
+        };
+        let mut buttons = String::new();
+        for (axis, act, name) in [(&figure.y, "log-y", "vertical"), (&figure.x, "log-x", "horizontal")] {
+            if axis.switch {
+                buttons += &format!(
+                    "<button type=\"button\" data-act=\"{act}\" aria-pressed=\"{}\" \
+                     title=\"Switch the {name} axis between linear and logarithmic\">log {}</button>",
+                    axis.log,
+                    &act[4..]
+                );
+            }
+        }
+        for (act, label, help) in [
+            ("in", "+", "Zoom in (key +)"),
+            ("out", "\u{2212}", "Zoom out (key -)"),
+            ("reset", "reset", "Show all again (key 0)"),
+            ("svg", "SVG", "Save as SVG"),
+            ("png", "PNG", "Save as PNG"),
+        ] {
+            buttons += &button(act, label, help);
+        }
+        let _ = write!(
+            self.body,
+            "<figure id=\"figure-{id}\" data-figure=\"{}\"><h4>{title}</h4>\
+             <div class=\"buttons\" role=\"toolbar\" aria-label=\"{title}\">{buttons}</div>\
+             <div class=\"chart\" tabindex=\"0\" role=\"img\" aria-label=\"{title}. Arrow keys move, plus and \
+             minus zoom, 0 shows all.\"></div>\
+             <figcaption>{}</figcaption>\
+             <details class=\"numbers\"><summary>The numbers drawn</summary><div></div></details></figure>\n",
+            self.figures.len(),
+            escaped(&figure.shown),
+        );
+        self.figures.push(figure);
+    }
+
+    /// The whole file.
+    pub(super) fn html(self) -> String {
+        let data = serde_json::to_string(&self.figures).unwrap_or_else(|_| "[]".to_owned());
+        // Inside a script the parser looks for `<` alone; the escape is the same character to JSON.
+        let data = data.replace('<', "\\u003c");
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+             <meta name=\"color-scheme\" content=\"light dark\">\
+             <link rel=\"icon\" href=\"data:,\">\
+             <title>{}</title><style>{}</style></head>\n<body>\n<main>\n{}</main>\n\
+             <script type=\"application/json\" id=\"figures\">{data}</script>\n\
+             {}\n<script>{}</script>\n</body></html>\n",
+            escaped(&self.title),
+            include_str!("page/style.css"),
+            self.body,
+            charting_library(),
+            include_str!("page/draw.js"),
+        )
+    }
+}
+
+/// plotly.js in a script element. The crate hands it out followed by MathJax, which no figure needs.
+fn charting_library() -> String {
+    let sources = plotly::Plot::offline_js_sources();
+    sources.split_inclusive("</script>").next().unwrap_or_default().trim().to_owned()
+}
+
+/// Text as it must be written inside of an element or of a quoted attribute.
+pub(super) fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            // What would turn the direction of the text around it, or can't be seen, is shown as what it is.
+            c if (c.is_control() && c != '\n') || is_unseen(c) => {
+                let _ = write!(safe, "\\u{{{:x}}}", u32::from(c));
+            }
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+fn is_unseen(letter: char) -> bool {
+    matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// A table: the header's cells and the lines', all of them text.
+pub(super) fn table(header: &[&str], lines: &[Vec<String>]) -> String {
+    let mut markup = String::from("<div class=\"wide\"><table><thead><tr>");
+    for cell in header {
+        let _ = write!(markup, "<th scope=\"col\">{}</th>", escaped(cell));
+    }
+    markup.push_str("</tr></thead><tbody>");
+    for line in lines {
+        markup.push_str("<tr>");
+        for cell in line {
+            let _ = write!(markup, "<td>{}</td>", escaped(cell));
+        }
+        markup.push_str("</tr>");
+    }
+    markup.push_str("</tbody></table></div>\n");
+    markup
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::figure::{Axis, Quantity, Series, Style};
+
+    #[test]
+    fn nothing_from_outside_becomes_markup_or_ends_a_script() {
+        let hostile = "</script><script>alert('\"1\"')</script>\u{202e}&amp;<!--";
+        assert_eq!(
+            escaped(hostile),
+            "&lt;/script&gt;&lt;script&gt;alert(&#39;&quot;1&quot;&#39;)&lt;/script&gt;\\u{202e}&amp;amp;&lt;!--"
+        );
+        let axis = || Axis::new(hostile, Quantity::Bytes);
+        let mut figure = Figure::new("a\"b".to_owned(), hostile, axis(), axis());
+        figure.series.push(Series::new(hostile, Style::Line));
+        let mut page = Page::new(hostile);
+        page.figure(figure);
+        let html = page.html();
+        assert!(!html.contains("<script>alert") && !html.contains("<!--"));
+        // The data, the library, the drawing: each begun and ended once.
+        assert_eq!((html.matches("<script").count(), html.matches("</script>").count()), (3, 3));
+    }
+
+    #[test]
+    fn the_library_alone_is_taken_and_it_leaves_room_for_data() {
+        let library = charting_library();
+        assert!(library.starts_with("<script") && library.contains("plotly.js v"));
+        assert!(!library.contains("MathJax.config") && library.len() < 4_900_000, "{}", library.len());
+    }
+}

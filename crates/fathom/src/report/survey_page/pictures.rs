@@ -1,0 +1,67 @@
+//! The figures of one question: its readings, and the answer drawn into them.
+
+mod marks;
+mod views;
+
+use crate::finding::Finding;
+use crate::report::figure::Figure;
+use crate::samples::Samples;
+use crate::survey::Survey;
+
+/// How the readings of a question are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum View {
+    /// Latency against the place in the file.
+    Sweep,
+    /// The same, and folded at four times the period.
+    Comb,
+    /// The same over all runs, which begin at different bytes.
+    Interleaved,
+    /// Latency of single reads against the distance from what was read first.
+    Probes,
+    /// Latency against the size of a call.
+    Sizes,
+    /// Throughput against the size of a call.
+    Rates,
+    /// How latencies spread.
+    Spread,
+}
+
+/// The figures of a finding from the runs that it rests on.
+pub(super) fn of(survey: &Survey, finding: &Finding, runs: &[Samples]) -> Vec<Figure> {
+    if runs.is_empty() {
+        return Vec::new();
+    }
+    let answer = marks::Answer::new(survey, finding);
+    match view(&finding.parameter, runs) {
+        View::Sweep => views::sweep(&answer, runs).into_iter().collect(),
+        View::Comb => views::sweep(&answer, runs).into_iter().chain(views::folded(&answer, runs)).collect(),
+        View::Interleaved => views::interleaved(&answer, runs).into_iter().collect(),
+        View::Probes => views::probes(&answer, runs).into_iter().collect(),
+        View::Sizes => views::sizes(&answer, runs).into_iter().collect(),
+        View::Rates => views::rates(&answer, runs).into_iter().collect(),
+        View::Spread => views::quantiles(&answer).into_iter().chain(views::spread(&answer, runs)).collect(),
+    }
+}
+
+/// Whose runs a question was answered from that made none of its own: both rest on the same samples.
+pub(super) fn lender(parameter: &str) -> Option<&'static str> {
+    match parameter {
+        "page_cost" => Some("call_cost"),
+        "pointers_per_indirect" | "allocation_scheme" => Some("direct_pointers"),
+        _ => None,
+    }
+}
+
+fn view(parameter: &str, runs: &[Samples]) -> View {
+    match parameter {
+        "page_size" | "block_size" => View::Comb,
+        "direct_pointers" | "pointers_per_indirect" | "allocation_scheme" => View::Interleaved,
+        "readahead_first" | "readahead_random" => View::Probes,
+        "call_cost" | "page_cost" => View::Sizes,
+        "copy_knee" => View::Rates,
+        "sync_latency" | "device_latency" => View::Spread,
+        _ if views::longest(runs).is_some() => View::Sweep,
+        _ => View::Spread,
+    }
+}
