@@ -1,5 +1,7 @@
 //! One definition per option drives the parser, the help and its errors.
 
+pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod curve;
 pub(crate) mod format;
 mod fuse;
@@ -54,10 +56,16 @@ pub(crate) enum Command {
     Syscalls(SyscallsOptions),
     /// XOR a file's 32-bit words, as fast as the machine can.
     Xor(XorOptions),
-    /// Infer again from a run folder, without a machine.
+    /// Infer again from a run folder, without a machine, and write its page anew.
     Report(ReportOptions),
+    /// Find what differs between surveys or curves of different kernels, mounts or days.
+    Compare(compare::CompareOptions),
     /// Print the JSON Schema of a report.
     Schema(SchemaOptions),
+    /// Print what a shell needs to complete this command's options.
+    Completions(completions::CompletionsOptions),
+    /// Print this command's manual page, or write one for each subcommand.
+    Man(completions::ManOptions),
 }
 
 impl Command {
@@ -110,7 +118,7 @@ pub(crate) struct LabOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportOptions {
-    /// A folder that `fathom survey --out` made.
+    /// A folder that `--out` of survey, curve or syscalls made.
     pub(crate) run: PathBuf,
     /// Write the survey as JSON to FILE, or to standard output with '-'.
     #[arg(long, value_name = "FILE")]
@@ -130,6 +138,7 @@ pub(crate) enum SchemaName {
     Lab,
     Xor,
     Curve,
+    Comparison,
     Versus,
     Io,
     IoSize,

@@ -1,5 +1,7 @@
 //! One file per command.
 
+pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod curve;
 pub(crate) mod io;
 pub(crate) mod lab;

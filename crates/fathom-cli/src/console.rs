@@ -8,8 +8,10 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use fathom::report;
 use fathom::speed::rounds;
 use fathom::speed::watch::Watch;
+use fathom::survey::Survey;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::Failure;
@@ -38,6 +40,26 @@ pub(crate) fn tell(text: &str, stdout_is_taken: bool) -> Result<(), Failure> {
         return Ok(());
     }
     print(text)
+}
+
+/// Whether what [`tell`] writes may have colours: it goes to a terminal, and nobody asked for none
+/// (<https://no-color.org>).
+pub(crate) fn has_colours(stdout_is_taken: bool) -> bool {
+    let is_terminal = if stdout_is_taken { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    is_terminal && !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|kind| kind != "dumb")
+}
+
+/// A survey's table and remarks, in colours where [`has_colours`].
+///
+/// # Errors
+/// As [`print`].
+pub(crate) fn tell_survey(survey: &Survey, stdout_is_taken: bool) -> Result<(), Failure> {
+    let text = match has_colours(stdout_is_taken) {
+        true => report::survey_in_colour(survey),
+        false => report::survey(survey),
+    };
+    tell(&text, stdout_is_taken)
 }
 
 /// Standard output without the buffer that holds back the end of what is no line.

@@ -9,6 +9,9 @@ use fathom::machine::linux::Linux;
 /// Done, but something that was asked for stayed inconclusive.
 pub(crate) const INCONCLUSIVE: u8 = 3;
 
+/// Done, and what was compared differs.
+pub(crate) const DIFFERENT: u8 = 4;
+
 /// A failure with its exit code.
 #[derive(Debug)]
 pub(crate) enum Failure {

@@ -6,6 +6,7 @@ mod console;
 mod failure;
 mod guard;
 mod interrupt;
+mod keep;
 mod output;
 mod print;
 
@@ -51,6 +52,9 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Syscalls(options) => command::syscalls::run(&options),
         Command::Xor(options) => command::xor::run(&options),
         Command::Report(options) => command::report::run(&options),
+        Command::Compare(options) => command::compare::run(&options),
+        Command::Completions(options) => command::completions::complete(&options),
+        Command::Man(options) => command::completions::manual(&options),
         Command::Schema(options) => command::schema::run(&options),
     }
 }

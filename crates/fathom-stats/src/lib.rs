@@ -20,6 +20,7 @@
 //! | [`change_point`] | where does a level change, once or several times |
 //! | [`knee`] | does a unit cost more once there are many of them, and from where on |
 //! | [`boundary`] | up to where are probes hits |
+//! | [`difference`] | do two estimates differ by more than a factor |
 //! | [`bend`] | where does a call's time, as it grows with its size, change its law |
 //!
 //! Two habits run through all of them. An answer that the data do not carry is an `Err` with the
@@ -30,6 +31,7 @@ pub mod bend;
 pub mod boundary;
 pub mod change_point;
 pub mod comb;
+pub mod difference;
 mod distribution;
 pub mod interval;
 pub mod knee;

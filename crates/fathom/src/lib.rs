@@ -25,5 +25,6 @@ pub mod experiment;
 pub mod survey;
 pub mod speed;
 pub mod lab;
+pub mod comparison;
 pub mod run_folder;
 pub mod report;

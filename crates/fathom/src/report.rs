@@ -1,6 +1,7 @@
 //! Values in, strings out.
 
 pub mod comma_separated;
+mod comparison;
 mod curve;
 mod figure;
 pub mod fio_json;
@@ -9,14 +10,17 @@ pub mod hyperfine;
 mod jobs;
 mod page;
 mod speed;
+mod speed_page;
 mod survey_page;
 mod table;
 mod text;
 mod versus;
 
+pub use comparison::{comparison, comparison_page};
 pub use curve::curve;
 pub use jobs::jobs;
 pub use speed::{file_size, syscalls, transfer, xor};
+pub use speed_page::{curve_page, syscalls_page};
 pub use survey_page::{Runs, survey_page};
-pub use text::{list, survey};
+pub use text::{list, survey, survey_in_colour};
 pub use versus::versus;

@@ -7,8 +7,12 @@
 //! | `samples/NAME.csv` | every reading of the runs that an experiment made, one run after the other |
 //! | `samples/NAME.json` | what the runs were: [`RunFacts`] of each |
 //!
+//! Of a curve and of prices of calls the folder holds `curve.json` or `syscalls.json`, which have all samples, and
+//! the page.
+//!
 //! The CSV has the columns of [`Reading`] and, before them, `run`: the index of the run from zero.
 
+mod outcome;
 mod replay;
 mod table;
 
@@ -20,6 +24,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use self::outcome::{Kept, check_free, keep, read_kept, read_outcome};
 pub use self::replay::{infer_again, infer_from};
 use crate::experiment::Effort;
 use crate::samples::{Reading, Samples};

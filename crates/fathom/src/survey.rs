@@ -155,7 +155,9 @@ fn refused(experiment: &dyn Experiment, machine: &mut dyn Machine, plan: &Plan, 
         let declared = experiment.declared(witness.declared()).into_iter().map(|piece| match &piece.value {
             Some(value) => {
                 let words = format!("{} declares {}", piece.method, worded(value, about.unit));
-                Evidence::silent(Kind::Declared, &piece.method, Status::Refused, words)
+                let value = piece.value.clone();
+                // Told, and kept for whoever compares surveys, but not weighed.
+                Evidence { value, ..Evidence::silent(Kind::Declared, &piece.method, Status::Refused, words) }
             }
             None => piece,
         });

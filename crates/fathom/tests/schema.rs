@@ -37,13 +37,14 @@ fn the_schema_of_curves_is_that_of_the_types() {
 }
 
 #[test]
-fn the_schema_of_comparisons_is_that_of_the_types() {
+fn the_schemas_of_comparisons_are_those_of_the_types() {
+    is_published("comparison", &fathom::comparison::schema());
     is_published("versus", &fathom::speed::versus::schema());
 }
 
 #[test]
 fn something_else_breaks_the_schema() {
-    for report in ["survey", "lab", "xor", "curve", "versus", "io", "io-size", "syscalls"] {
+    for report in ["survey", "lab", "xor", "curve", "comparison", "versus", "io", "io-size", "syscalls"] {
         let broken = std::panic::catch_unwind(|| published::check(report, &json!({"schema": "other/1"})));
         assert!(broken.is_err(), "{report}");
     }

@@ -36,6 +36,9 @@ pub(crate) struct CurveOptions {
     /// Go past the memory and past the dirty threshold as well; this version says what it lacks for that.
     #[arg(long)]
     pub(crate) intrusive: bool,
+    /// Keep the result and its page in a new folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) measuring: MeasuringOptions,
 }

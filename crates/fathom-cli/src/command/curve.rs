@@ -16,7 +16,7 @@ use crate::args::measuring::MeasuringOptions;
 use crate::command::survey::directory;
 use crate::console::Rounds;
 use crate::failure::{Failure, INCONCLUSIVE};
-use crate::{guard, interrupt, print};
+use crate::{guard, interrupt, keep, print};
 
 pub(crate) fn run(options: &CurveOptions) -> Result<ExitCode, Failure> {
     let started = Instant::now();
@@ -24,6 +24,7 @@ pub(crate) fn run(options: &CurveOptions) -> Result<ExitCode, Failure> {
     let width = options.precision.width().map_err(Failure::Usage)?;
     let MeasuringOptions { format, max_write, max_time, seed } = options.measuring;
     let path = directory(&options.path)?;
+    keep::check(options.out.as_deref())?;
     let interrupt = interrupt::flag()?;
     guard::watch(started + max_time, interrupt.clone());
     let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
@@ -55,6 +56,7 @@ pub(crate) fn run(options: &CurveOptions) -> Result<ExitCode, Failure> {
     let measurements: Vec<Measurement> = result.points.iter().filter_map(Point::measurement).collect();
     let text = || report::curve(&result);
     print::result(format, text, &result, &measurements, &result.provenance)?;
+    keep::result(options.out.as_deref(), "curve", &result, || report::curve_page(&result))?;
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::from(INCONCLUSIVE) })
 }
 

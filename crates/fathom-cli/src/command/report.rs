@@ -3,22 +3,45 @@
 use std::process::ExitCode;
 
 use fathom::report;
-use fathom::run_folder;
+use fathom::run_folder::{self, Kept};
 
 use crate::args::ReportOptions;
 use crate::console;
 use crate::failure::{Failure, INCONCLUSIVE};
 use crate::output::Output;
 
+/// Curves and prices: the text and the page from the samples in their JSON.
+fn again(options: &ReportOptions, kept: &Kept, json: Option<Output>) -> Result<ExitCode, Failure> {
+    let (text, html) = match kept {
+        Kept::Curve(curve) => (report::curve(curve), report::curve_page(curve)),
+        Kept::Syscalls(prices) => (report::syscalls(prices), report::syscalls_page(prices)),
+    };
+    let page =
+        run_folder::write_page(&options.run, &html).map_err(|error| Failure::Failed(error.to_string()))?;
+    let stdout_is_taken = json.as_ref().is_some_and(Output::is_stdout);
+    console::tell(&text, stdout_is_taken)?;
+    console::tell(&format!("\nThe report is {}: open it in a browser.\n", page.display()), stdout_is_taken)?;
+    if let Some(output) = json {
+        match kept {
+            Kept::Curve(curve) => output.write(curve)?,
+            Kept::Syscalls(prices) => output.write(prices)?,
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 pub(crate) fn run(options: &ReportOptions) -> Result<ExitCode, Failure> {
     let json = options.json.as_deref().map(Output::open).transpose()?;
     let failed = |error: run_folder::Error| Failure::Failed(error.to_string());
+    if let Some(kept) = run_folder::read_kept(&options.run).map_err(failed)? {
+        return again(options, &kept, json);
+    }
     let (recorded, recordings) = run_folder::read(&options.run).map_err(failed)?;
     let survey = run_folder::infer_from(&recorded, recordings.clone()).map_err(failed)?;
     let runs = recordings.iter().map(|one| (one.parameter.as_str(), one.runs.as_slice())).collect();
     let page = run_folder::write_page(&options.run, &report::survey_page(&survey, &runs)).map_err(failed)?;
     let stdout_is_taken = json.as_ref().is_some_and(Output::is_stdout);
-    console::tell(&report::survey(&survey), stdout_is_taken)?;
+    console::tell_survey(&survey, stdout_is_taken)?;
     console::tell(&format!("\nThe report is {}: open it in a browser.\n", page.display()), stdout_is_taken)?;
     if let Some(output) = json {
         output.write(&survey)?;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use fathom::speed::{curve, file_size, syscalls, transfer, versus, xor};
-use fathom::{lab, survey};
+use fathom::{comparison, lab, survey};
 
 use crate::args::{SchemaName, SchemaOptions};
 use crate::failure::Failure;
@@ -15,6 +15,7 @@ pub(crate) fn run(options: &SchemaOptions) -> Result<ExitCode, Failure> {
         SchemaName::Lab => lab::schema(),
         SchemaName::Xor => xor::schema(),
         SchemaName::Curve => curve::schema(),
+        SchemaName::Comparison => comparison::schema(),
         SchemaName::Versus => versus::schema(),
         SchemaName::Io => transfer::schema(),
         SchemaName::IoSize => file_size::schema(),

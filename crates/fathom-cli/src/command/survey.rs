@@ -74,7 +74,7 @@ fn publish(
 ) -> Result<(), Failure> {
     let page = folder.map(|folder| keep(&folder, options, survey, answers)).transpose()?;
     let to_stdout = matches!(json, Some(Output::Stdout));
-    console::tell(&report::survey(survey), to_stdout)?;
+    console::tell_survey(survey, to_stdout)?;
     let next = match (&page, &options.out) {
         (Some(page), Some(folder)) => format!(
             "\nThe report is {}: open it in a browser. The samples are beside it; \

@@ -15,7 +15,7 @@ use crate::args::measuring::MeasuringOptions;
 use crate::command::survey::directory;
 use crate::console::Progress;
 use crate::failure::Failure;
-use crate::{guard, interrupt, print};
+use crate::{guard, interrupt, keep, print};
 
 #[derive(Debug, Args)]
 pub(crate) struct SyscallsOptions {
@@ -28,6 +28,9 @@ pub(crate) struct SyscallsOptions {
     /// Samples of each call on each file.
     #[arg(long, default_value_t = 41, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rounds: u32,
+    /// Keep the result and its page in a new folder.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     #[command(flatten)]
     measuring: MeasuringOptions,
 }
@@ -36,6 +39,7 @@ pub(crate) fn run(options: &SyscallsOptions) -> Result<ExitCode, Failure> {
     let started = Instant::now();
     let MeasuringOptions { format, max_write, max_time, seed } = options.measuring;
     let path = directory(&options.path)?;
+    keep::check(options.out.as_deref())?;
     let interrupt = interrupt::flag()?;
     guard::watch(started + max_time, interrupt.clone());
     let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
@@ -60,6 +64,7 @@ pub(crate) fn run(options: &SyscallsOptions) -> Result<ExitCode, Failure> {
     result.duration_ns = started.elapsed().as_nanos() as u64;
     let text = || report::syscalls(&result);
     print::result(format, text, &result, &result.measurements, &result.provenance)?;
+    keep::result(options.out.as_deref(), "syscalls", &result, || report::syscalls_page(&result))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,6 +2,8 @@
 //! leaves behind. Nothing here depends on what a clock shows.
 
 mod bad_input;
+mod compare;
+mod completions;
 mod faults;
 mod io;
 mod json;

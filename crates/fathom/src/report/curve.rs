@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::table::{rows, wrap};
-use crate::speed::curve::{Curve, Point, Setting};
+use crate::speed::curve::{Curve, Family, Point, Setting};
 use crate::units::{Bytes, Nanos};
 
 /// The curves as text.
@@ -31,6 +31,7 @@ pub fn curve(curve: &Curve) -> String {
     text.push('\n');
     for family in &curve.families {
         let file = Bytes(family.setting.file_bytes);
+        text.push_str(&sketch(curve, family));
         text.push_str(&wrap(
             &format!("{} (file of {file}): {}.", family.name, family.sentences.join("; ")),
             100,
@@ -51,6 +52,25 @@ pub fn curve(curve: &Curve) -> String {
         Nanos(curve.duration_ns as f64)
     ));
     text
+}
+
+/// The throughput of one curve over the sizes of calls, on a logarithmic scale; nothing for fewer than three.
+fn sketch(curve: &Curve, family: &Family) -> String {
+    const STEPS: [char; 8] =
+        ['\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}', '\u{2588}'];
+    let points: Vec<(u64, f64)> = curve
+        .points
+        .iter()
+        .filter(|point| point.setting.family() == family.setting)
+        .filter_map(|point| Some((point.setting.block_bytes, point.bytes_per_second?.max(1.0).ln())))
+        .collect();
+    let ([(first, _), .., (last, _)], 3..) = (points.as_slice(), points.len()) else { return String::new() };
+    let low = points.iter().map(|point| point.1).fold(f64::INFINITY, f64::min);
+    let high = points.iter().map(|point| point.1).fold(f64::NEG_INFINITY, f64::max);
+    let step = |log: f64| STEPS[((log - low) / (high - low).max(1e-9) * 7.0).round() as usize];
+    let bars: String = points.iter().map(|&(_, log)| step(log)).collect();
+    let [low, high] = [low, high].map(|log| Bytes(log.exp() as u64));
+    format!("{bars}  {low}/s to {high}/s over calls of {} to {}\n", Bytes(*first), Bytes(*last))
 }
 
 fn rate(point: &Point) -> String {

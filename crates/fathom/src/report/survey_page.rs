@@ -6,6 +6,7 @@ mod papers;
 mod pictures;
 mod thin;
 
+pub(super) use self::certificate::definitions;
 use super::page::{Page, escaped};
 use crate::finding::Finding;
 use crate::samples::Samples;

@@ -6,6 +6,49 @@ use crate::finding::{Agreement, Evidence, Finding, Status, Value};
 use crate::survey::Survey;
 use crate::units::{Bytes, Nanos};
 
+/// The same with the verdicts in colours, for a terminal: what agrees is green, what does not is red, what is
+/// open is yellow. The words say it, too.
+pub fn survey_in_colour(survey: &Survey) -> String {
+    let text = self::survey(survey);
+    let column = text.lines().find_map(|line| {
+        let at = line.starts_with("parameter ").then(|| line.find("verdict"))??;
+        Some(line[..at].chars().count())
+    });
+    let Some(column) = column else { return text };
+    let mut findings = survey.findings.iter().peekable();
+    let mut painted = String::with_capacity(2 * text.len());
+    for line in text.lines() {
+        let of = findings.next_if(|finding| line.starts_with(&format!("{} ", finding.parameter)));
+        match of.and_then(|finding| painted_at(line, column, finding)) {
+            Some(line) => painted.push_str(&line),
+            None => painted.push_str(line),
+        }
+        painted.push('\n');
+    }
+    painted
+}
+
+/// A line of the table with its verdict painted.
+fn painted_at(line: &str, column: usize, finding: &Finding) -> Option<String> {
+    let colour = match (finding.status, finding.agreement) {
+        (Status::Measured, Agreement::Agree) => "32",
+        (Status::Measured, Agreement::Disagree) => "1;31",
+        (Status::Inconclusive | Status::Refused, _) => "33",
+        _ => return None,
+    };
+    let (start, _) = line.char_indices().nth(column)?;
+    let verdict = verdict(finding);
+    let rest = line[start..].strip_prefix(&verdict)?;
+    Some(format!("{}\u{1b}[{colour}m{verdict}\u{1b}[0m{rest}", &line[..start]))
+}
+
+fn verdict(finding: &Finding) -> String {
+    match finding.status {
+        Status::Measured => finding.agreement.to_string(),
+        silent => silent.to_string(),
+    }
+}
+
 /// The survey as text: the instrument, a table with one line per parameter, and what needs words.
 pub fn survey(survey: &Survey) -> String {
     let mut text = preamble(survey);
@@ -93,10 +136,7 @@ fn row(finding: &Finding) -> Vec<String> {
         (_, Some(_)) => "exact".to_owned(),
         _ => "-".to_owned(),
     };
-    let verdict = match finding.status {
-        Status::Measured => finding.agreement.to_string(),
-        silent => silent.to_string(),
-    };
+    let verdict = verdict(finding);
     let mut evidence: Vec<String> = Vec::new();
     for piece in finding.evidence.iter().filter(|piece| !is_spare(piece, finding)) {
         let word = brief(piece, finding);

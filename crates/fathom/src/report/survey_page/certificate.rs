@@ -68,7 +68,7 @@ pub(super) fn certificate(survey: &Survey, runs: &Runs<'_>) -> String {
 }
 
 /// Facts as a list of terms.
-pub(super) fn definitions(facts: &[(&str, String)]) -> String {
+pub(in crate::report) fn definitions(facts: &[(&str, String)]) -> String {
     let items: String = facts
         .iter()
         .filter(|(_, fact)| !fact.is_empty())

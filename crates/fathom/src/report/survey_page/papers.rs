@@ -11,7 +11,7 @@ pub(super) fn of(parameter: &str) -> impl Iterator<Item = &'static Recipe> {
 const TABLE: &[(&str, &[&str])] = &[
     ("page_size", &["paper-a-block-256", "paper-a-block-512", "paper-c-block"]),
     ("block_size", &["paper-d-block", "paper-a-block-512"]),
-    ("readahead_window", &["paper-a-prefetch", "paper-c-prefetch"]),
+    ("readahead_window", &["paper-a-prefetch", "paper-a-prefetch-cached", "paper-c-prefetch"]),
     ("readahead_first", &["paper-c-prefetch", "paper-d-prefetch"]),
     ("readahead_ramp", &["paper-a-prefetch", "paper-c-prefetch"]),
     ("readahead_random", &["paper-d-prefetch", "paper-d-prefetch-sweep"]),

@@ -14,6 +14,7 @@ pub(super) struct Answer<'a> {
 /// Pieces of evidence that say the same.
 pub(super) struct Said<'a> {
     value: &'a Value,
+    /// The value and the kinds of evidence that say it.
     name: String,
     origin: Origin,
     interval: Option<[f64; 2]>,
@@ -46,7 +47,12 @@ impl<'a> Answer<'a> {
             .map(|(value, pieces)| {
                 let mut kinds: Vec<String> = pieces.iter().map(|piece| piece.kind.to_string()).collect();
                 kinds.dedup();
-                let name = format!("{}: {}", text::show(value, &self.finding.unit), kinds.join(", "));
+                let kinds = kinds.join(", ");
+                let name = match value {
+                    // A legend has no room for a list, which stands above the figure.
+                    Value::List(_) => kinds,
+                    value => format!("{}: {kinds}", text::show(value, &self.finding.unit)),
+                };
                 let interval =
                     pieces.iter().find_map(|piece| piece.interval.filter(|[low, high]| low < high));
                 Said { value, name, origin: origin(pieces[0].kind), interval }

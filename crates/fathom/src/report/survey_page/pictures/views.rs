@@ -155,6 +155,8 @@ pub(super) fn probes(answer: &Answer<'_>, runs: &[Samples]) -> Option<Figure> {
     );
     figure.marks = answer.upright();
     frame(&mut figure, &places);
+    // A hit and a miss lie a hundred times apart.
+    figure.y.log = true;
     // The far probe, a known miss, would press all others to the edge.
     let near = places.len().checked_sub(2).and_then(|at| places.get(at)).map(|place| place.x * 1.05);
     figure.x.range = near.map(|end| [0.0, end].map(Rounded));
@@ -184,11 +186,10 @@ pub(super) fn sizes(answer: &Answer<'_>, runs: &[Samples]) -> Option<Figure> {
         let (x, y) = line.iter().map(|&(x, y)| (Rounded(x), Rounded(y))).unzip();
         figure.marks.push(Mark::new(name, Origin::Timing, Shape::Curve { x, y }));
     }
-    if answer.finding.parameter == "call_cost" {
-        if let Some([low, high]) = answer.finding.interval.filter(|[low, high]| low < high) {
-            let y = [low, high].map(Rounded);
-            figure.marks.push(Mark::new("interval at size zero", Origin::Timing, Shape::Levels { y }));
-        }
+    let at_zero = answer.finding.interval.filter(|[low, high]| low < high);
+    if let ("call_cost", Some(interval)) = (answer.finding.parameter.as_str(), at_zero) {
+        let y = interval.map(Rounded);
+        figure.marks.push(Mark::new("interval at size zero", Origin::Timing, Shape::Levels { y }));
     }
     Some(figure)
 }

@@ -1,0 +1,70 @@
+//! Comparing what was kept: text, JSON, a page, and exit codes that a script can act on.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::published;
+use crate::support::{Place, fathom, survey};
+
+/// The survey of a run with another value in the place of the one it measured.
+fn changed(run: &str, to: &str, parameter: &str, value: u64) {
+    let mut json: Value =
+        serde_json::from_str(&fs::read_to_string(format!("{run}/survey.json")).unwrap()).unwrap();
+    let findings = json["findings"].as_array_mut().unwrap();
+    let finding = findings.iter_mut().find(|one| one["parameter"] == parameter).unwrap();
+    for piece in finding["evidence"].as_array_mut().unwrap() {
+        piece["value"] = value.into();
+    }
+    fs::write(to, json.to_string()).unwrap();
+}
+
+#[test]
+fn what_differs_is_told_and_ends_with_four() {
+    let (place, kept) = (Place::new(), Place::new());
+    let run = kept.join("run");
+    survey(place.text(), &["--out", &run]).is_done();
+    let same = fathom(&["compare", &run, &run]);
+    assert_eq!(same.code, Some(0), "{same:?}");
+    assert!(same.out.contains("No difference is told."), "{same:?}");
+
+    let (other, page) = (kept.join("other.json"), kept.join("page.html"));
+    changed(&run, &other, "block_size", 65536);
+    let told = fathom(&["compare", &run, &other, "--json", "-", "--page", &page]);
+    assert_eq!(told.code, Some(4), "{told:?}");
+    let json: Value = serde_json::from_str(&told.out).unwrap();
+    published::check("comparison", &json);
+    let verdicts: Vec<&str> =
+        json["items"].as_array().unwrap().iter().filter_map(|one| one["verdict"].as_str()).collect();
+    assert_eq!(verdicts, ["same", "different"]);
+    assert!(told.err.contains("block_size") && told.err.contains("64 KiB"), "{told:?}");
+    assert!(fs::read_to_string(&page).unwrap().contains("64 KiB"));
+}
+
+#[test]
+fn curves_are_kept_with_a_page_and_compared_point_by_point() {
+    let (place, kept) = (Place::new(), Place::new());
+    let out = kept.join("curve");
+    let short = ["--block-sizes", "4K,64K", "--file-size", "1M", "--ops", "read", "--order", "sequential"];
+    let more = ["--state", "cached", "--max-time", "3s", "--out", &out];
+    let curve = fathom(&[&["curve", place.text()], &short[..], &more[..]].concat());
+    assert!(matches!(curve.code, Some(0 | 3)), "{curve:?}");
+    assert!(curve.err.contains("report.html"), "{curve:?}");
+    let again = fathom(&["report", &out]);
+    assert_eq!(again.code, Some(0), "{again:?}");
+    assert!(again.out.contains("sequential read, cached"), "{again:?}");
+    let same = fathom(&["compare", &out, &out]);
+    assert_eq!(same.code, Some(0), "{same:?}");
+    // What is there is not overwritten.
+    fathom(&[&["curve", place.text()], &short[..], &more[..]].concat()).complains(1, "earlier run");
+}
+
+#[test]
+fn what_can_t_be_compared_is_refused_with_the_reason() {
+    let kept = Place::new();
+    let other = kept.join("other.json");
+    fs::write(&other, "{\"schema\": \"fathom.xor/1\"}").unwrap();
+    fathom(&["compare", &other, &other]).complains(1, "it is a fathom.xor/1");
+    fathom(&["compare", &other]).complains(2, "RUN");
+    fathom(&["compare", kept.text(), kept.text()]).complains(1, "survey.json");
+}

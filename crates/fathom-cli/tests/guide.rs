@@ -1,0 +1,76 @@
+//! Every example of the guide is run, in the order of its page, in an empty directory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A directory of its own for one page, removed at its end.
+struct Place(PathBuf);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs the lines of a page that begin with `$`.
+fn run(page: &str) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide");
+    let text = fs::read_to_string(root.join(page)).unwrap();
+    let examples: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
+    assert!(!examples.is_empty(), "{page} has no example");
+    let place = Place(std::env::temp_dir().join(format!("fathom-guide-{}-{page}", std::process::id())));
+    fs::create_dir_all(&place.0).unwrap();
+    let binaries = Path::new(env!("CARGO_BIN_EXE_fathom")).parent().unwrap();
+    let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap());
+    for example in examples {
+        let done = Command::new("sh")
+            .args(["-c", example])
+            .current_dir(&place.0)
+            .env("PATH", &path)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let code = done.status.code();
+        // 3: done, and something that was asked for has no answer on this machine.
+        assert!(
+            matches!(code, Some(0 | 3)),
+            "{page}: {example}: {code:?}: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+    }
+}
+
+#[test]
+fn reading_a_finding() {
+    run("reading-a-finding.md");
+}
+
+#[test]
+fn repeating_the_papers() {
+    run("repeating-the-papers.md");
+}
+
+#[test]
+fn comparing() {
+    run("comparing.md");
+}
+
+#[test]
+fn adding_an_experiment() {
+    run("adding-an-experiment.md");
+}
+
+#[test]
+fn every_page_is_in_the_index_and_is_run_here() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide");
+    let index = fs::read_to_string(root.join("README.md")).unwrap();
+    let own = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guide.rs")).unwrap();
+    for entry in fs::read_dir(root).unwrap().flatten() {
+        let name = entry.file_name().into_string().unwrap();
+        if name != "README.md" {
+            assert!(index.contains(&format!("]({name})")), "{name} is not in the index");
+            assert!(own.contains(&format!("run(\"{name}\")")), "{name} is not run");
+        }
+    }
+}

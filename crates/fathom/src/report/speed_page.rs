@@ -1,0 +1,229 @@
+//! Curves and prices of calls as pages.
+
+use std::collections::BTreeSet;
+
+use super::figure::{Axis, Figure, Mark, Origin, Quantity, Series, Style};
+use super::page::{Page, escaped, table};
+use super::survey_page::definitions;
+use crate::provenance::Provenance;
+use crate::speed::curve::{Curve, Family, Point};
+use crate::speed::measurement::Measurement;
+use crate::speed::syscalls::{self, Syscalls};
+use crate::units::{Bytes, Nanos};
+
+/// Curves as one HTML file that needs no network.
+pub fn curve_page(curve: &Curve) -> String {
+    let mut page = begun("curves", &curve.provenance);
+    page.push("<h2>What the curves say</h2>\n");
+    for family in &curve.families {
+        said(
+            &mut page,
+            &format!("{} (file of {})", family.name, Bytes(family.setting.file_bytes)),
+            &family.sentences,
+        );
+    }
+    for worth in &curve.read_ahead {
+        said(
+            &mut page,
+            &format!("read-ahead, file of {}", Bytes(worth.file_bytes)),
+            std::slice::from_ref(&worth.sentence),
+        );
+    }
+    let files: BTreeSet<u64> = curve.points.iter().map(|point| point.setting.file_bytes).collect();
+    for (number, file) in files.into_iter().enumerate() {
+        let points: Vec<&Point> =
+            curve.points.iter().filter(|point| point.setting.file_bytes == file).collect();
+        let families: Vec<&Family> =
+            curve.families.iter().filter(|family| family.setting.file_bytes == file).collect();
+        page.push(&format!("<h2>File of {}</h2>\n", Bytes(file)));
+        page.figure(rates(number, &points, &families));
+        page.figure(latencies(number, &points));
+        page.figure(distributions(number, &points));
+    }
+    if !curve.refused.is_empty() {
+        let lines: Vec<Vec<String>> =
+            curve.refused.iter().map(|one| vec![one.what.clone(), one.reason.clone()]).collect();
+        page.push("<h2>Not measured</h2>\n");
+        page.push(&table(&["what", "why"], &lines));
+    }
+    page.html()
+}
+
+/// Prices of calls as one HTML file that needs no network.
+pub fn syscalls_page(prices: &Syscalls) -> String {
+    let mut page = begun("system calls", &prices.provenance);
+    for caveat in &prices.caveats {
+        page.push(&format!("<p>{}</p>\n", escaped(caveat)));
+    }
+    page.figure(prices_by_size(prices));
+    let lines: Vec<Vec<String>> = prices.measurements.iter().map(line).collect();
+    page.push(&table(&["call", "file", "ns per call", "95 % interval", "calls per second"], &lines));
+    page.html()
+}
+
+fn begun(what: &str, from: &Provenance) -> Page {
+    let (mount, machine, clock) = (&from.mount, &from.machine, &from.instrument);
+    let mut page = Page::new(&format!("Fathom: {what}, {} on {}", mount.fs_type, mount.path));
+    let heading =
+        format!("<h1>{}: {} on {}</h1>\n", escaped(what), escaped(&mount.fs_type), escaped(&mount.path));
+    page.push(&heading);
+    page.push(&definitions(&[
+        ("mounted from", mount.source.clone()),
+        ("options", mount.options.clone()),
+        (
+            "machine",
+            format!(
+                "{}, {}, {} CPUs, {}",
+                machine.kernel,
+                machine.arch,
+                machine.cpus,
+                Bytes(machine.memory_bytes)
+            ),
+        ),
+        (
+            "clock",
+            format!(
+                "{}, resolution {}, own cost {} taken out of every call, straight within {:.2} ppm",
+                clock.clock,
+                Nanos(clock.resolution_ns),
+                Nanos(clock.overhead_ns),
+                clock.linearity_ppm
+            ),
+        ),
+        ("measured", format!("{}, Fathom {}, seed {}", from.started, from.version, from.seed)),
+    ]));
+    page
+}
+
+fn said(page: &mut Page, name: &str, sentences: &[String]) {
+    page.push(&format!("<p><strong>{}</strong>: {}.</p>\n", escaped(name), escaped(&sentences.join("; "))));
+}
+
+fn size_axis() -> Axis {
+    Axis::new("bytes per call", Quantity::Bytes).log()
+}
+
+/// Series of the points of each curve, in the order of the grid.
+fn by_family<'a>(points: &[&'a Point]) -> Vec<(String, Vec<&'a Point>)> {
+    let chunks = points.chunk_by(|a, b| a.setting.family() == b.setting.family());
+    chunks.map(|points| (points[0].setting.family().name(), points.to_vec())).collect()
+}
+
+fn rates(number: usize, points: &[&Point], families: &[&Family]) -> Figure {
+    let mut figure = Figure::new(
+        format!("rates-{number}"),
+        "Throughput against the size of a call",
+        size_axis(),
+        Axis::new("bytes per second", Quantity::BytesPerSecond).log(),
+    );
+    for (name, points) in by_family(points) {
+        let mut series = Series::new(name, Style::Points);
+        for point in points {
+            if let Some(rate) = point.bytes_per_second {
+                let interval = point.bytes_per_second_interval.unwrap_or([rate, rate]);
+                series.push_within(point.setting.block_bytes as f64, rate, interval);
+            }
+        }
+        figure.series.push(series);
+    }
+    for family in families {
+        if let Some([half, ..]) = family.half_bytes {
+            figure.marks.push(Mark::at(format!("half its best: {}", family.name), Origin::Timing, [half]));
+        }
+    }
+    figure.shown =
+        "Medians with their 95 % intervals. A mark stands at the size at which moving the bytes costs as \
+        much as the call itself: half of the throughput that large calls reach."
+            .to_owned();
+    figure
+}
+
+fn latencies(number: usize, points: &[&Point]) -> Figure {
+    let mut figure = Figure::new(
+        format!("latencies-{number}"),
+        "Time of a call against its size",
+        size_axis(),
+        Axis::new("time of a call", Quantity::Nanoseconds).log(),
+    );
+    for (name, points) in by_family(points) {
+        let mut series = Series::new(name, Style::Points);
+        for point in points.iter().filter(|point| point.latency.calls > 0) {
+            let Point { setting, latency, .. } = point;
+            series.push_within(setting.block_bytes as f64, latency.p50_ns, [latency.min_ns, latency.p99_ns]);
+        }
+        figure.series.push(series);
+    }
+    figure.shown = "Medians; bars from the shortest call to the one that 99 of 100 do not exceed.".to_owned();
+    figure
+}
+
+/// How the latencies of each curve spread, at the size nearest to a page.
+fn distributions(number: usize, points: &[&Point]) -> Figure {
+    let mut figure = Figure::new(
+        format!("distributions-{number}"),
+        "How long a call takes, at the size nearest to 4 KiB",
+        Axis::new("time of a call", Quantity::Nanoseconds).log(),
+        Axis::new("share that took no longer", Quantity::Share).fixed(),
+    );
+    for (name, points) in by_family(points) {
+        let measured = points.into_iter().filter(|point| point.latency.calls > 0);
+        let Some(point) = measured.min_by_key(|point| point.setting.block_bytes.abs_diff(4096)) else {
+            continue;
+        };
+        let latency = &point.latency;
+        let mut series = Series::new(format!("{name}, {}", Bytes(point.setting.block_bytes)), Style::Markers);
+        for (ns, share) in [
+            (latency.min_ns, 1.0 / latency.calls as f64),
+            (latency.p50_ns, 0.5),
+            (latency.p90_ns, 0.9),
+            (latency.p99_ns, 0.99),
+            (latency.p999_ns, 0.999),
+            (latency.max_ns, 1.0),
+        ] {
+            series.push(ns, share);
+        }
+        figure.series.push(series);
+    }
+    figure.shown = "The shortest call, the median, 90 %, 99 %, 99.9 % and the longest.".to_owned();
+    figure
+}
+
+fn file_bytes(one: &Measurement) -> Option<u64> {
+    one.settings.get("file_bytes").and_then(|size| size.parse().ok())
+}
+
+fn prices_by_size(prices: &Syscalls) -> Figure {
+    let mut figure = Figure::new(
+        "prices".to_owned(),
+        "What a call costs against the size of its file",
+        Axis::new("size of the file", Quantity::Bytes).log(),
+        Axis::new("time of a call", Quantity::Nanoseconds),
+    );
+    for call in syscalls::ALL {
+        let of = prices.measurements.iter().filter(|one| one.name == call.name());
+        let mut series = Series::new(call.name(), Style::Points);
+        for (size, one) in of.filter_map(|one| Some((file_bytes(one)?, one))) {
+            let interval = one.call_ns_interval.unwrap_or([one.call_ns, one.call_ns]);
+            series.push_within(size as f64, one.call_ns, interval);
+        }
+        if !series.x.is_empty() {
+            figure.series.push(series);
+        }
+    }
+    figure.shown = format!(
+        "Medians of {} rounds with their 95 % intervals; the clock's {} are taken out of each batch of calls.",
+        prices.rounds,
+        Nanos(prices.clock_ns)
+    );
+    figure
+}
+
+fn line(one: &Measurement) -> Vec<String> {
+    vec![
+        one.name.clone(),
+        file_bytes(one).map_or_else(|| "-".to_owned(), |size| Bytes(size).to_string()),
+        format!("{:.1}", one.call_ns),
+        one.call_ns_interval.map_or_else(|| "-".to_owned(), |[low, high]| format!("{low:.1} to {high:.1}")),
+        format!("{:.0}", one.calls_per_second()),
+    ]
+}
