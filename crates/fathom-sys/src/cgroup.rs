@@ -37,6 +37,11 @@ pub struct MemoryLimit {
 pub fn hierarchy(controller: &str) -> Option<Hierarchy> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let places = fs::read_to_string("/proc/self/cgroup").ok()?;
+    hierarchy_in(&mounts, &places, controller)
+}
+
+/// The same by the text of `/proc/self/mountinfo` and of `/proc/self/cgroup`.
+fn hierarchy_in(mounts: &str, places: &str, controller: &str) -> Option<Hierarchy> {
     let first = mounts.lines().filter_map(parse_mount).find_map(|(version, root, point, options)| {
         let has = match version {
             Version::One => options.split(',').any(|option| option == controller),
@@ -55,14 +60,17 @@ pub fn hierarchy(controller: &str) -> Option<Hierarchy> {
 
 /// The smallest limit on memory among the group of this process and those above it, where there is one.
 pub fn memory_limit() -> Option<MemoryLimit> {
-    let Hierarchy { version, mount, own } = hierarchy("memory")?;
-    let name = match version {
-        Version::One => "memory.limit_in_bytes",
-        Version::Two => "memory.max",
+    limit_in(&hierarchy("memory")?)
+}
+
+fn limit_in(hierarchy: &Hierarchy) -> Option<MemoryLimit> {
+    let names: &[&str] = match hierarchy.version {
+        Version::One => &["memory.limit_in_bytes"],
+        // Memory above the high mark is taken back at once, so that it limits the cache as the other does.
+        Version::Two => &["memory.max", "memory.high"],
     };
-    let groups = own.ancestors().take_while(|group| group.starts_with(&mount));
-    let limits = groups.filter_map(|group| {
-        let file = group.join(name);
+    let groups = hierarchy.own.ancestors().take_while(|group| group.starts_with(&hierarchy.mount));
+    let limits = groups.flat_map(|group| names.iter().map(|name| group.join(name))).filter_map(|file| {
         // "max" is no number, and version 1 has an endless limit that is one.
         let bytes = fs::read_to_string(&file).ok()?.trim().parse().ok().filter(|&bytes| bytes < ENDLESS)?;
         Some(MemoryLimit { bytes, file })
@@ -114,6 +122,65 @@ mod tests {
         assert_eq!(place("4:memory,cpu:/a:b", Version::One, "memory"), Some("/a:b"));
         assert_eq!(place("0::/user", Version::Two, "memory"), Some("/user"));
         assert_eq!(place("4:memory:/a", Version::Two, "memory"), None);
+    }
+
+    /// A unified hierarchy in files, mounted as `root` of it, and a process in the group `place`.
+    fn unified(name: &str, root: &str, place: &str, files: &[(&str, &str)]) -> Option<MemoryLimit> {
+        let mount = std::env::temp_dir().join(format!("fathom-cgroup-{name}-{}", std::process::id()));
+        fs::create_dir_all(&mount).unwrap();
+        fs::write(mount.join("cgroup.controllers"), "cpuset cpu io memory pids\n").unwrap();
+        for (file, text) in files {
+            fs::create_dir_all(mount.join(file).parent().unwrap()).unwrap();
+            fs::write(mount.join(file), text).unwrap();
+        }
+        let first = "35 30 0:31 / /nowhere rw - cgroup cgroup rw,cpu";
+        let line =
+            format!("36 30 0:32 {root} {} rw shared:4 - cgroup2 cgroup2 rw,nsdelegate", mount.display());
+        let places = format!("3:cpu:/elsewhere\n0::{place}\n");
+        let found = hierarchy_in(&format!("{first}\n{line}\n"), &places, "memory");
+        let limit = found.as_ref().and_then(limit_in);
+        assert_eq!(found.unwrap().version, Version::Two);
+        fs::remove_dir_all(&mount).unwrap();
+        limit.map(|limit| MemoryLimit { file: limit.file.strip_prefix(&mount).unwrap().to_owned(), ..limit })
+    }
+
+    fn limit(bytes: u64, file: &str) -> Option<MemoryLimit> {
+        Some(MemoryLimit { bytes, file: PathBuf::from(file) })
+    }
+
+    #[test]
+    fn the_smallest_limit_on_the_way_up_counts_in_the_unified_hierarchy() {
+        let files = [
+            ("a/memory.max", "314572800\n"),
+            ("a/b/memory.max", "max\n"),
+            ("a/b/memory.high", "max\n"),
+            ("other/memory.max", "4096\n"),
+        ];
+        assert_eq!(unified("up", "/", "/a/b", &files), limit(300 << 20, "a/memory.max"));
+        assert_eq!(unified("none", "/", "/a/b", &files[1..]), None);
+        assert_eq!(unified("root", "/", "/", &files), None, "the root has no limit");
+    }
+
+    #[test]
+    fn the_high_mark_limits_too() {
+        let files = [("a/memory.max", "314572800\n"), ("a/memory.high", "209715200\n")];
+        assert_eq!(unified("high", "/", "/a", &files), limit(200 << 20, "a/memory.high"));
+    }
+
+    #[test]
+    fn in_a_container_the_mount_may_begin_at_the_own_group() {
+        let files = [("memory.max", "314572800\n")];
+        assert_eq!(unified("inside", "/docker/1", "/docker/1", &files), limit(300 << 20, "memory.max"));
+        assert_eq!(unified("outside", "/", "/../..", &files), limit(300 << 20, "memory.max"));
+    }
+
+    #[test]
+    fn a_hierarchy_without_the_controller_is_not_taken() {
+        let mounts = "35 30 0:31 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
+                      36 30 0:32 / /nowhere rw - cgroup2 cgroup2 rw\n";
+        let found = hierarchy_in(mounts, "4:memory:/a\n0::/b\n", "memory").unwrap();
+        assert_eq!((found.version, found.own), (Version::One, PathBuf::from("/sys/fs/cgroup/memory/a")));
+        assert_eq!(hierarchy_in(mounts, "4:memory:/a\n0::/b\n", "io"), None);
     }
 
     #[test]

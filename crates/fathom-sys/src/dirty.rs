@@ -21,8 +21,8 @@ pub fn thresholds() -> Option<[u64; 2]> {
 
 /// The background threshold and the limit in bytes that the settings declare.
 ///
-/// A share is one of the memory that may be dirty: what is free and what files occupy. Source:
-/// `domain_dirty_limits` and `global_dirtyable_memory` of `mm/page-writeback.c`, without the reserves.
+/// A share is one of the memory that may be dirty: what is free beyond the reserves, and what files occupy.
+/// Source: `domain_dirty_limits` and `global_dirtyable_memory` of `mm/page-writeback.c`.
 pub fn declared_thresholds() -> Option<[u64; 2]> {
     let dirtyable = dirtyable_bytes()?;
     let threshold = |bytes: &str, ratio: &str| match setting(bytes)? {
@@ -49,12 +49,47 @@ fn dirtyable_bytes() -> Option<u64> {
     let kib = |name: &str| -> Option<u64> {
         text.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_suffix(" kB")?.trim().parse().ok())
     };
-    Some((kib("MemFree:")? + kib("Active(file):")? + kib("Inactive(file):")?) * 1024)
+    let reserved = fs::read_to_string("/proc/zoneinfo").map_or(0, |zones| reserved_pages(&zones));
+    let free = (kib("MemFree:")? * 1024).saturating_sub(reserved * facts::page_size());
+    Some(free + (kib("Active(file):")? + kib("Inactive(file):")?) * 1024)
+}
+
+/// Pages that are kept free, by the text of `/proc/zoneinfo`: of each zone its high mark and what it protects
+/// from requests that could be served elsewhere. Source: `calculate_totalreserve_pages` of `mm/page_alloc.c`.
+fn reserved_pages(zones: &str) -> u64 {
+    let of_zone = |zone: &str| {
+        let field = |name: &str| zone.lines().find_map(|line| line.trim().strip_prefix(name));
+        let number = |name: &str| field(name).and_then(|text| text.trim().parse::<u64>().ok());
+        let protected = field("protection: (").and_then(|text| {
+            text.trim_end_matches(')').split(", ").filter_map(|pages| pages.parse::<u64>().ok()).max()
+        });
+        let kept = number("high ").unwrap_or(0) + protected.unwrap_or(0);
+        kept.min(number("managed ").unwrap_or(0))
+    };
+    zones.split("Node ").map(of_zone).sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zones_keep_their_high_mark_and_what_they_protect() {
+        let zone = |high: u64, managed: u64, protection: &str| {
+            format!(
+                "Node 0, zone  X\n  pages free     3\n        min      1\n        low      2\n        high     {high}\n        \
+                 spanned  4095\n        managed  {managed}\n        protection: ({protection})\n  pagesets\n    cpu: 0\n              \
+                 high:  13\n"
+            )
+        };
+        let zones = [
+            zone(30, 3840, "0, 2945, 24105"),
+            zone(900, 800_000, "0, 0, 21160"),
+            zone(7000, 5_000_000, "0, 0, 0"),
+        ];
+        assert_eq!(reserved_pages(&zones.concat()), 3840 + 900 + 21160 + 7000);
+        assert_eq!(reserved_pages(""), 0);
+    }
 
     #[test]
     fn the_background_is_below_the_limit() {

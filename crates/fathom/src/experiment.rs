@@ -92,7 +92,7 @@ pub struct Cost {
     pub read_bytes: u64,
 }
 
-/// What asking would take of the machine at hand, beyond a directory to write in and moments.
+/// What asking by timing would take of the machine at hand, beyond a directory to write in and moments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Demands {
     /// What it would do to other programs, one clause each: `it fills the page cache`.
@@ -101,6 +101,8 @@ pub struct Demands {
     pub write_bytes: u64,
     /// How long it would take.
     pub time: Duration,
+    /// Whether the witness takes none of this, so that it is asked where timing is refused.
+    pub spares_witness: bool,
 }
 
 impl Demands {

@@ -280,8 +280,19 @@ impl Finding {
 
     /// The first answer of a kind.
     pub fn answer(&self, kind: Kind) -> Option<&Value> {
-        let answered = |piece: &&Evidence| piece.kind == kind && piece.status == Status::Measured;
-        self.evidence.iter().find(answered).and_then(|piece| piece.value.as_ref())
+        self.answers(kind).next()
+    }
+
+    /// The answer of a kind, where all evidence of that kind that answers says the same.
+    pub fn sole_answer(&self, kind: Kind) -> Option<&Value> {
+        let mut answers = self.answers(kind);
+        let first = answers.next()?;
+        answers.all(|other| other == first).then_some(first)
+    }
+
+    fn answers(&self, kind: Kind) -> impl Iterator<Item = &Value> {
+        let answered = move |piece: &&Evidence| piece.kind == kind && piece.status == Status::Measured;
+        self.evidence.iter().filter(answered).filter_map(|piece| piece.value.as_ref())
     }
 }
 
@@ -364,6 +375,17 @@ mod tests {
             Finding::from_evidence("x", "bytes", vec![says(Kind::Timing, 1), says(Kind::Witness, 2)]);
         assert_eq!(finding.value, Some(Value::Whole(2)));
         assert_eq!(finding.agreement, Agreement::Disagree);
+    }
+
+    #[test]
+    fn witnesses_that_differ_are_no_judge() {
+        let of = |values: [u64; 2]| {
+            let seen = values.map(|value| says(Kind::Witness, value));
+            Finding::from_evidence("x", "bytes", seen.into_iter().chain([says(Kind::Timing, 1)]).collect())
+        };
+        assert_eq!(of([2, 2]).sole_answer(Kind::Witness), Some(&Value::Whole(2)));
+        assert_eq!(of([2, 3]).sole_answer(Kind::Witness), None);
+        assert_eq!(of([2, 3]).sole_answer(Kind::Declared), None);
     }
 
     #[test]

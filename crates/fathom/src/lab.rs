@@ -204,7 +204,7 @@ fn survey_in(
     let scores = answers.iter().zip(truths).zip(moments.windows(2)).map(|((answer, truth), span)| {
         let seen = witnesses.iter().chain(&answers).find_map(|other| {
             let same = other.finding.parameter == answer.finding.parameter;
-            same.then(|| other.finding.answer(Kind::Witness)).flatten()
+            same.then(|| other.finding.sole_answer(Kind::Witness)).flatten()
         });
         ParameterScore::of(&answer.finding, truth.judged_by(seen), span[1] - span[0])
     });

@@ -89,10 +89,14 @@ pub fn ask(
         let time = schedule.share(index, plan.max_time.saturating_sub(started.elapsed()));
         // What was asked before may have used up what this one needs.
         let answer = match demands.refusal(plan.intrusive, machine.write_budget(), time) {
-            Some(reason) => refused(*experiment, machine, plan, &reason),
-            None => {
-                Answer { effects: demands.effects, ..ask_one(*experiment, machine, plan, &mut memory, time)? }
+            Some(reason) if demands.spares_witness => {
+                ask_one(*experiment, machine, plan, &mut memory, Err(reason))?
             }
+            Some(reason) => refused(*experiment, machine, plan, &reason),
+            None => Answer {
+                effects: demands.effects,
+                ..ask_one(*experiment, machine, plan, &mut memory, Ok(time))?
+            },
         };
         answers.push(answer);
     }
@@ -110,24 +114,29 @@ fn demands_of(machine: &mut dyn Machine, plan: &Plan) -> Vec<Demands> {
     }
 }
 
+/// Asks one question by every kind of evidence that is wanted; by timing within a time, or not for a reason.
 fn ask_one(
     experiment: &dyn Experiment,
     machine: &mut dyn Machine,
     plan: &Plan,
     memory: &mut Memory,
-    time: Duration,
+    time: Result<Duration, String>,
 ) -> Result<Answer, Fault> {
     let about = experiment.about();
     let mut evidence = Vec::new();
     let mut runs = Vec::new();
-    if plan.evidence.contains(&Kind::Timing) {
-        let mut session = Session::new(machine, memory, plan.seed, plan.effort, time);
-        let outcome = experiment.timing(&mut session);
-        runs = session.into_runs();
-        evidence.push(match outcome {
-            Ok(timed) => with_state_caveats(timed, &runs),
-            Err(fault) => silenced(fault, Kind::Timing)?,
-        });
+    match time {
+        _ if !plan.evidence.contains(&Kind::Timing) => {}
+        Err(reason) => evidence.push(Evidence::silent(Kind::Timing, "none", Status::Refused, reason)),
+        Ok(time) => {
+            let mut session = Session::new(machine, memory, plan.seed, plan.effort, time);
+            let outcome = experiment.timing(&mut session);
+            runs = session.into_runs();
+            evidence.push(match outcome {
+                Ok(timed) => with_state_caveats(timed, &runs),
+                Err(fault) => silenced(fault, Kind::Timing)?,
+            });
+        }
     }
     if let Some(witness) = machine.witness() {
         if plan.evidence.contains(&Kind::Witness) {

@@ -105,6 +105,8 @@ pub enum Op {
     Fsync,
     /// `fdatasync(2)`.
     Fdatasync,
+    /// `sync(2)`: all that is dirty is written, of this and of every other file of the machine.
+    Sync,
     /// `open(2)` of the file, which must not be open.
     Open,
     /// `open(2)` of the file with O_DIRECT: until it is opened again, reads and writes go past the page

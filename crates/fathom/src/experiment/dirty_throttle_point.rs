@@ -1,28 +1,32 @@
-//! How many dirty data there may be before writers have to wait for the device.
+//! How much data there may be dirty before writers have to wait for the device.
 //!
-//! New files are written without a pause. As long as the kernel lets dirty data pile up, a write takes as
-//! long as a copy; from some point on it takes as long as the device. What was written by then, less
-//! what the device has taken away meanwhile, is the point. Linux begins to wait at the mean of its
-//! background threshold and its limit (`balance_dirty_pages`).
+//! A file that is in memory is written over as fast as memory allows, in a burst that begins with nothing
+//! dirty on the whole machine. As long as the kernel lets dirty data pile up, a write takes as long as a
+//! copy; from some point on it takes as long as the device. What was written by then is the point, less the
+//! little that the device has taken away meanwhile. Bursts grow until they show it, and two sets of three
+//! must agree. Linux begins to wait at the mean of its background threshold and its limit
+//! (`balance_dirty_pages`).
 
 use std::time::Duration;
 
 use super::{About, Cost, Demands, Experiment, Session};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
-use crate::inference::throttle::{self, Waiting};
+use crate::inference::throttle::{self, DRAINS_ALONG, Passes, Waiting};
 use crate::machine::Fault;
 use crate::units::Bytes;
 use crate::witness::{Declared, Witness};
-use crate::workload::{Op, Pass, Region, ScratchFile, Workload};
+use crate::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
 
 pub(super) struct DirtyThrottlePoint;
 
-const METHOD: &str = "pace_of_sustained_writes";
+const METHOD: &str = "pace_of_bursts";
 const WITNESS: &str = "vmstat_dirty_thresholds";
-const WRITE: u64 = 1 << 20;
+const WRITE: u64 = 256 << 10;
 const SMALLEST: u64 = 32 << 20;
-/// Files of each size in which writers wait.
-const FILES: u64 = 2;
+/// Bursts in a set.
+const SET: u32 = 3;
+/// Sets that are tried until two in a row agree.
+const MOST_SETS: usize = 3;
 /// Bytes in a second that most devices write.
 const USUAL_RATE: u64 = 100 << 20;
 const MOMENTS: Duration = Duration::from_secs(10);
@@ -33,10 +37,10 @@ impl Experiment for DirtyThrottlePoint {
             parameter: "dirty_throttle_point",
             unit: "bytes",
             question: "How much may be written before writers wait for the device?",
-            method: "Sustained 1 MiB writes to new files of doubling sizes, until their pace falls to that of the device; the thresholds that the kernel shows then say where.",
+            method: "Bursts of 256 KiB writes over a file in memory, longer and longer, each from a state in which nothing is dirty; what was written when the first one waits, less what the device took away meanwhile. Two sets of three must agree.",
             source: "paper E; KERNEL: balance_dirty_pages",
             privileges: "--intrusive: meanwhile all writers of the machine wait",
-            cost: Cost { seconds: 10, write_bytes: 3 << 30, read_bytes: 0 },
+            cost: Cost { seconds: 30, write_bytes: 3 << 30, read_bytes: 0 },
         }
     }
 
@@ -44,36 +48,40 @@ impl Experiment for DirtyThrottlePoint {
         if declared.is_memory_only() {
             return Demands::default();
         }
-        let point = declared.dirty_thresholds.map_or(0, mean);
-        let mut largest = SMALLEST;
-        while largest < point * 5 / 4 {
-            largest *= 2;
-        }
-        // All sizes up to the largest, and that one again and again.
-        let write_bytes = (FILES + 1) * largest;
+        let write_bytes = enough_for(declared.dirty_thresholds.map_or(0, mean));
         let time = Duration::from_secs(write_bytes / USUAL_RATE);
         Demands {
             effects: vec!["it makes dirty data until all writers of the machine have to wait".to_owned()],
             write_bytes,
             time: if time > MOMENTS { time } else { Duration::ZERO },
+            spares_witness: true,
         }
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        let silent = |reason: String| Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason);
         let mut length = SMALLEST;
-        loop {
-            if FILES * length > session.write_budget() {
-                let most = Bytes(length);
-                return Ok(silent(format!(
-                    "{FILES} files of {most} are too much for what may be written: raise --max-write"
-                )));
+        let mut reason = "the writes that may be made need not wait".to_owned();
+        let mut keeps_up = 0;
+        // A set must fit into the budget, or nothing could be made of what is seen.
+        while written_by(length, SET) <= session.write_budget() {
+            match bursts(session, length, 1)?.as_deref() {
+                Ok([Waiting::From(_)]) => match confirmed(session, length)? {
+                    Ok(evidence) => return Ok(evidence),
+                    Err(why) => reason = why,
+                },
+                Ok([Waiting::DrainsAlong]) => {
+                    keeps_up += 1;
+                    reason = DRAINS_ALONG.to_owned();
+                }
+                Ok(_) => {}
+                Err(why) => return Ok(silent(why.clone())),
             }
-            if let Some(evidence) = seen_by(session, length)? {
-                return Ok(evidence);
+            if keeps_up == SURE {
+                return Ok(silent(reason));
             }
             length *= 2;
         }
+        Ok(silent(format!("{reason}; more needs a higher --max-write")))
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
@@ -96,11 +104,10 @@ impl Experiment for DirtyThrottlePoint {
         if declared.is_memory_only() {
             return vec![senseless(Kind::Declared, METHOD)];
         }
+        // A share is one of memory that is taken and given back while one asks.
         let known = declared.dirty_thresholds.map(mean);
-        known
-            .map(|point| Evidence::measured(Kind::Declared, METHOD, Value::Whole(point)))
-            .into_iter()
-            .collect()
+        let measured = |point| Evidence::measured(Kind::Declared, METHOD, Value::Whole(point));
+        known.map(|point| measured(point).within(point / 100 * 98, point / 100 * 102)).into_iter().collect()
     }
 
     fn explain(&self, finding: &Finding) -> String {
@@ -112,7 +119,7 @@ impl Experiment for DirtyThrottlePoint {
             (_, Status::NotApplicable) => {
                 "Files live in memory here: what is written stays where it is.".to_owned()
             }
-            _ => "The writes that were made never had to wait for a device, or always.".to_owned(),
+            _ => "Where writes begin to wait could not be told.".to_owned(),
         }
     }
 }
@@ -125,29 +132,70 @@ fn senseless(kind: Kind, method: &str) -> Evidence {
     Evidence::silent(kind, method, Status::NotApplicable, "files live in memory alone")
 }
 
-/// Where writers were seen to wait, if files of this size show it.
-///
-/// It is no answer. The kernel forgives a writer whose last pace was high some of its first waits, so that
-/// the onset shows late, by up to a third of the point: `dirty_ratelimit` follows the device only every
-/// 200 ms, and there are fewer between the first write and the last one that is free. Memory that was never
-/// used before, on the other hand, slows a writer that does not wait.
-fn seen_by(session: &mut Session<'_>, length: u64) -> Result<Option<Evidence>, Fault> {
-    let (Waiting::From(first), Waiting::From(second)) = (onset(session, length)?, onset(session, length)?)
-    else {
-        return Ok(None);
-    };
-    let [one, other] = [first, second].map(|onset| Bytes(onset.position as u64 * WRITE));
-    let reason = format!(
-        "writers wait after {one} or {other}: the kernel forgives first waits, so where they begin can't be told"
-    );
-    Ok(Some(Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason)))
+fn silent(reason: String) -> Evidence {
+    Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason)
 }
 
-fn onset(session: &mut Session<'_>, length: u64) -> Result<Waiting, Fault> {
+/// So many bursts in which the device keeps up are enough: longer ones show it no less.
+const SURE: u32 = 3;
+
+/// Bytes that `count` bursts of `length` write, with the file that they need.
+fn written_by(length: u64, count: u32) -> u64 {
+    length * u64::from(count + 1)
+}
+
+/// Bytes that are written until bursts show a point of so many bytes twice.
+fn enough_for(point: u64) -> u64 {
+    let mut length = SMALLEST;
+    // A tenth must be left to see that writes wait.
+    while point >= length / 10 * 9 {
+        length *= 2;
+    }
+    // All lengths once, of which the shorter ones make one more together, then two sets.
+    length + written_by(length, 2 * SET)
+}
+
+/// The evidence of two sets that agree, or why no two do.
+fn confirmed(session: &mut Session<'_>, length: u64) -> Result<Result<Evidence, String>, Fault> {
+    let mut before: Option<Vec<Waiting>> = None;
+    let mut reason = "there is too little left to write for a second set of bursts".to_owned();
+    for _ in 0..MOST_SETS {
+        if u64::from(SET) * length > session.write_budget() {
+            break;
+        }
+        let set = match bursts(session, length, SET)? {
+            Ok(set) => set,
+            Err(why) => return Ok(Err(why)),
+        };
+        match before.as_deref().map(|before| throttle::agreed([before, &set])) {
+            Some(Ok(point)) => {
+                let samples = 2 * SET * (length / WRITE) as u32;
+                let measured =
+                    Evidence::measured(Kind::Timing, METHOD, Value::Whole(point.bytes.round() as u64))
+                        .within(point.interval[0] as u64, point.interval[1] as u64)
+                        .resting_on(point.level, samples as usize);
+                return Ok(Ok(measured));
+            }
+            Some(Err(why)) => reason = why,
+            None => {}
+        }
+        before = Some(set);
+    }
+    Ok(Err(reason))
+}
+
+/// What bursts of so many bytes say, or why they can't be made.
+fn bursts(session: &mut Session<'_>, length: u64, count: u32) -> Result<Result<Vec<Waiting>, String>, Fault> {
     let region = Region { offset: 0, size: WRITE, step: WRITE, count: length / WRITE };
-    let workload = Workload::new(vec![ScratchFile::empty("dirty")])
-        .pass(Pass::untimed(0, &[Op::Create]))
-        .pass(Pass::timed(0, &[Op::Write], region))
-        .pass(Pass::untimed(0, &[Op::Fsync]));
-    Ok(throttle::find(session.observe(workload)?, 1))
+    // Every burst begins with nothing dirty, of this or of any other program.
+    let workload = Workload::new(vec![ScratchFile::filled("dirty", length)])
+        .pass(Pass::untimed(0, &[Op::Sync]))
+        .pass(Pass::timed(0, &[Op::Pwrite], region).needs(CacheState::Cached))
+        .pass(Pass::timed(0, &[Op::Fsync], Region { count: 1, ..region }))
+        .rounds(count);
+    let samples = session.observe(workload)?;
+    if samples.wrong_state() > 0 {
+        return Ok(Err(format!("a file of {} does not stay in memory", Bytes(length))));
+    }
+    Ok(Ok(throttle::waits(samples, Passes { writes: 1, sync: 2 })))
 }

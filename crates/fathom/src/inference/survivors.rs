@@ -21,7 +21,8 @@ pub struct Passes {
 pub struct Part {
     /// How many of the positions are still there.
     pub kept: usize,
-    /// The fewest and the most that the samples allow, at the stated level.
+    /// The fewest and the most that the samples allow, at the stated level, and that were there in any
+    /// one round: how much stays differs a little from one reading to the next.
     pub interval: [usize; 2],
     /// The confidence level of the interval.
     pub level: f64,
@@ -66,11 +67,16 @@ pub fn find(samples: &Samples, passes: Passes) -> Survivors {
             other => other.to_string(),
         })
     };
+    let between = f64::midpoint(hit, miss).exp();
     let part = |found: Boundary, last| {
         let end = |end: f64| (end.max(0.0) as usize).min(positions);
+        let seen = if last { &backward } else { &probes };
+        let steps: Vec<usize> = seen.chunks(positions).map(|row| step_of(row, between)).collect();
+        let low = steps.iter().copied().fold(end(found.interval.low), usize::min);
+        let high = steps.iter().copied().fold(end(found.interval.high), usize::max);
         Survivors::Part(Part {
             kept: found.position + usize::from(last),
-            interval: [end(found.interval.low), end(found.interval.high)].map(|end| end + usize::from(last)),
+            interval: [low, high].map(|end| end + usize::from(last)),
             level: found.level,
             last,
             samples: samples.readings.len(),
@@ -86,3 +92,29 @@ pub fn find(samples: &Samples, passes: Passes) -> Survivors {
 }
 
 const LEVEL: f64 = 0.95;
+
+/// How many of the first latencies of one round are hits, where single ones may be on the wrong side.
+fn step_of(row: &[f64], between: f64) -> usize {
+    let is_miss = |latency: &f64| *latency > between;
+    // With the step before all of them each hit is on the wrong side.
+    let mut wrong = row.iter().filter(|latency| !is_miss(latency)).count() as i64;
+    let mut best = (wrong, 0);
+    for (at, latency) in row.iter().enumerate() {
+        wrong += if is_miss(latency) { 1 } else { -1 };
+        best = best.min((wrong, at + 1));
+    }
+    best.1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_in_one_round_is_where_fewest_are_on_the_wrong_side() {
+        let hits_then_misses = [1.0, 1.0, 50.0, 1.0, 1.0, 20.0, 20.0, 1.0, 20.0, 20.0];
+        assert_eq!(step_of(&hits_then_misses, 5.0), 5);
+        assert_eq!(step_of(&[1.0; 6], 5.0), 6);
+        assert_eq!(step_of(&[20.0; 6], 5.0), 0);
+    }
+}

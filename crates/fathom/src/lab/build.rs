@@ -10,13 +10,13 @@ use fathom_sys::file::Errno;
 use fathom_sys::loop_device::LoopDevice;
 use fathom_sys::{Error, mount};
 
-use super::cases::{Case, Layout};
+use super::cases::{Case, Conditions, Layout};
 use super::fuse::Host;
 use super::group::Group;
 use super::holes;
 use super::read_ahead::{ReadAhead, Unset};
 use super::setting::Settings;
-use super::throttle::{self, Throttle};
+use super::throttle::{self, Most, Throttle};
 
 /// A mounted case. Dropping it unmounts it and gives the device and its image back.
 #[derive(Debug)]
@@ -111,10 +111,12 @@ impl Site {
         mount::mount("fathom-case", &self.point, "overlay", &options).map_err(unmountable)
     }
 
-    /// Limits dirty data, and the pace of the device that takes them.
+    /// Limits the device, and dirty data.
     fn slow_down(&mut self, case: &Case) -> Result<(), Unbuilt> {
-        if let (Some(rate), Some(device)) = (case.conditions.write_rate, &self.device) {
-            match throttle::of_writing(&device.name(), rate)? {
+        let Conditions { write_rate, read_rate, .. } = case.conditions;
+        for most in write_rate.map(Most::Written).into_iter().chain(read_rate.map(Most::Reads)) {
+            let Some(device) = &self.device else { continue };
+            match throttle::of_device(&device.name(), most)? {
                 Throttle::Setting(settings) => self.settings.push(settings),
                 Throttle::Group(group) => self.group = Some(group),
             }

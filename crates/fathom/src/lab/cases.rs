@@ -36,6 +36,8 @@ pub struct Conditions {
     pub dirty: Option<[u64; 2]>,
     /// Bytes that the device writes in a second, at most.
     pub write_rate: Option<u64>,
+    /// Reads that the device serves in a second, at most.
+    pub read_rate: Option<u64>,
 }
 
 /// How a format was made to lay files out. Sizes in bytes.
@@ -91,6 +93,7 @@ pub fn cases() -> Vec<Case> {
     all.extend(special_layouts());
     all.extend(memory_cases());
     all.extend(dirty_cases());
+    all.push(slow_case());
     all
 }
 
@@ -102,8 +105,9 @@ impl Case {
 
     /// Whether the case is about `parameter`.
     pub fn asks(&self, parameter: &str) -> bool {
-        let Conditions { memory, dirty, .. } = self.conditions;
+        let Conditions { memory, dirty, read_rate, .. } = self.conditions;
         match parameter {
+            "device_latency" if read_rate.is_some() => true,
             "page_cache_capacity" => memory.is_some(),
             "dirty_throttle_point" => dirty.is_some(),
             _ => self.conditions == Conditions::default(),
@@ -112,8 +116,8 @@ impl Case {
 
     /// Bytes that its questions may have to write.
     pub fn write_bytes(&self) -> u64 {
-        // Every size of file up to more than what may be dirty, and the last one several times.
-        self.conditions.dirty.map_or(0, |[_, limit]| 10 * limit)
+        // Every size of burst up to more than what may be dirty, and the last one several times.
+        self.conditions.dirty.map_or(0, |[_, limit]| 16 * limit)
     }
 }
 
@@ -228,21 +232,34 @@ fn tmpfs_case() -> Case {
 
 /// Limits of dirty data, on a device that is slower than its writers.
 fn dirty_cases() -> Vec<Case> {
-    let on = |base: Case, mib: u64| Case {
-        name: format!("{}-dirty{mib}", base.fs_type),
+    let on = |base: Case, background: u64, limit: u64| Case {
+        name: format!("{}-dirty{limit}", base.fs_type),
         conditions: Conditions {
-            dirty: Some([mib << 19, mib << 20]),
+            dirty: Some([background << 20, limit << 20]),
             write_rate: Some(100 << 20),
             ..Conditions::default()
         },
         // What may be written must fit, even if nothing is ever freed.
-        image_bytes: 4 * IMAGE_BYTES,
+        image_bytes: 6 * IMAGE_BYTES,
         ..base
     };
     let bases =
         [ext_case("ext2", 4096, 64), ext_case("ext4", 4096, 128), xfs_case(4096, 128), btrfs_case(1024)];
-    let limits = [64, 128, 256];
-    bases.into_iter().flat_map(|base| limits.map(|mib| on(base.clone(), mib))).collect()
+    // Half of it, as the kernel has it, and other shares.
+    let halves = [64, 128, 256].map(|limit| (limit / 2, limit));
+    let others = [(40, 200), (12, 48), (80, 100), (150, 200)];
+    let halved = bases.iter().flat_map(|base| halves.map(|(low, high)| on(base.clone(), low, high)));
+    let other = bases.iter().zip(others).map(|(base, (low, high))| on(base.clone(), low, high));
+    halved.chain(other).collect()
+}
+
+/// A device that serves so few reads that each has to wait for its turn: a tenth of a second.
+fn slow_case() -> Case {
+    Case {
+        name: "ext4-reads10".to_owned(),
+        conditions: Conditions { read_rate: Some(10), ..Conditions::default() },
+        ..ext_case("ext4", 4096, 128)
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A control group of a case's own: a limit on memory, and one on what a device writes in a second.
+//! A control group of a case's own: a limit on memory, or one on what a device does in a second.
 //!
 //! The group ends with the case. One that a killed run has left is empty, and the next run removes it.
 
@@ -32,11 +32,10 @@ impl Group {
         Ok(group)
     }
 
-    /// Moves this process into a new group of the unified hierarchy, in which the device of these numbers
-    /// writes at most `rate` bytes in a second.
-    pub(super) fn of_writing(numbers: &str, rate: u64) -> Result<Self, Unbuilt> {
+    /// Moves this process into a new group of the unified hierarchy with this limit on a device: a line of `io.max`.
+    pub(super) fn of_device(limit: &str) -> Result<Self, Unbuilt> {
         let (group, _) = Self::make("io")?;
-        group.set("io.max", &format!("{numbers} wbps={rate}"))?;
+        group.set("io.max", limit)?;
         group.enter()?;
         Ok(group)
     }

@@ -19,19 +19,39 @@ pub(super) enum Throttle {
     Group(Group),
 }
 
-/// Lets the block device `name` write at most `rate` bytes in a second.
-pub(super) fn of_writing(name: &str, rate: u64) -> Result<Throttle, Unbuilt> {
+/// What a device may do at most.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Most {
+    /// Bytes written in a second.
+    Written(u64),
+    /// Reads in a second.
+    Reads(u64),
+}
+
+impl Most {
+    /// The setting of version 1, that of the unified hierarchy, and the number.
+    fn settings(self) -> (&'static str, &'static str, u64) {
+        match self {
+            Most::Written(rate) => ("blkio.throttle.write_bps_device", "wbps", rate),
+            Most::Reads(rate) => ("blkio.throttle.read_iops_device", "riops", rate),
+        }
+    }
+}
+
+/// Lets the block device `name` do no more than that.
+pub(super) fn of_device(name: &str, most: Most) -> Result<Throttle, Unbuilt> {
     let numbers = Path::new("/sys/block").join(name).join("dev");
     let numbers = fs::read_to_string(&numbers)
         .map_err(|error| Unbuilt::Failed(format!("read {}: {}", numbers.display(), plain(&error))))?;
     let numbers = numbers.trim();
+    let (first, second, rate) = most.settings();
     match cgroup::hierarchy("blkio") {
         Some(hierarchy) if hierarchy.version == Version::One => {
-            let file = hierarchy.mount.join("blkio.throttle.write_bps_device");
+            let file = hierarchy.mount.join(first);
             let change = |rate: u64| [Change::new(&file, format!("{numbers} {rate}"))];
-            Settings::change(&format!("write-rate-{name}"), &change(rate), &change(0)).map(Throttle::Setting)
+            Settings::change(&format!("{second}-{name}"), &change(rate), &change(0)).map(Throttle::Setting)
         }
-        _ => Group::of_writing(numbers, rate).map(Throttle::Group),
+        _ => Group::of_device(&format!("{numbers} {second}={rate}")).map(Throttle::Group),
     }
 }
 

@@ -103,8 +103,13 @@ pub fn truth_of(case: &Case, parameter: &str, page: u64, kernel: &str) -> Truth 
 
 /// The values that the conditions of a case allow.
 fn within_settings(case: &Case, parameter: &str) -> Option<[f64; 2]> {
-    let Conditions { memory, dirty, .. } = case.conditions;
+    let Conditions { memory, dirty, read_rate, .. } = case.conditions;
     match parameter {
+        // `blk_throtl` lets one of so few go in each slice of 100 ms, and looks at the clock every 4 to 10 ms.
+        "device_latency" => {
+            let turn = read_rate.map(|rate| 1e9 / rate as f64);
+            turn.map(|turn| [0.8 * turn, 1.3 * turn])
+        }
         // The process's own memory and the kernel's are charged to the same limit.
         "page_cache_capacity" => memory.map(|limit| [0.95 * limit as f64, limit as f64]),
         // `balance_dirty_pages`: nobody waits below the mean of the two.

@@ -403,7 +403,9 @@ impl Scripted {
                 let wait = self.dirty.write(script.throttle, self.now, size);
                 file.write(script, offset, size) + wait
             }
-            Op::Fsync | Op::Fdatasync => self.dirty.settle(script.throttle, self.now) + file.sync(script),
+            Op::Fsync | Op::Fdatasync | Op::Sync => {
+                self.dirty.settle(script.throttle, self.now) + file.sync(script)
+            }
             Op::Evict => self.dirty.settle(script.throttle, self.now) + file.evict(script),
             Op::Prefetch => file.prefetch(script, &mut self.device, self.now, offset, size),
             Op::Lseek => 0.0,

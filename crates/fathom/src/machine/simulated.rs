@@ -291,7 +291,8 @@ fn kind(op: Op) -> Kind {
         Op::Write | Op::Pwrite => Kind::Write,
         Op::Prefetch => Kind::Prefetch,
         Op::Lseek => Kind::Seek,
-        Op::Fsync | Op::Fdatasync => Kind::Sync,
+        // The file of the pass stands for all: where only one is dirty it is the same.
+        Op::Fsync | Op::Fdatasync | Op::Sync => Kind::Sync,
         Op::Open => Kind::Open,
         Op::OpenDirect => Kind::OpenDirect,
         Op::Close => Kind::Close,

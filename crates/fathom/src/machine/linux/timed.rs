@@ -9,7 +9,7 @@ use std::time::Duration;
 use fathom_sys::clock::{Counter, monotonic_raw_ns};
 use fathom_sys::file::{self, Errno};
 use fathom_sys::memory::Mapping;
-use fathom_sys::{Error, cache};
+use fathom_sys::{Error, cache, dirty};
 
 use super::files::Files;
 use crate::machine::Fault;
@@ -162,6 +162,10 @@ impl Timed {
             Op::Lseek => window(clock, || file::seek(file, offset).map(|_| 0)),
             Op::Fsync => window(clock, || file::fsync(file).map(|()| 0)),
             Op::Fdatasync => window(clock, || file::fdatasync(file).map(|()| 0)),
+            Op::Sync => window(clock, || {
+                dirty::sync();
+                Ok(0)
+            }),
             Op::Evict => window(clock, || cache::evict(file, 0, 0).map(|()| 0)),
             Op::Open | Op::OpenDirect | Op::Create | Op::Close | Op::Pause => {
                 (Window { start: 0, stop: 0 }, Ok(0))
@@ -276,6 +280,7 @@ fn name(op: Op) -> &'static str {
         Op::Lseek => "lseek",
         Op::Fsync => "fsync",
         Op::Fdatasync => "fdatasync",
+        Op::Sync => "sync",
         Op::Open => "open",
         Op::OpenDirect => "open past the cache",
         Op::Close => "close",

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use fathom_sys::cache::{cachestat, evict, mincore};
 use fathom_sys::cgroup::MemoryLimit;
@@ -16,6 +17,8 @@ use crate::machine::{Fault, Machine};
 use crate::witness::{Declared, DeviceReads, DirectRead, Layout, MemoryBound, Sight, Unseen, Witness};
 use crate::workload::ScratchFile;
 
+/// How long after a read its window may be on its way at least; twice the longest read where that is more.
+const SHORTEST_PATIENCE: Duration = Duration::from_micros(300);
 const SPARSE: &str = "sparse";
 /// The size of the sparse file, and where its one byte is: beyond what an inode or a first extent could
 /// hold inline, far from the end, behind which space is set aside, and within the twelve blocks that
@@ -74,9 +77,13 @@ impl Witness for Linux {
         }
         let mut buffer = vec![0; size as usize];
         let mut brought = Vec::with_capacity(offsets.len());
+        let mut patience = SHORTEST_PATIENCE;
         for &offset in offsets {
+            let started = Instant::now();
             self.read_whole(&open, &path, &mut buffer, offset)?;
-            let now = self.cached_bytes(&open, file.size).map_err(|errno| failed(look, errno))?;
+            patience = patience.max(started.elapsed() * 2);
+            let arrived = self.arrived_bytes(&open, file.size, patience);
+            let now = arrived.map_err(|errno| failed(look, errno))?;
             brought.push(now.saturating_sub(cached));
             cached = now;
         }
@@ -202,6 +209,24 @@ impl Linux {
         self.files.count_written(1);
         file::fsync(&file).map_err(|errno| failed("fsync", errno))?;
         Ok((file, failed))
+    }
+
+    /// What is in the cache once nothing arrives any more.
+    ///
+    /// `cachestat(2)` counts pages from the moment that they are asked of the device, `mincore(2)` only those
+    /// that have arrived (`mincore_page` of `mm/mincore.c`), so that it sees a window in pieces that is on
+    /// its way: what comes within `patience` of the last piece is of the same window.
+    fn arrived_bytes(&self, file: &OwnedFd, size: u64, patience: Duration) -> Result<u64, Errno> {
+        let mut cached = self.cached_bytes(file, size)?;
+        while self.residency == Residency::Mincore {
+            std::thread::sleep(patience);
+            let now = self.cached_bytes(file, size)?;
+            if now == cached {
+                break;
+            }
+            cached = now;
+        }
+        Ok(cached)
     }
 
     pub(super) fn cached_bytes(&self, file: &OwnedFd, size: u64) -> Result<u64, Errno> {
