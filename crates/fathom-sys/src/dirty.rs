@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::facts;
 
@@ -32,6 +33,20 @@ pub fn declared_thresholds() -> Option<[u64; 2]> {
     let limit = threshold("dirty_bytes", "dirty_ratio")?;
     let background = threshold("dirty_background_bytes", "dirty_background_ratio")?;
     Some([if background >= limit { limit / 2 } else { background }, limit])
+}
+
+/// The age from which dirty data are to be written, and how often the kernel looks for such. `None` where it
+/// never looks: `vm.dirty_writeback_centisecs` is zero.
+pub fn flusher_delays() -> Option<[Duration; 2]> {
+    let delay = |name: &str| setting(name).map(|centiseconds| Duration::from_millis(10 * centiseconds));
+    let wakeup = delay("dirty_writeback_centisecs").filter(|wakeup| !wakeup.is_zero())?;
+    Some([delay("dirty_expire_centisecs")?, wakeup])
+}
+
+/// How often the worker of xfs writes what its log holds back. Source: `xfs_log_worker`.
+pub fn xfs_log_period() -> Option<Duration> {
+    let text = fs::read_to_string("/proc/sys/fs/xfs/xfssyncd_centisecs").ok()?;
+    text.trim().parse().ok().map(|centiseconds: u64| Duration::from_millis(10 * centiseconds))
 }
 
 /// A setting under `vm.`, where there is one of that name.

@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, SeekFrom};
 use rustix::io::Result;
 
-pub use rustix::fs::{fdatasync, fsync, ftruncate};
+pub use rustix::fs::{fdatasync, fsync, ftruncate, syncfs};
 pub use rustix::io::Errno;
 
 /// Creates a file that must not exist yet, for reading and writing by its owner alone. Source: `open(2)`, O_EXCL.

@@ -23,6 +23,7 @@ pub mod dirty;
 mod error;
 pub mod facts;
 pub mod file;
+pub mod journal;
 pub mod layout;
 pub mod loop_device;
 pub mod memory;

@@ -9,6 +9,7 @@ mod batches;
 mod block_size;
 mod cached_reads;
 mod call_cost;
+mod commit_interval;
 mod copy_knee;
 mod device_latency;
 mod direct_io_alignment;
@@ -28,6 +29,7 @@ mod readahead_random;
 mod readahead_window;
 mod session;
 mod sync_latency;
+mod writeback_delay;
 
 use std::time::Duration;
 
@@ -60,6 +62,8 @@ pub const REGISTRY: &[&dyn Experiment] = &[
     &copy_knee::CopyKnee,
     &page_cache_capacity::PageCacheCapacity,
     &dirty_throttle_point::DirtyThrottlePoint,
+    &writeback_delay::WritebackDelay,
+    &commit_interval::CommitInterval,
 ];
 
 /// What a reader should know of an experiment before it is run.

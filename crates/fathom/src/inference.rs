@@ -1,11 +1,13 @@
 //! From samples to an estimate. Nothing here touches a machine, a witness or a declaration.
 
 pub mod combs;
+pub mod commits;
 pub mod copies;
 pub mod cost_line;
 pub mod latency;
 pub mod pointers;
 pub mod primed;
+pub mod quiet;
 pub mod ramp;
 pub mod reach;
 pub mod stalls;

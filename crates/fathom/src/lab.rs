@@ -154,9 +154,11 @@ impl Lab {
     fn outcome(&self, case: &Case, setup: &Setup<'_>, progress: &mut dyn FnMut(usize, &str)) -> Outcome {
         let started = Instant::now();
         let max_write = setup.limits.max_write.max(case.write_bytes());
-        let limits = Limits { max_write, ..setup.limits };
+        let deadline = setup.limits.deadline.map(|deadline| deadline.max(started + case.time()));
+        let limits = Limits { max_write, deadline };
         let asked = setup.plan.experiments.iter().filter(|one| case.asks(one.about().parameter));
-        let plan = Plan { experiments: asked.copied().collect(), ..setup.plan.clone() };
+        let max_time = setup.plan.max_time.max(case.time());
+        let plan = Plan { experiments: asked.copied().collect(), max_time, ..setup.plan.clone() };
         let setup = &Setup { plan: &plan, limits, ..setup.clone() };
         let needed = max_write + METADATA_BYTES;
         if case.mkfs.is_some()

@@ -3,6 +3,7 @@
 //! A timing inference never reads any of this. It meets the timing in the finding, and there only.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +89,25 @@ pub trait Witness {
     /// [`Fault`] where they can't be read.
     fn dirty_thresholds(&mut self) -> Result<Option<[u64; 2]>, Fault>;
 
+    /// After how long the kernel itself has written a page of a file that nobody syncs: one file for each of
+    /// `starts`, whose page is made dirty that long after the beginning. Nothing else of the file system
+    /// is dirty then. Files that are still dirty after `patience` show nothing.
+    ///
+    /// # Errors
+    /// [`Fault`] where the files can't be made, written or looked at.
+    fn written_back(
+        &mut self,
+        starts: &[Duration],
+        patience: Duration,
+    ) -> Result<Result<Vec<Duration>, Unseen>, Fault>;
+
+    /// After how long the file system itself has committed a new file that nobody syncs, several times over, at
+    /// moments that lie differently to those of earlier commits.
+    ///
+    /// # Errors
+    /// [`Fault`] where files can't be made or synced.
+    fn committed(&mut self) -> Result<Result<Vec<Duration>, Unseen>, Fault>;
+
     /// What the kernel declares of this mount.
     fn declared(&self) -> &Declared;
 }
@@ -164,6 +184,26 @@ pub struct Declared {
     pub memory: MemoryBound,
     /// The background threshold and the limit of dirty data in bytes, by the settings under `vm.dirty_`.
     pub dirty_thresholds: Option<[u64; 2]>,
+    /// The age from which dirty data are to be written, and how often it is looked for such; none where the
+    /// kernel never looks: `vm.dirty_expire_centisecs` and `vm.dirty_writeback_centisecs`.
+    pub flusher: Option<[Duration; 2]>,
+    /// How often the file system commits changes of metadata unasked.
+    pub commits: Commits,
+}
+
+/// How often a file system commits changes of metadata unasked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Commits {
+    /// So long after the first of them, or up to a second later.
+    Every(Duration),
+    /// About so long after the first of them: whole seconds are counted, which may be one more or less.
+    About(Duration),
+    /// Whenever it looks, which is so often: a change waits for that long at most.
+    Within(Duration),
+    /// It has no journal and nothing like it.
+    Never,
+    /// It does not tell.
+    Unknown,
 }
 
 /// An upper bound on the memory that this process's data may take, those of files included.

@@ -107,6 +107,10 @@ pub enum Op {
     Fdatasync,
     /// `sync(2)`: all that is dirty is written, of this and of every other file of the machine.
     Sync,
+    /// `sync_file_range(2)`: the dirty pages of the range are written and waited for; metadata are left.
+    WriteOut,
+    /// `syncfs(2)`: everything that is dirty on the file's file system is written.
+    Syncfs,
     /// `open(2)` of the file, which must not be open.
     Open,
     /// `open(2)` of the file with O_DIRECT: until it is opened again, reads and writes go past the page

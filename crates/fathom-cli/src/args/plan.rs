@@ -24,7 +24,7 @@ pub(crate) struct PlanOptions {
     /// Write at most this much, in the lab for each case.
     #[arg(long, default_value = "256MiB", value_parser = parse_bytes, value_name = "SIZE")]
     pub(crate) max_write: u64,
-    /// Take at most this long, in the lab for each case.
+    /// Take at most this long, in the lab for each case, or as long as what it waits for takes by nature.
     #[arg(long, default_value = "50s", value_parser = parse_duration, value_name = "TIME")]
     pub(crate) max_time: Duration,
     /// Decides random orders.

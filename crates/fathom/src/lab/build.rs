@@ -111,7 +111,7 @@ impl Site {
         mount::mount("fathom-case", &self.point, "overlay", &options).map_err(unmountable)
     }
 
-    /// Limits the device, and dirty data.
+    /// Limits the device and dirty data, and sets how long they wait.
     fn slow_down(&mut self, case: &Case) -> Result<(), Unbuilt> {
         let Conditions { write_rate, read_rate, .. } = case.conditions;
         for most in write_rate.map(Most::Written).into_iter().chain(read_rate.map(Most::Reads)) {
@@ -125,6 +125,9 @@ impl Site {
             // What is dirty already counts, whosever it is.
             fathom_sys::dirty::sync();
             self.settings.push(throttle::of_dirty_data(background, limit)?);
+        }
+        if let Some(delays) = case.conditions.flusher {
+            self.settings.push(throttle::of_flusher(delays)?);
         }
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! The file systems of the lab.
 
+use std::time::Duration;
+
 /// A file system to be made, with everything that decides its parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
@@ -38,6 +40,10 @@ pub struct Conditions {
     pub write_rate: Option<u64>,
     /// Reads that the device serves in a second, at most.
     pub read_rate: Option<u64>,
+    /// `vm.dirty_expire_centisecs` and `vm.dirty_writeback_centisecs`, as times.
+    pub flusher: Option<[Duration; 2]>,
+    /// The mount option `commit` in seconds; zero where the format commits nothing.
+    pub commit: Option<u64>,
 }
 
 /// How a format was made to lay files out. Sizes in bytes.
@@ -94,6 +100,8 @@ pub fn cases() -> Vec<Case> {
     all.extend(memory_cases());
     all.extend(dirty_cases());
     all.push(slow_case());
+    all.extend(flusher_cases());
+    all.extend(commit_cases());
     all
 }
 
@@ -105,13 +113,23 @@ impl Case {
 
     /// Whether the case is about `parameter`.
     pub fn asks(&self, parameter: &str) -> bool {
-        let Conditions { memory, dirty, read_rate, .. } = self.conditions;
+        let Conditions { memory, dirty, read_rate, flusher, commit, .. } = self.conditions;
         match parameter {
             "device_latency" if read_rate.is_some() => true,
             "page_cache_capacity" => memory.is_some(),
             "dirty_throttle_point" => dirty.is_some(),
+            "writeback_delay" => flusher.is_some(),
+            "commit_interval" => commit.is_some(),
             _ => self.conditions == Conditions::default(),
         }
+    }
+
+    /// How long its questions take by nature, because the kernel does.
+    pub fn time(&self) -> Duration {
+        // What is waited for several times, and as much again for everything else.
+        let flusher = self.conditions.flusher.map(|[expiry, wakeup]| 8 * (expiry + wakeup));
+        let commit = self.conditions.commit.map(|seconds| Duration::from_secs(40 * (seconds + 1)));
+        flusher.or(commit).unwrap_or_default()
     }
 
     /// Bytes that its questions may have to write.
@@ -119,6 +137,42 @@ impl Case {
         // Every size of burst up to more than what may be dirty, and the last one several times.
         self.conditions.dirty.map_or(0, |[_, limit]| 16 * limit)
     }
+}
+
+/// Delays of the flusher, on formats that differ in how they write.
+fn flusher_cases() -> Vec<Case> {
+    let on = |base: Case, expiry: u64, wakeup: u64| Case {
+        name: format!("{}-expire{expiry}", base.fs_type),
+        conditions: Conditions {
+            flusher: Some([expiry, wakeup].map(Duration::from_millis)),
+            ..Conditions::default()
+        },
+        ..base
+    };
+    vec![
+        on(ext_case("ext2", 1024, 128), 2000, 500),
+        on(ext_case("ext3", 4096, 256), 3000, 1000),
+        on(ext_case("ext4", 4096, 128), 1500, 500),
+        on(ext_case("ext4", 1024, 32), 4000, 250),
+        on(xfs_case(4096, 128), 2500, 1000),
+        on(btrfs_case(128), 2000, 700),
+        on(tmpfs_case(), 1000, 500),
+    ]
+}
+
+/// Intervals between commits, on formats with a journal; on others there is nothing to ask for.
+fn commit_cases() -> Vec<Case> {
+    let on = |base: Case, seconds: u64| Case {
+        name: format!("{}-commit{seconds}", base.fs_type),
+        mount_options: if seconds > 0 { format!("commit={seconds}") } else { String::new() },
+        conditions: Conditions { commit: Some(seconds), ..Conditions::default() },
+        ..base
+    };
+    let (ext3, ext4) = (ext_case("ext3", 4096, 256), ext_case("ext4", 4096, 128));
+    let mut all: Vec<Case> = [1, 3, 5].into_iter().map(|seconds| on(ext3.clone(), seconds)).collect();
+    all.extend([1, 2, 3, 5].into_iter().map(|seconds| on(ext4.clone(), seconds)));
+    all.push(on(ext_case("ext2", 1024, 128), 0));
+    all
 }
 
 /// Limits of memory, on formats that differ in what they cache beside the data.

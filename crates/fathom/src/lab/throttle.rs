@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use fathom_sys::cgroup::{self, Version};
 use fathom_sys::dirty;
@@ -68,6 +69,18 @@ pub(super) fn of_dirty_data(background: u64, limit: u64) -> Result<Settings, Unb
         &[set("dirty_background_bytes", background), set("dirty_bytes", limit)],
         &[undo("dirty_bytes", "dirty_ratio"), undo("dirty_background_bytes", "dirty_background_ratio")],
     )
+}
+
+/// Sets the age from which dirty data are written, and how often the kernel looks for such, for the whole machine.
+pub(super) fn of_flusher([expiry, wakeup]: [Duration; 2]) -> Result<Settings, Unbuilt> {
+    const NAMES: [&str; 2] = ["dirty_expire_centisecs", "dirty_writeback_centisecs"];
+    let centiseconds = |time: Duration| (time.as_millis() / 10).to_string();
+    let change = |name: &str, value: String| Change::new(setting(name), value);
+    let [first, second] = NAMES;
+    let undo: Vec<Change> =
+        NAMES.into_iter().filter_map(|name| Some(change(name, dirty::setting(name)?.to_string()))).collect();
+    let changes = [change(first, centiseconds(expiry)), change(second, centiseconds(wakeup))];
+    Settings::change("dirty-delays", &changes, &undo)
 }
 
 fn setting(name: &str) -> PathBuf {

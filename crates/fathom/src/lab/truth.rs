@@ -1,5 +1,7 @@
 //! The truth of a case: as made, as set, or by a rule of the kernel where that is certain.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -83,9 +85,14 @@ pub fn truth_of(case: &Case, parameter: &str, page: u64, kernel: &str) -> Truth 
         }
         // It unpacks whole blocks, whatever the window that its device is set to.
         ("readahead_window", Some(_)) if case.fs_type == "squashfs" => Truth::Unknown,
-        ("sync_latency" | "device_latency", _) if case.fs_type == "tmpfs" => {
+        ("sync_latency" | "device_latency" | "writeback_delay", _) if case.fs_type == "tmpfs" => {
             Truth::NotApplicable { basis: Basis::Memory }
         }
+        ("commit_interval", _) => match case.conditions.commit {
+            Some(0) => Truth::NotApplicable { basis: Basis::Format },
+            Some(seconds) => known(seconds * 1_000_000_000, Basis::Set),
+            None => Truth::Unknown,
+        },
         ("readahead_window", Some(pages)) => known(pages * page, Basis::Set),
         ("readahead_ramp", Some(0)) => Truth::NotApplicable { basis: Basis::Set },
         ("readahead_first" | "readahead_random", Some(_)) if !rule_holds(case, page, kernel) => {
@@ -103,7 +110,7 @@ pub fn truth_of(case: &Case, parameter: &str, page: u64, kernel: &str) -> Truth 
 
 /// The values that the conditions of a case allow.
 fn within_settings(case: &Case, parameter: &str) -> Option<[f64; 2]> {
-    let Conditions { memory, dirty, read_rate, .. } = case.conditions;
+    let Conditions { memory, dirty, read_rate, flusher, .. } = case.conditions;
     match parameter {
         // `blk_throtl` lets one of so few go in each slice of 100 ms, and looks at the clock every 4 to 10 ms.
         "device_latency" => {
@@ -117,6 +124,12 @@ fn within_settings(case: &Case, parameter: &str) -> Option<[f64; 2]> {
             let mean = dirty.map(|[background, limit]| (background + limit) as f64 / 2.0);
             mean.map(|mean| [0.85 * mean, 1.15 * mean])
         }
+        // Data are written at the first look after they have expired: any time from the one to the other,
+        // and the ages that are tried are a tenth apart.
+        "writeback_delay" if case.fs_type != "tmpfs" => flusher.map(|[expiry, wakeup]| {
+            let ns = |time: Duration| time.as_nanos() as f64;
+            [0.95 * ns(expiry), 1.05 * ns(expiry + wakeup)]
+        }),
         _ => None,
     }
 }

@@ -3,6 +3,7 @@
 mod device_reads;
 pub(crate) mod files;
 mod layout;
+mod quiet;
 pub(crate) mod residency;
 mod timed;
 mod witness;

@@ -23,6 +23,7 @@ mod cache;
 mod dirty;
 mod file;
 mod noise;
+mod quiet;
 mod read_ahead;
 mod recency;
 
@@ -34,6 +35,9 @@ use fathom_sys::file::Errno;
 use self::dirty::Dirty;
 use self::file::{Device, File};
 use self::noise::Disturbance;
+pub use self::noise::{Noise, Pure};
+use self::quiet::Journal;
+pub use self::quiet::Quiet;
 use self::recency::Recency;
 use crate::machine::{Fault, Machine};
 use crate::samples::{Reading, Samples};
@@ -68,6 +72,8 @@ pub struct Script {
     pub cache: Option<u64>,
     /// What makes writers wait; none where nothing does.
     pub throttle: Option<Throttle>,
+    /// What is written by itself, after a while; none where nothing is.
+    pub quiet: Option<Quiet>,
     /// Bytes that may be written in all.
     pub write_budget: u64,
     /// Decides the noise, together with the workload's seed.
@@ -132,50 +138,6 @@ pub struct Costs {
     pub device_byte: f64,
 }
 
-/// Disturbances that multiply a latency.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Noise {
-    /// The standard deviation of the latency's log.
-    pub sigma: f64,
-    /// The share of latencies that are outliers.
-    pub outlier_share: f64,
-    /// How many times as long an outlier takes.
-    pub outlier_factor: f64,
-    /// By which share of itself everything grows from the first round to the last.
-    pub drift: f64,
-    /// By which share of itself everything grows from the first position of a pass to the last.
-    pub drift_within: f64,
-}
-
-/// Latencies that nothing is behind.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Pure {
-    /// Independent, their logs normal.
-    Lognormal {
-        /// The standard deviation of the log.
-        sigma: f64,
-    },
-    /// Independent, Pareto: without a variance where the exponent is below 2.
-    HeavyTails {
-        /// The exponent of the tail.
-        exponent: f64,
-    },
-    /// Each log takes after the one before: a first-order autoregression.
-    Wandering {
-        /// The standard deviation of the log.
-        sigma: f64,
-        /// The correlation of neighbours, from 0 to 1.
-        correlation: f64,
-    },
-    /// Calm, with rare spikes anywhere.
-    Spikes {
-        /// The share of spikes.
-        share: f64,
-        /// How many times as long one takes.
-        factor: f64,
-    },
-}
-
 /// The machine. Its files and their cached pages outlive a run, as on Linux.
 #[derive(Debug)]
 pub struct Scripted {
@@ -184,6 +146,7 @@ pub struct Scripted {
     device: Device,
     recency: Recency,
     dirty: Dirty,
+    journal: Journal,
     /// Simulated ns since the machine was made.
     now: f64,
     bytes_read: u64,
@@ -207,6 +170,7 @@ impl Script {
             evictable: true,
             cache: None,
             throttle: None,
+            quiet: None,
             write_budget: 256 << 20,
             seed,
         }
@@ -241,18 +205,6 @@ impl Default for Costs {
     }
 }
 
-impl Noise {
-    /// None at all.
-    pub fn none() -> Self {
-        Self { sigma: 0.0, outlier_share: 0.0, outlier_factor: 1.0, drift: 0.0, drift_within: 0.0 }
-    }
-
-    /// A spread of `sigma`, 1 % of outliers of 50 times, and a drift of 20 % over the run.
-    pub fn usual(sigma: f64) -> Self {
-        Self { sigma, outlier_share: 0.01, outlier_factor: 50.0, drift: 0.2, drift_within: 0.0 }
-    }
-}
-
 /// One run in progress.
 struct Run<'a> {
     workload: &'a Workload,
@@ -277,6 +229,7 @@ impl Scripted {
             device: Device::default(),
             recency: Recency::default(),
             dirty: Dirty::default(),
+            journal: Journal::default(),
             now: 0.0,
             bytes_read: 0,
             bytes_written: 0,
@@ -388,6 +341,8 @@ impl Scripted {
         if !file.is_open() && !op.changes_descriptor() && op != Op::Pause {
             return Err(fathom_sys::Error::new("use the closed", Path::new(name), Errno::BADF).into());
         }
+        self.journal.advance(script.quiet, self.now);
+        file.expire(script.quiet, self.now);
         let cost = match op {
             Op::Read | Op::Pread => {
                 let there = file.size().saturating_sub(offset);
@@ -400,11 +355,22 @@ impl Scripted {
             }
             Op::Write | Op::Pwrite => {
                 self.bytes_written += size;
+                file.dirty_from(self.now);
+                file.changed_in(self.journal.join(self.now));
                 let wait = self.dirty.write(script.throttle, self.now, size);
                 file.write(script, offset, size) + wait
             }
-            Op::Fsync | Op::Fdatasync | Op::Sync => {
+            Op::Fsync => {
+                let commit = self.journal.commit(script, file.transaction());
+                self.dirty.settle(script.throttle, self.now) + file.sync(script) + commit
+            }
+            Op::Fdatasync | Op::WriteOut | Op::Sync => {
                 self.dirty.settle(script.throttle, self.now) + file.sync(script)
+            }
+            Op::Syncfs => {
+                let data: f64 = self.files.values_mut().map(|other| other.sync(script)).sum();
+                let settled = self.dirty.settle(script.throttle, self.now);
+                settled + data + file.sync(script) + self.journal.commit(script, self.journal.open())
             }
             Op::Evict => self.dirty.settle(script.throttle, self.now) + file.evict(script),
             Op::Prefetch => file.prefetch(script, &mut self.device, self.now, offset, size),
@@ -420,6 +386,7 @@ impl Scripted {
             Op::Create => {
                 *file = File::new(script);
                 file.open();
+                file.changed_in(self.journal.join(self.now));
                 0.0
             }
             Op::Close => {

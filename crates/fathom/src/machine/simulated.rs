@@ -96,6 +96,10 @@ impl Simulated {
 impl Machine for Simulated {
     fn run(&mut self, workload: &Workload) -> Result<Samples, Fault> {
         workload.check().map_err(Fault::Unsupported)?;
+        if workload.passes.iter().any(|pass| pass.ops.contains(&Op::Syncfs)) {
+            let reason = "the model writes files, and no whole file system at once";
+            return Err(Fault::Unsupported(reason.to_owned()));
+        }
         if workload.between_rounds.is_some() {
             let reason = "a simulated machine has no commands to run between rounds";
             return Err(Fault::Unsupported(reason.to_owned()));
@@ -291,8 +295,8 @@ fn kind(op: Op) -> Kind {
         Op::Write | Op::Pwrite => Kind::Write,
         Op::Prefetch => Kind::Prefetch,
         Op::Lseek => Kind::Seek,
-        // The file of the pass stands for all: where only one is dirty it is the same.
-        Op::Fsync | Op::Fdatasync | Op::Sync => Kind::Sync,
+        // The file of the pass stands for all: where only one is dirty it is the same. It has no metadata.
+        Op::Fsync | Op::Fdatasync | Op::Sync | Op::WriteOut | Op::Syncfs => Kind::Sync,
         Op::Open => Kind::Open,
         Op::OpenDirect => Kind::OpenDirect,
         Op::Close => Kind::Close,

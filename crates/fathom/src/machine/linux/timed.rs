@@ -166,6 +166,8 @@ impl Timed {
                 dirty::sync();
                 Ok(0)
             }),
+            Op::WriteOut => window(clock, || cache::write_out(file, offset, size as u64).map(|()| 0)),
+            Op::Syncfs => window(clock, || file::syncfs(file).map(|()| 0)),
             Op::Evict => window(clock, || cache::evict(file, 0, 0).map(|()| 0)),
             Op::Open | Op::OpenDirect | Op::Create | Op::Close | Op::Pause => {
                 (Window { start: 0, stop: 0 }, Ok(0))
@@ -232,8 +234,10 @@ impl Timed {
 
     fn failure(&self, op: Op, offset: u64, errno: Errno) -> Fault {
         let error = Error::new(name(op), &self.path, errno);
-        let has_offset =
-            matches!(op, Op::Read | Op::Write | Op::Pread | Op::Pwrite | Op::Prefetch | Op::Lseek);
+        let has_offset = matches!(
+            op,
+            Op::Read | Op::Write | Op::Pread | Op::Pwrite | Op::Prefetch | Op::Lseek | Op::WriteOut
+        );
         Fault::System(if has_offset { error.at(offset) } else { error })
     }
 }
@@ -281,6 +285,8 @@ fn name(op: Op) -> &'static str {
         Op::Fsync => "fsync",
         Op::Fdatasync => "fdatasync",
         Op::Sync => "sync",
+        Op::WriteOut => "write out",
+        Op::Syncfs => "sync the file system of",
         Op::Open => "open",
         Op::OpenDirect => "open past the cache",
         Op::Close => "close",

@@ -12,7 +12,7 @@ use fathom_sys::tracing::{Event, PAGE_ADDED, Record, Trace};
 use fathom_sys::{Error, cgroup, dirty, facts};
 
 use super::residency::Residency;
-use super::{Linux, device_reads, layout};
+use super::{Linux, device_reads, layout, quiet};
 use crate::machine::{Fault, Machine};
 use crate::witness::{Declared, DeviceReads, DirectRead, Layout, MemoryBound, Sight, Unseen, Witness};
 use crate::workload::ScratchFile;
@@ -134,6 +134,18 @@ impl Witness for Linux {
 
     fn dirty_thresholds(&mut self) -> Result<Option<[u64; 2]>, Fault> {
         Ok(dirty::thresholds())
+    }
+
+    fn written_back(
+        &mut self,
+        starts: &[Duration],
+        patience: Duration,
+    ) -> Result<Result<Vec<Duration>, Unseen>, Fault> {
+        quiet::written_back(self, starts, patience)
+    }
+
+    fn committed(&mut self) -> Result<Result<Vec<Duration>, Unseen>, Fault> {
+        quiet::committed(self)
     }
 
     fn declared(&self) -> &Declared {
@@ -275,10 +287,12 @@ pub(super) fn declared(path: &Path, file: &Path) -> Result<Declared, Fault> {
         block_size: facts::space(path)?.block_size,
         read_ahead,
         cpu_caches: facts::cpu_caches(),
-        fs_type: mount.fs_type,
+        fs_type: mount.fs_type.clone(),
         direct_alignment: direct.map(|direct| (u64::from(direct.memory), u64::from(direct.offset))),
         memory: memory_bound(),
         dirty_thresholds: dirty::declared_thresholds(),
+        flusher: dirty::flusher_delays(),
+        commits: quiet::declared_commits(&mount),
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::cache::Cache;
 use super::read_ahead::{Limits, Reader, State};
-use super::{Costs, Script};
+use super::{Costs, Quiet, Script};
 use crate::workload::CacheState;
 
 /// The device below all files: one request after the other.
@@ -23,6 +23,10 @@ pub(super) struct File {
     pointer_blocks: HashSet<(u32, u64)>,
     cache: Cache,
     dirty_bytes: u64,
+    /// Since when there are dirty bytes, in ns.
+    dirty_since: f64,
+    /// The last transaction that a change of its metadata was part of.
+    transaction: Option<u64>,
     /// What the open file remembers of its reader.
     open: Option<State>,
     /// Whether it is open past the cache.
@@ -47,6 +51,8 @@ impl File {
             pointer_blocks: HashSet::new(),
             cache: Cache::new(least_order),
             dirty_bytes: 0,
+            dirty_since: 0.0,
+            transaction: None,
             open: None,
             direct: false,
         }
@@ -247,6 +253,30 @@ impl File {
         let ready = device.fetch(&script.costs, asked, fetched.len() as u64 * script.page);
         fetched.iter().for_each(|&index| self.cache.arrives(index, ready));
         asked
+    }
+
+    /// Bytes will be dirty from `now` on, unless some are already.
+    pub(super) fn dirty_from(&mut self, now: f64) {
+        if self.dirty_bytes == 0 {
+            self.dirty_since = now;
+        }
+    }
+
+    /// Its metadata are part of a transaction.
+    pub(super) fn changed_in(&mut self, transaction: u64) {
+        self.transaction = Some(transaction);
+    }
+
+    /// The last transaction that its metadata were part of.
+    pub(super) fn transaction(&self) -> Option<u64> {
+        self.transaction
+    }
+
+    /// What has been due at the flusher's last look is written by `now`.
+    pub(super) fn expire(&mut self, quiet: Option<Quiet>, now: f64) {
+        if quiet.is_some_and(|quiet| quiet.written(self.dirty_since) <= now) {
+            self.dirty_bytes = 0;
+        }
     }
 
     /// The ns of writing what is dirty.

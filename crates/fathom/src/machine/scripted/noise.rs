@@ -4,7 +4,61 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
-use super::{Noise, Pure};
+/// Disturbances that multiply a latency.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Noise {
+    /// The standard deviation of the latency's log.
+    pub sigma: f64,
+    /// The share of latencies that are outliers.
+    pub outlier_share: f64,
+    /// How many times as long an outlier takes.
+    pub outlier_factor: f64,
+    /// By which share of itself everything grows from the first round to the last.
+    pub drift: f64,
+    /// By which share of itself everything grows from the first position of a pass to the last.
+    pub drift_within: f64,
+}
+
+/// Latencies that nothing is behind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pure {
+    /// Independent, their logs normal.
+    Lognormal {
+        /// The standard deviation of the log.
+        sigma: f64,
+    },
+    /// Independent, Pareto: without a variance where the exponent is below 2.
+    HeavyTails {
+        /// The exponent of the tail.
+        exponent: f64,
+    },
+    /// Each log takes after the one before: a first-order autoregression.
+    Wandering {
+        /// The standard deviation of the log.
+        sigma: f64,
+        /// The correlation of neighbours, from 0 to 1.
+        correlation: f64,
+    },
+    /// Calm, with rare spikes anywhere.
+    Spikes {
+        /// The share of spikes.
+        share: f64,
+        /// How many times as long one takes.
+        factor: f64,
+    },
+}
+
+impl Noise {
+    /// None at all.
+    pub fn none() -> Self {
+        Self { sigma: 0.0, outlier_share: 0.0, outlier_factor: 1.0, drift: 0.0, drift_within: 0.0 }
+    }
+
+    /// A spread of `sigma`, 1 % of outliers of 50 times, and a drift of 20 % over the run.
+    pub fn usual(sigma: f64) -> Self {
+        Self { sigma, outlier_share: 0.01, outlier_factor: 50.0, drift: 0.2, drift_within: 0.0 }
+    }
+}
 
 /// A seeded source of factors.
 pub(super) struct Disturbance {
