@@ -128,6 +128,9 @@ fn rise(latencies: &[f64], level: f64) -> usize {
 ///
 /// Data that other programs make dirty meanwhile let waits come early, and a device that takes much at once
 /// lets them come late: the medians of the two sets must agree, and most of the bursts of each with both.
+///
+/// # Errors
+/// One sentence: what keeps the bursts from telling.
 pub fn agreed(sets: [&[Waiting]; 2]) -> Result<Point, String> {
     let onsets = sets.map(|set| set.iter().filter_map(Waiting::onset).collect::<Vec<Onset>>());
     for (set, onsets) in sets.iter().zip(&onsets) {

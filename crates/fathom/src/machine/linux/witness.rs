@@ -230,15 +230,17 @@ impl Linux {
     /// its way: what comes within `patience` of the last piece is of the same window.
     fn arrived_bytes(&self, file: &OwnedFd, size: u64, patience: Duration) -> Result<u64, Errno> {
         let mut cached = self.cached_bytes(file, size)?;
-        while self.residency == Residency::Mincore {
+        if self.residency == Residency::Cachestat {
+            return Ok(cached);
+        }
+        loop {
             std::thread::sleep(patience);
             let now = self.cached_bytes(file, size)?;
             if now == cached {
-                break;
+                return Ok(now);
             }
             cached = now;
         }
-        Ok(cached)
     }
 
     pub(super) fn cached_bytes(&self, file: &OwnedFd, size: u64) -> Result<u64, Errno> {
