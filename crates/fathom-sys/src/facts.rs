@@ -74,6 +74,13 @@ pub struct Machine {
     pub load: Vec<f64>,
 }
 
+/// Whether the kernel sorts pages into generations (MGLRU). Source: `/sys/kernel/mm/lru_gen/enabled`, bit 0;
+/// kernels without that file have an active and an inactive list.
+pub fn keeps_generations() -> bool {
+    let enabled = fs::read_to_string("/sys/kernel/mm/lru_gen/enabled").unwrap_or_default();
+    u32::from_str_radix(enabled.trim().trim_start_matches("0x"), 16).is_ok_and(|bits| bits & 1 == 1)
+}
+
 /// The page size in bytes. Source: `sysconf(3)`, _SC_PAGESIZE, from the auxiliary vector.
 pub fn page_size() -> u64 {
     rustix::param::page_size() as u64

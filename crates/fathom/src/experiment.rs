@@ -18,6 +18,7 @@ mod dirty_throttle_point;
 mod extent_length;
 mod inline_limit;
 mod page_cache_capacity;
+mod page_cache_policy;
 mod page_cost;
 mod page_size;
 mod pointers;
@@ -29,6 +30,7 @@ mod readahead_random;
 mod readahead_window;
 mod session;
 mod sync_latency;
+mod working_set;
 mod writeback_delay;
 
 use std::time::Duration;
@@ -61,6 +63,7 @@ pub const REGISTRY: &[&dyn Experiment] = &[
     &page_cost::PageCost,
     &copy_knee::CopyKnee,
     &page_cache_capacity::PageCacheCapacity,
+    &page_cache_policy::PageCachePolicy,
     &dirty_throttle_point::DirtyThrottlePoint,
     &writeback_delay::WritebackDelay,
     &commit_interval::CommitInterval,

@@ -10,6 +10,7 @@ pub mod primed;
 pub mod quiet;
 pub mod ramp;
 pub mod reach;
+pub mod replacement;
 pub mod stalls;
 pub mod survivors;
 pub mod throttle;

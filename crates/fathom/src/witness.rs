@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub use fathom_sys::layout::Extent;
 
 use crate::fault::Fault;
-use crate::workload::ScratchFile;
+use crate::workload::{ScratchFile, Workload};
 
 /// Side effects of system calls that a program can see.
 pub trait Witness {
@@ -81,6 +81,14 @@ pub trait Witness {
     /// # Errors
     /// [`Fault`] where the file can't be made or read.
     fn survives_reading(&mut self, length: u64) -> Result<Option<u64>, Fault>;
+
+    /// Does what one round of a workload does where nothing is timed; instead of each timed pass, looks which
+    /// of its positions are wholly in the cache, in their order in the file. One list for each pass, empty
+    /// for those that are not timed. `None` where the cache can't be seen.
+    ///
+    /// # Errors
+    /// [`Fault`] where the workload can't be run.
+    fn cached(&mut self, workload: &Workload) -> Result<Option<Vec<Vec<bool>>>, Fault>;
 
     /// The dirty data in bytes at which the kernel begins to write them, and which it never exceeds, as it
     /// uses them now. `None` where it does not show them.
@@ -182,6 +190,8 @@ pub struct Declared {
     pub direct_alignment: Option<(u64, u64)>,
     /// The memory that this process may use, for everything.
     pub memory: MemoryBound,
+    /// Whether cached pages are sorted into generations, and not into two lists.
+    pub generations: bool,
     /// The background threshold and the limit of dirty data in bytes, by the settings under `vm.dirty_`.
     pub dirty_thresholds: Option<[u64; 2]>,
     /// The age from which dirty data are to be written, and how often it is looked for such; none where the

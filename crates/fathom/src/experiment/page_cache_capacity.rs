@@ -1,40 +1,26 @@
 //! How much file data the kernel keeps in memory.
 //!
 //! A file of nothing but hole is read once, forward, and then a few hundred probes in it tell which part
-//! is still there: holes take memory as data do, and no byte has to be written. A probe asks for pages to
-//! be prefetched, which is done at once where they are there, and takes making them where not: 20 times
-//! as long. A read would differ less, because it copies besides. The file doubles
-//! until it does not fit; the end of it that survives is the capacity. A second file of another size,
-//! a quarter larger than that, must say the same. Papers A, C and D grew a working set step by step and
-//! read all of it twice.
+//! is still there. The file doubles until it does not fit; the end of it that survives is the capacity. A
+//! second file of another size, a quarter larger than that, must say the same. Papers A, C and D grew a
+//! working set step by step and read all of it twice.
 
 use std::time::Duration;
 
+use super::working_set::{self, Found, senseless, too_long};
 use super::{About, Cost, Demands, Experiment, Session};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
-use crate::inference::survivors::{self, Part, Passes, Survivors};
+use crate::inference::survivors::Survivors;
 use crate::machine::Fault;
 use crate::units::Bytes;
 use crate::witness::{Declared, Witness};
-use crate::workload::{Direction, Op, Pass, Region, ScratchFile, Workload};
 
 pub(super) struct PageCacheCapacity;
 
 const METHOD: &str = "prefetch_after_one_reading";
 const WITNESS: &str = "cachestat_after_one_reading";
-/// Probes in one file. A step between them is known to within half of their distance.
-const PROBES: u64 = 256;
-/// Bytes of a probe.
-const PROBE: u64 = 32 << 10;
-/// Sizes of files are multiples of this, so that probes stand at whole pages' distances.
-const UNIT: u64 = 1 << 20;
-const SMALLEST: u64 = 32 << 20;
-/// Beyond this no file system here holds a file.
-const LARGEST: u64 = 1 << 44;
 /// Two files must agree on the capacity to within this share of it, beside the distance of their probes.
 const AGREE_WITHIN: f64 = 0.02;
-/// Bytes that are read in a second, at the least, where they need not come from a device.
-const READING_RATE: u64 = 2 << 30;
 /// Below this it is no question of time.
 const MOMENTS: Duration = Duration::from_secs(10);
 
@@ -52,32 +38,20 @@ impl Experiment for PageCacheCapacity {
     }
 
     fn demands(&self, declared: &Declared) -> Demands {
-        let memory = &declared.memory;
         // Every size up to twice the capacity, several times over, then once more.
-        let time = Duration::from_secs(memory.bytes * 5 * 5 / READING_RATE);
-        Demands {
-            effects: match memory.limited || declared.is_memory_only() {
-                true => Vec::new(),
-                false => {
-                    vec![
-                        "it fills the page cache, so that what other programs have there is dropped"
-                            .to_owned(),
-                    ]
-                }
-            },
-            time: if time > MOMENTS && !declared.is_memory_only() { time } else { Duration::ZERO },
-            ..Demands::default()
-        }
+        let demands = working_set::demands(declared, 5 * 5);
+        let time = if demands.time > MOMENTS { demands.time } else { Duration::ZERO };
+        Demands { time, ..demands }
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
         let silent = |reason: String| Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason);
-        let first = match grown(session)? {
+        let first = match working_set::grown(session)?.found {
             Ok(found) => found,
             Err(reason) => return Ok(silent(reason)),
         };
-        let length = (first.capacity * 5 / 4).next_multiple_of(UNIT);
-        let second = match survivors_of(session, length)? {
+        let length = too_long(first.capacity);
+        let second = match working_set::survivors_of(session, length)?.0 {
             Survivors::Part(part) => Found::of(length, part),
             Survivors::All => return Ok(silent("a larger file fits and a smaller one does not".to_owned())),
             Survivors::Unclear(reason) => return Ok(silent(reason)),
@@ -96,7 +70,7 @@ impl Experiment for PageCacheCapacity {
         if declared.is_memory_only() {
             return Ok(vec![senseless(Kind::Witness, WITNESS)]);
         }
-        let length = (declared.memory.bytes * 5 / 4).next_multiple_of(UNIT);
+        let length = too_long(declared.memory.bytes);
         Ok(vec![match witness.survives_reading(length)? {
             Some(bytes) if bytes < length => Evidence::measured(Kind::Witness, WITNESS, Value::Whole(bytes)),
             Some(_) => Evidence::silent(Kind::Witness, WITNESS, Status::Inconclusive, "the whole file fits"),
@@ -135,47 +109,6 @@ impl Experiment for PageCacheCapacity {
     }
 }
 
-fn senseless(kind: Kind, method: &str) -> Evidence {
-    Evidence::silent(kind, method, Status::NotApplicable, "files live in memory alone")
-}
-
-/// What one file says of the capacity, in bytes.
-#[derive(Debug, Clone, Copy)]
-struct Found {
-    capacity: u64,
-    interval: [u64; 2],
-    /// The distance of the probes.
-    stride: u64,
-    part: Part,
-}
-
-impl Found {
-    fn of(length: u64, part: Part) -> Self {
-        let stride = length / PROBES;
-        let bytes = |kept: usize| kept as u64 * stride;
-        // The step lies between two probes, half a stride on either side of this.
-        let interval =
-            [bytes(part.interval[0]).saturating_sub(stride / 2), bytes(part.interval[1]) + stride / 2];
-        Self { capacity: bytes(part.kept), interval, stride, part }
-    }
-}
-
-/// Files of doubling sizes until one does not fit.
-fn grown(session: &mut Session<'_>) -> Result<Result<Found, String>, Fault> {
-    let mut length = SMALLEST;
-    let mut unclear = Vec::new();
-    while length <= LARGEST && unclear.len() < 2 {
-        match survivors_of(session, length)? {
-            Survivors::Part(part) => return Ok(Ok(Found::of(length, part))),
-            Survivors::All => unclear.clear(),
-            // Of a file that is only just too large, too little is missing; of the next one more is.
-            Survivors::Unclear(reason) => unclear.push(reason),
-        }
-        length *= 2;
-    }
-    Ok(Err(unclear.pop().unwrap_or_else(|| format!("a file of {} still fits", Bytes(LARGEST)))))
-}
-
 /// The evidence of two files that say the same.
 fn agreed(first: &Found, second: &Found) -> Option<Evidence> {
     let room = AGREE_WITHIN * second.capacity as f64 + (first.stride + second.stride) as f64;
@@ -194,30 +127,4 @@ fn agreed(first: &Found, second: &Found) -> Option<Evidence> {
         true => evidence,
         false => evidence.caveat("it is the first part of a file that stays, not the last"),
     })
-}
-
-fn survivors_of(session: &mut Session<'_>, length: u64) -> Result<Survivors, Fault> {
-    let rounds = session.rounds(7, 5);
-    let (workload, passes) = workload(length, rounds);
-    Ok(survivors::find(session.observe(workload)?, passes))
-}
-
-fn workload(length: u64, rounds: u32) -> (Workload, Passes) {
-    let stride = length / PROBES;
-    let all = Region { offset: 0, size: UNIT, step: UNIT, count: length / UNIT };
-    // Some pages at once, and none of them copied: that would take as long as to make them.
-    let probes = Region { offset: 0, size: PROBE, step: stride, count: PROBES };
-    let empty = || Pass::untimed(0, &[Op::Evict, Op::Close, Op::Open]);
-    // Backward: the end that was read last comes first, and only misses change what is cached.
-    let probing = || Pass::timed(0, &[Op::Prefetch], probes).direction(Direction::Backward);
-    let workload = Workload::new(vec![ScratchFile::sparse(&format!("hole-{length}"), length)])
-        .pass(empty())
-        .pass(Pass::priming(0, &[Op::Pread], all))
-        .pass(probing())
-        .pass(probing())
-        .pass(empty())
-        .pass(probing())
-        .pass(empty())
-        .rounds(rounds);
-    (workload, Passes { probes: 2, hits: 3, misses: 5 })
 }

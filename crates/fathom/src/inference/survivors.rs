@@ -47,14 +47,42 @@ pub enum Survivors {
 /// processor's caches take three times as long as others.
 const TELLING_TIMES: f64 = 4.0;
 
+/// The middles of known hits and of known misses, on a log scale.
+///
+/// # Errors
+/// One sentence where the two are too near to each other.
+fn levels(samples: &Samples, hits: usize, misses: usize) -> Result<[f64; 2], String> {
+    let level = |pass| quantile::median(&samples.matrix(pass, 0)).unwrap_or(1.0).max(1.0).ln();
+    let (hit, miss) = (level(hits), level(misses));
+    match miss - hit < TELLING_TIMES.ln() {
+        true => Err("what is not in memory is there as fast as what is".to_owned()),
+        false => Ok([hit, miss]),
+    }
+}
+
+/// Which probes of some passes hit, round by round and by position: those nearer to a known hit than to a
+/// known miss, on a log scale.
+///
+/// # Errors
+/// One sentence where hits and misses can't be told apart.
+pub fn hits(
+    samples: &Samples,
+    probes: &[usize],
+    hits: usize,
+    misses: usize,
+) -> Result<Vec<Vec<bool>>, String> {
+    let [hit, miss] = levels(samples, hits, misses)?;
+    let is_hit = |latency: &f64| latency.max(1.0).ln() < (hit + miss) / 2.0;
+    Ok(probes.iter().map(|&pass| samples.matrix(pass, 0).iter().map(is_hit).collect()).collect())
+}
+
 /// Finds the step from hits to misses, seen from either end of the file.
 pub fn find(samples: &Samples, passes: Passes) -> Survivors {
+    let [hit, miss] = match levels(samples, passes.hits, passes.misses) {
+        Ok(levels) => levels,
+        Err(reason) => return Survivors::Unclear(reason),
+    };
     let (probes, hits) = (samples.matrix(passes.probes, 0), samples.matrix(passes.hits, 0));
-    let level = |latencies: &[f64]| quantile::median(latencies).unwrap_or(1.0).max(1.0).ln();
-    let (hit, miss) = (level(&hits), level(&samples.matrix(passes.misses, 0)));
-    if miss - hit < TELLING_TIMES.ln() {
-        return Survivors::Unclear("what is not in memory is there as fast as what is".to_owned());
-    }
     let positions = samples.workload.passes[passes.probes].region.count as usize;
     // The last position is visited first, and the first call after a pause is slow wherever it goes.
     let probes: Vec<f64> = probes.chunks(positions).flat_map(|row| row[..positions - 1].to_vec()).collect();

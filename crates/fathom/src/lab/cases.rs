@@ -116,7 +116,7 @@ impl Case {
         let Conditions { memory, dirty, read_rate, flusher, commit, .. } = self.conditions;
         match parameter {
             "device_latency" if read_rate.is_some() => true,
-            "page_cache_capacity" => memory.is_some(),
+            "page_cache_capacity" | "page_cache_policy" => memory.is_some(),
             "dirty_throttle_point" => dirty.is_some(),
             "writeback_delay" => flusher.is_some(),
             "commit_interval" => commit.is_some(),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fathom_sys::facts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +47,7 @@ pub enum Basis {
     Made,
     /// A limit that was set: of read-ahead, of memory, of dirty data.
     Set,
-    /// A rule of `mm/readahead.c`, see [`first_read_pages`].
+    /// A rule of the kernel: of `mm/readahead.c`, see [`first_read_pages`], or of `mm/vmscan.c`.
     Rule,
     /// What the witness of the same case saw: no rule is certain for this format or kernel.
     Witness,
@@ -69,6 +70,10 @@ pub fn truth_of(case: &Case, parameter: &str, page: u64, kernel: &str) -> Truth 
     let known = |bytes: u64, basis| Truth::Known { value: Value::Whole(bytes), basis };
     if let Some(interval) = within_settings(case, parameter) {
         return Truth::Within { interval, basis: Basis::Set };
+    }
+    if parameter == "page_cache_policy" && case.conditions.memory.is_some() {
+        let word = if facts::keeps_generations() { "generations" } else { "two_lists" };
+        return Truth::Known { value: Value::Word(word.to_owned()), basis: Basis::Rule };
     }
     if let Some(truth) = allocation::truth(case, parameter) {
         return truth;

@@ -178,6 +178,25 @@ impl Linux {
         Ok(())
     }
 
+    /// Which positions of a timed pass are cached, in their order in the file; a pass that is not timed is done.
+    fn look_or_do(&mut self, workload: &Workload, index: usize) -> Result<Vec<bool>, Fault> {
+        self.check_interrupt()?;
+        let pass = &workload.passes[index];
+        if pass.timed {
+            let offsets: Vec<u64> =
+                (0..pass.region.count).map(|at| pass.region.offset + at * pass.region.step).collect();
+            let name = &workload.files[pass.file].name;
+            let states = self.residency.states(&self.files, name, pass, &offsets)?;
+            return Ok(states.into_iter().map(|state| state == CacheState::Cached).collect());
+        }
+        let (order, offsets) = (workload.order(index, 0), workload.offsets(index, 0));
+        match self.clock {
+            Clock::Cycles(counter) => self.perform(counter, workload, pass, &order, &offsets)?,
+            Clock::Monotonic(counter) => self.perform(counter, workload, pass, &order, &offsets)?,
+        };
+        Ok(Vec::new())
+    }
+
     fn perform<C: Counter>(
         &mut self,
         clock: C,

@@ -25,7 +25,7 @@ mod file;
 mod noise;
 mod quiet;
 mod read_ahead;
-mod recency;
+mod replacement;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -38,7 +38,8 @@ use self::noise::Disturbance;
 pub use self::noise::{Noise, Pure};
 use self::quiet::Journal;
 pub use self::quiet::Quiet;
-use self::recency::Recency;
+use self::replacement::Memory;
+pub use self::replacement::Replacement;
 use crate::machine::{Fault, Machine};
 use crate::samples::{Reading, Samples};
 use crate::units::Ticks;
@@ -67,9 +68,10 @@ pub struct Script {
     pub pure: Option<Pure>,
     /// Whether pages can be dropped from the cache; on tmpfs they can't.
     pub evictable: bool,
-    /// The pages that all files together may have in the cache, in bytes; the least recently used ones
-    /// go first. None where there is no end to it.
+    /// The pages that all files together may have in the cache, in bytes. None where there is no end to it.
     pub cache: Option<u64>,
+    /// Which pages go when there are more.
+    pub replacement: Replacement,
     /// What makes writers wait; none where nothing does.
     pub throttle: Option<Throttle>,
     /// What is written by itself, after a while; none where nothing is.
@@ -144,7 +146,8 @@ pub struct Scripted {
     script: Script,
     files: HashMap<String, File>,
     device: Device,
-    recency: Recency,
+    /// What all files have in the cache, where there is an end to it.
+    memory: Option<Memory>,
     dirty: Dirty,
     journal: Journal,
     /// Simulated ns since the machine was made.
@@ -169,6 +172,7 @@ impl Script {
             pure: None,
             evictable: true,
             cache: None,
+            replacement: Replacement::Lru,
             throttle: None,
             quiet: None,
             write_budget: 256 << 20,
@@ -223,11 +227,13 @@ struct Place {
 impl Scripted {
     /// A machine that does as the script says, with no file yet.
     pub fn new(script: Script) -> Self {
+        let pages = script.cache.map(|bytes| bytes / script.page);
+        let memory = pages.map(|pages| Memory::new(script.replacement, pages, script.page, script.seed));
         Self {
             script,
             files: HashMap::new(),
             device: Device::default(),
-            recency: Recency::default(),
+            memory,
             dirty: Dirty::default(),
             journal: Journal::default(),
             now: 0.0,
@@ -398,15 +404,15 @@ impl Scripted {
         Ok(script.costs.clock + script.costs.call + cost)
     }
 
-    /// Forgets the pages that were used least recently, where the cache holds more than it may. The file in
-    /// use is not among the others.
+    /// Forgets pages where the cache holds more than it may. The file in use is not among the others.
     fn make_room(&mut self, name: &str, file: &mut File) {
-        let touched = file.drain_touched();
-        let Some(capacity) = self.script.cache else { return };
-        self.recency.use_pages(name, touched);
-        while self.recency.len() as u64 * self.script.page > capacity {
-            let Some((of, index)) = self.recency.oldest() else { break };
-            let owner = if of == name { Some(&mut *file) } else { self.files.get_mut(&of) };
+        let events = file.drain_events();
+        let (Some(memory), Some(capacity)) = (&mut self.memory, self.script.cache) else { return };
+        memory.note(name, events);
+        while memory.len() * self.script.page > capacity
+            && let Some((of, index)) = memory.evict()
+        {
+            let owner = if of == name { Some(&mut *file) } else { self.files.get_mut(of) };
             owner.into_iter().for_each(|file| file.forget(index));
         }
     }

@@ -15,7 +15,7 @@ use super::residency::Residency;
 use super::{Linux, device_reads, layout, quiet};
 use crate::machine::{Fault, Machine};
 use crate::witness::{Declared, DeviceReads, DirectRead, Layout, MemoryBound, Sight, Unseen, Witness};
-use crate::workload::ScratchFile;
+use crate::workload::{ScratchFile, Workload};
 
 /// How long after a read its window may be on its way at least; twice the longest read where that is more.
 const SHORTEST_PATIENCE: Duration = Duration::from_micros(300);
@@ -130,6 +130,17 @@ impl Witness for Linux {
         let cached = self.cached_bytes(&open, length).map_err(look)?;
         evict(&open, 0, 0).map_err(|errno| failed("evict", errno))?;
         Ok(Some(cached))
+    }
+
+    fn cached(&mut self, workload: &Workload) -> Result<Option<Vec<Vec<bool>>>, Fault> {
+        workload.check().map_err(Fault::Unsupported)?;
+        self.provide(&workload.files)?;
+        if self.residency == Residency::Invisible {
+            return Ok(None);
+        }
+        let looked = (0..workload.passes.len()).map(|pass| self.look_or_do(workload, pass)).collect();
+        let looked: Result<_, Fault> = looked;
+        looked.map(Some).inspect_err(|_| self.forget(&workload.files))
     }
 
     fn dirty_thresholds(&mut self) -> Result<Option<[u64; 2]>, Fault> {
@@ -292,6 +303,7 @@ pub(super) fn declared(path: &Path, file: &Path) -> Result<Declared, Fault> {
         fs_type: mount.fs_type.clone(),
         direct_alignment: direct.map(|direct| (u64::from(direct.memory), u64::from(direct.offset))),
         memory: memory_bound(),
+        generations: facts::keeps_generations(),
         dirty_thresholds: dirty::declared_thresholds(),
         flusher: dirty::flusher_delays(),
         commits: quiet::declared_commits(&mount),

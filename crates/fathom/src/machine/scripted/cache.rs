@@ -1,11 +1,13 @@
 //! The page cache of one file: which pages are in it, in which folios, and when their data arrive.
 
+use super::replacement::Event;
+
 /// Pages by their index in the file.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     pages: Vec<Option<Page>>,
-    /// Pages that were used, and whether they are there, since somebody asked.
-    touched: Vec<(u64, bool)>,
+    /// What became of pages since somebody asked.
+    events: Vec<Event>,
     /// No folio is smaller than this many pages, as a power of two: a block larger than a page.
     least_order: u32,
 }
@@ -26,7 +28,7 @@ pub(super) struct Page {
 
 impl Cache {
     pub(super) fn new(least_order: u32) -> Self {
-        Self { pages: Vec::new(), touched: Vec::new(), least_order }
+        Self { pages: Vec::new(), events: Vec::new(), least_order }
     }
 
     pub(super) fn least_order(&self) -> u32 {
@@ -58,7 +60,7 @@ impl Cache {
             marked,
             new: false,
         }));
-        self.touched.extend((first..first + folio_pages).map(|index| (index, true)));
+        self.events.extend((first..first + folio_pages).map(Event::Added));
         true
     }
 
@@ -93,13 +95,13 @@ impl Cache {
     pub(super) fn touch(&mut self, index: u64) {
         let Some(page) = self.page(index) else { return };
         let there = (page.folio..page.folio + page.folio_pages).filter(|&index| self.holds(index));
-        let there: Vec<_> = there.map(|index| (index, true)).collect();
-        self.touched.extend(there);
+        let used: Vec<_> = there.map(Event::Used).collect();
+        self.events.extend(used);
     }
 
-    /// The pages that were used or dropped since the last time, in order, and whether they were used.
-    pub(super) fn drain_touched(&mut self) -> Vec<(u64, bool)> {
-        std::mem::take(&mut self.touched)
+    /// What became of pages since the last time, in order.
+    pub(super) fn drain_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
     }
 
     pub(super) fn forget(&mut self, index: u64) {
@@ -108,10 +110,9 @@ impl Cache {
         }
     }
 
+    /// Drops all pages. Of those that went before nothing is remembered any more, either.
     pub(super) fn clear(&mut self) {
-        let there = (0..self.pages.len() as u64).filter(|&index| self.holds(index));
-        let dropped: Vec<_> = there.map(|index| (index, false)).collect();
-        self.touched.extend(dropped);
+        self.events.extend((0..self.pages.len() as u64).map(Event::Dropped));
         self.pages.clear();
     }
 }

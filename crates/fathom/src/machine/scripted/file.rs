@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::cache::Cache;
 use super::read_ahead::{Limits, Reader, State};
+use super::replacement::Event;
 use super::{Costs, Quiet, Script};
 use crate::workload::CacheState;
 
@@ -87,9 +88,9 @@ impl File {
         self.size = self.size.max(size);
     }
 
-    /// The pages that were used since this was last asked; where nothing was, those that were dropped.
-    pub(super) fn drain_touched(&mut self) -> Vec<(u64, bool)> {
-        self.cache.drain_touched()
+    /// What became of pages since this was last asked.
+    pub(super) fn drain_events(&mut self) -> Vec<Event> {
+        self.cache.drain_events()
     }
 
     /// Drops one page.
