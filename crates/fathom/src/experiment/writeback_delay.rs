@@ -56,7 +56,7 @@ impl Experiment for WritebackDelay {
             parameter: "writeback_delay",
             unit: "ns",
             question: "How long do written data stay in memory before the kernel writes them unasked?",
-            method: "Files are made dirty at once and synced at growing ages; a sync takes long until the kernel has written the data by itself. Twice, at different moments.",
+            method: "Files are made dirty at once and synced at growing ages; a sync takes long until the kernel has written the data by itself. Twice, at different moments; 145 s with the usual settings, and as much --max-time.",
             source: "KERNEL: wb_check_old_data_flush",
             privileges: "none; what others have dirty on the file system is written first",
             cost: Cost { seconds: 2, write_bytes: 2 << 20, read_bytes: 0 },
