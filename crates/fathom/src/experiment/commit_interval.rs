@@ -153,10 +153,16 @@ impl Seen {
     /// Makes a trial; a reason where there can't be one or it tells nothing.
     fn try_one(&mut self, session: &mut Session<'_>, next: Next) -> Result<Result<(), String>, Fault> {
         let takes = next.pause + next.wait;
+        let too_long =
+            || Ok(Err(format!("a wait of {} is more than is left of the time", Nanos(takes * 1e9))));
         if session.time_left().as_secs_f64() <= takes {
-            return Ok(Err(format!("a wait of {} is more than is left of the time", Nanos(takes * 1e9))));
+            return too_long();
         }
-        let Some((probe, times, now)) = observed(session.observe(trial(next))?) else {
+        let samples = match session.observe(trial(next)) {
+            Err(Fault::OutOfTime) => return too_long(),
+            samples => samples?,
+        };
+        let Some((probe, times, now)) = observed(samples) else {
             return Ok(Err("a trial was not completed".to_owned()));
         };
         self.probes.push(probe);

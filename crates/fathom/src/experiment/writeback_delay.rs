@@ -155,10 +155,15 @@ fn watch(session: &mut Session<'_>) -> Result<Result<Watched, String>, Fault> {
     let mut waited = 0.0;
     for place in (0..AGES).step_by(STRIDE) {
         let places = place..(place + STRIDE).min(AGES);
+        let nothing = || Ok(Err(format!("nothing was written within {}", Nanos(waited))));
         if session.time_left().as_nanos() as f64 <= age(places.end - 1) - waited {
-            return Ok(Err(format!("nothing was written within {}", Nanos(waited))));
+            return nothing();
         }
-        probes.extend(probed(session.observe(asking(places.clone(), waited))?, places.clone(), &dirtied));
+        let samples = match session.observe(asking(places.clone(), waited)) {
+            Err(Fault::OutOfTime) => return nothing(),
+            samples => samples?,
+        };
+        probes.extend(probed(samples, places.clone(), &dirtied));
         waited = age(places.end - 1);
         let judged = match quiet::found_done(&probes) {
             Ok(judged) => judged,
