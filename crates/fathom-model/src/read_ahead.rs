@@ -290,7 +290,10 @@ impl ReadAhead<'_> {
 
 const PAGE: u64 = 4096;
 
-fn get_init_ra_size(request: u64, most: u64) -> u64 {
+/// The first window of a sequence that begins with `request` pages, of at most `most`; all in pages.
+///
+/// Source: `get_init_ra_size` of `mm/readahead.c`.
+pub fn get_init_ra_size(request: u64, most: u64) -> u64 {
     let size = request.next_power_of_two();
     if size <= most / 32 {
         size * 4
@@ -301,7 +304,10 @@ fn get_init_ra_size(request: u64, most: u64) -> u64 {
     }
 }
 
-fn get_next_ra_size(size: u64, most: u64) -> u64 {
+/// The window after one of `size` pages, of at most `most`.
+///
+/// Source: `get_next_ra_size` of `mm/readahead.c`.
+pub fn get_next_ra_size(size: u64, most: u64) -> u64 {
     if size < most / 16 {
         4 * size
     } else if size <= most / 2 {
@@ -311,7 +317,8 @@ fn get_next_ra_size(size: u64, most: u64) -> u64 {
     }
 }
 
-fn round_down(value: u64, power: u64) -> u64 {
+/// The multiple of `power`, a power of two, at or before `value`.
+pub fn round_down(value: u64, power: u64) -> u64 {
     value & !(power - 1)
 }
 

@@ -1,14 +1,15 @@
 //! Surveys of one machine are not told apart, and what was changed is found: with machines whose truth is planted.
 
+mod planted;
+
 use std::time::Duration;
 
 use fathom::comparison::{self, Comparison, Outcome, Rules, Verdict};
 use fathom::experiment::{Effort, by_name};
 use fathom::finding::Kind;
-use fathom::instrument::Certificate;
 use fathom::machine::scripted::{Noise, Script, Scripted};
-use fathom::provenance::{DeviceFacts, MachineFacts, MountFacts, Provenance};
 use fathom::survey::{self, Plan, SCHEMA, Survey};
+use planted::provenance;
 
 const RULES: Rules = Rules { rate: 0.05, margin: 0.5 };
 
@@ -24,49 +25,13 @@ fn surveyed(script: Script, parameters: &[&str], effort: Effort) -> Outcome {
     let answers = survey::ask(&mut Scripted::new(script), &plan, &mut |_, _| ()).unwrap();
     Outcome::Survey(Box::new(Survey {
         schema: SCHEMA.to_owned(),
-        provenance: provenance(),
+        provenance: provenance(3),
         findings: answers.into_iter().map(|answer| answer.finding).collect(),
         effects: Vec::new(),
         duration_ns: 1,
         bytes_written: 0,
         bytes_read: 0,
     }))
-}
-
-fn provenance() -> Provenance {
-    let word = |text: &str| text.to_owned();
-    Provenance {
-        version: word("0.1.0"),
-        started: word("2026-01-01T00:00:00Z"),
-        seed: 3,
-        machine: MachineFacts {
-            kernel: word("scripted"),
-            arch: word("none"),
-            cpus: 1,
-            memory_bytes: 0,
-            virtualisation: word("none"),
-            load: vec![],
-        },
-        mount: MountFacts {
-            path: word("/"),
-            fs_type: word("scripted"),
-            source: word("none"),
-            options: String::new(),
-            device: DeviceFacts::default(),
-            free_bytes: 0,
-        },
-        instrument: Certificate {
-            clock: word("simulated"),
-            resolution_ns: 0.1,
-            overhead_ns: 20.0,
-            linearity_ppm: 0.0,
-            ticks_per_second: 2.1e9,
-            ticks_per_second_interval: [2.1e9, 2.1e9],
-            intervals_ns: [0.0, 1e9],
-            system_call_ns: 135.0,
-            evidence: Vec::new(),
-        },
-    }
 }
 
 fn noisy(seed: u64) -> Script {

@@ -1,5 +1,6 @@
 //! A survey is written, read back and inferred again, and what is damaged is told with its place.
 
+mod planted;
 mod published;
 
 use std::fs;
@@ -8,11 +9,10 @@ use std::time::Duration;
 
 use fathom::experiment::{Effort, REGISTRY};
 use fathom::finding::{Evidence, Finding, Kind, Status, Value};
-use fathom::instrument::Certificate;
 use fathom::machine::scripted::{Noise, Script, Scripted};
-use fathom::provenance::{DeviceFacts, MachineFacts, MountFacts, Provenance};
 use fathom::run_folder::{self, Error};
 use fathom::survey::{self, Answer, Plan, SCHEMA, Survey};
+use planted::provenance;
 
 /// A directory of its own for one test, removed at its end.
 struct Place(PathBuf);
@@ -69,41 +69,6 @@ fn survey_of(answers: &[Answer], seed: u64) -> Survey {
         duration_ns: 1,
         bytes_written: 0,
         bytes_read: 0,
-    }
-}
-
-fn provenance(seed: u64) -> Provenance {
-    Provenance {
-        version: "0.1.0".to_owned(),
-        started: "2026-01-01T00:00:00Z".to_owned(),
-        seed,
-        machine: MachineFacts {
-            kernel: "scripted".to_owned(),
-            arch: "none".to_owned(),
-            cpus: 1,
-            memory_bytes: 0,
-            virtualisation: "none".to_owned(),
-            load: vec![0.1, 0.2, 0.3],
-        },
-        mount: MountFacts {
-            path: "/".to_owned(),
-            fs_type: "scripted".to_owned(),
-            source: "none".to_owned(),
-            options: String::new(),
-            device: DeviceFacts::default(),
-            free_bytes: 0,
-        },
-        instrument: Certificate {
-            clock: "simulated".to_owned(),
-            resolution_ns: 0.1,
-            overhead_ns: 20.0,
-            linearity_ppm: 0.0,
-            ticks_per_second: 2.1e9,
-            ticks_per_second_interval: [2.1e9, 2.1e9],
-            intervals_ns: [0.0, 1e9],
-            system_call_ns: 135.0,
-            evidence: Vec::new(),
-        },
     }
 }
 

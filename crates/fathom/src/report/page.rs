@@ -7,6 +7,8 @@
 use std::fmt::Write;
 
 use super::figure::Figure;
+use crate::provenance::MachineFacts;
+use crate::units::Bytes;
 
 /// A page that is being written.
 pub(super) struct Page {
@@ -139,6 +141,21 @@ pub(super) fn table(header: &[&str], lines: &[Vec<String>]) -> String {
     }
     markup.push_str("</tbody></table></div>\n");
     markup
+}
+
+/// Facts as a list of terms.
+pub(super) fn definitions(facts: &[(&str, String)]) -> String {
+    let items: String = facts
+        .iter()
+        .filter(|(_, fact)| !fact.is_empty())
+        .map(|(name, fact)| format!("<dt>{}</dt><dd>{}</dd>", escaped(name), escaped(fact)))
+        .collect();
+    format!("<dl>{items}</dl>\n")
+}
+
+/// What a machine is, in a line.
+pub(super) fn machine(facts: &MachineFacts) -> String {
+    format!("{}, {}, {} CPUs, {}", facts.kernel, facts.arch, facts.cpus, Bytes(facts.memory_bytes))
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::figure::{Axis, Figure, Mark, Origin, Quantity, Series, Style};
-use super::page::{Page, escaped, table};
-use super::survey_page::definitions;
+use super::page::{self, Page, definitions, escaped, table};
 use crate::provenance::Provenance;
 use crate::speed::curve::{Curve, Family, Point};
 use crate::speed::measurement::Measurement;
@@ -70,16 +69,7 @@ fn begun(what: &str, from: &Provenance) -> Page {
     page.push(&definitions(&[
         ("mounted from", mount.source.clone()),
         ("options", mount.options.clone()),
-        (
-            "machine",
-            format!(
-                "{}, {}, {} CPUs, {}",
-                machine.kernel,
-                machine.arch,
-                machine.cpus,
-                Bytes(machine.memory_bytes)
-            ),
-        ),
+        ("machine", page::machine(machine)),
         (
             "clock",
             format!(

@@ -6,8 +6,7 @@ mod papers;
 mod pictures;
 mod thin;
 
-pub(super) use self::certificate::definitions;
-use super::page::{Page, escaped};
+use super::page::{self, Page, escaped};
 use crate::finding::Finding;
 use crate::samples::Samples;
 use crate::survey::Survey;
@@ -53,16 +52,7 @@ fn heading(survey: &Survey) -> String {
         ("mounted from", format!("{}{device}", mount.source)),
         ("options", mount.options.clone()),
         ("free", Bytes(mount.free_bytes).to_string()),
-        (
-            "machine",
-            format!(
-                "{}, {}, {} CPUs, {}",
-                machine.kernel,
-                machine.arch,
-                machine.cpus,
-                Bytes(machine.memory_bytes)
-            ),
-        ),
+        ("machine", page::machine(machine)),
         ("virtualisation", machine.virtualisation.clone()),
         ("surveyed", format!("{}, Fathom {}, seed {}", from.started, from.version, from.seed)),
     ];
@@ -71,7 +61,7 @@ fn heading(survey: &Survey) -> String {
          \u{b7} <a href=\"#experiments\">experiments</a></nav>\n{}",
         escaped(&mount.fs_type),
         escaped(&mount.path),
-        certificate::definitions(&facts)
+        page::definitions(&facts)
     )
 }
 

@@ -3,6 +3,8 @@
 //! Everything is in pages. What it decides to fetch is put into the cache as "never ready"; the
 //! machine then asks the device when it will be.
 
+use fathom_model::read_ahead::{get_init_ra_size, get_next_ra_size, round_down};
+
 use super::cache::Cache;
 
 /// `file_ra_state`: what one open file remembers of its reader.
@@ -153,31 +155,6 @@ impl Reader<'_> {
         }
         fetched
     }
-}
-
-fn get_init_ra_size(request: u64, most: u64) -> u64 {
-    let size = request.next_power_of_two();
-    if size <= most / 32 {
-        size * 4
-    } else if size <= most / 4 {
-        size * 2
-    } else {
-        most
-    }
-}
-
-fn get_next_ra_size(size: u64, most: u64) -> u64 {
-    if size < most / 16 {
-        4 * size
-    } else if size <= most / 2 {
-        2 * size
-    } else {
-        most
-    }
-}
-
-fn round_down(value: u64, power: u64) -> u64 {
-    value & !(power - 1)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use fathom_stats::quantile;
 
 use super::Runs;
-use crate::report::page::{escaped, table};
+use crate::report::page::{definitions, table};
 use crate::samples::Samples;
 use crate::survey::Survey;
 use crate::units::{Bytes, Nanos};
@@ -65,16 +65,6 @@ pub(super) fn certificate(survey: &Survey, runs: &Runs<'_>) -> String {
         ),
     };
     definitions(&facts) + &quality
-}
-
-/// Facts as a list of terms.
-pub(in crate::report) fn definitions(facts: &[(&str, String)]) -> String {
-    let items: String = facts
-        .iter()
-        .filter(|(_, fact)| !fact.is_empty())
-        .map(|(name, fact)| format!("<dt>{}</dt><dd>{}</dd>", escaped(name), escaped(fact)))
-        .collect();
-    format!("<dl>{items}</dl>\n")
 }
 
 fn line(parameter: &str, runs: &[Samples]) -> Option<Vec<String>> {
