@@ -147,8 +147,21 @@ fn total_rows(label: &str, totals: &[Total]) -> Vec<Vec<String>> {
         row("right", &|total| total.right.to_string()),
         row("wrong", &|total| total.wrong.to_string()),
         row("silent", &|total| total.silent.to_string()),
+        row("unjudged", &|total| total.not_scored.to_string()),
         row("answered", &|total| format!("{:.0} %", total.answered_share * 100.0)),
     ]
+}
+
+/// The totals of all parameters in a line.
+fn overall(what: &str, totals: &[Total]) -> String {
+    let sum = |count: fn(&Total) -> u32| totals.iter().map(count).sum::<u32>();
+    let (right, wrong) = (sum(|total| total.right), sum(|total| total.wrong));
+    let (silent, unjudged) = (sum(|total| total.silent), sum(|total| total.not_scored));
+    let answered = right + wrong + unjudged;
+    let share = 100.0 * f64::from(answered) / f64::from((answered + silent).max(1));
+    format!(
+        "{what}: {right} right, {wrong} wrong, {silent} silent, {unjudged} unjudged; {share:.1} % answered."
+    )
 }
 
 /// Pads the columns, with a rule below the header and another after `cases` rows.
@@ -185,6 +198,10 @@ fn unsurveyed(case: &CaseReport) -> String {
 fn legend(report: &LabReport) -> String {
     let kinds: Vec<String> = report.evidence.iter().map(Kind::to_string).collect();
     let mut lines = vec![format!("{}, evidence: {}.", report.kernel, kinds.join(", "))];
+    lines.push(overall("all parameters", &report.totals));
+    if report.evidence.len() > 1 {
+        lines.push(overall("all parameters, timing alone", &report.timing_totals));
+    }
     let by_witness = report
         .cases
         .iter()
@@ -300,14 +317,18 @@ ext4-2k-ra32     4 KiB WRONG  silent                                  1.5 s
 right            1            1
 wrong            1            0
 silent           0            1
+unjudged         0            0
 answered         100 %        50 %
 timing right     1            0
 timing wrong     1            0
 timing silent    0            2
+timing unjudged  0            0
 timing answered  100 %        0 %
 ext4-2k-ra32: block_size: the finding says 4 KiB, the truth is 2 KiB
 xfs-4k-ra32: skipped: mkfs.xfs is missing: install xfsprogs
 Linux 6.18.1, evidence: timing, witness.
+all parameters: 2 right, 1 wrong, 1 silent, 0 unjudged; 75.0 % answered.
+all parameters, timing alone: 1 right, 1 wrong, 2 silent, 0 unjudged; 50.0 % answered.
 * judged by the witness of the same case: no rule is certain there.
 t? timing alone is silent, t! timing alone is wrong.
 ";

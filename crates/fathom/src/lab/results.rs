@@ -80,7 +80,7 @@ pub struct Total {
     pub silent: u32,
     /// Answers that nobody can judge.
     pub not_scored: u32,
-    /// Answers as a share of right, wrong and silent; 1 where there are none of these.
+    /// Answers, judged or not, as a share of all; 1 where nothing was asked.
     pub answered_share: f64,
 }
 
@@ -150,7 +150,7 @@ impl Total {
                 Score::NotScored(_) => total.not_scored += 1,
             }
         }
-        let answered = total.right + total.wrong;
+        let answered = total.right + total.wrong + total.not_scored;
         if answered + total.silent > 0 {
             total.answered_share = f64::from(answered) / f64::from(answered + total.silent);
         }
