@@ -7,8 +7,10 @@
 //! ```text
 //! application --calls--> system call --reads----> read  --requests--> device
 //!      ^                     |  \-----writes---> write --requests-->   |
-//!      |                  (others)                 ^                   |
-//!      +------returned-------+----- read, write    +-- arrived, written+
+//!      |                  (others)              ^  | wakes, dirtied    |
+//!      |                     |                  |  v                   |
+//!      |                     |                  | flusher --requests-> |
+//!      +------returned-------+----- read, write +---- arrived, written-+
 //! ```
 //!
 //! ```
@@ -30,6 +32,7 @@
 
 mod application;
 pub mod device;
+mod flusher;
 mod prices;
 mod read;
 mod state;
@@ -72,6 +75,10 @@ pub enum Kind {
     Prefetch,
     /// `fsync(2)`.
     Sync,
+    /// `sync(2)` or `syncfs(2)`: all files.
+    SyncAll,
+    /// `sync_file_range(2)` that writes a range and waits for it: no journal, no flush.
+    WriteOut,
     /// `lseek(2)`.
     Seek,
     /// `open(2)`: a new reader.
@@ -82,12 +89,29 @@ pub enum Kind {
     Close,
     /// A new, empty file takes the place of the old one, and is open.
     Create,
-    /// All of the file's pages are written and dropped; takes no time.
+    /// The file's dirty pages are written, and all of them dropped; takes no time but the device's.
     Evict,
     /// Notes how many of the call's pages are cached; takes no time.
     Look,
     /// Nothing.
     Pause,
+}
+
+impl Kind {
+    /// Whether the read path serves it.
+    fn reads(self) -> bool {
+        matches!(self, Self::Read | Self::Prefetch)
+    }
+
+    /// Whether the write path serves it.
+    fn writes(self) -> bool {
+        self == Self::Write || self.syncs()
+    }
+
+    /// Whether it waits for writes of the device.
+    fn syncs(self) -> bool {
+        matches!(self, Self::Sync | Self::SyncAll | Self::WriteOut | Self::Evict)
+    }
 }
 
 /// What a program does: its calls, one after the other, per job.
@@ -154,10 +178,12 @@ struct Work {
     owed_ns: u64,
     /// How many bytes are to be copied next.
     copied: u64,
+    /// How long the writer sleeps after that, in ns.
+    pause_ns: u64,
 }
 
 impl Work {
-    /// Whether a read still wants bytes, unless the file ends before them.
+    /// Whether a read or a write is not at its end, unless the file ends before.
     fn has_more(&self) -> bool {
         self.read.position < self.read.end
     }
@@ -176,8 +202,6 @@ pub struct Request {
     pub pages: u64,
     /// Whether it writes.
     pub is_write: bool,
-    /// The sync that waits for it, if one does.
-    pub sync: Option<u64>,
 }
 
 /// A module that serves requests: takes them from the first port, and puts those that are done into the
@@ -197,6 +221,10 @@ struct Shared {
     state: Place<State>,
     returned: Place<Work>,
     requests: Place<Request>,
+    /// The flusher is sent off.
+    wakes: Place<()>,
+    /// The flusher's timer is to run out after so many ns.
+    dirtied: Place<u64>,
 }
 
 impl Path {
@@ -225,6 +253,8 @@ impl Path {
             state: net.place("kernel"),
             returned: net.place("returned"),
             requests: net.place("requests"),
+            wakes: net.place("wakes"),
+            dirtied: net.place("dirtied"),
         };
         net.initial(shared.state, [State::default()]);
         let (calls, reads, writes) = (net.place("calls"), net.place("reads"), net.place("writes"));
@@ -235,6 +265,7 @@ impl Path {
         });
         net.module("read", |net| read::draw(net, &self.prices, reads, arrived, shared));
         net.module("write", |net| write::draw(net, &self.prices, writes, written, shared));
+        net.module("flusher", |net| flusher::draw(net, shared));
         net.module("device", |net| {
             let (requests, arrived, written) =
                 (net.port_in(shared.requests), net.port_out(arrived), net.port_out(written));
@@ -249,13 +280,18 @@ impl Path {
     /// Never: the state is a token that is always there.
     #[must_use]
     pub fn run(&self, program: impl Program, mut state: State, seed: u64) -> State {
+        let jobs = program.jobs();
         let net = self.net(Arc::new(program));
         let kernel = net.place::<State>("kernel").expect("the path has one");
         let mut simulation = Simulation::new(&net, seed);
+        state.begin_run(jobs);
         simulation.change(kernel, |token| std::mem::swap(token, &mut state));
-        simulation.run();
+        // The flusher's timer goes on for ever.
+        simulation.run_while(|simulation| {
+            simulation.tokens(kernel).next().is_some_and(|(state, _)| !state.is_over())
+        });
         simulation.change(kernel, |token| std::mem::swap(token, &mut state));
-        state.pass(simulation.now() - Time::ZERO);
+        state.end_run();
         state
     }
 }

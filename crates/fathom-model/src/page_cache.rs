@@ -63,6 +63,8 @@ pub struct Folio {
     pub is_active: bool,
     /// Whether its data are newer than the device's.
     pub is_dirty: bool,
+    /// Whether data of it are on their way to the device.
+    pub is_on_its_way: bool,
     slot: u32,
 }
 
@@ -83,6 +85,8 @@ const REFERENCED: u8 = 1;
 const ACTIVE: u8 = 2;
 const MARKED: u8 = 4;
 const DIRTY: u8 = 8;
+/// On its way to the device: it can't go.
+const WRITEBACK: u8 = 16;
 
 /// The pages of a file: for each, nothing, a folio, or a shadow. As the kernel's xarray, in leaves.
 type Table = Vec<Option<Box<[u32; LEAF]>>>;
@@ -91,6 +95,13 @@ const LEAF: usize = 512;
 const NOTHING: u32 = 0;
 /// An entry with this bit is a shadow, and the rest of it the age at which the page was evicted.
 const SHADOW: u32 = 1 << 31;
+
+impl Folio {
+    /// Whether nothing is to be done with it: it is clean and awaits no device.
+    fn is_idle(&self) -> bool {
+        self.awaits.is_none() && !self.is_dirty && !self.is_on_its_way
+    }
+}
 
 impl PageCache {
     /// An empty cache of at most `limit` pages.
@@ -126,6 +137,7 @@ impl PageCache {
             awaits: std::num::NonZeroU32::new(awaits).map(FetchId),
             is_active: flags & ACTIVE != 0,
             is_dirty: flags & DIRTY != 0,
+            is_on_its_way: flags & WRITEBACK != 0,
             slot,
         })
     }
@@ -191,6 +203,13 @@ impl PageCache {
         self.each_folio(file, first, pages, |slot| slot.awaits = 0);
     }
 
+    /// Data of `pages` pages from `first` are on their way to the device, or have got there.
+    pub fn set_writeback(&mut self, file: FileId, first: u64, pages: u64, is_on_its_way: bool) {
+        self.each_folio(file, first, pages, |slot| {
+            slot.flags = if is_on_its_way { slot.flags | WRITEBACK } else { slot.flags & !WRITEBACK };
+        });
+    }
+
     fn each_folio(&mut self, file: FileId, first: u64, pages: u64, change: impl Fn(&mut Slot)) {
         let mut index = first;
         while index < first + pages {
@@ -243,7 +262,7 @@ impl PageCache {
             for place in 0..LEAF {
                 let index = (leaf * LEAF + place) as u64;
                 match self.folio(file, index) {
-                    Some(folio) if folio.first == index && folio.awaits.is_none() && !folio.is_dirty => {
+                    Some(folio) if folio.first == index && folio.is_idle() => {
                         self.remove(folio.slot, NOTHING);
                     }
                     Some(_) => {}

@@ -78,7 +78,7 @@ const fn known(name: &'static str, unit: Unit, assumed: f64, about: &'static str
 }
 
 /// Every parameter that a model has. What is assumed is an ext4 on a quiet virtual disk.
-pub const KNOWN: [Known; 24] = [
+pub const KNOWN: [Known; 34] = [
     known("readahead", Unit::Bytes, 131_072.0, "the largest read-ahead window"),
     known("largest_io", Unit::Bytes, 1_048_576.0, "the largest request that the device takes"),
     known("block", Unit::Bytes, 4_096.0, "the file system's block"),
@@ -99,6 +99,7 @@ pub const KNOWN: [Known; 24] = [
     known("copy_knee", Unit::Bytes, 0.0, "beyond so many bytes of one call copying costs more; 0 for never"),
     known("byte_beyond_knee", Unit::NsPerByte, 0.0, "what each byte beyond costs on top"),
     known("new_page", Unit::Ns, 1_300.0, "the first write into a page of the cache"),
+    known("further_page", Unit::Ns, 150.0, "each page but the first of a larger folio that a write makes"),
     known("new_block", Unit::Ns, 300.0, "the first write into a block of the file"),
     known("submission", Unit::Ns, 12_000.0, "handing a request to the device"),
     known("device_latency", Unit::Ns, 80_000.0, "from there until the first byte is read"),
@@ -107,6 +108,15 @@ pub const KNOWN: [Known; 24] = [
     known("device_depth", Unit::Count, 32.0, "requests that the device works at side by side"),
     known("device_flush", Unit::Ns, 100_000.0, "making the device's own cache durable"),
     known("journal_commit", Unit::Ns, 200_000.0, "what a sync waits for the journal beside its data"),
+    known("dirty_bytes", Unit::Bytes, 0.0, "how much may be dirty; 0 for the ratio"),
+    known("dirty_background_bytes", Unit::Bytes, 0.0, "beyond it the flusher writes; 0 for the ratio"),
+    known("dirty_ratio", Unit::Count, 20.0, "the same in percent of the memory that may be dirty"),
+    known("dirty_background_ratio", Unit::Count, 10.0, "the same of the background"),
+    known("dirtyable", Unit::Bytes, 17_179_869_184.0, "free memory, and what files occupy"),
+    known("dirty_writeback", Unit::Ns, 5e9, "how often the flusher looks for old data; 0 for never"),
+    known("dirty_expire", Unit::Ns, 30e9, "the age at which dirty data are old"),
+    known("jiffy", Unit::Ns, 4e6, "the tick of the kernel's clock, in which writers pause"),
+    known("queue", Unit::Count, 256.0, "writes under way before the flusher waits for the device"),
     known("noise", Unit::Share, 0.05, "the spread of every time around its mean"),
 ];
 

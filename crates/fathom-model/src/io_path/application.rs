@@ -19,13 +19,18 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Program>, calls: Place
         .input(ready)
         .delay_by(move |(turn,), _| ns(thinking.think_ns(turn.job, turn.number)))
         .update_each(kernel, calls, move |(turn,), state, firing| {
-            program.call(turn.job, turn.number).map(|call| Work {
+            let call = program.call(turn.job, turn.number);
+            if call.is_none() {
+                state.end_job();
+            }
+            call.map(|call| Work {
                 turn: *turn,
                 call,
                 begun: firing.done(),
                 read: Read::new(call.file, call.offset, call.bytes, state.reader(call.file)),
                 owed_ns: 0,
                 copied: 0,
+                pause_ns: 0,
             })
         })
         .add();

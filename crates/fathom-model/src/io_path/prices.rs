@@ -4,6 +4,7 @@ use fathom_net::{Rng, Span};
 
 use crate::file_read::PAGE;
 use crate::kernel::Kernel;
+use crate::page_writeback::Thresholds;
 use crate::parameters::Parameters;
 use crate::read_ahead::Limits;
 
@@ -20,6 +21,7 @@ pub struct Prices {
     copy_knee: f64,
     byte_beyond_knee: f64,
     pub(super) new_page: f64,
+    pub(super) further_page: f64,
     pub(super) new_block: f64,
     pub(super) submission: f64,
     pub(super) device_latency: f64,
@@ -47,6 +49,7 @@ impl Prices {
             copy_knee: value("copy_knee"),
             byte_beyond_knee: value("byte_beyond_knee"),
             new_page: value("new_page"),
+            further_page: value("further_page"),
             new_block: value("new_block"),
             submission: value("submission"),
             device_latency: value("device_latency"),
@@ -93,4 +96,16 @@ pub(super) fn limits(parameters: &Parameters) -> Limits {
         is_random: false,
         file_pages: 0,
     }
+}
+
+/// How much may be dirty. Source: `domain_dirty_limits`.
+pub(super) fn thresholds(parameters: &Parameters) -> Thresholds {
+    let threshold = |bytes, ratio| match parameters.value(bytes) {
+        0.0 => parameters.value(ratio) / 100.0 * parameters.value("dirtyable"),
+        bytes => bytes,
+    };
+    let pages = |bytes: f64| bytes as u64 / PAGE;
+    let limit = pages(threshold("dirty_bytes", "dirty_ratio")).max(2);
+    let background = pages(threshold("dirty_background_bytes", "dirty_background_ratio"));
+    Thresholds { background: if background >= limit { limit / 2 } else { background }, limit }
 }

@@ -16,12 +16,12 @@ pub(super) fn draw(
     arrived: Place<Request>,
     shared: Shared,
 ) {
-    let (incoming, arrived) = (net.port_in(reads), net.port_in(arrived));
+    let (incoming, still_arrived) = (net.port_in(reads), net.port_out(arrived));
+    let arrived = net.port_in(arrived);
     let (requests, returned) = (net.port_out(shared.requests), net.port_out(shared.returned));
     let kernel = net.fusion("kernel", shared.state);
     let (again, copies) = (net.place::<Work>("again"), net.place::<Work>("copies"));
     let waiting = net.place::<(FetchId, Work)>("waiting");
-    let there = net.place::<FetchId>("there");
     let by_fetch = net.index(waiting, |(fetch, _)| *fetch);
 
     let ways = Ways { kernel, again, copies, waiting, returned, requests };
@@ -36,17 +36,20 @@ pub(super) fn draw(
         .output_each(again, |(work,), _| work.has_more().then_some(Work { owed_ns: 0, ..*work }))
         .output_each(returned, |(work,), _| (!work.has_more()).then_some(*work))
         .add();
-    net.transition("arrive")
-        .input(arrived)
-        .update(kernel, |(request,), state, _| state.arrive(request))
-        .output(there, |(request,), _| request.id)
-        .add();
+    // Those who wait come first, so that one firing more ends what nobody waits for.
     net.transition("wake")
-        .read(there)
-        .input_by(by_fetch, |(fetch,)| *fetch)
+        .input(arrived)
+        .input_by(by_fetch, |(request,)| request.id)
+        .priority(1)
+        .output(still_arrived, |(request, _), _| *request)
         .output(again, |(_, (_, work)), _| *work)
         .add();
-    net.transition("nobody waits").input(there).inhibit_by(by_fetch, |(fetch,)| *fetch).add();
+    net.transition("arrive")
+        .input(arrived)
+        .inhibit_by(by_fetch, |(request,)| request.id)
+        .priority(1)
+        .update(kernel, |(request,), state, firing| state.arrive(request, firing.now()))
+        .add();
 }
 
 /// Where a look leads.

@@ -1,14 +1,18 @@
 //! What the kernel remembers between two calls: files, readers, cached pages; and what was done so far.
 
+mod writing;
+
 use std::cmp::Ordering;
 use std::fmt;
 use std::num::NonZeroU32;
 
 use fathom_net::{Span, Time};
 
+use self::writing::Writeback;
 use super::{Kind, Prices, Request, Turn, Work, prices};
 use crate::file_read::{Batch, PAGE};
 use crate::page_cache::{FetchId, FileId, PageCache};
+use crate::page_set::PageSet;
 use crate::parameters::Parameters;
 use crate::read_ahead::{Limits, ReadAhead, Reader, Step};
 
@@ -25,6 +29,13 @@ struct Inner {
     cache: PageCache,
     files: Vec<File>,
     next_fetch: u32,
+    /// Reads of the device under way.
+    reading: u32,
+    writeback: Writeback,
+    /// Jobs that still have calls to make.
+    jobs_left: u32,
+    /// When something last happened in the run under way.
+    latest: Time,
     /// What the look under way makes of its call, until the arcs take it.
     outcome: Option<Outcome>,
     requests: Vec<Request>,
@@ -43,6 +54,11 @@ struct File {
     is_direct: bool,
     /// Whether each block was ever written.
     blocks: Vec<bool>,
+    dirty: PageSet,
+    /// When the first of them became dirty, in ns since the machine was started.
+    dirtied_at: u64,
+    /// Where the flusher goes on: `writeback_index`.
+    cursor: u64,
 }
 
 /// What a call can do next.
@@ -104,6 +120,10 @@ impl State {
             cache: PageCache::new((cache > 0).then_some(cache)),
             files: Vec::new(),
             next_fetch: 1,
+            reading: 0,
+            writeback: Writeback::new(parameters),
+            jobs_left: 0,
+            latest: Time::ZERO,
             outcome: None,
             requests: Vec::new(),
             steps: Vec::new(),
@@ -137,7 +157,7 @@ impl State {
     pub fn fill(&mut self, file: FileId, size: u64) {
         let from = self.size(file);
         self.write(file, from, size.saturating_sub(from));
-        self.clean(file, |_| {});
+        self.0.clean(file);
     }
 
     /// Lengthens a file by a hole.
@@ -148,7 +168,7 @@ impl State {
 
     /// Drops a file's pages; in no time.
     pub fn evict(&mut self, file: FileId) {
-        self.clean(file, |_| {});
+        self.0.clean(file);
         self.0.cache.evict_file(file);
     }
 
@@ -190,9 +210,28 @@ impl State {
         self.0.totals = Totals::default();
     }
 
-    /// A run of this length is over.
-    pub(super) fn pass(&mut self, length: Span) {
-        self.0.started = self.0.started + length;
+    /// A run is over.
+    pub(super) fn end_run(&mut self) {
+        self.0.started = self.0.started + (self.0.latest - Time::ZERO);
+    }
+
+    /// A job has made its last call.
+    pub(super) fn end_job(&mut self) {
+        self.0.jobs_left = self.0.jobs_left.saturating_sub(1);
+    }
+
+    /// Whether all jobs are done and the device is idle. Dirty data may be left.
+    pub(super) fn is_over(&self) -> bool {
+        self.0.jobs_left == 0 && self.0.reading == 0 && self.0.writeback.is_idle()
+    }
+
+    /// A moment of the run under way in ns since the machine was started.
+    fn since_start(&self, now: Time) -> u64 {
+        self.0.started.as_ticks() + now.as_ticks()
+    }
+
+    fn note(&mut self, now: Time) {
+        self.0.latest = self.0.latest.max(now);
     }
 
     /// One turn of a read. Afterwards [`take_copy`](Self::take_copy) and its kin give what follows.
@@ -245,7 +284,8 @@ impl State {
         work.read.position = end;
         let id = inner.fetch_id();
         let (file, pages) = (work.call.file, beyond - first);
-        inner.requests.push(Request { id, file, first, pages, is_write: false, sync: None });
+        inner.reading += 1;
+        inner.requests.push(Request { id, file, first, pages, is_write: false });
         inner.outcome = Some(Outcome::Wait(work, id));
     }
 
@@ -295,71 +335,6 @@ impl State {
         [(inner.requests.len() - before) as u64, zeroed]
     }
 
-    /// A write into the cache. Gives how many pages and how many blocks it was the first to touch.
-    pub(super) fn write(&mut self, file: FileId, offset: u64, bytes: u64) -> [u64; 2] {
-        let inner = &mut *self.0;
-        let end = offset + bytes;
-        let order = inner.limits.least_order;
-        let mut new_pages = 0;
-        for unit in (offset / PAGE) >> order..end.div_ceil(PAGE).div_ceil(1 << order) {
-            let first = unit << order;
-            new_pages += u64::from(inner.cache.add(file, first, order, false, None));
-            if let Some(folio) = inner.cache.folio(file, first) {
-                inner.cache.mark_accessed(folio);
-                inner.cache.set_dirty(folio, true);
-            }
-        }
-        let File { size, blocks, .. } = &mut inner.files[file.0 as usize];
-        *size = end.max(*size);
-        let range = (offset / inner.block) as usize..end.div_ceil(inner.block) as usize;
-        if blocks.len() < range.end {
-            blocks.resize(range.end, false);
-        }
-        let new = blocks[range]
-            .iter_mut()
-            .filter_map(|block| (!std::mem::replace(block, true)).then_some(()))
-            .count();
-        [new_pages, new as u64]
-    }
-
-    /// Makes a file's dirty folios clean, and tells of each run of their pages.
-    pub(super) fn clean(&mut self, file: FileId, mut written: impl FnMut((u64, u64))) {
-        let inner = &mut *self.0;
-        if inner.cache.dirty_pages() == 0 {
-            return;
-        }
-        let pages = inner.files[file.0 as usize].size.div_ceil(PAGE);
-        let (mut index, mut run) = (0, None);
-        while index < pages {
-            let folio = inner.cache.folio(file, index);
-            index = folio.map_or(index + 1, |folio| folio.first + folio.pages);
-            let Some(folio) = folio.filter(|folio| folio.is_dirty) else { continue };
-            inner.cache.set_dirty(folio, false);
-            run = match run {
-                Some((start, end)) if end == folio.first && index - start <= inner.limits.largest_io => {
-                    Some((start, index))
-                }
-                earlier => {
-                    earlier.into_iter().for_each(&mut written);
-                    Some((folio.first, index))
-                }
-            };
-        }
-        run.into_iter().for_each(written);
-    }
-
-    /// Writes a file's dirty folios for a sync; gives how many requests that takes.
-    pub(super) fn sync(&mut self, turn: Turn, file: FileId) -> u32 {
-        let mut runs = Vec::new();
-        self.clean(file, |run| runs.push(run));
-        for &(first, end) in &runs {
-            let id = self.0.fetch_id();
-            let sync = Some(u64::from(turn.job));
-            self.0.requests.push(Request { id, file, first, pages: end - first, is_write: true, sync });
-        }
-        runs.len() as u32
-    }
-
     /// What the calls do that move no data.
     pub(super) fn others(&mut self, work: &Work) {
         let file = work.call.file;
@@ -370,16 +345,17 @@ impl State {
                 (of.reader, of.is_direct) = (Reader::default(), work.call.kind == Kind::OpenDirect);
             }
             Kind::Create => {
-                *of = File::default();
-                self.clean(file, |_| {});
+                self.0.clean(file);
+                self.0.files[file.0 as usize] = File::default();
                 self.0.cache.evict_file(file);
             }
-            Kind::Evict => self.evict(file),
             _ => {}
         }
     }
 
-    pub(super) fn arrive(&mut self, request: &Request) {
+    pub(super) fn arrive(&mut self, request: &Request, now: Time) {
+        self.note(now);
+        self.0.reading -= 1;
         self.0.cache.arrive(request.file, request.first, request.pages);
     }
 
@@ -415,6 +391,7 @@ impl State {
     /// Enters a call that has returned.
     pub(super) fn enter(&mut self, work: &Work, now: Time) {
         let Work { turn: Turn { job, number }, call, begun, .. } = *work;
+        self.note(now);
         let looked = (call.kind == Kind::Look).then(|| self.cached(call.file, call.offset, call.bytes));
         let inner = &mut *self.0;
         let moves = matches!(call.kind, Kind::Read | Kind::Write);
@@ -452,7 +429,8 @@ impl Inner {
         let Some((first, end)) = run else { return };
         let id = self.fetch_id();
         self.cache.expect(file, first, end - first, id);
-        self.requests.push(Request { id, file, first, pages: end - first, is_write: false, sync: None });
+        self.reading += 1;
+        self.requests.push(Request { id, file, first, pages: end - first, is_write: false });
     }
 }
 

@@ -26,9 +26,9 @@ pub(super) fn draw(
     let kernel = net.fusion("kernel", shared.state);
     let prices = Arc::clone(prices);
     let to = |is: fn(Kind) -> bool| move |work: &Work| is(work.call.kind).then_some(*work);
-    let is_read = to(|kind| matches!(kind, Kind::Read | Kind::Prefetch));
-    let is_write = to(|kind| matches!(kind, Kind::Write | Kind::Sync));
-    let is_other = to(|kind| !matches!(kind, Kind::Read | Kind::Prefetch | Kind::Write | Kind::Sync));
+    let is_read = to(Kind::reads);
+    let is_write = to(Kind::writes);
+    let is_other = to(|kind| !kind.reads() && !kind.writes());
     net.transition("enter")
         .input(calls)
         .delay_by(move |(work,), rng| match work.call.kind {

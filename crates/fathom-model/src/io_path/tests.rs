@@ -152,3 +152,5 @@ fn pages_on_their_way_survive_an_eviction_as_on_linux() {
     let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
     assert_eq!(after.done()[3].cached, Some([1, 1]));
 }
+
+mod writing;

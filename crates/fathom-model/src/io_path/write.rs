@@ -1,15 +1,15 @@
-//! The write path: fill folios of the cache from the user, and write them out for a sync.
-//!
-//! Dirty data that nobody syncs stay until they are evicted: the flusher and the throttling of writers
-//! are not built yet.
+//! The write path: fill folios of the cache from the user, pause where too much is dirty, and write them out
+//! for a sync.
 
 use std::sync::Arc;
 
-use fathom_net::{NetBuilder, Place};
+use fathom_net::{NetBuilder, Out, Place, Source, Span};
 
-use super::{Kind, Prices, Request, Shared, Work};
+use super::state::ns;
+use super::{Kind, Prices, Request, Shared, State, Work};
 
-/// Ports: `writes` and `written` in; `requests` and `returned` out.
+/// Ports: `writes` and `written` in; `requests`, `wakes`, `dirtied` and `returned` out. A write goes round as
+/// often as it pauses.
 pub(super) fn draw(
     net: &mut NetBuilder,
     prices: &Arc<Prices>,
@@ -19,47 +19,89 @@ pub(super) fn draw(
 ) {
     let (writes, written) = (net.port_in(writes), net.port_in(written));
     let (requests, returned) = (net.port_out(shared.requests), net.port_out(shared.returned));
+    let (wakes, dirtied) = (net.port_out(shared.wakes), net.port_out(shared.dirtied));
     let kernel = net.fusion("kernel", shared.state);
-    let (copies, committing) = (net.place::<Work>("copies"), net.place::<Work>("committing"));
-    let syncing = net.place::<(u64, u32, Work)>("syncing");
-    let by_job = net.index(syncing, |(job, _, _)| *job);
+    let (copies, again) = (net.place::<Work>("copies"), net.place::<Work>("again"));
+    let (syncing, synced) = (net.place::<Work>("syncing"), net.place::<u32>("synced"));
+    let committing = net.place::<Work>("committing");
+    let by_job = net.index(syncing, |work| work.turn.job);
 
-    let (fill, copy, commit) = (Arc::clone(prices), Arc::clone(prices), Arc::clone(prices));
-    net.transition("fill")
-        .input(writes)
-        .update_each(kernel, copies, move |(work,), state, _| {
-            (work.call.kind == Kind::Write).then(|| {
-                let [pages, blocks] = state.write(work.call.file, work.call.offset, work.call.bytes);
-                let owed = pages as f64 * fill.new_page + blocks as f64 * fill.new_block;
-                Work { copied: work.call.bytes, owed_ns: owed as u64, ..*work }
-            })
-        })
-        .update_each(kernel, syncing, |(work,), state, _| {
-            let requests = (work.call.kind == Kind::Sync).then(|| state.sync(work.turn, work.call.file));
-            requests.map(|requests| (u64::from(work.turn.job), requests, *work))
-        })
-        .update_each(kernel, requests, |_, state, _| state.take_requests())
-        .add();
+    let ways = Ways { kernel, copies, syncing, synced, requests, wakes, dirtied };
+    draw_fill(net, "fill", writes, prices, ways);
+    draw_fill(net, "fill more", again, prices, ways);
+    let copy = Arc::clone(prices);
     net.transition("copy")
         .input(copies)
         .delay_by(move |(work,), rng| {
-            copy.around(copy.copying(work.copied, work.call.bytes) + work.owed_ns as f64, rng)
+            let working = copy.copying(work.copied, work.call.bytes) + work.owed_ns as f64;
+            copy.around(working, rng) + ns(work.pause_ns)
         })
-        .output(returned, |(work,), _| *work)
+        .output_each(again, |(work,), _| work.has_more().then_some(*work))
+        .output_each(returned, |(work,), _| (!work.has_more()).then_some(*work))
         .add();
     net.transition("written")
         .input(written)
-        .input_by(by_job, |(request,)| request.sync.unwrap_or(u64::MAX))
-        .output(syncing, |(_, (job, left, work)), _| (*job, left - 1, *work))
+        .update(kernel, |(request,), state, firing| state.written(request, firing.now()))
+        .update_each(kernel, synced, |_, state, _| state.take_synced())
+        .update_each(kernel, wakes, |_, state, _| state.take_wake())
         .add();
     net.transition("all written")
-        .input(syncing)
-        .guard(|((_, left, _),)| *left == 0)
-        .output(committing, |((_, _, work),), _| *work)
+        .input(synced)
+        .input_by(by_job, |(job,)| *job)
+        .output(committing, |(_, work), _| *work)
         .add();
+    let commit = Arc::clone(prices);
     net.transition("commit")
         .input(committing)
-        .delay_by(move |_, rng| commit.around(commit.journal_commit + commit.device_flush, rng))
+        .delay_by(move |(work,), rng| match work.call.kind {
+            Kind::Sync | Kind::SyncAll => commit.around(commit.journal_commit + commit.device_flush, rng),
+            _ => Span::ZERO,
+        })
+        .update(kernel, |(work,), state, _| {
+            if work.call.kind == Kind::Evict {
+                state.evict(work.call.file);
+            }
+        })
         .output(returned, |(work,), _| *work)
+        .add();
+}
+
+/// Where a turn leads.
+#[derive(Clone, Copy)]
+struct Ways {
+    kernel: Place<State>,
+    copies: Place<Work>,
+    syncing: Place<Work>,
+    synced: Place<u32>,
+    requests: Out<Request>,
+    wakes: Out<()>,
+    dirtied: Out<u64>,
+}
+
+/// One turn of a write, or the beginning of a sync.
+fn draw_fill<S: Source<Colour = Work>>(
+    net: &mut NetBuilder,
+    name: &str,
+    from: S,
+    prices: &Arc<Prices>,
+    ways: Ways,
+) {
+    let prices = Arc::clone(prices);
+    let Ways { kernel, copies, syncing, synced, requests, wakes, dirtied } = ways;
+    net.transition(name)
+        .input(from)
+        .update_each(kernel, copies, move |(work,), state, firing| {
+            (work.call.kind == Kind::Write).then(|| state.write_turn(work, &prices, firing.now()))
+        })
+        .update_each(kernel, syncing, |(work,), state, firing| {
+            work.call.kind.syncs().then(|| {
+                state.begin_sync(work, firing.now());
+                *work
+            })
+        })
+        .update_each(kernel, synced, |_, state, _| state.take_synced())
+        .update_each(kernel, requests, |_, state, _| state.take_requests())
+        .update_each(kernel, wakes, |_, state, _| state.take_wake())
+        .update_each(kernel, dirtied, |_, state, firing| state.take_alarm(firing.now()))
         .add();
 }

@@ -3,7 +3,7 @@
 //! Modelled after the direct reclaim of a memory group, and not validated: in a group other things than
 //! file pages are charged, the kernel's batches are per CPU, and background reclaim has watermarks.
 
-use super::{ACTIVE, DIRTY, NOTHING, PageCache, REFERENCED, SHADOW};
+use super::{ACTIVE, DIRTY, NOTHING, PageCache, REFERENCED, SHADOW, WRITEBACK};
 
 /// `SWAP_CLUSTER_MAX`: the least that one reclaim asks for, and the pages of a batch.
 const BATCH: u64 = 32;
@@ -65,7 +65,7 @@ impl PageCache {
             let folio = &mut self.folios[slot as usize];
             let folio_pages = 1_u64 << folio.order;
             looked_at += folio_pages;
-            if folio.awaits != 0 || folio.flags & DIRTY != 0 {
+            if folio.awaits != 0 || folio.flags & (DIRTY | WRITEBACK) != 0 {
                 folio.flags &= !REFERENCED;
                 self.unlink(slot);
                 self.link(slot);

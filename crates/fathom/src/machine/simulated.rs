@@ -72,6 +72,13 @@ impl Simulated {
         }
     }
 
+    /// The same machine, on which so many bytes may be written in all.
+    #[must_use]
+    pub fn may_write(mut self, bytes: u64) -> Self {
+        self.write_budget = bytes;
+        self
+    }
+
     /// Makes and fills the files of a workload.
     fn provide(&mut self, workload: &Workload) -> Result<u64, Fault> {
         let size = |name: &str| self.files.get(name).map_or(0, |file| self.state.size(file.id));
@@ -96,10 +103,6 @@ impl Simulated {
 impl Machine for Simulated {
     fn run(&mut self, workload: &Workload) -> Result<Samples, Fault> {
         workload.check().map_err(Fault::Unsupported)?;
-        if workload.passes.iter().any(|pass| pass.ops.contains(&Op::Syncfs)) {
-            let reason = "the model writes files, and no whole file system at once";
-            return Err(Fault::Unsupported(reason.to_owned()));
-        }
         if workload.between_rounds.is_some() {
             let reason = "a simulated machine has no commands to run between rounds";
             return Err(Fault::Unsupported(reason.to_owned()));
@@ -295,8 +298,11 @@ fn kind(op: Op) -> Kind {
         Op::Write | Op::Pwrite => Kind::Write,
         Op::Prefetch => Kind::Prefetch,
         Op::Lseek => Kind::Seek,
-        // The file of the pass stands for all: where only one is dirty it is the same. It has no metadata.
-        Op::Fsync | Op::Fdatasync | Op::Sync | Op::WriteOut | Op::Syncfs => Kind::Sync,
+        // There are no metadata to tell the first two apart.
+        Op::Fsync | Op::Fdatasync => Kind::Sync,
+        // There is no other file system.
+        Op::Sync | Op::Syncfs => Kind::SyncAll,
+        Op::WriteOut => Kind::WriteOut,
         Op::Open => Kind::Open,
         Op::OpenDirect => Kind::OpenDirect,
         Op::Close => Kind::Close,

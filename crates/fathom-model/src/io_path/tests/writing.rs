@@ -1,0 +1,121 @@
+//! Writes: folios, limits of dirty data, and who brings them to the device.
+
+use super::*;
+
+fn writes(file: FileId, bytes: u64, count: u64) -> Vec<Call> {
+    (0..count).map(|at| Call { kind: Kind::Write, file, offset: at * bytes, bytes, fresh_pages: 0 }).collect()
+}
+
+fn pause() -> Call {
+    Call { kind: Kind::Pause, file: FileId(0), offset: 0, bytes: 0, fresh_pages: 0 }
+}
+
+fn limited() -> Parameters {
+    let mut parameters = silent();
+    for (name, value) in [("dirty_bytes", "200M"), ("dirty_background_bytes", "64M"), ("device_byte", "10")] {
+        parameters.set(name, value).unwrap();
+    }
+    parameters
+}
+
+/// Calls, and a wait of so many ns before each of them.
+struct Spaced(Vec<(Call, u64)>);
+
+impl Program for Spaced {
+    fn call(&self, _: u32, number: u64) -> Option<Call> {
+        self.0.get(number as usize).map(|&(call, _)| call)
+    }
+
+    fn think_ns(&self, _: u32, number: u64) -> u64 {
+        self.0.get(number as usize).map_or(0, |&(_, think)| think)
+    }
+}
+
+#[test]
+fn a_folio_is_as_large_as_the_write_that_makes_it_and_as_aligned() {
+    let parameters = silent();
+    let mut state = State::new(&parameters);
+    let file = state.create();
+    let write = |offset, bytes| Call { kind: Kind::Write, file, offset, bytes, fresh_pages: 0 };
+    let calls = vec![write(0, 65_536), write(65_536, 24_576), write(90_112, 100), write(94_208, 1 << 20)];
+    let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
+    let sizes: Vec<u64> = [0, 15, 16, 20, 21, 22, 23, 24, 32, 64, 128, 256]
+        .into_iter()
+        .map(|index| after.cache().folio(file, index).unwrap().pages)
+        .collect();
+    assert_eq!(sizes, [16, 16, 4, 2, 2, 1, 1, 8, 32, 64, 128, 16]);
+    assert_eq!(after.done()[0].took_ns(), 400 + 6_554 + 1_300 + 15 * 150 + 16 * 300);
+}
+
+#[test]
+fn writers_pause_from_the_mean_of_both_thresholds_on_and_then_go_at_the_pace_of_the_device() {
+    let parameters = limited();
+    let mut state = State::new(&parameters);
+    let file = state.create();
+    state.fill(file, 1 << 30);
+    let after = Path::new(&parameters).run(Laps::once(writes(file, 1 << 20, 1024)), state, 1);
+    let took: Vec<u64> = after.done().iter().map(Done::took_ns).collect();
+    let first = took.iter().position(|&took| took > 2_000_000).unwrap();
+    // 132 MiB, and what the device took meanwhile.
+    assert!((130..140).contains(&first), "{first}");
+    let pace = took[512..].iter().sum::<u64>() as f64 / 512.0;
+    assert!((0.9..1.1).contains(&(pace / 10_485_760.0)), "{pace} ns for a MiB");
+    let [dirty, writeback] = after.dirty_and_writeback();
+    assert!(dirty <= 64 << 8 && writeback == 0, "the flusher leaves what is below the threshold: {dirty}");
+}
+
+#[test]
+fn a_timer_brings_old_data_to_the_device_and_leaves_young_ones() {
+    let parameters = silent();
+    let after = |seconds: u64| {
+        let mut state = State::new(&parameters);
+        let file = state.create();
+        let calls = vec![(writes(file, 1 << 20, 1)[0], 0), (pause(), seconds * 1_000_000_000)];
+        Path::new(&parameters).run(Spaced(calls), state, 1).dirty_and_writeback()[0]
+    };
+    // Looked at each 5 s, and 30 s old a bit after the look of that time.
+    assert_eq!((after(29), after(36)), (256, 0));
+}
+
+#[test]
+fn what_is_dirty_ages_from_run_to_run() {
+    let parameters = silent();
+    let mut state = State::new(&parameters);
+    let file = state.create();
+    let path = Path::new(&parameters);
+    let mut state = path.run(Laps::once(writes(file, 4096, 1)), state, 1);
+    for _ in 0..40 {
+        assert!(state.now().as_ticks() < 36_000_000_000 || state.dirty_and_writeback()[0] == 0);
+        state = path.run(Spaced(vec![(pause(), 1_000_000_000)]), state, 1);
+    }
+    assert_eq!(state.dirty_and_writeback(), [0, 0]);
+}
+
+#[test]
+fn a_sync_waits_for_what_the_flusher_has_sent_off_too() {
+    let mut parameters = limited();
+    parameters.set("journal_commit", "0").unwrap();
+    parameters.set("device_flush", "0").unwrap();
+    let mut state = State::new(&parameters);
+    let file = state.create();
+    let mut calls = writes(file, 1 << 20, 100);
+    calls.push(Call { kind: Kind::Sync, file, offset: 0, bytes: 0, fresh_pages: 0 });
+    let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
+    let all = after.done()[100].span[1].as_ticks();
+    assert_eq!(after.dirty_and_writeback(), [0, 0]);
+    assert!((1.0..1.1).contains(&(all as f64 / (100 << 20) as f64 / 10.0)), "{all}");
+}
+
+#[test]
+fn an_eviction_takes_what_the_device_takes_and_only_pages_that_are_dirty_are_written() {
+    let parameters = silent();
+    let mut state = State::new(&parameters);
+    let file = state.create();
+    state.fill(file, 4 << 20);
+    // A page of a large folio: the folio is dirty, and the page is written.
+    let mut calls = vec![Call { kind: Kind::Write, file, offset: 8192, bytes: 4096, fresh_pages: 0 }];
+    calls.push(Call { kind: Kind::Evict, file, offset: 0, bytes: 0, fresh_pages: 0 });
+    let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
+    assert_eq!(after.cache().pages(), 0);
+    assert_eq!(after.done()[1].took_ns(), 12_000 + 90_000 + 4096);
+}
