@@ -8,6 +8,7 @@ mod fuse;
 pub(crate) mod measuring;
 mod plan;
 pub(crate) mod run;
+pub(crate) mod trace;
 pub(crate) mod versus;
 
 use std::path::PathBuf;
@@ -46,6 +47,9 @@ pub(crate) enum Command {
     Versus(versus::VersusOptions),
     /// Run the jobs of a fio job file on the file system at PATH.
     Run(run::RunOptions),
+    /// Import, show and export traces of file and block I/O.
+    #[command(subcommand)]
+    Trace(trace::TraceCommand),
     /// Build file systems of known truth and score the instrument on this kernel (as root).
     #[command(subcommand)]
     Lab(LabCommand),

@@ -12,5 +12,6 @@ pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod survey;
 pub(crate) mod syscalls;
+pub(crate) mod trace;
 pub(crate) mod versus;
 pub(crate) mod xor;

@@ -47,6 +47,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Curve(options) => command::curve::run(&options),
         Command::Versus(options) => command::versus::run(&options),
         Command::Run(options) => command::run::run(&options),
+        Command::Trace(command) => command::trace::run(&command),
         Command::Lab(command) => command::lab::run(&command),
         Command::Io(command) => command::io::run(&command),
         Command::Syscalls(options) => command::syscalls::run(&options),

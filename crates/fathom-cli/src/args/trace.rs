@@ -1,0 +1,80 @@
+//! Options of `fathom trace`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use fathom_trace::import::Format;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TraceCommand {
+    /// Turn another tool's trace into one of ours, a Parquet file.
+    Import(ImportOptions),
+    /// Say what a trace does: mix, sizes, order, working set, hit ratios, pauses.
+    Show(ShowOptions),
+    /// Turn a trace into fio's iolog.
+    Export(ExportOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportOptions {
+    /// The trace to import.
+    pub(crate) from: PathBuf,
+    /// The new file to write.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// The format that it is in; found out from its beginning if it is not given.
+    #[arg(long)]
+    pub(crate) format: Option<FormatName>,
+    /// Print what was imported as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowOptions {
+    /// A trace that `trace import` or `trace record` wrote.
+    pub(crate) trace: PathBuf,
+    /// Write it as JSON to FILE, or to standard output with '-'.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportOptions {
+    /// A trace that `trace import` or `trace record` wrote.
+    pub(crate) trace: PathBuf,
+    /// The new file to write; an iolog of version 3.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum FormatName {
+    Fio,
+    Strace,
+    Blkparse,
+    Blktrace,
+    Msr,
+    Alibaba,
+    Tencent,
+    Spc,
+    Darshan,
+    Vscsi,
+}
+
+impl From<FormatName> for Format {
+    fn from(name: FormatName) -> Self {
+        match name {
+            FormatName::Fio => Self::Fio,
+            FormatName::Strace => Self::Strace,
+            FormatName::Blkparse => Self::Blkparse,
+            FormatName::Blktrace => Self::Blktrace,
+            FormatName::Msr => Self::Msr,
+            FormatName::Alibaba => Self::Alibaba,
+            FormatName::Tencent => Self::Tencent,
+            FormatName::Spc => Self::Spc,
+            FormatName::Darshan => Self::Darshan,
+            FormatName::Vscsi => Self::Vscsi,
+        }
+    }
+}

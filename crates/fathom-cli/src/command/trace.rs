@@ -1,0 +1,102 @@
+//! `fathom trace`: traces in, out, and what they do.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use std::process::ExitCode;
+
+use fathom_trace::import::{self, Format, Imported};
+use fathom_trace::{Error, export, format, show};
+use serde::Serialize;
+
+use crate::args::trace::{ExportOptions, ImportOptions, ShowOptions, TraceCommand};
+use crate::console::{self, Spinner};
+use crate::failure::Failure;
+use crate::output::Output;
+
+pub(crate) fn run(command: &TraceCommand) -> Result<ExitCode, Failure> {
+    match command {
+        TraceCommand::Import(options) => import(options),
+        TraceCommand::Show(options) => show(options),
+        TraceCommand::Export(options) => export(options),
+    }?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Failed(error.to_string())
+    }
+}
+
+/// What an import prints as JSON.
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    format: &'static str,
+    #[serde(flatten)]
+    imported: Imported,
+}
+
+fn import(options: &ImportOptions) -> Result<(), Failure> {
+    let from = &options.from;
+    let format = options.format.map_or_else(|| import::detect(from), |format| Ok(Format::from(format)))?;
+    let source = File::open(from).map_err(|error| Error::new("open", from, error))?;
+    let mut writer = format::create(&options.out, &format.origin())?;
+    let bar = Spinner::new("importing");
+    let imported = import::read(source, format, |operations, files| {
+        writer.add(operations, files).map_err(std::io::Error::other)
+    });
+    let finished = imported
+        .map_err(|error| Error::new("import", from, error))
+        .and_then(|imported| writer.finish().map(|()| imported));
+    drop(bar);
+    let imported = finished.inspect_err(|_| discard(&options.out))?;
+    if options.json {
+        let report = Report { schema: "fathom.trace_import/1", format: format.name(), imported };
+        return Output::Stdout.write(&report);
+    }
+    console::print(&told(format, &imported, &options.out))
+}
+
+/// Half a trace is none.
+fn discard(path: &Path) {
+    let _ = std::fs::remove_file(path);
+}
+
+fn told(format: Format, imported: &Imported, out: &Path) -> String {
+    let Imported { operations, ignored, rejected, .. } = imported;
+    let name = format.name();
+    let mut text = format!("{operations} operations from {name} in {}", out.display());
+    text += &format!("; {ignored} others ignored, {} rejected\n", rejected.count);
+    for reject in &rejected.first {
+        text += &format!("  rejected {}: {}\n", reject.number, reject.reason);
+    }
+    if rejected.count > rejected.first.len() as u64 {
+        text += "  and more\n";
+    }
+    text
+}
+
+fn show(options: &ShowOptions) -> Result<(), Failure> {
+    let json = options.json.as_deref().map(Output::open).transpose()?;
+    let bar = Spinner::new("reading the trace");
+    let shown = show::show(&options.trace);
+    drop(bar);
+    let shown = shown?;
+    console::tell(&show::text::render(&shown), json.as_ref().is_some_and(Output::is_stdout))?;
+    json.map_or(Ok(()), |output| output.write(&shown))
+}
+
+fn export(options: &ExportOptions) -> Result<(), Failure> {
+    let out = &options.out;
+    let file = File::options().write(true).create_new(true).open(out);
+    let file = file.map_err(|error| Error::new("create", out, error))?;
+    let exported = export::fio(&options.trace, &mut BufWriter::new(file)).inspect_err(|_| discard(out))?;
+    console::print(&format!(
+        "{} operations in {}; {} others left out\n",
+        exported.operations,
+        out.display(),
+        exported.left_out
+    ))
+}

@@ -1,0 +1,207 @@
+//! How fast traces are imported, and reuse distances counted.
+//!
+//! ```text
+//! cargo bench -p fathom-trace
+//! ```
+//! Beside each import stands how fast the same bytes' lines are merely counted.
+
+#![allow(clippy::print_stdout, reason = "a benchmark prints")]
+
+use std::fmt::Write;
+use std::io;
+use std::path::Path;
+use std::time::Instant;
+
+use fathom_trace::FileId;
+use fathom_trace::format::Writer;
+use fathom_trace::import::{Format, read};
+use fathom_trace::show::Reuse;
+use fathom_trace::{Access, Error};
+
+const BYTES: usize = 128 << 20;
+
+/// A stream of numbers that stays the same: Knuth's MMIX.
+struct Stream(u64);
+
+impl Stream {
+    fn next(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+}
+
+fn line(text: &mut String, format: Format, stream: &mut Stream, at: u64) {
+    let (offset, size, kind) =
+        (stream.next(1 << 31) * 512, (1 + stream.next(64)) * 4096, stream.next(2) as usize);
+    let _ = match format {
+        Format::Msr => writeln!(
+            text,
+            "{},usr,{},{},{offset},{size},{}",
+            128_166_372_003_061_629 + at * 977,
+            at % 3,
+            ["Read", "Write"][kind],
+            1000 + stream.next(90_000)
+        ),
+        Format::Alibaba => writeln!(
+            text,
+            "{},{},{offset},{size},{}",
+            stream.next(1000),
+            ["R", "W"][kind],
+            1_577_808_144_360_767 + at * 13
+        ),
+        Format::Tencent => writeln!(
+            text,
+            "{},{},{},{kind},{}",
+            1_538_323_200 + at / 5000,
+            offset / 512,
+            size / 512,
+            1000 + stream.next(600)
+        ),
+        Format::Spc => writeln!(
+            text,
+            "{},{},{size},{},{}.{:06}",
+            at % 24,
+            offset / 512,
+            ["R", "w"][kind],
+            at / 10_000,
+            at * 97 % 1_000_000
+        ),
+        Format::Fio => {
+            writeln!(text, "{} /srv/data/file{} {} {offset} {size}", at * 31, at % 7, ["read", "write"][kind])
+        }
+        Format::Darshan => writeln!(
+            text,
+            " X_POSIX {:>7} {:>6} {at:>8} {offset:>15} {size:>15} {:>11.4} {:>11.4}",
+            at % 64,
+            ["read", "write"][kind],
+            at as f64 / 1e4,
+            at as f64 / 1e4 + 0.0012
+        ),
+        Format::Blkparse => writeln!(
+            text,
+            "  8,0    1 {at:>8} {:>5}.{:09} {:>5}  {}   {} {} + {} [fio]",
+            at / 100_000,
+            at * 9871 % 1_000_000_000,
+            4000 + at % 9,
+            ["D", "C"][at as usize % 2],
+            ["R", "W"][kind],
+            offset / 512,
+            size / 512
+        ),
+        _ => writeln!(
+            text,
+            "{} 1795324446.{:06} {}(3</srv/data/file{}>, \"\\177ELF\\2\\1\\1\\3\\0\\0\\0\\0\\0\\0\\0\\0\\3\\0>\\0\\1\\0\\0\\0\\20t\\2\\0\\0\\0\\0\\0\"..., {size}, {offset}) = {size} <0.000010>",
+            18_000 + at % 5,
+            at % 1_000_000,
+            ["pread64", "pwrite64"][kind],
+            at % 7
+        ),
+    };
+}
+
+fn text(format: Format) -> String {
+    let mut text = String::with_capacity(BYTES + 4096);
+    match format {
+        Format::Fio => text.push_str("fio version 3 iolog\n"),
+        Format::Darshan => text.push_str("# DXT, file_id: 1, file_name: /scratch/out\n"),
+        _ => {}
+    }
+    let (mut stream, mut at) = (Stream(1), 0);
+    while text.len() < BYTES {
+        line(&mut text, format, &mut stream, at);
+        at += 1;
+    }
+    text
+}
+
+/// The best of three runs, in MB/s.
+fn rate(bytes: usize, mut run: impl FnMut()) -> f64 {
+    let once = |run: &mut dyn FnMut()| {
+        let start = Instant::now();
+        run();
+        bytes as f64 / 1e6 / start.elapsed().as_secs_f64()
+    };
+    (0..3).map(|_| once(&mut run)).fold(0.0, f64::max)
+}
+
+fn importing() {
+    println!(
+        "{:<10} {:>12} {:>12} {:>12} {:>12}",
+        "format", "lines MB/s", "read MB/s", "import MB/s", "rejected"
+    );
+    for format in Format::ALL {
+        if matches!(format, Format::Blktrace | Format::Vscsi) {
+            continue;
+        }
+        let text = text(format);
+        let bytes = text.as_bytes();
+        let counted = rate(bytes.len(), || {
+            std::hint::black_box(memchr::memchr_iter(b'\n', bytes).count());
+        });
+        let mut rejected = 0;
+        let parsed = rate(bytes.len(), || {
+            let imported = read(bytes, format, |operations, _| {
+                std::hint::black_box(operations);
+                Ok::<(), io::Error>(())
+            });
+            rejected = imported.expect("bytes can be read").rejected.count;
+        });
+        let kept = rate(bytes.len(), || {
+            let mut writer =
+                Writer::new(io::sink(), Path::new("nowhere"), &format.origin()).expect("nothing is written");
+            let imported = read(bytes, format, |operations, files| {
+                writer.add(operations, files).map_err(io::Error::other)
+            });
+            imported.expect("bytes can be read");
+            let ended: Result<(), Error> = writer.finish();
+            ended.expect("nothing is written");
+        });
+        println!("{:<10} {counted:>12.0} {parsed:>12.0} {kept:>12.0} {rejected:>12}", format.name());
+    }
+}
+
+fn peak_mib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").trim().parse::<u64>().ok()).unwrap_or(0) / 1024
+}
+
+/// 100 million accesses to 40 million blocks, skewed: half of them to an eighth of the blocks, again and again.
+fn reusing() {
+    let accesses: u64 =
+        std::env::var("FATHOM_ACCESSES").ok().and_then(|count| count.parse().ok()).unwrap_or(100_000_000);
+    let blocks = accesses / 5 * 2;
+    let curve = |bound: usize| {
+        let (mut stream, mut reuse) = (Stream(1), Reuse::with_bound(bound));
+        let start = Instant::now();
+        for _ in 0..accesses {
+            let mut below = blocks;
+            while below > 64 && stream.next(2) == 0 {
+                below /= 8;
+            }
+            reuse.access(FileId(0), stream.next(below), Access::Read, 0);
+        }
+        println!(
+            "{accesses} accesses, {} blocks, at most {bound} followed, rate {:.4}: {:.1} s, peak of memory so far {} MiB",
+            reuse.blocks(),
+            reuse.rate(),
+            start.elapsed().as_secs_f64(),
+            peak_mib()
+        );
+        reuse.curve(4096)
+    };
+    let sampled = curve(fathom_trace::show::reuse::TRACKED);
+    let exact = curve(1 << 26);
+    let at = |curve: &[fathom_trace::show::Point], bytes: u64| {
+        let place = curve.partition_point(|point| point.cache_bytes <= bytes);
+        place.checked_sub(1).map_or(0.0, |place| curve[place].hit_ratio)
+    };
+    let sizes = (12..40).flat_map(|power| [1u64 << power, 3u64 << (power - 1)]);
+    let worst = sizes.map(|bytes| (at(&exact, bytes) - at(&sampled, bytes)).abs()).fold(0.0, f64::max);
+    println!("largest difference of hit ratios from exact: {worst:.5}");
+}
+
+fn main() {
+    importing();
+    reusing();
+}

@@ -1,0 +1,253 @@
+//! From system calls to operations: which file a descriptor means, and where it stands.
+//!
+//! Descriptors are followed through open, dup, fork, exec and close as the kernel keeps them: a table per
+//! process (or shared between threads), whose entries point to open descriptions, which hold the position.
+
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use crate::operation::{FileId, Files, Kind, Operation};
+
+/// The flags of open(2) that decide positions and inheritance, as on x86-64 and aarch64.
+pub(crate) const O_TRUNC: u32 = 0o1000;
+pub(crate) const O_APPEND: u32 = 0o2000;
+pub(crate) const O_CLOEXEC: u32 = 0o200_0000;
+
+/// A system call that has returned.
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    pub(crate) thread: u32,
+    pub(crate) start_ns: i64,
+    pub(crate) duration_ns: Option<u64>,
+    pub(crate) what: What,
+    pub(crate) descriptor: i32,
+    pub(crate) offset: Option<u64>,
+    pub(crate) length: u64,
+    pub(crate) flags: u32,
+    pub(crate) result: Option<i64>,
+    /// The file that an open or truncate names, or that the tracer says the descriptor means.
+    pub(crate) path: Option<Cow<'a, [u8]>>,
+}
+
+/// What a call does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    /// Something to a file.
+    Do(Kind),
+    /// truncate(2), by a path.
+    TruncatePath,
+    /// A dup onto a descriptor that closes at exec.
+    DupCloseOnExec,
+    /// A new thread or process.
+    Fork {
+        /// It shares the descriptors (`CLONE_FILES`).
+        shares: bool,
+        /// It is a thread (`CLONE_THREAD`).
+        is_thread: bool,
+    },
+    /// execve(2).
+    Exec,
+    /// The end of a thread.
+    Exit,
+}
+
+/// An open description, as the kernel's `struct file`.
+#[derive(Debug, Clone, Copy)]
+struct Description {
+    file: FileId,
+    position: Option<u64>,
+    appends: bool,
+    is_file: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Descriptor {
+    description: Rc<Cell<Description>>,
+    closes_on_exec: bool,
+}
+
+type Table = Rc<RefCell<FxHashMap<i32, Descriptor>>>;
+
+#[derive(Debug, Clone)]
+struct Thread {
+    process: u32,
+    table: Table,
+}
+
+/// The processes of a trace and what their descriptors mean.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    threads: FxHashMap<u32, Thread>,
+    /// Sizes of files, where the trace has shown them.
+    sizes: FxHashMap<FileId, u64>,
+}
+
+impl Processes {
+    pub(crate) fn knows(&self, thread: u32) -> bool {
+        self.threads.contains_key(&thread)
+    }
+
+    /// A new thread or process, with its creator's descriptors; one that is known already is left as it is.
+    pub(crate) fn fork(&mut self, creator: u32, created: u32, shares: bool, is_thread: bool) {
+        if self.knows(created) {
+            return;
+        }
+        let creator = self.thread(creator).clone();
+        let table =
+            if shares { creator.table } else { Rc::new(RefCell::new(creator.table.borrow().clone())) };
+        let process = if is_thread { creator.process } else { created };
+        self.threads.insert(created, Thread { process, table });
+    }
+
+    fn thread(&mut self, thread: u32) -> &Thread {
+        self.threads.entry(thread).or_insert_with(|| Thread { process: thread, table: Table::default() })
+    }
+
+    /// Follows a call; gives the operation that it is. None where it is none, or not on a file that is known.
+    pub(crate) fn apply(&mut self, call: &Call, files: &mut Files) -> Option<Operation> {
+        let thread = self.thread(call.thread).clone();
+        let operation = |kind, file| Operation {
+            duration_ns: call.duration_ns,
+            process: thread.process,
+            thread: call.thread,
+            descriptor: (call.descriptor >= 0).then_some(call.descriptor),
+            offset: call.offset,
+            length: call.length,
+            result: call.result,
+            flags: call.flags,
+            ..Operation::new(kind, file, call.start_ns)
+        };
+        let succeeded = call.result.filter(|&result| result >= 0);
+        match call.what {
+            What::Do(Kind::Open) => self.open(call, &thread, files).map(|file| operation(Kind::Open, file)),
+            What::TruncatePath => {
+                let file = files.id(call.path.as_deref()?);
+                if succeeded.is_some() {
+                    self.sizes.insert(file, call.length);
+                }
+                Some(operation(Kind::Truncate, file))
+            }
+            What::Fork { shares, is_thread } => {
+                let child = u32::try_from(succeeded?).ok()?;
+                self.fork(call.thread, child, shares, is_thread);
+                (!is_thread).then(|| operation(Kind::Fork, files.id(b"")))
+            }
+            What::Exec => {
+                succeeded?;
+                let mut left = thread.table.borrow().clone();
+                left.retain(|_, descriptor| !descriptor.closes_on_exec);
+                self.threads.insert(call.thread, Thread { table: Rc::new(RefCell::new(left)), ..thread });
+                None
+            }
+            What::Exit => {
+                self.threads.remove(&call.thread);
+                None
+            }
+            What::DupCloseOnExec => self.on_descriptor(call, &thread, files, operation(Kind::Dup, FileId(0))),
+            What::Do(kind) => self.on_descriptor(call, &thread, files, operation(kind, FileId(0))),
+        }
+    }
+
+    fn open(&mut self, call: &Call, thread: &Thread, files: &mut Files) -> Option<FileId> {
+        let path = call.path.as_deref()?;
+        let file = files.id(path);
+        if let Some(descriptor) =
+            call.result.and_then(|result| i32::try_from(result).ok()).filter(|&fd| fd >= 0)
+        {
+            if call.flags & O_TRUNC != 0 {
+                self.sizes.insert(file, 0);
+            }
+            let appends = call.flags & O_APPEND != 0;
+            let description = Description { file, position: Some(0), appends, is_file: true };
+            let entry = Descriptor {
+                description: Rc::new(Cell::new(description)),
+                closes_on_exec: call.flags & O_CLOEXEC != 0,
+            };
+            thread.table.borrow_mut().insert(descriptor, entry);
+        }
+        Some(file)
+    }
+
+    /// A call on a descriptor; `operation` lacks the file, and the offset where the position decides it.
+    fn on_descriptor(
+        &mut self,
+        call: &Call,
+        thread: &Thread,
+        files: &mut Files,
+        mut operation: Operation,
+    ) -> Option<Operation> {
+        let entry = known(call, thread, files)?;
+        let mut description = entry.description.get();
+        operation.file = description.file;
+        let done = call.result.filter(|&result| result >= 0);
+        let table = &thread.table;
+        match operation.kind {
+            Kind::Read | Kind::Readv | Kind::Write | Kind::Writev => {
+                let is_write = matches!(operation.kind, Kind::Write | Kind::Writev);
+                if is_write && description.appends {
+                    description.position = self.sizes.get(&description.file).copied();
+                }
+                operation.offset = description.position;
+                let moved = u64::try_from(done.unwrap_or(0)).unwrap_or(0);
+                description.position = description.position.and_then(|position| position.checked_add(moved));
+            }
+            Kind::Seek => {
+                description.position = done.map_or(description.position, |to| u64::try_from(to).ok());
+                operation.offset = done.and_then(|to| u64::try_from(to).ok());
+                if operation.flags == 2
+                    && operation.length == 0
+                    && let Some(end) = operation.offset
+                {
+                    self.sizes.insert(description.file, end);
+                }
+                operation.length = 0;
+            }
+            Kind::Truncate if done.is_some() => {
+                self.sizes.insert(description.file, operation.length);
+            }
+            Kind::Close => {
+                table.borrow_mut().remove(&call.descriptor);
+            }
+            Kind::Dup => {
+                if let Some(to) = done.and_then(|to| i32::try_from(to).ok()) {
+                    let closes_on_exec = call.what == What::DupCloseOnExec;
+                    let copy = Descriptor { description: entry.description.clone(), closes_on_exec };
+                    table.borrow_mut().insert(to, copy);
+                }
+            }
+            _ => {}
+        }
+        entry.description.set(description);
+        if operation.kind.access() == Some(crate::operation::Access::Write)
+            && let (Some(offset), Some(size)) = (operation.offset, self.sizes.get_mut(&description.file))
+        {
+            *size = (*size).max(offset.saturating_add(operation.moved_bytes()));
+        }
+        description.is_file.then_some(operation)
+    }
+}
+
+/// What a call's descriptor means: what was followed, corrected by what the tracer says.
+fn known(call: &Call, thread: &Thread, files: &mut Files) -> Option<Descriptor> {
+    let entry = thread.table.borrow().get(&call.descriptor).cloned();
+    let Some(path) = call.path.as_deref() else { return entry };
+    // Pipes, sockets and the like are named by a word and a number.
+    let is_file = path.first() == Some(&b'/');
+    let agrees = entry.as_ref().is_some_and(|entry| {
+        let description = entry.description.get();
+        description.is_file == is_file && files.path(description.file) == path
+    });
+    if agrees {
+        return entry;
+    }
+    if !is_file && entry.is_none() {
+        return None;
+    }
+    let description = Description { file: files.id(path), position: None, appends: false, is_file };
+    let entry = Descriptor { description: Rc::new(Cell::new(description)), closes_on_exec: false };
+    thread.table.borrow_mut().insert(call.descriptor, entry.clone());
+    Some(entry)
+}

@@ -1,0 +1,264 @@
+//! Our own format: a Parquet file with one row per operation, as pandas, DuckDB and Polars read it.
+//!
+//! The columns stand in [`COLUMNS`] and in docs/traces.md. What holds for the trace as a whole stands in the
+//! file's key-value metadata, under keys that begin with `fathom.`.
+
+mod columns;
+
+use std::fs::File;
+use std::io::Write;
+use std::panic;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parquet::basic::{Compression, Encoding};
+use parquet::file::metadata::{ColumnChunkMetaData, KeyValue, RowGroupMetaData};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::ColumnPath;
+use rustc_hash::FxHashMap;
+
+use self::columns::Columns;
+use crate::error::{Error, Result};
+use crate::operation::{Clock, FileId, Files, Level, Operation, Origin};
+
+/// The schema: names, types and which columns may be null.
+pub const COLUMNS: &str = "message fathom_trace {
+    REQUIRED INT64 start_ns;
+    OPTIONAL INT64 duration_ns;
+    REQUIRED INT32 process;
+    REQUIRED INT32 thread;
+    REQUIRED BYTE_ARRAY kind (STRING);
+    REQUIRED INT32 file;
+    REQUIRED BYTE_ARRAY path (STRING);
+    OPTIONAL INT32 descriptor;
+    OPTIONAL INT64 offset;
+    REQUIRED INT64 length;
+    OPTIONAL INT64 result;
+    REQUIRED INT32 flags;
+}";
+/// The version of the schema, in the metadata as `fathom.schema`.
+const SCHEMA: &str = "fathom.trace/1";
+/// Rows that are kept in memory and compressed together.
+const GROUP: usize = 1 << 17;
+/// The columns that hold few different values.
+const DICTIONARIES: [&str; 6] = ["process", "thread", "kind", "path", "descriptor", "flags"];
+/// The columns that hold numbers near their predecessors.
+const DELTAS: [&str; 1] = ["start_ns"];
+
+/// Writes a trace.
+pub struct Writer<W: Write + Send> {
+    file: SerializedFileWriter<W>,
+    path: PathBuf,
+    columns: Columns,
+}
+
+/// Begins a trace in a new file.
+///
+/// # Errors
+/// The file is there already or can't be made.
+pub fn create(path: &Path, origin: &Origin) -> Result<Writer<File>> {
+    let opened = File::options().write(true).create_new(true).open(path);
+    Writer::new(opened.map_err(|error| Error::new("create", path, error))?, path, origin)
+}
+
+impl<W: Write + Send> Writer<W> {
+    /// Begins a trace; `path` stands in errors.
+    ///
+    /// # Errors
+    /// What writing gives.
+    pub fn new(sink: W, path: &Path, origin: &Origin) -> Result<Self> {
+        let schema = parse_message_type(COLUMNS).map_err(|error| Error::new("write", path, error))?;
+        let file = SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties(origin)));
+        let file = file.map_err(|error| Error::new("write", path, error))?;
+        Ok(Self { file, path: path.to_owned(), columns: Columns::default() })
+    }
+
+    /// Adds operations, whose files are `files`.
+    ///
+    /// # Errors
+    /// What writing gives.
+    pub fn add(&mut self, operations: &[Operation], files: &Files) -> Result<()> {
+        for part in operations.chunks(GROUP - self.columns.rows().min(GROUP - 1)) {
+            self.columns.add(part, files);
+            if self.columns.rows() >= GROUP {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the trace.
+    ///
+    /// # Errors
+    /// What writing gives.
+    pub fn finish(mut self) -> Result<()> {
+        self.flush()?;
+        self.file.close().map_err(|error| Error::new("write", &self.path, error))?;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if self.columns.rows() == 0 {
+            return Ok(());
+        }
+        let failed = |error| Error::new("write", &self.path, error);
+        let mut group = self.file.next_row_group().map_err(failed)?;
+        self.columns.write(&mut group).map_err(failed)?;
+        group.close().map_err(failed)?;
+        self.columns.clear();
+        Ok(())
+    }
+}
+
+fn properties(origin: &Origin) -> WriterProperties {
+    let level = match origin.level {
+        Level::File => "file",
+        Level::Block => "block",
+    };
+    let clock = match origin.clock {
+        Clock::Unix => "unix",
+        Clock::Source => "source",
+    };
+    let keys = [("schema", SCHEMA), ("level", level), ("clock", clock), ("source", &origin.source)];
+    let pairs = keys.map(|(key, value)| KeyValue::new(format!("fathom.{key}"), value.to_owned()));
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_dictionary_enabled(false)
+        .set_created_by("fathom".to_owned())
+        .set_key_value_metadata(Some(pairs.to_vec()));
+    for column in DICTIONARIES {
+        properties = properties.set_column_dictionary_enabled(ColumnPath::from(column), true);
+    }
+    for column in DELTAS {
+        properties = properties.set_column_encoding(ColumnPath::from(column), Encoding::DELTA_BINARY_PACKED);
+    }
+    properties.build()
+}
+
+/// Reads a trace.
+pub struct Reader {
+    file: SerializedFileReader<File>,
+    path: PathBuf,
+    origin: Origin,
+    group: usize,
+    columns: Columns,
+    files: Files,
+    /// The trace's own numbers of files, and ours.
+    numbers: FxHashMap<i32, FileId>,
+    batch: Vec<Operation>,
+}
+
+impl Reader {
+    /// Opens a trace.
+    ///
+    /// # Errors
+    /// The file can't be read, or is no trace of this schema.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|error| Error::new("open", path, error))?;
+        let failed = |error: &dyn std::fmt::Display| Error::new("read", path, error);
+        let file = guarded(path, || SerializedFileReader::new(file))?;
+        let metadata = file.metadata().file_metadata();
+        let expected = parse_message_type(COLUMNS).map_err(|error| failed(&error))?;
+        let values = metadata.key_value_metadata();
+        let value = |key: &str| {
+            let pair = values?.iter().find(|pair| pair.key.strip_prefix("fathom.") == Some(key))?;
+            pair.value.clone()
+        };
+        if value("schema").as_deref() != Some(SCHEMA)
+            || metadata.schema().get_fields() != expected.get_fields()
+        {
+            return Err(failed(&"it is no trace of Fathom's; import others with 'fathom trace import'"));
+        }
+        let level = if value("level").as_deref() == Some("block") { Level::Block } else { Level::File };
+        let clock = if value("clock").as_deref() == Some("unix") { Clock::Unix } else { Clock::Source };
+        let origin = Origin { level, clock, source: value("source").unwrap_or_default() };
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            origin,
+            group: 0,
+            columns: Columns::default(),
+            files: Files::default(),
+            numbers: FxHashMap::default(),
+            batch: Vec::new(),
+        })
+    }
+
+    /// What the trace shows, and where it came from.
+    #[must_use]
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// How many operations it says that it holds.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        u64::try_from(self.file.metadata().file_metadata().num_rows()).unwrap_or(0)
+    }
+
+    /// The files of the operations that were read so far.
+    #[must_use]
+    pub fn files(&self) -> &Files {
+        &self.files
+    }
+
+    /// Reads the next operations; nothing at the end.
+    ///
+    /// # Errors
+    /// What reading gives.
+    pub fn read(&mut self) -> Result<Option<(&[Operation], &Files)>> {
+        if self.group >= self.file.num_row_groups() {
+            return Ok(None);
+        }
+        let (file, group, columns) = (&self.file, self.group, &mut self.columns);
+        self.group += 1;
+        if !is_sane(file.metadata().row_group(group)) {
+            return Err(Error::new("read", &self.path, "its table of contents makes no sense"));
+        }
+        guarded(&self.path, || columns.read(file.get_row_group(group)?.as_ref()))?;
+        self.batch.clear();
+        let taken = self.columns.take(&mut self.batch, &mut self.files, &mut self.numbers);
+        taken.map_err(|reason| Error::new("read", &self.path, reason))?;
+        Ok(Some((&self.batch, &self.files)))
+    }
+
+    /// Reads every operation at once.
+    ///
+    /// # Errors
+    /// What reading gives.
+    pub fn read_all(mut self) -> Result<(Vec<Operation>, Files)> {
+        let mut all = Vec::new();
+        while let Some((operations, _)) = self.read()? {
+            all.extend_from_slice(operations);
+        }
+        Ok((all, self.files))
+    }
+}
+
+/// No group is larger, whoever has written it.
+const MOST_ROWS: i64 = 1 << 26;
+
+/// Whether a group's places and sizes can be: the library takes that for granted, and panics.
+fn is_sane(group: &RowGroupMetaData) -> bool {
+    let is_sane = |column: &ColumnChunkMetaData| {
+        let places = [
+            Some(column.data_page_offset()),
+            column.dictionary_page_offset(),
+            Some(column.compressed_size()),
+        ];
+        places.into_iter().flatten().all(|place| place >= 0)
+    };
+    (0..=MOST_ROWS).contains(&group.num_rows()) && group.columns().iter().all(is_sane)
+}
+
+/// What the library makes of a file, or why it can't: it panics at some of what is no Parquet.
+fn guarded<T>(path: &Path, read: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T> {
+    match panic::catch_unwind(panic::AssertUnwindSafe(read)) {
+        Ok(read) => read.map_err(|error| Error::new("read", path, error)),
+        Err(_) => Err(Error::new("read", path, "it is damaged")),
+    }
+}

@@ -1,0 +1,399 @@
+//! Other tools' traces, read as streams: a chunk at a time, each line by itself.
+//!
+//! Bytes that make no sense are counted with their place and left out; nothing that a file may hold stops
+//! or breaks a reader. Memory grows with the number of files, processes and requests in flight, never with
+//! the number of operations.
+
+mod alibaba;
+mod blkparse;
+mod blktrace;
+mod darshan;
+mod fio;
+mod msr;
+mod requests;
+mod spc;
+mod strace;
+mod tencent;
+mod text;
+mod vscsi;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use memchr::memchr;
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::operation::{Clock, Files, Level, Operation, Origin};
+
+/// A format that can be imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// fio's iolog, versions 2 and 3.
+    Fio,
+    /// `strace -f -ttt -T`, better with `-y`.
+    Strace,
+    /// What blkparse prints.
+    Blkparse,
+    /// What blktrace writes.
+    Blktrace,
+    /// The CSV of the block traces of Microsoft Research Cambridge.
+    Msr,
+    /// The CSV of Alibaba's block traces.
+    Alibaba,
+    /// The CSV of Tencent's cloud block storage traces.
+    Tencent,
+    /// The Storage Performance Council's trace file format.
+    Spc,
+    /// What darshan-dxt-parser prints.
+    Darshan,
+    /// VMware's vscsiStats traces, both versions.
+    Vscsi,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Self; 10] = [
+        Self::Fio,
+        Self::Strace,
+        Self::Blkparse,
+        Self::Blktrace,
+        Self::Msr,
+        Self::Alibaba,
+        Self::Tencent,
+        Self::Spc,
+        Self::Darshan,
+        Self::Vscsi,
+    ];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fio => "fio",
+            Self::Strace => "strace",
+            Self::Blkparse => "blkparse",
+            Self::Blktrace => "blktrace",
+            Self::Msr => "msr",
+            Self::Alibaba => "alibaba",
+            Self::Tencent => "tencent",
+            Self::Spc => "spc",
+            Self::Darshan => "darshan",
+            Self::Vscsi => "vscsi",
+        }
+    }
+
+    /// The format of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.name() == name)
+    }
+
+    /// What a trace of this format shows, and what its times count from.
+    #[must_use]
+    pub fn origin(self) -> Origin {
+        let level = match self {
+            Self::Fio | Self::Strace | Self::Darshan => Level::File,
+            _ => Level::Block,
+        };
+        let clock = match self {
+            Self::Strace | Self::Msr | Self::Alibaba | Self::Tencent => Clock::Unix,
+            _ => Clock::Source,
+        };
+        Origin { level, clock, source: self.name().to_owned() }
+    }
+
+    /// The one format that the beginning of a file is in; none where none or several could be meant.
+    #[must_use]
+    pub fn detect(beginning: &[u8]) -> Option<Self> {
+        let mut fitting = Self::ALL.into_iter().filter(|format| format.fits(beginning));
+        let first = fitting.next()?;
+        fitting.next().is_none().then_some(first)
+    }
+
+    /// Whether the first lines or records are of this format, most of them at least.
+    fn fits(self, beginning: &[u8]) -> bool {
+        let whole = beginning.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+        let sample = if self.is_text() { &beginning[..whole] } else { beginning };
+        let mut found = 0;
+        let read = read(sample, self, |operations, _| {
+            found += operations.len();
+            Ok::<(), io::Error>(())
+        });
+        read.is_ok_and(|imported| {
+            // The last record of a beginning may be cut.
+            found > 0 && found as u64 >= imported.rejected.count.saturating_sub(u64::from(!self.is_text()))
+        })
+    }
+
+    fn is_text(self) -> bool {
+        !matches!(self, Self::Blktrace | Self::Vscsi)
+    }
+}
+
+/// What an import came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Imported {
+    /// Operations given on.
+    pub operations: u64,
+    /// Bytes read.
+    pub bytes: u64,
+    /// Lines or records that were understood and are no operation on a file or device.
+    pub ignored: u64,
+    /// What could not be understood.
+    pub rejected: Rejected,
+}
+
+/// Lines or records that made no sense.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Rejected {
+    /// How many.
+    pub count: u64,
+    /// The first of them.
+    pub first: Vec<Reject>,
+}
+
+/// A line or record that made no sense.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reject {
+    /// Its number, from 1.
+    pub number: u64,
+    /// What is wrong with it.
+    pub reason: &'static str,
+}
+
+/// How many rejected lines are kept with their numbers.
+const KEPT: usize = 10;
+
+impl Rejected {
+    fn add(&mut self, number: u64, reason: &'static str) {
+        self.count += 1;
+        if self.first.len() < KEPT {
+            self.first.push(Reject { number, reason });
+        }
+    }
+}
+
+/// What a reader has made so far.
+#[derive(Debug, Default)]
+struct Output {
+    operations: Vec<Operation>,
+    files: Files,
+    ignored: u64,
+}
+
+/// A reader of lines.
+trait Lines {
+    /// Takes a line, without its end.
+    fn line(&mut self, line: &[u8], output: &mut Output) -> std::result::Result<(), &'static str>;
+
+    /// Gives what still waited for something.
+    fn end(&mut self, _output: &mut Output) {}
+}
+
+/// A reader of binary records.
+trait Records {
+    /// Looks at the bytes from a record's beginning on.
+    fn record(&mut self, bytes: &[u8], output: &mut Output) -> Taken;
+
+    /// Gives what still waited for something.
+    fn end(&mut self, _output: &mut Output) {}
+}
+
+/// What a reader of records made of the next bytes.
+enum Taken {
+    /// A record of that many bytes, which are at least one.
+    Record(usize),
+    /// That many bytes, at least one, that are no record.
+    Rejected(usize, &'static str),
+    /// That many bytes are needed to tell.
+    Needs(usize),
+}
+
+/// Reads a stream of the given format; what it holds goes to `sink` in batches.
+///
+/// # Errors
+/// What reading gives, and what the sink gives.
+pub fn read<E: From<io::Error>>(
+    source: impl Read,
+    format: Format,
+    sink: impl FnMut(&[Operation], &Files) -> std::result::Result<(), E>,
+) -> std::result::Result<Imported, E> {
+    match format {
+        Format::Fio => lines(source, fio::Reader::default(), sink),
+        Format::Strace => lines(source, strace::Reader::default(), sink),
+        Format::Blkparse => lines(source, blkparse::Reader::default(), sink),
+        Format::Blktrace => records(source, blktrace::Reader::default(), sink),
+        Format::Msr => lines(source, msr::Reader, sink),
+        Format::Alibaba => lines(source, alibaba::Reader::default(), sink),
+        Format::Tencent => lines(source, tencent::Reader::default(), sink),
+        Format::Spc => lines(source, spc::Reader::default(), sink),
+        Format::Darshan => lines(source, darshan::Reader::default(), sink),
+        Format::Vscsi => records(source, vscsi::Reader::default(), sink),
+    }
+}
+
+/// Finds out the format of a file.
+///
+/// # Errors
+/// The file can't be read, or its beginning is of no format or of several.
+pub fn detect(path: &Path) -> Result<Format> {
+    let mut beginning = Vec::new();
+    let opened = File::open(path).map_err(|error| Error::new("open", path, error))?;
+    opened.take(64 << 10).read_to_end(&mut beginning).map_err(|error| Error::new("read", path, error))?;
+    Format::detect(&beginning).ok_or_else(|| {
+        let names: Vec<&str> = Format::ALL.into_iter().map(Format::name).collect();
+        Error::new("import", path, format!("its format is not clear; name it: {}", names.join(", ")))
+    })
+}
+
+/// What is read at once.
+const CHUNK: usize = 256 << 10;
+/// No line or record is longer; one that is, is rejected.
+const LONGEST: usize = 1 << 20;
+
+/// A window on a stream: bytes that were read and not yet used.
+struct Window<R> {
+    source: R,
+    bytes: Vec<u8>,
+    used: usize,
+    end: usize,
+    at_end: bool,
+}
+
+impl<R: Read> Window<R> {
+    fn new(source: R) -> Self {
+        Self { source, bytes: vec![0; CHUNK], used: 0, end: 0, at_end: false }
+    }
+
+    fn rest(&self) -> &[u8] {
+        &self.bytes[self.used..self.end]
+    }
+
+    /// Reads on, and tells how much that gave. What is unused stays.
+    fn refill(&mut self) -> io::Result<usize> {
+        self.bytes.copy_within(self.used..self.end, 0);
+        self.end -= self.used;
+        self.used = 0;
+        if self.end == self.bytes.len() {
+            self.bytes.resize((self.bytes.len() * 2).min(LONGEST + CHUNK), 0);
+        }
+        loop {
+            match self.source.read(&mut self.bytes[self.end..]) {
+                Ok(count) => {
+                    self.end += count;
+                    self.at_end = count == 0;
+                    return Ok(count);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+fn lines<E: From<io::Error>>(
+    source: impl Read,
+    mut reader: impl Lines,
+    mut sink: impl FnMut(&[Operation], &Files) -> std::result::Result<(), E>,
+) -> std::result::Result<Imported, E> {
+    let (mut window, mut output, mut imported) =
+        (Window::new(source), Output::default(), Imported::default());
+    let (mut number, mut too_long) = (0, false);
+    loop {
+        imported.bytes += window.refill()? as u64;
+        while let Some(length) = line_length(&window) {
+            let line = &window.rest()[..length];
+            // The rest of a line that was rejected for its length is no line of its own.
+            if !std::mem::take(&mut too_long) {
+                number += 1;
+                let taken = reader.line(chomp(line), &mut output);
+                taken.unwrap_or_else(|reason| imported.rejected.add(number, reason));
+            }
+            window.used = (window.used + length + 1).min(window.end);
+        }
+        if window.rest().len() > LONGEST {
+            if !std::mem::replace(&mut too_long, true) {
+                number += 1;
+                imported.rejected.add(number, "longer than a line may be");
+            }
+            window.used = window.end;
+        }
+        if window.at_end {
+            reader.end(&mut output);
+        }
+        give(&mut output, &mut imported, &mut sink)?;
+        if window.at_end {
+            return Ok(imported);
+        }
+    }
+}
+
+/// The length of the next line; at the end of the source, of one that nothing ends.
+fn line_length<R: Read>(window: &Window<R>) -> Option<usize> {
+    let rest = window.rest();
+    memchr(b'\n', rest).or_else(|| (window.at_end && !rest.is_empty()).then_some(rest.len()))
+}
+
+fn chomp(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+fn records<E: From<io::Error>>(
+    source: impl Read,
+    mut reader: impl Records,
+    mut sink: impl FnMut(&[Operation], &Files) -> std::result::Result<(), E>,
+) -> std::result::Result<Imported, E> {
+    let (mut window, mut output, mut imported) =
+        (Window::new(source), Output::default(), Imported::default());
+    let mut number = 0;
+    let mut in_garbage = false;
+    loop {
+        imported.bytes += window.refill()? as u64;
+        while !window.rest().is_empty() {
+            let used = match reader.record(window.rest(), &mut output) {
+                Taken::Record(size) => {
+                    number += 1;
+                    in_garbage = false;
+                    size
+                }
+                Taken::Rejected(size, reason) => {
+                    // A run of bytes that make no sense counts once.
+                    if !in_garbage {
+                        number += 1;
+                        imported.rejected.add(number, reason);
+                    }
+                    in_garbage = true;
+                    size
+                }
+                Taken::Needs(size) if window.at_end || size > LONGEST => {
+                    number += 1;
+                    imported.rejected.add(number, "cut off");
+                    window.rest().len()
+                }
+                Taken::Needs(_) => break,
+            };
+            window.used = (window.used + used.max(1)).min(window.end);
+        }
+        if window.at_end {
+            reader.end(&mut output);
+        }
+        give(&mut output, &mut imported, &mut sink)?;
+        if window.at_end {
+            return Ok(imported);
+        }
+    }
+}
+
+fn give<E>(
+    output: &mut Output,
+    imported: &mut Imported,
+    sink: &mut impl FnMut(&[Operation], &Files) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    sink(&output.operations, &output.files)?;
+    imported.operations += output.operations.len() as u64;
+    imported.ignored += std::mem::take(&mut output.ignored);
+    output.operations.clear();
+    Ok(())
+}

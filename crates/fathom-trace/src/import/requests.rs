@@ -1,0 +1,173 @@
+//! What the block formats share: sectors, volumes by number, and requests that are paired with their ends.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use super::Output;
+use crate::operation::{FileId, Kind, Operation};
+
+/// Linux and most tracers count in sectors of 512 bytes, whatever the device's own are.
+pub(super) const SECTOR: u64 = 512;
+
+/// Volumes that a trace names by numbers.
+#[derive(Default)]
+pub(super) struct Volumes(FxHashMap<u64, FileId>);
+
+impl Volumes {
+    /// The file that stands for a volume.
+    pub(super) fn file(&mut self, volume: u64, output: &mut Output) -> FileId {
+        *self.0.entry(volume).or_insert_with(|| output.files.id(volume.to_string().as_bytes()))
+    }
+}
+
+/// The moment in a request's life that a line tells of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// Queued: a file system or program has submitted it.
+    Queued,
+    /// Issued to the driver.
+    Issued,
+    /// Completed by the device.
+    Completed,
+}
+
+/// A request at one moment of its life.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Request {
+    pub(super) moment: Moment,
+    pub(super) time_ns: i64,
+    pub(super) process: u32,
+    pub(super) device: (u32, u32),
+    pub(super) kind: Kind,
+    pub(super) sector: u64,
+    pub(super) bytes: u64,
+}
+
+/// No device holds more at once; where a trace lacks completions, the oldest give way.
+const IN_FLIGHT: usize = 1 << 16;
+
+type Key = ((u32, u32), u64, Kind);
+
+/// Requests that wait for their ends.
+///
+/// A request counts from when it was issued to the driver; on devices without a queue of requests (md, dm, zram)
+/// nothing is ever issued, and it counts from when it was queued.
+#[derive(Default)]
+pub(super) struct InFlight {
+    queued: Waiting,
+    issued: Waiting,
+    files: FxHashMap<(u32, u32), FileId>,
+    /// Devices that issue requests.
+    issuing: FxHashMap<(u32, u32), ()>,
+}
+
+impl InFlight {
+    /// Takes note of a request; a completed one is given on as an operation.
+    pub(super) fn note(&mut self, request: Request, output: &mut Output) {
+        let key = (request.device, request.sector, request.kind);
+        match request.moment {
+            Moment::Queued => {
+                if let Some(oldest) = self.queued.add(key, request)
+                    && !self.issuing.contains_key(&oldest.device)
+                {
+                    self.give(oldest, None, output);
+                }
+            }
+            Moment::Issued => {
+                self.issuing.insert(request.device, ());
+                if let Some(oldest) = self.issued.add(key, request) {
+                    self.give(oldest, None, output);
+                }
+            }
+            Moment::Completed => {
+                let queued = self.queued.take(key);
+                match self.issued.take(key).or(queued) {
+                    Some(begun) => self.give(begun, Some(request), output),
+                    None => output.ignored += 1,
+                }
+            }
+        }
+    }
+
+    /// Gives on what was never seen to complete.
+    pub(super) fn end(&mut self, output: &mut Output) {
+        for request in self.issued.drain() {
+            self.give(request, None, output);
+        }
+        for request in self.queued.drain() {
+            if !self.issuing.contains_key(&request.device) {
+                self.give(request, None, output);
+            }
+        }
+    }
+
+    fn give(&mut self, request: Request, completed: Option<Request>, output: &mut Output) {
+        let file = *self.files.entry(request.device).or_insert_with(|| {
+            output.files.id(format!("{}:{}", request.device.0, request.device.1).as_bytes())
+        });
+        let has_place = request.kind != Kind::Flush;
+        output.operations.push(Operation {
+            duration_ns: completed
+                .and_then(|end| u64::try_from(end.time_ns.checked_sub(request.time_ns)?).ok()),
+            process: request.process,
+            thread: request.process,
+            offset: has_place.then_some(request.sector * SECTOR),
+            length: request.bytes,
+            ..Operation::new(request.kind, file, request.time_ns)
+        });
+    }
+}
+
+#[derive(Default)]
+struct Waiting {
+    requests: FxHashMap<Key, (u64, Request)>,
+    order: VecDeque<(u64, Key)>,
+    count: u64,
+}
+
+impl Waiting {
+    /// Adds one; gives the oldest where there are too many.
+    fn add(&mut self, key: Key, request: Request) -> Option<Request> {
+        self.count += 1;
+        self.requests.insert(key, (self.count, request));
+        self.order.push_back((self.count, key));
+        let mut oldest = None;
+        while self.order.len() > IN_FLIGHT {
+            let (number, key) = self.order.pop_front()?;
+            // One that was taken or replaced meanwhile is no longer waited for.
+            if self.requests.get(&key).is_some_and(|waiting| waiting.0 == number) {
+                oldest = self.requests.remove(&key).map(|waiting| waiting.1);
+            }
+        }
+        oldest
+    }
+
+    fn take(&mut self, key: Key) -> Option<Request> {
+        self.requests.remove(&key).map(|waiting| waiting.1)
+    }
+
+    fn drain(&mut self) -> Vec<Request> {
+        let mut left: Vec<(u64, Request)> = self.requests.drain().map(|(_, waiting)| waiting).collect();
+        left.sort_by_key(|waiting| waiting.0);
+        self.order.clear();
+        left.into_iter().map(|waiting| waiting.1).collect()
+    }
+}
+
+/// What the letters say that blktrace describes a request with: F for a flush, then what is done, then how.
+///
+/// None for what moves nothing and flushes nothing. Source: `blk_fill_rwbs` in the kernel's blktrace.c.
+pub(super) fn kind(letters: &[u8], bytes: u64) -> Option<Kind> {
+    let (flushes, rest) = match letters {
+        [b'F', rest @ ..] => (true, rest),
+        _ => (false, letters),
+    };
+    match rest.first() {
+        Some(b'D' | b'E') => Some(Kind::Discard),
+        Some(b'W') if bytes > 0 => Some(Kind::Write),
+        Some(b'R') if bytes > 0 => Some(Kind::Read),
+        _ if flushes => Some(Kind::Flush),
+        _ => None,
+    }
+}

@@ -1,0 +1,405 @@
+//! One call as strace prints it: `NAME(ARGUMENTS) = RESULT <SECONDS>`.
+
+use std::borrow::Cow;
+
+use memchr::{memchr, memmem, memrchr};
+
+use super::super::text::Text;
+use super::errno;
+use crate::calls::{Call, What};
+use crate::operation::Kind;
+
+/// What a line holds.
+pub(super) enum Parsed<'a> {
+    /// A call that files or descriptors depend on.
+    Call(Call<'a>),
+    /// Any other.
+    Other,
+}
+
+/// Where a call's arguments stand.
+#[derive(Clone, Copy)]
+enum Shape {
+    /// `(FD, DATA, LENGTH)`.
+    Data,
+    /// `(FD, DATA, LENGTH, OFFSET)`.
+    DataAt,
+    /// `(FD, VECTORS, COUNT)`: the length is what was moved.
+    Vectors,
+    /// `(FD, VECTORS, COUNT, OFFSET[, FLAGS])`, with that many fields behind the vectors.
+    VectorsAt(usize),
+    /// `(FD)`, or what follows does not matter.
+    Descriptor,
+    /// `(FD, OFFSET, WHENCE)`.
+    Seek,
+    /// `(FD, OFFSET, LENGTH, ...)`.
+    Range,
+    /// `(FD, LENGTH)`.
+    Length,
+    /// `(FD, MODE, OFFSET, LENGTH)`.
+    Allocate,
+    /// `(ADDRESS, LENGTH, PROTECTION, FLAGS, FD, OFFSET)`.
+    Map,
+    /// `(FD, COMMAND, ...)`.
+    Control,
+    /// `("PATH", FLAGS[, MODE])`.
+    Open,
+    /// `(FD, "PATH", FLAGS[, MODE])`.
+    OpenAt,
+    /// `("PATH", LENGTH)`.
+    Truncate,
+    /// Any that makes a thread or process.
+    Fork,
+    /// None that matter.
+    None,
+}
+
+fn shape(name: &[u8]) -> Option<(What, Shape)> {
+    let (kind, shape) = match name {
+        b"read" => (Kind::Read, Shape::Data),
+        b"write" => (Kind::Write, Shape::Data),
+        b"pread64" | b"pread" => (Kind::Pread, Shape::DataAt),
+        b"pwrite64" | b"pwrite" => (Kind::Pwrite, Shape::DataAt),
+        b"readv" => (Kind::Readv, Shape::Vectors),
+        b"writev" => (Kind::Writev, Shape::Vectors),
+        b"preadv" => (Kind::Preadv, Shape::VectorsAt(2)),
+        b"pwritev" => (Kind::Pwritev, Shape::VectorsAt(2)),
+        b"preadv2" => (Kind::Preadv, Shape::VectorsAt(3)),
+        b"pwritev2" => (Kind::Pwritev, Shape::VectorsAt(3)),
+        b"close" => (Kind::Close, Shape::Descriptor),
+        b"lseek" => (Kind::Seek, Shape::Seek),
+        b"fsync" => (Kind::Fsync, Shape::Descriptor),
+        b"fdatasync" => (Kind::Fdatasync, Shape::Descriptor),
+        b"sync_file_range" => (Kind::SyncRange, Shape::Range),
+        b"ftruncate" => (Kind::Truncate, Shape::Length),
+        b"fallocate" => (Kind::Allocate, Shape::Allocate),
+        b"mmap" => (Kind::Map, Shape::Map),
+        b"dup" | b"dup2" => (Kind::Dup, Shape::Descriptor),
+        b"dup3" | b"fcntl" => (Kind::Dup, Shape::Control),
+        b"open" | b"creat" => (Kind::Open, Shape::Open),
+        b"openat" | b"openat2" => (Kind::Open, Shape::OpenAt),
+        b"truncate" => return Some((What::TruncatePath, Shape::Truncate)),
+        b"clone" | b"clone3" | b"fork" | b"vfork" => return Some((fork(name)?, Shape::Fork)),
+        b"execve" | b"execveat" => return Some((What::Exec, Shape::None)),
+        _ => return None,
+    };
+    Some((What::Do(kind), shape))
+}
+
+/// Whether a call makes a thread or process, and what they share.
+pub(super) fn fork(text: &[u8]) -> Option<What> {
+    let is_one = [b"clone".as_slice(), b"fork", b"vfork"].iter().any(|name| text.starts_with(name));
+    let has = |flag: &[u8]| memmem::find(text, flag).is_some();
+    is_one.then(|| What::Fork { shares: has(b"CLONE_FILES"), is_thread: has(b"CLONE_THREAD") })
+}
+
+fn empty<'a>(thread: u32, start_ns: i64, what: What) -> Call<'a> {
+    Call {
+        thread,
+        start_ns,
+        duration_ns: None,
+        what,
+        descriptor: -1,
+        offset: None,
+        length: 0,
+        flags: 0,
+        result: None,
+        path: None,
+    }
+}
+
+/// A thread's end.
+pub(super) fn exit<'a>(thread: u32, start_ns: i64) -> Call<'a> {
+    empty(thread, start_ns, What::Exit)
+}
+
+/// Parses a call from its name on.
+pub(super) fn parse(thread: u32, start_ns: i64, text: &[u8]) -> Result<Parsed<'_>, &'static str> {
+    let open = memchr(b'(', text).ok_or("no call")?;
+    let name = &text[..open];
+    if name.is_empty() || !name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_') {
+        return Err("no call");
+    }
+    let Some((what, shape)) = shape(name) else { return Ok(Parsed::Other) };
+    let (arguments, result, duration_ns) = split(&text[open + 1..])?;
+    let mut call = Call { duration_ns, ..empty(thread, start_ns, what) };
+    let named = take_result(result, &mut call)?;
+    if fill(&mut call, shape, arguments, name).is_none() {
+        return Err("arguments that make no sense");
+    }
+    if call.what == What::Do(Kind::Open)
+        && let Some(path) = named
+    {
+        call.path = Some(path);
+    }
+    let is_other = matches!(shape, Shape::Control) && call.what == What::Exit;
+    Ok(if is_other { Parsed::Other } else { Parsed::Call(call) })
+}
+
+type Split<'a> = (&'a [u8], &'a [u8], Option<u64>);
+
+/// Arguments, result and duration.
+fn split(text: &[u8]) -> Result<Split<'_>, &'static str> {
+    let mut text = text.trim_ascii_end();
+    let mut duration = None;
+    if let Some(inside) = text.strip_suffix(b">")
+        && let Some(at) = memrchr(b'<', inside)
+    {
+        let mut seconds = Text(&inside[at + 1..]);
+        if let Some(nanos) = seconds.seconds_ns().filter(|_| seconds.is_empty()) {
+            duration = u64::try_from(nanos).ok();
+            text = inside[..at].trim_ascii_end();
+        }
+    }
+    // The last " = " behind a ")": data may hold others, and so may a file's name in the result.
+    let mut end = text.len();
+    while let Some(at) = memmem::rfind(&text[..end], b"= ") {
+        let before = text[..at].trim_ascii_end();
+        if let Some(arguments) = before.strip_suffix(b")")
+            && before.len() < at
+        {
+            return Ok((arguments, &text[at + 2..], duration));
+        }
+        end = at;
+    }
+    Err("a call without its result")
+}
+
+/// `5`, `0x7f00`, `3</path>`, `-1 ENOENT (No such file or directory)` or `?`; gives the path.
+fn take_result<'a>(text: &'a [u8], call: &mut Call) -> Result<Option<Cow<'a, [u8]>>, &'static str> {
+    let mut text = Text(text);
+    if text.skip(b'?') {
+        return Ok(None);
+    }
+    if text.0.starts_with(b"0x") {
+        // An address says no more than that it went well.
+        call.result = Some(0);
+        return Ok(None);
+    }
+    let value = text.signed().ok_or("a result that is no number")?;
+    if value == -1 {
+        text.spaces();
+        let error = errno::number(text.word()).ok_or("an error without a name that is known")?;
+        call.result = Some(-error);
+        return Ok(None);
+    }
+    call.result = Some(value);
+    Ok(annotation(&mut text).filter(|path| path.first() == Some(&b'/')))
+}
+
+fn fill<'a>(call: &mut Call<'a>, shape: Shape, arguments: &'a [u8], name: &[u8]) -> Option<()> {
+    let mut left = Text(arguments);
+    let mut last = Fields(arguments);
+    if !matches!(shape, Shape::Map | Shape::Open | Shape::Truncate | Shape::Fork | Shape::None) {
+        take_descriptor(call, &mut left)?;
+    }
+    match shape {
+        Shape::Data => call.length = last.number()?,
+        Shape::DataAt => {
+            call.offset = Some(last.number()?);
+            call.length = last.number()?;
+        }
+        Shape::Vectors => call.length = moved(call),
+        Shape::VectorsAt(behind) => {
+            last.skip(behind - 2);
+            // preadv2 reads at the position where the offset is -1.
+            let offset = Text(last.next()).signed()?;
+            call.offset = u64::try_from(offset).ok();
+            call.length = moved(call);
+        }
+        Shape::Descriptor | Shape::None => {}
+        Shape::Seek => {
+            call.flags = match last.next() {
+                b"SEEK_SET" => 0,
+                b"SEEK_CUR" => 1,
+                b"SEEK_END" => 2,
+                b"SEEK_DATA" => 3,
+                b"SEEK_HOLE" => 4,
+                _ => return None,
+            };
+            call.length = Text(last.next()).signed()?.unsigned_abs();
+        }
+        Shape::Range => {
+            last.next();
+            call.length = last.number()?;
+            call.offset = Some(last.number()?);
+        }
+        Shape::Length => call.length = last.number()?,
+        Shape::Allocate => {
+            call.length = last.number()?;
+            call.offset = Some(last.number()?);
+        }
+        Shape::Map => {
+            call.offset = Some(last.number()?);
+            take_descriptor(call, &mut Text(last.next()))?;
+            last.skip(2);
+            call.length = last.number()?;
+        }
+        Shape::Control => control(call, &mut left, &mut last, name),
+        Shape::Open => take_open(call, arguments, name == b"creat")?,
+        Shape::OpenAt => {
+            left.until(b',')?;
+            take_open(call, left.0, false)?;
+            call.descriptor = -1;
+        }
+        Shape::Truncate => {
+            call.path = Some(quoted(arguments)?.0);
+            call.length = last.number()?;
+        }
+        Shape::Fork => call.what = fork_with(call.what, arguments),
+    }
+    Some(())
+}
+
+/// What moved data in vectors; the vectors' own lengths are not told apart from data that looks like them.
+fn moved(call: &Call) -> u64 {
+    call.result.and_then(|result| u64::try_from(result).ok()).unwrap_or(0)
+}
+
+fn fork_with(what: What, arguments: &[u8]) -> What {
+    let has = |flag: &[u8]| memmem::find(arguments, flag).is_some();
+    match what {
+        What::Fork { .. } => What::Fork { shares: has(b"CLONE_FILES"), is_thread: has(b"CLONE_THREAD") },
+        other => other,
+    }
+}
+
+/// dup3, and those of fcntl's commands that make descriptors.
+fn control(call: &mut Call, left: &mut Text, last: &mut Fields, name: &[u8]) {
+    if name == b"dup3" {
+        if last.next() == b"O_CLOEXEC" {
+            call.what = What::DupCloseOnExec;
+        }
+        return;
+    }
+    left.until(b',');
+    left.spaces();
+    let command = left.0.split(|&byte| byte == b',' || byte == b')').next().unwrap_or_default();
+    call.what = match command {
+        b"F_DUPFD" => What::Do(Kind::Dup),
+        b"F_DUPFD_CLOEXEC" => What::DupCloseOnExec,
+        // Nothing that is followed; the caller leaves it out.
+        _ => What::Exit,
+    };
+}
+
+/// `3` or `3</path>`, or `AT_FDCWD</path>`.
+fn take_descriptor<'a>(call: &mut Call<'a>, text: &mut Text<'a>) -> Option<()> {
+    if text.0.starts_with(b"AT_FDCWD") {
+        return Some(());
+    }
+    call.descriptor = i32::try_from(text.signed()?).ok()?;
+    call.path = annotation(text);
+    Some(())
+}
+
+/// `<path>`, in which `<` and `>` are escaped.
+fn annotation<'a>(text: &mut Text<'a>) -> Option<Cow<'a, [u8]>> {
+    text.skip(b'<').then(|| text.until(b'>')).flatten().map(unescape)
+}
+
+fn take_open<'a>(call: &mut Call<'a>, text: &'a [u8], creates: bool) -> Option<()> {
+    let (path, rest) = quoted(text)?;
+    call.path = Some(path);
+    let flags = rest.strip_prefix(b",").unwrap_or(rest).trim_ascii_start();
+    let flags = flags.strip_prefix(b"{flags=").unwrap_or(flags);
+    let flags = flags.split(|byte| matches!(byte, b',' | b'}' | b')')).next().unwrap_or_default();
+    call.flags = if creates { 0o1101 } else { open_flags(flags) };
+    Some(())
+}
+
+/// The numbers of open(2)'s flags on x86-64; those that are not named here change nothing that is followed.
+fn open_flags(text: &[u8]) -> u32 {
+    let flag = |name: &[u8]| match name {
+        b"O_WRONLY" => 0o1,
+        b"O_RDWR" => 0o2,
+        b"O_CREAT" => 0o100,
+        b"O_EXCL" => 0o200,
+        b"O_NOCTTY" => 0o400,
+        b"O_TRUNC" => 0o1000,
+        b"O_APPEND" => 0o2000,
+        b"O_NONBLOCK" => 0o4000,
+        b"O_DSYNC" => 0o1_0000,
+        b"O_DIRECT" => 0o4_0000,
+        b"O_LARGEFILE" => 0o10_0000,
+        b"O_DIRECTORY" => 0o20_0000,
+        b"O_NOFOLLOW" => 0o40_0000,
+        b"O_NOATIME" => 0o100_0000,
+        b"O_CLOEXEC" => 0o200_0000,
+        b"O_SYNC" => 0o401_0000,
+        b"O_PATH" => 0o1000_0000,
+        b"O_TMPFILE" => 0o2020_0000,
+        _ => 0,
+    };
+    text.split(|&byte| byte == b'|').map(|name| flag(name.trim_ascii())).fold(0, |all, one| all | one)
+}
+
+/// A string in quotes, and what follows it.
+fn quoted(text: &[u8]) -> Option<(Cow<'_, [u8]>, &[u8])> {
+    let start = memchr(b'"', text)? + 1;
+    let mut end = start;
+    loop {
+        match text.get(end)? {
+            b'\\' => end += 2,
+            b'"' => break,
+            _ => end += 1,
+        }
+    }
+    Some((unescape(&text[start..end]), &text[end + 1..]))
+}
+
+/// Undoes C's escapes: `\n`, `\"`, `\303`, `\x1b`.
+fn unescape(text: &[u8]) -> Cow<'_, [u8]> {
+    if memchr(b'\\', text).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let [first, after @ ..] = rest {
+        rest = after;
+        if *first != b'\\' {
+            plain.push(*first);
+            continue;
+        }
+        let digits = rest.iter().take(3).take_while(|byte| matches!(byte, b'0'..=b'7')).count();
+        if digits > 0 {
+            let value = rest[..digits].iter().fold(0u32, |sum, byte| sum * 8 + u32::from(byte - b'0'));
+            plain.push(value as u8);
+            rest = &rest[digits..];
+        } else if let [letter, after @ ..] = rest {
+            plain.push(match letter {
+                b'n' => b'\n',
+                b't' => b'\t',
+                b'r' => b'\r',
+                b'v' => 0x0b,
+                b'f' => 0x0c,
+                other => *other,
+            });
+            rest = after;
+        }
+    }
+    Cow::Owned(plain)
+}
+
+/// A call's arguments, from the last to the first: what stands before them may hold anything.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn next(&mut self) -> &'a [u8] {
+        let at = memrchr(b',', self.0);
+        let field = &self.0[at.map_or(0, |at| at + 1)..];
+        self.0 = &self.0[..at.unwrap_or(0)];
+        field.trim_ascii()
+    }
+
+    fn skip(&mut self, count: usize) {
+        for _ in 0..count {
+            self.next();
+        }
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let mut text = Text(self.next());
+        text.any_number().filter(|_| text.is_empty())
+    }
+}

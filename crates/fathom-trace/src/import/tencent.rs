@@ -1,0 +1,43 @@
+//! Tencent's cloud block storage traces: `Timestamp,Offset,Size,IOType,VolumeID`.
+//!
+//! The time is in s since 1970, offset and size in sectors of 512 bytes, the type 0 for a read and 1 for a
+//! write. Source: the README of the traces in SNIA's repository, "Tencent Block Storage".
+
+use super::requests::{SECTOR, Volumes};
+use super::text::Text;
+use super::{Lines, Output};
+use crate::operation::{Kind, Operation};
+
+#[derive(Default)]
+pub(super) struct Reader {
+    volumes: Volumes,
+}
+
+impl Lines for Reader {
+    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<(), &'static str> {
+        let mut text = Text(line);
+        let Some(time) = text.number().filter(|_| text.skip(b',')) else {
+            let is_heading = line.starts_with(b"Timestamp,");
+            output.ignored += u64::from(is_heading);
+            return if is_heading { Ok(()) } else { Err("no time stamp") };
+        };
+        let offset = text.number().filter(|_| text.skip(b',')).ok_or("no offset")?;
+        let length = text.number().filter(|_| text.skip(b',')).ok_or("no size")?;
+        let kind = match text.number().filter(|_| text.skip(b',')) {
+            Some(0) => Kind::Read,
+            Some(1) => Kind::Write,
+            _ => return Err("neither 0 for a read nor 1 for a write"),
+        };
+        let volume = text.number().filter(|_| text.is_empty()).ok_or("no volume")?;
+        let start = i64::try_from(time).ok().and_then(|time| time.checked_mul(1_000_000_000));
+        let in_bytes =
+            |sectors: u64| sectors.checked_mul(SECTOR).filter(|&bytes| i64::try_from(bytes).is_ok());
+        let file = self.volumes.file(volume, output);
+        output.operations.push(Operation {
+            offset: Some(in_bytes(offset).ok_or("no offset")?),
+            length: in_bytes(length).ok_or("no size")?,
+            ..Operation::new(kind, file, start.ok_or("no time stamp")?)
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,14 @@
+//! Traces: what programs asked of files, or file systems of devices, one operation after the other.
+//!
+//! [`import`] reads other tools' traces, [`format`] keeps them, [`show`] says what they do.
+
+mod calls;
+pub mod error;
+pub mod export;
+pub mod format;
+pub mod import;
+pub mod operation;
+pub mod show;
+
+pub use error::{Error, Result};
+pub use operation::{Access, Clock, FileId, Files, Kind, Level, Operation, Origin};

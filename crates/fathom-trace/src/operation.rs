@@ -1,0 +1,263 @@
+//! What a trace is made of: operations, and the files that they go to.
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+/// One operation of one thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operation {
+    /// When it began, in ns, on the trace's [`Clock`].
+    pub start_ns: i64,
+    /// How long it took, in ns, where the source tells.
+    pub duration_ns: Option<u64>,
+    /// The process, or what the source has in its place; 0 where it has nothing.
+    pub process: u32,
+    /// The thread; the process's own number where the source does not tell threads apart.
+    pub thread: u32,
+    /// What was asked for.
+    pub kind: Kind,
+    /// Of which file, volume or device.
+    pub file: FileId,
+    /// Through which descriptor.
+    pub descriptor: Option<i32>,
+    /// Where, in bytes; of a seek, where it led to. None where the kind has no place or none is known.
+    pub offset: Option<u64>,
+    /// How much was asked for, in bytes.
+    pub length: u64,
+    /// What the call returned: of a dup or open the new descriptor; a negative one is the error's number.
+    pub result: Option<i64>,
+    /// Of an open, its flags as the kernel numbers them; of a seek, what it counts from; else 0.
+    pub flags: u32,
+}
+
+impl Operation {
+    /// An operation with nothing but what every source tells.
+    #[must_use]
+    pub fn new(kind: Kind, file: FileId, start_ns: i64) -> Self {
+        Self {
+            start_ns,
+            duration_ns: None,
+            process: 0,
+            thread: 0,
+            kind,
+            file,
+            descriptor: None,
+            offset: None,
+            length: 0,
+            result: None,
+            flags: 0,
+        }
+    }
+
+    /// The bytes that a read or write moved; what was asked for where the source has no result.
+    #[must_use]
+    pub fn moved_bytes(&self) -> u64 {
+        if self.kind.access().is_none() {
+            return 0;
+        }
+        self.result.map_or(self.length, |result| u64::try_from(result).unwrap_or(0))
+    }
+}
+
+/// What an operation does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// open(2) and its kin.
+    Open,
+    /// close(2).
+    Close,
+    /// read(2) at the descriptor's position; a block device's read.
+    Read,
+    /// write(2) at the descriptor's position; a block device's write.
+    Write,
+    /// readv(2).
+    Readv,
+    /// writev(2).
+    Writev,
+    /// pread(2).
+    Pread,
+    /// pwrite(2).
+    Pwrite,
+    /// preadv(2).
+    Preadv,
+    /// pwritev(2).
+    Pwritev,
+    /// lseek(2).
+    Seek,
+    /// fsync(2).
+    Fsync,
+    /// fdatasync(2).
+    Fdatasync,
+    /// sync_file_range(2).
+    SyncRange,
+    /// truncate(2) and ftruncate(2): the length is the file's new size.
+    Truncate,
+    /// fallocate(2).
+    Allocate,
+    /// mmap(2) of a file: what is then touched, no trace shows.
+    Map,
+    /// dup(2) and its kin.
+    Dup,
+    /// A new process, whose number is the result.
+    Fork,
+    /// A discard of blocks.
+    Discard,
+    /// A flush of a block device's cache.
+    Flush,
+}
+
+/// The two ways to move data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// From the file.
+    Read,
+    /// To the file.
+    Write,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 21] = [
+        Self::Open,
+        Self::Close,
+        Self::Read,
+        Self::Write,
+        Self::Readv,
+        Self::Writev,
+        Self::Pread,
+        Self::Pwrite,
+        Self::Preadv,
+        Self::Pwritev,
+        Self::Seek,
+        Self::Fsync,
+        Self::Fdatasync,
+        Self::SyncRange,
+        Self::Truncate,
+        Self::Allocate,
+        Self::Map,
+        Self::Dup,
+        Self::Fork,
+        Self::Discard,
+        Self::Flush,
+    ];
+
+    /// Its name in our format.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Close => "close",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Readv => "readv",
+            Self::Writev => "writev",
+            Self::Pread => "pread",
+            Self::Pwrite => "pwrite",
+            Self::Preadv => "preadv",
+            Self::Pwritev => "pwritev",
+            Self::Seek => "seek",
+            Self::Fsync => "fsync",
+            Self::Fdatasync => "fdatasync",
+            Self::SyncRange => "sync_range",
+            Self::Truncate => "truncate",
+            Self::Allocate => "allocate",
+            Self::Map => "map",
+            Self::Dup => "dup",
+            Self::Fork => "fork",
+            Self::Discard => "discard",
+            Self::Flush => "flush",
+        }
+    }
+
+    /// The kind of that name.
+    #[must_use]
+    pub fn named(name: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name().as_bytes() == name)
+    }
+
+    /// Whether it moves data, and which way.
+    #[must_use]
+    pub fn access(self) -> Option<Access> {
+        match self {
+            Self::Read | Self::Readv | Self::Pread | Self::Preadv => Some(Access::Read),
+            Self::Write | Self::Writev | Self::Pwrite | Self::Pwritev => Some(Access::Write),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a trace shows calls on files or requests to a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// System calls on files, above the page cache.
+    File,
+    /// Requests to a block device, below the page cache.
+    Block,
+}
+
+/// What times are counted from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clock {
+    /// 1970-01-01 00:00 UTC.
+    Unix,
+    /// A moment of the source's own, near its beginning.
+    Source,
+}
+
+/// What holds for a trace as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Origin {
+    /// What it shows.
+    pub level: Level,
+    /// What its times are counted from.
+    pub clock: Clock,
+    /// The format, or the recorder, that it came from.
+    pub source: String,
+}
+
+/// A file's place in [`Files`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileId(pub u32);
+
+/// The paths of a trace's files, each once.
+#[derive(Debug, Clone, Default)]
+pub struct Files {
+    paths: Vec<Vec<u8>>,
+    ids: FxHashMap<Vec<u8>, FileId>,
+    last: Option<FileId>,
+}
+
+impl Files {
+    /// The number of a path, which need not be UTF-8.
+    pub fn id(&mut self, path: &[u8]) -> FileId {
+        if let Some(last) = self.last.filter(|last| self.paths[last.0 as usize] == path) {
+            return last;
+        }
+        let id = self.ids.get(path).copied().unwrap_or_else(|| self.add(path));
+        self.last = Some(id);
+        id
+    }
+
+    fn add(&mut self, path: &[u8]) -> FileId {
+        let id = FileId(u32::try_from(self.paths.len()).unwrap_or(u32::MAX));
+        self.paths.push(path.to_vec());
+        self.ids.insert(path.to_vec(), id);
+        id
+    }
+
+    /// The path of a file; empty for a number that is not of this trace.
+    #[must_use]
+    pub fn path(&self, id: FileId) -> &[u8] {
+        self.paths.get(id.0 as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// All paths, in the order of their numbers.
+    #[must_use]
+    pub fn paths(&self) -> &[Vec<u8>] {
+        &self.paths
+    }
+}

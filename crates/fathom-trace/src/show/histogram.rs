@@ -1,0 +1,59 @@
+//! Counts by powers of two.
+
+use serde::{Serialize, Serializer, ser::SerializeSeq};
+
+/// How many values lie in [2^k, 2^(k+1)), for each k; 0 counts by itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Histogram {
+    /// Place 0 holds the zeros, place k + 1 the values from 2^k on.
+    counts: Vec<u64>,
+}
+
+impl Histogram {
+    /// Counts a value.
+    pub fn add(&mut self, value: u64) {
+        let place = value.checked_ilog2().map_or(0, |log| log as usize + 1);
+        if self.counts.len() <= place {
+            self.counts.resize(place + 1, 0);
+        }
+        self.counts[place] += 1;
+    }
+
+    /// The least value of each place that holds any, and how many it holds.
+    pub fn steps(&self) -> impl Iterator<Item = (u64, u64)> {
+        let least = |place: usize| if place == 0 { 0 } else { 1 << (place - 1) };
+        self.counts
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+            .map(move |(place, &count)| (least(place), count))
+    }
+
+    /// How many values there are.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// The least value of the place in which that part of all values ends; none of nothing.
+    #[must_use]
+    pub fn quantile(&self, part: f64) -> Option<u64> {
+        let wanted = part * self.total() as f64;
+        let mut sum = 0.0;
+        self.steps().find_map(|(least, count)| {
+            sum += count as f64;
+            (sum >= wanted).then_some(least)
+        })
+    }
+}
+
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let steps: Vec<(u64, u64)> = self.steps().collect();
+        let mut list = serializer.serialize_seq(Some(steps.len()))?;
+        for step in steps {
+            list.serialize_element(&step)?;
+        }
+        list.end()
+    }
+}

@@ -1,0 +1,83 @@
+//! Offset against order: paper E's figures 18 to 22.
+
+use serde::Serialize;
+
+use crate::operation::{Access, FileId};
+
+/// Dots that are kept, at most.
+const DOTS: u64 = 20_000;
+
+/// The picture: files lie one behind the other, in the order in which they first appear.
+#[derive(Debug, Clone, Serialize)]
+pub struct Picture {
+    /// Operations in all: the picture's width.
+    pub operations: u64,
+    /// Bytes in all files together, as far as they are touched: its height.
+    pub bytes: u64,
+    /// Every which read or write has a dot.
+    pub every: u64,
+    /// The dots.
+    pub dots: Vec<Dot>,
+    #[serde(skip)]
+    bases: Vec<u64>,
+    #[serde(skip)]
+    seen: u64,
+}
+
+/// A read or write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Dot {
+    /// Its place among all operations, from 0.
+    pub order: u64,
+    /// Where it begins, in bytes from the first file's beginning.
+    pub offset: u64,
+    /// How much it asked for, in bytes.
+    pub length: u64,
+    /// Which way.
+    pub access: Access,
+}
+
+impl Picture {
+    pub(super) fn new(operations: u64, ends: &[u64]) -> Self {
+        let mut bytes = 0u64;
+        let mut bases = Vec::with_capacity(ends.len());
+        for end in ends {
+            bases.push(bytes);
+            bytes = bytes.saturating_add(*end);
+        }
+        Self { operations, bytes, every: operations.div_ceil(DOTS).max(1), dots: Vec::new(), bases, seen: 0 }
+    }
+
+    pub(super) fn add(&mut self, order: u64, file: FileId, offset: u64, length: u64, access: Access) {
+        self.seen += 1;
+        if (self.seen - 1).is_multiple_of(self.every) {
+            let base = self.bases.get(file.0 as usize).copied().unwrap_or(0);
+            self.dots.push(Dot { order, offset: base.saturating_add(offset), length, access });
+        }
+    }
+
+    /// The picture in characters, the highest offsets first: `.` reads, `x` writes, `*` both.
+    #[must_use]
+    pub fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
+        let mut cells = vec![[false; 2]; columns * rows];
+        let place = |value: u64, all: u64, cells: usize| {
+            let part = value as f64 / all.max(1) as f64;
+            ((part * cells as f64) as usize).min(cells - 1)
+        };
+        for dot in &self.dots {
+            let column = place(dot.order, self.operations, columns);
+            let first = place(dot.offset, self.bytes, rows);
+            let last = place(dot.offset.saturating_add(dot.length.saturating_sub(1)), self.bytes, rows);
+            for row in first..=last {
+                cells[row * columns + column][dot.access as usize] = true;
+            }
+        }
+        let letter = |cell: &[bool; 2]| match cell {
+            [false, false] => ' ',
+            [true, false] => '.',
+            [false, true] => 'x',
+            [true, true] => '*',
+        };
+        cells.chunks(columns).rev().map(|row| row.iter().map(letter).collect()).collect()
+    }
+}
