@@ -1,7 +1,7 @@
 //! The net: what the path from a call to the device and back costs.
 //!
 //! One file per layer, each a module with named ports, so that any of them can be replaced by another of
-//! the same ports: [`device`] has two. The kernel's memory is one token, the
+//! the same ports: [`device`] has five. The kernel's memory is one token, the
 //! [`State`], that transitions look at and change; everything else that moves is a token of its own.
 //!
 //! ```text
@@ -45,7 +45,7 @@ use fathom_net::{In, Net, NetBuilder, Out, Place, Simulation, Time};
 
 pub use self::prices::Prices;
 pub use self::state::{Done, State, Totals};
-use crate::file_read::Read;
+use crate::file_read::{PAGE, Read};
 use crate::page_cache::{FetchId, FileId};
 use crate::parameters::Parameters;
 
@@ -204,6 +204,14 @@ pub struct Request {
     pub is_write: bool,
 }
 
+impl Request {
+    /// How many bytes it moves.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.pages * PAGE
+    }
+}
+
 /// A module that serves requests: takes them from the first port, and puts those that are done into the
 /// second if they read and into the third if they wrote.
 pub type DeviceModule = fn(&mut NetBuilder, &Arc<Prices>, In<Request>, Out<Request>, Out<Request>);
@@ -228,10 +236,18 @@ struct Shared {
 }
 
 impl Path {
-    /// The path at the prices of a set of parameters, before the usual device.
+    /// The path at the prices of a set of parameters, before the device that they name.
     #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
-        Self { prices: Arc::new(Prices::of(parameters)), device: device::queue_and_bus }
+        let device = device::MODULES[parameters.value("device") as usize];
+        Self { prices: Arc::new(Prices::of(parameters)), device }
+    }
+
+    /// The same path before a device that takes as long as one like it took.
+    #[must_use]
+    pub fn before_one_like(mut self, times: device::ServiceTimes) -> Self {
+        Arc::make_mut(&mut self.prices).service_times = times;
+        self.before(device::empirical)
     }
 
     /// The same path before another device.

@@ -7,6 +7,7 @@
 //!
 //! The crate opens no file, asks no kernel and reads no clock.
 
+pub mod components;
 pub mod file_read;
 pub mod io_path;
 pub mod kernel;

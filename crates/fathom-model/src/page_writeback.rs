@@ -143,7 +143,8 @@ impl Speed {
         }
         self.dirty_exceeded = dirty > thresholds.limit;
         let limit = thresholds.limit.max(self.dirty_limit);
-        let position = wb_position_ratio(thresholds, limit, dirty, self.avg_write_bandwidth);
+        let share = Share { limit: thresholds.limit, dirty };
+        let position = wb_position_ratio(thresholds, limit, dirty, share, self.avg_write_bandwidth);
         if now > self.bw_time_stamp + self.interval() {
             self.update_bandwidth(now, Some((thresholds, dirty, position)));
         }
@@ -242,16 +243,23 @@ impl Speed {
         let task_ratelimit = ((self.dirty_ratelimit * position) >> RATELIMIT_CALC_SHIFT) + 1;
         let balanced = task_ratelimit * self.avg_write_bandwidth / (dirty_rate | 1);
         let balanced = balanced.min(self.avg_write_bandwidth);
+        self.dirty_ratelimit = self.next_ratelimit(balanced, task_ratelimit, dirty < setpoint);
+        self.balanced_dirty_ratelimit = balanced;
+    }
+
+    /// The rate that a writer has next, of one that is found balanced and one that it has now: a step towards
+    /// both, where both and the last balanced one agree on the direction. Source: `wb_update_dirty_ratelimit`.
+    #[must_use]
+    pub fn next_ratelimit(&self, balanced: u64, task_ratelimit: u64, is_below: bool) -> u64 {
         let rate = self.dirty_ratelimit;
-        let step = if dirty < setpoint {
+        let step = if is_below {
             self.balanced_dirty_ratelimit.min(balanced).min(task_ratelimit).saturating_sub(rate)
         } else {
             rate.saturating_sub(self.balanced_dirty_ratelimit.max(balanced).max(task_ratelimit))
         };
         let shift = rate / (2 * step + 1);
         let step = if shift < 64 { (step >> shift).div_ceil(8) } else { 0 };
-        let rate = if rate < balanced { rate + step } else { rate.saturating_sub(step) };
-        (self.dirty_ratelimit, self.balanced_dirty_ratelimit) = (rate.max(1), balanced);
+        (if rate < balanced { rate + step } else { rate.saturating_sub(step) }).max(1)
     }
 
     /// The longest pause that leaves the device with work. Source: `wb_max_pause`.
@@ -306,10 +314,26 @@ pub fn dirty_poll_interval(dirty: u64, limit: u64) -> u64 {
     if limit > dirty { 1 << ((limit - dirty).ilog2() >> 1) } else { 1 }
 }
 
+/// A device's part in what may be dirty and in what is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Of the threshold: `wb_thresh`.
+    pub limit: u64,
+    /// Of the dirty pages: `wb_dirty`.
+    pub dirty: u64,
+}
+
 /// By how much a writer is slowed down or sped up so that the dirty pages come to the setpoint, in
-/// 1,024ths. Source: `wb_position_ratio`, `pos_ratio_polynom`.
+/// 1,024ths. `limit` is the one that follows the threshold down. Source: `wb_position_ratio`,
+/// `pos_ratio_polynom`.
 #[must_use]
-pub fn wb_position_ratio(thresholds: Thresholds, limit: u64, dirty: u64, bandwidth: u64) -> u64 {
+pub fn wb_position_ratio(
+    thresholds: Thresholds,
+    limit: u64,
+    dirty: u64,
+    share: Share,
+    bandwidth: u64,
+) -> u64 {
     if dirty >= limit {
         return 0;
     }
@@ -317,18 +341,21 @@ pub fn wb_position_ratio(thresholds: Thresholds, limit: u64, dirty: u64, bandwid
     let x = ((setpoint as i64 - dirty as i64) << RATELIMIT_CALC_SHIFT) / ((limit - setpoint) as i64 | 1);
     let cube = (((x * x) >> RATELIMIT_CALC_SHIFT) * x) >> RATELIMIT_CALC_SHIFT;
     let mut ratio = (cube + (1 << RATELIMIT_CALC_SHIFT)).clamp(0, 2 << RATELIMIT_CALC_SHIFT) as u64;
-    let share = (thresholds.limit << 16) / (thresholds.limit | 1);
-    let wb_setpoint = (setpoint * share) >> 16;
-    let span = (8 * bandwidth * share) >> 16;
+    let Share { limit: part_of_limit, dirty: own } = share;
+    let share = part_of_limit.min(thresholds.limit).max((limit - dirty) / 8);
+    let part = (share << 16) / (thresholds.limit | 1);
+    let wb_setpoint = (setpoint * part) >> 16;
+    // A share above the threshold wraps round in the kernel, and back.
+    let span = ((thresholds.limit + 8 * bandwidth).saturating_sub(share) * part) >> 16;
     let end = wb_setpoint + span;
-    if dirty < end - span / 4 {
-        ratio = ratio * (end - dirty) / (span | 1);
+    if own < end - span / 4 {
+        ratio = ratio * (end - own) / (span | 1);
     } else {
         ratio /= 4;
     }
-    let reserve = thresholds.limit / 2;
-    if dirty < reserve {
-        ratio = if dirty > reserve / 8 { ratio * reserve / dirty } else { ratio * 8 };
+    let reserve = share / 2;
+    if own < reserve {
+        ratio = if own > reserve / 8 { ratio * reserve / own } else { ratio * 8 };
     }
     ratio
 }

@@ -56,6 +56,8 @@ pub struct Known {
     pub assumed: f64,
     /// What it is, in half a sentence.
     pub about: &'static str,
+    /// The words for 0, 1, 2 and so on, where it is a choice.
+    pub words: &'static [&'static str],
 }
 
 /// What a number counts.
@@ -73,12 +75,21 @@ pub enum Unit {
     Share,
 }
 
+/// The kinds of devices, in the order of their modules.
+pub const DEVICES: &[&str] =
+    &["queue_and_bus", "plain_queue", "token_bucket", "disk_with_seeks", "empirical"];
+
 const fn known(name: &'static str, unit: Unit, assumed: f64, about: &'static str) -> Known {
-    Known { name, unit, assumed, about }
+    Known { name, unit, assumed, about, words: &[] }
+}
+
+/// A choice between words; the first is assumed.
+const fn choice(name: &'static str, words: &'static [&'static str], about: &'static str) -> Known {
+    Known { name, unit: Unit::Count, assumed: 0.0, about, words }
 }
 
 /// Every parameter that a model has. What is assumed is an ext4 on a quiet virtual disk.
-pub const KNOWN: [Known; 34] = [
+pub const KNOWN: [Known; 45] = [
     known("readahead", Unit::Bytes, 131_072.0, "the largest read-ahead window"),
     known("largest_io", Unit::Bytes, 1_048_576.0, "the largest request that the device takes"),
     known("block", Unit::Bytes, 4_096.0, "the file system's block"),
@@ -106,12 +117,28 @@ pub const KNOWN: [Known; 34] = [
     known("device_write_latency", Unit::Ns, 90_000.0, "the same of a write"),
     known("device_byte", Unit::NsPerByte, 1.0, "each byte that the device moves"),
     known("device_depth", Unit::Count, 32.0, "requests that the device works at side by side"),
+    choice("device", DEVICES, "what kind of device it is"),
+    known("device_write_byte", Unit::NsPerByte, 0.0, "each byte written; 0 for what a byte read costs"),
+    known("limit_read_rate", Unit::Bytes, 0.0, "bytes a second that a token bucket lets be read; 0 for all"),
+    known("limit_write_rate", Unit::Bytes, 0.0, "the same of writes"),
+    known("limit_read_iops", Unit::Count, 0.0, "requests a second that it lets read; 0 for all"),
+    known("limit_write_iops", Unit::Count, 0.0, "the same of writes"),
+    known("limit_burst", Unit::Ns, 1e8, "the time for which its buckets hold what is not used"),
+    known("seek", Unit::Ns, 8e6, "moving a disk's arm across a third of the disk"),
+    known("rotation", Unit::Ns, 8.3e6, "a turn of the disk"),
+    known("disk", Unit::Bytes, 1e12, "the length of the disk"),
     known("device_flush", Unit::Ns, 100_000.0, "making the device's own cache durable"),
     known("journal_commit", Unit::Ns, 200_000.0, "what a sync waits for the journal beside its data"),
     known("dirty_bytes", Unit::Bytes, 0.0, "how much may be dirty; 0 for the ratio"),
     known("dirty_background_bytes", Unit::Bytes, 0.0, "beyond it the flusher writes; 0 for the ratio"),
     known("dirty_ratio", Unit::Count, 20.0, "the same in percent of the memory that may be dirty"),
     known("dirty_background_ratio", Unit::Count, 10.0, "the same of the background"),
+    known(
+        "dirty_limit",
+        Unit::Bytes,
+        0.0,
+        "what might be dirty before, from where the kernel comes down slowly",
+    ),
     known("dirtyable", Unit::Bytes, 17_179_869_184.0, "free memory, and what files occupy"),
     known("dirty_writeback", Unit::Ns, 5e9, "how often the flusher looks for old data; 0 for never"),
     known("dirty_expire", Unit::Ns, 30e9, "the age at which dirty data are old"),
@@ -159,6 +186,13 @@ impl Parameters {
                 known.about
             ));
         }
+        if !known.words.is_empty() && (value.fract() != 0.0 || value as usize >= known.words.len()) {
+            return Err(format!(
+                "'{name}' is {value}, {}: give one of {}",
+                known.about,
+                known.words.join(", ")
+            ));
+        }
         self.0.insert(name.to_owned(), parameter);
         Ok(())
     }
@@ -169,7 +203,8 @@ impl Parameters {
     /// One sentence that says what is wrong with the name or the value.
     pub fn set(&mut self, name: &str, typed: &str) -> Result<(), String> {
         let number = |text: &str, factor: f64| text.trim().parse::<f64>().ok().map(|number| number * factor);
-        let suffixes: &[(&str, f64)] = match known_as(name)?.unit {
+        let Known { unit, words, .. } = *known_as(name)?;
+        let suffixes: &[(&str, f64)] = match unit {
             Unit::Bytes => {
                 &[("K", 1024.0), ("M", 1_048_576.0), ("G", 1_073_741_824.0), ("T", 1_099_511_627_776.0)]
             }
@@ -179,7 +214,8 @@ impl Parameters {
         let with_suffix = suffixes
             .iter()
             .find_map(|(suffix, factor)| typed.strip_suffix(suffix).and_then(|text| number(text, *factor)));
-        let value = with_suffix.or_else(|| number(typed, 1.0));
+        let word = words.iter().position(|word| *word == typed).map(|at| at as f64);
+        let value = word.or(with_suffix).or_else(|| number(typed, 1.0));
         let value = value.ok_or_else(|| format!("'{typed}' is no value for '{name}'"))?;
         self.put(name, Parameter { value, interval: None, origin: Origin::Set })
     }
@@ -241,6 +277,9 @@ mod tests {
             parameters.set(name, typed).unwrap();
             assert_eq!(parameters.value(name), value, "{name}={typed}");
         }
+        parameters.set("device", "token_bucket").unwrap();
+        assert_eq!(parameters.value("device"), 2.0);
+        assert!(parameters.set("device", "9").unwrap_err().contains("queue_and_bus, plain_queue"));
         assert!(parameters.set("noise", "1M").is_err() && parameters.set("call", "-1").is_err());
         assert!(parameters.set("nonsense_altogether", "1").unwrap_err().ends_with("altogether'"));
     }

@@ -1,11 +1,20 @@
 //! Devices: modules that serve requests, any of which can stand for any other.
 
+mod disk;
+mod empirical;
+mod token_bucket;
+
 use std::sync::Arc;
 
 use fathom_net::{In, NetBuilder, Out};
 
-use super::{Prices, Request};
-use crate::file_read::PAGE;
+pub use self::disk::disk_with_seeks;
+pub use self::empirical::{ServiceTimes, Times, empirical};
+pub use self::token_bucket::token_bucket;
+use super::{DeviceModule, Prices, Request};
+
+/// The modules, in the order of [`DEVICES`](crate::parameters::DEVICES).
+pub const MODULES: [DeviceModule; 5] = [queue_and_bus, plain_queue, token_bucket, disk_with_seeks, empirical];
 
 /// A device that works at several requests side by side and moves their data one after the other: a
 /// solid-state disk, or a virtual one. Seeks cost nothing.
@@ -24,10 +33,7 @@ pub fn queue_and_bus(
     net.transition("access")
         .input(requests)
         .consume(tags, 1)
-        .delay_by(move |(request,), rng| {
-            let latency = if request.is_write { access.device_write_latency } else { access.device_latency };
-            access.around(access.submission + latency, rng)
-        })
+        .delay_by(move |(request,), rng| access.around(access.latency(request), rng))
         .output(found, |(request,), _| *request)
         .add();
     net.transition("transfer")
@@ -62,6 +68,8 @@ pub fn plain_queue(
         .add();
 }
 
+/// Moving a request's data, in ns.
 fn moving(prices: &Prices, request: &Request) -> f64 {
-    (request.pages * PAGE) as f64 * prices.device_byte
+    let byte = if request.is_write { prices.device_write_byte } else { prices.device_byte };
+    request.bytes() as f64 * byte
 }

@@ -2,6 +2,8 @@
 
 use fathom_net::{Rng, Span};
 
+use super::Request;
+use super::device::ServiceTimes;
 use crate::file_read::PAGE;
 use crate::kernel::Kernel;
 use crate::page_writeback::Thresholds;
@@ -9,7 +11,7 @@ use crate::parameters::Parameters;
 use crate::read_ahead::Limits;
 
 /// Prices in ns and ns per byte, and the sizes that rules depend on in bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Prices {
     pub(super) call: f64,
     pub(super) seek_call: f64,
@@ -27,6 +29,14 @@ pub struct Prices {
     pub(super) device_latency: f64,
     pub(super) device_write_latency: f64,
     pub(super) device_byte: f64,
+    pub(super) device_write_byte: f64,
+    /// Requests and bytes a second, of reads and of writes; zero for no limit.
+    pub(super) limits: [[f64; 2]; 2],
+    pub(super) limit_burst: u64,
+    pub(super) seek: f64,
+    pub(super) rotation: f64,
+    pub(super) disk_pages: f64,
+    pub(super) service_times: ServiceTimes,
     pub(super) device_depth: u32,
     pub(super) device_flush: f64,
     pub(super) journal_commit: f64,
@@ -55,6 +65,19 @@ impl Prices {
             device_latency: value("device_latency"),
             device_write_latency: value("device_write_latency"),
             device_byte: value("device_byte"),
+            device_write_byte: match value("device_write_byte") {
+                0.0 => value("device_byte"),
+                own => own,
+            },
+            limits: [
+                [value("limit_read_iops"), value("limit_read_rate")],
+                [value("limit_write_iops"), value("limit_write_rate")],
+            ],
+            limit_burst: value("limit_burst") as u64,
+            seek: value("seek"),
+            rotation: value("rotation"),
+            disk_pages: (value("disk") / PAGE as f64).max(1.0),
+            service_times: ServiceTimes::default(),
             device_depth: value("device_depth").max(1.0) as u32,
             device_flush: value("device_flush"),
             journal_commit: value("journal_commit"),
@@ -73,6 +96,11 @@ impl Prices {
         // Four draws from 0 to 1 have the mean 2 and the variance 1/3.
         let deviations = (draws as f64 / 65_535.0 - 2.0) * 3.0_f64.sqrt();
         Span::round(mean * (1.0 + self.noise * deviations).max(0.1))
+    }
+
+    /// From the submission of a request to its first byte, in ns.
+    pub(super) fn latency(&self, request: &Request) -> f64 {
+        self.submission + if request.is_write { self.device_write_latency } else { self.device_latency }
     }
 
     /// Copying `bytes` of a call that moves `of_call` in all: t(x) of paper E, section 5.5.

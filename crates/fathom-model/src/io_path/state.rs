@@ -57,6 +57,8 @@ struct File {
     dirty: PageSet,
     /// When the first of them became dirty, in ns since the machine was started.
     dirtied_at: u64,
+    /// The flusher's last chunk of it, while it stays dirty.
+    round: u64,
     /// Where the flusher goes on: `writeback_index`.
     cursor: u64,
 }

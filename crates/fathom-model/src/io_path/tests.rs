@@ -153,4 +153,5 @@ fn pages_on_their_way_survive_an_eviction_as_on_linux() {
     assert_eq!(after.done()[3].cached, Some([1, 1]));
 }
 
+mod devices;
 mod writing;

@@ -26,7 +26,8 @@ fn below_the_mean_of_both_thresholds_nobody_pauses_and_above_it_everybody_does()
 #[test]
 fn at_the_setpoint_a_writer_is_as_fast_as_the_device() {
     let setpoint = THRESHOLDS.freerun().midpoint(THRESHOLDS.limit);
-    let ratio = |dirty| wb_position_ratio(THRESHOLDS, THRESHOLDS.limit, dirty, 25_600);
+    let share = |dirty| Share { limit: THRESHOLDS.limit, dirty };
+    let ratio = |dirty| wb_position_ratio(THRESHOLDS, THRESHOLDS.limit, dirty, share(dirty), 25_600);
     assert!(ratio(setpoint).abs_diff(1024) <= 1, "{}", ratio(setpoint));
     assert!(ratio(THRESHOLDS.freerun()) > 2_000 && ratio(THRESHOLDS.limit - 100) < 100);
     assert_eq!(ratio(THRESHOLDS.limit), 0);

@@ -29,6 +29,8 @@ pub(super) struct Writeback {
     pages: u64,
     written_out: u64,
     flusher: Flusher,
+    /// How many chunks it has written.
+    round: u64,
     /// Whether the flusher is to be sent off.
     wakes: bool,
     /// When the flusher next looks for old data, since the machine was started.
@@ -75,9 +77,11 @@ impl Writeback {
         let value = |name| parameters.value(name) as u64;
         let jiffy = value("jiffy").max(1);
         let thresholds = prices::thresholds(parameters);
+        let mut speed = Speed::unknown((1_000_000_000 / jiffy).max(1), thresholds);
+        speed.dirty_limit = speed.dirty_limit.max(value("dirty_limit") / PAGE);
         Self {
             thresholds,
-            speed: Speed::unknown((1_000_000_000 / jiffy).max(1), thresholds),
+            speed,
             jiffy,
             period: value("dirty_writeback"),
             expire: value("dirty_expire"),
@@ -87,6 +91,7 @@ impl Writeback {
             pages: 0,
             written_out: 0,
             flusher: Flusher::Asleep,
+            round: 0,
             wakes: false,
             alarm: None,
             sets_alarm: false,
@@ -217,6 +222,10 @@ impl State {
             inner.write_out(file, [0, cursor], most - written);
         }
         inner.writeback.speed.estimate(jiffy);
+        // One that is still dirty comes after the others: `requeue_io`.
+        inner.writeback.round += 1;
+        let round = inner.writeback.round;
+        inner.files[file.0 as usize].round = round;
         let has_room = inner.writeback.flying.len() < inner.writeback.queue;
         inner.writeback.flusher = if has_room { Flusher::Writes(reason) } else { Flusher::Waits(reason) };
         inner.writeback.wakes = has_room;
@@ -339,7 +348,7 @@ impl Inner {
         let of = &mut self.files[file.0 as usize];
         of.size = end.max(of.size);
         if of.dirty.pages() == 0 {
-            of.dirtied_at = now.max(1);
+            (of.dirtied_at, of.round) = (now.max(1), 0);
         }
         of.dirty.insert(index, end.div_ceil(PAGE));
         let range = (position / block) as usize..end.div_ceil(block) as usize;
@@ -380,14 +389,17 @@ impl Inner {
         self.cache.dirty_pages() > self.writeback.thresholds.background
     }
 
-    /// Of the files that were dirtied by then the one that was dirtied first.
+    /// Of the files that were dirtied by then the one whose turn it is: the one that was dirtied first.
     fn oldest_dirty(&self, by: u64) -> Option<FileId> {
         let is_due = |file: &u32| {
             let file = &self.files[*file as usize];
             file.dirty.pages() > 0 && file.dirtied_at <= by
         };
-        let age = |file: &u32| self.files[*file as usize].dirtied_at;
-        (0..self.files.len() as u32).filter(is_due).min_by_key(age).map(FileId)
+        let turn = |file: &u32| {
+            let file = &self.files[*file as usize];
+            (file.round, file.dirtied_at)
+        };
+        (0..self.files.len() as u32).filter(is_due).min_by_key(turn).map(FileId)
     }
 
     /// Sends dirty folios of a range of pages to the device until those have `most` pages; gives how many

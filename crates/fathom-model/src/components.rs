@@ -1,0 +1,100 @@
+//! The parts of the model, and which of them have been held against a kernel.
+//!
+//! ```
+//! use fathom_model::components::{Standing, in_use};
+//! use fathom_model::parameters::Parameters;
+//!
+//! let mut parameters = Parameters::assumed();
+//! parameters.set("device", "disk_with_seeks")?;
+//! let disk = in_use(&parameters).find(|part| part.name == "disk_with_seeks").unwrap();
+//! assert_eq!(disk.standing.to_string(), "modelled, not validated");
+//! # Ok::<(), String>(())
+//! ```
+
+use std::fmt;
+
+use crate::parameters::{DEVICES, Parameters};
+
+/// A part of the model.
+#[derive(Clone, Copy, Debug)]
+pub struct Component {
+    /// Its name, as docs/model.md has it.
+    pub name: &'static str,
+    /// What it does.
+    pub about: &'static str,
+    /// What was proven of it.
+    pub standing: Standing,
+    /// Whether a model of these parameters has it.
+    is_in_use: fn(&Parameters) -> bool,
+}
+
+/// What was proven of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It does event by event what the kernel's tracepoints tell.
+    HeldAgainstTracepoints,
+    /// It is made after the kernel's source, or after the device's description.
+    Modelled,
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::HeldAgainstTracepoints => "held against tracepoints",
+            Self::Modelled => "modelled, not validated",
+        })
+    }
+}
+
+const fn part(
+    name: &'static str,
+    about: &'static str,
+    standing: Standing,
+    is_in_use: fn(&Parameters) -> bool,
+) -> Component {
+    Component { name, about, standing, is_in_use }
+}
+
+use Standing::{HeldAgainstTracepoints as Held, Modelled};
+
+/// Every part there is.
+pub const COMPONENTS: [Component; 11] = [
+    part("read_ahead", "which windows are read ahead", Held, |_| true),
+    part("file_read", "what a read touches and waits for", Held, |_| true),
+    part("page_cache", "which folios are cached", Held, |_| true),
+    part("reclaim", "which folios go where memory is limited", Modelled, |of| of.value("cache") > 0.0),
+    part("page_writeback", "how long writers pause", Held, |_| true),
+    part("flusher", "when data are written that nobody syncs", Modelled, |_| true),
+    part("queue_and_bus", "latencies side by side, data one after the other", Modelled, |of| is(of, 0)),
+    part("plain_queue", "one server, the same speed for all: the paper's", Modelled, |of| is(of, 1)),
+    part("token_bucket", "a volume sold by requests and bytes a second", Modelled, |of| is(of, 2)),
+    part("disk_with_seeks", "a disk with an arm", Modelled, |of| is(of, 3)),
+    part("empirical", "times drawn from those that were measured", Modelled, |of| is(of, 4)),
+];
+
+fn is(parameters: &Parameters, device: usize) -> bool {
+    parameters.value("device") as usize == device && device < DEVICES.len()
+}
+
+/// The parts that a model of these parameters has.
+pub fn in_use(parameters: &Parameters) -> impl Iterator<Item = &'static Component> {
+    COMPONENTS.iter().filter(|part| (part.is_in_use)(parameters))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_on_the_model_says_the_same() {
+        let page = include_str!("../../../docs/model.md");
+        for part in COMPONENTS {
+            let name = format!("`{}`", part.name);
+            let of = |line: &&str| line.starts_with('|') && line.contains(&name);
+            let lines: Vec<&str> = page.lines().filter(of).collect();
+            let says = lines.iter().any(|line| line.contains(&part.standing.to_string()));
+            assert!(says, "docs/model.md does not say that {name} is {}: {lines:?}", part.standing);
+        }
+        assert!(DEVICES.iter().all(|name| COMPONENTS.iter().any(|part| part.name == *name)));
+    }
+}

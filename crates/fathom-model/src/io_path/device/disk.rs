@@ -1,0 +1,64 @@
+//! A disk with an arm. Modelled, not validated.
+
+use std::sync::Arc;
+
+use fathom_net::{In, NetBuilder, Out};
+
+use super::moving;
+use crate::io_path::state::ns;
+use crate::io_path::{Prices, Request};
+use crate::page_cache::FileId;
+
+/// Where the arm is: the page after the last request.
+type Arm = Option<(FileId, u64)>;
+
+/// One arm that serves one request after the other, in their order. One that follows on the last costs the
+/// moving of its data alone; any other a seek, which within a file grows with the root of the distance up
+/// to that across a third of the disk, and on average half a turn.
+pub fn disk_with_seeks(
+    net: &mut NetBuilder,
+    prices: &Arc<Prices>,
+    requests: In<Request>,
+    arrived: Out<Request>,
+    written: Out<Request>,
+) {
+    let (idle, arm) = (net.place("idle"), net.place::<Arm>("arm"));
+    let moved = net.place::<(u64, Request)>("moved");
+    net.initial(idle, [()]);
+    net.initial(arm, [None]);
+    let seeking = Arc::clone(prices);
+    net.transition("seek")
+        .input(requests)
+        .consume(idle, 1)
+        .update_each(arm, moved, move |(request,), arm, firing| {
+            let before = arm.replace((request.file, request.first + request.pages));
+            let share = firing.rng().below(1 << 20) as f64 / f64::from(1 << 20);
+            [(seeking.positioning(before, request, share), *request)]
+        })
+        .add();
+    let prices = Arc::clone(prices);
+    net.transition("serve")
+        .input(moved)
+        .delay_by(move |((positioning, request),), rng| {
+            ns(*positioning) + prices.around(prices.submission + moving(&prices, request), rng)
+        })
+        .produce(idle, 1)
+        .output_each(arrived, |((_, request),), _| (!request.is_write).then_some(*request))
+        .output_each(written, |((_, request),), _| request.is_write.then_some(*request))
+        .add();
+}
+
+impl Prices {
+    /// Moving the arm and waiting for the sector, which comes by after a `share` of a turn; in ns.
+    fn positioning(&self, arm: Arm, request: &Request, share: f64) -> u64 {
+        let seek = match arm {
+            Some((file, page)) if file == request.file && page == request.first => return 0,
+            Some((file, page)) if file == request.file => {
+                let third = self.disk_pages / 3.0;
+                self.seek * (page.abs_diff(request.first) as f64 / third).min(1.0).sqrt()
+            }
+            _ => self.seek,
+        };
+        (seek + share * self.rotation) as u64
+    }
+}

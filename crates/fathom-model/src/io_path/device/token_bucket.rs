@@ -1,0 +1,62 @@
+//! A device that is sold by requests and bytes a second: a cloud volume, or a throttled group.
+
+use std::sync::Arc;
+
+use fathom_net::{In, NetBuilder, Out};
+
+use super::queue_and_bus;
+use crate::io_path::state::ns;
+use crate::io_path::{Prices, Request};
+
+/// When each of a direction's two buckets is paid up, in ns: requests, and bytes.
+type Paid = [u64; 2];
+
+/// Two buckets per direction before the usual device. Each fills at its rate and holds what it gets in
+/// `limit_burst`; a request that finds too little waits, and those behind it in its direction too. The
+/// generic cell rate algorithm, in its form of virtual scheduling: ITU-T I.371.
+pub fn token_bucket(
+    net: &mut NetBuilder,
+    prices: &Arc<Prices>,
+    requests: In<Request>,
+    arrived: Out<Request>,
+    written: Out<Request>,
+) {
+    let buckets = net.place::<[Paid; 2]>("buckets");
+    let (held, admitted) = (net.place::<(u64, Request)>("held"), net.place::<Request>("admitted"));
+    net.initial(buckets, [[[0; 2]; 2]]);
+    let limits = Arc::clone(prices);
+    net.transition("weigh")
+        .input(requests)
+        .update_each(buckets, held, move |(request,), buckets, firing| {
+            let paid = &mut buckets[usize::from(request.is_write)];
+            [(limits.admit(request, paid, firing.now().as_ticks()), *request)]
+        })
+        .add();
+    net.transition("hold")
+        .input(held)
+        .delay_by(|((wait, _),), _| ns(*wait))
+        .output(admitted, |((_, request),), _| *request)
+        .add();
+    net.module("volume", |net| {
+        let (requests, arrived, written) =
+            (net.port_in(admitted), net.port_out(arrived), net.port_out(written));
+        queue_and_bus(net, prices, requests, arrived, written);
+    });
+}
+
+impl Prices {
+    /// Pays for a request, and says how many ns it has to wait.
+    fn admit(&self, request: &Request, paid: &mut Paid, now: u64) -> u64 {
+        let costs = [1.0, request.bytes() as f64];
+        let mut wait = 0;
+        for (at, cost) in costs.into_iter().enumerate() {
+            let rate = self.limits[usize::from(request.is_write)][at];
+            if rate > 0.0 {
+                // It may be paid for late, by as much as the bucket holds.
+                wait = wait.max(paid[at].saturating_sub(now + self.limit_burst));
+                paid[at] = paid[at].max(now) + (cost * 1e9 / rate) as u64;
+            }
+        }
+        wait
+    }
+}

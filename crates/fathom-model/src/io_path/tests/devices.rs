@@ -1,0 +1,74 @@
+//! Devices: what stands for what.
+
+use super::*;
+
+/// Bytes a second of writing 64 MiB in order and syncing it, and of reading it cold.
+fn rates(settings: &[(&str, &str)]) -> [f64; 2] {
+    let mut parameters = silent();
+    for (name, value) in settings {
+        parameters.set(name, value).unwrap();
+    }
+    let path = Path::new(&parameters);
+    let mut state = State::new(&parameters);
+    let file = state.create();
+    let call = |kind, at: u64| Call { kind, file, offset: at << 20, bytes: 1 << 20, fresh_pages: 0 };
+    let mut writes: Vec<Call> = (0..64).map(|at| call(Kind::Write, at)).collect();
+    writes.push(call(Kind::Sync, 0));
+    let mut state = path.run(Laps::once(writes), state, 1);
+    let written = state.now().as_ticks();
+    state.evict(file);
+    let reads = (0..64).map(|at| call(Kind::Read, at)).collect();
+    let read = path.run(Laps::once(reads), state, 1).now().as_ticks() - written;
+    [written, read].map(|took| f64::from(64 << 20) / took as f64 * 1e9)
+}
+
+fn within(share: f64, rate: f64, wanted: f64) -> bool {
+    (rate / wanted - 1.0).abs() < share
+}
+
+#[test]
+fn a_token_bucket_gives_each_direction_what_it_is_sold() {
+    let bucket = ("device", "token_bucket");
+    let rates_are = [("limit_write_rate", "50M"), ("limit_read_rate", "200M"), ("limit_burst", "0")];
+    let [write, read] = rates(&[&[bucket], rates_are.as_slice()].concat());
+    assert!(within(0.03, write, 52_428_800.0) && within(0.03, read, 209_715_200.0), "{write} {read}");
+    // Requests of 1 MiB: 100 a second, and those of the first tenth of a second at once.
+    let [write, _] = rates(&[bucket, ("limit_write_iops", "100")]);
+    assert!(within(0.03, write, 104_857_600.0 * 64.0 / 53.0), "{write}");
+}
+
+#[test]
+fn writing_may_cost_another_price_than_reading() {
+    let [write, read] = rates(&[("device_write_byte", "8"), ("readahead", "1M")]);
+    assert!(within(0.1, write, 125e6) && read > 5e8, "{write} {read}");
+}
+
+#[test]
+fn on_a_disk_it_is_the_order_of_requests_that_counts() {
+    let mut parameters = silent();
+    parameters.set("device", "disk_with_seeks").unwrap();
+    parameters.set("device_byte", "5").unwrap();
+    let (mut state, file) = machine(&parameters, 64 << 20);
+    state.evict(file);
+    let path = Path::new(&parameters);
+    let read = |at: u64| Call { kind: Kind::Read, file, offset: at << 12, bytes: 4096, fresh_pages: 0 };
+    let in_order = path.run(Laps::once((0..4096).map(read).collect()), state.clone(), 1);
+    let about = path.run(Laps::once((0..256).map(|at| read(at * 7919 % 16_384)).collect()), state, 1);
+    let each = |state: &State, calls: u64| state.now().as_ticks() / calls;
+    assert!(each(&in_order, 4096) < 30_000, "5 ns a byte: {}", each(&in_order, 4096));
+    assert!((4_000_000..8_000_000).contains(&each(&about, 256)), "half a turn: {}", each(&about, 256));
+}
+
+#[test]
+fn a_device_known_by_its_times_takes_those() {
+    let parameters = silent();
+    let (mut state, file) = machine(&parameters, 1 << 20);
+    state.evict(file);
+    let times = device::Times { bytes: 4096, quantiles_ns: vec![50_000.0; 2] };
+    let times = device::ServiceTimes { reads: vec![times], writes: Vec::new() };
+    let path = Path::new(&parameters).before_one_like(times);
+    let mut calls = vec![Call { kind: Kind::OpenDirect, file, offset: 0, bytes: 0, fresh_pages: 0 }];
+    calls.extend(reads(file, 4096, 2));
+    let after = path.run(Laps::once(calls), state, 1);
+    assert_eq!(after.done()[2].took_ns(), 400 + 50_000);
+}
