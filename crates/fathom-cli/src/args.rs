@@ -47,7 +47,7 @@ pub(crate) enum Command {
     Versus(versus::VersusOptions),
     /// Run the jobs of a fio job file on the file system at PATH.
     Run(run::RunOptions),
-    /// Import, show and export traces of file and block I/O.
+    /// Record, import, show and export traces of file and block I/O.
     #[command(subcommand)]
     Trace(trace::TraceCommand),
     /// Build file systems of known truth and score the instrument on this kernel (as root).

@@ -17,6 +17,7 @@
 pub mod affinity;
 pub mod blocked;
 pub mod cache;
+pub mod call_number;
 pub mod cgroup;
 pub mod clock;
 pub mod dirty;

@@ -19,6 +19,7 @@
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -34,6 +35,12 @@ pub const REQUEST_ISSUED: &str = "block/block_rq_issue";
 pub const REQUEST_COMPLETED: &str = "block/block_rq_complete";
 /// The flusher has written an inode's pages. Fields: `ino`, `wrote`.
 pub const INODE_WRITTEN: &str = "writeback/writeback_single_inode";
+/// A thread enters a system call. Fields: `id`, `args`.
+pub const CALL_ENTERED: &str = "raw_syscalls/sys_enter";
+/// A thread leaves a system call. Fields: `id`, `ret`.
+pub const CALL_LEFT: &str = "raw_syscalls/sys_exit";
+/// A thread makes another. Fields: `pid`, `clone_flags`.
+pub const THREAD_MADE: &str = "task/task_newtask";
 /// jbd2 begins to commit a transaction. Fields: `dev`, `transaction`.
 pub const COMMIT_STARTED: &str = "jbd2/jbd2_start_commit";
 
@@ -113,6 +120,18 @@ impl Trace {
     /// # Errors
     /// EPERM without CAP_SYS_ADMIN, ENODEV without tracefs, ENOENT where this kernel has no such point.
     pub fn start(points: &[&'static str], filter: Option<&str>) -> Result<Self> {
+        let filtered: Vec<(&'static str, Option<&str>)> =
+            points.iter().map(|point| (*point, filter)).collect();
+        let trace = Self::prepare(&filtered, BUFFER_KIB)?;
+        trace.write("tracing_on", "1")?;
+        Ok(trace)
+    }
+
+    /// Sets a trace up that is still off, each point with a filter of its own, and `buffer_kib` per CPU.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn prepare(points: &[(&'static str, Option<&str>)], buffer_kib: u32) -> Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let (tracefs, root) = tracefs()?;
         remove_leftovers(&root);
@@ -124,18 +143,85 @@ impl Trace {
             let _ = fs::remove_dir(&instance);
             named("open", &instance.join("trace_marker"), &error)
         })?;
-        let trace = Self { instance, marker, points: points.to_vec(), _tracefs: tracefs };
+        let names = points.iter().map(|(point, _)| *point).collect();
+        let trace = Self { instance, marker, points: names, _tracefs: tracefs };
         trace.write("tracing_on", "0")?;
         trace.write("trace_clock", "mono_raw")?;
-        trace.write("buffer_size_kb", &BUFFER_KIB.to_string())?;
-        for point in points {
+        trace.write("buffer_size_kb", &buffer_kib.to_string())?;
+        for (point, filter) in points {
             if let Some(filter) = filter {
                 trace.write(&format!("events/{point}/filter"), filter)?;
             }
             trace.write(&format!("events/{point}/enable"), "1")?;
         }
-        trace.write("tracing_on", "1")?;
         Ok(trace)
+    }
+
+    /// Records the events of this thread, and of every thread and process that comes of it; begins now.
+    ///
+    /// # Errors
+    /// What writing to tracefs gives.
+    pub fn of_this_thread_and_its_children(&self) -> Result<()> {
+        self.write("options/event-fork", "1")?;
+        self.write("set_event_pid", &rustix::thread::gettid().as_raw_nonzero().to_string())?;
+        self.write("tracing_on", "1")
+    }
+
+    /// Records nothing more; what was recorded stays to be read.
+    ///
+    /// # Errors
+    /// What writing to tracefs gives.
+    pub fn stop(&self) -> Result<()> {
+        self.write("tracing_on", "0")
+    }
+
+    /// The buffers as they are, one per CPU: each read of [`sub_buffer_bytes`](Self::sub_buffer_bytes) gives
+    /// one, EAGAIN where there is none. They must be closed before the trace goes.
+    ///
+    /// # Errors
+    /// What opening gives.
+    pub fn raw_buffers(&self) -> Result<Vec<File>> {
+        let cpus = self.instance.join("per_cpu");
+        let mut paths: Vec<PathBuf> = fs::read_dir(&cpus)
+            .map_err(|error| named("list", &cpus, &error))?
+            .flatten()
+            .map(|cpu| cpu.path().join("trace_pipe_raw"))
+            .collect();
+        paths.sort();
+        let open = |path: &PathBuf| {
+            let opened = fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+            opened.map_err(|error| named("open", path, &error))
+        };
+        paths.iter().map(open).collect()
+    }
+
+    /// How large a sub-buffer is, its header included, in bytes.
+    ///
+    /// # Errors
+    /// What reading from tracefs gives.
+    pub fn sub_buffer_bytes(&self) -> Result<usize> {
+        // Kernels before 6.8 have no such setting, and pages.
+        let kib = text(&self.instance.join("buffer_subbuf_size_kb")).unwrap_or_default();
+        Ok(kib.trim().parse::<usize>().map_or(facts::page_size() as usize, |kib| kib * 1024))
+    }
+
+    /// The kernel's description of an event's fields.
+    ///
+    /// # Errors
+    /// What reading from tracefs gives.
+    pub fn format(&self, point: &str) -> Result<String> {
+        text(&self.instance.join("events").join(point).join("format"))
+    }
+
+    /// How many events found no room so far.
+    ///
+    /// # Errors
+    /// What reading from tracefs gives.
+    pub fn lost(&self) -> Result<u64> {
+        let cpus = self.instance.join("per_cpu");
+        let entries = fs::read_dir(&cpus).map_err(|error| named("list", &cpus, &error))?;
+        let of_cpu = |cpu: fs::DirEntry| text(&cpu.path().join("stats")).map(|stats| overrun(&stats));
+        entries.flatten().map(of_cpu).sum()
     }
 
     /// Records the events of this thread alone.
@@ -163,13 +249,8 @@ impl Trace {
     /// # Errors
     /// What reading from tracefs gives.
     pub fn finish(self) -> Result<Recorded> {
-        self.write("tracing_on", "0")?;
-        let mut lost = 0;
-        let cpus = self.instance.join("per_cpu");
-        let entries = fs::read_dir(&cpus).map_err(|error| named("list", &cpus, &error))?;
-        for stats in entries.flatten().map(|cpu| cpu.path().join("stats")) {
-            lost += overrun(&text(&stats)?);
-        }
+        self.stop()?;
+        let lost = self.lost()?;
         let (records, unread) = parse(&text(&self.instance.join("trace"))?, &self.points);
         Ok(Recorded { records, lost: lost + unread })
     }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use crate::operation::{FileId, Files, Kind, Operation};
+use crate::operation::{Access, FileId, Files, Kind, Operation};
 
 /// The flags of open(2) that decide positions and inheritance, as on x86-64 and aarch64.
 pub(crate) const O_TRUNC: u32 = 0o1000;
@@ -48,10 +48,25 @@ pub(crate) enum What {
         /// It is a thread (`CLONE_THREAD`).
         is_thread: bool,
     },
+    /// fcntl(2) with F_SETFD: the flags say whether the descriptor closes at exec.
+    SetCloseOnExec,
+    /// close_range(2), from the descriptor up to the length.
+    CloseRange,
     /// execve(2).
     Exec,
     /// The end of a thread.
     Exit,
+    /// Nothing that files or descriptors depend on.
+    Nothing,
+}
+
+/// preadv2(2) and pwritev2(2) move data at the position where the offset is -1.
+pub(crate) fn at_position(what: What, offset: Option<u64>) -> What {
+    match (what, offset) {
+        (What::Do(Kind::Preadv), None) => What::Do(Kind::Readv),
+        (What::Do(Kind::Pwritev), None) => What::Do(Kind::Writev),
+        _ => what,
+    }
 }
 
 /// An open description, as the kernel's `struct file`.
@@ -77,6 +92,39 @@ struct Thread {
     table: Table,
 }
 
+/// `CLOSE_RANGE_CLOEXEC` of close_range(2).
+const CLOSE_RANGE_CLOEXEC: u32 = 4;
+
+impl Thread {
+    /// A descriptor that was just made means nothing that is followed.
+    fn forget(&self, made: Option<i64>) {
+        if let Some(made) = made.and_then(|made| i32::try_from(made).ok()) {
+            self.table.borrow_mut().remove(&made);
+        }
+    }
+
+    fn close_later_or_now(&self, call: &Call) {
+        let mut table = self.table.borrow_mut();
+        if call.what == What::SetCloseOnExec {
+            if let Some(descriptor) = table.get_mut(&call.descriptor) {
+                descriptor.closes_on_exec = call.flags & 1 != 0;
+            }
+            return;
+        }
+        let is_meant = |number: i32| {
+            number >= call.descriptor && u64::try_from(number).is_ok_and(|number| number <= call.length)
+        };
+        if call.flags & CLOSE_RANGE_CLOEXEC != 0 {
+            table
+                .iter_mut()
+                .filter(|(number, _)| is_meant(**number))
+                .for_each(|(_, one)| one.closes_on_exec = true);
+        } else {
+            table.retain(|number, _| !is_meant(*number));
+        }
+    }
+}
+
 /// The processes of a trace and what their descriptors mean.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
@@ -88,6 +136,22 @@ pub(crate) struct Processes {
 impl Processes {
     pub(crate) fn knows(&self, thread: u32) -> bool {
         self.threads.contains_key(&thread)
+    }
+
+    /// The process that a thread belongs to.
+    pub(crate) fn process(&mut self, thread: u32) -> u32 {
+        self.thread(thread).process
+    }
+
+    /// A descriptor that was open before the trace began.
+    pub(crate) fn inherit(&mut self, process: u32, descriptor: i32, file: FileId, position: u64, flags: u32) {
+        let description =
+            Description { file, position: Some(position), appends: flags & O_APPEND != 0, is_file: true };
+        let entry = Descriptor {
+            description: Rc::new(Cell::new(description)),
+            closes_on_exec: flags & O_CLOEXEC != 0,
+        };
+        self.thread(process).table.borrow_mut().insert(descriptor, entry);
     }
 
     /// A new thread or process, with its creator's descriptors; one that is known already is left as it is.
@@ -146,13 +210,22 @@ impl Processes {
                 self.threads.remove(&call.thread);
                 None
             }
+            What::SetCloseOnExec | What::CloseRange => {
+                succeeded?;
+                thread.close_later_or_now(call);
+                None
+            }
+            What::Nothing => None,
             What::DupCloseOnExec => self.on_descriptor(call, &thread, files, operation(Kind::Dup, FileId(0))),
             What::Do(kind) => self.on_descriptor(call, &thread, files, operation(kind, FileId(0))),
         }
     }
 
     fn open(&mut self, call: &Call, thread: &Thread, files: &mut Files) -> Option<FileId> {
-        let path = call.path.as_deref()?;
+        let Some(path) = call.path.as_deref() else {
+            thread.forget(call.result);
+            return None;
+        };
         let file = files.id(path);
         if let Some(descriptor) =
             call.result.and_then(|result| i32::try_from(result).ok()).filter(|&fd| fd >= 0)
@@ -179,7 +252,13 @@ impl Processes {
         files: &mut Files,
         mut operation: Operation,
     ) -> Option<Operation> {
-        let entry = known(call, thread, files)?;
+        let Some(entry) = known(call, thread, files) else {
+            // What is not followed may take the place of what was.
+            if operation.kind == Kind::Dup {
+                thread.forget(call.result);
+            }
+            return None;
+        };
         let mut description = entry.description.get();
         operation.file = description.file;
         let done = call.result.filter(|&result| result >= 0);
@@ -221,12 +300,19 @@ impl Processes {
             _ => {}
         }
         entry.description.set(description);
-        if operation.kind.access() == Some(crate::operation::Access::Write)
-            && let (Some(offset), Some(size)) = (operation.offset, self.sizes.get_mut(&description.file))
+        self.grow(&operation);
+        description.is_file.then_some(operation)
+    }
+}
+
+impl Processes {
+    /// A write makes a file whose size is known as large as its end.
+    fn grow(&mut self, operation: &Operation) {
+        if operation.kind.access() == Some(Access::Write)
+            && let (Some(offset), Some(size)) = (operation.offset, self.sizes.get_mut(&operation.file))
         {
             *size = (*size).max(offset.saturating_add(operation.moved_bytes()));
         }
-        description.is_file.then_some(operation)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Traces: what programs asked of files, or file systems of devices, one operation after the other.
 //!
-//! [`import`] reads other tools' traces, [`format`] keeps them, [`show`] says what they do.
+//! [`import`] reads other tools' traces, [`record`] makes new ones, [`format`] keeps them, [`show`] says what they do.
 
 mod calls;
 pub mod error;
@@ -8,6 +8,7 @@ pub mod export;
 pub mod format;
 pub mod import;
 pub mod operation;
+pub mod record;
 pub mod show;
 
 pub use error::{Error, Result};

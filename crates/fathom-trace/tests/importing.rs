@@ -265,11 +265,12 @@ fn what_is_kept_comes_back_as_it_was() {
     let scratch = Scratch::new("keep");
     for (number, example) in examples().iter().enumerate() {
         let (operations, files, _) = import(&example.bytes, example.format);
-        let many: Vec<Operation> = operations.iter().copied().cycle().take(300_000).collect();
+        let many: Vec<Operation> =
+            operations.iter().copied().cycle().take(if number == 0 { 150_000 } else { 1000 }).collect();
         let path = scratch.0.join(format!("{number}.parquet"));
         keep(&path, &many, &files, example.format);
         let reader = Reader::open(&path).unwrap();
-        assert_eq!((reader.origin(), reader.rows()), (&example.format.origin(), 300_000));
+        assert_eq!((reader.origin(), reader.rows()), (&example.format.origin(), many.len() as u64));
         let (back, names) = reader.read_all().unwrap();
         let with_path = |operations: &[Operation], files: &fathom_trace::Files| -> Vec<_> {
             operations

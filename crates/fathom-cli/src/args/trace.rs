@@ -1,5 +1,6 @@
 //! Options of `fathom trace`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -7,12 +8,36 @@ use fathom_trace::import::Format;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
+    /// Record what a command and all that comes of it ask of files.
+    Record(RecordOptions),
     /// Turn another tool's trace into one of ours, a Parquet file.
     Import(ImportOptions),
     /// Say what a trace does: mix, sizes, order, working set, hit ratios, pauses.
     Show(ShowOptions),
     /// Turn a trace into fio's iolog.
     Export(ExportOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecordOptions {
+    /// The new file to write.
+    #[arg(long, value_name = "FILE", default_value = "trace.parquet")]
+    pub(crate) out: PathBuf,
+    /// Who records; the kernel, as root, costs the program least.
+    #[arg(long)]
+    pub(crate) method: Option<MethodName>,
+    /// Record a process that runs already, until it ends or this command is interrupted; by strace.
+    #[arg(long, value_name = "PID", conflicts_with_all = ["command", "method"], required_unless_present = "command")]
+    pub(crate) pid: Option<u32>,
+    /// The command and its arguments, after '--'.
+    #[arg(last = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum MethodName {
+    Kernel,
+    Strace,
 }
 
 #[derive(Debug, Args)]

@@ -6,16 +6,21 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fathom_trace::import::{self, Format, Imported};
+use fathom_trace::record::{self, Method, Recorded, Subject};
 use fathom_trace::{Error, export, format, show};
 use serde::Serialize;
 
-use crate::args::trace::{ExportOptions, ImportOptions, ShowOptions, TraceCommand};
+use crate::args::trace::{
+    ExportOptions, ImportOptions, MethodName, RecordOptions, ShowOptions, TraceCommand,
+};
 use crate::console::{self, Spinner};
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::output::Output;
 
 pub(crate) fn run(command: &TraceCommand) -> Result<ExitCode, Failure> {
     match command {
+        TraceCommand::Record(options) => return record(options),
         TraceCommand::Import(options) => import(options),
         TraceCommand::Show(options) => show(options),
         TraceCommand::Export(options) => export(options),
@@ -27,6 +32,37 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Failure::Failed(error.to_string())
     }
+}
+
+fn record(options: &RecordOptions) -> Result<ExitCode, Failure> {
+    let subject = match options.pid {
+        Some(process) => Subject::Process(process),
+        None => Subject::Command(options.command.clone()),
+    };
+    let method = options.method.map(|name| match name {
+        MethodName::Kernel => Method::Kernel,
+        MethodName::Strace => Method::Strace,
+    });
+    // A signal from the terminal reaches the command too; what it did until then is kept.
+    let _interrupt = interrupt::flag()?;
+    let recorded = record::record(&subject, &options.out, method)?;
+    let Recorded { operations, lost, unnamed, ran_ns, .. } = recorded;
+    let by = if recorded.method == Method::Kernel { "the kernel" } else { "strace" };
+    let took = show::text::nanos(ran_ns);
+    console::print(&format!(
+        "{operations} operations in {took}, recorded by {by} in {}\n",
+        options.out.display()
+    ))?;
+    if lost > 0 {
+        console::complain(&format!("{lost} events were lost: the trace is not complete"));
+    }
+    if unnamed > 0 {
+        console::complain(&format!(
+            "the paths of {unnamed} opens are not known: what went through them is missing"
+        ));
+    }
+    // As 'time' and 'strace' do it, so that a script sees what the command came to.
+    Ok(recorded.exit_code.and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
 /// What an import prints as JSON.

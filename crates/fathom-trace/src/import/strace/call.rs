@@ -6,7 +6,7 @@ use memchr::{memchr, memmem, memrchr};
 
 use super::super::text::Text;
 use super::errno;
-use crate::calls::{Call, What};
+use crate::calls::{Call, What, at_position};
 use crate::operation::Kind;
 
 /// What a line holds.
@@ -48,6 +48,8 @@ enum Shape {
     OpenAt,
     /// `("PATH", LENGTH)`.
     Truncate,
+    /// `(FIRST, LAST, FLAGS)`.
+    CloseRange,
     /// Any that makes a thread or process.
     Fork,
     /// None that matter.
@@ -78,6 +80,7 @@ fn shape(name: &[u8]) -> Option<(What, Shape)> {
         b"dup3" | b"fcntl" => (Kind::Dup, Shape::Control),
         b"open" | b"creat" => (Kind::Open, Shape::Open),
         b"openat" | b"openat2" => (Kind::Open, Shape::OpenAt),
+        b"close_range" => return Some((What::CloseRange, Shape::CloseRange)),
         b"truncate" => return Some((What::TruncatePath, Shape::Truncate)),
         b"clone" | b"clone3" | b"fork" | b"vfork" => return Some((fork(name)?, Shape::Fork)),
         b"execve" | b"execveat" => return Some((What::Exec, Shape::None)),
@@ -132,8 +135,7 @@ pub(super) fn parse(thread: u32, start_ns: i64, text: &[u8]) -> Result<Parsed<'_
     {
         call.path = Some(path);
     }
-    let is_other = matches!(shape, Shape::Control) && call.what == What::Exit;
-    Ok(if is_other { Parsed::Other } else { Parsed::Call(call) })
+    Ok(if call.what == What::Nothing { Parsed::Other } else { Parsed::Call(call) })
 }
 
 type Split<'a> = (&'a [u8], &'a [u8], Option<u64>);
@@ -194,7 +196,7 @@ fn fill<'a>(call: &mut Call<'a>, shape: Shape, arguments: &'a [u8], name: &[u8])
         take_descriptor(call, &mut left)?;
     }
     match shape {
-        Shape::Data => call.length = last.number()?,
+        Shape::Data | Shape::Length => call.length = last.number()?,
         Shape::DataAt => {
             call.offset = Some(last.number()?);
             call.length = last.number()?;
@@ -202,21 +204,13 @@ fn fill<'a>(call: &mut Call<'a>, shape: Shape, arguments: &'a [u8], name: &[u8])
         Shape::Vectors => call.length = moved(call),
         Shape::VectorsAt(behind) => {
             last.skip(behind - 2);
-            // preadv2 reads at the position where the offset is -1.
-            let offset = Text(last.next()).signed()?;
-            call.offset = u64::try_from(offset).ok();
+            call.offset = u64::try_from(Text(last.next()).signed()?).ok();
+            call.what = at_position(call.what, call.offset);
             call.length = moved(call);
         }
         Shape::Descriptor | Shape::None => {}
         Shape::Seek => {
-            call.flags = match last.next() {
-                b"SEEK_SET" => 0,
-                b"SEEK_CUR" => 1,
-                b"SEEK_END" => 2,
-                b"SEEK_DATA" => 3,
-                b"SEEK_HOLE" => 4,
-                _ => return None,
-            };
+            call.flags = whence(last.next())?;
             call.length = Text(last.next()).signed()?.unsigned_abs();
         }
         Shape::Range => {
@@ -224,7 +218,6 @@ fn fill<'a>(call: &mut Call<'a>, shape: Shape, arguments: &'a [u8], name: &[u8])
             call.length = last.number()?;
             call.offset = Some(last.number()?);
         }
-        Shape::Length => call.length = last.number()?,
         Shape::Allocate => {
             call.length = last.number()?;
             call.offset = Some(last.number()?);
@@ -246,9 +239,20 @@ fn fill<'a>(call: &mut Call<'a>, shape: Shape, arguments: &'a [u8], name: &[u8])
             call.path = Some(quoted(arguments)?.0);
             call.length = last.number()?;
         }
+        Shape::CloseRange => {
+            call.flags = if memmem::find(last.next(), b"CLOSE_RANGE_CLOEXEC").is_some() { 4 } else { 0 };
+            // The last of all has several ways to be written.
+            call.length = last.number().unwrap_or(u64::from(u32::MAX));
+        }
         Shape::Fork => call.what = fork_with(call.what, arguments),
     }
     Some(())
+}
+
+/// What a seek counts from, as the kernel numbers it.
+fn whence(name: &[u8]) -> Option<u32> {
+    let names = [b"SEEK_SET".as_slice(), b"SEEK_CUR", b"SEEK_END", b"SEEK_DATA", b"SEEK_HOLE"];
+    names.iter().position(|known| *known == name).map(|at| at as u32)
 }
 
 /// What moved data in vectors; the vectors' own lengths are not told apart from data that looks like them.
@@ -278,8 +282,11 @@ fn control(call: &mut Call, left: &mut Text, last: &mut Fields, name: &[u8]) {
     call.what = match command {
         b"F_DUPFD" => What::Do(Kind::Dup),
         b"F_DUPFD_CLOEXEC" => What::DupCloseOnExec,
-        // Nothing that is followed; the caller leaves it out.
-        _ => What::Exit,
+        b"F_SETFD" => {
+            call.flags = u32::from(last.next() == b"FD_CLOEXEC");
+            What::SetCloseOnExec
+        }
+        _ => What::Nothing,
     };
 }
 
