@@ -94,9 +94,9 @@ impl Cache {
     /// The folio of a page was used.
     pub(super) fn touch(&mut self, index: u64) {
         let Some(page) = self.page(index) else { return };
-        let there = (page.folio..page.folio + page.folio_pages).filter(|&index| self.holds(index));
-        let used: Vec<_> = there.map(Event::Used).collect();
-        self.events.extend(used);
+        let Self { pages, events, .. } = self;
+        let is_there = |index: &u64| pages.get(*index as usize).is_some_and(Option::is_some);
+        events.extend((page.folio..page.folio + page.folio_pages).filter(is_there).map(Event::Used));
     }
 
     /// What became of pages since the last time, in order.
