@@ -102,6 +102,8 @@ pub struct Cost {
 /// What asking by timing would take of the machine at hand, beyond a directory to write in and moments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Demands {
+    /// Why the answer can only be that there is none, one clause: `there is no journal`.
+    pub pointless: Option<&'static str>,
     /// What it would do to other programs, one clause each: `it fills the page cache`.
     pub effects: Vec<String>,
     /// Bytes that it would write.
@@ -115,6 +117,9 @@ pub struct Demands {
 impl Demands {
     /// Why the question can't be asked, one sentence with what would allow it; none where it can.
     pub fn refusal(&self, intrusive: bool, write_budget: u64, time_left: Duration) -> Option<String> {
+        if let Some(why) = self.pointless {
+            return Some(format!("{why}, as far as the kernel declares: there is nothing to ask"));
+        }
         if let Some(effect) = self.effects.first().filter(|_| !intrusive) {
             return Some(format!("{effect}, which needs --intrusive"));
         }

@@ -12,6 +12,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Mutex;
 
+use crate::units::WithinPpm;
+
 /// The clock that times system calls.
 #[derive(Debug, Clone, Copy)]
 pub enum Clock {
@@ -100,8 +102,8 @@ fn cycles(reasons: &mut Vec<String>) -> Result<(CycleCounter, Certificate), Stri
         ));
     }
     reasons.push(format!(
-        "it is linear against CLOCK_MONOTONIC_RAW within {:.2} ppm",
-        certificate.linearity_ppm
+        "it is linear against CLOCK_MONOTONIC_RAW within {}",
+        WithinPpm(certificate.linearity_ppm)
     ));
     Ok((counter, certificate))
 }

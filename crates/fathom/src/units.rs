@@ -17,6 +17,10 @@ pub struct Bytes(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Nanos(pub f64);
 
+/// A bound in millionths, printed to two places and never below itself: `0.03 ppm`.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct WithinPpm(pub f64);
+
 const BINARY: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
 impl fmt::Display for Bytes {
@@ -40,6 +44,13 @@ impl fmt::Display for Nanos {
             _ => (self.0, "ns"),
         };
         write!(f, "{} {unit}", short(scaled))
+    }
+}
+
+impl fmt::Display for WithinPpm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A clock is never straight within nothing.
+        write!(f, "{:.2} ppm", (self.0 * 100.0).ceil().max(1.0) / 100.0)
     }
 }
 
@@ -114,6 +125,12 @@ mod tests {
         let printed =
             [0, 512, 4096, 1536, 268_435_456, 5 << 30, 1_000_000].map(|size| Bytes(size).to_string());
         assert_eq!(printed, ["0 B", "512 B", "4 KiB", "1.5 KiB", "256 MiB", "5 GiB", "977 KiB"]);
+    }
+
+    #[test]
+    fn a_bound_in_millionths_is_never_rounded_down() {
+        let printed = [0.0, 0.0004, 0.031, 12.0].map(|ppm| WithinPpm(ppm).to_string());
+        assert_eq!(printed, ["0.01 ppm", "0.01 ppm", "0.04 ppm", "12.00 ppm"]);
     }
 
     #[test]

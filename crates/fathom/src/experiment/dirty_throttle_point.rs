@@ -55,6 +55,7 @@ impl Experiment for DirtyThrottlePoint {
             write_bytes,
             time: if time > MOMENTS { time } else { Duration::ZERO },
             spares_witness: true,
+            ..Demands::default()
         }
     }
 

@@ -9,14 +9,16 @@ use crate::units::{Bytes, Nanos};
 
 /// The widest line, in columns.
 const WIDTH: usize = 120;
-/// How many sizes of a ramp are printed, at most: as many as fit. Of longer ramps the ends stand.
-const MOST_SIZES: [usize; 3] = [10, 4, 2];
+/// How many sizes of a ramp are printed, at most. Of longer ramps the ends stand.
+const MOST_SIZES: usize = 10;
+/// The last rows.
+const TOTALS: [&str; 5] = ["right", "wrong", "silent", "unjudged", "answered"];
+/// What stands between two columns.
+const GAP: usize = 2;
 
 /// The report as people read it: lines of at most 120 columns, ASCII only.
 pub fn table(report: &LabReport) -> String {
-    let tables = MOST_SIZES.map(|most| scores(report, most));
-    let fits = |text: &&String| text.lines().all(|line| line.len() <= WIDTH);
-    let mut text = tables.iter().find(fits).unwrap_or(&tables[MOST_SIZES.len() - 1]).clone();
+    let mut text = scores(report);
     for case in &report.cases {
         if case.outcome != OutcomeName::Surveyed {
             text.push_str(&wrapped(&unsurveyed(case)));
@@ -29,24 +31,55 @@ pub fn table(report: &LabReport) -> String {
     text
 }
 
-fn scores(report: &LabReport, most_sizes: usize) -> String {
-    let names: Vec<&str> = report.totals.iter().map(|total| total.parameter.as_str()).collect();
-    let mut rows = vec![header(&names)];
-    for case in report.cases.iter().filter(|case| case.outcome == OutcomeName::Surveyed) {
-        let mut row = vec![case.name.clone()];
-        row.extend(names.iter().map(|name| {
-            let found = case.parameters.iter().find(|parameter| parameter.parameter == *name);
-            found.map_or_else(String::new, |found| answer(found, report, most_sizes))
-        }));
-        row.push(format!("{:.1} s", case.duration_ns as f64 / 1e9));
-        rows.push(row);
+/// As many tables below one another as it takes to show every parameter.
+fn scores(report: &LabReport) -> String {
+    let cases: Vec<&CaseReport> =
+        report.cases.iter().filter(|case| case.outcome == OutcomeName::Surveyed).collect();
+    let with_timing = report.evidence.len() > 1;
+    let mut labels = vec!["case".to_owned()];
+    labels.extend(cases.iter().map(|case| case.name.clone()));
+    labels.extend(TOTALS.map(str::to_owned));
+    if with_timing {
+        labels.extend(TOTALS.map(|name| format!("timing {name}")));
     }
-    let cases = rows.len();
-    rows.extend(total_rows("", &report.totals));
-    if report.evidence.len() > 1 {
-        rows.extend(total_rows("timing ", &report.timing_totals));
+    let parameters = report.totals.iter().zip(&report.timing_totals);
+    let mut columns: Vec<Vec<String>> = parameters
+        .map(|(total, timing)| {
+            let asked = |case: &&CaseReport| {
+                let found = case.parameters.iter().find(|one| one.parameter == total.parameter);
+                found.map_or_else(String::new, |found| answer(found, report))
+            };
+            let mut column = vec![short(&total.parameter)];
+            column.extend(cases.iter().map(asked));
+            column.extend(totalled(total));
+            column.extend(with_timing.then(|| totalled(timing)).into_iter().flatten());
+            column
+        })
+        .collect();
+    let took = cases.iter().map(|case| format!("{:.1} s", case.duration_ns as f64 / 1e9));
+    columns.push(std::iter::once("took".to_owned()).chain(took).collect());
+    let blocks = blocks(&labels, &columns);
+    let texts: Vec<String> = blocks.iter().map(|block| aligned(&labels, block, cases.len() + 1)).collect();
+    texts.join("\n")
+}
+
+/// The columns in groups that are no wider than a line, with the labels before them.
+fn blocks<'a>(labels: &[String], columns: &'a [Vec<String>]) -> Vec<&'a [Vec<String>]> {
+    let (mut blocks, mut first, mut used) = (Vec::new(), 0, width(labels));
+    for (index, column) in columns.iter().enumerate() {
+        let wanted = GAP + width(column);
+        if index > first && used + wanted > WIDTH {
+            blocks.push(&columns[first..index]);
+            (first, used) = (index, width(labels));
+        }
+        used += wanted;
     }
-    aligned(&rows, cases)
+    blocks.push(&columns[first..]);
+    blocks
+}
+
+fn width(column: &[String]) -> usize {
+    column.iter().map(|text| text.chars().count()).max().unwrap_or(0)
 }
 
 /// What was said and what is true, for each wrong answer of a case.
@@ -78,19 +111,15 @@ fn mistakes(case: &CaseReport) -> Vec<String> {
     lines
 }
 
-fn header(names: &[&str]) -> Vec<String> {
-    let short =
-        |name: &&str| name.strip_prefix("readahead_").unwrap_or(name).trim_end_matches("_size").to_owned();
-    let mut row = vec!["case".to_owned()];
-    row.extend(names.iter().map(short));
-    row.push("took".to_owned());
-    row
+/// A parameter's name as the head of a column.
+fn short(name: &str) -> String {
+    name.strip_prefix("readahead_").unwrap_or(name).trim_end_matches("_size").to_owned()
 }
 
-fn answer(parameter: &ParameterScore, report: &LabReport, most_sizes: usize) -> String {
+fn answer(parameter: &ParameterScore, report: &LabReport) -> String {
     let Scored { status, value, score, .. } = &parameter.finding;
     let said = match (status, value) {
-        (Status::Measured, Some(value)) => shown(&parameter.parameter, value, most_sizes),
+        (Status::Measured, Some(value)) => shown(&parameter.parameter, value, MOST_SIZES),
         (Status::NotApplicable, _) => "n/a".to_owned(),
         _ => String::new(),
     };
@@ -137,19 +166,11 @@ fn shown(parameter: &str, value: &Value, most_sizes: usize) -> String {
     }
 }
 
-fn total_rows(label: &str, totals: &[Total]) -> Vec<Vec<String>> {
-    let row = |name: &str, cell: &dyn Fn(&Total) -> String| {
-        let mut row = vec![format!("{label}{name}")];
-        row.extend(totals.iter().map(cell));
-        row
-    };
-    vec![
-        row("right", &|total| total.right.to_string()),
-        row("wrong", &|total| total.wrong.to_string()),
-        row("silent", &|total| total.silent.to_string()),
-        row("unjudged", &|total| total.not_scored.to_string()),
-        row("answered", &|total| format!("{:.0} %", total.answered_share * 100.0)),
-    ]
+/// The last cells of a parameter's column.
+fn totalled(total: &Total) -> [String; TOTALS.len()] {
+    let counts = [total.right, total.wrong, total.silent, total.not_scored];
+    let [right, wrong, silent, unjudged] = counts.map(|count| count.to_string());
+    [right, wrong, silent, unjudged, format!("{:.0} %", total.answered_share * 100.0)]
 }
 
 /// The totals of all parameters in a line.
@@ -164,22 +185,26 @@ fn overall(what: &str, totals: &[Total]) -> String {
     )
 }
 
-/// Pads the columns, with a rule below the header and another after `cases` rows.
-fn aligned(rows: &[Vec<String>], cases: usize) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let cell = |row: &[String], column: usize| row.get(column).map_or(0, |text| text.chars().count());
-    let widths: Vec<usize> =
-        (0..columns).map(|column| rows.iter().map(|row| cell(row, column)).max().unwrap_or(0)).collect();
-    let total = (widths.iter().sum::<usize>() + 2 * columns.saturating_sub(1)).min(WIDTH);
+/// The labels and some columns beside one another, without cases that were not asked about any of them; with
+/// a rule below the heads and another after `cases` rows.
+fn aligned(labels: &[String], columns: &[Vec<String>], cases: usize) -> String {
+    let all: Vec<(&[String], usize)> = std::iter::once(labels)
+        .chain(columns.iter().map(Vec::as_slice))
+        .map(|column| (column, width(column)))
+        .collect();
+    let rule = "-".repeat((all.iter().map(|(_, width)| width + GAP).sum::<usize>() - GAP).min(WIDTH)) + "\n";
+    let cell = |column: &[String], row: usize| column.get(row).cloned().unwrap_or_default();
     let mut text = String::new();
-    for (index, row) in rows.iter().enumerate() {
-        if index == 1 || index == cases {
-            text.push_str(&"-".repeat(total));
-            text.push('\n');
+    for row in 0..labels.len() {
+        if row == 1 || row == cases {
+            text.push_str(&rule);
+        }
+        if columns.iter().all(|column| cell(column, row).is_empty()) {
+            continue;
         }
         let padded: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:<width$}")).collect();
-        text.push_str(padded.join("  ").trim_end());
+            all.iter().map(|&(column, width)| format!("{:<width$}", cell(column, row))).collect();
+        text.push_str(padded.join(&" ".repeat(GAP)).trim_end());
         text.push('\n');
     }
     text
@@ -357,13 +382,20 @@ t? timing alone is silent, t! timing alone is wrong.
     }
 
     #[test]
-    fn a_wide_table_shows_less_of_long_ramps() {
+    fn a_wide_table_goes_on_below() {
         let sizes: Vec<u64> = (1..=20).map(|size| size << 20).collect();
-        let parameters = ["readahead_ramp", "page_size", "block_size"]
-            .map(|name| scored(name, Truth::Unknown, vec![timed(4096), seen(Value::List(sizes.clone()))]));
-        let wide = case("wide", parameters.to_vec());
-        let report = LabReport::new(String::new(), "Linux".to_owned(), &[Kind::Timing], vec![wide]);
+        let scores = |names: &[&str]| -> Vec<ParameterScore> {
+            let value = || vec![timed(4096), seen(Value::List(sizes.clone()))];
+            names.iter().map(|name| scored(name, Truth::Unknown, value())).collect()
+        };
+        let wide = case("wide", scores(&["readahead_ramp", "page_size", "block_size", "direct_pointers"]));
+        let narrow = case("narrow", scores(&["readahead_ramp"]));
+        let report = LabReport::new(String::new(), "Linux".to_owned(), &[Kind::Timing], vec![wide, narrow]);
         let text = table(&report);
         assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
+        assert!(text.lines().filter(|line| line.starts_with("case ")).count() > 1, "{text}");
+        for line in ["wide", "answered", "right"] {
+            assert!(text.lines().filter(|found| found.starts_with(line)).count() > 1, "{line}: {text}");
+        }
     }
 }

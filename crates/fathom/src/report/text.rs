@@ -4,7 +4,7 @@ use super::table::{rows, wrap};
 use crate::experiment::About;
 use crate::finding::{Agreement, Evidence, Finding, Status, Value};
 use crate::survey::Survey;
-use crate::units::{Bytes, Nanos};
+use crate::units::{Bytes, Nanos, WithinPpm};
 
 /// The same with the verdicts in colours, for a terminal: what agrees is green, what does not is red, what is
 /// open is yellow. The words say it, too.
@@ -111,7 +111,7 @@ fn preamble(survey: &Survey) -> String {
     let (mount, clock) = (&survey.provenance.mount, &survey.provenance.instrument);
     let device = mount.device.name.as_deref().map(|name| format!(", device {name}")).unwrap_or_default();
     format!(
-        "{} on {} ({}{device})\n{}, {}, {} CPUs, {} of memory\nclock {}: {:.3} GHz, resolution {}, own cost {}, linear within {:.2} ppm\n\n",
+        "{} on {} ({}{device})\n{}, {}, {} CPUs, {} of memory\nclock {}: {:.3} GHz, resolution {}, own cost {}, linear within {}\n\n",
         mount.fs_type,
         mount.path,
         mount.source,
@@ -123,7 +123,7 @@ fn preamble(survey: &Survey) -> String {
         clock.ticks_per_second / 1e9,
         Nanos(clock.resolution_ns),
         Nanos(clock.overhead_ns),
-        clock.linearity_ppm
+        WithinPpm(clock.linearity_ppm)
     )
 }
 

@@ -6,7 +6,7 @@ use super::Runs;
 use crate::report::page::{definitions, table};
 use crate::samples::Samples;
 use crate::survey::Survey;
-use crate::units::{Bytes, Nanos};
+use crate::units::{Bytes, Nanos, WithinPpm};
 
 /// The certificate.
 pub(super) fn certificate(survey: &Survey, runs: &Runs<'_>) -> String {
@@ -25,8 +25,8 @@ pub(super) fn certificate(survey: &Survey, runs: &Runs<'_>) -> String {
         (
             "straightness",
             format!(
-                "within {:.2} ppm of wall time over intervals of {} to {}",
-                clock.linearity_ppm,
+                "within {} of wall time over intervals of {} to {}",
+                WithinPpm(clock.linearity_ppm),
                 Nanos(clock.intervals_ns[0]),
                 Nanos(clock.intervals_ns[1])
             ),
