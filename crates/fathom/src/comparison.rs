@@ -35,7 +35,8 @@ pub enum Outcome {
 pub struct Rules {
     /// How often a comparison of equal things may tell of any difference: 0.05.
     pub rate: f64,
-    /// By how much a quantity must differ at least, as a share: 0.5 is half as much again, or a third less.
+    /// By how much a quantity must differ at least, as a share: 0.5 is half as much again, or a third less. Sizes
+    /// that a setting fixes but for what is free: by [`DRIFT`] of that.
     pub margin: f64,
 }
 
@@ -146,6 +147,13 @@ const FIXED: [&str; 10] = [
     "direct_io_alignment",
 ];
 
+/// Sizes that a setting or a format fixes but for the memory or space that is free at the moment.
+const DRIFTING: [&str; 3] = ["extent_length", "page_cache_capacity", "dirty_throttle_point"];
+
+/// Those have this part of the margin: they move by a twenty-fifth from one run to the next where times move by a
+/// fifth (standard deviations of logarithms, docs/guide/comparing.md).
+pub const DRIFT: f64 = 0.5;
+
 /// The confidence of the intervals in results.
 const LEVEL: f64 = 0.95;
 
@@ -154,6 +162,7 @@ struct Like {
     kind: Option<Kind>,
     method: String,
     is_fixed: bool,
+    is_drifting: bool,
     values: [Value; 2],
     intervals: [Option<[f64; 2]>; 2],
 }
@@ -241,6 +250,7 @@ fn like(finding: &Finding, piece: &Evidence, other: &Finding) -> Option<Like> {
         kind: Some(piece.kind),
         method: piece.method.clone(),
         is_fixed,
+        is_drifting: DRIFTING.contains(&finding.parameter.as_str()),
         values: [piece.value.clone()?, same.value.clone()?],
         intervals: [piece.interval, same.interval],
     })
@@ -256,6 +266,7 @@ fn of_curves(result: u64, first: &Curve, other: &Curve) -> Vec<Topic> {
             kind: None,
             method: "median_rate".to_owned(),
             is_fixed: false,
+            is_drifting: false,
             values: [Value::Real(one), Value::Real(two)],
             intervals: [point.bytes_per_second_interval, same.bytes_per_second_interval],
         });
@@ -286,6 +297,7 @@ impl Like {
 
     fn judged(self, confidence: f64, margin: f64) -> Pair {
         let ratio = self.numbers().and_then(|[first, other]| difference::ratio(&first, &other, confidence));
+        let margin = if self.is_drifting { DRIFT * margin } else { margin };
         let verdict = match &ratio {
             Some(ratio) => beyond(ratio.interval, 1.0 + margin),
             None if self.values[0] == self.values[1] => Verdict::Same,
@@ -365,6 +377,7 @@ mod tests {
             kind: Some(Kind::Timing),
             method: "m".to_owned(),
             is_fixed,
+            is_drifting: false,
             values: values.map(Value::Real),
             intervals: values.map(interval),
         }
@@ -386,6 +399,13 @@ mod tests {
     }
 
     #[test]
+    fn a_size_that_a_setting_fixes_but_for_what_is_free_has_a_narrower_margin() {
+        let drifting = |other: f64| Like { is_drifting: true, ..like(false, [100.0, other], 0.0) };
+        assert_eq!(drifting(110.0).judged(0.99, 0.75).verdict, Verdict::Same);
+        assert_eq!(drifting(150.0).judged(0.99, 0.75).verdict, Verdict::Different);
+    }
+
+    #[test]
     fn nothing_and_something_differ_where_a_ratio_has_no_meaning() {
         assert_eq!(verdict(false, [0.0, 0.0], 0.0), Verdict::Same);
         assert_eq!(verdict(false, [0.0, 5.0], 0.0), Verdict::Different);
@@ -393,6 +413,6 @@ mod tests {
 
     #[test]
     fn every_fixed_parameter_is_one() {
-        assert!(FIXED.iter().all(|parameter| experiment::by_name(parameter).is_some()));
+        assert!(FIXED.iter().chain(&DRIFTING).all(|parameter| experiment::by_name(parameter).is_some()));
     }
 }

@@ -11,7 +11,7 @@ use fathom::machine::scripted::{Noise, Script, Scripted};
 use fathom::survey::{self, Plan, SCHEMA, Survey};
 use planted::provenance;
 
-const RULES: Rules = Rules { rate: 0.05, margin: 0.5 };
+const RULES: Rules = Rules { rate: 0.05, margin: 0.75 };
 
 fn surveyed(script: Script, parameters: &[&str], effort: Effort) -> Outcome {
     let plan = Plan {

@@ -22,7 +22,7 @@ pub(crate) fn run(options: &CompareOptions) -> Result<ExitCode, Failure> {
     let rules = Rules { rate: options.rate / 100.0, margin: options.margin / 100.0 };
     let comparison = comparison::compare(&outcomes, rules).map_err(Failure::Usage)?;
     if let Some(page) = &options.page {
-        fs::write(page, report::comparison_page(&comparison)).map_err(|error| {
+        fs::write(page, report::comparison_page(&comparison, &outcomes)).map_err(|error| {
             Failure::Failed(format!("--page: can't write {}: {}", page.display(), plain(&error)))
         })?;
     }

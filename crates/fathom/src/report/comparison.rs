@@ -1,10 +1,16 @@
 //! A comparison as text and as a page: what differs first, then what else is not the same, then the rest in brief.
 
+use std::collections::BTreeSet;
+
+use super::figure::{Axis, Figure, Mark, Origin, Quantity, Rounded, Series, Shape, Style};
 use super::page::{Page, escaped, table};
+use super::speed_page::{by_family, rates};
 use super::table::{rows, wrap};
 use super::text::show;
-use crate::comparison::{Comparison, Item, Pair, Verdict};
+use crate::comparison::{Comparison, DRIFT, Item, Outcome, Pair, Verdict};
 use crate::finding::Value;
+use crate::speed::curve::{Curve, Point};
+use crate::units::Bytes;
 
 /// The comparison as text.
 pub fn comparison(comparison: &Comparison) -> String {
@@ -45,8 +51,8 @@ pub fn comparison(comparison: &Comparison) -> String {
     text
 }
 
-/// The comparison as one HTML file that needs no network.
-pub fn comparison_page(comparison: &Comparison) -> String {
+/// The comparison as one HTML file that needs no network; `outcomes` are what was compared.
+pub fn comparison_page(comparison: &Comparison, outcomes: &[(String, Outcome)]) -> String {
     let mut page = Page::new("Fathom: comparison");
     page.push("<h1>Comparison</h1>\n");
     let sides: Vec<Vec<String>> = comparison
@@ -73,6 +79,10 @@ pub fn comparison_page(comparison: &Comparison) -> String {
         }
     };
     section(&mut page, Verdict::Different, "Different", "No difference is told.");
+    if let Some(figure) = ratios(comparison) {
+        page.figure(figure);
+    }
+    overlaid(outcomes).into_iter().for_each(|figure| page.figure(figure));
     if !comparison.circumstances.is_empty() {
         let lines: Vec<Vec<String>> = comparison
             .circumstances
@@ -89,6 +99,74 @@ pub fn comparison_page(comparison: &Comparison) -> String {
         page.push(&format!("<h2>Not measured in both</h2>\n<p>{}</p>\n", escaped(&missing.join("; "))));
     }
     page.html()
+}
+
+/// Every ratio with its interval, and the margin that it must leave.
+fn ratios(comparison: &Comparison) -> Option<Figure> {
+    let compared: Vec<(&Item, &Pair, [f64; 3])> = comparison
+        .items
+        .iter()
+        .flat_map(|item| item.pairs.iter().map(move |pair| (item, pair)))
+        .filter_map(|(item, pair)| Some((item, pair, pair.ratio?)))
+        .collect();
+    let named = |item: &Item, pair: &Pair| match pair.kind {
+        Some(kind) => format!("{}, {kind}", item.what),
+        None => item.what.clone(),
+    };
+    let names: BTreeSet<String> = compared.iter().map(|(item, pair, _)| named(item, pair)).collect();
+    let names: Vec<String> = names.into_iter().collect();
+    if names.is_empty() {
+        return None;
+    }
+    let mut figure = Figure::new(
+        "ratios".to_owned(),
+        "How many times as much as in the first",
+        Axis::of_names("", names.clone()),
+        Axis::new("this one over the first", Quantity::Times).log(),
+    );
+    for result in 1..comparison.results.len() {
+        let mut series = Series::new(comparison.results[result].path.clone(), Style::Points);
+        for &(item, pair, [ratio, low, high]) in compared.iter().filter(|one| one.0.result == result as u64) {
+            let name = named(item, pair);
+            if let Ok(at) = names.binary_search(&name) {
+                series.push_within(at as f64, ratio, [low, high]);
+            }
+        }
+        figure.series.push(series);
+    }
+    let margin = 1.0 + comparison.margin;
+    let band = Shape::Levels { y: [Rounded(1.0 / margin), Rounded(margin)] };
+    figure.marks.push(Mark::new("what counts as none", Origin::Reference, band));
+    figure.marks.push(Mark::level("the same", Origin::Reference, 1.0));
+    figure.shown =
+        "Bars reach over the interval that all ratios together hold at the stated rate; one that lies \
+        outside of the band as a whole is a difference. Thresholds, capacities and extents have half of it."
+            .to_owned();
+    Some(figure)
+}
+
+/// The curves of all results over one another, one figure for each size of file.
+fn overlaid(outcomes: &[(String, Outcome)]) -> Vec<Figure> {
+    let curves: Vec<(&str, &Curve)> = outcomes
+        .iter()
+        .filter_map(|(path, outcome)| match outcome {
+            Outcome::Curve(curve) => Some((path.as_str(), &**curve)),
+            Outcome::Survey(_) => None,
+        })
+        .collect();
+    let points = curves.iter().flat_map(|(_, curve)| &curve.points);
+    let files: BTreeSet<u64> = points.map(|point| point.setting.file_bytes).collect();
+    let figure = |(number, file): (usize, u64)| {
+        let of_each = curves.iter().flat_map(|(path, curve)| {
+            let points: Vec<&Point> =
+                curve.points.iter().filter(|point| point.setting.file_bytes == file).collect();
+            by_family(&points).into_iter().map(move |(name, points)| (format!("{name}: {path}"), points))
+        });
+        let mut figure = rates(number, &of_each.collect::<Vec<_>>());
+        figure.title += &format!(", file of {}", Bytes(file));
+        figure
+    };
+    files.into_iter().enumerate().map(figure).collect()
 }
 
 const HEADER: [&str; 5] = ["what", "first", "now", "ratio", "by"];
@@ -133,11 +211,13 @@ fn ratio(pair: &Pair) -> String {
 }
 
 fn rule(comparison: &Comparison) -> String {
+    let edges = |margin: f64| format!("{:.2} or {:.2}", 1.0 + margin, 1.0 / (1.0 + margin));
     format!(
-        "What a format or a setting fixes must be equal. A quantity differs where its ratio lies beyond {:.2} or {:.2} \
-         with certainty; {} ratios share a rate of false alarms of {:.0} %.",
-        1.0 + comparison.margin,
-        1.0 / (1.0 + comparison.margin),
+        "What a format or a setting fixes must be equal. A quantity differs where its ratio lies beyond {} with \
+         certainty, a size that a setting fixes but for what is free beyond {}; {} ratios share a rate of false alarms \
+         of {:.0} %.",
+        edges(comparison.margin),
+        edges(comparison.margin * DRIFT),
         comparison.ratios,
         comparison.rate * 100.0
     )

@@ -31,6 +31,9 @@ pub(super) struct Axis {
     pub(super) switch: bool,
     /// What is in the frame at first; everything where there is none.
     pub(super) range: Option<[Rounded; 2]>,
+    /// What stands at 0, 1, 2 and so on, where the axis names things.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) names: Vec<String>,
 }
 
 /// What an axis counts, which decides its ticks.
@@ -41,6 +44,10 @@ pub(super) enum Quantity {
     BytesPerSecond,
     Nanoseconds,
     Share,
+    /// So many times as much.
+    Times,
+    /// Nothing: each number has a name.
+    Name,
 }
 
 /// What was measured.
@@ -145,7 +152,12 @@ impl Figure {
 impl Axis {
     /// A linear axis.
     pub(super) fn new(label: impl Into<String>, quantity: Quantity) -> Self {
-        Self { label: label.into(), quantity, log: false, switch: true, range: None }
+        Self { label: label.into(), quantity, log: false, switch: true, range: None, names: Vec::new() }
+    }
+
+    /// An axis of things that have names.
+    pub(super) fn of_names(label: impl Into<String>, names: Vec<String>) -> Self {
+        Self { names, ..Self::new(label, Quantity::Name).fixed() }
     }
 
     /// The same, logarithmic at first.

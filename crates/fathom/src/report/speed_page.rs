@@ -8,7 +8,7 @@ use crate::provenance::Provenance;
 use crate::speed::curve::{Curve, Family, Point};
 use crate::speed::measurement::Measurement;
 use crate::speed::syscalls::{self, Syscalls};
-use crate::units::{Bytes, Nanos};
+use crate::units::{Bytes, Nanos, WithinPpm};
 
 /// Curves as one HTML file that needs no network.
 pub fn curve_page(curve: &Curve) -> String {
@@ -35,7 +35,7 @@ pub fn curve_page(curve: &Curve) -> String {
         let families: Vec<&Family> =
             curve.families.iter().filter(|family| family.setting.file_bytes == file).collect();
         page.push(&format!("<h2>File of {}</h2>\n", Bytes(file)));
-        page.figure(rates(number, &points, &families));
+        page.figure(with_halves(rates(number, &by_family(&points)), &families));
         page.figure(latencies(number, &points));
         page.figure(distributions(number, &points));
     }
@@ -73,11 +73,11 @@ fn begun(what: &str, from: &Provenance) -> Page {
         (
             "clock",
             format!(
-                "{}, resolution {}, own cost {} taken out of every call, straight within {:.2} ppm",
+                "{}, resolution {}, own cost {} taken out of every call, straight within {}",
                 clock.clock,
                 Nanos(clock.resolution_ns),
                 Nanos(clock.overhead_ns),
-                clock.linearity_ppm
+                WithinPpm(clock.linearity_ppm)
             ),
         ),
         ("measured", format!("{}, Fathom {}, seed {}", from.started, from.version, from.seed)),
@@ -94,19 +94,20 @@ fn size_axis() -> Axis {
 }
 
 /// Series of the points of each curve, in the order of the grid.
-fn by_family<'a>(points: &[&'a Point]) -> Vec<(String, Vec<&'a Point>)> {
+pub(super) fn by_family<'a>(points: &[&'a Point]) -> Vec<(String, Vec<&'a Point>)> {
     let chunks = points.chunk_by(|a, b| a.setting.family() == b.setting.family());
     chunks.map(|points| (points[0].setting.family().name(), points.to_vec())).collect()
 }
 
-fn rates(number: usize, points: &[&Point], families: &[&Family]) -> Figure {
+/// Throughput over sizes of the named curves over one file.
+pub(super) fn rates(number: usize, curves: &[(String, Vec<&Point>)]) -> Figure {
     let mut figure = Figure::new(
         format!("rates-{number}"),
         "Throughput against the size of a call",
         size_axis(),
         Axis::new("bytes per second", Quantity::BytesPerSecond).log(),
     );
-    for (name, points) in by_family(points) {
+    for (name, points) in curves {
         let mut series = Series::new(name, Style::Points);
         for point in points {
             if let Some(rate) = point.bytes_per_second {
@@ -116,15 +117,19 @@ fn rates(number: usize, points: &[&Point], families: &[&Family]) -> Figure {
         }
         figure.series.push(series);
     }
+    figure.shown = "Medians with their 95 % intervals.".to_owned();
+    figure
+}
+
+/// The same with what the curves say of where half of the best is reached.
+fn with_halves(mut figure: Figure, families: &[&Family]) -> Figure {
     for family in families {
         if let Some([half, ..]) = family.half_bytes {
             figure.marks.push(Mark::at(format!("half its best: {}", family.name), Origin::Timing, [half]));
         }
     }
-    figure.shown =
-        "Medians with their 95 % intervals. A mark stands at the size at which moving the bytes costs as \
-        much as the call itself: half of the throughput that large calls reach."
-            .to_owned();
+    figure.shown += " A mark stands at the size at which moving the bytes costs as much as the call itself: half of \
+        the throughput that large calls reach.";
     figure
 }
 

@@ -24,8 +24,9 @@
   }
   const words = {
     bytes: binary, bytes_per_second: value => binary(value) + '/s', nanoseconds: time,
-    share: value => digits(value * 100) + ' %',
+    share: value => digits(value * 100) + ' %', times: value => digits(value) + ' x',
   };
+  const wording = axis => axis.names ? value => axis.names[value] : words[axis.quantity];
 
   // Round numbers of a quantity between two values: powers of two for sizes, 1-2-5 for the rest.
   function ticks(quantity, low, high, log, room) {
@@ -66,7 +67,8 @@
 
   // Where the frame is at first, in the numbers of the data.
   function frame(state, name) {
-    const given = state.figure[name].range;
+    const { range: given, names } = state.figure[name];
+    if (names) return [-0.5, names.length - 0.5];
     let [low, high] = given && !state[name] ? given : shown(state, name);
     if (!(high >= low)) [low, high] = [0, 1];
     if (state[name]) {
@@ -78,21 +80,21 @@
   }
 
   function axis(state, name, chart) {
-    const { quantity, label } = state.figure[name];
+    const { quantity, label, names } = state.figure[name];
     const [low, high] = state.range[name];
     const log = state[name];
     const room = name === 'x' ? Math.max(3, Math.floor(chart.clientWidth / 110)) : 7;
-    const places = ticks(quantity, low, high, log, room);
+    const places = names ? [...names.keys()] : ticks(quantity, low, high, log, room);
     return {
       title: { text: label, standoff: 6 }, type: log ? 'log' : 'linear',
       range: log ? [Math.log10(low), Math.log10(high)] : [low, high],
-      tickmode: 'array', tickvals: places, ticktext: places.map(words[quantity]), tickangle: 0,
+      tickmode: 'array', tickvals: places, ticktext: places.map(wording(state.figure[name])), tickangle: names ? -40 : 0,
       gridcolor: colour('grid'), linecolor: colour('line'), zeroline: false, automargin: true,
     };
   }
 
   const hoverTexts = (figure, series) => series.x.map((x, at) => {
-    const [fx, fy] = [words[figure.x.quantity], words[figure.y.quantity]];
+    const [fx, fy] = [wording(figure.x), wording(figure.y)];
     const edges = series.low ? `<br>${fy(series.low[at])} to ${fy(series.high[at])}` : '';
     return `${fx(x)}<br>${fy(series.y[at])}${edges}`;
   });
@@ -111,7 +113,7 @@
       }
       const trace = {
         ...base, y: series.y, text: hoverTexts(state.figure, series), hovertemplate: '%{text}<extra>%{fullData.name}</extra>',
-        mode: dots || series.style === 'markers' ? 'markers' : series.style === 'points' ? 'lines+markers' : 'lines',
+        mode: dots || series.style === 'markers' || state.figure.x.names ? 'markers' : series.style === 'points' ? 'lines+markers' : 'lines',
         line: { color: own, width: 1.6, dash: dashes[place % dashes.length], shape: series.style === 'steps' ? 'hv' : 'linear' },
         marker: { color: dots ? faint(own, 0.6) : own, size: dots ? 4 : 7, symbol: dots ? 'x-thin-open' : symbols[place % symbols.length] },
       };
@@ -134,7 +136,7 @@
         hovertemplate: '%{text}<extra>%{fullData.name}</extra>' };
       const band = { ...trace, fill: 'toself', fillcolor: faint(own, 0.2), line: { ...trace.line, width: 0 }, hoverinfo: 'skip', hovertemplate: undefined };
       if (mark.shape === 'at') {
-        const text = mark.x.flatMap(x => Array(3).fill(words[fx.quantity](x)));
+        const text = mark.x.flatMap(x => Array(3).fill(wording(fx)(x)));
         return { ...trace, text, x: mark.x.flatMap(x => [x, x, null]), y: mark.x.flatMap(() => [0, 1, null]), yaxis: 'y2' };
       }
       if (mark.shape === 'between') {
@@ -142,14 +144,14 @@
         return { ...band, x: [low, high, high, low], y: [0, 0, 1, 1], yaxis: 'y2' };
       }
       if (mark.shape === 'level') {
-        const text = words[fy.quantity](mark.y);
+        const text = wording(fy)(mark.y);
         return { ...trace, text: [text, text], x: [0, 1], y: [mark.y, mark.y], xaxis: 'x2' };
       }
       if (mark.shape === 'levels') {
         const [low, high] = mark.y;
         return { ...band, x: [0, 1, 1, 0], y: [low, low, high, high], xaxis: 'x2' };
       }
-      return { ...trace, x: mark.x, y: mark.y, text: mark.y.map(words[fy.quantity]) };
+      return { ...trace, x: mark.x, y: mark.y, text: mark.y.map(wording(fy)) };
     });
   }
 
@@ -242,7 +244,7 @@
     const place = figure.querySelector('.numbers div');
     if (place.childElementCount) return;
     const definition = figures[figure.dataset.figure];
-    const [fx, fy] = [words[definition.x.quantity], words[definition.y.quantity]];
+    const [fx, fy] = [wording(definition.x), wording(definition.y)];
     const table = document.createElement('table');
     const line = (cells, tag) => {
       const row = table.insertRow();
@@ -262,9 +264,20 @@
   }
 
   const all = [...document.querySelectorAll('figure[data-figure]')];
+  // One after another, with a frame between, so that whoever scrolls waits for one figure at most.
+  let drawing = Promise.resolve();
+  const soon = figure => {
+    drawing = drawing.then(() => draw(figure)).then(() => new Promise(done => requestAnimationFrame(() => setTimeout(done))));
+    return drawing;
+  };
+  // What is not in sight yet is drawn while nobody does anything.
+  const rest = () => {
+    const figure = all.find(one => !states.has(one.querySelector('.chart')));
+    if (figure) soon(figure).then(() => requestIdleCallback(rest));
+  };
   const sight = new IntersectionObserver(entries => {
-    for (const entry of entries) if (entry.isIntersecting) { sight.unobserve(entry.target); draw(entry.target); }
-  }, { rootMargin: '400px' });
+    for (const entry of entries) if (entry.isIntersecting) { sight.unobserve(entry.target); soon(entry.target); }
+  }, { rootMargin: '1200px' });
   for (const figure of all) {
     sight.observe(figure);
     const chart = figure.querySelector('.chart');
@@ -283,6 +296,7 @@
     });
     figure.querySelector('.numbers').addEventListener('toggle', () => numbers(figure));
   }
+  requestIdleCallback(rest);
   const again = () => states.forEach((_, chart) => redraw(chart));
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', again);
   // On paper every figure is drawn, in the colours of paper; the media query has them by then.
