@@ -187,3 +187,58 @@ fn a_million_readings_fit_into_six_megabytes_and_each_experiment_is_told_of() {
     }
     assert!(html.contains("neighbouring places the quickest and the slowest are drawn"));
 }
+
+/// How long frames take while the page runs past, in ms, ascending: what a reader feels as a stall.
+fn frames(browser: &mut Browser) -> Vec<f64> {
+    browser.value("scrollTo(0, 0)");
+    let times = browser.value(
+        "new Promise(done => {\
+           const times = [];\
+           let last = performance.now();\
+           const step = now => {\
+             times.push(now - last);\
+             last = now;\
+             scrollBy(0, 40);\
+             const end = document.documentElement.scrollHeight - innerHeight - 2;\
+             if (scrollY >= end) done(times); else requestAnimationFrame(step);\
+           };\
+           requestAnimationFrame(step);\
+         })",
+    );
+    let mut times: Vec<f64> = times.as_array().unwrap().iter().filter_map(|time| time.as_f64()).collect();
+    times.sort_by(f64::total_cmp);
+    times
+}
+
+#[test]
+#[ignore = "it measures: run it on a machine with nothing else to do"]
+fn a_page_of_a_million_readings_scrolls_without_stalls() {
+    if is_skipped("a_page_of_a_million_readings_scrolls_without_stalls") {
+        return;
+    }
+    let (survey, mut answers) = hostile_survey();
+    for answer in &mut answers {
+        if answer.finding.parameter == "readahead_window" {
+            answer.runs.push(surveyed::many_readings());
+        }
+    }
+    let place = Place::new("scrolled");
+    let file = place.join("report.html");
+    fs::write(&file, page(&survey, &answers)).unwrap();
+    let mut browser = Browser::start(1200, 900, "light");
+    browser.ask("Page.navigate", json!({"url": format!("file://{}", file.display())}));
+    browser.until("document.readyState === 'complete' && typeof Plotly === 'object'");
+    for what in ["drawn on the way", "drawn already"] {
+        let times = frames(&mut browser);
+        let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
+        let line = format!(
+            "{what}: {} frames, median {:.0} ms, 99 % {:.0} ms, longest {:.0} ms\n",
+            times.len(),
+            at(0.5),
+            at(0.99),
+            at(1.0)
+        );
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
+        assert!(at(1.0) < 200.0, "{line}");
+    }
+}
