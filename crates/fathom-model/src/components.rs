@@ -58,13 +58,16 @@ const fn part(
 use Standing::{HeldAgainstTracepoints as Held, Modelled};
 
 /// Every part there is.
-pub const COMPONENTS: [Component; 11] = [
-    part("read_ahead", "which windows are read ahead", Held, |_| true),
+pub const COMPONENTS: [Component; 14] = [
+    part("read_ahead", "which windows are read ahead", Held, |of| of.value("kernel") == 0.0),
+    part("read_ahead/other", "the same of another kernel", Modelled, |of| of.value("kernel") > 0.0),
     part("file_read", "what a read touches and waits for", Held, |_| true),
     part("page_cache", "which folios are cached", Held, |_| true),
+    part("file_write", "which folios a write makes", Held, |_| true),
     part("reclaim", "which folios go where memory is limited", Modelled, |of| of.value("cache") > 0.0),
     part("page_writeback", "how long writers pause", Held, |_| true),
     part("flusher", "when data are written that nobody syncs", Modelled, |_| true),
+    part("journal", "what a commit writes and who shares it", Modelled, |of| of.value("journal") > 0.0),
     part("queue_and_bus", "latencies side by side, data one after the other", Modelled, |of| is(of, 0)),
     part("plain_queue", "one server, the same speed for all: the paper's", Modelled, |of| is(of, 1)),
     part("token_bucket", "a volume sold by requests and bytes a second", Modelled, |of| is(of, 2)),

@@ -33,6 +33,7 @@
 mod application;
 pub mod device;
 mod flusher;
+mod journal;
 mod prices;
 mod read;
 mod state;
@@ -75,6 +76,8 @@ pub enum Kind {
     Prefetch,
     /// `fsync(2)`.
     Sync,
+    /// `fdatasync(2)`: times that changed are left.
+    SyncData,
     /// `sync(2)` or `syncfs(2)`: all files.
     SyncAll,
     /// `sync_file_range(2)` that writes a range and waits for it: no journal, no flush.
@@ -110,7 +113,7 @@ impl Kind {
 
     /// Whether it waits for writes of the device.
     fn syncs(self) -> bool {
-        matches!(self, Self::Sync | Self::SyncAll | Self::WriteOut | Self::Evict)
+        matches!(self, Self::Sync | Self::SyncData | Self::SyncAll | Self::WriteOut | Self::Evict)
     }
 }
 
@@ -280,7 +283,14 @@ impl Path {
             system_call::draw(net, &self.prices, calls, system_call::Paths { reads, writes }, shared);
         });
         net.module("read", |net| read::draw(net, &self.prices, reads, arrived, shared));
-        net.module("write", |net| write::draw(net, &self.prices, writes, written, shared));
+        let journal = journal::Ports {
+            settling: net.place("settling"),
+            steps: net.place("commit steps"),
+            committed: net.place("committed"),
+            aging: net.place("aging"),
+        };
+        net.module("write", |net| write::draw(net, &self.prices, writes, written, journal, shared));
+        net.module("journal", |net| journal::draw(net, &self.prices, journal, shared));
         net.module("flusher", |net| flusher::draw(net, shared));
         net.module("device", |net| {
             let (requests, arrived, written) =

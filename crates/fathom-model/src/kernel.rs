@@ -3,6 +3,9 @@
 /// A generation of rules. Between two of them the model takes the earlier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kernel {
+    /// No kernel, but what paper E makes of one: a miss that follows on the last read brings in one window,
+    /// always of the same size, and any other what it asks for.
+    Fixed,
     /// About 2.6.27, the kernel of the paper: pages only, no large folios. Modelled, not validated.
     V2_6,
     /// 6.6: large folios grow with each window, and a window that starts at its own mark is merged with

@@ -122,6 +122,15 @@ impl Speed {
         }
     }
 
+    /// The same of a device that took so many pages a second lately.
+    #[must_use]
+    pub fn expecting(mut self, pages: u64) -> Self {
+        let pages = pages.max(1);
+        (self.write_bandwidth, self.avg_write_bandwidth) = (pages, pages);
+        (self.dirty_ratelimit, self.balanced_dirty_ratelimit) = (pages, pages);
+        self
+    }
+
     /// Has a task that dirtied pages look at what is dirty. Source: one turn of `balance_dirty_pages`.
     pub fn balance_dirty_pages(
         &mut self,

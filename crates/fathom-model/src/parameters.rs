@@ -75,6 +75,12 @@ pub enum Unit {
     Share,
 }
 
+/// What a journal takes; `price` is no journal at all.
+pub const JOURNALS: &[&str] = &["price", "ordered", "writeback", "journal"];
+
+/// Kernels whose rules there are; `fixed` is the paper's simple one.
+pub const KERNELS: &[&str] = &["6.18", "6.6", "2.6", "fixed"];
+
 /// The kinds of devices, in the order of their modules.
 pub const DEVICES: &[&str] =
     &["queue_and_bus", "plain_queue", "token_bucket", "disk_with_seeks", "empirical"];
@@ -89,7 +95,7 @@ const fn choice(name: &'static str, words: &'static [&'static str], about: &'sta
 }
 
 /// Every parameter that a model has. What is assumed is an ext4 on a quiet virtual disk.
-pub const KNOWN: [Known; 45] = [
+pub const KNOWN: [Known; 49] = [
     known("readahead", Unit::Bytes, 131_072.0, "the largest read-ahead window"),
     known("largest_io", Unit::Bytes, 1_048_576.0, "the largest request that the device takes"),
     known("block", Unit::Bytes, 4_096.0, "the file system's block"),
@@ -129,6 +135,9 @@ pub const KNOWN: [Known; 45] = [
     known("disk", Unit::Bytes, 1e12, "the length of the disk"),
     known("device_flush", Unit::Ns, 100_000.0, "making the device's own cache durable"),
     known("journal_commit", Unit::Ns, 200_000.0, "what a sync waits for the journal beside its data"),
+    choice("kernel", KERNELS, "whose rules of read-ahead hold"),
+    choice("journal", JOURNALS, "what a sync does with the journal; for 'price' a commit is a price"),
+    known("commit_interval", Unit::Ns, 5e9, "the age at which a transaction is committed"),
     known("dirty_bytes", Unit::Bytes, 0.0, "how much may be dirty; 0 for the ratio"),
     known("dirty_background_bytes", Unit::Bytes, 0.0, "beyond it the flusher writes; 0 for the ratio"),
     known("dirty_ratio", Unit::Count, 20.0, "the same in percent of the memory that may be dirty"),
@@ -138,6 +147,12 @@ pub const KNOWN: [Known; 45] = [
         Unit::Bytes,
         0.0,
         "what might be dirty before, from where the kernel comes down slowly",
+    ),
+    known(
+        "write_bandwidth",
+        Unit::Bytes,
+        104_857_600.0,
+        "bytes a second that the kernel expects of the device at first",
     ),
     known("dirtyable", Unit::Bytes, 17_179_869_184.0, "free memory, and what files occupy"),
     known("dirty_writeback", Unit::Ns, 5e9, "how often the flusher looks for old data; 0 for never"),
@@ -215,8 +230,11 @@ impl Parameters {
             .iter()
             .find_map(|(suffix, factor)| typed.strip_suffix(suffix).and_then(|text| number(text, *factor)));
         let word = words.iter().position(|word| *word == typed).map(|at| at as f64);
-        let value = word.or(with_suffix).or_else(|| number(typed, 1.0));
-        let value = value.ok_or_else(|| format!("'{typed}' is no value for '{name}'"))?;
+        let value = word.or(with_suffix).or_else(|| number(typed, 1.0).filter(|_| words.is_empty()));
+        let value = value.ok_or_else(|| match words {
+            [] => format!("'{typed}' is no value for '{name}'"),
+            _ => format!("'{typed}' is no value for '{name}'; give one of {}", words.join(", ")),
+        })?;
         self.put(name, Parameter { value, interval: None, origin: Origin::Set })
     }
 }
@@ -280,6 +298,8 @@ mod tests {
         parameters.set("device", "token_bucket").unwrap();
         assert_eq!(parameters.value("device"), 2.0);
         assert!(parameters.set("device", "9").unwrap_err().contains("queue_and_bus, plain_queue"));
+        parameters.set("kernel", "6.6").unwrap();
+        assert_eq!(parameters.value("kernel"), 1.0);
         assert!(parameters.set("noise", "1M").is_err() && parameters.set("call", "-1").is_err());
         assert!(parameters.set("nonsense_altogether", "1").unwrap_err().ends_with("altogether'"));
     }

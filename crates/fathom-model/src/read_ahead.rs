@@ -120,6 +120,10 @@ impl ReadAhead<'_> {
             return self.force_page_cache_ra(index, request);
         }
         match kernel {
+            Kernel::Fixed => {
+                let size = if self.is_sequential_2_6(index) { window.max(request) } else { request };
+                self.do_page_cache_ra(index, size, 0);
+            }
             Kernel::V2_6 => self.ondemand_2_6(index, None, request),
             Kernel::V6_6 => self.ondemand_6_6(index, None, request),
             Kernel::V6_18 => self.sync_6_18(index, request),
@@ -134,6 +138,8 @@ impl ReadAhead<'_> {
         self.steps.push(Step::Mark { index: folio.first, request });
         self.cache.clear_mark(folio);
         match self.limits.kernel {
+            // It sets no marks.
+            Kernel::Fixed => {}
             Kernel::V2_6 => self.ondemand_2_6(folio.first, Some(folio), request),
             Kernel::V6_6 => self.ondemand_6_6(folio.first, Some(folio), request),
             Kernel::V6_18 => self.async_6_18(folio, request),

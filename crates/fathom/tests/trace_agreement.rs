@@ -1,4 +1,5 @@
-//! The model's read-ahead and page cache, held against the kernel's tracepoints event by event.
+//! The model's read-ahead, page cache and folios of writes, held against the kernel's tracepoints event by
+//! event.
 //!
 //! Random patterns of reads are made on real files behind several windows, while a private instance of
 //! tracefs records what the kernel decides. The model makes the same reads. Time plays no part: what is
@@ -12,8 +13,10 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use fathom_model::file_read::{Batch, PAGE, Read};
+use fathom_model::file_write::write_begin;
 use fathom_model::kernel::Kernel;
 use fathom_model::page_cache::{FileId, PageCache};
 use fathom_model::read_ahead::{Limits, Reader, Step};
@@ -23,6 +26,8 @@ use fathom_sys::{cache, facts, file, mount};
 
 const FILE_BYTES: u64 = 16 << 20;
 const PATTERNS: u64 = 20;
+/// Of writes.
+const WRITE_PATTERNS: u64 = 6;
 const READS: usize = 120;
 const LARGEST_READ: u64 = 4 << 20;
 const POINTS: [&str; 5] = [
@@ -32,6 +37,9 @@ const POINTS: [&str; 5] = [
     "readahead/page_cache_ra_unbounded",
     PAGE_ADDED,
 ];
+
+/// A trace begins by removing what dead runs left, and must not take another's beginning for that.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// One file system behind one window.
 struct Place {
@@ -66,6 +74,7 @@ struct Tally {
 
 #[test]
 fn the_kernel_reads_ahead_as_the_model_does() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Err(reason) = possible() {
         let all = std::env::var("FATHOM_REQUIRE").is_ok_and(|what| what == "all");
         assert!(!all, "skipped, and everything is required: trace_agreement: {reason}");
@@ -86,6 +95,70 @@ fn the_kernel_reads_ahead_as_the_model_does() {
     assert!(windows >= 0.995 && outcomes >= 0.995);
 }
 
+#[test]
+fn the_kernel_makes_the_folios_of_a_write_as_the_model_does() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Err(reason) = possible() {
+        let all = std::env::var("FATHOM_REQUIRE").is_ok_and(|what| what == "all");
+        assert!(!all, "skipped, and everything is required: folios of writes: {reason}");
+        println!("skipped: folios of writes: {reason}");
+        return;
+    }
+    mount::enter_private_namespace().unwrap();
+    let (mut same, mut all) = (0, 0);
+    for place in PLACES.iter().filter(|place| !place.is_random && place.window_kib > 0) {
+        let mounted = Mounted::new(place);
+        let limits = mounted.limits(place);
+        for seed in 0..WRITE_PATTERNS {
+            let writes = pattern(seed, FILE_BYTES, limits.window);
+            let kernel = folios_of_kernel(&mounted.point.join(format!("written-{seed}")), &writes);
+            let model = folios_of_model(limits, &writes);
+            same += kernel.iter().zip(&model).filter(|(kernel, model)| kernel == model).count();
+            all += kernel.len();
+        }
+    }
+    println!("folios of {same} writes of {all} are the same");
+    // xfs writes extent by extent of what earlier writes have reserved, and so in smaller folios now and then.
+    assert!(same * 1000 >= all * 995 && all > 0);
+}
+
+/// The folios that each write makes of a new file.
+fn folios_of_kernel(path: &Path, writes: &[(u64, u64)]) -> Vec<Vec<Step>> {
+    let new = file::create_new(path).unwrap();
+    let filter = format!("i_ino == {}", fs::metadata(path).unwrap().ino());
+    let trace = Trace::start(&[PAGE_ADDED], Some(&filter)).unwrap().of_this_thread().unwrap();
+    let buffer = vec![7; LARGEST_READ as usize];
+    for &(offset, bytes) in writes {
+        trace.mark(0).unwrap();
+        file::pwrite(new.as_fd(), &buffer[..bytes as usize], offset).unwrap();
+    }
+    let recorded = trace.finish().unwrap();
+    assert_eq!(recorded.lost, 0);
+    let mut seen: Vec<Vec<Step>> = Vec::new();
+    for record in recorded.records {
+        match record.event {
+            Event::Mark(_) => seen.push(Vec::new()),
+            event => seen.last_mut().expect("a mark comes first").extend(step(&event)),
+        }
+    }
+    seen
+}
+
+fn folios_of_model(limits: Limits, writes: &[(u64, u64)]) -> Vec<Vec<Step>> {
+    let mut cache = PageCache::new(None);
+    let one = |&(offset, bytes): &(u64, u64)| {
+        let (mut at, end, mut made) = (offset, offset + bytes, Vec::new());
+        while at < end {
+            let (folio, is_new) = write_begin(&mut cache, limits, FileId(0), at, end);
+            let order = folio.pages.trailing_zeros();
+            made.extend(is_new.then_some(Step::Added { first: folio.first, order }));
+            at = (folio.first + folio.pages) * PAGE;
+        }
+        made
+    };
+    writes.iter().map(one).collect()
+}
+
 fn possible() -> Result<(), String> {
     if facts::user_id() != 0 {
         return Err("mounting and tracing need root".to_owned());
@@ -99,30 +172,53 @@ fn possible() -> Result<(), String> {
     Trace::start(&POINTS, None).map(drop).map_err(|error| error.to_string())
 }
 
+/// A place that is mounted, and gone when it is dropped.
+struct Mounted {
+    device: LoopDevice,
+    point: PathBuf,
+}
+
+impl Mounted {
+    fn new(place: &Place) -> Self {
+        let device = LoopDevice::over_nameless_file(Path::new("/dev/shm"), 512 << 20, 512).unwrap();
+        let (program, words) = (format!("mkfs.{}", place.kind), place.mkfs.iter().copied());
+        assert!(Command::new(program).args(words).arg(device.path()).status().unwrap().success());
+        // Tests run side by side.
+        let name = format!("fathom-agreement-{}-{}", std::process::id(), device.name());
+        let point = std::env::temp_dir().join(name);
+        fs::create_dir_all(&point).unwrap();
+        mount::mount(&device.path().display().to_string(), &point, place.kind, "").unwrap();
+        Self { device, point }
+    }
+
+    /// Sets the window, and gives all that the rules need.
+    fn limits(&self, place: &Place) -> Limits {
+        let queue = PathBuf::from(format!("/sys/block/{}/queue", self.device.name()));
+        fs::write(queue.join("read_ahead_kb"), place.window_kib.to_string()).unwrap();
+        Limits {
+            kernel: Kernel::V6_18,
+            window: place.window_kib / 4,
+            largest_io: io_pages(&queue),
+            least_order: place.least_order,
+            largest_order: place.largest_order,
+            is_random: place.is_random,
+            file_pages: FILE_BYTES / PAGE,
+        }
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = mount::unmount(&self.point);
+        let _ = fs::remove_dir(&self.point);
+    }
+}
+
 /// Mounts a place and makes its patterns there.
 fn survey(place: &Place, number: u64, tally: &mut Tally) {
-    let images = Path::new("/dev/shm");
-    let device = LoopDevice::over_nameless_file(images, 512 << 20, 512).unwrap();
-    let words = place.mkfs.iter().copied();
-    let made = Command::new(format!("mkfs.{}", place.kind)).args(words).arg(device.path()).status().unwrap();
-    assert!(made.success());
-    let point = std::env::temp_dir().join(format!("fathom-agreement-{}", std::process::id()));
-    fs::create_dir_all(&point).unwrap();
-    mount::mount(&device.path().display().to_string(), &point, place.kind, "").unwrap();
-    let queue = PathBuf::from(format!("/sys/block/{}/queue", device.name()));
-    fs::write(queue.join("read_ahead_kb"), place.window_kib.to_string()).unwrap();
-    let limits = Limits {
-        kernel: Kernel::V6_18,
-        window: place.window_kib / 4,
-        largest_io: io_pages(&queue),
-        least_order: place.least_order,
-        largest_order: place.largest_order,
-        is_random: place.is_random,
-        file_pages: FILE_BYTES / PAGE,
-    };
-    compare(place, &point.join("file"), limits, number, tally);
-    mount::unmount(&point).unwrap();
-    fs::remove_dir(&point).unwrap();
+    let mounted = Mounted::new(place);
+    let limits = mounted.limits(place);
+    compare(place, &mounted.point.join("file"), limits, number, tally);
 }
 
 /// `bdi->io_pages`: the largest request that the device takes.

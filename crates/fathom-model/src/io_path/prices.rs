@@ -116,7 +116,13 @@ pub(super) fn limits(parameters: &Parameters) -> Limits {
     let pages = |name| parameters.value(name) as u64 / PAGE;
     let order = |pages: u64| pages.max(1).ilog2();
     Limits {
-        kernel: Kernel::V6_18,
+        // In the order of `KERNELS`.
+        kernel: match parameters.value("kernel") as u32 {
+            0 => Kernel::V6_18,
+            1 => Kernel::V6_6,
+            2 => Kernel::V2_6,
+            _ => Kernel::Fixed,
+        },
         window: pages("readahead"),
         largest_io: pages("largest_io").max(1),
         least_order: order(pages("block")),

@@ -1,5 +1,6 @@
 //! What the kernel remembers between two calls: files, readers, cached pages; and what was done so far.
 
+mod journal;
 mod writing;
 
 use std::cmp::Ordering;
@@ -8,6 +9,8 @@ use std::num::NonZeroU32;
 
 use fathom_net::{Span, Time};
 
+use self::journal::Journal;
+pub(super) use self::journal::Settling;
 use self::writing::Writeback;
 use super::{Kind, Prices, Request, Turn, Work, prices};
 use crate::file_read::{Batch, PAGE};
@@ -32,6 +35,7 @@ struct Inner {
     /// Reads of the device under way.
     reading: u32,
     writeback: Writeback,
+    journal: Journal,
     /// Jobs that still have calls to make.
     jobs_left: u32,
     /// When something last happened in the run under way.
@@ -59,6 +63,11 @@ struct File {
     dirtied_at: u64,
     /// The flusher's last chunk of it, while it stays dirty.
     round: u64,
+    /// The transactions of its last change, and of the last of its blocks or its length.
+    transaction: u64,
+    data_transaction: u64,
+    /// The jiffy of its last write.
+    mtime: u64,
     /// Where the flusher goes on: `writeback_index`.
     cursor: u64,
 }
@@ -124,6 +133,7 @@ impl State {
             next_fetch: 1,
             reading: 0,
             writeback: Writeback::new(parameters),
+            journal: Journal::new(parameters),
             jobs_left: 0,
             latest: Time::ZERO,
             outcome: None,
@@ -224,7 +234,8 @@ impl State {
 
     /// Whether all jobs are done and the device is idle. Dirty data may be left.
     pub(super) fn is_over(&self) -> bool {
-        self.0.jobs_left == 0 && self.0.reading == 0 && self.0.writeback.is_idle()
+        let inner = &*self.0;
+        inner.jobs_left == 0 && inner.reading == 0 && inner.writeback.is_idle() && inner.journal.is_idle()
     }
 
     /// A moment of the run under way in ns since the machine was started.
@@ -340,15 +351,16 @@ impl State {
     /// What the calls do that move no data.
     pub(super) fn others(&mut self, work: &Work) {
         let file = work.call.file;
-        let inner = &mut *self.0;
-        let of = &mut inner.files[file.0 as usize];
         match work.call.kind {
             Kind::Open | Kind::OpenDirect => {
+                let of = &mut self.0.files[file.0 as usize];
                 (of.reader, of.is_direct) = (Reader::default(), work.call.kind == Kind::OpenDirect);
             }
             Kind::Create => {
                 self.0.clean(file);
-                self.0.files[file.0 as usize] = File::default();
+                let transaction = self.0.journal.join(0, self.since_start(work.begun));
+                self.0.files[file.0 as usize] =
+                    File { transaction, data_transaction: transaction, ..File::default() };
                 self.0.cache.evict_file(file);
             }
             _ => {}

@@ -154,4 +154,5 @@ fn pages_on_their_way_survive_an_eviction_as_on_linux() {
 }
 
 mod devices;
+mod journal;
 mod writing;

@@ -1,20 +1,21 @@
 //! The write path: fill folios of the cache from the user, pause where too much is dirty, and write them out
-//! for a sync.
+//! for a sync, which then goes to the journal.
 
 use std::sync::Arc;
 
-use fathom_net::{NetBuilder, Out, Place, Source, Span};
+use fathom_net::{NetBuilder, Out, Place, Source};
 
 use super::state::ns;
-use super::{Kind, Prices, Request, Shared, State, Work};
+use super::{Kind, Prices, Request, Shared, State, Work, journal};
 
-/// Ports: `writes` and `written` in; `requests`, `wakes`, `dirtied` and `returned` out. A write goes round as
-/// often as it pauses.
+/// Ports: `writes` and `written` in; `requests`, `wakes`, `dirtied`, `returned` and those of the journal out. A
+/// write goes round as often as it pauses.
 pub(super) fn draw(
     net: &mut NetBuilder,
     prices: &Arc<Prices>,
     writes: Place<Work>,
     written: Place<Request>,
+    journal: journal::Ports,
     shared: Shared,
 ) {
     let (writes, written) = (net.port_in(writes), net.port_in(written));
@@ -23,10 +24,11 @@ pub(super) fn draw(
     let kernel = net.fusion("kernel", shared.state);
     let (copies, again) = (net.place::<Work>("copies"), net.place::<Work>("again"));
     let (syncing, synced) = (net.place::<Work>("syncing"), net.place::<u32>("synced"));
-    let committing = net.place::<Work>("committing");
+    let (settling, aging) = (net.port_out(journal.settling), net.port_out(journal.aging));
+    let (steps, committed) = (net.port_out(journal.steps), net.port_out(journal.committed));
     let by_job = net.index(syncing, |work| work.turn.job);
 
-    let ways = Ways { kernel, copies, syncing, synced, requests, wakes, dirtied };
+    let ways = Ways { kernel, copies, syncing, synced, requests, wakes, dirtied, aging };
     draw_fill(net, "fill", writes, prices, ways);
     draw_fill(net, "fill more", again, prices, ways);
     let copy = Arc::clone(prices);
@@ -44,25 +46,13 @@ pub(super) fn draw(
         .update(kernel, |(request,), state, firing| state.written(request, firing.now()))
         .update_each(kernel, synced, |_, state, _| state.take_synced())
         .update_each(kernel, wakes, |_, state, _| state.take_wake())
+        .update_each(kernel, steps, |_, state, _| state.take_step())
+        .update_each(kernel, committed, |_, state, _| state.take_committed())
         .add();
     net.transition("all written")
         .input(synced)
         .input_by(by_job, |(job,)| *job)
-        .output(committing, |(_, work), _| *work)
-        .add();
-    let commit = Arc::clone(prices);
-    net.transition("commit")
-        .input(committing)
-        .delay_by(move |(work,), rng| match work.call.kind {
-            Kind::Sync | Kind::SyncAll => commit.around(commit.journal_commit + commit.device_flush, rng),
-            _ => Span::ZERO,
-        })
-        .update(kernel, |(work,), state, _| {
-            if work.call.kind == Kind::Evict {
-                state.evict(work.call.file);
-            }
-        })
-        .output(returned, |(work,), _| *work)
+        .output(settling, |(_, work), _| *work)
         .add();
 }
 
@@ -76,6 +66,7 @@ struct Ways {
     requests: Out<Request>,
     wakes: Out<()>,
     dirtied: Out<u64>,
+    aging: Out<u64>,
 }
 
 /// One turn of a write, or the beginning of a sync.
@@ -87,7 +78,7 @@ fn draw_fill<S: Source<Colour = Work>>(
     ways: Ways,
 ) {
     let prices = Arc::clone(prices);
-    let Ways { kernel, copies, syncing, synced, requests, wakes, dirtied } = ways;
+    let Ways { kernel, copies, syncing, synced, requests, wakes, dirtied, aging } = ways;
     net.transition(name)
         .input(from)
         .update_each(kernel, copies, move |(work,), state, firing| {
@@ -103,5 +94,6 @@ fn draw_fill<S: Source<Colour = Work>>(
         .update_each(kernel, requests, |_, state, _| state.take_requests())
         .update_each(kernel, wakes, |_, state, _| state.take_wake())
         .update_each(kernel, dirtied, |_, state, firing| state.take_alarm(firing.now()))
+        .update_each(kernel, aging, |_, state, firing| state.take_timer(firing.now()))
         .add();
 }

@@ -298,8 +298,8 @@ fn kind(op: Op) -> Kind {
         Op::Write | Op::Pwrite => Kind::Write,
         Op::Prefetch => Kind::Prefetch,
         Op::Lseek => Kind::Seek,
-        // There are no metadata to tell the first two apart.
-        Op::Fsync | Op::Fdatasync => Kind::Sync,
+        Op::Fsync => Kind::Sync,
+        Op::Fdatasync => Kind::SyncData,
         // There is no other file system.
         Op::Sync | Op::Syncfs => Kind::SyncAll,
         Op::WriteOut => Kind::WriteOut,

@@ -6,6 +6,7 @@ use fathom_net::Time;
 
 use super::{Inner, State, prices};
 use crate::file_read::PAGE;
+use crate::file_write::write_begin;
 use crate::io_path::{Kind, Prices, Request, Work};
 use crate::page_cache::FileId;
 use crate::page_writeback::{Dirtier, Found, Speed, Thresholds, writeback_chunk_size};
@@ -77,7 +78,8 @@ impl Writeback {
         let value = |name| parameters.value(name) as u64;
         let jiffy = value("jiffy").max(1);
         let thresholds = prices::thresholds(parameters);
-        let mut speed = Speed::unknown((1_000_000_000 / jiffy).max(1), thresholds);
+        let speed = Speed::unknown((1_000_000_000 / jiffy).max(1), thresholds);
+        let mut speed = speed.expecting(value("write_bandwidth") / PAGE);
         speed.dirty_limit = speed.dirty_limit.max(value("dirty_limit") / PAGE);
         Self {
             thresholds,
@@ -157,7 +159,9 @@ impl State {
         };
         let files = file.map_or(0..inner.files.len() as u32, |file| file.0..file.0 + 1);
         inner.writeback.speed.start_estimate(jiffy, inner.writeback.flying.is_empty());
-        for file in files {
+        // What is to go through the journal waits for its place.
+        let is_journaled = inner.journal.takes_data() && matches!(call.kind, Kind::Sync | Kind::SyncData);
+        for file in files.filter(|_| !is_journaled) {
             inner.write_out(FileId(file), pages, u64::MAX);
         }
         let writeback = &mut inner.writeback;
@@ -173,6 +177,9 @@ impl State {
     /// A write of the device is done.
     pub(in crate::io_path) fn written(&mut self, request: &Request, now: Time) {
         self.note(now);
+        if self.journal_written(request) {
+            return;
+        }
         let Inner { writeback, cache, .. } = &mut *self.0;
         let Some(at) = writeback.flying.iter().position(|flying| flying.request.id == request.id) else {
             return;
@@ -265,6 +272,7 @@ impl State {
     pub(in crate::io_path) fn begin_run(&mut self, jobs: u32) {
         let inner = &mut *self.0;
         (inner.jobs_left, inner.latest) = (jobs, Time::ZERO);
+        inner.journal.begin_run();
         inner.writeback.sets_alarm = inner.writeback.alarm.is_some();
     }
 
@@ -336,16 +344,14 @@ impl Inner {
     /// Writes into the folio at `position`, which may be new, at most to `end`.
     fn fill_folio(&mut self, file: FileId, position: u64, end: u64, now: u64) -> Filled {
         let index = position / PAGE;
-        let (folio, is_new) = match self.cache.folio(file, index) {
-            Some(folio) => (folio, false),
-            None => (self.new_folio(file, position, end), true),
-        };
+        let (folio, is_new) = write_begin(&mut self.cache, self.limits, file, position, end);
         let end = end.min((folio.first + folio.pages) * PAGE);
         self.cache.mark_accessed(folio);
         let dirtied = if self.cache.set_dirty(folio, true) { folio.pages } else { 0 };
         self.writeback.speed.dirtied += dirtied;
-        let block = self.block;
+        let (block, jiffy) = (self.block, now / self.writeback.jiffy);
         let of = &mut self.files[file.0 as usize];
+        let grows = end > of.size;
         of.size = end.max(of.size);
         if of.dirty.pages() == 0 {
             (of.dirtied_at, of.round) = (now.max(1), 0);
@@ -357,25 +363,18 @@ impl Inner {
         }
         let is_new_block = |block: &mut bool| !std::mem::replace(block, true);
         let new_blocks = of.blocks[range].iter_mut().map(is_new_block).filter(|new| *new).count() as u64;
+        // A time that is the same to the tick is no change.
+        let is_touched = std::mem::replace(&mut of.mtime, jiffy) != jiffy || of.transaction == 0;
+        if grows || new_blocks > 0 || is_touched || self.journal.takes_data() {
+            of.transaction = self.journal.join(end.div_ceil(PAGE) - index, now);
+        }
+        if grows || new_blocks > 0 || self.journal.takes_data() {
+            of.data_transaction = of.transaction;
+        }
         if self.writeback.alarm.is_none() {
             self.set_alarm(now);
         }
         Filled { end, new_pages: if is_new { folio.pages } else { 0 }, new_blocks, dirtied }
-    }
-
-    /// A folio for a write from `position` to `end`: as large as the write, or smaller where it would not
-    /// be aligned or others are in its way. Source: `fgf_set_order`, `__filemap_get_folio`.
-    fn new_folio(&mut self, file: FileId, position: u64, end: u64) -> crate::page_cache::Folio {
-        let (least, largest) = (self.limits.least_order, self.limits.largest_order);
-        let chunk = PAGE << largest;
-        let length = (end - position).min(chunk - position % chunk);
-        let index = ((position / PAGE) >> least) << least;
-        let wanted = (length / PAGE).max(1).ilog2().clamp(least, largest);
-        let mut order = if index == 0 { wanted } else { wanted.min(index.trailing_zeros()) };
-        while !self.cache.add(file, index, order, false, None) && order > least {
-            order -= 1;
-        }
-        self.cache.folio(file, index).expect("a folio of the least order has room where a page is missing")
     }
 
     fn set_alarm(&mut self, now: u64) {

@@ -119,3 +119,51 @@ fn an_eviction_takes_what_the_device_takes_and_only_pages_that_are_dirty_are_wri
     assert_eq!(after.cache().pages(), 0);
     assert_eq!(after.done()[1].took_ns(), 12_000 + 90_000 + 4096);
 }
+
+/// `count` jobs that write a file each.
+struct Writers {
+    files: Vec<(FileId, u64)>,
+    bytes: u64,
+}
+
+impl Program for Writers {
+    fn jobs(&self) -> u32 {
+        self.files.len() as u32
+    }
+
+    fn call(&self, job: u32, number: u64) -> Option<Call> {
+        let (file, bytes) = self.files[job as usize];
+        let offset = number * bytes;
+        (offset < self.bytes).then_some(Call { kind: Kind::Write, file, offset, bytes, fresh_pages: 0 })
+    }
+}
+
+/// What it took on Linux 6.18 to write with `dd` to ext4 on a loop device over memory that a group throttled:
+/// the runs whose pauses `tests/balance_agreement.rs` looks at.
+#[test]
+fn throttled_runs_take_what_they_took() {
+    let took = |[rate, background, limit]: [&str; 3], blocks: &[u64], each: u64| {
+        let mut parameters = silent();
+        for (name, value) in [
+            ("device", "token_bucket"),
+            ("limit_write_rate", rate),
+            ("dirty_background_bytes", background),
+            ("dirty_bytes", limit),
+            ("device_byte", "0.1"),
+            // What the first events of both runs show.
+            ("write_bandwidth", "55M"),
+        ] {
+            parameters.set(name, value).unwrap();
+        }
+        let mut state = State::new(&parameters);
+        let files = blocks.iter().map(|&bytes| (state.create(), bytes)).collect();
+        let program = Writers { files, bytes: each };
+        let after = Path::new(&parameters).run(program, state, 1);
+        after.done().iter().map(|done| done.span[1].as_ticks()).max().unwrap() as f64 / 1e9
+    };
+    let one = took(["100M", "64M", "200M"], &[1 << 20], 700 << 20);
+    let two = took(["30M", "20M", "60M"], &[64 << 10, 1 << 20], 150 << 20);
+    for (simulated, real) in [(one, 5.82), (two, 8.58)] {
+        assert!((simulated / real - 1.0_f64).abs() < 0.1, "{simulated} s, not {real} s");
+    }
+}

@@ -1,0 +1,109 @@
+//! The journal: what a sync waits for once its data are written. After `fs/jbd2` and `ext4_sync_file`.
+//!
+//! A sync whose file changed in the running transaction has it committed, and those that come meanwhile
+//! share the next commit. A commit writes its blocks, has the device flush, and writes a record. Without a
+//! journal a sync costs the price of one.
+
+use std::sync::Arc;
+
+use fathom_net::{In, NetBuilder, Out, Place, Span};
+
+use super::state::{Settling, ns};
+use super::{Kind, Prices, Request, Shared, State, Work};
+
+/// The places that lead to the journal.
+#[derive(Clone, Copy)]
+pub(super) struct Ports {
+    /// Syncs whose data are written.
+    pub(super) settling: Place<Work>,
+    /// The commit goes on; with its record if that is true.
+    pub(super) steps: Place<bool>,
+    /// Jobs whose transaction is committed.
+    pub(super) committed: Place<u32>,
+    /// The running transaction has to be committed after so many ns.
+    pub(super) aging: Place<u64>,
+}
+
+/// Ports: `settling`, `steps`, `committed` and `aging` in; `requests` and `returned` out.
+pub(super) fn draw(net: &mut NetBuilder, prices: &Arc<Prices>, ports: Ports, shared: Shared) {
+    let (settling, steps) = (net.port_in(ports.settling), net.port_in(ports.steps));
+    let (committed, aging) = (net.port_in(ports.committed), net.port_in(ports.aging));
+    let (step, age) = (net.port_out(ports.steps), net.port_out(ports.aging));
+    let (requests, returned) = (net.port_out(shared.requests), net.port_out(shared.returned));
+    let kernel = net.fusion("kernel", shared.state);
+    let judged = net.place::<(Settling, Work)>("judged");
+    let by_job = net.index(judged, |(_, work)| work.turn.job);
+    net.transition("judge")
+        .input(settling)
+        .update_each(kernel, judged, |(work,), state, _| [(state.settle(work), *work)])
+        .update_each(kernel, step, |_, state, _| state.take_step())
+        .add();
+    let price = Arc::clone(prices);
+    net.transition("need no commit")
+        .input(judged)
+        .guard(|((settling, _),)| *settling != Settling::Commit)
+        .delay_by(move |((settling, _),), rng| match settling {
+            Settling::Flush => price.around(price.device_flush, rng),
+            Settling::Price => price.around(price.journal_commit + price.device_flush, rng),
+            Settling::Nothing | Settling::Commit => Span::ZERO,
+        })
+        .update(kernel, |((_, work),), state, _| {
+            if work.call.kind == Kind::Evict {
+                state.evict(work.call.file);
+            }
+        })
+        .output(returned, |((_, work),), _| *work)
+        .add();
+    net.transition("see it committed")
+        .input(committed)
+        .input_by(by_job, |(job,)| *job)
+        .output(returned, |(_, (_, work)), _| *work)
+        .add();
+    draw_commit(net, prices, steps, requests, kernel);
+    draw_timer(net, aging, age, step, kernel);
+}
+
+/// One commit after the other: its blocks, a flush, its record.
+fn draw_commit(
+    net: &mut NetBuilder,
+    prices: &Arc<Prices>,
+    steps: In<bool>,
+    requests: Out<Request>,
+    kernel: Place<State>,
+) {
+    let ready = net.place("ready");
+    let price = Arc::clone(prices);
+    net.transition("prepare")
+        .input(steps)
+        .delay_by(move |(is_record,), rng| {
+            price.around(if *is_record { price.device_flush } else { price.journal_commit }, rng)
+        })
+        .output(ready, |_, _| ())
+        .add();
+    net.transition("write")
+        .consume(ready, 1)
+        .update(kernel, |_, state, firing| state.commit_step(firing.now()))
+        .update_each(kernel, requests, |_, state, _| state.take_requests())
+        .add();
+}
+
+/// A transaction that is old enough is committed though nobody waits for it.
+fn draw_timer(net: &mut NetBuilder, aging: In<u64>, age: Out<u64>, steps: Out<bool>, kernel: Place<State>) {
+    let (booted, alarm) = (net.place("booted"), net.place("alarm"));
+    net.initial(booted, [()]);
+    // What changed before the run.
+    net.transition("boot")
+        .consume(booted, 1)
+        .update_each(kernel, age, |_, state, firing| state.take_timer(firing.now()))
+        .add();
+    net.transition("set the timer")
+        .input(aging)
+        .delay_by(|(wait,), _| ns(*wait))
+        .output(alarm, |_, _| ())
+        .add();
+    net.transition("commit old")
+        .consume(alarm, 1)
+        .update(kernel, |_, state, firing| state.commit_old(firing.now()))
+        .update_each(kernel, steps, |_, state, _| state.take_step())
+        .add();
+}

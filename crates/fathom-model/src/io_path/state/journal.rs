@@ -1,0 +1,227 @@
+//! The journal's half of the kernel's memory: transactions, and who waits for them. After `fs/jbd2`.
+
+use fathom_net::Time;
+
+use super::{Inner, State};
+use crate::io_path::{Kind, Request, Work};
+use crate::page_cache::FileId;
+use crate::parameters::Parameters;
+
+/// What the journal does for a sync.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// There is none: a sync costs what a commit costs, always.
+    None,
+    /// Metadata are written to it. The data of a file that is synced are written before, in both modes of
+    /// the same name; what `ordered` writes of other files is not modelled.
+    Metadata,
+    /// Data are written to it, too, and to their place later.
+    Data,
+}
+
+/// Transactions.
+#[derive(Clone, Debug)]
+pub(super) struct Journal {
+    mode: Mode,
+    /// How old a transaction may get, in ns.
+    interval: u64,
+    /// The number of the running transaction, and of the last that is committed.
+    running: u64,
+    committed: u64,
+    /// Pages that the running one holds; none if it has not begun.
+    blocks: u64,
+    data_pages: u64,
+    /// What the commit under way does next.
+    commit: Option<Phase>,
+    /// Jobs, and the transaction that they wait for.
+    waiters: Vec<(u32, u64)>,
+    /// Jobs whose transaction is committed.
+    done: Vec<u32>,
+    /// When the running transaction has to be committed, in ns since the machine was started.
+    due: Option<u64>,
+    sets_timer: bool,
+    steps: bool,
+    head: u64,
+}
+
+/// A commit: its blocks, then a flush and its last block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Blocks(u64),
+    Record(u64),
+}
+
+/// What a sync has to wait for once its data are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::io_path) enum Settling {
+    /// Nothing.
+    Nothing,
+    /// A flush.
+    Flush,
+    /// What is said of a commit, and a flush.
+    Price,
+    /// A transaction.
+    Commit,
+}
+
+/// The journal's own file.
+const FILE: FileId = FileId(u32::MAX);
+/// Blocks of metadata that the first change of a file brings in: inode, bitmap, group, directory.
+const FIRST_BLOCKS: u64 = 4;
+
+impl Journal {
+    pub(super) fn new(parameters: &Parameters) -> Self {
+        Self {
+            mode: match parameters.value("journal") as usize {
+                0 => Mode::None,
+                3 => Mode::Data,
+                _ => Mode::Metadata,
+            },
+            interval: parameters.value("commit_interval") as u64,
+            running: 1,
+            committed: 0,
+            blocks: 0,
+            data_pages: 0,
+            commit: None,
+            waiters: Vec::new(),
+            done: Vec::new(),
+            due: None,
+            sets_timer: false,
+            steps: false,
+            head: 0,
+        }
+    }
+
+    /// Before a run: nothing of the last net is left.
+    pub(super) fn begin_run(&mut self) {
+        self.sets_timer = self.due.is_some();
+    }
+
+    /// Whether no commit is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.commit.is_none()
+    }
+
+    /// Whether data go through it.
+    pub(super) fn takes_data(&self) -> bool {
+        self.mode == Mode::Data
+    }
+
+    /// A change joins the running transaction; gives its number.
+    pub(super) fn join(&mut self, data_pages: u64, now: u64) -> u64 {
+        if self.mode == Mode::None {
+            return 0;
+        }
+        if self.blocks == 0 {
+            self.blocks = FIRST_BLOCKS;
+            (self.due, self.sets_timer) = (Some(now + self.interval), true);
+        }
+        if self.takes_data() {
+            self.data_pages += data_pages;
+        }
+        self.running
+    }
+
+    /// Begins to commit the running transaction, unless a commit is under way or there is nothing.
+    fn start(&mut self) {
+        if self.commit.is_none() && self.blocks > 0 {
+            (self.commit, self.steps) = (Some(Phase::Blocks(self.running)), true);
+        }
+    }
+}
+
+impl State {
+    /// What a sync waits for, whose data are written.
+    pub(in crate::io_path) fn settle(&mut self, work: &Work) -> Settling {
+        let Inner { journal, files, .. } = &mut *self.0;
+        let transaction = match work.call.kind {
+            Kind::Sync => files[work.call.file.0 as usize].transaction,
+            Kind::SyncData => files[work.call.file.0 as usize].data_transaction,
+            Kind::SyncAll => journal.running - u64::from(journal.blocks == 0),
+            _ => return Settling::Nothing,
+        };
+        if journal.mode == Mode::None {
+            return Settling::Price;
+        }
+        if transaction <= journal.committed {
+            return Settling::Flush;
+        }
+        journal.waiters.push((work.turn.job, transaction));
+        journal.start();
+        Settling::Commit
+    }
+
+    /// The next step of a commit: the blocks, or the record that closes it.
+    pub(in crate::io_path) fn commit_step(&mut self, now: Time) {
+        self.note(now);
+        let journal = &mut self.0.journal;
+        let pages = match journal.commit {
+            // Changes from here on are the next one's.
+            Some(Phase::Blocks(_)) => {
+                let pages = 1 + std::mem::take(&mut journal.blocks) + std::mem::take(&mut journal.data_pages);
+                journal.running += 1;
+                journal.due = None;
+                pages
+            }
+            Some(Phase::Record(_)) => 1,
+            None => return,
+        };
+        let first = journal.head;
+        journal.head += pages;
+        let id = self.0.fetch_id();
+        self.0.requests.push(Request { id, file: FILE, first, pages, is_write: true });
+    }
+
+    /// A write of the journal is done. Gives whether it was one.
+    pub(super) fn journal_written(&mut self, request: &Request) -> bool {
+        if request.file != FILE {
+            return false;
+        }
+        let journal = &mut self.0.journal;
+        match journal.commit {
+            Some(Phase::Blocks(number)) => {
+                (journal.commit, journal.steps) = (Some(Phase::Record(number)), true);
+            }
+            Some(Phase::Record(number)) => {
+                (journal.commit, journal.committed) = (None, number);
+                let done = journal.waiters.extract_if(.., |(_, waits)| *waits <= number);
+                journal.done.extend(done.map(|(job, _)| job));
+                if !journal.waiters.is_empty() {
+                    journal.start();
+                }
+            }
+            None => {}
+        }
+        true
+    }
+
+    /// Whether the commit is to go on, and whether with its record, before which the device is flushed;
+    /// asked once.
+    pub(in crate::io_path) fn take_step(&mut self) -> Option<bool> {
+        let journal = &mut self.0.journal;
+        let is_record = matches!(journal.commit, Some(Phase::Record(_)));
+        std::mem::take(&mut journal.steps).then_some(is_record)
+    }
+
+    /// The journal's timer has run out: what is old enough is committed.
+    pub(in crate::io_path) fn commit_old(&mut self, now: Time) {
+        let now = self.since_start(now);
+        let journal = &mut self.0.journal;
+        if journal.due.is_some_and(|due| due <= now) {
+            journal.start();
+        }
+    }
+
+    /// In how many ns the running transaction has to be committed, if its timer has still to be set.
+    pub(in crate::io_path) fn take_timer(&mut self, now: Time) -> Option<u64> {
+        let now = self.since_start(now);
+        let journal = &mut self.0.journal;
+        let sets = std::mem::take(&mut journal.sets_timer);
+        journal.due.filter(|_| sets).map(|due| due.saturating_sub(now))
+    }
+
+    /// Jobs whose transaction is committed; asked once.
+    pub(in crate::io_path) fn take_committed(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.0.journal.done)
+    }
+}

@@ -1,0 +1,106 @@
+//! The journal: who shares a commit, and what it writes.
+
+use super::*;
+
+const WRITE: u64 = 12_000 + 90_000;
+const FLUSH: u64 = 100_000;
+const COMMIT: u64 = 200_000;
+/// A page at a ns a byte.
+const PAGE_NS: u64 = 4096;
+
+fn journaled(mode: &str) -> Parameters {
+    let mut parameters = silent();
+    parameters.set("journal", mode).unwrap();
+    parameters
+}
+
+fn call(kind: Kind, file: FileId, at: u64) -> Call {
+    Call { kind, file, offset: at * 4096, bytes: 4096, fresh_pages: 0 }
+}
+
+/// What the calls took.
+fn took(parameters: &Parameters, calls: impl Fn(FileId) -> Vec<Call>) -> Vec<u64> {
+    let mut state = State::new(parameters);
+    let file = state.create();
+    state.fill(file, 1 << 20);
+    let after = Path::new(parameters).run(Laps::once(calls(file)), state, 1);
+    after.done().iter().map(Done::took_ns).collect()
+}
+
+#[test]
+fn a_sync_commits_what_changed_and_only_once() {
+    let took = took(&journaled("ordered"), |file| {
+        vec![call(Kind::Write, file, 0), call(Kind::Sync, file, 0), call(Kind::Sync, file, 0)]
+    });
+    // Data; descriptor and four blocks; flush and record.
+    let commit = COMMIT + WRITE + 5 * PAGE_NS + FLUSH + WRITE + PAGE_NS;
+    assert_eq!(took[1..], [400 + WRITE + PAGE_NS + commit, 400 + FLUSH]);
+}
+
+#[test]
+fn fdatasync_commits_where_blocks_are_new_and_not_where_they_were_there() {
+    let took = took(&journaled("ordered"), |file| {
+        let sync = call(Kind::SyncData, file, 0);
+        vec![sync, call(Kind::Write, file, 0), sync, call(Kind::Write, file, 300), sync]
+    });
+    assert!(took[0] > 500_000 && took[4] > 500_000, "{took:?}");
+    assert_eq!(took[2], 400 + WRITE + PAGE_NS + FLUSH, "only data");
+}
+
+#[test]
+fn data_that_go_through_the_journal_are_written_twice() {
+    let parameters = journaled("journal");
+    let mut state = State::new(&parameters);
+    let file = state.create();
+    let calls = vec![Call { bytes: 1 << 20, ..call(Kind::Write, file, 0) }, call(Kind::Sync, file, 0)];
+    let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
+    assert_eq!(after.dirty_and_writeback(), [256, 0], "they still have to get to their place");
+    let commit = COMMIT + WRITE + 261 * PAGE_NS + FLUSH + WRITE + PAGE_NS;
+    assert_eq!(after.done()[1].took_ns(), 400 + commit);
+}
+
+#[test]
+fn syncs_that_come_during_a_commit_share_the_next() {
+    struct Jobs(Vec<FileId>);
+    impl Program for Jobs {
+        fn jobs(&self) -> u32 {
+            self.0.len() as u32
+        }
+        fn call(&self, job: u32, number: u64) -> Option<Call> {
+            let kind = [Kind::Write, Kind::Sync][number as usize % 2];
+            (number < 40).then_some(call(kind, self.0[job as usize], number))
+        }
+    }
+    let rate = |jobs: u32| {
+        let parameters = journaled("ordered");
+        let mut state = State::new(&parameters);
+        let files = (0..jobs).map(|_| state.create()).collect();
+        let after = Path::new(&parameters).run(Jobs(files), state, 1);
+        f64::from(20 * jobs) / after.now().as_ticks() as f64
+    };
+    let (one, eight) = (rate(1), rate(8));
+    // In step with one another all of them share each commit.
+    assert!(eight > 3.0 * one && eight < 8.1 * one, "{one} {eight}");
+}
+
+#[test]
+fn a_transaction_that_nobody_asks_for_is_committed_once_it_is_old() {
+    struct Wait(FileId, u64);
+    impl Program for Wait {
+        fn call(&self, _: u32, number: u64) -> Option<Call> {
+            let kinds = [Kind::Write, Kind::Pause, Kind::Sync];
+            kinds.get(number as usize).map(|&kind| call(kind, self.0, 0))
+        }
+        fn think_ns(&self, _: u32, number: u64) -> u64 {
+            if number == 1 { self.1 } else { 0 }
+        }
+    }
+    let sync_after = |wait: u64| {
+        let parameters = journaled("ordered");
+        let mut state = State::new(&parameters);
+        let file = state.create();
+        let after = Path::new(&parameters).run(Wait(file, wait), state, 1);
+        after.done()[2].took_ns()
+    };
+    assert!(sync_after(4_900_000_000) > 500_000 && sync_after(5_100_000_000) < 210_000);
+}
