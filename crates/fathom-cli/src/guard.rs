@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fathom::intrusion;
 use fathom::machine::linux::blocked_calls;
 use fathom::scratch;
 
@@ -26,7 +27,8 @@ static SURRENDER: OnceLock<fathom::machine::linux::Surrender> = OnceLock::new();
 
 /// Goes on in a process that may be left behind. Must be called before there are threads.
 pub(crate) fn supervise() {
-    let _ = SURRENDER.set(fathom::machine::linux::supervise());
+    // A child that is killed can't put back what it has changed; its parent can.
+    let _ = SURRENDER.set(fathom::machine::linux::supervise(|| drop(intrusion::restore_leftovers())));
 }
 
 /// From now on, nothing hangs for long past `deadline`, or past an interrupt.
@@ -76,6 +78,7 @@ fn give_up(call: &fathom::machine::linux::Blocked, is_interrupted: bool) -> ! {
     let (done, cleaned) = mpsc::channel();
     // What hangs once may hang again.
     thread::spawn(move || {
+        intrusion::abandon();
         scratch::abandon();
         let _ = done.send(());
     });

@@ -23,10 +23,11 @@ pub struct Surrender(Option<std::fs::File>);
 ///
 /// A thread that waits in the kernel for a file system may not even heed SIGKILL, and whoever waits
 /// for its process would wait with it. The parent does not: see [`Surrender::give_up`]. The child ends
-/// with the parent, whatever ends that. Where no process can be made, this one goes on alone.
+/// with the parent, whatever ends that. Where no process can be made, this one goes on alone. If a signal
+/// kills the child, the parent runs `clean_up` before it ends in the same way.
 ///
 /// Must be called while there is one thread; with more it does nothing.
-pub fn supervise() -> Surrender {
+pub fn supervise(clean_up: fn()) -> Surrender {
     let Ok((read, write)) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC) else {
         return Surrender(None);
     };
@@ -40,7 +41,7 @@ pub fn supervise() -> Surrender {
                 .into_iter()
                 .for_each(|signal| handle(signal, pass_on as *const () as libc::sighandler_t));
             mask(libc::SIG_UNBLOCK);
-            end_as(child, read)
+            end_as(child, read, clean_up)
         }
         Ok(None) => {
             mask(libc::SIG_UNBLOCK);
@@ -158,7 +159,7 @@ extern "C" fn pass_on(signal: libc::c_int) {
 }
 
 /// Waits for the child's end or its surrender, and ends this process in the same way.
-fn end_as(child: Pid, surrender: OwnedFd) -> ! {
+fn end_as(child: Pid, surrender: OwnedFd, clean_up: fn()) -> ! {
     let mut code = [0];
     // The standard library asks again after a signal.
     if std::fs::File::from(surrender).read_exact(&mut code).is_ok() {
@@ -172,6 +173,7 @@ fn end_as(child: Pid, surrender: OwnedFd) -> ! {
         }
     };
     if let Some(signal) = status.and_then(WaitStatus::terminating_signal) {
+        clean_up();
         handle(signal, libc::SIG_DFL);
         // SAFETY: raising a signal in the one thread there is.
         unsafe { libc::raise(signal) };

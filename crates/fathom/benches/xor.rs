@@ -61,6 +61,9 @@ fn compare(directory: &Path) -> Result<bool, String> {
     let mut generator = Pcg64Mcg::new(1);
     let mut memory = Mapping::large(BYTES as usize).map_err(|errno| errno.to_string())?;
     let memory: &[u8] = memory.bytes();
+    // As the pages of a mapped file are.
+    let mut small = Mapping::touched(BYTES as usize).map_err(|errno| errno.to_string())?;
+    let small: &[u8] = small.bytes();
     println!("{:34} {:>9} {:>9} {:>7}  {:16} {:>5}", "", "ours", "theirs", "ratio", "95 % interval", "bar");
     let path = scratch.path().join("file");
     let mut is_kept = true;
@@ -76,7 +79,7 @@ fn compare(directory: &Path) -> Result<bool, String> {
         // From the device, or from the cache that it is in.
         std::fs::read(&path).map(drop).map_err(|error| error.to_string())?;
         println!("cached {name}: {} page faults map it", faults(&path)?);
-        is_kept &= cached(&path, memory, &mut generator)?;
+        is_kept &= cached(&path, [memory, small], &mut generator)?;
     }
     match best_of_fio(&path) {
         Ok((options, name)) => {
@@ -90,8 +93,8 @@ fn compare(directory: &Path) -> Result<bool, String> {
     Ok(is_kept)
 }
 
-/// A cached file against plain memory, against the kernel's copy of it into a buffer, and against dd.
-fn cached(path: &Path, memory: &[u8], generator: &mut Pcg64Mcg) -> Result<bool, String> {
+/// A cached file against plain memory, against bare loops over it by mapping and by copying, and against dd.
+fn cached(path: &Path, [memory, small]: [&[u8]; 2], generator: &mut Pcg64Mcg) -> Result<bool, String> {
     let cpus = allowed_cpus().len();
     let mut against = |name: &str, bar: f64, threads, theirs: &mut dyn FnMut() -> Result<f64, String>| {
         let pairs = Pairs::take(CACHED_TURNS, generator, || ours(path, threads), theirs)?;
@@ -99,6 +102,8 @@ fn cached(path: &Path, memory: &[u8], generator: &mut Pcg64Mcg) -> Result<bool, 
     };
     let mut is_kept = against("  plain memory, all CPUs", 0.85, None, &mut || Ok(plain(memory, cpus)))?;
     is_kept &= against("  plain memory, one thread", 0.0, Some(1), &mut || Ok(plain(memory, 1)))?;
+    is_kept &= against("  memory in pages of 4 KiB, all CPUs", 0.0, None, &mut || Ok(plain(small, cpus)))?;
+    is_kept &= against("  mapped by a bare loop, all CPUs", 0.0, None, &mut || mapped(path, cpus))?;
     is_kept &= against("  read and not folded, all CPUs", 0.0, None, &mut || copied(path, cpus))?;
     is_kept &= against("  dd bs=128k, all CPUs", 2.5, None, &mut || dd(path))?;
     is_kept &= against("  dd bs=128k, one thread", 1.5, Some(1), &mut || dd(path))?;
@@ -113,6 +118,32 @@ fn faults(path: &Path) -> Result<u64, String> {
     let view = FileView::of(file.as_fd(), 0, BYTES as usize).map_err(|errno| format!("map: {errno}"))?;
     std::hint::black_box(view.xor());
     Ok(Usage::of_this_thread().since(before).minor_faults)
+}
+
+/// Bytes per second of mapping the file and folding it by so many threads, each its part, with nothing around it.
+fn mapped(path: &Path, threads: usize) -> Result<f64, String> {
+    const WINDOW: u64 = 16 << 20;
+    let started = Instant::now();
+    let part = BYTES.div_ceil(threads as u64);
+    let fold = |index: usize| -> Result<u64, String> {
+        let file = File::open(path).map_err(|error| error.to_string())?;
+        let (mut at, end) = (index as u64 * part, ((index as u64 + 1) * part).min(BYTES));
+        let mut word = 0;
+        while at < end {
+            let length = WINDOW.min(end - at);
+            let view = FileView::of(file.as_fd(), at, length as usize).map_err(|errno| errno.to_string())?;
+            word ^= view.xor().word;
+            at += length;
+        }
+        Ok(word)
+    };
+    let word = std::thread::scope(|scope| {
+        let folding: Vec<_> = (0..threads).map(|index| scope.spawn(move || fold(index))).collect();
+        let word = |thread: std::thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or(Ok(0));
+        folding.into_iter().map(word).try_fold(0, |all, word| word.map(|word| all ^ word))
+    })?;
+    std::hint::black_box(word);
+    Ok(BYTES as f64 / started.elapsed().as_secs_f64())
 }
 
 /// Bytes per second of reading the file into buffers by so many threads, and doing nothing with it.

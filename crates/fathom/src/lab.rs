@@ -10,13 +10,11 @@ mod allocation;
 mod build;
 mod cases;
 mod fuse;
-mod group;
 mod holes;
 mod read_ahead;
 pub mod report;
 mod results;
 mod score;
-mod setting;
 mod throttle;
 mod truth;
 
@@ -31,13 +29,13 @@ pub use self::cases::{Case, Conditions, Layout, cases};
 pub use self::fuse::serve;
 pub use self::results::{CaseReport, LabReport, OutcomeName, SCHEMA, Total, schema};
 pub use self::score::{ParameterScore, Score, score};
-pub use self::setting::restore_leftovers;
 pub use self::truth::{Basis, Truth, first_read_pages, truth_of};
 
 use self::build::{Site, Unbuilt};
 use self::fuse::Host;
 use crate::finding::Kind;
 use crate::instrument::Instrument;
+use crate::intrusion;
 use crate::machine::Fault;
 use crate::machine::linux::{Limits, Linux};
 use crate::survey::{self, Answer, Plan};
@@ -133,7 +131,7 @@ pub fn enter(images: &Path, keep: &[&Path]) -> Result<Lab, String> {
             false => error.to_string(),
         })?;
     read_ahead::restore_leftovers();
-    setting::restore_leftovers();
+    intrusion::restore_leftovers();
     Ok(Lab { base: base.to_owned(), images, host: Host::start()? })
 }
 

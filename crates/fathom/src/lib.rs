@@ -13,6 +13,7 @@ pub mod job;
 pub mod samples;
 pub mod instrument;
 pub mod scratch;
+pub mod intrusion;
 pub mod fault;
 pub mod provenance;
 pub mod witness;

@@ -4,6 +4,7 @@
 //! `filename`, so that thousands of short runs need one layout. Before each run the share of its
 //! region that is in the page cache is counted, where the kernel lets a program see that.
 
+mod burst;
 mod engine;
 mod histogram;
 mod needs;
@@ -20,6 +21,7 @@ use fathom_sys::clock::Counter;
 use fathom_sys::memory::Mapping;
 use fathom_sys::{Error, affinity, facts};
 
+pub use self::burst::{Burst, burst};
 pub use self::histogram::Histogram;
 pub use self::needs::Needs;
 pub use self::outcome::{Outcome, Transfers};

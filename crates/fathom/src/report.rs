@@ -8,6 +8,7 @@ pub mod fio_json;
 pub mod google_benchmark;
 pub mod hyperfine;
 mod jobs;
+mod limits;
 mod page;
 mod speed;
 mod speed_page;

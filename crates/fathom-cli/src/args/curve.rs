@@ -33,7 +33,7 @@ pub(crate) struct CurveOptions {
     pub(crate) threads: Vec<u32>,
     #[command(flatten)]
     pub(crate) precision: PrecisionOptions,
-    /// Go past the memory and past the dirty threshold as well; this version says what it lacks for that.
+    /// Go past the memory and past the dirty threshold as well, both made smaller meanwhile (as root).
     #[arg(long)]
     pub(crate) intrusive: bool,
     /// Keep the result and its page in a new folder.

@@ -5,9 +5,11 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use fathom::instrument::Instrument;
+use fathom::intrusion;
 use fathom::load::{Limits, Site};
 use fathom::provenance::Provenance;
 use fathom::report;
+use fathom::speed::curve::limits::{self, Plan};
 use fathom::speed::curve::{self, Curve, Declared, Point, SCHEMA, Settings};
 use fathom::speed::measurement::Measurement;
 
@@ -17,6 +19,9 @@ use crate::command::survey::directory;
 use crate::console::Rounds;
 use crate::failure::{Failure, INCONCLUSIVE};
 use crate::{guard, interrupt, keep, print};
+
+/// The part of the time that what lies past the limits may take: one in so many.
+const PAST_LIMITS: u32 = 3;
 
 pub(crate) fn run(options: &CurveOptions) -> Result<ExitCode, Failure> {
     let started = Instant::now();
@@ -29,11 +34,21 @@ pub(crate) fn run(options: &CurveOptions) -> Result<ExitCode, Failure> {
     guard::watch(started + max_time, interrupt.clone());
     let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
     let mut result = preamble(options, &path, &instrument)?;
-    let grid = options.choice().grid(max_write);
+    result.effects = intrusion::restore_leftovers();
+    let choice = options.choice();
+    let past = options.intrusive.then(|| Plan::of(&choice, max_write));
+    let grid = choice.grid(max_write.saturating_sub(past.map_or(0, |plan| plan.writes_bytes())));
     let deadline = started + max_time;
     // Rounds end at the deadline by themselves, so that no sample is cut short.
     let limits = Limits { max_write, deadline: None };
     let mut site = Site::at(&path, max_write, &instrument, limits, interrupt)?;
+    if let Some(plan) = past {
+        // First, so that what it needs is not written away by more rounds of other points.
+        let past = limits::measure(&mut site, &path, &plan, seed, max_time / PAST_LIMITS)?;
+        (result.past_memory, result.past_dirty) = (past.memory, past.dirty);
+        result.effects.extend(past.effects);
+        result.refused = past.refused;
+    }
     let settings = Settings { certificate: &instrument.certificate, deadline, width, seed };
     let bar = Rounds::new(max_time);
     let run = curve::measure(&mut site, &grid.points, settings, &mut |progress| bar.at(progress))?;
@@ -42,14 +57,11 @@ pub(crate) fn run(options: &CurveOptions) -> Result<ExitCode, Failure> {
     result.families = curve::families(&run.points, &declared, seed);
     result.read_ahead = curve::worth_of_read_ahead(&run.points);
     result.points = run.points;
-    let is_complete = !options.intrusive
+    let is_complete = result.refused.is_empty()
         && run.refused.is_empty()
         && result.points.iter().all(|point| point.bytes_per_second.is_some())
         && (grid.refused.is_empty() || options.block_sizes.is_empty());
-    result.refused = grid.refused.into_iter().chain(run.refused).collect();
-    if options.intrusive {
-        result.refused.extend(curve::past_the_limits());
-    }
+    result.refused.extend(grid.refused.into_iter().chain(run.refused));
     result.bytes_written = site.bytes_written();
     drop(site);
     result.duration_ns = started.elapsed().as_nanos() as u64;
@@ -67,6 +79,9 @@ fn preamble(options: &CurveOptions, path: &Path, instrument: &Instrument) -> Res
         points: Vec::new(),
         families: Vec::new(),
         read_ahead: Vec::new(),
+        past_memory: None,
+        past_dirty: None,
+        effects: Vec::new(),
         refused: Vec::new(),
         duration_ns: 0,
         bytes_written: 0,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use fathom::instrument::Instrument;
-use fathom::lab;
+use fathom::intrusion;
 use fathom::machine::linux::{Limits, Linux};
 use fathom::provenance::Provenance;
 use fathom::report;
@@ -33,7 +33,7 @@ pub(crate) fn run(options: &SurveyOptions) -> Result<ExitCode, Failure> {
         .map(run_folder::create)
         .transpose()
         .map_err(|error| Failure::Failed(error.to_string()))?;
-    let restored = lab::restore_leftovers();
+    let restored = intrusion::restore_leftovers();
     let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
     let mut survey = preamble(options, &path, &instrument)?;
     let limits =

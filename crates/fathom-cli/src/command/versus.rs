@@ -41,6 +41,8 @@ pub(crate) fn run(options: &VersusOptions) -> Result<ExitCode, Failure> {
     result.refused = missing.iter().map(absent).chain(refused).collect();
     for (entry, reason) in entries {
         let what = entry.command.clone();
+        // A budget that ends after some rounds leaves what they gave, with the interval that it has.
+        let reason = reason.filter(|_| entry.samples.is_empty());
         result.refused.extend(reason.map(|reason| Refusal { what, reason }));
         result.entries.push(entry);
     }

@@ -73,6 +73,7 @@ fn what_is_not_measured_is_named() {
     let intrusive = curve(&place, &["--ops", "read", "--state", "cached", "--intrusive"]);
     assert_eq!(intrusive.code, Some(3), "{intrusive:?}");
     assert!(intrusive.out.contains("not measured: files larger than the memory"), "{intrusive:?}");
+    assert!(intrusive.out.contains("raise --file-size to 8 MiB"), "{intrusive:?}");
     fathom(&["curve", place.text(), "--width", "0"]).complains(2, "--width: an interval has some width");
     fathom(&["curve", place.text(), "--threads", "0"]).complains(2, "--threads: there must be 1 to 1024");
     fathom(&["curve", place.text(), "--file-size", "0"]).complains(2, "--file-size: a file must have");

@@ -77,8 +77,9 @@ pub fn waits(samples: &Samples, passes: Passes) -> Vec<Waiting> {
     writes.chunks_exact(region.count as usize).zip(&syncs).map(burst).collect()
 }
 
-/// What a burst of these latencies says, of writes of `size` bytes; the unit of time does not matter.
-fn waiting(latencies: &[f64], sync: f64, size: f64) -> Waiting {
+/// What a burst of these latencies says, of writes of `size` bytes that start at the beginning; the unit of time does
+/// not matter.
+pub fn waiting(latencies: &[f64], sync: f64, size: f64) -> Waiting {
     let stretch = latencies.len() / STRETCHES;
     // Those that come first do not wait, unless a burst is many times too long.
     let Some(typical) = quantile::median(&latencies[..4 * stretch]).filter(|_| stretch >= 2) else {

@@ -12,11 +12,10 @@ use fathom_sys::{Error, mount};
 
 use super::cases::{Case, Conditions, Layout};
 use super::fuse::Host;
-use super::group::Group;
 use super::holes;
 use super::read_ahead::{ReadAhead, Unset};
-use super::setting::Settings;
 use super::throttle::{self, Most, Throttle};
+use crate::intrusion::{self, Group, Settings};
 
 /// A mounted case. Dropping it unmounts it and gives the device and its image back.
 #[derive(Debug)]
@@ -90,7 +89,7 @@ impl Site {
         }
         site.slow_down(case)?;
         // Last of all, so that making the file system is not charged to it.
-        site.group = case.conditions.memory.map(Group::of_memory).transpose()?;
+        site.group = case.conditions.memory.map(Group::of_memory).transpose().map_err(Unbuilt::Skipped)?;
         Ok(site)
     }
 
@@ -124,10 +123,10 @@ impl Site {
         if let Some([background, limit]) = case.conditions.dirty {
             // What is dirty already counts, whosever it is.
             fathom_sys::dirty::sync();
-            self.settings.push(throttle::of_dirty_data(background, limit)?);
+            self.settings.push(intrusion::limit_dirty_data(background, limit).map_err(Unbuilt::Skipped)?);
         }
         if let Some(delays) = case.conditions.flusher {
-            self.settings.push(throttle::of_flusher(delays)?);
+            self.settings.push(intrusion::set_flusher(delays).map_err(Unbuilt::Skipped)?);
         }
         Ok(())
     }

@@ -15,6 +15,10 @@ pub(super) struct Offsets {
     region: Region,
     blocks: [Blocks; DIRECTIONS],
     read_percent: u64,
+    /// The smallest block of the directions that are used: less is no transfer.
+    grain: u64,
+    /// Whether both directions are used and their blocks differ: then the last transfer is made whole, as in fio.
+    is_mixed: bool,
     order: Order,
     dice: Dice,
     /// Bytes of this pass that are still to come.
@@ -52,9 +56,9 @@ impl Offsets {
             (Pattern::Random, true, false) => Order::Mapped { grain, map: Map::of(count)? },
         };
         let read_percent = u64::from(job.read_percent);
-        let mut offsets = Self { region, blocks: job.blocks, read_percent, order, dice, left: 0, pass: 0 };
-        offsets.left = offsets.region.length;
-        Ok(offsets)
+        let is_mixed = job.directions().count() == DIRECTIONS && job.blocks[0] != job.blocks[1];
+        let left = region.length;
+        Ok(Self { region, blocks: job.blocks, read_percent, grain, is_mixed, order, dice, left, pass: 0 })
     }
 
     /// Reading or writing, by the job's mix.
@@ -74,10 +78,10 @@ impl Offsets {
         let wanted = self.length(direction);
         let least = self.blocks[direction as usize].least;
         let room = self.left;
-        if room < least {
+        if room < self.grain {
             return None;
         }
-        let length = if wanted > room { room / least * least } else { wanted };
+        let length = if wanted > room && !self.is_mixed { room / least * least } else { wanted };
         let span = match &mut self.order {
             Order::Sequential(positions) => {
                 let position = &mut positions[direction as usize];
@@ -100,7 +104,7 @@ impl Offsets {
                 Span { offset: block * *grain, length: run * *grain }
             }
         };
-        self.left -= span.length;
+        self.left = self.left.saturating_sub(span.length);
         Some(Span { offset: self.region.offset + span.offset, ..span })
     }
 
@@ -349,6 +353,19 @@ mod tests {
         seen.dedup();
         assert_eq!(spans.len(), 64);
         assert!((30..55).contains(&seen.len()), "{}", seen.len());
+    }
+
+    #[test]
+    fn a_mix_of_two_sizes_moves_all_and_makes_the_last_transfer_whole() {
+        let region = Region { offset: 0, length: 256 << 10, file: 256 << 10 };
+        for seed in 0..50 {
+            let sizes = [Blocks::fixed(4 << 10), Blocks::fixed(16 << 10)];
+            let mixed = Job { read_percent: 50, blocks: sizes, seed, ..job(Pattern::Sequential, 1, 1) };
+            let spans = pass(&mixed, region);
+            assert!(spans.iter().all(|span| matches!(span.length >> 10, 4 | 16)), "{spans:?}");
+            let moved: u64 = spans.iter().map(|span| span.length).sum();
+            assert!((256..=268).contains(&(moved >> 10)), "{moved} bytes");
+        }
     }
 
     #[test]

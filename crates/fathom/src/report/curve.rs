@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::limits;
 use super::table::{rows, wrap};
+use crate::speed::curve::limits::Rate;
 use crate::speed::curve::{Curve, Family, Point, Setting};
 use crate::units::{Bytes, Nanos};
 
@@ -40,6 +42,7 @@ pub fn curve(curve: &Curve) -> String {
     for worth in &curve.read_ahead {
         text.push_str(&wrap(&format!("file of {}: {}.", Bytes(worth.file_bytes), worth.sentence), 100));
     }
+    text.push_str(&limits::text(curve));
     for refusal in &curve.refused {
         text.push_str(&wrap(&format!("not measured: {}: {}.", refusal.what, refusal.reason), 100));
     }
@@ -74,11 +77,8 @@ fn sketch(curve: &Curve, family: &Family) -> String {
 }
 
 fn rate(point: &Point) -> String {
-    let Some(median) = point.bytes_per_second else { return "?".to_owned() };
-    let Some([low, high]) = point.bytes_per_second_interval else {
-        return format!("{}/s", Bytes(median as u64));
-    };
-    format!("{}/s ±{:.1} %", Bytes(median as u64), (high - low) / 2.0 / median * 100.0)
+    let Some(bytes_per_second) = point.bytes_per_second else { return "?".to_owned() };
+    limits::rate(&Rate { bytes_per_second, interval: point.bytes_per_second_interval })
 }
 
 /// A line per size of a call, a column per curve.

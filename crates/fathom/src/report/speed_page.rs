@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::figure::{Axis, Figure, Mark, Origin, Quantity, Series, Style};
+use super::limits;
 use super::page::{self, Page, definitions, escaped, table};
 use crate::provenance::Provenance;
 use crate::speed::curve::{Curve, Family, Point};
@@ -38,6 +39,21 @@ pub fn curve_page(curve: &Curve) -> String {
         page.figure(with_halves(rates(number, &by_family(&points)), &families));
         page.figure(latencies(number, &points));
         page.figure(distributions(number, &points));
+    }
+    if let Some(past) = &curve.past_memory {
+        page.push("<h2>Past the memory</h2>\n");
+        page.push(&format!("<p>{}.</p>\n", escaped(&past.sentence)));
+        page.figure(limits::memory(past));
+    }
+    if let Some(past) = &curve.past_dirty {
+        page.push("<h2>Past the dirty threshold</h2>\n");
+        page.push(&format!("<p>{}.</p>\n", escaped(&past.sentence)));
+        page.figure(limits::dirty(past));
+    }
+    if !curve.effects.is_empty() {
+        let lines: Vec<Vec<String>> = curve.effects.iter().map(|one| vec![one.clone()]).collect();
+        page.push("<h2>On this machine</h2>\n");
+        page.push(&table(&["changed meanwhile, and put back"], &lines));
     }
     if !curve.refused.is_empty() {
         let lines: Vec<Vec<String>> =

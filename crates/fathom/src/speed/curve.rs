@@ -6,6 +6,7 @@
 
 mod bends;
 mod grid;
+pub mod limits;
 mod linux;
 
 use schemars::JsonSchema;
@@ -18,6 +19,7 @@ use crate::speed::rounds::Series;
 
 pub use self::bends::{Declared, Family, Price, Ratio, Worth, families, worth_of_read_ahead};
 pub use self::grid::{Choice, Grid, Planned};
+pub use self::limits::{PastDirty, PastMemory};
 pub use self::linux::{Run, Settings, measure};
 
 /// The name of the schema that [`Curve`] is published under.
@@ -39,6 +41,15 @@ pub struct Curve {
     pub families: Vec<Family>,
     /// What read-ahead is worth, where sequential and random cold reads were both measured.
     pub read_ahead: Vec<Worth>,
+    /// Files larger than the memory, where `--intrusive` allows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub past_memory: Option<PastMemory>,
+    /// Writes past the dirty threshold, where `--intrusive` allows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub past_dirty: Option<PastDirty>,
+    /// What was changed on the machine meanwhile, and put back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<String>,
     /// What was asked for and not measured, with the reason.
     pub refused: Vec<Refusal>,
     /// How long it took, in ns.
@@ -304,21 +315,6 @@ impl Proof {
         };
         if holds { Self::Proven } else { Self::Refuted }
     }
-}
-
-/// What needs a machine to be changed, and this version does not do.
-pub fn past_the_limits() -> [Refusal; 2] {
-    let of = |what: &str, reason: &str| Refusal { what: what.to_owned(), reason: reason.to_owned() };
-    [
-        of(
-            "files larger than the memory",
-            "it takes a memory control group with a limit, which this version does not make",
-        ),
-        of(
-            "writes past the dirty threshold",
-            "it takes lower vm.dirty_bytes, which this version does not set",
-        ),
-    ]
 }
 
 /// The JSON Schema of [`Curve`].

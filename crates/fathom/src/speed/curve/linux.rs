@@ -167,12 +167,17 @@ fn direction(setting: &Setting) -> Direction {
     if setting.operation == Operation::Read { Direction::Read } else { Direction::Write }
 }
 
+/// The file of this size that is kept in the cache, or out of it.
+pub(super) fn file_name(state: State, file_bytes: u64) -> String {
+    let state = if state == State::Cached { "cached" } else { "cold" };
+    format!("{state}-{file_bytes}")
+}
+
 /// One job per thread. Those of sequential orders have a part of the file each.
 fn jobs(setting: &Setting, calls: u64, time: Option<Duration>, round: u32) -> Vec<Job> {
-    let file = match (setting.operation, setting.state) {
-        (Operation::Append, _) => "grown",
-        (_, State::Cached) => "cached",
-        (_, _) => "cold",
+    let filename = match setting.operation {
+        Operation::Append => format!("grown-{}", setting.file_bytes),
+        _ => file_name(setting.state, setting.file_bytes),
     };
     let reads = setting.operation == Operation::Read;
     let pattern = match setting.order {
@@ -180,7 +185,7 @@ fn jobs(setting: &Setting, calls: u64, time: Option<Duration>, round: u32) -> Ve
         Order::Random => Pattern::Random,
     };
     let job = |thread: u32| Job {
-        filename: Some(format!("{file}-{}", setting.file_bytes)),
+        filename: Some(filename.clone()),
         pattern,
         read_percent: if reads { 100 } else { 0 },
         blocks: [Blocks::fixed(setting.block_bytes); DIRECTIONS],

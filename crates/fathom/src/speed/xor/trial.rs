@@ -1,13 +1,16 @@
-//! The choice of a method by evidence: each way is tried on parts of the file, which count, and the
-//! fastest reads the rest.
+//! The choice of a method by evidence: of a cached file by how much of it a page fault maps; otherwise each way is
+//! tried on parts of the file, which count, and the fastest reads the rest.
 
 use std::ops::Range;
+
+use fathom_sys::usage::Usage;
 
 use super::source::Whole;
 use super::sweep::{GRAIN, Sweeper};
 use super::{Folding, Method, Trial, narrow, per_second};
 use crate::fault::Fault;
 use crate::speed::watch::Watch;
+use crate::units::Bytes;
 
 /// Above that share of pages in the cache a file counts as cached, below the rest as cold.
 const CACHED: f64 = 0.95;
@@ -64,19 +67,77 @@ pub(super) fn fold(
             trials: Vec::new(),
         });
     }
-    let (tried, mut word) = try_out(&mut sweeper, &mut candidates, part)?;
+    let probe = if state == "cached" { probe(&mut sweeper, whole.size())? } else { Probe::default() };
+    let (mut at, mut word) = (0, probe.word);
+    if probe.is_telling() {
+        candidates.retain(|candidate| candidate.method == Method::Mmap);
+    } else {
+        let (tried, of_trials) = try_out(&mut sweeper, &mut candidates, part)?;
+        (at, word) = (tried, word ^ of_trials);
+    }
     let best = fastest(&candidates);
-    let rest = sweeper.sweep(best.method, best.threads, tried..whole.size())?;
-    word ^= rest.word;
+    let mut used = 0;
+    for range in [at..probe.range.start, probe.range.end.max(at)..whole.size()] {
+        if !range.is_empty() {
+            let rest = sweeper.sweep(best.method, best.threads, range)?;
+            (word, used) = (word ^ rest.word, used.max(rest.threads));
+        }
+    }
+    let why = match probe.bytes_per_fault.filter(|_| probe.is_telling()) {
+        Some(bytes) => format!("a page fault maps {} of it, which no copy is as fast as", Bytes(bytes)),
+        None => format!("{} was the fastest on parts of it", best.method),
+    };
     Ok(Folding {
         word: narrow(word),
         bytes: whole.size(),
         method: best.method,
-        threads: rest.threads,
-        reason: format!("the file is {state}, and {} was the fastest on parts of it", best.method),
+        threads: used,
+        reason: format!("the file is {state}, and {why}"),
         cached_share,
-        trials: candidates.iter().map(Candidate::trial).collect(),
+        trials: probe.trial.into_iter().chain(candidates.iter().filter_map(Candidate::trial)).collect(),
     })
+}
+
+/// What mapping a part of a cached file shows.
+#[derive(Default)]
+struct Probe {
+    /// Which part; empty where the file can't be mapped.
+    range: Range<u64>,
+    word: u64,
+    bytes_per_fault: Option<u64>,
+    trial: Option<Trial>,
+}
+
+/// The part that is mapped to see how large folios are: some of them, however they lie.
+const PROBED: u64 = 8 << 20;
+/// A page fault that maps more than this costs a fraction of copying it. The kernel maps around a fault what is of
+/// one folio, and 64 KiB where folios are smaller (`filemap_map_pages`).
+const LARGE_FOLIO: u64 = 128 << 10;
+
+impl Probe {
+    fn is_telling(&self) -> bool {
+        self.bytes_per_fault.is_some_and(|bytes| bytes > LARGE_FOLIO)
+    }
+}
+
+/// Maps and folds a part in the middle of a file, on this thread alone: at both ends read-ahead makes smaller
+/// folios. Trials of a copy would cost a tenth of the time that mapping a whole GiB takes.
+fn probe(sweeper: &mut Sweeper<'_>, size: u64) -> Result<Probe, Fault> {
+    let start = size / 2 / GRAIN * GRAIN;
+    let range = start..start + PROBED;
+    let before = Usage::of_this_thread();
+    let done = match sweeper.sweep(Method::Mmap, 1, range.clone()) {
+        Ok(done) => done,
+        Err(Fault::Interrupted) => return Err(Fault::Interrupted),
+        Err(_) => return Ok(Probe::default()),
+    };
+    let faults = Usage::of_this_thread().since(before).minor_faults;
+    let duration_ns = done.duration_ns;
+    let fastest = per_second(PROBED, duration_ns);
+    let candidate = Candidate { method: Method::Mmap, threads: 1, bytes: PROBED, duration_ns, fastest };
+    // Where the kernel does not count them there are none at all.
+    let bytes_per_fault = (faults > 0).then(|| PROBED / faults);
+    Ok(Probe { range, word: done.word, bytes_per_fault, trial: candidate.trial() })
 }
 
 /// Each candidate forward and then backward, so that drift meets all alike. A candidate that the file does
@@ -117,13 +178,14 @@ fn fastest<'a>(candidates: &'a [Candidate]) -> &'a Candidate {
 }
 
 impl Candidate {
-    fn trial(&self) -> Trial {
-        Trial {
+    /// What it did in trials; nothing where it needed none.
+    fn trial(&self) -> Option<Trial> {
+        (self.bytes > 0).then_some(Trial {
             method: self.method,
             threads: self.threads,
             bytes: self.bytes,
             duration_ns: self.duration_ns,
             bytes_per_second: self.fastest,
-        }
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! Settings of the whole machine that a case changes, and their return to what they were.
+//! Settings of the whole machine, and their return to what they were.
 //!
 //! What stood there is noted in a file before it is changed. The owner holds a lock on its note, which
 //! ends with the process, so that the next run finds the notes of killed runs and puts things back.
@@ -6,25 +6,27 @@
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fathom_sys::Error;
 use fathom_sys::file::{create_new, lock_exclusive, open};
 
-use super::build::{Unbuilt, plain};
-
 /// Where notes are kept: a directory that lives as long as the settings do, until the next start.
 const NOTES: &str = "/run/fathom";
 
+/// The notes of this process.
+static LIVING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
 /// Settings that were changed together. Dropping it puts back what stood there.
 #[derive(Debug)]
-pub(super) struct Settings {
+pub(crate) struct Settings {
     note: PathBuf,
     _lock: OwnedFd,
 }
 
 /// A file of the kernel's and what is written to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Change {
+pub(crate) struct Change {
     /// The file.
     pub file: PathBuf,
     /// What to write.
@@ -33,7 +35,7 @@ pub(super) struct Change {
 
 impl Change {
     /// `value` for `file`.
-    pub(super) fn new(file: impl Into<PathBuf>, value: impl Into<String>) -> Self {
+    pub(crate) fn new(file: impl Into<PathBuf>, value: impl Into<String>) -> Self {
         Self { file: file.into(), value: value.into() }
     }
 }
@@ -42,18 +44,18 @@ impl Settings {
     /// Notes `undo` under `name` and makes `changes`, both in order. Where one fails, what was done is undone.
     ///
     /// # Errors
-    /// Another run has changed the same settings and lives; the note or a setting can't be written.
-    pub(super) fn change(name: &str, changes: &[Change], undo: &[Change]) -> Result<Self, Unbuilt> {
+    /// One sentence: another run has changed the same settings and lives; the note or a setting can't be written.
+    pub(crate) fn change(name: &str, changes: &[Change], undo: &[Change]) -> Result<Self, String> {
         restore_leftovers();
         let note = Path::new(NOTES).join(name);
         fs::create_dir_all(NOTES).map_err(|error| unset(Path::new(NOTES), &error))?;
         let lock = create_new(&note).map_err(|error| {
-            Unbuilt::Skipped(format!("another run has changed what this case changes: {error}"))
+            format!("another run has changed the same settings, or notes can't be kept: {error}")
         })?;
-        lock_exclusive(&lock)
-            .map_err(|errno| Unbuilt::Failed(Error::new("lock", &note, errno).to_string()))?;
+        lock_exclusive(&lock).map_err(|errno| Error::new("lock", &note, errno).to_string())?;
         let lines: String =
             undo.iter().map(|change| format!("{}\t{}\n", change.file.display(), change.value)).collect();
+        living().push(note.clone());
         // From here on dropping it undoes what was done.
         let settings = Self { note, _lock: lock };
         fs::write(&settings.note, lines).map_err(|error| unset(&settings.note, &error))?;
@@ -67,7 +69,14 @@ impl Settings {
 impl Drop for Settings {
     fn drop(&mut self) {
         put_back(&self.note);
+        living().retain(|note| note != &self.note);
     }
+}
+
+/// Puts back what this process has changed, while somebody may still be working under it.
+pub fn abandon() {
+    let notes = living().clone();
+    notes.iter().for_each(|note| drop(put_back(note)));
 }
 
 /// Puts back what runs that were killed have changed, and says what.
@@ -92,6 +101,10 @@ fn put_back(note: &Path) -> Vec<String> {
     restored
 }
 
-fn unset(file: &Path, error: &std::io::Error) -> Unbuilt {
-    Unbuilt::Skipped(format!("write {}: {}", file.display(), plain(error)))
+fn living() -> MutexGuard<'static, Vec<PathBuf>> {
+    LIVING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn unset(file: &Path, error: &std::io::Error) -> String {
+    Error::from_io("write", file, error).to_string()
 }

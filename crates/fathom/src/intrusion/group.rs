@@ -1,19 +1,18 @@
-//! A control group of a case's own: a limit on memory, or one on what a device does in a second.
+//! A control group of this process's own: a limit on memory, or one on what a device does in a second.
 //!
-//! The group ends with the case. One that a killed run has left is empty, and the next run removes it.
+//! The group ends with its owner. One that a killed run has left is empty, and the next run removes it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use fathom_sys::Error;
 use fathom_sys::cgroup::{self, Version};
 
-use super::build::{Unbuilt, plain};
-
-const PREFIX: &str = "fathom-lab-";
+const PREFIX: &str = "fathom-";
 
 /// A group that this process is in. Dropping it moves the process back and removes the group.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(crate) struct Group {
     directory: PathBuf,
     /// Where the process came from.
     before: PathBuf,
@@ -21,7 +20,10 @@ pub(super) struct Group {
 
 impl Group {
     /// Moves this process into a new group that may take `bytes` of memory.
-    pub(super) fn of_memory(bytes: u64) -> Result<Self, Unbuilt> {
+    ///
+    /// # Errors
+    /// One sentence: no hierarchy has the controller, or what can't be written in it.
+    pub(crate) fn of_memory(bytes: u64) -> Result<Self, String> {
         let (group, version) = Self::make("memory")?;
         let setting = match version {
             Version::One => "memory.limit_in_bytes",
@@ -33,18 +35,19 @@ impl Group {
     }
 
     /// Moves this process into a new group of the unified hierarchy with this limit on a device: a line of `io.max`.
-    pub(super) fn of_device(limit: &str) -> Result<Self, Unbuilt> {
+    ///
+    /// # Errors
+    /// As [`of_memory`](Self::of_memory).
+    pub(crate) fn of_device(limit: &str) -> Result<Self, String> {
         let (group, _) = Self::make("io")?;
         group.set("io.max", limit)?;
         group.enter()?;
         Ok(group)
     }
 
-    fn make(controller: &str) -> Result<(Self, Version), Unbuilt> {
+    fn make(controller: &str) -> Result<(Self, Version), String> {
         let hierarchy = cgroup::hierarchy(controller).ok_or_else(|| {
-            Unbuilt::Skipped(format!(
-                "no control groups for '{controller}' are mounted: mount /sys/fs/cgroup"
-            ))
+            format!("no control groups for '{controller}' are mounted: mount /sys/fs/cgroup")
         })?;
         remove_leftovers(&hierarchy.mount);
         if hierarchy.version == Version::Two {
@@ -54,16 +57,22 @@ impl Group {
             fs::write(&control, wanted).map_err(|error| unset(&control, &error))?;
         }
         let directory = hierarchy.mount.join(format!("{PREFIX}{}", std::process::id()));
-        fs::create_dir(&directory).map_err(|error| unset(&directory, &error))?;
+        fs::create_dir(&directory)
+            .map_err(|error| Error::from_io("make the control group", &directory, &error).to_string())?;
         Ok((Self { directory, before: hierarchy.own }, hierarchy.version))
     }
 
-    fn set(&self, setting: &str, value: &str) -> Result<(), Unbuilt> {
+    /// The directory of the group.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    fn set(&self, setting: &str, value: &str) -> Result<(), String> {
         let file = self.directory.join(setting);
         fs::write(&file, value).map_err(|error| unset(&file, &error))
     }
 
-    fn enter(&self) -> Result<(), Unbuilt> {
+    fn enter(&self) -> Result<(), String> {
         self.set("cgroup.procs", &std::process::id().to_string())
     }
 }
@@ -80,13 +89,14 @@ fn remove_leftovers(mount: &Path) {
     for entry in fs::read_dir(mount).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let Some(process) = name.strip_prefix(PREFIX) else { continue };
-        if !Path::new("/proc").join(process).exists() {
+        let is_number = process.parse::<u32>().is_ok();
+        if is_number && !Path::new("/proc").join(process).exists() {
             let _ = fs::remove_dir(entry.path());
         }
     }
 }
 
-fn unset(file: &Path, error: &std::io::Error) -> Unbuilt {
-    // A container's root may see the groups and change none.
-    Unbuilt::Skipped(format!("write {}: {}", file.display(), plain(error)))
+/// A container's root may see the groups and change none.
+fn unset(file: &Path, error: &std::io::Error) -> String {
+    Error::from_io("write", file, error).to_string()
 }
