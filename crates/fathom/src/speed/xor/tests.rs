@@ -77,7 +77,8 @@ fn trials_count_and_are_told() {
     let sparse = std::fs::OpenOptions::new().write(true).open(&file.0).unwrap();
     sparse.set_len(length).unwrap();
     let bytes = pattern(4096);
-    let places = [0, (4 << 20) - 2048, 8 << 20, (13 << 20) - 4096, 99 << 20];
+    let middle = [(68 << 20) - 2048, (76 << 20) - 2048];
+    let places = [0, (4 << 20) - 2048, 8 << 20, (13 << 20) - 4096, middle[0], middle[1], 99 << 20];
     for place in places {
         sparse.write_all_at(&bytes, place).unwrap();
     }
@@ -93,7 +94,9 @@ fn trials_count_and_are_told() {
         assert_eq!(answer.xor, naive(&all));
         assert!(!answer.trials.is_empty() && answer.trials.len() <= 3, "{answer:?}");
         assert!(answer.trials.iter().all(|trial| trial.bytes > 0 && trial.duration_ns > 0), "{answer:?}");
-        assert!(answer.reason.contains("the fastest on parts of it"), "{}", answer.reason);
+        // Which of the two depends on how much free memory lies in one piece.
+        let reason = ["the fastest on parts of it", "a page fault maps"];
+        assert!(reason[..=usize::from(cached)].iter().any(|said| answer.reason.contains(said)), "{answer:?}");
     }
 }
 
