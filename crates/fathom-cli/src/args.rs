@@ -1,12 +1,16 @@
 //! One definition per option drives the parser, the help and its errors.
 
+pub(crate) mod calibrate;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod curve;
 pub(crate) mod format;
 mod fuse;
 pub(crate) mod measuring;
+pub(crate) mod model;
+pub(crate) mod net;
 mod plan;
+pub(crate) mod predict;
 pub(crate) mod run;
 pub(crate) mod trace;
 pub(crate) mod versus;
@@ -50,6 +54,15 @@ pub(crate) enum Command {
     /// Record, import, show and export traces of file and block I/O.
     #[command(subcommand)]
     Trace(trace::TraceCommand),
+    /// Predict the jobs of a fio job file on a machine that is only a model.
+    Predict(predict::PredictOptions),
+    /// Make a model of the machine and the file system at PATH, by measuring.
+    Calibrate(calibrate::CalibrateOptions),
+    /// Hold a model to jobs that it has never seen: each is predicted, and then run.
+    Validate(calibrate::ValidateOptions),
+    /// Draw the nets that the model is made of.
+    #[command(subcommand)]
+    Net(net::NetCommand),
     /// Build file systems of known truth and score the instrument on this kernel (as root).
     #[command(subcommand)]
     Lab(LabCommand),
@@ -85,6 +98,8 @@ impl Command {
                 | Self::Io(_)
                 | Self::Syscalls(_)
                 | Self::Xor(_)
+                | Self::Calibrate(_)
+                | Self::Validate(_)
         )
     }
 }
@@ -147,13 +162,18 @@ pub(crate) enum SchemaName {
     Io,
     IoSize,
     Syscalls,
+    Model,
+    Prediction,
+    Validation,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SurveyOptions {
     /// A directory on the file system to survey.
-    #[arg(default_value = ".")]
+    #[arg(default_value = ".", conflicts_with = "on")]
     pub(crate) path: PathBuf,
+    #[command(flatten)]
+    pub(crate) on: model::OnOptions,
     #[command(flatten)]
     pub(crate) plan: PlanOptions,
     /// Allow machine-wide effects; each is listed in the report and undone.

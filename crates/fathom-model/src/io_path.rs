@@ -34,6 +34,8 @@ mod application;
 pub mod device;
 mod flusher;
 mod journal;
+mod ledger;
+mod picture;
 mod prices;
 mod read;
 mod state;
@@ -42,13 +44,17 @@ mod write;
 
 use std::sync::Arc;
 
-use fathom_net::{In, Net, NetBuilder, Out, Place, Simulation, Time};
+pub use fathom_net::{Drawing, Time};
+use fathom_net::{In, Net, NetBuilder, Out, Place, Simulation};
 
+pub use self::ledger::{Done, Totals};
+pub use self::picture::View;
 pub use self::prices::Prices;
-pub use self::state::{Done, State, Totals};
+pub use self::state::State;
 use crate::file_read::{PAGE, Read};
 use crate::page_cache::{FetchId, FileId};
 use crate::parameters::Parameters;
+pub use crate::read_ahead::Advice;
 
 /// One system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -127,10 +133,35 @@ pub trait Program: Send + Sync + 'static {
     /// The call of a number; none once the job is done.
     fn call(&self, job: u32, number: u64) -> Option<Call>;
 
+    /// The same for programs that look at the clock: `now` is the time since the run began.
+    fn call_at(&self, job: u32, number: u64, now: Time) -> Option<Call> {
+        let _ = now;
+        self.call(job, number)
+    }
+
     /// How long the job waits before that call, in ns.
     fn think_ns(&self, job: u32, number: u64) -> u64 {
         let _ = (job, number);
         0
+    }
+}
+
+/// For whoever wants to ask a program afterwards what it did.
+impl<P: Program> Program for Arc<P> {
+    fn jobs(&self) -> u32 {
+        self.as_ref().jobs()
+    }
+
+    fn call(&self, job: u32, number: u64) -> Option<Call> {
+        self.as_ref().call(job, number)
+    }
+
+    fn call_at(&self, job: u32, number: u64, now: Time) -> Option<Call> {
+        self.as_ref().call_at(job, number, now)
+    }
+
+    fn think_ns(&self, job: u32, number: u64) -> u64 {
+        self.as_ref().think_ns(job, number)
     }
 }
 

@@ -95,7 +95,7 @@ const fn choice(name: &'static str, words: &'static [&'static str], about: &'sta
 }
 
 /// Every parameter that a model has. What is assumed is an ext4 on a quiet virtual disk.
-pub const KNOWN: [Known; 49] = [
+pub const KNOWN: &[Known] = &[
     known("readahead", Unit::Bytes, 131_072.0, "the largest read-ahead window"),
     known("largest_io", Unit::Bytes, 1_048_576.0, "the largest request that the device takes"),
     known("block", Unit::Bytes, 4_096.0, "the file system's block"),
@@ -113,8 +113,32 @@ pub const KNOWN: [Known; 49] = [
     known("fresh_page", Unit::Ns, 500.0, "the first access to a page of the caller's buffer"),
     known("zeroed_page", Unit::Ns, 500.0, "a page of a hole that is not in the cache"),
     known("copied_byte", Unit::NsPerByte, 0.1, "copying between the cache and the user"),
+    known(
+        "copied_beside",
+        Unit::Bytes,
+        0.0,
+        "bytes of a read that are copied while the CPU does something else",
+    ),
+    known(
+        "write_call",
+        Unit::Ns,
+        0.0,
+        "what a write costs beyond a read: a handle of the journal, times, dirty marks",
+    ),
     known("copy_knee", Unit::Bytes, 0.0, "beyond so many bytes of one call copying costs more; 0 for never"),
     known("byte_beyond_knee", Unit::NsPerByte, 0.0, "what each byte beyond costs on top"),
+    known(
+        "near_cache",
+        Unit::Bytes,
+        0.0,
+        "what lies so near the CPU that copying it waits for nothing; 0 for everything",
+    ),
+    known("far_4k", Unit::Ns, 0.0, "what a read of 4 KiB waits for data that are not near"),
+    known("far_16k", Unit::Ns, 0.0, "the same of 16 KiB"),
+    known("far_64k", Unit::Ns, 0.0, "the same of 64 KiB"),
+    known("far_256k", Unit::Ns, 0.0, "the same of 256 KiB"),
+    known("far_1m", Unit::Ns, 0.0, "the same of 1 MiB, and of more in proportion"),
+    known("jump", Unit::Ns, 0.0, "a read of data that are not near and do not follow those read last"),
     known("new_page", Unit::Ns, 1_300.0, "the first write into a page of the cache"),
     known("further_page", Unit::Ns, 150.0, "each page but the first of a larger folio that a write makes"),
     known("new_block", Unit::Ns, 300.0, "the first write into a block of the file"),
@@ -159,8 +183,49 @@ pub const KNOWN: [Known; 49] = [
     known("dirty_expire", Unit::Ns, 30e9, "the age at which dirty data are old"),
     known("jiffy", Unit::Ns, 4e6, "the tick of the kernel's clock, in which writers pause"),
     known("queue", Unit::Count, 256.0, "writes under way before the flusher waits for the device"),
+    known("added_folio", Unit::Ns, 0.0, "making room for one more folio that is read from the device"),
+    known("added_page", Unit::Ns, 0.0, "each of its pages"),
+    known("wake", Unit::Ns, 0.0, "waking up once the device has answered"),
+    known("caller", Unit::Ns, 0.0, "what a job does between two calls, clock and bookkeeping"),
+    known("caller_written_byte", Unit::NsPerByte, 0.0, "what a job does to each byte before it writes it"),
     known("noise", Unit::Share, 0.05, "the spread of every time around its mean"),
 ];
+
+/// Other names that people know parameters by.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("read_ahead", "readahead"),
+    ("ra_pages", "readahead"),
+    ("block_size", "block"),
+    ("max_folio", "largest_folio"),
+    ("memory", "cache"),
+    ("queue_depth", "device_depth"),
+    ("latency", "device_latency"),
+    ("write_latency", "device_write_latency"),
+];
+
+impl Unit {
+    /// How the unit is written in files.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Ns => "ns",
+            Self::NsPerByte => "ns_per_byte",
+            Self::Count => "count",
+            Self::Share => "share",
+        }
+    }
+}
+
+/// What there is to know of a parameter.
+///
+/// # Errors
+/// One sentence: there is none of that name or alias.
+pub fn known_as(name: &str) -> Result<&'static Known, String> {
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
+    let known = KNOWN.iter().find(|known| known.name == alias);
+    known.ok_or_else(|| format!("there is no parameter '{name}'{}", hint(name)))
+}
 
 impl Parameters {
     /// A model of which nothing is known.
@@ -173,13 +238,22 @@ impl Parameters {
         Self(KNOWN.iter().map(assume).collect())
     }
 
+    /// A parameter.
+    ///
+    /// # Panics
+    /// If there is no parameter of that name.
+    #[must_use]
+    pub fn parameter(&self, name: &str) -> Parameter {
+        *self.0.get(name).unwrap_or_else(|| panic!("no parameter '{name}'"))
+    }
+
     /// A parameter's value, in its unit.
     ///
     /// # Panics
     /// If there is no parameter of that name.
     #[must_use]
     pub fn value(&self, name: &str) -> f64 {
-        self.0.get(name).unwrap_or_else(|| panic!("no parameter '{name}'")).value
+        self.parameter(name).value
     }
 
     /// Every parameter with its name, in alphabetical order.
@@ -208,7 +282,7 @@ impl Parameters {
                 known.words.join(", ")
             ));
         }
-        self.0.insert(name.to_owned(), parameter);
+        self.0.insert(known.name.to_owned(), parameter);
         Ok(())
     }
 
@@ -254,11 +328,6 @@ impl From<Parameters> for BTreeMap<String, Parameter> {
     fn from(parameters: Parameters) -> Self {
         parameters.0
     }
-}
-
-fn known_as(name: &str) -> Result<&'static Known, String> {
-    let known = KNOWN.iter().find(|known| known.name == name);
-    known.ok_or_else(|| format!("there is no parameter '{name}'{}", hint(name)))
 }
 
 /// The name that was meant, where one is near.
@@ -311,6 +380,10 @@ mod tests {
         for known in KNOWN {
             let parameter = Parameter { value: known.assumed, interval: None, origin: Origin::Assumed };
             parameters.put(known.name, parameter).unwrap();
+        }
+        for (alias, name) in ALIASES {
+            assert_eq!(known_as(alias).unwrap().name, *name);
+            assert!(KNOWN.iter().all(|known| known.name != *alias), "{alias}");
         }
     }
 }

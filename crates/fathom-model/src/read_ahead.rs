@@ -24,6 +24,18 @@ pub struct Reader {
     pub previous: Option<u64>,
 }
 
+/// What the reader of a file has told the kernel of the order to come: `posix_fadvise(2)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Advice {
+    /// Nothing.
+    #[default]
+    Normal,
+    /// POSIX_FADV_SEQUENTIAL: the window is twice as large.
+    Sequential,
+    /// POSIX_FADV_RANDOM: nothing is read ahead.
+    Random,
+}
+
 /// What the rules need to know of a file and of the device below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Limits {

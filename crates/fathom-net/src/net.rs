@@ -91,6 +91,17 @@ impl Net {
         tokens.is::<Store<C>>().then(|| Place::new(Address { net: self.id, node: node as u32, store }))
     }
 
+    /// The path of every module, those around it before it; the first is the whole net, and empty.
+    ///
+    /// ```
+    /// let net = fathom_net::NetBuilder::new("empty").build()?;
+    /// assert_eq!(net.modules().collect::<Vec<_>>(), [""]);
+    /// # Ok::<(), fathom_net::NetError>(())
+    /// ```
+    pub fn modules(&self) -> impl Iterator<Item = &str> {
+        self.structure.pages.iter().map(|page| page.path.as_str())
+    }
+
     /// The name of a transition, with those of the modules around it.
     ///
     /// ```

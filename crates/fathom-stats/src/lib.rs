@@ -12,6 +12,7 @@
 //! | [`quantile`] | where is the middle, how wide is the spread |
 //! | [`interval`] | how sure is that: order statistics and the bootstrap |
 //! | [`linear`] | how does one quantity grow with another |
+//! | [`nonlinear`] | which positive numbers of a model explain what was measured |
 //! | [`matrix`] | rounds of the same sequence of operations, drift removed |
 //! | [`comb`] | which operations of a sequence are regularly dearer: nested periods |
 //! | [`peak`] | is one operation of a sequence dearer than its neighbours, time and again |
@@ -38,6 +39,7 @@ pub mod knee;
 pub mod levels;
 pub mod linear;
 pub mod matrix;
+pub mod nonlinear;
 pub mod peak;
 pub mod quantile;
 pub mod steady;

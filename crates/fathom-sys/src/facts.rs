@@ -55,6 +55,8 @@ pub struct Device {
     pub physical_block_bytes: Option<u64>,
     /// The device's own read-ahead setting, in bytes. A mount need not follow it.
     pub read_ahead_bytes: Option<u64>,
+    /// The largest request that the kernel makes of it, in bytes: `max_sectors_kb`.
+    pub largest_request_bytes: Option<u64>,
 }
 
 /// The machine that the kernel runs on.
@@ -177,6 +179,7 @@ pub fn device_of(mount: &Mount) -> Option<Device> {
         logical_block_bytes: number(&queue.join("logical_block_size")),
         physical_block_bytes: number(&queue.join("physical_block_size")),
         read_ahead_bytes: number(&queue.join("read_ahead_kb")).map(|kib| kib * 1024),
+        largest_request_bytes: number(&queue.join("max_sectors_kb")).map(|kib| kib * 1024),
     })
 }
 

@@ -27,8 +27,10 @@ pub use self::needs::Needs;
 pub use self::outcome::{Outcome, Transfers};
 pub use self::site::{Cached, Limits, Site};
 
+pub(crate) use self::offsets::{Offsets, Span};
+pub(crate) use self::site::name as file_name;
+
 use self::engine::{Mapped, Psync, Pvsync, Sync, Transfer};
-use self::offsets::Offsets;
 use self::worker::{Control, Record, Worker};
 use crate::fault::Fault;
 use crate::instrument::Clock;

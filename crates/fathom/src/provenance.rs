@@ -100,6 +100,51 @@ impl Provenance {
     }
 }
 
+impl Provenance {
+    /// Of a machine that is only a model: its file, what was set, and the machine and mount that it was made from.
+    pub fn simulated(
+        model: &Path,
+        settings: &[String],
+        made: Option<(&MachineFacts, &MountFacts)>,
+        seed: u64,
+    ) -> Self {
+        let none = MachineFacts {
+            kernel: "no kernel".to_owned(),
+            arch: "no machine".to_owned(),
+            cpus: 0,
+            memory_bytes: 0,
+            virtualisation: String::new(),
+            load: Vec::new(),
+        };
+        let (machine, mount) = made.map_or((&none, None), |(machine, mount)| (machine, Some(mount)));
+        let of = |text: &dyn Fn(&MountFacts) -> String| mount.map_or_else(|| "nothing".to_owned(), text);
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started: jiff::Timestamp::now().to_string(),
+            seed,
+            machine: MachineFacts {
+                virtualisation: "simulated: nothing real was measured".to_owned(),
+                ..machine.clone()
+            },
+            mount: MountFacts {
+                path: model.display().to_string(),
+                fs_type: format!("SIMULATED {}", mount.map_or("machine", |mount| mount.fs_type.as_str())),
+                source: format!(
+                    "a model made from {}",
+                    of(&|mount| format!("{} on {}", mount.source, mount.path))
+                ),
+                options: match settings.is_empty() {
+                    true => "nothing set on top of the model".to_owned(),
+                    false => format!("set: {}", settings.join(", ")),
+                },
+                device: DeviceFacts::default(),
+                free_bytes: 0,
+            },
+            instrument: Certificate::simulated(),
+        }
+    }
+}
+
 impl MachineFacts {
     /// The machine that this process runs on.
     pub fn here() -> Self {

@@ -43,8 +43,28 @@ fn the_schemas_of_comparisons_are_those_of_the_types() {
 }
 
 #[test]
+fn the_schemas_of_models_are_those_of_the_types() {
+    is_published("model", &fathom::model::schema());
+    is_published("prediction", &fathom::prediction::schema());
+    is_published("validation", &fathom::validation::schema());
+}
+
+#[test]
 fn something_else_breaks_the_schema() {
-    for report in ["survey", "lab", "xor", "curve", "comparison", "versus", "io", "io-size", "syscalls"] {
+    for report in [
+        "survey",
+        "lab",
+        "xor",
+        "curve",
+        "comparison",
+        "versus",
+        "io",
+        "io-size",
+        "syscalls",
+        "model",
+        "prediction",
+        "validation",
+    ] {
         let broken = std::panic::catch_unwind(|| published::check(report, &json!({"schema": "other/1"})));
         assert!(broken.is_err(), "{report}");
     }

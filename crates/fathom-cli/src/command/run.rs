@@ -42,7 +42,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn read(path: &Path) -> Result<JobFile, Failure> {
+pub(crate) fn read(path: &Path) -> Result<JobFile, Failure> {
     let text = fs::read_to_string(path).map_err(|error| wrong(path, &plain(&error)))?;
     let variable = |name: &str| std::env::var(name).ok();
     job::parse(&text, &load::surroundings(&variable))

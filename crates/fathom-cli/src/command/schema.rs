@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use fathom::speed::{curve, file_size, syscalls, transfer, versus, xor};
-use fathom::{comparison, lab, survey};
+use fathom::{comparison, lab, model, prediction, survey, validation};
 
 use crate::args::{SchemaName, SchemaOptions};
 use crate::failure::Failure;
@@ -20,6 +20,9 @@ pub(crate) fn run(options: &SchemaOptions) -> Result<ExitCode, Failure> {
         SchemaName::Io => transfer::schema(),
         SchemaName::IoSize => file_size::schema(),
         SchemaName::Syscalls => syscalls::schema(),
+        SchemaName::Model => model::schema(),
+        SchemaName::Prediction => prediction::schema(),
+        SchemaName::Validation => validation::schema(),
     };
     Output::Stdout.write(&schema)?;
     Ok(ExitCode::SUCCESS)

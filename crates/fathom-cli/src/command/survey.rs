@@ -8,6 +8,8 @@ use std::time::Instant;
 use fathom::instrument::Instrument;
 use fathom::intrusion;
 use fathom::machine::linux::{Limits, Linux};
+use fathom::machine::simulated::Simulated;
+use fathom::model::Model;
 use fathom::provenance::Provenance;
 use fathom::report;
 use fathom::run_folder::{self, RunFolder};
@@ -21,6 +23,55 @@ use crate::interrupt;
 use crate::output::{Output, plain};
 
 pub(crate) fn run(options: &SurveyOptions) -> Result<ExitCode, Failure> {
+    match options.on.model()? {
+        Some(model) => of_model(options, &model),
+        None => of_machine(options),
+    }
+}
+
+/// Surveys a machine that is only a model.
+fn of_model(options: &SurveyOptions, model: &Model) -> Result<ExitCode, Failure> {
+    let started = Instant::now();
+    let plan = options.plan.plan(true)?;
+    let interrupt = interrupt::flag()?;
+    guard::watch_for_interrupts(interrupt);
+    let json = options.json.as_deref().map(Output::open).transpose()?;
+    let failed = |error: run_folder::Error| Failure::Failed(error.to_string());
+    let folder = options.out.as_deref().map(run_folder::create).transpose().map_err(failed)?;
+    let mut machine = Simulated::new(&model.parameters, options.plan.seed).may_write(options.plan.max_write);
+    let progress =
+        Progress::over(plan.experiments.iter().map(|one| u64::from(one.about().cost.seconds)).collect());
+    let answers = survey::ask(&mut machine, &plan, &mut |done, next| progress.at(done, next));
+    progress.finish();
+    let answers = answers?;
+    let runs = || answers.iter().flat_map(|answer| &answer.runs);
+    let name = options.on.on.as_deref().unwrap_or(Path::new("assumed"));
+    let survey = Survey {
+        schema: SCHEMA.to_owned(),
+        provenance: Provenance::simulated(
+            name,
+            &options.on.what_if.set,
+            model.made.as_ref().map(|made| (&made.machine, &made.mount)),
+            options.plan.seed,
+        ),
+        findings: answers.iter().map(|answer| answer.finding.clone()).collect(),
+        effects: Vec::new(),
+        duration_ns: started.elapsed().as_nanos() as u64,
+        bytes_written: runs().map(|run| run.bytes_written).sum(),
+        bytes_read: runs().map(|run| run.bytes_read).sum(),
+    };
+    publish(options, &survey, &answers, json, folder)?;
+    Ok(code(&survey, options))
+}
+
+fn code(survey: &Survey, options: &SurveyOptions) -> ExitCode {
+    match survey.is_inconclusive(!options.plan.only.is_empty()) {
+        true => ExitCode::from(INCONCLUSIVE),
+        false => ExitCode::SUCCESS,
+    }
+}
+
+fn of_machine(options: &SurveyOptions) -> Result<ExitCode, Failure> {
     let started = Instant::now();
     let plan = options.plan.plan(options.intrusive)?;
     let interrupt = interrupt::flag()?;
@@ -58,11 +109,7 @@ pub(crate) fn run(options: &SurveyOptions) -> Result<ExitCode, Failure> {
     survey.effects.extend(answers.iter().flat_map(|answer| answer.effects.clone()));
     publish(options, &survey, &answers, json, folder)?;
     removed.map_err(|fault| Failure::Failed(format!("left behind: {fault}")))?;
-    Ok(if survey.is_inconclusive(!options.plan.only.is_empty()) {
-        ExitCode::from(INCONCLUSIVE)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(code(&survey, options))
 }
 
 fn publish(

@@ -19,7 +19,7 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Program>, calls: Place
         .input(ready)
         .delay_by(move |(turn,), _| ns(thinking.think_ns(turn.job, turn.number)))
         .update_each(kernel, calls, move |(turn,), state, firing| {
-            let call = program.call(turn.job, turn.number);
+            let call = program.call_at(turn.job, turn.number, firing.done());
             if call.is_none() {
                 state.end_job();
             }

@@ -10,6 +10,17 @@ use crate::page_writeback::Thresholds;
 use crate::parameters::Parameters;
 use crate::read_ahead::Limits;
 
+/// The sizes of a read, in bytes, at which the wait for far data has a parameter.
+const FAR: [(f64, &str); 5] = [
+    (4_096.0, "far_4k"),
+    (16_384.0, "far_16k"),
+    (65_536.0, "far_64k"),
+    (262_144.0, "far_256k"),
+    (1_048_576.0, "far_1m"),
+];
+/// Data are wholly far where there are so many powers of two more of them than lie near.
+const WHOLLY: f64 = 3.0;
+
 /// Prices in ns and ns per byte, and the sizes that rules depend on in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prices {
@@ -17,11 +28,19 @@ pub struct Prices {
     pub(super) seek_call: f64,
     pub(super) open_call: f64,
     pub(super) folio: f64,
+    pub(super) added_folio: f64,
+    pub(super) added_page: f64,
+    pub(super) wake: f64,
     pub(super) fresh_page: f64,
     pub(super) zeroed_page: f64,
     pub(super) copied_byte: f64,
+    pub(super) copied_beside: f64,
+    pub(super) write_call: f64,
     copy_knee: f64,
     byte_beyond_knee: f64,
+    near_cache: f64,
+    far: [f64; FAR.len()],
+    jump: f64,
     pub(super) new_page: f64,
     pub(super) further_page: f64,
     pub(super) new_block: f64,
@@ -53,11 +72,19 @@ impl Prices {
             seek_call: value("seek_call"),
             open_call: value("open_call"),
             folio: value("folio"),
+            added_folio: value("added_folio"),
+            added_page: value("added_page"),
+            wake: value("wake"),
             fresh_page: value("fresh_page"),
             zeroed_page: value("zeroed_page"),
             copied_byte: value("copied_byte"),
+            copied_beside: value("copied_beside"),
+            write_call: value("write_call"),
             copy_knee: value("copy_knee"),
             byte_beyond_knee: value("byte_beyond_knee"),
+            near_cache: value("near_cache"),
+            far: FAR.map(|(_, name)| value(name)),
+            jump: value("jump"),
             new_page: value("new_page"),
             further_page: value("further_page"),
             new_block: value("new_block"),
@@ -107,7 +134,34 @@ impl Prices {
     pub(super) fn copying(&self, bytes: u64, of_call: u64) -> f64 {
         let beyond = if self.copy_knee > 0.0 { (of_call as f64 - self.copy_knee).max(0.0) } else { 0.0 };
         let share = bytes as f64 / of_call.max(1) as f64;
-        bytes as f64 * self.copied_byte + share * beyond * self.byte_beyond_knee
+        (bytes as f64 - share * self.copied_beside).max(0.0) * self.copied_byte
+            + share * beyond * self.byte_beyond_knee
+    }
+
+    /// What a copy of `bytes` of a read of `of_call` waits for because the data are not near the CPU: they come
+    /// round again after `footprint` bytes. A first copy may have jumped there.
+    ///
+    /// The wait by size is no line, because the CPU fetches ahead while it does something else: it is drawn through
+    /// points that are measured.
+    pub(super) fn being_far(&self, bytes: u64, of_call: u64, footprint: u64, jumped: bool) -> f64 {
+        if self.near_cache == 0.0 || footprint as f64 <= self.near_cache {
+            return 0.0;
+        }
+        let distance = (footprint as f64 / self.near_cache).log2() / WHOLLY;
+        let wait = self.far_at(of_call as f64) * bytes as f64 / of_call.max(1) as f64;
+        distance.min(1.0) * wait + if jumped { distance * self.jump } else { 0.0 }
+    }
+
+    /// Through the points in straight lines, and from nothing to the first; in proportion beyond the last.
+    fn far_at(&self, bytes: f64) -> f64 {
+        let mut before = (0.0, 0.0);
+        for ((size, _), wait) in FAR.into_iter().zip(self.far) {
+            if bytes <= size {
+                return before.1 + (wait - before.1) * (bytes - before.0) / (size - before.0);
+            }
+            before = (size, wait);
+        }
+        before.1 * bytes / before.0
     }
 }
 

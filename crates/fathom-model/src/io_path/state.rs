@@ -12,12 +12,12 @@ use fathom_net::{Span, Time};
 use self::journal::Journal;
 pub(super) use self::journal::Settling;
 use self::writing::Writeback;
-use super::{Kind, Prices, Request, Turn, Work, prices};
+use super::{Done, Kind, Prices, Request, Totals, Turn, Work, prices};
 use crate::file_read::{Batch, PAGE};
 use crate::page_cache::{FetchId, FileId, PageCache};
 use crate::page_set::PageSet;
 use crate::parameters::Parameters;
-use crate::read_ahead::{Limits, ReadAhead, Reader, Step};
+use crate::read_ahead::{Advice, Limits, ReadAhead, Reader, Step};
 
 /// The kernel's memory, and the ledger of what was done.
 ///
@@ -56,6 +56,7 @@ struct File {
     size: u64,
     reader: Reader,
     is_direct: bool,
+    advice: Advice,
     /// Whether each block was ever written.
     blocks: Vec<bool>,
     dirty: PageSet,
@@ -72,6 +73,17 @@ struct File {
     cursor: u64,
 }
 
+/// What reading ahead took.
+#[derive(Clone, Copy, Debug, Default)]
+struct Submitted {
+    /// Requests of the device.
+    requests: u64,
+    /// Pages of a hole; folios that await the device, and their pages.
+    zeroed: u64,
+    folios: u64,
+    pages: u64,
+}
+
 /// What a call can do next.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outcome {
@@ -79,38 +91,6 @@ pub(super) enum Outcome {
     Wait(Work, FetchId),
     Again(Work),
     Return(Work),
-}
-
-/// One call that was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Done {
-    /// Which job made it.
-    pub job: u32,
-    /// Its number in the job.
-    pub number: u64,
-    /// When it began and ended, in ns.
-    pub span: [Time; 2],
-    /// For [`Kind::Look`]: how many of its pages are cached, of how many.
-    pub cached: Option<[u32; 2]>,
-}
-
-/// What all calls were together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Calls.
-    pub calls: u64,
-    /// Bytes that reads and writes moved.
-    pub bytes: u64,
-    /// What the calls took together, in ns.
-    pub took_ns: u64,
-}
-
-impl Done {
-    /// How long it took, in ns.
-    #[must_use]
-    pub fn took_ns(&self) -> u64 {
-        (self.span[1] - self.span[0]).as_ticks()
-    }
 }
 
 impl Default for State {
@@ -159,6 +139,12 @@ impl State {
         FileId(self.0.files.len() as u32 - 1)
     }
 
+    /// Another descriptor takes the place of a file's, with its advice; in no time.
+    pub fn open(&mut self, file: FileId, advice: Advice, is_direct: bool) {
+        let of = &mut self.0.files[file.0 as usize];
+        (of.reader, of.is_direct, of.advice) = (Reader::default(), is_direct, advice);
+    }
+
     /// A file's length in bytes.
     #[must_use]
     pub fn size(&self, file: FileId) -> u64 {
@@ -167,8 +153,14 @@ impl State {
 
     /// Lengthens a file to `size` bytes of data, written and synced, that stay in the cache; in no time.
     pub fn fill(&mut self, file: FileId, size: u64) {
-        let from = self.size(file);
-        self.write(file, from, size.saturating_sub(from));
+        // As a program would that writes so much at once: folios are as large as that.
+        const CHUNK: u64 = 1 << 20;
+        let mut from = self.size(file);
+        while from < size {
+            let bytes = CHUNK.min(size - from);
+            self.write(file, from, bytes);
+            from += bytes;
+        }
         self.0.clean(file);
     }
 
@@ -256,14 +248,16 @@ impl State {
         if inner.files[number].is_direct {
             return self.look_past_cache(work, size);
         }
-        let limits = Limits { file_pages: size.div_ceil(PAGE), ..inner.limits };
+        let limits = inner.limits_of(work.call.file);
         // What is added awaits a fetch that gets its number below.
         let unknown = Some(FetchId(NonZeroU32::MAX));
         let File { reader, .. } = &mut inner.files[number];
         let before = work.read.position;
+        let jumped = before == work.call.offset && reader.previous != Some(before);
         let batch = work.read.turn(&mut inner.cache, reader, limits, size, unknown, &mut inner.steps);
-        let [submitted, zeroed] = self.submit(work.call.file);
-        work.owed_ns += (zeroed as f64 * prices.zeroed_page) as u64;
+        let Submitted { requests, zeroed, folios, pages } = self.submit(work.call.file);
+        let adding = folios as f64 * prices.added_folio + pages as f64 * prices.added_page;
+        work.owed_ns += (zeroed as f64 * prices.zeroed_page + adding) as u64;
         let inner = &mut *self.0;
         inner.outcome = Some(match batch {
             Batch::Done => Outcome::Return(work),
@@ -271,13 +265,18 @@ impl State {
                 work.copied = bytes;
                 // Reading ahead costs the reader the submission; one who waits for it anyway does not notice.
                 let more = (before + bytes - 1) / PAGE - before / PAGE;
-                work.owed_ns += (submitted as f64 * prices.submission + more as f64 * prices.folio) as u64;
+                let far = prices.being_far(bytes, work.call.bytes, size, jumped);
+                let more = more as f64 * prices.folio;
+                work.owed_ns += (requests as f64 * prices.submission + more + far) as u64;
                 Outcome::Copy(work)
             }
             Batch::Wait(_) => {
                 let awaited = inner.cache.folio(work.call.file, work.read.position / PAGE);
                 match awaited.and_then(|folio| folio.awaits) {
-                    Some(fetch) => Outcome::Wait(work, fetch),
+                    Some(fetch) => {
+                        work.owed_ns += prices.wake as u64;
+                        Outcome::Wait(work, fetch)
+                    }
                     // A hole: there at once.
                     None => Outcome::Again(work),
                 }
@@ -306,8 +305,8 @@ impl State {
     pub(super) fn prefetch(&mut self, work: &Work) {
         let inner = &mut *self.0;
         let file = work.call.file;
-        let File { reader, size, .. } = &mut inner.files[file.0 as usize];
-        let limits = Limits { file_pages: size.div_ceil(PAGE), ..inner.limits };
+        let limits = inner.limits_of(file);
+        let File { reader, .. } = &mut inner.files[file.0 as usize];
         let (cache, steps) = (&mut inner.cache, &mut inner.steps);
         let fetch = Some(FetchId(NonZeroU32::MAX));
         let first = work.call.offset / PAGE;
@@ -317,21 +316,23 @@ impl State {
     }
 
     /// Makes requests of the folios that were added: one for each run of them, of at most what the
-    /// device takes. Gives how many, and how many pages are of a hole, which takes no device.
-    fn submit(&mut self, file: FileId) -> [u64; 2] {
+    /// device takes. Folios of a hole take no device.
+    fn submit(&mut self, file: FileId) -> Submitted {
         let inner = &mut *self.0;
         let before = inner.requests.len();
         let steps = std::mem::take(&mut inner.steps);
         let mut run: Option<(u64, u64)> = None;
-        let mut zeroed = 0;
+        let mut made = Submitted::default();
         for step in &steps {
             let Step::Added { first, order } = *step else { continue };
             let end = first + (1 << order);
             if inner.is_hole(file, first, end) {
                 inner.cache.arrive(file, first, end - first);
-                zeroed += end - first;
+                made.zeroed += end - first;
                 continue;
             }
+            made.folios += 1;
+            made.pages += end - first;
             run = match run {
                 Some((start, last)) if last == first && end - start <= inner.limits.largest_io => {
                     Some((start, end))
@@ -345,7 +346,8 @@ impl State {
         inner.request(file, run);
         inner.steps = steps;
         inner.steps.clear();
-        [(inner.requests.len() - before) as u64, zeroed]
+        made.requests = (inner.requests.len() - before) as u64;
+        made
     }
 
     /// What the calls do that move no data.
@@ -353,8 +355,7 @@ impl State {
         let file = work.call.file;
         match work.call.kind {
             Kind::Open | Kind::OpenDirect => {
-                let of = &mut self.0.files[file.0 as usize];
-                (of.reader, of.is_direct) = (Reader::default(), work.call.kind == Kind::OpenDirect);
+                self.open(file, Advice::Normal, work.call.kind == Kind::OpenDirect);
             }
             Kind::Create => {
                 self.0.clean(file);
@@ -429,6 +430,14 @@ impl Inner {
         let id = NonZeroU32::new(self.next_fetch).unwrap_or(NonZeroU32::MIN);
         self.next_fetch = (self.next_fetch + 1) % (u32::MAX - 1);
         FetchId(id)
+    }
+
+    /// The rules of read-ahead for the one descriptor of a file.
+    fn limits_of(&self, file: FileId) -> Limits {
+        let File { size, advice, .. } = &self.files[file.0 as usize];
+        let window = self.limits.window << u32::from(*advice == Advice::Sequential);
+        let is_random = *advice == Advice::Random;
+        Limits { window, is_random, file_pages: size.div_ceil(PAGE), ..self.limits }
     }
 
     /// Whether none of a folio's blocks was ever written.

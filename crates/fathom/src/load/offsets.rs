@@ -4,14 +4,14 @@ use crate::job::{Blocks, DIRECTIONS, Direction, Job, Pattern, Region};
 
 /// A part of a file, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) offset: u64,
-    pub(super) length: u64,
+pub(crate) struct Span {
+    pub(crate) offset: u64,
+    pub(crate) length: u64,
 }
 
 /// The transfers of one thread, pass after pass over its region.
 #[derive(Debug)]
-pub(super) struct Offsets {
+pub(crate) struct Offsets {
     region: Region,
     blocks: [Blocks; DIRECTIONS],
     read_percent: u64,
@@ -41,7 +41,7 @@ enum Order {
 impl Offsets {
     /// # Errors
     /// One sentence where the map of a random order would not fit into memory.
-    pub(super) fn new(job: &Job, region: Region, thread: u32) -> Result<Self, String> {
+    pub(crate) fn new(job: &Job, region: Region, thread: u32) -> Result<Self, String> {
         let used = || job.directions().map(|direction| job.blocks[direction as usize]);
         let grain = used().map(|blocks| blocks.least).min().unwrap_or(1);
         let is_uniform = used().all(|blocks| blocks == Blocks::fixed(grain));
@@ -63,7 +63,7 @@ impl Offsets {
 
     /// Reading or writing, by the job's mix.
     #[inline(always)]
-    pub(super) fn direction(&mut self) -> Direction {
+    pub(crate) fn direction(&mut self) -> Direction {
         let reads = match self.read_percent {
             100 => true,
             0 => false,
@@ -74,7 +74,7 @@ impl Offsets {
 
     /// The next transfer; none where this pass is over.
     #[inline(always)]
-    pub(super) fn next(&mut self, direction: Direction) -> Option<Span> {
+    pub(crate) fn next(&mut self, direction: Direction) -> Option<Span> {
         let wanted = self.length(direction);
         let least = self.blocks[direction as usize].least;
         let room = self.left;
@@ -109,7 +109,7 @@ impl Offsets {
     }
 
     /// Begins again, in another random order.
-    pub(super) fn rewind(&mut self) {
+    pub(crate) fn rewind(&mut self) {
         self.pass += 1;
         self.left = self.region.length;
         match &mut self.order {

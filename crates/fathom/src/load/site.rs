@@ -227,7 +227,7 @@ impl Site {
 }
 
 /// The name of a thread's file in the private directory; shared files and own ones can't collide.
-pub(super) fn name(job: &Job, thread: u32) -> String {
+pub(crate) fn name(job: &Job, thread: u32) -> String {
     match &job.filename {
         Some(name) => format!("file.{name}"),
         None => format!("job.{}.{thread}", job.name.replace('/', "_")),

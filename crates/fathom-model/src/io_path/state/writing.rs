@@ -118,6 +118,9 @@ impl State {
     pub(in crate::io_path) fn write_turn(&mut self, work: &Work, prices: &Prices, now: Time) -> Work {
         let mut work = Work { owed_ns: 0, copied: 0, pause_ns: 0, ..*work };
         let begun = self.since_start(now);
+        if work.read.position == work.call.offset {
+            work.owed_ns = prices.write_call as u64;
+        }
         while work.has_more() {
             let spent = work.owed_ns + prices.copying(work.copied, work.call.bytes) as u64;
             work.pause_ns = self.0.balance(work.turn.job, begun + spent);

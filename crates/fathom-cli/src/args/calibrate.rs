@@ -1,0 +1,53 @@
+//! The options of `fathom calibrate` and `fathom validate`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use fathom::units::{parse_bytes, parse_duration};
+
+use crate::args::model::OnOptions;
+
+#[derive(Debug, Args)]
+pub(crate) struct CalibrateOptions {
+    /// A directory on the file system to make a model of.
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+    /// Where to write the model: a file that is not there yet.
+    #[arg(long, default_value = "MODEL.json", value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) budget: BudgetOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ValidateOptions {
+    /// A directory on the file system to hold a model against.
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+    /// The model, with what is set; without one the file system is calibrated first.
+    #[command(flatten)]
+    pub(crate) on: OnOptions,
+    /// How often each job is run.
+    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u16).range(2..=1000))]
+    pub(crate) repeats: u16,
+    /// Write the validation as JSON to FILE, or to standard output with '-'.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) budget: BudgetOptions,
+}
+
+/// How far the measuring may go.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct BudgetOptions {
+    /// Write at most this much in all.
+    #[arg(long, default_value = "2GiB", value_parser = parse_bytes, value_name = "SIZE")]
+    pub(crate) max_write: u64,
+    /// Take at most this long.
+    #[arg(long, default_value = "3m", value_parser = parse_duration, value_name = "TIME")]
+    pub(crate) max_time: Duration,
+    /// Decides random orders.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+}

@@ -1,0 +1,67 @@
+//! The options of what runs on a model instead of a machine.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use fathom::model::Model;
+
+use crate::failure::Failure;
+use crate::output::plain;
+
+/// A model to run on, where one is named.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct OnOptions {
+    /// Run on this model of a machine and touch no real one; 'assumed' is a model that nobody measured.
+    #[arg(long, value_name = "MODEL.json")]
+    pub(crate) on: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) what_if: SetOptions,
+}
+
+/// What is different from the model.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SetOptions {
+    /// Ask what would be if a parameter of the model had this value: readahead=1M; docs/model.md lists them.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+impl OnOptions {
+    /// The model, with what was set; none where none is named.
+    ///
+    /// # Errors
+    /// A file that can't be read, one that holds no model, a setting that makes no sense.
+    pub(crate) fn model(&self) -> Result<Option<Model>, Failure> {
+        match &self.on {
+            Some(path) => self.what_if.model(path).map(Some),
+            None if self.what_if.set.is_empty() => Ok(None),
+            None => {
+                Err(Failure::Usage("--set: name the model that it changes with --on MODEL.json".to_owned()))
+            }
+        }
+    }
+}
+
+impl SetOptions {
+    /// The model of a file, with what was set.
+    ///
+    /// # Errors
+    /// As [`OnOptions::model`].
+    pub(crate) fn model(&self, path: &Path) -> Result<Model, Failure> {
+        let mut model = read(path)?;
+        for typed in &self.set {
+            model.set(typed).map_err(|reason| Failure::Usage(format!("--set: {reason}")))?;
+        }
+        Ok(model)
+    }
+}
+
+fn read(path: &Path) -> Result<Model, Failure> {
+    if path == Path::new("assumed") {
+        return Ok(Model::assumed());
+    }
+    let failed = |reason: String| Failure::Failed(format!("--on: {}: {reason}", path.display()));
+    let text = fs::read_to_string(path).map_err(|error| failed(plain(&error)))?;
+    Model::read(&text).map_err(failed)
+}

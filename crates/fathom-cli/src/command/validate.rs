@@ -1,0 +1,75 @@
+//! `fathom validate`: a model held to runs that it has never seen.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use fathom::instrument::Instrument;
+use fathom::load::{Limits, Needs, Site};
+use fathom::provenance::Provenance;
+use fathom::report;
+use fathom::trial;
+use fathom::units::Bytes;
+use fathom::validation::{self, SCHEMA, Validation};
+
+use crate::args::calibrate::ValidateOptions;
+use crate::command::calibrate::calibrated;
+use crate::command::survey::directory;
+use crate::console::{self, Spinner};
+use crate::failure::{Failure, INCONCLUSIVE};
+use crate::output::Output;
+use crate::{guard, interrupt};
+
+pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
+    let started = Instant::now();
+    let given = options.on.model()?;
+    let path = directory(&options.path)?;
+    let json = options.json.as_deref().map(Output::open).transpose()?;
+    let budget = options.budget;
+    let interrupt = interrupt::flag()?;
+    guard::watch(started + budget.max_time, interrupt.clone());
+    let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
+    let provenance = Provenance::of(&path, &instrument.certificate, budget.seed)?;
+    let (model, spent) = match given {
+        Some(model) => (model, 0),
+        None => {
+            let (model, _) = calibrated(&path, &instrument, budget, started, &interrupt)?;
+            let spent = model.made.as_ref().map_or(0, |made| made.bytes_written);
+            (model, spent)
+        }
+    };
+    let jobs = validation::jobs();
+    let repeats = usize::from(options.repeats);
+    let needs = Needs::of(&jobs).map_err(Failure::Failed)?;
+    let again = trial::rewritten(&jobs).map_err(Failure::Failed)? * (repeats as u64 - 1);
+    let (wanted, left) = (needs.writes + again, budget.max_write.saturating_sub(spent));
+    if wanted > left {
+        return Err(Failure::Failed(format!(
+            "the jobs write {}, and {} are left of what is allowed: raise --max-write",
+            Bytes(wanted),
+            Bytes(left)
+        )));
+    }
+    let space = needs.space;
+    let limits = Limits { max_write: left, deadline: Some(started + budget.max_time) };
+    let mut site = Site::at(&path, space, &instrument, limits, interrupt)?;
+    let bar = Spinner::new("predicting, then running");
+    let outcome = validation::validate(&jobs, &model, repeats, budget.seed, &mut site, &mut |_| ());
+    drop(bar);
+    let (jobs, refused) = outcome?;
+    let bytes_written = spent + site.bytes_written();
+    // Gone before anything is said: a closed pipe must leave nothing behind either.
+    drop(site);
+    let validation = Validation {
+        schema: SCHEMA.to_owned(),
+        provenance,
+        classes: validation::classes(&jobs),
+        jobs,
+        refused,
+        duration_ns: started.elapsed().as_nanos() as u64,
+        bytes_written,
+    };
+    console::tell(&report::validation(&validation), json.as_ref().is_some_and(Output::is_stdout))?;
+    let is_complete = validation.refused.is_empty();
+    json.map_or(Ok(()), |output| output.write(&validation))?;
+    Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::from(INCONCLUSIVE) })
+}

@@ -1,0 +1,173 @@
+//! Which jobs a calibration runs, and what each stage of it finds.
+
+use std::time::Duration;
+
+use crate::job::{Blocks, DIRECTIONS, Direction, Job, Pattern};
+
+/// One group of parameters and the jobs that identify it.
+pub(super) struct Stage {
+    pub(super) name: &'static str,
+    /// Parameters that are fitted.
+    pub(super) free: &'static [&'static str],
+    pub(super) jobs: Vec<Job>,
+    /// The parameter of what is done between calls, where these jobs show it, and the direction that does.
+    pub(super) caller: Option<(&'static str, Direction)>,
+    /// Whether the number of requests side by side is sought as well.
+    pub(super) tries_depths: bool,
+}
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+/// A file that the second level of any CPU's cache holds with the reader's buffer.
+const NEAR: u64 = MIB / 2;
+/// One that it does not.
+const FAR: u64 = 64 * MIB;
+
+/// A slow device answers in seconds what a fast one answers in milliseconds.
+const LONGEST: Duration = Duration::from_millis(700);
+
+/// The stages, in order.
+pub(super) fn stages() -> Vec<Stage> {
+    let near = |bytes| cached(Pattern::Sequential, bytes, NEAR, 64 * MIB);
+    let far = |bytes| cached(Pattern::Sequential, bytes, FAR, FAR);
+    let far_random = |bytes| cached(Pattern::Random, bytes, FAR, 32 * MIB);
+    let cold = |bytes| cold(Pattern::Sequential, bytes);
+    let cold_random = |bytes| self::cold(Pattern::Random, bytes);
+    vec![
+        Stage {
+            name: "calls and cached reads",
+            free: &[
+                "call",
+                "copied_byte",
+                "copied_beside",
+                "far_4k",
+                "far_16k",
+                "far_64k",
+                "far_256k",
+                "far_1m",
+                "jump",
+            ],
+            jobs: [512, 4 * KIB, 16 * KIB, 32 * KIB, 256 * KIB]
+                .map(near)
+                .into_iter()
+                .chain([512, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 2 * MIB].map(far))
+                .chain([512, 4 * KIB, 64 * KIB].map(far_random))
+                .collect(),
+            caller: Some(("caller", Direction::Read)),
+            tries_depths: false,
+        },
+        Stage {
+            name: "the device by size",
+            free: &["device_latency", "device_byte"],
+            jobs: [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB].map(direct).to_vec(),
+            caller: None,
+            tries_depths: false,
+        },
+        Stage {
+            name: "cold reads",
+            free: &["added_folio", "added_page", "submission", "wake"],
+            jobs: [4 * KIB, 64 * KIB, MIB]
+                .map(cold)
+                .into_iter()
+                .chain([4 * KIB, 32 * KIB, 256 * KIB].map(cold_random))
+                .collect(),
+            caller: None,
+            tries_depths: true,
+        },
+        Stage {
+            name: "first writes",
+            free: &["write_call", "new_page", "further_page"],
+            jobs: [
+                (Pattern::Sequential, 512),
+                (Pattern::Sequential, 4 * KIB),
+                (Pattern::Sequential, 64 * KIB),
+            ]
+            .into_iter()
+            .chain([(Pattern::Sequential, MIB), (Pattern::Random, 4 * KIB), (Pattern::Random, 64 * KIB)])
+            .map(|(pattern, bytes)| written(pattern, bytes))
+            .collect(),
+            caller: Some(("caller_written_byte", Direction::Write)),
+            tries_depths: false,
+        },
+    ]
+}
+
+/// Jobs of other sizes and orders than those of the stages.
+pub(super) fn checks() -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for bytes in [KIB, 16 * KIB, 128 * KIB] {
+        jobs.push(cached(Pattern::Sequential, bytes, 24 * MIB, 24 * MIB));
+        jobs.push(cached(Pattern::Random, bytes, 24 * MIB, 24 * MIB));
+    }
+    for bytes in [2 * KIB, 16 * KIB, 256 * KIB] {
+        jobs.push(cold(Pattern::Sequential, bytes));
+        jobs.push(cold(Pattern::Random, bytes));
+    }
+    for bytes in [2 * KIB, 16 * KIB, 256 * KIB] {
+        jobs.push(written(Pattern::Sequential, bytes));
+        jobs.push(written(Pattern::Random, bytes));
+    }
+    jobs
+}
+
+fn blocks(bytes: u64) -> [Blocks; DIRECTIONS] {
+    [Blocks::fixed(bytes); DIRECTIONS]
+}
+
+fn order(pattern: Pattern) -> &'static str {
+    if pattern == Pattern::Sequential { "in order" } else { "at random" }
+}
+
+/// Reads from a file of its own that stays in the cache as it was laid out.
+fn cached(pattern: Pattern, bytes: u64, file: u64, moved: u64) -> Job {
+    let name = format!("cached {} by {bytes} of {file}", order(pattern));
+    // Few enough calls for a run to be short, many enough for it to be more than its ends.
+    let moved = moved.min(bytes * 20_000).max(bytes);
+    Job {
+        filename: Some(format!("cached-{file}")),
+        pattern,
+        blocks: blocks(bytes),
+        size: Some(moved.min(file)),
+        filesize: Some(file),
+        io_size: Some(moved),
+        pre_read: true,
+        ..Job::named(&name)
+    }
+}
+
+/// Reads from a file that is dropped from the cache before.
+fn cold(pattern: Pattern, bytes: u64) -> Job {
+    // A random order reads ahead nothing, and waits for each block.
+    let most = if pattern == Pattern::Random { bytes * 1_000 } else { FAR };
+    Job {
+        filename: Some("cold".to_owned()),
+        pattern,
+        blocks: blocks(bytes),
+        size: Some(most.min(FAR)),
+        filesize: Some(FAR),
+        runtime: LONGEST,
+        ..Job::named(&format!("cold {} by {bytes}", order(pattern)))
+    }
+}
+
+/// Reads past the cache.
+fn direct(bytes: u64) -> Job {
+    let cold = cold(Pattern::Random, bytes);
+    Job {
+        direct: true,
+        size: Some((bytes * 500).min(FAR)),
+        name: format!("direct at random by {bytes}"),
+        ..cold
+    }
+}
+
+/// Writes into a file that is made anew for each run, and goes before the device sees much of it.
+fn written(pattern: Pattern, bytes: u64) -> Job {
+    Job {
+        pattern,
+        blocks: blocks(bytes),
+        size: Some((bytes * 8_000).min(8 * MIB)),
+        read_percent: 0,
+        ..Job::named(&format!("written {} by {bytes}", order(pattern)))
+    }
+}

@@ -1,0 +1,167 @@
+//! Predicted figures with their intervals.
+
+use fathom_stats::quantile;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::class;
+use crate::job::{Direction, Job};
+use crate::load::{Histogram, Outcome};
+use crate::model::{Made, Model};
+
+/// The name of the schema that [`Predicted`] is published under.
+pub const SCHEMA: &str = "fathom.prediction/1";
+
+/// A prediction, as it is written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "fathom.prediction/1")]
+pub struct Predicted {
+    /// Always `fathom.prediction/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    pub schema: String,
+    /// The version of Fathom that wrote it.
+    pub version: String,
+    /// What the model was made from; nothing where everything is assumed.
+    pub made: Option<Made>,
+    /// What was set on top of the model.
+    pub settings: Vec<String>,
+    /// The seed.
+    pub seed: u64,
+    /// How many sets of parameters were drawn.
+    pub draws: u32,
+    /// One entry per job.
+    pub jobs: Vec<Forecast>,
+}
+
+/// What one job will do, its threads together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Forecast {
+    /// The job's name.
+    pub name: String,
+    /// The class that its error is taken from.
+    pub class: String,
+    /// How long it will run, in ns.
+    pub elapsed_ns: Estimate,
+    /// Reads and writes, where it does them.
+    pub sides: Vec<Side>,
+    /// The latencies of fsync, where it does that.
+    pub syncs: Option<Latencies>,
+    /// What to keep in mind.
+    pub caveats: Vec<String>,
+}
+
+/// One direction of a job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Side {
+    /// `read` or `write`.
+    pub direction: String,
+    /// Bytes in all.
+    pub bytes: u64,
+    /// Bytes per second.
+    pub bytes_per_second: Estimate,
+    /// Calls per second.
+    pub calls_per_second: Estimate,
+    /// Of its calls.
+    pub latency: Latencies,
+}
+
+/// The latencies of calls, in ns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Latencies {
+    /// How many calls.
+    pub calls: u64,
+    /// The mean.
+    pub mean_ns: Estimate,
+    /// The median.
+    pub median_ns: Estimate,
+    /// What 90 % don't exceed.
+    pub p90_ns: Estimate,
+    /// What 99 % don't exceed.
+    pub p99_ns: Estimate,
+    /// What 99.9 % don't exceed.
+    pub p999_ns: Estimate,
+}
+
+/// A figure, and where it lies with 90 % confidence.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// The figure.
+    pub value: f64,
+    /// The interval's lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+}
+
+/// So many deviations to each side hold 90 % of a normal distribution.
+const DEVIATIONS: f64 = 1.645;
+
+impl Estimate {
+    /// The median of what the draws gave, and the interval of their spread and the model's own together.
+    ///
+    /// Errors of prices multiply, so that the spread is one of logarithms.
+    fn of(drawn: &[f64], own: f64) -> Self {
+        let value = quantile::median(drawn).unwrap_or(0.0);
+        let logs: Vec<f64> = drawn.iter().filter(|one| **one > 0.0).map(|one| one.ln()).collect();
+        let mean = logs.iter().sum::<f64>() / logs.len().max(1) as f64;
+        let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+        let variance = squares / (logs.len().max(2) - 1) as f64;
+        let reach = (DEVIATIONS * (variance + own.powi(2)).sqrt()).exp();
+        Self { value, low: value / reach, high: value * reach }
+    }
+
+    /// Whether a value lies within.
+    pub fn holds(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+}
+
+impl Forecast {
+    /// Of the outcomes of one job, one per draw.
+    pub(super) fn of(job: &Job, drawn: &[Outcome], model: &Model) -> Self {
+        let class = class(job);
+        let residual = model.residuals.get(&class);
+        let own = residual.map_or(0.0, |residual| residual.spread);
+        let over = |figure: &dyn Fn(&Outcome) -> f64| {
+            Estimate::of(&drawn.iter().map(figure).collect::<Vec<_>>(), own)
+        };
+        let latencies = |of: &dyn Fn(&Outcome) -> &Histogram| {
+            let at = |share: f64| over(&|one| of(one).quantile(share) as f64 * one.ns_per_tick);
+            Latencies {
+                calls: drawn.first().map_or(0, |one| of(one).count()),
+                mean_ns: over(&|one| of(one).mean() * one.ns_per_tick),
+                median_ns: at(0.5),
+                p90_ns: at(0.9),
+                p99_ns: at(0.99),
+                p999_ns: at(0.999),
+            }
+        };
+        let side = |direction: Direction| Side {
+            direction: if direction == Direction::Read { "read" } else { "write" }.to_owned(),
+            bytes: drawn.first().map_or(0, |one| one.transfers[direction as usize].bytes),
+            bytes_per_second: over(&|one| one.bytes_per_second(direction)),
+            calls_per_second: over(&|one| one.iops(direction)),
+            latency: latencies(&|one| &one.transfers[direction as usize].latency),
+        };
+        let has_syncs = drawn.first().is_some_and(|one| one.syncs.count() > 0);
+        let mut caveats = Vec::new();
+        if residual.is_none() {
+            caveats.push(format!(
+                "modelled, not validated: this model was never held against a job of the class {class}"
+            ));
+        }
+        Self {
+            name: job.name.clone(),
+            elapsed_ns: over(&|one| one.elapsed_ns as f64),
+            sides: job.directions().map(side).collect(),
+            syncs: has_syncs.then(|| latencies(&|one| &one.syncs)),
+            class,
+            caveats,
+        }
+    }
+}
+
+/// The JSON Schema of [`Predicted`].
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(Predicted).to_value()
+}

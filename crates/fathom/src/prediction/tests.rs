@@ -1,0 +1,99 @@
+use super::*;
+use crate::job::{Blocks, Engine};
+use crate::model::Origin;
+
+fn silent() -> Model {
+    let mut model = Model::assumed();
+    model.set("noise=0").unwrap();
+    model
+}
+
+fn job(name: &str) -> Job {
+    Job { size: Some(1 << 20), ..Job::named(name) }
+}
+
+#[test]
+fn a_cached_job_costs_calls_and_copies_and_what_is_between() {
+    let mut model = silent();
+    model.set("caller=30ns").unwrap();
+    let told = predict(&[Job { pre_read: true, ..job("cached") }], &model, Settings::default()).unwrap();
+    let one = &told.outcomes[0][0];
+    assert_eq!(one.cached_before, Some(Cached { cached: 256, pages: 256 }));
+    assert_eq!(one.transfers[0].latency.mean(), 810.0);
+    assert_eq!(one.elapsed_ns, 256 * 840);
+    let side = &told.forecasts[0].sides[0];
+    assert_eq!(side.bytes_per_second.value, 4096.0 / 840.0 * 1e9);
+    assert_eq!(side.bytes_per_second.low, side.bytes_per_second.value, "nothing is uncertain");
+    assert!(told.forecasts[0].caveats[0].contains("cached_sequential_read"));
+}
+
+#[test]
+fn intervals_carry_those_of_the_parameters_and_the_model_s_own_error() {
+    let mut model = silent();
+    let call = Parameter { value: 400.0, interval: Some([320.0, 480.0]), origin: Origin::Measured };
+    model.parameters.put("call", call).unwrap();
+    let jobs = [Job { pre_read: true, ..job("cached") }];
+    let rate = |model: &Model| {
+        predict(&jobs, model, Settings { draws: 60, seed: 3 }).unwrap().forecasts[0].sides[0].bytes_per_second
+    };
+    let narrow = rate(&model);
+    // A deviation of the call is 40.8 of 810 ns.
+    let reach = (narrow.high / narrow.value).ln();
+    assert!((reach - 1.645 * 40.8 / 810.0).abs() < 0.03, "{reach}");
+    let residual = crate::model::Residual { jobs: 4, mean_error: 0.1, spread: 0.12 };
+    model.residuals.insert("cached_sequential_read".to_owned(), residual);
+    let wide = rate(&model);
+    assert!((wide.high / wide.value).ln() > 1.645 * 0.12);
+}
+
+#[test]
+fn the_calls_are_those_of_the_load() {
+    let model = silent();
+    let mixed = Job {
+        read_percent: 60,
+        fsync: 4,
+        end_fsync: true,
+        pattern: Pattern::Random,
+        blocks: [Blocks { least: 4096, most: 16384 }; 2],
+        io_size: Some(3 << 20),
+        ..job("mixed")
+    };
+    let told = predict(&[mixed], &model, Settings { draws: 0, seed: 1 }).unwrap();
+    let one = &told.outcomes[0][0];
+    let bytes: u64 = one.transfers.iter().map(|side| side.bytes).sum();
+    assert!((3 << 20..(3 << 20) + 16384).contains(&bytes), "{bytes}");
+    assert!(one.syncs.count() > 10);
+}
+
+#[test]
+fn time_ends_a_job_and_pauses_make_it_longer() {
+    let model = silent();
+    let timed = Job {
+        time_based: true,
+        pre_read: true,
+        runtime: std::time::Duration::from_millis(3),
+        ..job("timed")
+    };
+    let told = predict(&[timed], &model, Settings { draws: 0, seed: 1 }).unwrap();
+    assert!((3_000_000..3_001_000).contains(&told.outcomes[0][0].elapsed_ns));
+    let pauses = Job { pre_read: true, thinktime: std::time::Duration::from_micros(10), ..job("pauses") };
+    let told = predict(&[pauses], &model, Settings { draws: 0, seed: 1 }).unwrap();
+    assert_eq!(told.outcomes[0][0].elapsed_ns, 256 * 10_810);
+}
+
+#[test]
+fn what_the_model_has_no_part_for_is_refused_by_name() {
+    let model = Model::assumed();
+    let shared = Job { filename: Some("one".to_owned()), numjobs: 2, ..job("shared") };
+    for (job, word) in [
+        (Job { engine: Engine::Mmap, ..job("a") }, "ioengine=mmap"),
+        (Job { direct: true, read_percent: 50, ..job("a") }, "direct=1"),
+        (Job { rate: [1, 0], ..job("a") }, "rate="),
+        (Job { ramp_time: std::time::Duration::from_secs(1), ..job("a") }, "ramp_time="),
+        (Job { fdatasync: 1, ..job("a") }, "fdatasync="),
+        (shared, "'one'"),
+    ] {
+        let error = predict(&[job], &model, Settings::default()).unwrap_err();
+        assert!(error.contains(word) && error.starts_with('['), "{error}");
+    }
+}

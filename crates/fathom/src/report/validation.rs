@@ -1,0 +1,126 @@
+//! Models and what they are worth, as tables.
+
+use super::table;
+use crate::calibration::Account;
+use crate::model::{Model, Origin};
+use crate::units::{Bytes, Nanos};
+use crate::validation::Validation;
+
+/// The parameters of a model with where they come from, and how well they explain what they were fitted to.
+pub fn calibration(model: &Model, accounts: &[Account]) -> String {
+    let rows: Vec<Vec<String>> = model
+        .entries()
+        .map(|(known, parameter)| {
+            let interval = parameter
+                .interval
+                .map_or_else(|| "-".to_owned(), |[low, high]| format!("{} to {}", figure(low), figure(high)));
+            let origin = match parameter.origin {
+                Origin::Measured => "measured",
+                Origin::Declared => "declared",
+                Origin::Assumed => "assumed",
+                Origin::Set => "set",
+            };
+            let cells =
+                [known.name, &figure(parameter.value), known.unit.word(), &interval, origin, known.about];
+            cells.map(str::to_owned).to_vec()
+        })
+        .collect();
+    let mut text = table::rows(&["parameter", "value", "unit", "95 % between", "origin", "is"], &rows);
+    for account in accounts {
+        let rows: Vec<Vec<String>> = account
+            .jobs
+            .iter()
+            .map(|(name, measured, simulated)| {
+                let error = percent(measured / simulated - 1.0);
+                vec![name.clone(), Nanos(*measured).to_string(), Nanos(*simulated).to_string(), error]
+            })
+            .collect();
+        text += &format!("\n{}\n", account.name);
+        text += &table::rows(&["job", "measured per call", "simulated", "rate off by"], &rows);
+        text += &account.refused.iter().map(|reason| format!("not run: {reason}\n")).collect::<String>();
+    }
+    text
+}
+
+/// The table by class, and one line per job.
+pub fn validation(validation: &Validation) -> String {
+    let header = [
+        "class",
+        "jobs",
+        "error",
+        "worst",
+        "noise floor",
+        "paper E",
+        "latency + bandwidth",
+        "covered",
+        "p99 error",
+    ];
+    let rows: Vec<Vec<String>> = validation
+        .classes
+        .iter()
+        .map(|class| {
+            vec![
+                class.class.clone(),
+                class.jobs.to_string(),
+                percent(class.mean_error),
+                percent(class.worst_error),
+                percent(class.noise_floor),
+                percent(class.paper_error),
+                percent(class.plain_error),
+                format!("{} of {}", class.covered, class.jobs),
+                percent(class.p99_error),
+            ]
+        })
+        .collect();
+    let jobs: Vec<Vec<String>> = validation
+        .jobs
+        .iter()
+        .map(|job| {
+            let rate = |rate: f64| format!("{}/s", Bytes(rate as u64));
+            vec![
+                job.name.clone(),
+                rate(job.predicted.value),
+                format!("{} to {}", rate(job.predicted.low), rate(job.predicted.high)),
+                rate(job.measured),
+                percent(job.error),
+                percent(job.noise_floor),
+                percent(job.paper_error),
+                percent(job.plain_error),
+                percent(job.p99_error),
+            ]
+        })
+        .collect();
+    let columns = [
+        "job",
+        "predicted",
+        "90 % between",
+        "measured",
+        "error",
+        "noise floor",
+        "paper E",
+        "plain",
+        "p99 error",
+    ];
+    let refused: String = validation.refused.iter().map(|reason| format!("left out: {reason}\n")).collect();
+    format!(
+        "{} on {}: errors of predicted throughput, as means of their sizes\n\n{}\n{}{refused}\n{} written, {} taken; nothing was left behind.\n",
+        validation.provenance.mount.fs_type,
+        validation.provenance.mount.path,
+        table::rows(&header, &rows),
+        table::rows(&columns, &jobs),
+        Bytes(validation.bytes_written),
+        Nanos(validation.duration_ns as f64)
+    )
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+fn figure(value: f64) -> String {
+    match value {
+        value if value >= 1000.0 => format!("{value:.0}"),
+        value if value >= 1.0 => format!("{value:.1}"),
+        value => format!("{value:.4}"),
+    }
+}

@@ -1,0 +1,232 @@
+//! A model held to runs that it has never seen: each job is predicted before it is run.
+//!
+//! Every job is run several times, in turns with the others, and what two halves of its runs differ by is the
+//! noise floor beside which the model's error stands. So do the errors of two simpler models: that of paper E, and
+//! one of a bandwidth and a latency.
+
+mod baselines;
+mod held_out;
+
+use std::collections::BTreeMap;
+
+use fathom_stats::quantile;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use self::held_out::jobs;
+
+use crate::fault::Fault;
+use crate::job::{Direction, Job};
+use crate::load::{Outcome, Site};
+use crate::model::Model;
+use crate::prediction::{self, Estimate, Prediction, Settings};
+use crate::provenance::Provenance;
+use crate::trial::{self, Trial};
+
+/// The name of the schema that [`Validation`] is published under.
+pub const SCHEMA: &str = "fathom.validation/1";
+
+/// A validation, as it is written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "fathom.validation/1")]
+pub struct Validation {
+    /// Always `fathom.validation/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    pub schema: String,
+    /// Where, when and by which clock.
+    #[serde(flatten)]
+    pub provenance: Provenance,
+    /// One entry per job.
+    pub jobs: Vec<Held>,
+    /// The jobs of each class together.
+    pub classes: Vec<Class>,
+    /// What was not predicted or not run, with the reason.
+    pub refused: Vec<String>,
+    /// How long it took, in ns.
+    pub duration_ns: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+}
+
+/// One job, predicted and run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Held {
+    /// The job.
+    pub name: String,
+    /// Its class.
+    pub class: String,
+    /// Bytes per second in both directions, as predicted before the first run.
+    pub predicted: Estimate,
+    /// The median of what was measured.
+    pub measured: f64,
+    /// What each run gave, in the order of the runs.
+    pub runs: Vec<f64>,
+    /// How far the prediction is off, as a share of what was measured; positive where it is too fast.
+    pub error: f64,
+    /// What two halves of the runs differ by, as a share.
+    pub noise_floor: f64,
+    /// How far paper E's model is off.
+    pub paper_error: f64,
+    /// How far a bandwidth and a latency are off.
+    pub plain_error: f64,
+    /// Whether the interval of 90 % holds the measured median.
+    pub is_covered: bool,
+    /// How far the predicted 99 % latency is off that of all runs together, as a share.
+    pub p99_error: f64,
+}
+
+/// What the jobs of one class come to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Class {
+    /// The class.
+    pub class: String,
+    /// How many jobs.
+    pub jobs: u32,
+    /// The mean of the errors' sizes.
+    pub mean_error: f64,
+    /// The largest.
+    pub worst_error: f64,
+    /// The mean noise floor.
+    pub noise_floor: f64,
+    /// The mean error of paper E's model.
+    pub paper_error: f64,
+    /// The mean error of a bandwidth and a latency.
+    pub plain_error: f64,
+    /// Intervals that hold what was measured.
+    pub covered: u32,
+    /// The mean error of the 99 % latency.
+    pub p99_error: f64,
+}
+
+/// What was predicted of a job.
+struct Foretold {
+    job: Job,
+    rate: Estimate,
+    p99_ns: f64,
+    paper: f64,
+    plain: f64,
+}
+
+/// Predicts the jobs, runs each `repeats` times, and holds the two against each other.
+///
+/// # Errors
+/// What ends the runs: an interrupt, a budget, the end of the time.
+pub fn validate(
+    jobs: &[Job],
+    model: &Model,
+    repeats: usize,
+    seed: u64,
+    site: &mut Site,
+    progress: &mut dyn FnMut(usize),
+) -> Result<(Vec<Held>, Vec<String>), Fault> {
+    let mut refused = Vec::new();
+    let mut foretold = Vec::new();
+    for job in jobs {
+        match foretell(job, model, seed) {
+            Ok(one) => foretold.push(one),
+            Err(reason) => refused.push(reason),
+        }
+    }
+    let jobs: Vec<Job> = foretold.iter().map(|one| one.job.clone()).collect();
+    let trials = trial::run(&jobs, repeats, site, progress)?;
+    let mut held = Vec::new();
+    for (one, trial) in foretold.iter().zip(&trials) {
+        match (&trial.refusal, hold(one, trial)) {
+            (None, Some(job)) => held.push(job),
+            (refusal, _) => {
+                let reason = refusal.as_deref().unwrap_or("nothing was moved");
+                refused.push(format!("[{}]: {reason}", one.job.name));
+            }
+        }
+    }
+    Ok((held, refused))
+}
+
+fn foretell(job: &Job, model: &Model, seed: u64) -> Result<Foretold, String> {
+    let alone = std::slice::from_ref(job);
+    let Prediction { outcomes, forecasts } =
+        prediction::predict(alone, model, Settings { seed, ..Settings::default() })?;
+    let sum =
+        outcomes.first().and_then(|threads| Outcome::together(threads)).ok_or("nothing was predicted")?;
+    let estimates = forecasts.iter().flat_map(|job| &job.sides).map(|side| side.bytes_per_second);
+    let rate = estimates.reduce(|a, b| Estimate {
+        value: a.value + b.value,
+        low: a.low + b.low,
+        high: a.high + b.high,
+    });
+    Ok(Foretold {
+        job: job.clone(),
+        rate: rate.ok_or("nothing was predicted")?,
+        p99_ns: p99_ns(std::slice::from_ref(&sum)),
+        paper: baselines::paper(job, model)?,
+        plain: baselines::plain(job, model)?,
+    })
+}
+
+/// The 99 % latency of all transfers of some runs.
+fn p99_ns(runs: &[Outcome]) -> f64 {
+    let Some(first) = runs.first() else { return 0.0 };
+    let mut all = crate::load::Histogram::default();
+    for run in runs {
+        [Direction::Read, Direction::Write]
+            .iter()
+            .for_each(|&way| all.merge(&run.transfers[way as usize].latency));
+    }
+    all.quantile(0.99) as f64 * first.ns_per_tick
+}
+
+fn hold(one: &Foretold, trial: &Trial) -> Option<Held> {
+    let runs = trial.each(trial::bytes_per_second);
+    let measured = trial.bytes_per_second()?;
+    let off = |rate: f64| rate / measured - 1.0;
+    let half = |which: usize| {
+        let runs: Vec<f64> = runs.iter().copied().skip(which).step_by(2).collect();
+        quantile::median(&runs).unwrap_or(measured)
+    };
+    Some(Held {
+        name: one.job.name.clone(),
+        class: prediction::class(&one.job),
+        predicted: one.rate,
+        measured,
+        error: off(one.rate.value),
+        noise_floor: (half(0) / half(1) - 1.0).abs(),
+        paper_error: off(one.paper),
+        plain_error: off(one.plain),
+        is_covered: one.rate.holds(measured),
+        p99_error: one.p99_ns / p99_ns(&trial.runs).max(1.0) - 1.0,
+        runs,
+    })
+}
+
+/// The jobs of each class together, and of all at the end.
+pub fn classes(jobs: &[Held]) -> Vec<Class> {
+    let mut by_class: BTreeMap<&str, Vec<&Held>> = BTreeMap::new();
+    jobs.iter().for_each(|job| by_class.entry(&job.class).or_default().push(job));
+    let mut classes: Vec<Class> = by_class.iter().map(|(class, jobs)| of(class, jobs)).collect();
+    if classes.len() > 1 {
+        classes.push(of("all", &jobs.iter().collect::<Vec<_>>()));
+    }
+    classes
+}
+
+fn of(class: &str, jobs: &[&Held]) -> Class {
+    let mean = |figure: &dyn Fn(&Held) -> f64| {
+        jobs.iter().map(|job| figure(job).abs()).sum::<f64>() / jobs.len().max(1) as f64
+    };
+    Class {
+        class: class.to_owned(),
+        jobs: jobs.len() as u32,
+        mean_error: mean(&|job| job.error),
+        worst_error: jobs.iter().map(|job| job.error.abs()).fold(0.0, f64::max),
+        noise_floor: mean(&|job| job.noise_floor),
+        paper_error: mean(&|job| job.paper_error),
+        plain_error: mean(&|job| job.plain_error),
+        covered: jobs.iter().filter(|job| job.is_covered).count() as u32,
+        p99_error: mean(&|job| job.p99_error),
+    }
+}
+
+/// The JSON Schema of [`Validation`].
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(Validation).to_value()
+}

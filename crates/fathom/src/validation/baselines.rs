@@ -1,0 +1,38 @@
+//! Two simpler models of the same machine: what a better one must beat.
+
+use crate::job::{Direction, Job};
+use crate::load::Outcome;
+use crate::model::Model;
+use crate::prediction::simulate;
+use crate::trial::bytes_per_second;
+
+/// Paper E's model, as far as its parts are named: pages and no larger folios, a fixed price of each page, a fixed
+/// read-ahead and one queue with one server. In bytes per second.
+///
+/// # Errors
+/// A job that has no sense.
+pub(super) fn paper(job: &Job, model: &Model) -> Result<f64, String> {
+    let mut simple = model.clone();
+    simple.set("preset=paper")?;
+    for zero in ["folio", "added_folio", "added_page", "wake", "caller", "caller_written_byte"] {
+        simple.set(&format!("{zero}=0"))?;
+    }
+    let alone = std::slice::from_ref(job);
+    let outcomes = simulate(alone, &simple.parameters, 1)?;
+    let sum = outcomes.first().and_then(|threads| Outcome::together(threads));
+    Ok(sum.map_or(0.0, |outcome| bytes_per_second(&outcome)))
+}
+
+/// A latency and a bandwidth: those of memory where the file is cached or written, those of the device where it is read
+/// from there. In bytes per second.
+///
+/// # Errors
+/// A job that has no sense.
+pub(super) fn plain(job: &Job, model: &Model) -> Result<f64, String> {
+    let value = |name| model.parameters.value(name);
+    let bytes = job.blocks[usize::from(!job.does(Direction::Read))].most as f64;
+    let memory = value("call") + bytes * value("copied_byte");
+    let device = value("device_latency") + bytes * value("device_byte");
+    let is_cached = job.pre_read || !job.invalidate || !job.does(Direction::Read);
+    Ok(bytes / if is_cached { memory } else { device } * 1e9 * f64::from(job.numjobs))
+}
