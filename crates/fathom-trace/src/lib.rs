@@ -1,6 +1,6 @@
 //! Traces: what programs asked of files, or file systems of devices, one operation after the other.
 //!
-//! [`import`] reads other tools' traces, [`record`] makes new ones, [`format`] keeps them, [`show`] says what they do.
+//! [`import`] reads other tools' traces, [`record`] makes new ones, [`mod@format`] keeps them, [`show`] says what they do.
 
 mod calls;
 pub mod error;
