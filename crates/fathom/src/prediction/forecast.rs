@@ -102,7 +102,8 @@ impl Estimate {
     /// Errors of prices multiply, so that the spread is one of logarithms.
     fn of(drawn: &[f64], own: f64) -> Self {
         let value = quantile::median(drawn).unwrap_or(0.0);
-        let logs: Vec<f64> = drawn.iter().filter(|one| **one > 0.0).map(|one| one.ln()).collect();
+        let logs: Vec<f64> =
+            drawn.iter().filter(|one| value > 0.0 && **one > 0.0).map(|one| (one / value).ln()).collect();
         let mean = logs.iter().sum::<f64>() / logs.len().max(1) as f64;
         let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
         let variance = squares / (logs.len().max(2) - 1) as f64;
