@@ -49,7 +49,7 @@ pub(crate) enum Command {
     Curve(curve::CurveOptions),
     /// Let Fathom, dd and fio read or write the same file, and compare.
     Versus(versus::VersusOptions),
-    /// Run the jobs of a fio job file on the file system at PATH.
+    /// Run the jobs of a fio job file, or replay a trace, on the file system at PATH.
     Run(run::RunOptions),
     /// Record, import, show and export traces of file and block I/O.
     #[command(subcommand)]

@@ -10,6 +10,7 @@ pub(crate) mod list;
 pub(crate) mod net;
 pub(crate) mod predict;
 pub(crate) mod probe;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod schema;

@@ -207,3 +207,50 @@ pub fn pwritev(file: BorrowedFd<'_>, buffer: &[u8], offset: u64) -> Result<usize
 pub fn allocate(file: BorrowedFd<'_>, length: u64) -> Result<()> {
     rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, length)
 }
+
+/// Opens a scratch file with the flags of a recorded open, as open(2) numbers them: access, creation, truncation,
+/// appending, direct and synchronous I/O are taken, what concerns names and descriptors is not.
+///
+/// # Errors
+/// What `open(2)` gives.
+#[inline(always)]
+pub fn open_with(path: &Path, flags: u32) -> Result<OwnedFd> {
+    let taken = OFlags::RWMODE
+        | OFlags::CREATE
+        | OFlags::TRUNC
+        | OFlags::APPEND
+        | OFlags::DIRECT
+        | OFlags::SYNC
+        | OFlags::DSYNC
+        | OFlags::NOATIME;
+    let flags = OFlags::from_bits_truncate(flags) & taken | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
+}
+
+/// Reads at the position through a vector of one buffer. Source: `readv(2)`.
+///
+/// # Errors
+/// What `readv(2)` gives.
+#[inline(always)]
+pub fn readv(file: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize> {
+    rustix::io::readv(file, &mut [std::io::IoSliceMut::new(buffer)])
+}
+
+/// Writes at the position through a vector of one buffer. Source: `writev(2)`.
+///
+/// # Errors
+/// What `writev(2)` gives.
+#[inline(always)]
+pub fn writev(file: BorrowedFd<'_>, buffer: &[u8]) -> Result<usize> {
+    rustix::io::writev(file, &[std::io::IoSlice::new(buffer)])
+}
+
+/// Gives a range's blocks back; the file keeps its length. Source: `fallocate(2)`, FALLOC_FL_PUNCH_HOLE.
+///
+/// # Errors
+/// EOPNOTSUPP where the file system can't.
+#[inline(always)]
+pub fn punch(file: BorrowedFd<'_>, offset: u64, length: u64) -> Result<()> {
+    let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+    rustix::fs::fallocate(file, flags, offset, length)
+}

@@ -19,6 +19,7 @@ pub mod provenance;
 pub mod witness;
 pub mod machine;
 pub mod load;
+pub mod replay;
 pub mod inference;
 pub mod recipe;
 pub mod finding;

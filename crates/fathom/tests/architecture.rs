@@ -118,7 +118,7 @@ fn imports(line: &str, path: &Path, source: &Path, place: &str) -> Vec<String> {
     // Each `super` goes up by one; those that reach the top of the crate name a module of it.
     let depth = path.strip_prefix(source).map_or(0, |inside| inside.components().count());
     found.extend(named_after(line, &"super::".repeat(depth)).into_iter().map(str::to_owned));
-    for krate in ["fathom_fuse", "fathom_sys", "fathom_stats", "fathom_net", "fathom_model"] {
+    for krate in ["fathom_fuse", "fathom_trace", "fathom_sys", "fathom_stats", "fathom_net", "fathom_model"] {
         if line.contains(&format!("{krate}::")) {
             found.push(krate.replace('_', "-"));
         }

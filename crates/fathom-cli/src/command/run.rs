@@ -1,4 +1,4 @@
-//! `fathom run`: the jobs of a fio job file, for real.
+//! `fathom run`: the jobs of a fio job file, or a trace, for real.
 
 use std::fs;
 use std::path::Path;
@@ -13,6 +13,7 @@ use fathom::report::fio_json::{self, Detail};
 use fathom::units::{Bytes, Nanos};
 
 use crate::args::run::{JobFormat, RunOptions};
+use crate::command::replay;
 use crate::command::survey::directory;
 use crate::console::{self, Spinner};
 use crate::failure::Failure;
@@ -20,6 +21,9 @@ use crate::output::plain;
 use crate::{guard, interrupt};
 
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
+    if replay::is_trace(&options.job) {
+        return replay::run(options);
+    }
     let started = Instant::now();
     let file = read(&options.job)?;
     let needs = Needs::of(&file.jobs).map_err(|reason| wrong(&options.job, &reason))?;

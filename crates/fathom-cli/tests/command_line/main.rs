@@ -15,4 +15,5 @@ mod run;
 mod signals;
 mod speed;
 mod support;
+mod trace;
 mod xor;

@@ -1,0 +1,228 @@
+//! Replays a trace for real: its operations on scratch files of the right size, never on the files that it names.
+//!
+//! Each thread of the trace is a thread of the replay and makes its operations in their order. What threads share
+//! is kept in order too: an operation at a description's position waits for those before it, a close for all that
+//! use what it closes, an open for what was done to the file before. Forks and maps are left out; a process's
+//! children are threads here.
+
+mod plan;
+mod worker;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use fathom_sys::{Error, facts, file};
+use fathom_trace::FileId;
+use fathom_trace::format::Reader;
+use serde::Serialize;
+
+pub use self::plan::{Plan, Step};
+use self::worker::{Shared, Slot};
+use crate::fault::Fault;
+use crate::scratch::Scratch;
+
+/// When an operation begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pace {
+    /// When its thread has paused after the last one as long as in the trace.
+    Think,
+    /// At once.
+    Fast,
+    /// When it did in the trace, counted from the first; late ones at once.
+    Recorded,
+}
+
+/// What bounds a replay.
+#[derive(Debug, Clone)]
+pub struct Bounds {
+    /// Bytes to write at most, with those that lay the files out.
+    pub max_write: u64,
+    /// When it must have ended.
+    pub deadline: Option<Instant>,
+    /// Set to end it early.
+    pub interrupt: Arc<AtomicBool>,
+}
+
+/// What a replay came to.
+#[derive(Debug, Clone, Serialize)]
+pub struct Replayed {
+    /// `fathom.replay/1`.
+    pub schema: &'static str,
+    /// When operations began.
+    pub pace: Pace,
+    /// Threads.
+    pub threads: u64,
+    /// From the first operation to the end of the last.
+    #[serde(rename = "elapsed_ns", serialize_with = "as_nanos")]
+    pub elapsed: Duration,
+    /// Reads.
+    pub reads: Moved,
+    /// Writes.
+    pub writes: Moved,
+    /// Operations of the trace that are not replayed: forks, maps, failed ones, and those that say too little.
+    pub left_out: u64,
+    /// Bytes that laid the files out.
+    pub laid_out_bytes: u64,
+}
+
+/// Reads, or writes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Moved {
+    /// How many.
+    pub operations: u64,
+    /// Bytes that they moved.
+    pub bytes: u64,
+    /// The time that they took, all threads together.
+    #[serde(rename = "time_ns", serialize_with = "as_nanos")]
+    pub time: Duration,
+    /// Those that moved another number of bytes than in the trace.
+    pub different: u64,
+}
+
+fn as_nanos<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// More threads than that are not made.
+const MOST_THREADS: usize = 1024;
+/// What the threads' buffers may take together, in bytes.
+const MOST_MEMORY: u64 = 1 << 30;
+
+/// Replays `trace` on scratch files below `path`.
+///
+/// # Errors
+/// The trace can't be read, is too much for the budget, the time or the free space, or a call fails that did not
+/// fail in the trace.
+pub fn replay(trace: &Path, path: &Path, pace: Pace, bounds: &Bounds) -> Result<Replayed, Fault> {
+    let unread = |error: fathom_trace::Error| Fault::Unsupported(error.to_string());
+    let reader = Reader::open(trace).map_err(unread)?;
+    let level = reader.origin().level;
+    let (operations, files) = reader.read_all().map_err(unread)?;
+    let plan = Plan::new(&operations, &files, level);
+    affordable(&plan, path, bounds)?;
+    drop(operations);
+    let scratch = Scratch::create(path)?;
+    let replayed = run(&plan, &scratch, pace, bounds);
+    let removed = scratch.remove();
+    let replayed = replayed?;
+    removed?;
+    Ok(replayed)
+}
+
+fn affordable(plan: &Plan, path: &Path, bounds: &Bounds) -> Result<(), Fault> {
+    let wanted = plan.writes.saturating_add(plan.laid_out());
+    if wanted > bounds.max_write {
+        return Err(Fault::OverBudget { wanted, left: bounds.max_write });
+    }
+    let free = facts::space(path)?.free_bytes;
+    if wanted > free {
+        return Err(Fault::Unsupported(format!(
+            "{}: a replay takes {wanted} bytes, and {free} are free",
+            path.display()
+        )));
+    }
+    let buffers = plan.largest.saturating_mul(plan.threads.len() as u64);
+    if buffers > MOST_MEMORY {
+        return Err(Fault::Unsupported(format!(
+            "its threads' reads and writes take buffers of {buffers} bytes in all"
+        )));
+    }
+    if plan.threads.len() > MOST_THREADS {
+        let count = plan.threads.len();
+        return Err(Fault::Unsupported(format!(
+            "the trace has {count} threads, and {MOST_THREADS} are the most"
+        )));
+    }
+    Ok(())
+}
+
+fn run(plan: &Plan, scratch: &Scratch, pace: Pace, bounds: &Bounds) -> Result<Replayed, Fault> {
+    let name = |at: usize| scratch.path().join(format!("file{at}"));
+    let paths: Vec<_> = (0..plan.sizes.len()).map(name).collect();
+    for (path, size) in paths.iter().zip(&plan.sizes) {
+        if let Some(size) = size {
+            lay_out(path, *size, bounds)?;
+        }
+    }
+    let slots: Vec<Slot> = std::iter::repeat_with(Slot::default).take(plan.slots).collect();
+    for (slot, FileId(at), position) in &plan.inherited {
+        let path = &paths[*at as usize];
+        let opened = file::open(path).map_err(|errno| Error::new("open", path, errno))?;
+        file::seek(std::os::fd::AsFd::as_fd(&opened), *position)
+            .map_err(|errno| Error::new("seek", path, errno))?;
+        slots[*slot].fill(opened);
+    }
+    let shared = Shared {
+        plan,
+        slots,
+        done: plan.threads.iter().map(|_| AtomicU32::new(0)).collect(),
+        files: paths.iter().map(|_| AtomicU32::new(0)).collect(),
+        paths,
+        pace,
+        // Late enough for every thread to be there.
+        start: Instant::now() + Duration::from_millis(20),
+        deadline: bounds.deadline,
+        interrupt: &bounds.interrupt,
+        failed: AtomicBool::new(false),
+        fault: Mutex::new(None),
+    };
+    let (moved, ended) = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..plan.threads.len())
+            .map(|thread| {
+                scope.spawn({
+                    let shared = &shared;
+                    move || worker::run(shared, thread)
+                })
+            })
+            .collect();
+        let moved: Vec<[Moved; 2]> = threads.into_iter().filter_map(|thread| thread.join().ok()).collect();
+        (moved, Instant::now())
+    });
+    if let Some(fault) = shared.fault.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return Err(fault);
+    }
+    Ok(summed(plan, pace, &moved, ended.saturating_duration_since(shared.start)))
+}
+
+fn summed(plan: &Plan, pace: Pace, moved: &[[Moved; 2]], elapsed: Duration) -> Replayed {
+    let sum = |way: usize| {
+        moved.iter().map(|thread| thread[way]).fold(Moved::default(), |sum, one| Moved {
+            operations: sum.operations + one.operations,
+            bytes: sum.bytes + one.bytes,
+            time: sum.time + one.time,
+            different: sum.different + one.different,
+        })
+    };
+    Replayed {
+        schema: "fathom.replay/1",
+        pace,
+        threads: plan.threads.len() as u64,
+        elapsed,
+        reads: sum(0),
+        writes: sum(1),
+        left_out: plan.left_out,
+        laid_out_bytes: plan.laid_out(),
+    }
+}
+
+/// Makes a file of that size, filled with data.
+fn lay_out(path: &Path, size: u64, bounds: &Bounds) -> Result<(), Fault> {
+    let made = file::create_new(path)?;
+    let block: Vec<u8> = (0..1 << 20).map(|at| (at % 253) as u8).collect();
+    let mut at = 0;
+    while at < size {
+        if bounds.interrupt.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(Fault::Interrupted);
+        }
+        if bounds.deadline.is_some_and(|end| Instant::now() >= end) {
+            return Err(Fault::OutOfTime);
+        }
+        let part = &block[..block.len().min(usize::try_from(size - at).unwrap_or(usize::MAX))];
+        let written = file::pwrite(std::os::fd::AsFd::as_fd(&made), part, at);
+        at += written.map_err(|errno| Error::new("write", path, errno))? as u64;
+    }
+    Ok(())
+}
