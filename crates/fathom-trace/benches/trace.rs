@@ -1,7 +1,7 @@
 //! How fast traces are imported, and reuse distances counted.
 //!
 //! ```text
-//! cargo bench -p fathom-trace
+//! cargo bench -p fathom-trace --bench trace [importing|reusing]
 //! ```
 //! Beside each import stands how fast the same bytes' lines are merely counted.
 
@@ -202,6 +202,11 @@ fn reusing() {
 }
 
 fn main() {
-    importing();
-    reusing();
+    let part = std::env::args().nth(1).unwrap_or_default();
+    if part != "reusing" {
+        importing();
+    }
+    if part != "importing" {
+        reusing();
+    }
 }

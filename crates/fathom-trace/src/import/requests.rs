@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Output;
 use crate::operation::{FileId, Kind, Operation};
@@ -58,8 +58,9 @@ pub(super) struct InFlight {
     queued: Waiting,
     issued: Waiting,
     files: FxHashMap<(u32, u32), FileId>,
-    /// Devices that issue requests.
-    issuing: FxHashMap<(u32, u32), ()>,
+    /// Devices that issue requests, and the one that did last.
+    issuing: FxHashSet<(u32, u32)>,
+    last_issuing: Option<(u32, u32)>,
 }
 
 impl InFlight {
@@ -69,13 +70,15 @@ impl InFlight {
         match request.moment {
             Moment::Queued => {
                 if let Some(oldest) = self.queued.add(key, request)
-                    && !self.issuing.contains_key(&oldest.device)
+                    && !self.issuing.contains(&oldest.device)
                 {
                     self.give(oldest, None, output);
                 }
             }
             Moment::Issued => {
-                self.issuing.insert(request.device, ());
+                if self.last_issuing.replace(request.device) != Some(request.device) {
+                    self.issuing.insert(request.device);
+                }
                 if let Some(oldest) = self.issued.add(key, request) {
                     self.give(oldest, None, output);
                 }
@@ -96,7 +99,7 @@ impl InFlight {
             self.give(request, None, output);
         }
         for request in self.queued.drain() {
-            if !self.issuing.contains_key(&request.device) {
+            if !self.issuing.contains(&request.device) {
                 self.give(request, None, output);
             }
         }
@@ -144,6 +147,9 @@ impl Waiting {
     }
 
     fn take(&mut self, key: Key) -> Option<Request> {
+        if self.requests.is_empty() {
+            return None;
+        }
         self.requests.remove(&key).map(|waiting| waiting.1)
     }
 
