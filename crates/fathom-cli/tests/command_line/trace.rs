@@ -6,6 +6,8 @@ use std::process::{Command, Output};
 use fathom_trace::format::Reader;
 use fathom_trace::{Files, Kind, Operation};
 
+use crate::support::require;
+
 struct Place(PathBuf);
 
 impl Place {
@@ -33,14 +35,10 @@ impl Drop for Place {
 }
 
 /// Whether programs can be traced here.
-fn can_trace(place: &Place) -> bool {
+fn can_trace(name: &str, place: &Place) -> bool {
     let output = place.run(&["trace", "record", "--method", "strace", "--out", "try", "--", "true"]);
     let _ = std::fs::remove_file(place.0.join("try"));
-    if !output.status.success() {
-        assert!(std::env::var_os("FATHOM_REQUIRE").is_none(), "{}", String::from_utf8_lossy(&output.stderr));
-        eprintln!("skipped: trace: {}", String::from_utf8_lossy(&output.stderr));
-    }
-    output.status.success()
+    require(name, output.status.success(), &String::from_utf8_lossy(&output.stderr))
 }
 
 /// A database in one process: a journal, syncs, reads back.
@@ -51,8 +49,11 @@ c.execute('create table t (a integer primary key, b text)')\n\
 for i in range(20):\n    c.executemany('insert into t (b) values (?)', [('x' * 500,)] * 20)\n    c.commit()\n\
 print(c.execute('select count(*), sum(length(b)) from t').fetchone())\n";
 
+/// What was done, where, to how many bytes, and how many it moved.
+type Done = (Kind, Option<u64>, u64, u64);
+
 /// What is done to each file that `is_ours`, in order.
-fn per_file(trace: &Path, is_ours: impl Fn(&str) -> bool) -> Vec<Vec<(Kind, Option<u64>, u64, u64)>> {
+fn per_file(trace: &Path, is_ours: impl Fn(&str) -> bool) -> Vec<Vec<Done>> {
     let (operations, files): (Vec<Operation>, Files) = Reader::open(trace).unwrap().read_all().unwrap();
     let mut all: Vec<Vec<_>> = vec![Vec::new(); files.paths().len()];
     for one in
@@ -70,7 +71,7 @@ fn per_file(trace: &Path, is_ours: impl Fn(&str) -> bool) -> Vec<Vec<(Kind, Opti
 #[test]
 fn a_replay_of_a_database_that_is_recorded_gives_the_same_operations() {
     let place = Place::new("replay");
-    if !can_trace(&place) {
+    if !can_trace("a replay of a database", &place) {
         return;
     }
     std::fs::write(place.0.join("load.py"), DATABASE).unwrap();
