@@ -11,7 +11,7 @@ pub struct Done {
     pub number: u64,
     /// When it began and ended, in ns.
     pub span: [Time; 2],
-    /// For [`Kind::Look`]: how many of its pages are cached, of how many.
+    /// For [`Kind::Look`](super::Kind::Look): how many of its pages are cached, of how many.
     pub cached: Option<[u32; 2]>,
 }
 
