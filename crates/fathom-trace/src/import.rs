@@ -183,6 +183,22 @@ struct Output {
     ignored: u64,
 }
 
+impl Output {
+    /// Takes a line for the heading of a table where it begins like that, and rejects it elsewhere.
+    fn heading(
+        &mut self,
+        line: &[u8],
+        begins: &[u8],
+        reason: &'static str,
+    ) -> std::result::Result<(), &'static str> {
+        if !line.starts_with(begins) {
+            return Err(reason);
+        }
+        self.ignored += 1;
+        Ok(())
+    }
+}
+
 /// A reader of lines.
 trait Lines {
     /// Takes a line, without its end.

@@ -15,19 +15,17 @@ pub(super) struct Reader {
 impl Lines for Reader {
     fn line(&mut self, line: &[u8], output: &mut Output) -> Result<(), &'static str> {
         let mut text = Text(line);
-        let Some(device) = text.number().filter(|_| text.skip(b',')) else {
-            let is_heading = line.starts_with(b"device_id,");
-            output.ignored += u64::from(is_heading);
-            return if is_heading { Ok(()) } else { Err("no device number") };
+        let Some(device) = text.number_before(b',') else {
+            return output.heading(line, b"device_id,", "no device number");
         };
         let kind = match text.until(b',') {
             Some(b"R") => Kind::Read,
             Some(b"W") => Kind::Write,
             _ => return Err("neither R nor W"),
         };
-        let offset = text.number().filter(|_| text.skip(b',')).ok_or("no offset")?;
-        let length = text.number().filter(|_| text.skip(b',')).ok_or("no length")?;
-        let time = text.number().filter(|_| text.is_empty()).ok_or("no time stamp")?;
+        let offset = text.number_before(b',').ok_or("no offset")?;
+        let length = text.number_before(b',').ok_or("no length")?;
+        let time = text.last_number().ok_or("no time stamp")?;
         let start =
             i64::try_from(time).ok().and_then(|time| time.checked_mul(1000)).ok_or("no time stamp")?;
         let file = self.volumes.file(device, output);

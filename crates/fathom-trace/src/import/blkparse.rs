@@ -50,7 +50,7 @@ fn is_total(line: &[u8]) -> bool {
 
 /// A request; nothing where a line tells of something else.
 fn event(text: &mut Text) -> Result<Option<Request>, &'static str> {
-    let major = text.number().filter(|_| text.skip(b',')).ok_or("no device")?;
+    let major = text.number_before(b',').ok_or("no device")?;
     let minor = text.number().ok_or("no device")?;
     let device = u32::try_from(major).ok().zip(u32::try_from(minor).ok()).ok_or("no device")?;
     text.spaces();

@@ -31,7 +31,7 @@ impl Lines for Reader {
         let start_ns = match self.version {
             2 => self.now_ns,
             3 => {
-                let micros = text.number().filter(|_| text.skip(b' ')).ok_or("no time stamp")?;
+                let micros = text.number_before(b' ').ok_or("no time stamp")?;
                 i64::try_from(micros)
                     .ok()
                     .and_then(|micros| micros.checked_mul(1000))

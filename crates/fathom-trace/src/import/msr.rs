@@ -15,8 +15,8 @@ pub(super) struct Reader;
 impl Lines for Reader {
     fn line(&mut self, line: &[u8], output: &mut Output) -> Result<(), &'static str> {
         let mut text = Text(line);
-        let Some(time) = text.number().filter(|_| text.skip(b',')) else {
-            return heading(line, output);
+        let Some(time) = text.number_before(b',') else {
+            return output.heading(line, b"Timestamp,", "no time stamp");
         };
         let volume_start = text.0;
         text.until(b',').ok_or("no host")?;
@@ -28,9 +28,9 @@ impl Lines for Reader {
             Some(b"Write") => Kind::Write,
             _ => return Err("neither Read nor Write"),
         };
-        let offset = text.number().filter(|_| text.skip(b',')).ok_or("no offset")?;
-        let length = text.number().filter(|_| text.skip(b',')).ok_or("no size")?;
-        let took = text.number().filter(|_| text.is_empty()).ok_or("no response time")?;
+        let offset = text.number_before(b',').ok_or("no offset")?;
+        let length = text.number_before(b',').ok_or("no size")?;
+        let took = text.last_number().ok_or("no response time")?;
         let start = i64::try_from(time).ok().and_then(|time| time.checked_sub(UNIX_EPOCH)?.checked_mul(100));
         output.operations.push(Operation {
             duration_ns: Some(took.checked_mul(100).ok_or("no response time")?),
@@ -40,12 +40,4 @@ impl Lines for Reader {
         });
         Ok(())
     }
-}
-
-fn heading(line: &[u8], output: &mut Output) -> Result<(), &'static str> {
-    if line.starts_with(b"Timestamp,") {
-        output.ignored += 1;
-        return Ok(());
-    }
-    Err("no time stamp")
 }

@@ -10,6 +10,11 @@ use crate::operation::{FileId, Kind, Operation};
 /// Linux and most tracers count in sectors of 512 bytes, whatever the device's own are.
 pub(super) const SECTOR: u64 = 512;
 
+/// So many sectors in bytes; `None` where no offset can be that large.
+pub(super) fn in_bytes(sectors: u64) -> Option<u64> {
+    sectors.checked_mul(SECTOR).filter(|&bytes| i64::try_from(bytes).is_ok())
+}
+
 /// Volumes that a trace names by numbers.
 #[derive(Default)]
 pub(super) struct Volumes(FxHashMap<u64, FileId>);

@@ -3,7 +3,7 @@
 //! The address is in blocks of 512 bytes, the size in bytes, the time in s since the trace began. Fields may
 //! have spaces around them, and more fields may follow. Source: SPC Trace File Format Specification 1.0.1.
 
-use super::requests::{SECTOR, Volumes};
+use super::requests::{Volumes, in_bytes};
 use super::text::Text;
 use super::{Lines, Output};
 use crate::operation::{Kind, Operation};
@@ -33,10 +33,9 @@ impl Lines for Reader {
         if !text.is_empty() && !text.skip(b',') {
             return Err("no time stamp");
         }
-        let offset = block.checked_mul(SECTOR).filter(|&bytes| i64::try_from(bytes).is_ok());
         let file = self.volumes.file(unit, output);
         output.operations.push(Operation {
-            offset: Some(offset.ok_or("no address")?),
+            offset: Some(in_bytes(block).ok_or("no address")?),
             length,
             ..Operation::new(kind, file, start)
         });

@@ -3,7 +3,7 @@
 //! The time is in s since 1970, offset and size in sectors of 512 bytes, the type 0 for a read and 1 for a
 //! write. Source: the README of the traces in SNIA's repository, "Tencent Block Storage".
 
-use super::requests::{SECTOR, Volumes};
+use super::requests::{Volumes, in_bytes};
 use super::text::Text;
 use super::{Lines, Output};
 use crate::operation::{Kind, Operation};
@@ -16,22 +16,18 @@ pub(super) struct Reader {
 impl Lines for Reader {
     fn line(&mut self, line: &[u8], output: &mut Output) -> Result<(), &'static str> {
         let mut text = Text(line);
-        let Some(time) = text.number().filter(|_| text.skip(b',')) else {
-            let is_heading = line.starts_with(b"Timestamp,");
-            output.ignored += u64::from(is_heading);
-            return if is_heading { Ok(()) } else { Err("no time stamp") };
+        let Some(time) = text.number_before(b',') else {
+            return output.heading(line, b"Timestamp,", "no time stamp");
         };
-        let offset = text.number().filter(|_| text.skip(b',')).ok_or("no offset")?;
-        let length = text.number().filter(|_| text.skip(b',')).ok_or("no size")?;
-        let kind = match text.number().filter(|_| text.skip(b',')) {
+        let offset = text.number_before(b',').ok_or("no offset")?;
+        let length = text.number_before(b',').ok_or("no size")?;
+        let kind = match text.number_before(b',') {
             Some(0) => Kind::Read,
             Some(1) => Kind::Write,
             _ => return Err("neither 0 for a read nor 1 for a write"),
         };
-        let volume = text.number().filter(|_| text.is_empty()).ok_or("no volume")?;
+        let volume = text.last_number().ok_or("no volume")?;
         let start = i64::try_from(time).ok().and_then(|time| time.checked_mul(1_000_000_000));
-        let in_bytes =
-            |sectors: u64| sectors.checked_mul(SECTOR).filter(|&bytes| i64::try_from(bytes).is_ok());
         let file = self.volumes.file(volume, output);
         output.operations.push(Operation {
             offset: Some(in_bytes(offset).ok_or("no offset")?),

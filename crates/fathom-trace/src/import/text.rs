@@ -26,6 +26,16 @@ impl<'a> Text<'a> {
         Some(value)
     }
 
+    /// A number and the byte behind it.
+    pub(super) fn number_before(&mut self, byte: u8) -> Option<u64> {
+        self.number().filter(|_| self.skip(byte))
+    }
+
+    /// The number that a line ends with.
+    pub(super) fn last_number(&mut self) -> Option<u64> {
+        self.number().filter(|_| self.is_empty())
+    }
+
     /// A number, perhaps a negative one.
     pub(super) fn signed(&mut self) -> Option<i64> {
         let negative = self.skip(b'-');

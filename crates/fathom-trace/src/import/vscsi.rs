@@ -8,7 +8,7 @@
 //! The version's high byte is 1 or 2, blocks have 512 bytes, times are in us; the command is SCSI's.
 //! Source: vscsi.h of libCacheSim, and the README of the CloudPhysics traces; commands: T10's SBC-4.
 
-use super::requests::SECTOR;
+use super::requests::in_bytes;
 use super::{Output, Records, Taken};
 use crate::operation::{FileId, Kind, Operation};
 
@@ -38,7 +38,7 @@ impl Records for Reader {
         self.version = Some(version);
         let (Some(start_ns), Some(offset)) = (
             i64::try_from(record.time_us).ok().and_then(|time| time.checked_mul(1000)),
-            record.block.checked_mul(SECTOR).filter(|&offset| i64::try_from(offset).is_ok()),
+            in_bytes(record.block),
         ) else {
             return Taken::Rejected(size, "a time or block beyond all bounds");
         };
