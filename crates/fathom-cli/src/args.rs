@@ -137,7 +137,7 @@ pub(crate) struct LabOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportOptions {
-    /// A folder that `--out` of survey, curve or syscalls made.
+    /// A folder that `--out` of another command made.
     pub(crate) run: PathBuf,
     /// Write the survey as JSON to FILE, or to standard output with '-'.
     #[arg(long, value_name = "FILE")]
@@ -161,6 +161,7 @@ pub(crate) enum SchemaName {
     Versus,
     Io,
     IoSize,
+    Run,
     Syscalls,
     Model,
     Prediction,

@@ -71,6 +71,15 @@ pub(crate) fn unbuffered() -> Result<File, Failure> {
     copy.map(File::from).map_err(|error| Failure::Failed(format!("can't write to standard output: {error}")))
 }
 
+/// A line beside standard output for whoever looks on, and for nobody else.
+pub(crate) fn hint(line: &str) {
+    let mut err = io::stderr().lock();
+    if err.is_terminal() {
+        // Nobody misses it.
+        let _ = writeln!(err, "{line}");
+    }
+}
+
 /// One line about what went wrong.
 pub(crate) fn complain(line: &str) {
     // With standard error closed there is nobody left to tell.

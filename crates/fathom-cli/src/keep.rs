@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use fathom::run_folder;
-use serde::Serialize;
+use fathom::report;
+use fathom::run_folder::{self, Kept};
 
 use crate::console;
 use crate::failure::Failure;
@@ -13,15 +13,23 @@ pub(crate) fn check(directory: Option<&Path>) -> Result<(), Failure> {
     directory.map_or(Ok(()), run_folder::check_free).map_err(|error| Failure::Failed(error.to_string()))
 }
 
-/// Keeps the result of the command `name`, and says beside standard output where its page is.
-pub(crate) fn result(
-    directory: Option<&Path>,
-    name: &str,
-    result: &impl Serialize,
-    page: impl FnOnce() -> String,
-) -> Result<(), Failure> {
-    let Some(directory) = directory else { return Ok(()) };
-    let page = run_folder::keep(directory, name, result, &page())
+/// Keeps a result, where there is a folder for it, and says beside standard output where its page is.
+pub(crate) fn result(directory: Option<&Path>, kept: impl FnOnce() -> Kept) -> Result<(), Failure> {
+    let Some(directory) = directory else {
+        console::hint("For figures add '--out DIR'.");
+        return Ok(());
+    };
+    let kept = kept();
+    let page = run_folder::keep(directory, &kept, &report::kept_page(&kept))
         .map_err(|error| Failure::Failed(error.to_string()))?;
-    console::tell(&format!("The report is {}: open it in a browser.\n", page.display()), true)
+    console::tell(&whereabouts(&page, directory), true)
+}
+
+/// Where a page is, and how to make it anew.
+pub(crate) fn whereabouts(page: &Path, directory: &Path) -> String {
+    format!(
+        "\nThe report is {}: open it in a browser. 'fathom report {}' writes it again.\n",
+        page.display(),
+        directory.display()
+    )
 }

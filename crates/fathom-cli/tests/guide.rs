@@ -57,6 +57,21 @@ fn comparing() {
 }
 
 #[test]
+fn predicting_a_job() {
+    run("predicting-a-job.md");
+}
+
+#[test]
+fn reading_a_trace() {
+    run("reading-a-trace.md");
+}
+
+#[test]
+fn writing_a_net() {
+    run("writing-a-net.md");
+}
+
+#[test]
 fn adding_an_experiment() {
     run("adding-an-experiment.md");
 }

@@ -63,3 +63,8 @@ pub use transition::{Series, Transition, TransitionBuilder};
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/net.md")]
 struct Guide;
+
+/// The guide's page on nets.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/writing-a-net.md")]
+struct WritingANet;

@@ -12,7 +12,7 @@ mod timing;
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use self::histogram::Histogram;
 pub use self::picture::{Dot, Picture};
@@ -23,6 +23,8 @@ use crate::error::Result;
 use crate::format::Reader;
 use crate::operation::{Access, FileId, Kind, Operation, Origin};
 
+/// What [`Shown`] is called where it is written.
+pub const SCHEMA: &str = "fathom.trace_show/1";
 /// The blocks that working set and reuse are counted in: a page of the cache.
 pub const BLOCK: u64 = 4096;
 /// Windows of time.
@@ -31,10 +33,10 @@ const WINDOWS: usize = 60;
 const FILES: usize = 10;
 
 /// What a trace does.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Shown {
-    /// `fathom.trace_show/1`.
-    pub schema: &'static str,
+    /// Always [`SCHEMA`].
+    pub schema: String,
     /// Where it came from.
     pub origin: Origin,
     /// Operations in all.
@@ -68,7 +70,7 @@ pub struct Shown {
 }
 
 /// How often a kind of operation was asked for.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Mix {
     /// The kind.
     pub kind: Kind,
@@ -79,7 +81,7 @@ pub struct Mix {
 }
 
 /// Reads, or writes.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Moved {
     /// How many.
     pub count: u64,
@@ -98,7 +100,7 @@ pub struct Moved {
 }
 
 /// What went to a file.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FileUse {
     /// Its path; what is not UTF-8 is replaced.
     pub path: String,
@@ -111,7 +113,7 @@ pub struct FileUse {
 }
 
 /// A window of time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
     /// Bytes in the blocks that were touched in it.
     pub touched_bytes: u64,
@@ -287,7 +289,7 @@ impl Look {
         let mix = Kind::ALL.into_iter().zip(self.mix).filter(|(_, mix)| mix.0 > 0);
         let [reads, writes] = self.moved;
         Shown {
-            schema: "fathom.trace_show/1",
+            schema: SCHEMA.to_owned(),
             origin: reader.origin().clone(),
             operations: extent.operations,
             span_ns: extent.span_ns(),

@@ -10,6 +10,7 @@ mod stages;
 use std::collections::BTreeMap;
 
 use fathom_stats::{nonlinear, quantile};
+use serde::{Deserialize, Serialize};
 
 pub use self::known::found_by_other_means;
 
@@ -29,10 +30,10 @@ const UNKNOWN: f64 = 0.7;
 const DEPTHS: [f64; 4] = [1.0, 2.0, 4.0, 32.0];
 
 /// What a stage came to, for whoever looks on.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Account {
     /// What it was about.
-    pub name: &'static str,
+    pub name: String,
     /// Its jobs: the name, the measured and the simulated time per transfer in ns.
     pub jobs: Vec<(String, f64, f64)>,
     /// What the system refused.
@@ -172,13 +173,17 @@ fn time(job: &Job, model: &Model) -> f64 {
     together.map_or(f64::NAN, |outcome| ns_per_transfer(&outcome))
 }
 
-fn account(name: &'static str, model: &Model, trials: &[Trial]) -> Account {
+fn account(name: &str, model: &Model, trials: &[Trial]) -> Account {
     let still = without_noise(model);
     let told =
         |trial: &Trial| Some((trial.job.name.clone(), trial.ns_per_transfer()?, time(&trial.job, &still)));
     let refused =
         trials.iter().filter_map(|trial| Some(format!("{}: {}", trial.job.name, trial.refusal.as_ref()?)));
-    Account { name, jobs: trials.iter().filter_map(told).collect(), refused: refused.collect() }
+    Account {
+        name: name.to_owned(),
+        jobs: trials.iter().filter_map(told).collect(),
+        refused: refused.collect(),
+    }
 }
 
 /// How far the model is off, by class of job.

@@ -16,15 +16,19 @@ use std::time::{Duration, Instant};
 use fathom_sys::{Error, facts, file};
 use fathom_trace::FileId;
 use fathom_trace::format::Reader;
-use serde::Serialize;
+use fathom_trace::show::Histogram;
+use serde::{Deserialize, Serialize};
 
 pub use self::plan::{Plan, Step};
 use self::worker::{Shared, Slot};
 use crate::fault::Fault;
 use crate::scratch::Scratch;
 
+/// What [`Replayed`] is called where it is written.
+pub const SCHEMA: &str = "fathom.replay/1";
+
 /// When an operation begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {
     /// When its thread has paused after the last one as long as in the trace.
@@ -47,16 +51,16 @@ pub struct Bounds {
 }
 
 /// What a replay came to.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Replayed {
-    /// `fathom.replay/1`.
-    pub schema: &'static str,
+    /// Always [`SCHEMA`].
+    pub schema: String,
     /// When operations began.
     pub pace: Pace,
     /// Threads.
     pub threads: u64,
     /// From the first operation to the end of the last.
-    #[serde(rename = "elapsed_ns", serialize_with = "as_nanos")]
+    #[serde(rename = "elapsed_ns", with = "nanos")]
     pub elapsed: Duration,
     /// Reads.
     pub reads: Moved,
@@ -69,21 +73,36 @@ pub struct Replayed {
 }
 
 /// Reads, or writes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moved {
     /// How many.
     pub operations: u64,
     /// Bytes that they moved.
     pub bytes: u64,
     /// The time that they took, all threads together.
-    #[serde(rename = "time_ns", serialize_with = "as_nanos")]
+    #[serde(rename = "time_ns", with = "nanos")]
     pub time: Duration,
+    /// How long each took, in ns.
+    pub took_ns: Histogram,
+    /// How long the same took in the trace, where that says so.
+    pub recorded_ns: Histogram,
     /// Those that moved another number of bytes than in the trace.
     pub different: u64,
 }
 
-fn as_nanos<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_u64(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+/// A duration as whole nanoseconds.
+mod nanos {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        u64::deserialize(deserializer).map(Duration::from_nanos)
+    }
 }
 
 /// More threads than that are not made.
@@ -189,15 +208,18 @@ fn run(plan: &Plan, scratch: &Scratch, pace: Pace, bounds: &Bounds) -> Result<Re
 
 fn summed(plan: &Plan, pace: Pace, moved: &[[Moved; 2]], elapsed: Duration) -> Replayed {
     let sum = |way: usize| {
-        moved.iter().map(|thread| thread[way]).fold(Moved::default(), |sum, one| Moved {
-            operations: sum.operations + one.operations,
-            bytes: sum.bytes + one.bytes,
-            time: sum.time + one.time,
-            different: sum.different + one.different,
+        moved.iter().map(|thread| &thread[way]).fold(Moved::default(), |mut sum, one| {
+            sum.operations += one.operations;
+            sum.bytes += one.bytes;
+            sum.time += one.time;
+            sum.took_ns.merge(&one.took_ns);
+            sum.recorded_ns.merge(&one.recorded_ns);
+            sum.different += one.different;
+            sum
         })
     };
     Replayed {
-        schema: "fathom.replay/1",
+        schema: SCHEMA.to_owned(),
         pace,
         threads: plan.threads.len() as u64,
         elapsed,

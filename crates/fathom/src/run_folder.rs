@@ -7,8 +7,9 @@
 //! | `samples/NAME.csv` | every reading of the runs that an experiment made, one run after the other |
 //! | `samples/NAME.json` | what the runs were: [`RunFacts`] of each |
 //!
-//! Of a curve and of prices of calls the folder holds `curve.json` or `syscalls.json`, which have all samples, and
-//! the page.
+//! Of other commands the folder holds what the command writes as JSON, which has all samples, and the page:
+//! `curve.json`, `syscalls.json`, `versus.json`, `run.json`, `xor.json`, `validation.json`, `prediction.json`,
+//! `stages.json`, `trace.json` or `replay.json`; and `model.json` where one was made or used.
 //!
 //! The CSV has the columns of [`Reading`] and, before them, `run`: the index of the run from zero.
 
@@ -24,7 +25,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub use self::outcome::{Kept, check_free, keep, read_kept, read_outcome};
+pub use self::outcome::{Kept, NamedTrace, check_free, keep, read_kept, read_outcome};
 pub use self::replay::{infer_again, infer_from};
 use crate::experiment::Effort;
 use crate::samples::{Reading, Samples};

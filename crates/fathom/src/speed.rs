@@ -6,6 +6,7 @@
 
 pub mod curve;
 pub mod file_size;
+pub mod jobs;
 pub mod measurement;
 pub mod pattern;
 pub mod rounds;

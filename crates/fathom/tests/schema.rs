@@ -28,6 +28,7 @@ fn the_schemas_of_speeds_are_those_of_the_types() {
     is_published("xor", &fathom::speed::xor::schema());
     is_published("io", &fathom::speed::transfer::schema());
     is_published("io-size", &fathom::speed::file_size::schema());
+    is_published("run", &fathom::speed::jobs::schema());
     is_published("syscalls", &fathom::speed::syscalls::schema());
 }
 
@@ -60,6 +61,7 @@ fn something_else_breaks_the_schema() {
         "versus",
         "io",
         "io-size",
+        "run",
         "syscalls",
         "model",
         "prediction",

@@ -16,6 +16,9 @@ pub(crate) struct CalibrateOptions {
     /// Where to write the model: a file that is not there yet.
     #[arg(long, default_value = "MODEL.json", value_name = "FILE")]
     pub(crate) out: PathBuf,
+    /// Keep the model, how well it explains what it was fitted to, and their page in a new folder as well.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) report: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) budget: BudgetOptions,
 }
@@ -31,6 +34,9 @@ pub(crate) struct ValidateOptions {
     /// How often each job is run.
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u16).range(2..=1000))]
     pub(crate) repeats: u16,
+    /// Keep the result and its page in a new folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
     /// Write the validation as JSON to FILE, or to standard output with '-'.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

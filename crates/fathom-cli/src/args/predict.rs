@@ -19,6 +19,9 @@ pub(crate) struct PredictOptions {
     /// How to write the results.
     #[arg(long, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: PredictFormat,
+    /// Keep the result and its page in a new folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
     /// How many sets of parameters to draw from their intervals.
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub(crate) draws: u32,

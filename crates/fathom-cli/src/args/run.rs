@@ -19,6 +19,9 @@ pub(crate) struct RunOptions {
     /// How to write the results.
     #[arg(long, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: JobFormat,
+    /// Keep the result and its page in a new folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
     /// When a trace's operations begin: after pauses as in the trace, at once, or at the recorded times.
     #[arg(long, default_value = "think", value_name = "PACE")]
     pub(crate) pace: PaceName,

@@ -59,6 +59,9 @@ pub(crate) struct ImportOptions {
 pub(crate) struct ShowOptions {
     /// A trace that `trace import` or `trace record` wrote.
     pub(crate) trace: PathBuf,
+    /// Keep what it does and the page of it in a new folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
     /// Write it as JSON to FILE, or to standard output with '-'.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

@@ -25,6 +25,9 @@ pub(crate) struct VersusOptions {
     /// What the page cache holds of a file at the start that is read.
     #[arg(long, value_delimiter = ',', default_value = "cached,cold", value_name = "STATES")]
     pub(crate) state: Vec<State>,
+    /// Keep the result and its page in a new folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) precision: PrecisionOptions,
     #[command(flatten)]

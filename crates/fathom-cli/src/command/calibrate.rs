@@ -15,6 +15,7 @@ use fathom::machine::linux::Linux;
 use fathom::model::{Made, Model};
 use fathom::provenance::{MachineFacts, MountFacts};
 use fathom::report;
+use fathom::run_folder::Kept;
 use fathom::units::Bytes;
 
 use crate::args::calibrate::{BudgetOptions, CalibrateOptions};
@@ -22,13 +23,14 @@ use crate::command::survey::directory;
 use crate::console::{self, Spinner};
 use crate::failure::{Failure, closed};
 use crate::output::plain;
-use crate::{guard, interrupt};
+use crate::{guard, interrupt, keep};
 
 /// What the survey of a calibration may write.
 const SURVEY: u64 = 256 << 20;
 
 pub(crate) fn run(options: &CalibrateOptions) -> Result<ExitCode, Failure> {
     let path = directory(&options.path)?;
+    keep::check(options.report.as_deref())?;
     let cant = |error: std::io::Error| {
         Failure::Failed(format!("--out: can't write {}: {}", options.out.display(), plain(&error)))
     };
@@ -44,7 +46,16 @@ pub(crate) fn run(options: &CalibrateOptions) -> Result<ExitCode, Failure> {
         serde_json::to_string_pretty(&model).map_err(|error| Failure::Failed(error.to_string()))? + "\n";
     file.write_all(text.as_bytes()).map_err(cant)?;
     console::print(&report::calibration(&model, &accounts))?;
-    console::print(&format!("\nThe model is {}.\n", options.out.display()))?;
+    let (name, path) = (options.out.display(), path.display());
+    console::print(&format!(
+        "\nThe model is {name}. 'fathom validate {path} --on {name}' holds it to runs that it has never seen; \
+         'fathom predict JOB.fio --on {name}' tells what jobs will do.\n"
+    ))?;
+    if options.report.is_some() {
+        keep::result(options.report.as_deref(), || Kept::Calibration(Box::new(model), accounts))?;
+    } else {
+        console::hint("For figures add '--report DIR'.");
+    }
     Ok(ExitCode::SUCCESS)
 }
 

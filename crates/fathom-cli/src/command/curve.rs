@@ -9,6 +9,7 @@ use fathom::intrusion;
 use fathom::load::{Limits, Site};
 use fathom::provenance::Provenance;
 use fathom::report;
+use fathom::run_folder::Kept;
 use fathom::speed::curve::limits::{self, Plan};
 use fathom::speed::curve::{self, Curve, Declared, Point, SCHEMA, Settings};
 use fathom::speed::measurement::Measurement;
@@ -68,7 +69,7 @@ pub(crate) fn run(options: &CurveOptions) -> Result<ExitCode, Failure> {
     let measurements: Vec<Measurement> = result.points.iter().filter_map(Point::measurement).collect();
     let text = || report::curve(&result);
     print::result(format, text, &result, &measurements, &result.provenance)?;
-    keep::result(options.out.as_deref(), "curve", &result, || report::curve_page(&result))?;
+    keep::result(options.out.as_deref(), || Kept::Curve(Box::new(result)))?;
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::from(INCONCLUSIVE) })
 }
 

@@ -7,15 +7,18 @@ use fathom::load::Outcome;
 use fathom::prediction::{self, Predicted, Prediction, SCHEMA, Settings};
 use fathom::report;
 use fathom::report::fio_json::{self, Detail};
+use fathom::run_folder::Kept;
 use serde_json::Value;
 
 use crate::args::predict::{PredictFormat, PredictOptions};
 use crate::command::run;
 use crate::console::{self, Spinner};
 use crate::failure::Failure;
+use crate::keep;
 
 pub(crate) fn run(options: &PredictOptions) -> Result<ExitCode, Failure> {
     let file = run::read(&options.job)?;
+    keep::check(options.out.as_deref())?;
     let model = options.what_if.model(&options.on)?;
     let bar = Spinner::new("predicting");
     let settings = Settings { draws: options.draws, seed: options.seed };
@@ -25,7 +28,7 @@ pub(crate) fn run(options: &PredictOptions) -> Result<ExitCode, Failure> {
     let predicted = Predicted {
         schema: SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        made: model.made,
+        made: model.made.clone(),
         settings: options.what_if.set.clone(),
         seed: options.seed,
         draws: options.draws,
@@ -44,6 +47,7 @@ pub(crate) fn run(options: &PredictOptions) -> Result<ExitCode, Failure> {
         }
     };
     console::print(&text)?;
+    keep::result(options.out.as_deref(), || Kept::Prediction(Box::new(predicted), Box::new(model)))?;
     Ok(ExitCode::SUCCESS)
 }
 

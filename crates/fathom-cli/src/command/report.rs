@@ -8,25 +8,17 @@ use fathom::run_folder::{self, Kept};
 use crate::args::ReportOptions;
 use crate::console;
 use crate::failure::{Failure, INCONCLUSIVE};
+use crate::keep;
 use crate::output::Output;
 
-/// Curves and prices: the text and the page from the samples in their JSON.
+/// What is no survey: the text and the page from its JSON.
 fn again(options: &ReportOptions, kept: &Kept, json: Option<Output>) -> Result<ExitCode, Failure> {
-    let (text, html) = match kept {
-        Kept::Curve(curve) => (report::curve(curve), report::curve_page(curve)),
-        Kept::Syscalls(prices) => (report::syscalls(prices), report::syscalls_page(prices)),
-    };
-    let page =
-        run_folder::write_page(&options.run, &html).map_err(|error| Failure::Failed(error.to_string()))?;
+    let page = run_folder::write_page(&options.run, &report::kept_page(kept))
+        .map_err(|error| Failure::Failed(error.to_string()))?;
     let stdout_is_taken = json.as_ref().is_some_and(Output::is_stdout);
-    console::tell(&text, stdout_is_taken)?;
-    console::tell(&format!("\nThe report is {}: open it in a browser.\n", page.display()), stdout_is_taken)?;
-    if let Some(output) = json {
-        match kept {
-            Kept::Curve(curve) => output.write(curve)?,
-            Kept::Syscalls(prices) => output.write(prices)?,
-        }
-    }
+    console::tell(&report::kept(kept), stdout_is_taken)?;
+    console::tell(&keep::whereabouts(&page, &options.run), stdout_is_taken)?;
+    json.map_or(Ok(()), |output| output.write(kept))?;
     Ok(ExitCode::SUCCESS)
 }
 

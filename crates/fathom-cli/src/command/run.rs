@@ -3,13 +3,16 @@
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fathom::instrument::Instrument;
 use fathom::job::{self, JobFile};
 use fathom::load::{self, Limits, Needs, Outcome, Site};
+use fathom::provenance::Provenance;
 use fathom::report;
 use fathom::report::fio_json::{self, Detail};
+use fathom::run_folder::Kept;
+use fathom::speed::jobs::{Ran, RanJob, SCHEMA};
 use fathom::units::{Bytes, Nanos};
 
 use crate::args::run::{JobFormat, RunOptions};
@@ -18,7 +21,7 @@ use crate::command::survey::directory;
 use crate::console::{self, Spinner};
 use crate::failure::Failure;
 use crate::output::plain;
-use crate::{guard, interrupt};
+use crate::{guard, interrupt, keep};
 
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     if replay::is_trace(&options.job) {
@@ -29,20 +32,27 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     let needs = Needs::of(&file.jobs).map_err(|reason| wrong(&options.job, &reason))?;
     affordable(&needs, options)?;
     let path = directory(&options.path)?;
+    keep::check(options.out.as_deref())?;
     let interrupt = interrupt::flag()?;
     guard::watch(started + options.max_time, interrupt.clone());
     let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
+    let seed = file.jobs.first().map_or(0, |job| job.seed);
+    let provenance = Provenance::of(&path, &instrument.certificate, seed)?;
     let limits = Limits { max_write: options.max_write, deadline: Some(started + options.max_time) };
     let mut site = Site::at(&path, needs.space, &instrument, limits, interrupt)?;
     let bar = Spinner::new("running the jobs");
     let outcomes = load::run_all(&file.jobs, &mut site);
     drop(bar);
     let outcomes = outcomes?;
-    let written = site.bytes_written();
+    let bytes_written = site.bytes_written();
     // Gone before anything is said: a closed pipe must leave nothing behind either.
     drop(site);
-    let text = shown(options.format, &file, &outcomes, written, started)?;
-    console::print(&text)?;
+    let jobs =
+        file.jobs.iter().zip(&outcomes).filter_map(|(job, threads)| RanJob::of(job, threads)).collect();
+    let duration_ns = started.elapsed().as_nanos() as u64;
+    let ran = Ran { schema: SCHEMA.to_owned(), provenance, jobs, duration_ns, bytes_written };
+    console::print(&shown(options.format, &file, &outcomes, &ran)?)?;
+    keep::result(options.out.as_deref(), || Kept::Run(Box::new(ran)))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -78,26 +88,19 @@ fn affordable(needs: &Needs, options: &RunOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-fn shown(
-    format: JobFormat,
-    file: &JobFile,
-    outcomes: &[Vec<Outcome>],
-    written: u64,
-    started: Instant,
-) -> Result<String, Failure> {
+fn shown(format: JobFormat, file: &JobFile, outcomes: &[Vec<Outcome>], ran: &Ran) -> Result<String, Failure> {
     let detail = match format {
-        JobFormat::Text => {
-            let table = report::jobs(&file.jobs, outcomes);
-            let taken = Nanos(started.elapsed().as_nanos() as f64);
-            return Ok(format!(
-                "{table}\n{} written, {taken} taken; nothing was left behind.\n",
-                Bytes(written)
-            ));
-        }
+        JobFormat::Text => return Ok(report::jobs(ran)),
         JobFormat::FioJson => Detail::Percentiles,
         JobFormat::FioJsonPlus => Detail::Bins,
     };
-    let document = fio_json::document(file, outcomes, jiff::Timestamp::now(), started.elapsed(), detail);
+    let document = fio_json::document(
+        file,
+        outcomes,
+        jiff::Timestamp::now(),
+        Duration::from_nanos(ran.duration_ns),
+        detail,
+    );
     let text = serde_json::to_string_pretty(&document).map_err(|error| Failure::Failed(error.to_string()))?;
     Ok(text + "\n")
 }

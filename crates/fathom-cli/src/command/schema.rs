@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use fathom::speed::{curve, file_size, syscalls, transfer, versus, xor};
+use fathom::speed::{curve, file_size, jobs, syscalls, transfer, versus, xor};
 use fathom::{comparison, lab, model, prediction, survey, validation};
 
 use crate::args::{SchemaName, SchemaOptions};
@@ -19,6 +19,7 @@ pub(crate) fn run(options: &SchemaOptions) -> Result<ExitCode, Failure> {
         SchemaName::Versus => versus::schema(),
         SchemaName::Io => transfer::schema(),
         SchemaName::IoSize => file_size::schema(),
+        SchemaName::Run => jobs::schema(),
         SchemaName::Syscalls => syscalls::schema(),
         SchemaName::Model => model::schema(),
         SchemaName::Prediction => prediction::schema(),

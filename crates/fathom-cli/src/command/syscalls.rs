@@ -8,6 +8,7 @@ use clap::Args;
 use fathom::instrument::Instrument;
 use fathom::provenance::Provenance;
 use fathom::report;
+use fathom::run_folder::Kept;
 use fathom::speed::syscalls::{self, Plan, SCHEMA, SIZES, Syscalls};
 use fathom::units::parse_bytes;
 
@@ -64,7 +65,7 @@ pub(crate) fn run(options: &SyscallsOptions) -> Result<ExitCode, Failure> {
     result.duration_ns = started.elapsed().as_nanos() as u64;
     let text = || report::syscalls(&result);
     print::result(format, text, &result, &result.measurements, &result.provenance)?;
-    keep::result(options.out.as_deref(), "syscalls", &result, || report::syscalls_page(&result))?;
+    keep::result(options.out.as_deref(), || Kept::Syscalls(Box::new(result)))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -5,6 +5,7 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::process::ExitCode;
 
+use fathom::run_folder::{Kept, NamedTrace};
 use fathom_trace::import::{self, Format, Imported};
 use fathom_trace::record::{self, Method, Recorded, Subject};
 use fathom_trace::{Error, export, format, show};
@@ -16,6 +17,7 @@ use crate::args::trace::{
 use crate::console::{self, Spinner};
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::keep;
 use crate::output::Output;
 
 pub(crate) fn run(command: &TraceCommand) -> Result<ExitCode, Failure> {
@@ -53,6 +55,7 @@ fn record(options: &RecordOptions) -> Result<ExitCode, Failure> {
         "{operations} operations in {took}, recorded by {by} in {}\n",
         options.out.display()
     ))?;
+    console::hint(&format!("'fathom trace show {}' says what they do.", options.out.display()));
     if lost > 0 {
         console::complain(&format!("{lost} events were lost: the trace is not complete"));
     }
@@ -92,7 +95,9 @@ fn import(options: &ImportOptions) -> Result<(), Failure> {
         let report = Report { schema: "fathom.trace_import/1", format: format.name(), imported };
         return Output::Stdout.write(&report);
     }
-    console::print(&told(format, &imported, &options.out))
+    console::print(&told(format, &imported, &options.out))?;
+    console::hint(&format!("'fathom trace show {}' says what they do.", options.out.display()));
+    Ok(())
 }
 
 /// Half a trace is none.
@@ -115,13 +120,16 @@ fn told(format: Format, imported: &Imported, out: &Path) -> String {
 }
 
 fn show(options: &ShowOptions) -> Result<(), Failure> {
+    keep::check(options.out.as_deref())?;
     let json = options.json.as_deref().map(Output::open).transpose()?;
     let bar = Spinner::new("reading the trace");
     let shown = show::show(&options.trace);
     drop(bar);
     let shown = shown?;
     console::tell(&show::text::render(&shown), json.as_ref().is_some_and(Output::is_stdout))?;
-    json.map_or(Ok(()), |output| output.write(&shown))
+    json.map_or(Ok(()), |output| output.write(&shown))?;
+    let name = options.trace.display().to_string();
+    keep::result(options.out.as_deref(), || Kept::Trace(Box::new(NamedTrace { name, shown })))
 }
 
 fn export(options: &ExportOptions) -> Result<(), Failure> {

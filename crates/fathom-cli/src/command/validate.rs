@@ -7,6 +7,7 @@ use fathom::instrument::Instrument;
 use fathom::load::{Limits, Needs, Site};
 use fathom::provenance::Provenance;
 use fathom::report;
+use fathom::run_folder::Kept;
 use fathom::trial;
 use fathom::units::Bytes;
 use fathom::validation::{self, SCHEMA, Validation};
@@ -17,12 +18,13 @@ use crate::command::survey::directory;
 use crate::console::{self, Spinner};
 use crate::failure::{Failure, INCONCLUSIVE};
 use crate::output::Output;
-use crate::{guard, interrupt};
+use crate::{guard, interrupt, keep};
 
 pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
     let started = Instant::now();
     let given = options.on.model()?;
     let path = directory(&options.path)?;
+    keep::check(options.out.as_deref())?;
     let json = options.json.as_deref().map(Output::open).transpose()?;
     let budget = options.budget;
     let interrupt = interrupt::flag()?;
@@ -71,5 +73,6 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
     console::tell(&report::validation(&validation), json.as_ref().is_some_and(Output::is_stdout))?;
     let is_complete = validation.refused.is_empty();
     json.map_or(Ok(()), |output| output.write(&validation))?;
+    keep::result(options.out.as_deref(), || Kept::Validation(Box::new(validation), Box::new(model)))?;
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::from(INCONCLUSIVE) })
 }

@@ -8,6 +8,7 @@ use fathom::instrument::Instrument;
 use fathom::load::{Limits, Site};
 use fathom::provenance::Provenance;
 use fathom::report;
+use fathom::run_folder::Kept;
 use fathom::speed::curve::Refusal;
 use fathom::speed::measurement::Measurement;
 use fathom::speed::versus::{self, Entry, SCHEMA, Settings, Versus};
@@ -17,7 +18,7 @@ use crate::args::versus::VersusOptions;
 use crate::command::survey::directory;
 use crate::console::Rounds;
 use crate::failure::{Failure, INCONCLUSIVE};
-use crate::{guard, interrupt, print};
+use crate::{guard, interrupt, keep, print};
 
 pub(crate) fn run(options: &VersusOptions) -> Result<ExitCode, Failure> {
     let started = Instant::now();
@@ -25,6 +26,7 @@ pub(crate) fn run(options: &VersusOptions) -> Result<ExitCode, Failure> {
     let width = options.precision.width().map_err(Failure::Usage)?;
     let MeasuringOptions { format, max_write, max_time, seed } = options.measuring;
     let path = directory(&options.path)?;
+    keep::check(options.out.as_deref())?;
     let interrupt = interrupt::flag()?;
     guard::watch(started + max_time, interrupt.clone());
     let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
@@ -53,6 +55,7 @@ pub(crate) fn run(options: &VersusOptions) -> Result<ExitCode, Failure> {
     let text = || report::versus(&result);
     print::result(format, text, &result, &measurements, &result.provenance)?;
     let is_complete = result.entries.iter().all(|entry| entry.bytes_per_second_interval.is_some());
+    keep::result(options.out.as_deref(), || Kept::Versus(Box::new(result)))?;
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::from(INCONCLUSIVE) })
 }
 

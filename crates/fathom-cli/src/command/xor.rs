@@ -5,12 +5,14 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use fathom::report;
+use fathom::run_folder::Kept;
 use fathom::speed::watch::Watch;
 use fathom::speed::xor::{self, MOST_THREADS, Method, Request};
 
 use crate::console::{self, Meter};
 use crate::failure::Failure;
 use crate::guard;
+use crate::keep;
 use crate::output::Output;
 
 #[derive(Debug, Args)]
@@ -23,6 +25,9 @@ pub(crate) struct XorOptions {
     /// How to read: 'auto' tries each way on parts of the file.
     #[arg(long, default_value = "auto")]
     method: Way,
+    /// Keep the result and its page in a new folder.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// Write the answer as JSON to FILE, or to standard output with '-'.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -37,6 +42,7 @@ enum Way {
 }
 
 pub(crate) fn run(options: &XorOptions) -> Result<ExitCode, Failure> {
+    keep::check(options.out.as_deref())?;
     let json = options.json.as_deref().map(Output::open).transpose()?;
     let path = if options.file == Path::new("-") { Path::new("/dev/stdin") } else { &options.file };
     let watch = Watch::new(guard::over_reading(path)?);
@@ -51,9 +57,8 @@ pub(crate) fn run(options: &XorOptions) -> Result<ExitCode, Failure> {
     drop(meter);
     let answer = answer?;
     console::tell(&report::xor(&answer), json.as_ref().is_some_and(Output::is_stdout))?;
-    if let Some(output) = json {
-        output.write(&answer)?;
-    }
+    json.map_or(Ok(()), |output| output.write(&answer))?;
+    keep::result(options.out.as_deref(), || Kept::Xor(Box::new(answer)))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -7,6 +7,7 @@ mod completions;
 mod faults;
 mod io;
 mod json;
+mod kept;
 mod limits;
 mod mounts;
 #[path = "../../../fathom/tests/published/mod.rs"]

@@ -108,9 +108,9 @@ impl Browser {
     pub(crate) fn open(&mut self, file: &Path) -> u64 {
         self.ask("Page.navigate", json!({"url": format!("file://{}", file.display())}));
         self.until("document.readyState === 'complete' && typeof Plotly === 'object'");
-        let count = self.value("document.querySelectorAll('figure').length").as_u64().unwrap();
+        let count = self.value("document.querySelectorAll('figure[data-figure]').length").as_u64().unwrap();
         for figure in 0..count {
-            let figure = format!("document.querySelectorAll('figure')[{figure}]");
+            let figure = format!("document.querySelectorAll('figure[data-figure]')[{figure}]");
             self.value(&format!("{figure}.scrollIntoView(), true"));
             self.until(&format!("{figure}.dataset.drawn === 'yes'"));
         }
@@ -158,10 +158,13 @@ impl Browser {
         self.mouse("mouseReleased", to);
     }
 
-    /// Keeps a picture of the window where `FATHOM_SCREENSHOTS` names a directory, for people to look at.
+    /// Keeps a picture of the whole page where `FATHOM_SCREENSHOTS` names a directory, for people to look at.
     pub(crate) fn picture(&mut self, name: &str) {
         let Some(directory) = std::env::var_os("FATHOM_SCREENSHOTS") else { return };
-        let shot = self.ask("Page.captureScreenshot", json!({"format": "png"}));
+        let height = self.value("document.documentElement.scrollHeight");
+        let clip = json!({"x": 0, "y": 0, "width": self.value("innerWidth"), "height": height, "scale": 1});
+        let whole = json!({"format": "png", "captureBeyondViewport": true, "clip": clip});
+        let shot = self.ask("Page.captureScreenshot", whole);
         let to = Path::new(&directory).join(format!("{name}.png.base64"));
         fs::write(to, shot["data"].as_str().unwrap()).unwrap();
     }

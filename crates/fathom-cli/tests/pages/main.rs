@@ -4,12 +4,14 @@
 //! they fail instead.
 
 mod browser;
+mod results;
 mod surveyed;
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use browser::Browser;
+use fathom::{report, run_folder};
 use serde_json::json;
 use surveyed::{Place, hostile_survey, page};
 
@@ -34,6 +36,138 @@ fn written(test: &str) -> (Place, std::path::PathBuf) {
     (place, file)
 }
 
+/// Figures in which nothing is drawn.
+fn empty_figures(browser: &mut Browser) -> serde_json::Value {
+    browser.value(
+        "[...document.querySelectorAll('figure[data-figure]')].filter(one => \
+         ![...one.querySelectorAll('.scatterlayer .trace, .barlayer .trace')]\
+         .some(trace => (r => Math.max(r.width, r.height) > 5)(trace.getBoundingClientRect()))).map(one => one.id)",
+    )
+}
+
+/// Nothing hostile has run, nothing is wider than the window, nothing complained, and nothing left the page.
+fn is_sound(browser: &mut Browser, name: &str, width: u32) {
+    assert_eq!(browser.value("window.intruded === undefined"), json!(true), "{name}");
+    let overflow = browser
+        .value("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        .as_f64()
+        .unwrap();
+    assert!(overflow <= 0.0, "{name}: {width}: wider than the window by {overflow}");
+    browser.value("scrollTo(0, 0)");
+    browser.picture(name);
+    assert_eq!(browser.complaints(), Vec::<String>::new(), "{name}");
+    assert_eq!(browser.requests(), Vec::<String>::new(), "{name}");
+}
+
+#[test]
+fn the_page_of_every_command_is_drawn_in_light_dark_and_narrow() {
+    if is_skipped("the_page_of_every_command_is_drawn_in_light_dark_and_narrow") {
+        return;
+    }
+    let place = Place::new("results");
+    let pages = results::pages(&place);
+    for (width, scheme) in [(1200, "light"), (1200, "dark"), (400, "light")] {
+        let mut browser = Browser::start(width, 900, scheme);
+        for (command, html) in &pages {
+            assert!(html.len() <= 6_000_000, "{command}: {} bytes", html.len());
+            let file = place.join(&format!("{command}.html"));
+            fs::write(&file, html).unwrap();
+            let figures = browser.open(&file);
+            let name = format!("{command}-{scheme}-{width}");
+            assert!(figures >= 1, "{name}");
+            assert_eq!(empty_figures(&mut browser), json!([]), "{name}");
+            is_sound(&mut browser, &name, width);
+        }
+    }
+}
+
+#[test]
+fn every_page_is_the_same_again_from_its_folder_alone() {
+    let place = Place::new("folders");
+    for (command, kept) in results::all(&place) {
+        let (folder, html) = (place.join(command), report::kept_page(&kept));
+        run_folder::check_free(&folder).unwrap();
+        let page = run_folder::keep(&folder, &kept, &html).unwrap();
+        assert_eq!(fs::read_to_string(page).unwrap(), html, "{command}");
+        let again = run_folder::read_kept(&folder).unwrap().unwrap();
+        let made = report::kept_page(&again);
+        let differ = made.bytes().zip(html.bytes()).position(|(a, b)| a != b);
+        assert!(
+            made == html,
+            "{command}: another page: {:?}",
+            differ.map(|at| &made[at.saturating_sub(99)..][..150])
+        );
+        assert_eq!(report::kept(&again), report::kept(&kept), "{command}");
+        assert!(run_folder::check_free(&folder).is_err(), "{command}: it would be written over");
+    }
+}
+
+#[test]
+fn every_figure_of_every_command_answers_to_mouse_and_buttons() {
+    if is_skipped("every_figure_of_every_command_answers_to_mouse_and_buttons") {
+        return;
+    }
+    let place = Place::new("answering");
+    let mut browser = Browser::start(1200, 900, "light");
+    for (command, html) in results::pages(&place) {
+        let file = place.join(&format!("{command}.html"));
+        fs::write(&file, html).unwrap();
+        for at in 0..browser.open(&file) {
+            let chart = format!("document.querySelectorAll('figure[data-figure] .chart')[{at}]");
+            let name = format!("{command}, figure {at}");
+            assert!(hovers_somewhere(&mut browser, &chart), "{name}: no text over any of its points");
+            let range = format!("{chart}._fullLayout.xaxis.range.map(Number)");
+            let before = browser.value(&range);
+            browser.value(&format!("{chart}.closest('figure').querySelector('[data-act=in]').click(), true"));
+            browser.until(&format!("String({range}) !== '{}'", joined(&before)));
+            browser
+                .value(&format!("{chart}.closest('figure').querySelector('[data-act=reset]').click(), true"));
+            browser.until(&format!("String({range}) === '{}'", joined(&before)));
+        }
+        let widened = browser.value(
+            "[...document.querySelectorAll('details')].forEach(one => one.open = true),\
+             [...document.querySelectorAll('figure.drawing')].every(one => {\
+               const svg = one.querySelector('svg'), before = svg.getBoundingClientRect().width;\
+               one.querySelector('[data-act=wider]').click();\
+               return svg.getBoundingClientRect().width > before;\
+             })",
+        );
+        assert_eq!(widened, json!(true), "{command}: a drawing does not grow");
+        assert_eq!(browser.complaints(), Vec::<String>::new(), "{command}");
+    }
+}
+
+/// As JavaScript joins the numbers of a list.
+fn joined(numbers: &serde_json::Value) -> String {
+    numbers.as_array().unwrap().iter().map(|one| one.to_string()).collect::<Vec<_>>().join(",")
+}
+
+/// Whether pointing at one of a chart's points shows a text.
+fn hovers_somewhere(browser: &mut Browser, chart: &str) -> bool {
+    browser.value(&format!("{chart}.scrollIntoView({{block: 'center'}}), true"));
+    // Where the library itself says that its points are.
+    let points = browser.value(&format!(
+        "(chart => {{\
+           const {{ xaxis: x, yaxis: y }} = chart._fullLayout, frame = chart.getBoundingClientRect();\
+           return chart._fullData.filter(trace => trace.hoverinfo !== 'skip' && trace.yaxis === 'y' && trace.xaxis === 'x')\
+             .flatMap(trace => [...trace.x].map((at, i) => [x.d2p(at), y.d2p(trace.y[i])]))\
+             .filter(([at, up]) => at >= 0 && at <= x._length && up >= 0 && up <= y._length)\
+             .map(([at, up]) => [frame.x + x._offset + at, frame.y + y._offset + up]);\
+         }})({chart})"
+    ));
+    let points = points.as_array().unwrap();
+    let every = points.len().div_ceil(12).max(1);
+    points.iter().step_by(every).any(|point| {
+        let at = [point[0].as_f64().unwrap(), point[1].as_f64().unwrap()];
+        // Pointing is a movement.
+        (0..3).any(|nudge| {
+            browser.mouse("mouseMoved", [at[0] + f64::from(nudge), at[1] + 1.0]);
+            std::thread::sleep(Duration::from_millis(40));
+            browser.value(&format!("!!{chart}.querySelector('.hoverlayer .hovertext')")) == json!(true)
+        })
+    })
+}
+
 #[test]
 fn every_figure_is_drawn_in_light_dark_and_narrow_and_nothing_else_happens() {
     if is_skipped("every_figure_is_drawn_in_light_dark_and_narrow_and_nothing_else_happens") {
@@ -44,19 +178,9 @@ fn every_figure_is_drawn_in_light_dark_and_narrow_and_nothing_else_happens() {
         let mut browser = Browser::start(width, 900, scheme);
         let figures = browser.open(&file);
         assert!(figures >= 10, "{figures}");
-        let empty = browser.value(
-            "[...document.querySelectorAll('figure')].filter(one => ![...one.querySelectorAll('.scatterlayer .trace')]\
-             .some(trace => trace.getBoundingClientRect().width > 20)).map(one => one.id)",
-        );
-        assert_eq!(empty, json!([]), "{scheme} {width}");
+        assert_eq!(empty_figures(&mut browser), json!([]), "{scheme} {width}");
         assert_eq!(browser.value("document.title.includes('</script>')"), json!(true), "told as text");
-        assert_eq!(browser.value("window.intruded === undefined"), json!(true));
-        let overflow = browser.value("document.documentElement.scrollWidth - innerWidth").as_f64().unwrap();
-        assert!(overflow <= 0.0, "{width}: wider than the window by {overflow}");
-        browser.value("scrollTo(0, 0)");
-        browser.picture(&format!("{scheme}-{width}"));
-        assert_eq!(browser.complaints(), Vec::<String>::new(), "{scheme} {width}");
-        assert_eq!(browser.requests(), Vec::<String>::new(), "{scheme} {width}");
+        is_sound(&mut browser, &format!("survey-{scheme}-{width}"), width);
     }
 }
 
@@ -148,7 +272,9 @@ fn figures_are_saved_as_svg_and_png_and_printed_as_a_whole() {
     // Nothing has been scrolled: printing must draw what was never in sight.
     let printed = browser.ask("Page.printToPDF", json!({}));
     assert!(printed["data"].as_str().unwrap().starts_with("JVBERi"), "no PDF");
-    browser.until("[...document.querySelectorAll('figure')].every(one => one.dataset.drawn === 'yes')");
+    browser.until(
+        "[...document.querySelectorAll('figure[data-figure]')].every(one => one.dataset.drawn === 'yes')",
+    );
 
     let down = json!({"behavior": "allow", "downloadPath": place.join(".")});
     browser.ask("Browser.setDownloadBehavior", down);

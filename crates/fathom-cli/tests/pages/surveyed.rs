@@ -12,11 +12,12 @@ use fathom::machine::scripted::{Noise, Script, Scripted};
 use fathom::provenance::{DeviceFacts, MachineFacts, MountFacts, Provenance};
 use fathom::report;
 use fathom::samples::Samples;
+use fathom::speed::curve::{self, Curve, Latency, Operation, Order, Point, Proof, Sample, Setting, State};
 use fathom::survey::{self, Answer, Plan, SCHEMA, Survey};
 use fathom::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
 
 /// What a directory, a label or an option may be called.
-const HOSTILE: &str =
+pub(crate) const HOSTILE: &str =
     "/srv/\"it's\"</script><script>window.intruded=1</script><img src=x onerror=intruded=1>&amp;${7}";
 
 /// A directory of its own for one test, removed at its end.
@@ -84,7 +85,7 @@ fn survey_of(answers: &[Answer]) -> Survey {
     }
 }
 
-fn provenance() -> Provenance {
+pub(crate) fn provenance() -> Provenance {
     let word = || HOSTILE.to_owned();
     Provenance {
         version: "0.1.0".to_owned(),
@@ -128,4 +129,68 @@ pub(crate) fn many_readings() -> Samples {
         .pass(Pass::timed(0, &[Op::Pread], region).needs(CacheState::Cold))
         .rounds(62);
     Scripted::new(Script::new(3)).run(&workload).unwrap()
+}
+
+/// Reads of a file by calls of many sizes, and appends; `gain` times as quick where calls are large.
+pub(crate) fn curve(gain: f64) -> Curve {
+    let mut points = Vec::new();
+    for (operation, order, state) in [
+        (Operation::Read, Order::Sequential, State::Cached),
+        (Operation::Read, Order::Random, State::Cold),
+        (Operation::Append, Order::Sequential, State::Empty),
+    ] {
+        for block_bytes in (9..=20).map(|power| 1_u64 << power) {
+            let per_call = if state == State::Cold { 90_000.0 } else { 300.0 };
+            let call_ns = per_call + block_bytes as f64 * 0.12 / gain;
+            let setting = Setting { operation, order, state, threads: 1, file_bytes: 64 << 20, block_bytes };
+            points.push(point(setting, call_ns));
+        }
+    }
+    Curve {
+        schema: curve::SCHEMA.to_owned(),
+        provenance: provenance(),
+        points,
+        families: Vec::new(),
+        read_ahead: Vec::new(),
+        past_memory: None,
+        past_dirty: None,
+        effects: vec![HOSTILE.to_owned()],
+        refused: Vec::new(),
+        duration_ns: 1,
+        bytes_written: 1,
+    }
+}
+
+fn point(setting: Setting, call_ns: f64) -> Point {
+    let calls = 1000;
+    let rate = setting.block_bytes as f64 / call_ns * 1e9;
+    let sample = |round| Sample {
+        round,
+        calls,
+        bytes: calls * setting.block_bytes,
+        elapsed_ns: call_ns * calls as f64,
+        call_ns,
+        user_ns: 0.0,
+        system_ns: call_ns,
+        sync_ns: None,
+        proof: Proof::Proven,
+    };
+    Point {
+        setting,
+        bytes_per_second: Some(rate),
+        bytes_per_second_interval: Some([rate * 0.98, rate * 1.02]),
+        latency: Latency {
+            calls,
+            min_ns: call_ns * 0.9,
+            p50_ns: call_ns,
+            p90_ns: call_ns * 1.2,
+            p99_ns: call_ns * 2.0,
+            p999_ns: call_ns * 9.0,
+            max_ns: call_ns * 40.0,
+        },
+        latencies: None,
+        is_settled: true,
+        samples: (0..12).map(sample).collect(),
+        caveats: Vec::new(),
+    }
 }

@@ -10,7 +10,7 @@ use layout::topo::layout::VisualGraph;
 
 use super::{Drawing, Edge, End, Node, Shape};
 
-/// One size for all text: `layout-rs` writes the styles of several in random order.
+/// One size for all text of ours.
 const FONT_SIZE: usize = 14;
 /// Width of a character and height of a line, about what the font takes.
 const CHARACTER: (f64, f64) = (8.5, 19.0);
@@ -34,8 +34,17 @@ impl Drawing {
         if !nodes.is_empty() {
             graph.do_it(false, false, false, &mut svg);
         }
-        svg.finalize()
+        in_order(&svg.finalize())
     }
+}
+
+/// The same picture with its styles in order: `layout-rs` writes them as a hash map has them.
+fn in_order(svg: &str) -> String {
+    let Some((before, rest)) = svg.split_once("<style>\n") else { return svg.to_owned() };
+    let Some((styles, after)) = rest.split_once("</style>") else { return svg.to_owned() };
+    let mut styles: Vec<&str> = styles.lines().collect();
+    styles.sort_unstable();
+    format!("{before}<style>\n{}\n</style>{after}", styles.join("\n"))
 }
 
 fn element(node: &Node) -> Element {

@@ -1,6 +1,6 @@
 //! Counts by powers of two.
 
-use serde::{Serialize, Serializer, ser::SerializeSeq};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeSeq};
 
 /// How many values lie in [2^k, 2^(k+1)), for each k; 0 counts by itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,11 +12,20 @@ pub struct Histogram {
 impl Histogram {
     /// Counts a value.
     pub fn add(&mut self, value: u64) {
+        self.count(value, 1);
+    }
+
+    fn count(&mut self, value: u64, times: u64) {
         let place = value.checked_ilog2().map_or(0, |log| log as usize + 1);
         if self.counts.len() <= place {
             self.counts.resize(place + 1, 0);
         }
-        self.counts[place] += 1;
+        self.counts[place] += times;
+    }
+
+    /// Adds what another has counted.
+    pub fn merge(&mut self, other: &Self) {
+        other.steps().for_each(|(least, count)| self.count(least, count));
     }
 
     /// The least value of each place that holds any, and how many it holds.
@@ -55,5 +64,28 @@ impl Serialize for Histogram {
             list.serialize_element(&step)?;
         }
         list.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut histogram = Self::default();
+        for (least, count) in Vec::<(u64, u64)>::deserialize(deserializer)? {
+            histogram.count(least, count);
+        }
+        Ok(histogram)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let mut histogram = Histogram::default();
+        [0, 0, 1, 7, 8, 4096, u64::MAX].iter().for_each(|&value| histogram.add(value));
+        let written = serde_json::to_string(&histogram).unwrap();
+        assert_eq!(serde_json::from_str::<Histogram>(&written).unwrap(), histogram);
     }
 }

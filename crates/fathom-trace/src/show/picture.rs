@@ -1,20 +1,21 @@
 //! Offset against order: paper E's figures 18 to 22.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::reuse::mixed;
 use crate::operation::{Access, FileId};
 
-/// Dots that are kept, at most.
+/// Dots that are kept, about.
 const DOTS: u64 = 20_000;
 
 /// The picture: files lie one behind the other, in the order in which they first appear.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Picture {
     /// Operations in all: the picture's width.
     pub operations: u64,
     /// Bytes in all files together, as far as they are touched: its height.
     pub bytes: u64,
-    /// Every which read or write has a dot.
+    /// One of so many reads and writes has a dot, taken by chance; 1 where all have.
     pub every: u64,
     /// The dots.
     pub dots: Vec<Dot>,
@@ -25,7 +26,7 @@ pub struct Picture {
 }
 
 /// A read or write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dot {
     /// Its place among all operations, from 0.
     pub order: u64,
@@ -50,7 +51,8 @@ impl Picture {
 
     pub(super) fn add(&mut self, order: u64, file: FileId, offset: u64, length: u64, access: Access) {
         self.seen += 1;
-        if (self.seen - 1).is_multiple_of(self.every) {
+        // By chance and not by count: every third of three threads in turn would be one thread alone.
+        if mixed(FileId(0), self.seen).is_multiple_of(self.every) {
             let base = self.bases.get(file.0 as usize).copied().unwrap_or(0);
             self.dots.push(Dot { order, offset: base.saturating_add(offset), length, access });
         }

@@ -14,7 +14,7 @@
 //! distances are known, and the sampled counts are made to add up to it.
 
 use rustc_hash::FxHashMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::operation::{Access, FileId};
 
@@ -24,7 +24,7 @@ pub const TRACKED: usize = 1 << 22;
 const STEPS: u32 = 64;
 
 /// The hit ratio at one cache size.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// The cache, in bytes.
     pub cache_bytes: u64,
@@ -294,7 +294,7 @@ impl Stack {
 
 /// Spreads file and block over all 64 bits: the finaliser of SplitMix64 (Steele and others, 2014), which maps
 /// different inputs to different outputs.
-fn mixed(file: FileId, block: u64) -> u64 {
+pub(super) fn mixed(file: FileId, block: u64) -> u64 {
     let mut value = block.wrapping_add(u64::from(file.0).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -253,5 +253,7 @@ fn note(moved: &mut [Moved; 2], operation: &Operation, result: i64, took: Durati
     moved.operations += 1;
     moved.bytes += bytes;
     moved.time += took;
+    moved.took_ns.add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+    operation.duration_ns.iter().for_each(|&ns| moved.recorded_ns.add(ns));
     moved.different += u64::from(bytes != operation.moved_bytes());
 }

@@ -113,31 +113,35 @@ fn ratios(comparison: &Comparison) -> Option<Figure> {
         Some(kind) => format!("{}, {kind}", item.what),
         None => item.what.clone(),
     };
-    let names: BTreeSet<String> = compared.iter().map(|(item, pair, _)| named(item, pair)).collect();
-    let names: Vec<String> = names.into_iter().collect();
+    let mut names: Vec<String> = Vec::new();
+    for name in compared.iter().map(|(item, pair, _)| named(item, pair)) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
     if names.is_empty() {
         return None;
     }
     let mut figure = Figure::new(
         "ratios".to_owned(),
         "How many times as much as in the first",
-        Axis::of_names("", names.clone()),
         Axis::new("this one over the first", Quantity::Times).log(),
+        Axis::of_names(names.clone()),
     );
     for result in 1..comparison.results.len() {
         let mut series = Series::new(comparison.results[result].path.clone(), Style::Points);
         for &(item, pair, [ratio, low, high]) in compared.iter().filter(|one| one.0.result == result as u64) {
             let name = named(item, pair);
-            if let Ok(at) = names.binary_search(&name) {
-                series.push_within(at as f64, ratio, [low, high]);
+            if let Some(at) = names.iter().position(|known| *known == name) {
+                series.push_within(ratio, at as f64, [low, high]);
             }
         }
         figure.series.push(series);
     }
     let margin = 1.0 + comparison.margin;
-    let band = Shape::Levels { y: [Rounded(1.0 / margin), Rounded(margin)] };
+    let band = Shape::Between { x: [Rounded(1.0 / margin), Rounded(margin)] };
     figure.marks.push(Mark::new("what counts as none", Origin::Reference, band));
-    figure.marks.push(Mark::level("the same", Origin::Reference, 1.0));
+    figure.marks.push(Mark::at("the same", Origin::Reference, [1.0]));
     figure.shown =
         "Bars reach over the interval that all ratios together hold at the stated rate; one that lies \
         outside of the band as a whole is a difference. Thresholds, capacities and extents have half of it."

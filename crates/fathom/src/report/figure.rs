@@ -46,6 +46,9 @@ pub(super) enum Quantity {
     Share,
     /// So many times as much.
     Times,
+    /// Pieces.
+    Count,
+    NanosecondsPerByte,
     /// Nothing: each number has a name.
     Name,
 }
@@ -57,7 +60,7 @@ pub(super) struct Series {
     pub(super) style: Style,
     pub(super) x: Vec<Rounded>,
     pub(super) y: Vec<Rounded>,
-    /// The lower and upper edge at each point; empty where there is none.
+    /// The lower and upper edge at each point; empty where there is none. Along the axis that has no names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) low: Vec<Rounded>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -73,12 +76,18 @@ pub(super) enum Style {
     Line,
     /// A line with a marker at each point, and error bars between the edges.
     Points,
+    /// A marker at each point with error bars, and no line.
+    Estimates,
     /// A step at each point: a share that grows.
     Steps,
     /// Markers that no line joins: a few quantiles.
     Markers,
     /// Dots that no line joins: single readings.
     Dots,
+    /// The same as many of them as there are, and more than one kind.
+    Specks,
+    /// Bars from zero.
+    Bars,
 }
 
 /// What was inferred from the series, or is said elsewhere.
@@ -155,9 +164,9 @@ impl Axis {
         Self { label: label.into(), quantity, log: false, switch: true, range: None, names: Vec::new() }
     }
 
-    /// An axis of things that have names.
-    pub(super) fn of_names(label: impl Into<String>, names: Vec<String>) -> Self {
-        Self { names, ..Self::new(label, Quantity::Name).fixed() }
+    /// An axis of things that have names; upright it begins at the top.
+    pub(super) fn of_names(names: Vec<String>) -> Self {
+        Self { names, ..Self::new("", Quantity::Name).fixed() }
     }
 
     /// The same, logarithmic at first.

@@ -7,8 +7,9 @@
 use std::fmt::Write;
 
 use super::figure::Figure;
-use crate::provenance::MachineFacts;
-use crate::units::Bytes;
+use crate::provenance::{MachineFacts, Provenance};
+use crate::speed::curve::Refusal;
+use crate::units::{Bytes, Nanos, WithinPpm};
 
 /// A page that is being written.
 pub(super) struct Page {
@@ -24,6 +25,47 @@ impl Page {
     /// A page without content.
     pub(super) fn new(title: &str) -> Self {
         Self { title: title.to_owned(), body: String::new(), figures: Vec::new() }
+    }
+
+    /// A page of what was measured, with where, when and by which clock.
+    pub(super) fn measured(what: &str, from: &Provenance) -> Self {
+        let (mount, clock) = (&from.mount, &from.instrument);
+        let mut page = Self::new(&format!("Fathom: {what}, {} on {}", mount.fs_type, mount.path));
+        let title = format!("{what}: {} on {}", mount.fs_type, mount.path);
+        page.push(&format!("<h1>{}</h1>\n", escaped(&title)));
+        page.push(&definitions(&[
+            ("mounted from", mount.source.clone()),
+            ("options", mount.options.clone()),
+            ("machine", machine(&from.machine)),
+            (
+                "clock",
+                format!(
+                    "{}, resolution {}, own cost {} taken out of every call, straight within {}",
+                    clock.clock,
+                    Nanos(clock.resolution_ns),
+                    Nanos(clock.overhead_ns),
+                    WithinPpm(clock.linearity_ppm)
+                ),
+            ),
+            ("measured", format!("{}, Fathom {}, seed {}", from.started, from.version, from.seed)),
+        ]));
+        page
+    }
+
+    /// Adds what was asked for and not measured; nothing where there is none.
+    pub(super) fn refused(&mut self, refused: &[Refusal]) {
+        if !refused.is_empty() {
+            let lines: Vec<Vec<String>> =
+                refused.iter().map(|one| vec![one.what.clone(), one.reason.clone()]).collect();
+            self.push("<h2>Not measured</h2>\n");
+            self.push(&table(&["what", "why"], &lines));
+        }
+    }
+
+    /// Adds how to do it again.
+    pub(super) fn repeat(&mut self, commands: &[String]) {
+        let commands = escaped(&commands.join("\n"));
+        self.push(&format!("<details><summary>Repeat it</summary><pre>{commands}</pre></details>\n"));
     }
 
     /// Adds markup, in which everything from outside is [`escaped`].
@@ -57,11 +99,16 @@ impl Page {
         ] {
             buttons += &button(act, label, help);
         }
+        // Things that have names take a line each.
+        let height = match figure.y.names.len() {
+            0 => String::new(),
+            names => format!(" style=\"height:{}px\"", 160 + 24 * names),
+        };
         let _ = writeln!(
             self.body,
             "<figure id=\"figure-{id}\" data-figure=\"{}\"><h4>{title}</h4>\
              <div class=\"buttons\" role=\"toolbar\" aria-label=\"{title}\">{buttons}</div>\
-             <div class=\"chart\" tabindex=\"0\" role=\"img\" aria-label=\"{title}. Arrow keys move, plus and \
+             <div class=\"chart\"{height} tabindex=\"0\" role=\"img\" aria-label=\"{title}. Arrow keys move, plus and \
              minus zoom, 0 shows all.\"></div>\
              <figcaption>{}</figcaption>\
              <details class=\"numbers\"><summary>The numbers drawn</summary><div></div></details></figure>",
@@ -69,6 +116,31 @@ impl Page {
             escaped(&figure.shown),
         );
         self.figures.push(figure);
+    }
+
+    /// Adds a drawing: an SVG that this program made.
+    pub(super) fn drawing(&mut self, id: &str, title: &str, svg: &str) {
+        let (id, title) = (escaped(id), escaped(title));
+        // Names within the drawing are those of this page, where each may stand once.
+        let svg = svg.split_once("?>").map_or(svg, |(_, svg)| svg);
+        let svg = svg.replace("id=\"", &format!("id=\"{id}-")).replace("#arrow", &format!("#{id}-arrow"));
+        let svg = svg.replace("url(#", &format!("url(#{id}-"));
+        let buttons: String = [
+            ("wider", "+", "Larger"),
+            ("narrower", "\u{2212}", "Smaller"),
+            ("natural", "reset", "As it was"),
+            ("save", "SVG", "Save as SVG"),
+        ]
+        .map(|(act, label, help)| {
+            format!("<button type=\"button\" data-act=\"{act}\" title=\"{help}\">{label}</button>")
+        })
+        .concat();
+        let _ = writeln!(
+            self.body,
+            "<figure class=\"drawing\" id=\"{id}\"><h4>{title}</h4>\
+             <div class=\"buttons\" role=\"toolbar\" aria-label=\"{title}\">{buttons}</div>\
+             <div class=\"wide\" tabindex=\"0\" role=\"img\" aria-label=\"{title}\">{svg}</div></figure>"
+        );
     }
 
     /// The whole file.
@@ -143,6 +215,15 @@ pub(super) fn table(header: &[&str], lines: &[Vec<String>]) -> String {
     markup
 }
 
+/// A path as a shell takes it.
+pub(super) fn quoted(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@".contains(c);
+    if path.chars().all(plain) && !path.is_empty() {
+        return path.to_owned();
+    }
+    format!("'{}'", path.replace('\'', "'\\''"))
+}
+
 /// Facts as a list of terms.
 pub(super) fn definitions(facts: &[(&str, String)]) -> String {
     let items: String = facts
@@ -187,5 +268,11 @@ mod tests {
         assert!(library.starts_with("<script") && library.contains("plotly.js v"));
         // MathJax alone has 2 MB.
         assert!(library.len() < 4_900_000, "{}", library.len());
+    }
+
+    #[test]
+    fn a_path_reaches_the_shell_as_one_word() {
+        assert_eq!(quoted("/tmp/a-b"), "/tmp/a-b");
+        assert_eq!(quoted("/tmp/$(rm) 'x'"), "'/tmp/$(rm) '\\''x'\\'''");
     }
 }

@@ -6,17 +6,6 @@ use crate::units::{Bytes, Nanos};
 
 /// One line per job and direction, each figure with where it lies with 90 % confidence.
 pub fn prediction(predicted: &Predicted) -> String {
-    let header =
-        ["job", "what", "calls", "bandwidth", "90 % between", "mean", "90 % between", "median", "99 %"];
-    let mut rows = Vec::new();
-    for job in &predicted.jobs {
-        rows.extend(job.sides.iter().map(|side| {
-            let rate = |value: f64| format!("{}/s", Bytes(value as u64));
-            let bandwidth = [rate(side.bytes_per_second.value), between(side.bytes_per_second, rate)];
-            row(job, &side.direction, bandwidth, &side.latency)
-        }));
-        rows.extend(job.syncs.iter().map(|syncs| row(job, "sync", Default::default(), syncs)));
-    }
     let of = match &predicted.made {
         Some(made) => format!(
             "Simulated: {} on {}, {}, as measured {}",
@@ -36,8 +25,25 @@ pub fn prediction(predicted: &Predicted) -> String {
     format!(
         "{}\n{}\n{caveats}Nothing was run.\n",
         table::wrap(&format!("{of}{set}."), 100),
-        table::rows(&header, &rows)
+        table::rows(&HEADER, &lines(predicted))
     )
+}
+
+pub(super) const HEADER: [&str; 9] =
+    ["job", "what", "calls", "bandwidth", "90 % between", "mean", "90 % between", "median", "99 %"];
+
+/// A line per job and direction.
+pub(super) fn lines(predicted: &Predicted) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for job in &predicted.jobs {
+        rows.extend(job.sides.iter().map(|side| {
+            let rate = |value: f64| format!("{}/s", Bytes(value as u64));
+            let bandwidth = [rate(side.bytes_per_second.value), between(side.bytes_per_second, rate)];
+            row(job, &side.direction, bandwidth, &side.latency)
+        }));
+        rows.extend(job.syncs.iter().map(|syncs| row(job, "sync", Default::default(), syncs)));
+    }
+    rows
 }
 
 fn row(job: &Forecast, what: &str, [bandwidth, range]: [String; 2], latency: &Latencies) -> Vec<String> {

@@ -4,16 +4,20 @@ use std::collections::BTreeSet;
 
 use super::figure::{Axis, Figure, Mark, Origin, Quantity, Series, Style};
 use super::limits;
-use super::page::{self, Page, definitions, escaped, table};
-use crate::provenance::Provenance;
-use crate::speed::curve::{Curve, Family, Point};
+use super::page::{Page, escaped, quoted, table};
+use crate::speed::curve::{Curve, Family, Operation, Point, Setting};
 use crate::speed::measurement::Measurement;
 use crate::speed::syscalls::{self, Syscalls};
-use crate::units::{Bytes, Nanos, WithinPpm};
+use crate::units::{Bytes, Nanos};
 
 /// Curves as one HTML file that needs no network.
-pub fn curve_page(curve: &Curve) -> String {
-    let mut page = begun("curves", &curve.provenance);
+pub(super) fn curve_page(curve: &Curve) -> String {
+    let mut page = Page::measured("curves", &curve.provenance);
+    page.push(
+        "<p class=\"soft\">What paper B asked of its machines (raw reads by blocks of 512 B to 512 KiB, cached and cold), and \
+         figures 3 to 7 of paper E (throughput by size of file and block), with the state of the cache proven before each \
+         sample.</p>\n",
+    );
     page.push("<h2>What the curves say</h2>\n");
     for family in &curve.families {
         said(
@@ -55,50 +59,58 @@ pub fn curve_page(curve: &Curve) -> String {
         page.push("<h2>On this machine</h2>\n");
         page.push(&table(&["changed meanwhile, and put back"], &lines));
     }
-    if !curve.refused.is_empty() {
-        let lines: Vec<Vec<String>> =
-            curve.refused.iter().map(|one| vec![one.what.clone(), one.reason.clone()]).collect();
-        page.push("<h2>Not measured</h2>\n");
-        page.push(&table(&["what", "why"], &lines));
-    }
+    page.refused(&curve.refused);
+    page.repeat(&[command(curve)]);
     page.html()
 }
 
 /// Prices of calls as one HTML file that needs no network.
-pub fn syscalls_page(prices: &Syscalls) -> String {
-    let mut page = begun("system calls", &prices.provenance);
+pub(super) fn syscalls_page(prices: &Syscalls) -> String {
+    let mut page = Page::measured("system calls", &prices.provenance);
     for caveat in &prices.caveats {
         page.push(&format!("<p>{}</p>\n", escaped(caveat)));
     }
+    page.push(
+        "<p class=\"soft\">What paper B found with 1-byte reads and seeks over files of 10 KB to 5 MB, with the cost of the \
+         clock taken out.</p>\n",
+    );
     page.figure(prices_by_size(prices));
     let lines: Vec<Vec<String>> = prices.measurements.iter().map(line).collect();
     page.push(&table(&["call", "file", "ns per call", "95 % interval", "calls per second"], &lines));
+    let from = &prices.provenance;
+    let path = quoted(&from.mount.path);
+    page.repeat(&[format!("fathom syscalls {path} --rounds {} --seed {}", prices.rounds, from.seed)]);
     page.html()
 }
 
-fn begun(what: &str, from: &Provenance) -> Page {
-    let (mount, machine, clock) = (&from.mount, &from.machine, &from.instrument);
-    let mut page = Page::new(&format!("Fathom: {what}, {} on {}", mount.fs_type, mount.path));
-    let heading =
-        format!("<h1>{}: {} on {}</h1>\n", escaped(what), escaped(&mount.fs_type), escaped(&mount.path));
-    page.push(&heading);
-    page.push(&definitions(&[
-        ("mounted from", mount.source.clone()),
-        ("options", mount.options.clone()),
-        ("machine", page::machine(machine)),
-        (
-            "clock",
-            format!(
-                "{}, resolution {}, own cost {} taken out of every call, straight within {}",
-                clock.clock,
-                Nanos(clock.resolution_ns),
-                Nanos(clock.overhead_ns),
-                WithinPpm(clock.linearity_ppm)
-            ),
-        ),
-        ("measured", format!("{}, Fathom {}, seed {}", from.started, from.version, from.seed)),
-    ]));
-    page
+/// What asks for the same points.
+fn command(curve: &Curve) -> String {
+    let list = |of: &dyn Fn(&Setting) -> String, counts: &dyn Fn(&Setting) -> bool| {
+        let mut words: Vec<String> = Vec::new();
+        for setting in curve.points.iter().map(|point| &point.setting).filter(|setting| counts(setting)) {
+            let word = of(setting);
+            if !words.contains(&word) {
+                words.push(word);
+            }
+        }
+        words.join(",")
+    };
+    // Appends are in order whatever is asked for, to a file that is empty.
+    let moves = |setting: &Setting| setting.operation != Operation::Append;
+    let options = [
+        ("block-sizes", list(&|one| one.block_bytes.to_string(), &|_| true)),
+        ("file-size", list(&|one| one.file_bytes.to_string(), &|_| true)),
+        ("ops", list(&|one| one.operation.word().to_owned(), &|_| true)),
+        ("order", list(&|one| one.order.word().to_owned(), &moves)),
+        ("state", list(&|one| one.state.word().to_owned(), &moves)),
+        ("threads", list(&|one| one.threads.to_string(), &|_| true)),
+    ];
+    let options = options.iter().filter(|(_, words)| !words.is_empty());
+    let options: String = options.map(|(name, words)| format!(" --{name} {words}")).collect();
+    let intrusive =
+        if curve.past_memory.is_some() || curve.past_dirty.is_some() { " --intrusive" } else { "" };
+    let (path, seed) = (quoted(&curve.provenance.mount.path), curve.provenance.seed);
+    format!("fathom curve {path}{options}{intrusive} --seed {seed}")
 }
 
 fn said(page: &mut Page, name: &str, sentences: &[String]) {

@@ -89,7 +89,7 @@ fn section(page: &mut Page, survey: &Survey, finding: &Finding, runs: &Runs<'_>)
 
 /// Who asked first, what they concluded, and how to ask again.
 fn repeat(survey: &Survey, finding: &Finding) -> String {
-    let path = quoted(&survey.provenance.mount.path);
+    let path = page::quoted(&survey.provenance.mount.path);
     let mut papers = String::new();
     let mut commands =
         format!("fathom survey {path} --only {} --seed {}\n", finding.parameter, survey.provenance.seed);
@@ -109,24 +109,4 @@ fn repeat(survey: &Survey, finding: &Finding) -> String {
         ),
     };
     format!("{papers}<details><summary>Repeat it</summary><pre>{}</pre></details>\n", escaped(&commands))
-}
-
-/// A path as a shell takes it.
-fn quoted(path: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@".contains(c);
-    if path.chars().all(plain) && !path.is_empty() {
-        return path.to_owned();
-    }
-    format!("'{}'", path.replace('\'', "'\\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_reaches_the_shell_as_one_word() {
-        assert_eq!(quoted("/tmp/a-b"), "/tmp/a-b");
-        assert_eq!(quoted("/tmp/$(rm) 'x'"), "'/tmp/$(rm) '\\''x'\\'''");
-    }
 }

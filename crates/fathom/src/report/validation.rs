@@ -8,24 +8,7 @@ use crate::validation::Validation;
 
 /// The parameters of a model with where they come from, and how well they explain what they were fitted to.
 pub fn calibration(model: &Model, accounts: &[Account]) -> String {
-    let rows: Vec<Vec<String>> = model
-        .entries()
-        .map(|(known, parameter)| {
-            let interval = parameter
-                .interval
-                .map_or_else(|| "-".to_owned(), |[low, high]| format!("{} to {}", figure(low), figure(high)));
-            let origin = match parameter.origin {
-                Origin::Measured => "measured",
-                Origin::Declared => "declared",
-                Origin::Assumed => "assumed",
-                Origin::Set => "set",
-            };
-            let cells =
-                [known.name, &figure(parameter.value), known.unit.word(), &interval, origin, known.about];
-            cells.map(str::to_owned).to_vec()
-        })
-        .collect();
-    let mut text = table::rows(&["parameter", "value", "unit", "95 % between", "origin", "is"], &rows);
+    let mut text = table::rows(&PARAMETERS, &parameters(model));
     for account in accounts {
         let rows: Vec<Vec<String>> = account
             .jobs
@@ -44,18 +27,58 @@ pub fn calibration(model: &Model, accounts: &[Account]) -> String {
 
 /// The table by class, and one line per job.
 pub fn validation(validation: &Validation) -> String {
-    let header = [
-        "class",
-        "jobs",
-        "error",
-        "worst",
-        "noise floor",
-        "paper E",
-        "latency + bandwidth",
-        "covered",
-        "p99 error",
-    ];
-    let rows: Vec<Vec<String>> = validation
+    let refused: String = validation.refused.iter().map(|reason| format!("left out: {reason}\n")).collect();
+    format!(
+        "{} on {}: errors of predicted throughput, as means of their sizes\n\n{}\n{}{refused}\n{} written, {} taken; nothing was left behind.\n",
+        validation.provenance.mount.fs_type,
+        validation.provenance.mount.path,
+        table::rows(&CLASSES, &by_class(validation)),
+        table::rows(&JOBS, &by_job(validation)),
+        Bytes(validation.bytes_written),
+        Nanos(validation.duration_ns as f64)
+    )
+}
+
+pub(super) const PARAMETERS: [&str; 6] = ["parameter", "value", "unit", "95 % between", "origin", "is"];
+
+/// A line per number of a model.
+pub(super) fn parameters(model: &Model) -> Vec<Vec<String>> {
+    model
+        .entries()
+        .map(|(known, parameter)| {
+            let interval = parameter
+                .interval
+                .map_or_else(|| "-".to_owned(), |[low, high]| format!("{} to {}", figure(low), figure(high)));
+            let cells = [
+                known.name,
+                &figure(parameter.value),
+                known.unit.word(),
+                &interval,
+                origin(parameter.origin),
+                known.about,
+            ];
+            cells.map(str::to_owned).to_vec()
+        })
+        .collect()
+}
+
+pub(super) const CLASSES: [&str; 9] = [
+    "class",
+    "jobs",
+    "error",
+    "worst",
+    "noise floor",
+    "paper E",
+    "latency + bandwidth",
+    "covered",
+    "p99 error",
+];
+
+pub(super) const JOBS: [&str; 9] =
+    ["job", "predicted", "90 % between", "measured", "error", "noise floor", "paper E", "plain", "p99 error"];
+
+pub(super) fn by_class(validation: &Validation) -> Vec<Vec<String>> {
+    validation
         .classes
         .iter()
         .map(|class| {
@@ -71,8 +94,11 @@ pub fn validation(validation: &Validation) -> String {
                 percent(class.p99_error),
             ]
         })
-        .collect();
-    let jobs: Vec<Vec<String>> = validation
+        .collect()
+}
+
+pub(super) fn by_job(validation: &Validation) -> Vec<Vec<String>> {
+    validation
         .jobs
         .iter()
         .map(|job| {
@@ -89,31 +115,20 @@ pub fn validation(validation: &Validation) -> String {
                 percent(job.p99_error),
             ]
         })
-        .collect();
-    let columns = [
-        "job",
-        "predicted",
-        "90 % between",
-        "measured",
-        "error",
-        "noise floor",
-        "paper E",
-        "plain",
-        "p99 error",
-    ];
-    let refused: String = validation.refused.iter().map(|reason| format!("left out: {reason}\n")).collect();
-    format!(
-        "{} on {}: errors of predicted throughput, as means of their sizes\n\n{}\n{}{refused}\n{} written, {} taken; nothing was left behind.\n",
-        validation.provenance.mount.fs_type,
-        validation.provenance.mount.path,
-        table::rows(&header, &rows),
-        table::rows(&columns, &jobs),
-        Bytes(validation.bytes_written),
-        Nanos(validation.duration_ns as f64)
-    )
+        .collect()
 }
 
-fn percent(share: f64) -> String {
+/// Where a value comes from.
+pub(super) fn origin(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Measured => "measured",
+        Origin::Declared => "declared",
+        Origin::Assumed => "assumed",
+        Origin::Set => "set",
+    }
+}
+
+pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 

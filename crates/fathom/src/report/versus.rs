@@ -5,6 +5,9 @@ use crate::speed::curve::{Operation, State};
 use crate::speed::versus::{Entry, Versus};
 use crate::units::{Bytes, Nanos};
 
+pub(super) const HEADER: [&str; 7] =
+    ["what", "call", "program", "rate", "against fathom", "within calls", "starting and ending"];
+
 /// The comparison as text: a block per state and size of a call, a line per program.
 pub fn versus(versus: &Versus) -> String {
     let mut text = format!(
@@ -15,11 +18,10 @@ pub fn versus(versus: &Versus) -> String {
         versus.provenance.machine.cpus,
         Bytes(versus.file_bytes)
     );
-    let header = ["what", "call", "program", "rate", "against fathom", "within calls", "starting and ending"];
     let mut entries: Vec<&Entry> = versus.entries.iter().collect();
     entries.sort_by_key(|entry| (entry.operation, entry.state, entry.block_bytes));
     let lines: Vec<Vec<String>> = entries.into_iter().map(line).collect();
-    text.push_str(&rows(&header, &lines));
+    text.push_str(&rows(&HEADER, &lines));
     text.push('\n');
     for refusal in &versus.refused {
         text.push_str(&wrap(&format!("not measured: {}: {}.", refusal.what, refusal.reason), 100));
@@ -32,12 +34,16 @@ pub fn versus(versus: &Versus) -> String {
     text
 }
 
-fn line(entry: &Entry) -> Vec<String> {
-    let what = match (entry.operation, entry.state) {
+/// What is done, from which state.
+pub(super) fn work(entry: &Entry) -> &'static str {
+    match (entry.operation, entry.state) {
         (Operation::Read, State::Cold) => "read, cold",
         (Operation::Read, _) => "read, cached",
         (_, _) => "overwrite",
-    };
+    }
+}
+
+pub(super) fn line(entry: &Entry) -> Vec<String> {
     let rate = match (entry.bytes_per_second, entry.bytes_per_second_interval) {
         (Some(median), Some([low, high])) => {
             format!("{}/s ±{:.1} %", Bytes(median as u64), (high - low) / 2.0 / median * 100.0)
@@ -52,7 +58,7 @@ fn line(entry: &Entry) -> Vec<String> {
         )
     };
     vec![
-        what.to_owned(),
+        work(entry).to_owned(),
         Bytes(entry.block_bytes).to_string(),
         entry.program.clone(),
         rate,

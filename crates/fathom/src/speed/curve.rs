@@ -225,7 +225,7 @@ impl Operation {
 }
 
 impl Order {
-    fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Order::Sequential => "sequential",
             Order::Random => "random",
@@ -234,7 +234,7 @@ impl Order {
 }
 
 impl State {
-    fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             State::Cached => "cached",
             State::Cold => "cold",

@@ -5,6 +5,7 @@
   const figures = JSON.parse(document.getElementById('figures').textContent);
   const dashes = ['solid', 'dash', 'dot', 'dashdot', 'longdash', 'longdashdot'];
   const symbols = ['circle', 'square', 'diamond', 'triangle-up', 'cross', 'x', 'star'];
+  const patterns = ['', '/', 'x', '.', '-', '|', '+'];
   const markDash = { timing: 'dash', witness: 'dot', declared: 'longdashdot', reference: 'solid' };
   const states = new Map();
 
@@ -25,8 +26,9 @@
   const words = {
     bytes: binary, bytes_per_second: value => binary(value) + '/s', nanoseconds: time,
     share: value => digits(value * 100) + ' %', times: value => digits(value) + ' x',
+    count: value => String(parseFloat(value.toPrecision(12))), nanoseconds_per_byte: value => digits(value) + ' ns/B',
   };
-  const wording = axis => axis.names ? value => axis.names[value] : words[axis.quantity];
+  const wording = axis => axis.names ? value => axis.names[Math.abs(Math.round(value))] : words[axis.quantity];
 
   // Round numbers of a quantity between two values: powers of two for sizes, 1-2-5 for the rest.
   function ticks(quantity, low, high, log, room) {
@@ -50,12 +52,17 @@
     return found;
   }
 
+  // Where names stand upright, edges lie along the other axis.
+  const isOfThings = figure => !!figure.y.names;
+
   function shown(state, name) {
     const values = [], logarithmic = state[name];
+    const edged = isOfThings(state.figure) ? 'x' : 'y';
     for (const series of state.figure.series) {
-      for (const key of name === 'y' ? ['y', 'low', 'high'] : ['x']) for (const value of series[key] || []) {
+      for (const key of name === edged ? [name, 'low', 'high'] : [name]) for (const value of series[key] || []) {
         if (value !== null && (!logarithmic || value > 0)) values.push(value);
       }
+      if (series.style === 'bars' && name === edged && !logarithmic) values.push(0);
     }
     for (const mark of state.figure.marks) {
       const of = name === 'y' && ['level', 'levels', 'curve'].includes(mark.shape)
@@ -68,7 +75,8 @@
   // Where the frame is at first, in the numbers of the data.
   function frame(state, name) {
     const { range: given, names } = state.figure[name];
-    if (names) return [-0.5, names.length - 0.5];
+    // Upright the first stands at the top: a thing's place there is its number, negative.
+    if (names) return name === 'y' ? [0.5 - names.length, 0.5] : [-0.5, names.length - 0.5];
     let [low, high] = given && !state[name] ? given : shown(state, name);
     if (!(high >= low)) [low, high] = [0, 1];
     if (state[name]) {
@@ -79,48 +87,71 @@
     return [low - room, high + room];
   }
 
+  // As many of the names in the frame as there is room for.
+  function named(state, name, chart) {
+    const [low, high] = state.range[name];
+    const within = [...state.figure[name].names.keys()].map(at => name === 'y' ? -at : at).filter(at => at >= low && at <= high);
+    const every = Math.ceil(within.length * 18 / (name === 'x' ? chart.clientWidth - 60 : chart.clientHeight - 60));
+    return within.filter((_, at) => at % every === 0);
+  }
+
   function axis(state, name, chart) {
     const { quantity, label, names } = state.figure[name];
     const [low, high] = state.range[name];
     const log = state[name];
     const room = name === 'x' ? Math.max(3, Math.floor(chart.clientWidth / 110)) : 7;
-    const places = names ? [...names.keys()] : ticks(quantity, low, high, log, room);
+    const places = names ? named(state, name, chart) : ticks(quantity, low, high, log, room);
+    const says = wording(state.figure[name]), longest = Math.max(10, Math.floor(chart.clientWidth / 18));
+    // Names that begin alike often end differently: what is left out is the middle.
+    const shortened = word => word.length <= longest ? word
+      : word.slice(0, Math.ceil(longest / 2) - 1) + '\u2026' + word.slice(-Math.floor(longest / 2));
+    const labelOf = place => names ? shortened(says(place)) : says(place);
     return {
       title: { text: label, standoff: 6 }, type: log ? 'log' : 'linear',
       range: log ? [Math.log10(low), Math.log10(high)] : [low, high],
-      tickmode: 'array', tickvals: places, ticktext: places.map(wording(state.figure[name])), tickangle: names ? -40 : 0,
+      tickmode: 'array', tickvals: places, ticktext: places.map(labelOf), tickangle: names && name === 'x' ? -40 : 0,
       gridcolor: colour('grid'), linecolor: colour('line'), zeroline: false, automargin: true,
     };
   }
 
   const hoverTexts = (figure, series) => series.x.map((x, at) => {
     const [fx, fy] = [wording(figure.x), wording(figure.y)];
-    const edges = series.low ? `<br>${fy(series.low[at])} to ${fy(series.high[at])}` : '';
+    const fe = isOfThings(figure) ? fx : fy;
+    const edges = series.low ? `<br>${fe(series.low[at])} to ${fe(series.high[at])}` : '';
     return `${fx(x)}<br>${fy(series.y[at])}${edges}`;
   });
 
   function seriesTraces(state) {
     const traces = [];
+    const ofThings = isOfThings(state.figure), count = state.figure.series.length;
     let lines = 0;
     state.figure.series.forEach(series => {
       const dots = series.style === 'dots';
       const place = dots ? 6 : lines++;
       const own = colour('c' + place % 7);
-      const base = { name: series.name, legendgroup: series.name, x: series.x };
+      // Several readings of a thing stand beside each other.
+      const beside = series.style !== 'bars' ? (place - (count - 1) / 2) * 0.7 / count : 0;
+      const x = state.figure.x.names ? series.x.map(at => at + beside) : series.x;
+      const base = { name: series.name, legendgroup: series.name, x };
+      const y = ofThings ? series.y.map(at => -at - beside) : series.y;
       if (series.low && series.style === 'line') {
         const silent = { ...base, mode: 'lines', line: { width: 0 }, hoverinfo: 'skip', showlegend: false };
         traces.push({ ...silent, y: series.low }, { ...silent, y: series.high, fill: 'tonexty', fillcolor: faint(own, 0.25) });
       }
       const trace = {
-        ...base, y: series.y, text: hoverTexts(state.figure, series), hovertemplate: '%{text}<extra>%{fullData.name}</extra>',
-        mode: dots || series.style === 'markers' || state.figure.x.names ? 'markers' : series.style === 'points' ? 'lines+markers' : 'lines',
+        ...base, y, text: hoverTexts(state.figure, series), hovertemplate: '%{text}<extra>%{fullData.name}</extra>',
+        mode: dots || ['markers', 'specks', 'estimates'].includes(series.style) || state.figure.x.names || ofThings ? 'markers' : series.style === 'points' ? 'lines+markers' : 'lines',
         line: { color: own, width: 1.6, dash: dashes[place % dashes.length], shape: series.style === 'steps' ? 'hv' : 'linear' },
-        marker: { color: dots ? faint(own, 0.6) : own, size: dots ? 4 : 7, symbol: dots ? 'x-thin-open' : symbols[place % symbols.length] },
+        marker: { color: dots ? faint(own, 0.6) : own, size: dots || series.style === 'specks' ? 4 : 7, symbol: dots ? 'x-thin-open' : symbols[place % symbols.length] },
       };
-      if (series.low && series.style === 'points') {
-        const { y, low, high } = series;
-        trace.error_y = { type: 'data', symmetric: false, array: high.map((one, at) => one - y[at]),
-          arrayminus: low.map((one, at) => y[at] - one), color: own, thickness: 1.2, width: 3 };
+      if (series.style === 'bars') {
+        Object.assign(trace, { type: 'bar', textposition: 'none', orientation: ofThings ? 'h' : 'v',
+          marker: { color: own, pattern: { shape: patterns[place % patterns.length], fgcolor: colour('panel'), bgcolor: own, solidity: 0.25 } } });
+      }
+      if (series.low && ['points', 'bars', 'estimates'].includes(series.style)) {
+        const { low, high } = series, at = ofThings ? series.x : series.y;
+        trace[ofThings ? 'error_x' : 'error_y'] = { type: 'data', symmetric: false, array: high.map((one, i) => one - at[i]),
+          arrayminus: low.map((one, i) => at[i] - one), color: own, thickness: 1.2, width: 3 };
       }
       traces.push(trace);
     });
@@ -130,9 +161,14 @@
   // Marks reach across the frame wherever it is: upright ones have a hidden axis from 0 to 1, level ones too.
   function markTraces(state) {
     const { x: fx, y: fy } = state.figure;
+    const seen = {};
     return state.figure.marks.map(mark => {
       const own = colour(mark.origin);
-      const trace = { name: mark.name, mode: 'lines', line: { color: own, width: 1.3, dash: markDash[mark.origin] },
+      // Lines of one origin have dashes of their own, the first that of the origin.
+      const isLine = !['between', 'levels'].includes(mark.shape);
+      const before = isLine ? (seen[mark.origin] = (seen[mark.origin] ?? -1) + 1) : 0;
+      const all = [markDash[mark.origin], ...dashes.filter(dash => dash !== markDash[mark.origin])];
+      const trace = { name: mark.name, mode: 'lines', line: { color: own, width: 1.3, dash: all[before % all.length] },
         hovertemplate: '%{text}<extra>%{fullData.name}</extra>' };
       const band = { ...trace, fill: 'toself', fillcolor: faint(own, 0.2), line: { ...trace.line, width: 0 }, hoverinfo: 'skip', hovertemplate: undefined };
       if (mark.shape === 'at') {
@@ -159,7 +195,7 @@
     const hidden = { range: [0, 1], fixedrange: true, visible: false };
     return {
       paper_bgcolor: colour('panel'), plot_bgcolor: colour('panel'), font: { color: colour('ink'), size: 12, family: 'system-ui, sans-serif' },
-      margin: { l: 10, r: 14, t: 8, b: 10 }, hovermode: 'closest', dragmode: 'zoom',
+      margin: { l: 10, r: 14, t: 8, b: 10 }, hovermode: 'closest', barmode: 'group', dragmode: 'zoom',
       hoverlabel: { bgcolor: colour('ground'), bordercolor: colour('line'), font: { color: colour('ink') } },
       legend: { orientation: 'h', x: 0, y: 1, xanchor: 'left', yanchor: 'bottom', font: { size: 11 } },
       xaxis: axis(state, 'x', chart), yaxis: axis(state, 'y', chart),
@@ -245,6 +281,7 @@
     if (place.childElementCount) return;
     const definition = figures[figure.dataset.figure];
     const [fx, fy] = [wording(definition.x), wording(definition.y)];
+    const fe = isOfThings(definition) ? fx : fy;
     const table = document.createElement('table');
     const line = (cells, tag) => {
       const row = table.insertRow();
@@ -257,7 +294,7 @@
     }
     for (const series of definition.series) {
       series.x.slice(0, 2000).forEach((x, at) => line([series.name, fx(x), fy(series.y[at]),
-        series.low ? fy(series.low[at]) : '', series.high ? fy(series.high[at]) : ''], 'td'));
+        series.low ? fe(series.low[at]) : '', series.high ? fe(series.high[at]) : ''], 'td'));
     }
     place.className = 'wide';
     place.appendChild(table);
@@ -297,6 +334,27 @@
     figure.querySelector('.numbers').addEventListener('toggle', () => numbers(figure));
   }
   requestIdleCallback(rest);
+
+  // Nets are drawings already; they are made larger, smaller, and saved.
+  for (const figure of document.querySelectorAll('figure.drawing')) {
+    const svg = figure.querySelector('svg');
+    const by = factor => {
+      svg.style.width = svg.getBoundingClientRect().width * factor + 'px';
+      svg.style.maxWidth = 'none';
+    };
+    const doings = {
+      wider: () => by(1.4), narrower: () => by(1 / 1.4), natural: () => svg.removeAttribute('style'),
+      save: () => {
+        const link = document.createElement('a');
+        link.href = URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(svg)], { type: 'image/svg+xml' }));
+        link.download = 'fathom-' + figure.id + '.svg';
+        link.click();
+        URL.revokeObjectURL(link.href);
+      },
+    };
+    figure.querySelector('.buttons').addEventListener('click', event => doings[event.target.dataset.act]?.());
+  }
+
   const again = () => states.forEach((_, chart) => redraw(chart));
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', again);
   // On paper every figure is drawn, in the colours of paper; the media query has them by then.

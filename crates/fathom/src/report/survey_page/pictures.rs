@@ -1,5 +1,6 @@
 //! The figures of one question: its readings, and the answer drawn into them.
 
+mod ages;
 mod marks;
 mod views;
 
@@ -23,6 +24,8 @@ enum View {
     Sizes,
     /// Throughput against the size of a call.
     Rates,
+    /// Time of a sync against the age of what it syncs.
+    Ages,
     /// How latencies spread.
     Spread,
 }
@@ -40,6 +43,7 @@ pub(super) fn of(survey: &Survey, finding: &Finding, runs: &[Samples]) -> Vec<Fi
         View::Probes => views::probes(&answer, runs).into_iter().collect(),
         View::Sizes => views::sizes(&answer, runs).into_iter().collect(),
         View::Rates => views::rates(&answer, runs).into_iter().collect(),
+        View::Ages => ages::ages(&answer, runs).into_iter().chain(views::spread(&answer, runs)).collect(),
         View::Spread => views::quantiles(&answer).into_iter().chain(views::spread(&answer, runs)).collect(),
     }
 }
@@ -60,6 +64,7 @@ fn view(parameter: &str, runs: &[Samples]) -> View {
         "readahead_first" | "readahead_random" => View::Probes,
         "call_cost" | "page_cost" => View::Sizes,
         "copy_knee" => View::Rates,
+        "writeback_delay" | "commit_interval" => View::Ages,
         "sync_latency" | "device_latency" => View::Spread,
         _ if views::longest(runs).is_some() => View::Sweep,
         _ => View::Spread,

@@ -99,7 +99,17 @@ impl<'a> Answer<'a> {
                 },
                 ("pointers_per_indirect", _, Some(pointers)) => {
                     match (self.other("direct_pointers"), self.other("block_size")) {
-                        (Some(direct), Some(block)) => edges(name, origin, (direct + pointers) * block, None),
+                        (Some(direct), Some(block)) => {
+                            teeth(name, origin, direct * block, pointers * block, length)
+                        }
+                        _ => Vec::new(),
+                    }
+                }
+                ("allocation_scheme", _, _) => {
+                    match (self.other("direct_pointers"), self.other("block_size")) {
+                        (Some(direct), Some(block)) => {
+                            edges(format!("direct pointers end: {name}"), origin, direct * block, None)
+                        }
                         _ => Vec::new(),
                     }
                 }

@@ -1,0 +1,66 @@
+//! Results that commands keep in a folder with a page, and `fathom report` of each folder.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::{Place, fathom};
+
+/// Runs a command that keeps its result in `kept`, and checks that its folder is enough for the page and the text.
+fn is_kept(arguments: &[&str], kept: &str) {
+    let made = fathom(arguments);
+    assert!(matches!(made.code, Some(0 | 3)), "{arguments:?}: {made:?}");
+    assert!(made.err.contains("report.html"), "{arguments:?}: {made:?}");
+    let page = Path::new(kept).join("report.html");
+    let first = fs::read_to_string(&page).unwrap();
+    fs::remove_file(&page).unwrap();
+    let again = fathom(&["report", kept]);
+    assert_eq!(again.code, Some(0), "{arguments:?}: {again:?}");
+    assert!(again.out.starts_with(&made.out), "{arguments:?}: another text: {made:?}, {again:?}");
+    assert!(fs::read_to_string(&page).unwrap() == first, "{arguments:?}: another page");
+    // What is there is not overwritten.
+    fathom(arguments).complains(1, "earlier run");
+}
+
+#[test]
+fn jobs_and_their_prediction_are_kept() {
+    let (place, kept) = (Place::new(), Place::new());
+    let job = kept.join("job.fio");
+    fs::write(&job, "[reads]\nrw=randread\nbs=4k\nsize=256k\n").unwrap();
+    let (ran, told) = (kept.join("ran"), kept.join("told"));
+    is_kept(&["run", &job, place.text(), "--out", &ran], &ran);
+    is_kept(&["predict", &job, "--on", "assumed", "--draws", "2", "--out", &told], &told);
+    // The model that predicted is a model like any other.
+    let model = format!("{told}/model.json");
+    let again = fathom(&["predict", &job, "--on", &model, "--draws", "2"]);
+    assert_eq!(again.code, Some(0), "{again:?}");
+    assert!(place.names().is_empty(), "{:?}", place.names());
+}
+
+#[test]
+fn an_xor_is_kept() {
+    let kept = Place::new();
+    let (file, out) = (kept.join("file"), kept.join("out"));
+    fs::write(&file, vec![7; 1 << 20]).unwrap();
+    is_kept(&["xor", &file, "--out", &out], &out);
+}
+
+#[test]
+fn what_a_trace_does_and_its_replay_are_kept() {
+    let (place, kept) = (Place::new(), Place::new());
+    let (log, trace) = (kept.join("log"), kept.join("trace"));
+    let lines: String = (0..50).map(|at| format!("{} data read {} 4096\n", at * 10, at * 4096)).collect();
+    fs::write(&log, format!("fio version 3 iolog\n0 data add\n0 data open\n{lines}")).unwrap();
+    let imported = fathom(&["trace", "import", &log, "--out", &trace]);
+    assert_eq!(imported.code, Some(0), "{imported:?}");
+    let (shown, replayed) = (kept.join("shown"), kept.join("replayed"));
+    is_kept(&["trace", "show", &trace, "--out", &shown], &shown);
+    is_kept(&["run", &trace, place.text(), "--pace", "fast", "--out", &replayed], &replayed);
+}
+
+#[test]
+fn a_comparison_with_other_programs_is_kept() {
+    let (place, kept) = (Place::new(), Place::new());
+    let out = kept.join("out");
+    let short = ["--block-sizes", "64K", "--file-size", "1M", "--state", "cached", "--max-time", "3s"];
+    is_kept(&[&["versus", place.text(), "--out", &out], &short[..]].concat(), &out);
+}

@@ -1,0 +1,302 @@
+//! Results of every command that keeps a page, with hostile words wherever words come from outside.
+
+use std::time::Duration;
+
+use fathom::calibration::Account;
+use fathom::comparison::{self, Outcome, Rules};
+use fathom::model::{Made, Model, Origin, Parameter, Residual};
+use fathom::prediction::{self, Predicted, Settings};
+use fathom::replay::{self, Moved, Pace, Replayed};
+use fathom::run_folder::{Kept, NamedTrace};
+use fathom::speed::curve::{Operation, Proof, Refusal, State};
+use fathom::speed::jobs::{self, Ran, RanJob, RanSide};
+use fathom::speed::versus::{self, Entry, Sample, Versus};
+use fathom::speed::xor::{self, Method, Trial, Xor};
+use fathom::validation::{self, Held, Validation};
+use fathom::{job, prediction::Estimate, report};
+use fathom_trace::show::{Histogram, Shown};
+use fathom_trace::{Access, Clock, FileId, Files, Kind, Level};
+use fathom_trace::{Operation as Traced, Origin as Source, format, show};
+
+use crate::surveyed::{HOSTILE, Place, provenance};
+
+/// What each command keeps, by its name.
+pub(crate) fn all(place: &Place) -> Vec<(&'static str, Kept)> {
+    let model = || Box::new(model());
+    let trace = NamedTrace { name: HOSTILE.to_owned(), shown: trace(place, 60_000) };
+    vec![
+        ("curve", Kept::Curve(Box::new(crate::surveyed::curve(1.0)))),
+        ("versus", Kept::Versus(Box::new(versus()))),
+        ("run", Kept::Run(Box::new(ran()))),
+        ("xor", Kept::Xor(Box::new(xor()))),
+        ("validation", Kept::Validation(Box::new(validated()), model())),
+        ("calibration", Kept::Calibration(model(), accounts())),
+        ("prediction", Kept::Prediction(Box::new(predicted(&model())), model())),
+        ("trace", Kept::Trace(Box::new(trace))),
+        ("replay", Kept::Replay(Box::new(replayed()))),
+    ]
+}
+
+/// Every page by the name of its command.
+pub(crate) fn pages(place: &Place) -> Vec<(&'static str, String)> {
+    let mut pages: Vec<(&str, String)> =
+        all(place).iter().map(|(name, kept)| (*name, report::kept_page(kept))).collect();
+    pages.push(("comparison", compared()));
+    pages
+}
+
+/// Some numbers around one that are the same each time.
+fn around(value: f64, count: u32) -> Vec<f64> {
+    (0..count).map(|at| value * (1.0 + 0.05 * f64::from(at * 7919 % 13) / 13.0)).collect()
+}
+
+fn versus() -> Versus {
+    let mut entries = Vec::new();
+    for (operation, state) in [(Operation::Read, State::Cached), (Operation::Read, State::Cold)] {
+        for (program, speed) in [("fathom 0.1.0", 1.0), ("dd (coreutils) 9.1", 0.8), (HOSTILE, 0.9)] {
+            for block_bytes in [4096, 131_072, 1 << 20] {
+                let rate = speed * 4e9 * (1.0 - 3000.0 / (block_bytes as f64 + 3000.0));
+                let ratio = (program != "fathom 0.1.0").then_some([speed, speed * 0.93, speed * 1.15]);
+                entries.push(Entry {
+                    program: program.to_owned(),
+                    command: format!("{program} {block_bytes}"),
+                    operation,
+                    block_bytes,
+                    state,
+                    bytes_per_second: Some(rate),
+                    bytes_per_second_interval: Some([rate * 0.97, rate * 1.04]),
+                    rate_over_fathoms: ratio,
+                    call_rate_over_fathoms: ratio,
+                    around_ns: Some(3e6),
+                    is_settled: true,
+                    samples: around(192e6 / rate * 1e9, 12)
+                        .into_iter()
+                        .zip(0..)
+                        .map(|(inside_ns, round)| Sample {
+                            round,
+                            bytes: 192_000_000,
+                            inside_ns,
+                            calls_ns: None,
+                            outside_ns: None,
+                            proof: Proof::Proven,
+                        })
+                        .collect(),
+                });
+            }
+        }
+    }
+    let refused = vec![Refusal { what: HOSTILE.to_owned(), reason: HOSTILE.to_owned() }];
+    let (schema, provenance) = (versus::SCHEMA.to_owned(), provenance());
+    Versus { schema, provenance, file_bytes: 192 << 20, entries, refused, duration_ns: 1, bytes_written: 1 }
+}
+
+fn ran() -> Ran {
+    let side = |kind: &str, ns: f64| RanSide {
+        kind: kind.to_owned(),
+        calls: 4000,
+        bytes: 4000 * 4096,
+        mean_ns: ns * 1.1,
+        max_ns: ns * 300.0,
+        latencies_ns: (0..200).map(|at| (ns * 1.03_f64.powi(at), 20)).collect(),
+    };
+    let job = |name: &str, sides: Vec<RanSide>| RanJob {
+        name: name.to_owned(),
+        threads: 2,
+        elapsed_ns: 100_000_000,
+        cached_share: Some(0.5),
+        sides,
+    };
+    let jobs = vec![
+        job("reads", vec![side("read", 700.0)]),
+        job(HOSTILE, vec![side("read", 90_000.0), side("write", 1500.0), side("sync", 900_000.0)]),
+    ];
+    Ran { schema: jobs::SCHEMA.to_owned(), provenance: provenance(), jobs, duration_ns: 1, bytes_written: 1 }
+}
+
+fn xor() -> Xor {
+    let trial = |method, threads, rate: f64| Trial {
+        method,
+        threads,
+        bytes: 64 << 20,
+        duration_ns: (f64::from(64 << 20) / rate * 1e9) as u64,
+        bytes_per_second: rate,
+    };
+    Xor {
+        schema: xor::SCHEMA.to_owned(),
+        version: "0.1.0".to_owned(),
+        path: HOSTILE.to_owned(),
+        bytes: 1 << 30,
+        xor: "0x01234567".to_owned(),
+        duration_ns: 60_000_000,
+        bytes_per_second: 18e9,
+        method: Method::Mmap,
+        threads: 2,
+        reason: "the quicker of two ways on parts of the file".to_owned(),
+        cached_share: Some(1.0),
+        trials: vec![trial(Method::Read, 2, 12e9), trial(Method::Mmap, 2, 18.5e9)],
+    }
+}
+
+fn model() -> Model {
+    let mut model = Model::assumed();
+    let provenance = provenance();
+    model.made = Some(Made {
+        version: "0.1.0".to_owned(),
+        started: provenance.started,
+        duration_ns: 30_000_000_000,
+        bytes_written: 1 << 30,
+        machine: provenance.machine,
+        mount: provenance.mount,
+    });
+    let names: Vec<(&str, f64)> = model
+        .entries()
+        .map(|(known, one)| (known.name, one.value))
+        .filter(|(_, value)| *value > 0.0)
+        .collect();
+    for (at, (name, value)) in names.into_iter().enumerate() {
+        let (origin, interval) = match at % 3 {
+            0 => (Origin::Measured, Some([value * 0.8, value * 1.3])),
+            1 => (Origin::Declared, None),
+            _ => continue,
+        };
+        // Not every value may lie within an interval: a choice or a count is left as it is.
+        let _ = model.parameters.put(name, Parameter { value, interval, origin });
+    }
+    for (class, error) in [("cached random read", 0.058), ("cold sequential read", 0.12)] {
+        model
+            .residuals
+            .insert(class.to_owned(), Residual { jobs: 4, mean_error: error, spread: error * 1.4 });
+    }
+    model
+}
+
+fn accounts() -> Vec<Account> {
+    let jobs =
+        |ns: f64| (1..6).map(move |at| (format!("job {at}"), ns * f64::from(at), ns * f64::from(at) * 1.07));
+    ["calls on cached files", "the device"]
+        .iter()
+        .zip([600.0, 90_000.0])
+        .map(|(name, ns)| Account {
+            name: (*name).to_owned(),
+            jobs: jobs(ns).collect(),
+            refused: vec![HOSTILE.to_owned()],
+        })
+        .collect()
+}
+
+fn validated() -> Validation {
+    let held = |job: &job::Job, at: usize| {
+        let measured = 1e8 * (1.0 + at as f64).powf(1.5);
+        let error = 0.02 * (at % 9) as f64 - 0.08;
+        let value = measured * (1.0 + error);
+        Held {
+            name: job.name.clone(),
+            class: prediction::class(job),
+            predicted: Estimate { value, low: value * 0.9, high: value * 1.12 },
+            measured,
+            runs: around(measured * 0.98, 6),
+            error,
+            noise_floor: 0.02,
+            paper_error: 0.4,
+            plain_error: -0.5,
+            is_covered: error.abs() < 0.08,
+            p99_error: 0.2,
+        }
+    };
+    let jobs: Vec<Held> = validation::jobs().iter().enumerate().map(|(at, job)| held(job, at)).collect();
+    Validation {
+        schema: validation::SCHEMA.to_owned(),
+        provenance: provenance(),
+        classes: validation::classes(&jobs),
+        jobs,
+        refused: vec![HOSTILE.to_owned()],
+        duration_ns: 1,
+        bytes_written: 1,
+    }
+}
+
+/// Small jobs on a model, predicted for real.
+fn predicted(model: &Model) -> Predicted {
+    let read = job::Job { size: Some(1 << 20), ..job::Job::named("cold reads") };
+    let cached =
+        job::Job { size: Some(1 << 20), pre_read: true, stonewall: true, ..job::Job::named(HOSTILE) };
+    let told = prediction::predict(&[read, cached], model, Settings { draws: 4, seed: 1 }).unwrap();
+    Predicted {
+        schema: prediction::SCHEMA.to_owned(),
+        version: "0.1.0".to_owned(),
+        made: model.made.clone(),
+        settings: vec!["readahead=1M".to_owned()],
+        seed: 1,
+        draws: 4,
+        jobs: told.forecasts,
+    }
+}
+
+/// What a trace of so many operations does: reads in order, then at random among a few, and a log that grows.
+pub(crate) fn trace(place: &Place, operations: u64) -> Shown {
+    let path = place.join(&format!("trace-{operations}"));
+    let mut files = Files::default();
+    let names = ["/srv/data", HOSTILE].map(|name| files.id(name.as_bytes()));
+    let operation = |at: u64| {
+        let start = at as i64 * 20_000;
+        let (kind, file, offset): (Kind, FileId, u64) = match at % 3 {
+            0 => (Kind::Pread, names[0], at * 4096 % (64 << 20)),
+            1 => (Kind::Pread, names[0], (at * 2_654_435_761 % 5000) * 8192),
+            _ => (Kind::Pwrite, names[1], at / 3 * 512),
+        };
+        Traced {
+            offset: Some(offset),
+            length: if at % 3 == 2 { 512 } else { 4096 << (at % 2) },
+            duration_ns: Some(1000 + at * 7919 % 60_000),
+            thread: (at % 4) as u32,
+            ..Traced::new(kind, file, start)
+        }
+    };
+    let all: Vec<Traced> = (0..operations).map(operation).collect();
+    let origin = Source { level: Level::File, clock: Clock::Unix, source: HOSTILE.to_owned() };
+    let mut writer = format::create(&path, &origin).unwrap();
+    writer.add(&all, &files).unwrap();
+    writer.finish().unwrap();
+    let shown = show::show(&path).unwrap();
+    assert!(shown.picture.dots.iter().any(|dot| dot.access == Access::Write));
+    shown
+}
+
+fn replayed() -> Replayed {
+    let moved = |ns: u64| {
+        let [mut took, mut recorded] = [Histogram::default(), Histogram::default()];
+        (0..1000).for_each(|at| took.add(ns + at * at));
+        (0..1000).for_each(|at| recorded.add(3 * ns + at * at * at / 90));
+        Moved {
+            operations: 1000,
+            bytes: 4096 * 1000,
+            time: Duration::from_millis(5),
+            took_ns: took,
+            recorded_ns: recorded,
+            different: 0,
+        }
+    };
+    Replayed {
+        schema: replay::SCHEMA.to_owned(),
+        pace: Pace::Think,
+        threads: 2,
+        elapsed: Duration::from_secs(1),
+        reads: moved(900),
+        writes: moved(2000),
+        left_out: 1,
+        laid_out_bytes: 1 << 20,
+    }
+}
+
+/// Two curves of which one is quicker for large calls.
+fn compared() -> String {
+    let outcomes: Vec<(String, Outcome)> = ["monday", HOSTILE]
+        .iter()
+        .zip([1.0, 3.0])
+        .map(|(path, gain)| ((*path).to_owned(), Outcome::Curve(Box::new(crate::surveyed::curve(gain)))))
+        .collect();
+    let rules = Rules { rate: 0.05, margin: 0.75 };
+    let comparison = comparison::compare(&outcomes, rules).unwrap();
+    assert!(comparison.has_differences());
+    report::comparison_page(&comparison, &outcomes)
+}
