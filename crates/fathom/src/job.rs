@@ -207,13 +207,19 @@ impl Job {
     /// # Errors
     /// One sentence where no size is given or the offset is past the end of the file.
     pub fn region(&self) -> Result<Region, String> {
+        self.placed().map_err(|unfit| unfit.reason)
+    }
+
+    fn placed(&self) -> Result<Region, Unfit> {
+        let too_long = || Unfit::by(&["offset", "size"], "offset and size exceed any file");
+        let missing = || Unfit::by(&[], "size= is missing: say how much of a file to transfer");
         let file = match (self.filesize, self.size) {
             (Some(file), _) => file,
-            (None, Some(size)) => self.offset.checked_add(size).ok_or("offset and size exceed any file")?,
-            (None, None) => return Err("size= is missing: say how much of a file to transfer".to_owned()),
+            (None, size) => self.offset.checked_add(size.ok_or_else(missing)?).ok_or_else(too_long)?,
         };
         if self.offset >= file {
-            return Err(format!("offset={} is past the end of the file of {file} bytes", self.offset));
+            let reason = format!("offset={} is past the end of the file of {file} bytes", self.offset);
+            return Err(Unfit::by(&["offset", "size", "filesize"], reason));
         }
         Ok(Region { offset: self.offset, length: file - self.offset, file })
     }
@@ -241,37 +247,51 @@ impl Job {
     /// # Errors
     /// One sentence that names the first thing that is wrong.
     pub fn check(&self) -> Result<(), String> {
-        let region = self.region()?;
-        if region.file > i64::MAX as u64 {
-            return Err("the file would be larger than any file can be".to_owned());
-        }
-        if self.numjobs == 0 {
-            return Err("numjobs=0 leaves nothing to do".to_owned());
-        }
-        if self.read_percent > 100 {
-            return Err(format!("rwmixread={} is more than 100", self.read_percent));
-        }
-        if self.direct && self.engine == Engine::Mmap {
-            return Err(
-                "direct=1 makes no sense with ioengine=mmap, which works on the page cache".to_owned()
-            );
-        }
-        if self.time_based && self.runtime.is_zero() {
-            return Err("time_based needs runtime=".to_owned());
-        }
+        self.fits().map_err(|unfit| unfit.reason)
+    }
+
+    /// As [`check`](Self::check), with the options that are to blame.
+    fn fits(&self) -> Result<(), Unfit> {
+        let region = self.placed()?;
+        let unless = |is_wrong: bool, options, reason: &str| match is_wrong {
+            true => Err(Unfit::by(options, reason)),
+            false => Ok(()),
+        };
+        let too_long = region.file > i64::MAX as u64;
+        unless(too_long, &["offset", "size", "filesize"], "the file would be larger than any file can be")?;
+        unless(self.numjobs == 0, &["numjobs"], "numjobs=0 leaves nothing to do")?;
+        let percent = self.read_percent;
+        unless(percent > 100, &["rwmixread"], &format!("rwmixread={percent} is more than 100"))?;
+        let contradicts = self.direct && self.engine == Engine::Mmap;
+        let reason = "direct=1 makes no sense with ioengine=mmap, which works on the page cache";
+        unless(contradicts, &["direct", "buffered", "ioengine"], reason)?;
+        let endless = self.time_based && self.runtime.is_zero();
+        unless(endless, &["time_based", "runtime"], "time_based needs runtime=")?;
         for direction in self.directions() {
             let Blocks { least, most } = self.blocks[direction as usize];
-            if least == 0 || most < least || most > LARGEST_BLOCK {
-                return Err(format!("blocks of {least} to {most} bytes: there must be 1 to {LARGEST_BLOCK}"));
-            }
-            if least > region.length {
-                return Err(format!("a block of {least} bytes does not fit into {} bytes", region.length));
-            }
+            let reason = format!("blocks of {least} to {most} bytes: there must be 1 to {LARGEST_BLOCK}");
+            unless(least == 0 || most < least || most > LARGEST_BLOCK, &["bs", "bsrange"], &reason)?;
+            let reason = format!("a block of {least} bytes does not fit into {} bytes", region.length);
+            unless(least > region.length, &["bs", "bsrange", "size", "filesize", "offset"], &reason)?;
         }
-        match &self.filename {
-            Some(name) if !is_plain(name) => Err(format!("'{name}' is not a plain file name")),
-            _ => Ok(()),
-        }
+        let unplain = self.filename.iter().find(|name| !is_plain(name));
+        unplain.map_or(Ok(()), |name| {
+            Err(Unfit::by(&["filename"], format!("'{name}' is not a plain file name")))
+        })
+    }
+}
+
+/// Why a job can't be run as it is.
+struct Unfit {
+    /// The options that the reason is about; none where one is missing.
+    options: &'static [&'static str],
+    /// One sentence.
+    reason: String,
+}
+
+impl Unfit {
+    fn by(options: &'static [&'static str], reason: impl Into<String>) -> Self {
+        Self { options, reason: reason.into() }
     }
 }
 

@@ -38,9 +38,10 @@ pub(crate) enum JobFormat {
     /// A table.
     Text,
     /// What fio writes with --output-format=json.
+    #[value(alias = "json")]
     FioJson,
     /// The same with every bucket of the latencies: --output-format=json+.
-    #[value(name = "fio-json+")]
+    #[value(name = "fio-json+", alias = "json+")]
     FioJsonPlus,
 }
 

@@ -70,7 +70,8 @@ pub fn parse(text: &str, surroundings: &Surroundings<'_>) -> Result<JobFile, Mis
             Section::Global => (&mut globals, &mut file.globals),
             Section::Job { draft, written, .. } => (&mut **draft, written),
         };
-        set(draft, key, value.as_deref()).map_err(mistake)?;
+        let name = set(draft, key, value.as_deref()).map_err(mistake)?;
+        draft.lines.push((name, line_number));
         written.extend(value.map(|value| (key.to_owned(), value)));
     }
     file.jobs.extend(section.close()?);
@@ -98,11 +99,16 @@ impl Section {
         Section::Job { line, draft, written: Vec::new() }
     }
 
-    /// The job of a section that is at its end; what is wrong with it as a whole is told at its name.
+    /// The job of a section that is at its end. What is wrong with it as a whole is told at the last of the lines
+    /// that have to do with it, and where there is none at its name.
     fn close(self) -> Result<Option<Job>, Mistake> {
         let Section::Job { line, draft, written } = self else { return Ok(None) };
-        let name = draft.job.name.clone();
-        let job = draft.finish().map_err(|reason| Mistake { line, reason: format!("[{name}]: {reason}") })?;
+        let (name, lines) = (draft.job.name.clone(), draft.lines.clone());
+        let job = draft.finish().map_err(|unfit| {
+            let blamed = lines.iter().rfind(|(option, _)| unfit.options.contains(option));
+            let line = blamed.map_or(line, |&(_, line)| line);
+            Mistake { line, reason: format!("[{name}]: {}", unfit.reason) }
+        })?;
         Ok(Some(Job { written, ..job }))
     }
 }
@@ -137,7 +143,8 @@ fn option<'a>(line: &'a str, surroundings: &Surroundings<'_>) -> Result<(&'a str
     }
 }
 
-fn set(draft: &mut Draft, key: &str, value: Option<&str>) -> Result<(), String> {
+/// Sets an option, and gives the first of its names.
+fn set(draft: &mut Draft, key: &str, value: Option<&str>) -> Result<&'static str, String> {
     if let Some((_, reason)) = REFUSED.iter().find(|(name, _)| *name == key) {
         return Err(format!("{key} is not supported: {reason}"));
     }
@@ -145,10 +152,11 @@ fn set(draft: &mut Draft, key: &str, value: Option<&str>) -> Result<(), String> 
         return Err(format!("{key} is not supported; docs/jobs.md lists what is"));
     };
     match (value, known) {
-        (Some(value), Known { set, .. }) => set(draft, value).map_err(|reason| format!("{key}: {reason}")),
-        (None, Known { is_flag: true, set, .. }) => set(draft, "1"),
-        (None, _) => Err(format!("{key} needs a value: {key}=...")),
+        (Some(value), Known { set, .. }) => set(draft, value).map_err(|reason| format!("{key}: {reason}"))?,
+        (None, Known { is_flag: true, set, .. }) => set(draft, "1")?,
+        (None, _) => return Err(format!("{key} needs a value: {key}=...")),
     }
+    Ok(known.names[0])
 }
 
 impl Surroundings<'_> {
@@ -255,8 +263,13 @@ mod tests {
             ("rw= read", "line 3: rw: ' read' is none of"),
             ("direct", "line 3: direct needs a value"),
             ("bs=4k-8k", "line 3: bs: '4k-8k' is not a number"),
-            ("bs=0", "line 1: [x]: blocks of 0 to 0 bytes"),
-            ("time_based", "line 1: [x]: time_based needs runtime="),
+            ("bs=0", "line 3: [x]: blocks of 0 to 0 bytes"),
+            ("bs=4k\nblocksize=0\nrw=write", "line 4: [x]: blocks of 0 to 0 bytes"),
+            ("bs=2m", "line 3: [x]: a block of 2097152 bytes does not fit into 1048576 bytes"),
+            ("numjobs=0", "line 3: [x]: numjobs=0 leaves nothing to do"),
+            ("direct=1\nioengine=mmap\nrw=read", "line 4: [x]: direct=1 makes no sense"),
+            ("offset=10%\nrw=read", "line 3: [x]: offset=10% is a share of the file"),
+            ("time_based", "line 3: [x]: time_based needs runtime="),
             ("ioengine=libaio", "line 3: ioengine: 'libaio' is none of psync"),
             ("directory=/mnt", "line 3: directory is not supported: jobs run in a private"),
             ("filename=/dev/sda", "line 3: filename: '/dev/sda' is not one plain file name"),
@@ -276,6 +289,8 @@ mod tests {
         }
         assert!(read("size=1m\n[x]").unwrap_err().to_string().starts_with("line 1: 'size=1m' stands before"));
         assert!(read("").unwrap_err().reason.starts_with("there is no job"));
-        assert!(read("[x]\nrw=read").unwrap_err().reason.contains("size= is missing"));
+        assert!(read("[x]\nrw=read").unwrap_err().to_string().starts_with("line 1: [x]: size= is missing"));
+        let shared = read("[global]\nbs=0\n[x]\nsize=1m").unwrap_err().to_string();
+        assert!(shared.starts_with("line 2: [x]: blocks of 0"), "{shared}");
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::value::{Amount, amount, count, number, per_direction, range, switch, time};
-use super::{Blocks, DIRECTIONS, Engine, Job, Pattern};
+use super::{Blocks, DIRECTIONS, Engine, Job, Pattern, Unfit};
 
 /// A job in the making: what can only be settled when all its options are known stands beside it.
 #[derive(Debug, Clone)]
@@ -17,6 +17,8 @@ pub(super) struct Draft {
     size: Option<Amount>,
     offset: Amount,
     io_size: Option<Amount>,
+    /// Where each option was set, by its first name, in the order of the file.
+    pub(super) lines: Vec<(&'static str, usize)>,
 }
 
 /// Sets what the value says; none is an option without `=`.
@@ -107,13 +109,14 @@ impl Draft {
             size: None,
             offset: Amount::Bytes(0),
             io_size: None,
+            lines: Vec::new(),
         }
     }
 
     /// The job, with its shares turned into bytes.
     ///
     /// A share needs to know of what: the file's size for `size` and `offset`, the size for `io_size`.
-    pub(super) fn finish(self) -> Result<Job, String> {
+    pub(super) fn finish(self) -> Result<Job, Unfit> {
         let mut job = self.job;
         job.read_percent = match (self.reads, self.writes) {
             (true, true) => self.mix,
@@ -124,20 +127,23 @@ impl Draft {
         }
         let least = job.directions().map(|side| job.blocks[side as usize].least).min().unwrap_or(1).max(1);
         let file = job.filesize;
-        let share = |percent: u64, what: &str| match file {
+        let share = |percent: u64, what: &'static [&'static str]| match file {
             Some(file) => Ok((u128::from(file) * u128::from(percent) / 100) as u64),
-            None => Err(format!("{what}={percent}% is a share of the file: add filesize=")),
+            None => {
+                let what_for = format!("{}={percent}% is a share of the file: add filesize=", what.concat());
+                Err(Unfit::by(what, what_for))
+            }
         };
         job.offset = match self.offset {
             Amount::Bytes(bytes) => bytes,
-            Amount::Percent(percent) => share(percent, "offset")?.div_ceil(least).saturating_mul(least),
+            Amount::Percent(percent) => share(percent, &["offset"])?.div_ceil(least).saturating_mul(least),
         };
         job.size = match self.size {
             None => None,
             Some(Amount::Bytes(bytes)) => Some(bytes),
             Some(Amount::Percent(percent)) => {
                 // Unlike one in bytes, such a size bounds the part of the file that is used.
-                let size = share(percent, "size")? / least * least;
+                let size = share(percent, &["size"])? / least * least;
                 let room = job.filesize.unwrap_or(0).saturating_sub(job.offset);
                 job.filesize = None;
                 Some(size.min(room))
@@ -147,11 +153,11 @@ impl Draft {
             None => None,
             Some(Amount::Bytes(bytes)) => Some(bytes),
             Some(Amount::Percent(percent)) => {
-                let whole = job.size.unwrap_or(job.region()?.length);
+                let whole = job.size.unwrap_or(job.placed()?.length);
                 Some((u128::from(whole) * u128::from(percent) / 100) as u64)
             }
         };
-        job.check()?;
+        job.fits()?;
         Ok(job)
     }
 }
