@@ -260,9 +260,14 @@ fn within_budget(path: &Path, plan: &Plan) -> Result<u64, Fault> {
         return Err(Fault::OverBudget { wanted, left: plan.max_write });
     }
     let space = facts::space(path)?;
+    let (free, path) = (Bytes(space.free_bytes), path.display());
+    if space.is_read_only {
+        return Err(Fault::Unsupported(format!(
+            "{path} is mounted read-only, and no scratch file can be made to ask this of"
+        )));
+    }
     if space.total_bytes > 0 && space.free_bytes < files {
-        let (free, files) = (Bytes(space.free_bytes), Bytes(files));
-        let path = path.display();
+        let files = Bytes(files);
         return Err(Fault::Unsupported(format!(
             "{path} has {free} free, and the files take {files}: choose smaller --sizes"
         )));
