@@ -2,12 +2,12 @@
 //! the same CPU and the same file. The figure is the ratio of the median times per call; the bar is 3 %.
 #![allow(clippy::print_stdout, reason = "a benchmark talks to the one who runs it")]
 
+mod bare;
 mod pairs;
 
-use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
+use std::process::ExitCode;
 
 use fathom::instrument::Instrument;
 use fathom::scratch::Scratch;
@@ -17,6 +17,7 @@ use fathom_sys::affinity::pin_to_current_cpu;
 use fathom_sys::file;
 use rand_pcg::Pcg64Mcg;
 
+use bare::Bare;
 use pairs::Pairs;
 
 const TURNS: usize = 201;
@@ -89,13 +90,6 @@ int main(int count, char **words) {
 }
 "#;
 
-/// The C program, waiting for orders.
-struct Bare {
-    child: Child,
-    orders: ChildStdin,
-    answers: BufReader<ChildStdout>,
-}
-
 fn main() -> ExitCode {
     match compare(&std::env::temp_dir()) {
         Ok(true) => ExitCode::SUCCESS,
@@ -116,7 +110,8 @@ fn compare(directory: &Path) -> Result<bool, String> {
     written.map_err(|errno| format!("write {}: {errno}", path.display()))?;
     // The child inherits it: both sides run on one CPU.
     let _pinned = pin_to_current_cpu();
-    let mut bare = Bare::start(scratch.path(), &path)?;
+    let words = [&path.display().to_string(), &CALLS.to_string()];
+    let mut bare = Bare::start(scratch.path(), BARE, &["-O2"], &words.map(String::as_str))?;
     let mut generator = Pcg64Mcg::new(1);
     let mut is_within = true;
     println!("{:8} {:>9} {:>9} {:>7}  95 % interval", "", "ours ns", "bare ns", "ratio");
@@ -125,7 +120,9 @@ fn compare(directory: &Path) -> Result<bool, String> {
             let ns = call.time(&instrument, target.as_fd(), 0, CALLS);
             ns.map(|ns| ns / CALLS as f64).map_err(|errno| format!("{}: {errno}", call.name()))
         };
-        let pairs = Pairs::take(TURNS, &mut generator, ours, || bare.time(number))?;
+        let pairs = Pairs::take(TURNS, &mut generator, ours, || {
+            bare.ask(&number.to_string()).map(|ns| ns / CALLS as f64)
+        })?;
         let ratio = pairs.ratio(&mut generator).ok_or("there is no interval")?;
         println!(
             "{:8} {:9.1} {:9.1} {:7.3}  {:.3} to {:.3}",
@@ -140,43 +137,4 @@ fn compare(directory: &Path) -> Result<bool, String> {
     }
     println!("the bar is {:.0} %: {}", BAR * 100.0, if is_within { "kept" } else { "missed" });
     Ok(is_within)
-}
-
-impl Bare {
-    fn start(directory: &Path, file: &Path) -> Result<Self, String> {
-        let (source, program) = (directory.join("bare.c"), directory.join("bare"));
-        std::fs::write(&source, BARE).map_err(|error| error.to_string())?;
-        let compiled = Command::new("cc").arg("-O2").arg(&source).arg("-o").arg(&program).status();
-        if !compiled.map_err(|error| format!("cc can't be run: {error}"))?.success() {
-            return Err("cc failed".to_owned());
-        }
-        let started = Command::new(&program)
-            .arg(file)
-            .arg(CALLS.to_string())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn();
-        let mut child = started.map_err(|error| format!("the bare loop can't be run: {error}"))?;
-        let (Some(orders), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err("the bare loop has no pipes".to_owned());
-        };
-        Ok(Self { child, orders, answers: BufReader::new(answers) })
-    }
-
-    /// Nanoseconds per call of one batch.
-    fn time(&mut self, call: usize) -> Result<f64, String> {
-        writeln!(self.orders, "{call}").map_err(|error| format!("the bare loop is gone: {error}"))?;
-        let mut line = String::new();
-        self.answers.read_line(&mut line).map_err(|error| error.to_string())?;
-        let ns: f64 = line.trim().parse().map_err(|_| format!("the bare loop said '{line}'"))?;
-        Ok(ns / CALLS as f64)
-    }
-}
-
-impl Drop for Bare {
-    fn drop(&mut self) {
-        // It may have ended by itself already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }

@@ -1,22 +1,23 @@
-//! `fathom xor` of a file of 1 GiB: cached against plain memory and dd, cold against fio's best.
+//! `fathom xor` of a file of 1 GiB: cached against plain memory, bare loops in C and dd, cold against fio's best.
 //!
 //! Sides take turns in one run. Figures are ratios of the median rates, ours to theirs, with the interval of
 //! the ratio; dd and fio are taken at their own word. The bars: cached at least 0.85 of plain memory with all
-//! CPUs, 2.5 of dd with all of them and 1.5 with one; cold at least 0.95 of fio.
+//! CPUs, 2.5 of dd with all of them and 1.5 with one; cold at least 0.95 of fio. Beside each stands what the
+//! better of two bare loops over the same file reaches: one that maps it, and one that reads it.
 //!
 //! What a cached file costs depends on the folios that hold it, and they on how it came into the cache: read
-//! from the device, or written by so many bytes at a time. So the file is brought there in three ways.
+//! from the device, or written by so many bytes at a time. So the file is brought there in several ways.
+//! `FATHOM_BENCH_DIR` names the directory.
 #![allow(clippy::print_stdout, reason = "a benchmark talks to the one who runs it")]
 
+mod bare;
 mod pairs;
 
 use std::fs::File;
 use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
-use std::time::Instant;
 
 use fathom::scratch::Scratch;
 use fathom::speed::pattern::Pattern;
@@ -26,17 +27,25 @@ use fathom::speed::xor::{Request, xor};
 use fathom_stats::quantile::median;
 use fathom_sys::affinity::allowed_cpus;
 use fathom_sys::cache;
-use fathom_sys::memory::Mapping;
 use fathom_sys::usage::Usage;
 use fathom_sys::view::FileView;
+use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
+use bare::Bare;
 use pairs::Pairs;
 
 const BYTES: u64 = 1 << 30;
 const CACHED_TURNS: usize = 21;
 const COLD_TURNS: usize = 11;
 const GIB: f64 = (1_u64 << 30) as f64;
+/// How the file comes into the cache: read, or written by so many bytes at a time.
+const STATES: [(&str, u64, bool); 4] = [
+    ("as read", 1 << 20, true),
+    ("written by 1 MiB", 1 << 20, false),
+    ("written by 128 KiB", 128 << 10, false),
+    ("written by 4 KiB", 4096, false),
+];
 /// What fio may choose from; all sequential.
 const FIO: [&[&str]; 4] = [
     &["--ioengine=libaio", "--direct=1", "--bs=1m", "--iodepth=32"],
@@ -45,8 +54,31 @@ const FIO: [&[&str]; 4] = [
     &["--ioengine=psync", "--direct=0", "--bs=1m"],
 ];
 
+/// Who takes a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Ours,
+    /// What `bare/xor.c` does, by its order.
+    Bare(char),
+    Dd,
+}
+
+use Side::{Bare as C, Dd, Ours};
+
+/// Plain memory in large pages and in small ones, the file mapped, read, and read without folding.
+const SIDES: [(Side, &str); 7] = [
+    (Ours, "fathom xor"),
+    (C('p'), "plain memory, large pages"),
+    (C('s'), "plain memory, pages of 4 KiB"),
+    (C('m'), "bare loop, mapped"),
+    (C('r'), "bare loop, read"),
+    (C('c'), "read and not folded"),
+    (Dd, "dd bs=128k"),
+];
+
 fn main() -> ExitCode {
-    match compare(&std::env::temp_dir()) {
+    let directory = std::env::var_os("FATHOM_BENCH_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+    match compare(&directory) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(reason) => {
@@ -57,56 +89,122 @@ fn main() -> ExitCode {
 }
 
 fn compare(directory: &Path) -> Result<bool, String> {
+    let only = std::env::args().skip(1).find(|word| !word.starts_with('-')).unwrap_or_default();
     let scratch = Scratch::create(directory).map_err(|error| error.to_string())?;
     let mut generator = Pcg64Mcg::new(1);
-    let mut memory = Mapping::large(BYTES as usize).map_err(|errno| errno.to_string())?;
-    let memory: &[u8] = memory.bytes();
-    // As the pages of a mapped file are.
-    let mut small = Mapping::touched(BYTES as usize).map_err(|errno| errno.to_string())?;
-    let small: &[u8] = small.bytes();
-    println!("{:34} {:>9} {:>9} {:>7}  {:16} {:>5}", "", "ours", "theirs", "ratio", "95 % interval", "bar");
     let path = scratch.path().join("file");
     let mut is_kept = true;
-    for (name, block, is_read) in
-        [("as read", 1 << 20, true), ("written by 1 MiB", 1 << 20, false), ("written by 4 KiB", 4096, false)]
-    {
-        let writing =
-            Writing { block, count: BYTES / block, pattern: Pattern::Random, force: true, sync: true };
-        transfer::write(&path, writing, &watch()).map_err(|fault| fault.to_string())?;
+    for (name, block, is_read) in STATES.into_iter().filter(|(name, ..)| name.contains(&only)) {
+        write(&path, block)?;
         if is_read {
             evict(&path)?;
         }
         // From the device, or from the cache that it is in.
         std::fs::read(&path).map(drop).map_err(|error| error.to_string())?;
         println!("cached {name}: {} page faults map it", faults(&path)?);
-        is_kept &= cached(&path, [memory, small], &mut generator)?;
+        is_kept &= cached(&path, &mut generator)?;
     }
-    match best_of_fio(&path) {
-        Ok((options, name)) => {
-            let cold = || evict(&path).and_then(|()| ours(&path, None));
-            let pairs = Pairs::take(COLD_TURNS, &mut generator, cold, || fio(&path, options))?;
-            is_kept &= told(&format!("cold, fio {name}"), &pairs, 0.95, &mut generator)?;
-        }
-        Err(reason) => println!("cold: skipped: {reason}"),
+    if "cold".contains(&only) {
+        is_kept &= cold(&path, &mut generator)?;
     }
     println!("the bars are {}", if is_kept { "kept" } else { "missed" });
     Ok(is_kept)
 }
 
-/// A cached file against plain memory, against bare loops over it by mapping and by copying, and against dd.
-fn cached(path: &Path, [memory, small]: [&[u8]; 2], generator: &mut Pcg64Mcg) -> Result<bool, String> {
-    let cpus = allowed_cpus().len();
-    let mut against = |name: &str, bar: f64, threads, theirs: &mut dyn FnMut() -> Result<f64, String>| {
-        let pairs = Pairs::take(CACHED_TURNS, generator, || ours(path, threads), theirs)?;
-        told(name, &pairs, bar, generator)
+fn write(path: &Path, block: u64) -> Result<(), String> {
+    let writing = Writing { block, count: BYTES / block, pattern: Pattern::Random, force: true, sync: true };
+    transfer::write(path, writing, &watch()).map(drop).map_err(|fault| fault.to_string())
+}
+
+fn cold(path: &Path, generator: &mut Pcg64Mcg) -> Result<bool, String> {
+    write(path, 1 << 20)?;
+    let (options, name) = match best_of_fio(path) {
+        Ok(best) => best,
+        Err(reason) => {
+            println!("cold: skipped: {reason}");
+            return Ok(true);
+        }
     };
-    let mut is_kept = against("  plain memory, all CPUs", 0.85, None, &mut || Ok(plain(memory, cpus)))?;
-    is_kept &= against("  plain memory, one thread", 0.0, Some(1), &mut || Ok(plain(memory, 1)))?;
-    is_kept &= against("  memory in pages of 4 KiB, all CPUs", 0.0, None, &mut || Ok(plain(small, cpus)))?;
-    is_kept &= against("  mapped by a bare loop, all CPUs", 0.0, None, &mut || mapped(path, cpus))?;
-    is_kept &= against("  read and not folded, all CPUs", 0.0, None, &mut || copied(path, cpus))?;
-    is_kept &= against("  dd bs=128k, all CPUs", 2.5, None, &mut || dd(path))?;
-    is_kept &= against("  dd bs=128k, one thread", 1.5, Some(1), &mut || dd(path))?;
+    let ours = || evict(path).and_then(|()| ours(path, None));
+    let pairs = Pairs::take(COLD_TURNS, generator, ours, || fio(path, options))?;
+    let (ratio, shown) = shown(&pairs, generator)?;
+    println!("cold, fio {name}: {shown}, bar 0.95: {}", if ratio >= 0.95 { "kept" } else { "missed" });
+    Ok(ratio >= 0.95)
+}
+
+/// Bytes per second of each side with all CPUs and with one, turn by turn.
+struct Rates(Vec<(Side, usize, Vec<f64>)>);
+
+impl Rates {
+    /// In each turn all sides in a random order, so that a change of the clock rate or a busy neighbour meets all alike.
+    fn take(path: &Path, cpus: usize, generator: &mut Pcg64Mcg) -> Result<Self, String> {
+        let scratch = path.parent().unwrap_or(Path::new("."));
+        let name = path.display().to_string();
+        let mut bare = Bare::start(scratch, include_str!("bare/xor.c"), &["-O3", "-pthread"], &[&name])?;
+        let threads = |side| if side == Dd { vec![1] } else { vec![cpus, 1] };
+        let sides = SIDES.into_iter().flat_map(|(side, _)| threads(side).into_iter().map(move |n| (side, n)));
+        let mut rates = Self(sides.map(|(side, threads)| (side, threads, Vec::new())).collect());
+        for _ in 0..CACHED_TURNS {
+            let mut order: Vec<usize> = (0..rates.0.len()).collect();
+            order.shuffle(generator);
+            for at in order {
+                let (side, threads, taken) = &mut rates.0[at];
+                taken.push(match side {
+                    Ours => ours(path, Some(*threads).filter(|&threads| threads != cpus))?,
+                    C(what) => BYTES as f64 / bare.ask(&format!("{what} {threads}"))?,
+                    Dd => dd(path)?,
+                });
+            }
+        }
+        Ok(rates)
+    }
+
+    fn of(&self, side: Side, threads: usize) -> &[f64] {
+        let found = self.0.iter().find(|(which, with, _)| *which == side && *with == threads);
+        found.map_or(&[], |(.., rates)| rates)
+    }
+
+    /// GiB per second, the median.
+    fn median(&self, side: Side, threads: usize) -> f64 {
+        median(self.of(side, threads)).unwrap_or(f64::NAN) / GIB
+    }
+
+    fn against(&self, ours: Side, threads: usize, theirs: Side, their_threads: usize) -> Pairs {
+        Pairs { ours: self.of(ours, threads).to_vec(), theirs: self.of(theirs, their_threads).to_vec() }
+    }
+}
+
+/// A cached file against plain memory and dd, and beside it the better of the bare loops.
+fn cached(path: &Path, generator: &mut Pcg64Mcg) -> Result<bool, String> {
+    let cpus = allowed_cpus().len();
+    let rates = Rates::take(path, cpus, generator)?;
+    println!("  {:34} {:>9} {:>9}", "GiB/s, medians", "all CPUs", "one CPU");
+    for (side, name) in SIDES {
+        println!("  {name:34} {:9.1} {:9.1}", rates.median(side, cpus), rates.median(side, 1));
+    }
+    println!("  {:34} {:>23} {:>23}   {:>4}", "ratios, 95 % intervals", "fathom xor", "bare loop", "bar");
+    let mut is_kept = true;
+    for (name, threads, theirs, their_threads, bar) in [
+        ("of plain memory, large pages", cpus, C('p'), cpus, Some(0.85)),
+        ("of plain memory, pages of 4 KiB", cpus, C('s'), cpus, None),
+        ("of dd, all CPUs", cpus, Dd, 1, Some(2.5)),
+        ("of dd, one CPU", 1, Dd, 1, Some(1.5)),
+    ] {
+        let best = [C('m'), C('r')]
+            .into_iter()
+            .max_by(|&a, &b| rates.median(a, threads).total_cmp(&rates.median(b, threads)));
+        let best = best.unwrap_or(C('m'));
+        let (ours, mine) = shown(&rates.against(Ours, threads, theirs, their_threads), generator)?;
+        let (bare, its) = shown(&rates.against(best, threads, theirs, their_threads), generator)?;
+        let verdict = match bar {
+            None => String::new(),
+            Some(bar) if ours >= bar => format!("{bar:4} kept"),
+            Some(bar) if bare < bar => format!("{bar:4} missed, by the bare loops as well"),
+            Some(bar) => format!("{bar:4} missed"),
+        };
+        println!("  {name:34} {mine:>23} {its:>23}   {verdict}");
+        is_kept &= bar.is_none_or(|bar| ours >= bar);
+    }
     Ok(is_kept)
 }
 
@@ -120,69 +218,11 @@ fn faults(path: &Path) -> Result<u64, String> {
     Ok(Usage::of_this_thread().since(before).minor_faults)
 }
 
-/// Bytes per second of mapping the file and folding it by so many threads, each its part, with nothing around it.
-fn mapped(path: &Path, threads: usize) -> Result<f64, String> {
-    const WINDOW: u64 = 16 << 20;
-    let started = Instant::now();
-    let part = BYTES.div_ceil(threads as u64);
-    let fold = |index: usize| -> Result<u64, String> {
-        let file = File::open(path).map_err(|error| error.to_string())?;
-        let (mut at, end) = (index as u64 * part, ((index as u64 + 1) * part).min(BYTES));
-        let mut word = 0;
-        while at < end {
-            let length = WINDOW.min(end - at);
-            let view = FileView::of(file.as_fd(), at, length as usize).map_err(|errno| errno.to_string())?;
-            word ^= view.xor().word;
-            at += length;
-        }
-        Ok(word)
-    };
-    let word = std::thread::scope(|scope| {
-        let folding: Vec<_> = (0..threads).map(|index| scope.spawn(move || fold(index))).collect();
-        let word = |thread: std::thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or(Ok(0));
-        folding.into_iter().map(word).try_fold(0, |all, word| word.map(|word| all ^ word))
-    })?;
-    std::hint::black_box(word);
-    Ok(BYTES as f64 / started.elapsed().as_secs_f64())
-}
-
-/// Bytes per second of reading the file into buffers by so many threads, and doing nothing with it.
-fn copied(path: &Path, threads: usize) -> Result<f64, String> {
-    const BUFFER: usize = 2 << 20;
-    let mut buffers = Mapping::touched(BUFFER * threads).map_err(|errno| errno.to_string())?;
-    let started = Instant::now();
-    let part = BYTES.div_ceil(threads as u64);
-    let read = |(index, buffer): (usize, &mut [u8])| -> std::io::Result<()> {
-        let file = File::open(path)?;
-        let (mut at, end) = (index as u64 * part, ((index as u64 + 1) * part).min(BYTES));
-        while at < end {
-            let length = buffer.len().min((end - at) as usize);
-            file.read_exact_at(&mut buffer[..length], at)?;
-            at += length as u64;
-        }
-        Ok(())
-    };
-    std::thread::scope(|scope| {
-        let parts = buffers.bytes().chunks_mut(BUFFER).enumerate();
-        let reading: Vec<_> = parts.map(|part| scope.spawn(move || read(part))).collect();
-        reading.into_iter().try_for_each(|thread| thread.join().unwrap_or(Ok(())))
-    })
-    .map_err(|error| error.to_string())?;
-    Ok(BYTES as f64 / started.elapsed().as_secs_f64())
-}
-
-fn told(name: &str, pairs: &Pairs, bar: f64, generator: &mut Pcg64Mcg) -> Result<bool, String> {
+/// The ratio of the medians, alone and with its interval.
+fn shown(pairs: &Pairs, generator: &mut Pcg64Mcg) -> Result<(f64, String), String> {
     let ratio = pairs.ratio(generator).ok_or("there is no interval")?;
-    let of = |side: &[f64]| median(side).unwrap_or(f64::NAN) / GIB;
-    println!(
-        "{name:34} {:9.2} {:9.2} {:7.3}  {:.3} to {:.3}   {bar:>5}",
-        of(&pairs.ours),
-        of(&pairs.theirs),
-        ratio.value,
-        ratio.interval.low,
-        ratio.interval.high
-    );
-    Ok(ratio.value >= bar)
+    let (low, high) = (ratio.interval.low, ratio.interval.high);
+    Ok((ratio.value, format!("{:.2} ({low:.2} to {high:.2})", ratio.value)))
 }
 
 fn watch() -> Watch {
@@ -198,28 +238,6 @@ fn evict(path: &Path) -> Result<(), String> {
 fn ours(path: &Path, threads: Option<usize>) -> Result<f64, String> {
     let answer = xor(path, Request { method: None, threads }, &watch()).map_err(|fault| fault.to_string())?;
     Ok(answer.bytes_per_second)
-}
-
-/// Bytes per second of folding plain memory by so many threads.
-fn plain(memory: &[u8], threads: usize) -> f64 {
-    let started = Instant::now();
-    let word = std::thread::scope(|scope| {
-        let parts = memory.chunks(memory.len().div_ceil(threads));
-        let folding: Vec<_> = parts.map(|part| scope.spawn(move || folded(part))).collect();
-        folding.into_iter().fold(0, |word, thread| word ^ thread.join().unwrap_or(0))
-    });
-    std::hint::black_box(word);
-    memory.len() as f64 / started.elapsed().as_secs_f64()
-}
-
-fn folded(bytes: &[u8]) -> u64 {
-    let mut lanes = [0_u64; 16];
-    for stride in bytes.as_chunks::<128>().0 {
-        for (lane, word) in lanes.iter_mut().zip(stride.as_chunks::<8>().0) {
-            *lane ^= u64::from_ne_bytes(*word);
-        }
-    }
-    lanes.into_iter().fold(0, |all, lane| all ^ lane)
 }
 
 /// Bytes per second as dd reports its seconds.

@@ -4,6 +4,7 @@
 //! is folded in pieces by as many threads as there are; what decides the speed is how the bytes come:
 //! by `read(2)` through a copy, by `mmap(2)` from the page cache itself, or past it with O_DIRECT.
 
+mod contest;
 mod fold;
 mod source;
 mod sweep;
@@ -71,7 +72,8 @@ pub struct Xor {
     pub threads: usize,
     /// Why it was read so, one sentence.
     pub reason: String,
-    /// The share of the file that was in the page cache at the start; nothing where that can't be seen.
+    /// The share of the file's pages that were in the page cache at the start; of those of 64 parts of 256 KiB,
+    /// spread over it, where it is larger than these. Nothing where that can't be seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_share: Option<f64>,
     /// What was tried on parts of the file before the choice. They count in the answer.
@@ -83,13 +85,13 @@ pub struct Xor {
 pub struct Trial {
     /// How it was read.
     pub method: Method,
-    /// Threads that read.
+    /// Threads that read a part: one where each takes its own parts while the others take theirs.
     pub threads: usize,
     /// Bytes read so.
     pub bytes: u64,
     /// The time that took, in ns.
     pub duration_ns: u64,
-    /// Bytes per second over the faster of its two parts, by which the choice was made.
+    /// Bytes per second over the fastest of its parts, by which the choice was made.
     pub bytes_per_second: f64,
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::{File, Metadata};
 use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -16,6 +17,10 @@ use crate::units::Bytes;
 
 /// Bytes that are read from a stream before they are folded.
 const STREAM_BUFFER: usize = 1 << 20;
+
+/// Parts of a large file whose pages are looked for in the cache, and their bytes.
+const LOOKS: u64 = 64;
+const LOOK: u64 = 256 << 10;
 
 pub(super) enum Source {
     /// A regular file or a block device: any part can be read at any time.
@@ -74,11 +79,19 @@ impl Whole {
         self.size
     }
 
-    /// The share of its pages that are in the page cache; nothing where the kernel does not tell.
+    /// The share of its pages that are in the page cache, of those that are looked at; nothing where the kernel
+    /// does not tell.
+    ///
+    /// Looking at a page of its own folio takes 55 ns (AMD EPYC): at all of a cached GiB a fifth of what reading it does.
     pub(super) fn cached_share(&self) -> Option<f64> {
-        let stat = cache::cachestat(self.file.as_fd(), 0, self.size).ok()?;
-        let pages = self.size.div_ceil(fathom_sys::facts::page_size());
-        Some((stat.cached as f64 / pages as f64).min(1.0))
+        let page = fathom_sys::facts::page_size();
+        let (mut cached, mut looked_at) = (0, 0);
+        for part in looked_at_of(self.size, page) {
+            let length = part.end - part.start;
+            cached += cache::cachestat(self.file.as_fd(), part.start, length).ok()?.cached;
+            looked_at += length.div_ceil(page);
+        }
+        Some((cached as f64 / looked_at as f64).min(1.0))
     }
 
     /// Fails where somebody wrote to the file or changed its size since it was opened: what was folded is
@@ -102,6 +115,17 @@ impl Whole {
         Ok(())
     }
 
+    /// Why reading found the end at `offset`: the file was cut off, or it has less than it says, as those of sysfs.
+    pub(super) fn ended(&self, offset: u64) -> Fault {
+        self.is_unchanged().err().unwrap_or_else(|| {
+            let path = self.path.display();
+            Fault::Unsupported(format!(
+                "{path} is said to have {} bytes and ends after {offset}: read it by a pipe, as in 'cat FILE | fathom xor -'",
+                self.size
+            ))
+        })
+    }
+
     /// Why the byte at `offset` could not be had: the file was cut off, or the device failed.
     pub(super) fn lost(&self, offset: u64) -> Fault {
         match self.is_unchanged() {
@@ -109,6 +133,17 @@ impl Whole {
             Ok(()) => Fault::System(Error::new("read", &self.path, fathom_sys::file::Errno::IO).at(offset)),
         }
     }
+}
+
+/// All of a small file; of a larger one the middles of equal parts.
+fn looked_at_of(size: u64, page: u64) -> impl Iterator<Item = Range<u64>> {
+    let looks = if size <= LOOKS * LOOK { 1 } else { LOOKS };
+    let length = if looks == 1 { size } else { LOOK };
+    let step = size / looks;
+    (0..looks).map(move |look| {
+        let start = (look * step + (step - length) / 2) / page * page;
+        start..start + length
+    })
 }
 
 impl Stream {
@@ -157,5 +192,22 @@ impl Stream {
             }
         }
         Ok(filled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_lie_in_the_file_and_all_over_it() {
+        for size in [1, 4096, LOOKS * LOOK, LOOKS * LOOK + 1, (1 << 30) + 3, 1 << 43] {
+            let parts: Vec<Range<u64>> = looked_at_of(size, 4096).collect();
+            assert!(parts.iter().all(|part| part.start % 4096 == 0 && part.start < part.end), "{size}");
+            assert!(parts.windows(2).all(|pair| pair[0].end <= pair[1].start), "{size}");
+            assert!(parts.last().is_some_and(|part| part.end <= size), "{size}");
+            let looked_at: u64 = parts.iter().map(|part| part.end - part.start).sum();
+            assert_eq!(looked_at, size.min(LOOKS * LOOK), "{size}");
+        }
     }
 }

@@ -140,6 +140,15 @@ fn files_of_proc_are_read_to_their_end() {
 }
 
 #[test]
+fn files_that_have_less_than_they_say_are_told_apart_from_broken_ones() {
+    let path = Path::new("/sys/kernel/mm/transparent_hugepage/enabled");
+    if path.exists() {
+        let text = xor(path, Request::default(), &watch()).unwrap_err().to_string();
+        assert!(text.contains("bytes and ends after "), "{text}");
+    }
+}
+
+#[test]
 fn what_can_not_be_folded_says_why() {
     let fault = |path: &str, method| {
         xor(Path::new(path), Request { method, threads: None }, &watch()).unwrap_err().to_string()

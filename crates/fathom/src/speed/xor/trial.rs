@@ -1,31 +1,32 @@
-//! The choice of a method by evidence: of a cached file by how much of it a page fault maps; otherwise each way is
-//! tried on parts of the file, which count, and the fastest reads the rest.
+//! The choice of a method by evidence: a cached file by a contest while it is read; otherwise each way is tried on
+//! parts of the file, which count, and the fastest reads the rest.
 
 use std::ops::Range;
 
-use fathom_sys::usage::Usage;
-
+use super::contest::Contest;
 use super::source::Whole;
 use super::sweep::{GRAIN, Sweeper};
 use super::{Folding, Method, Trial, narrow, per_second};
 use crate::fault::Fault;
 use crate::speed::watch::Watch;
-use crate::units::Bytes;
 
 /// Above that share of pages in the cache a file counts as cached, below the rest as cold.
 const CACHED: f64 = 0.95;
 /// All trials together may take one part of the file in so many.
 const PARTS: u64 = 8;
-/// The longest trial of a device, which needs some time to get up to speed, and of the page cache.
-const LONGEST: [u64; 2] = [32 << 20, 16 << 20];
+/// The longest trial: devices need some time to get up to speed.
+const LONGEST: u64 = 32 << 20;
+/// Of a cached file that is smaller there is nothing to choose: each method has its pieces twice.
+const SMALLEST: u64 = 4 * GRAIN;
 
 /// A way to read, with what it has done so far.
-struct Candidate {
-    method: Method,
+pub(super) struct Candidate {
+    pub(super) method: Method,
     threads: usize,
+    pub(super) parts: u32,
     bytes: u64,
     duration_ns: u64,
-    /// Bytes per second of the faster of its parts: what else runs can only make one slower.
+    /// Bytes per second of the fastest of its parts: what else runs can only make one slower.
     fastest: f64,
 }
 
@@ -36,108 +37,87 @@ pub(super) fn fold(
     watch: &Watch,
 ) -> Result<Folding, Fault> {
     let cached_share = whole.cached_share();
-    let (state, methods): (&str, &[Method]) = match cached_share {
-        Some(share) if share >= CACHED => ("cached", &[Method::Mmap, Method::Read]),
-        Some(share) if share <= 1.0 - CACHED => ("not cached", &[Method::Direct, Method::Read]),
-        Some(_) => ("partly cached", &[Method::Mmap, Method::Read, Method::Direct]),
-        None => ("cached or not", &[Method::Mmap, Method::Read, Method::Direct]),
-    };
-    let candidate = |&method: &Method| {
-        let threads = threads.unwrap_or_else(|| method.usual_threads(cpus));
-        Candidate { method, threads, bytes: 0, duration_ns: 0, fastest: 0.0 }
-    };
-    let mut candidates: Vec<Candidate> = methods.iter().map(candidate).collect();
-    let longest = LONGEST[usize::from(state == "cached")];
-    let rounds = 2 * methods.len() as u64;
-    let part = (whole.size() / PARTS / rounds).min(longest) / GRAIN * GRAIN;
+    let is_cached = cached_share.is_some_and(|share| share >= CACHED);
     let mut sweeper = Sweeper::new(whole, watch);
-    if part == 0 {
-        let threads = threads.unwrap_or(cpus);
-        let done = sweeper.sweep(Method::Read, threads, 0..whole.size())?;
-        let reason = "it is too small to try anything out".to_owned();
-        let (word, threads) = (narrow(done.word), done.threads);
-        let method = Method::Read;
-        return Ok(Folding {
-            word,
-            bytes: whole.size(),
-            method,
-            threads,
-            reason,
-            cached_share,
-            trials: Vec::new(),
-        });
-    }
-    let probe = if state == "cached" { probe(&mut sweeper, whole.size())? } else { Probe::default() };
-    let (mut at, mut word) = (0, probe.word);
-    if probe.is_telling() {
-        candidates.retain(|candidate| candidate.method == Method::Mmap);
+    let chosen = if is_cached && whole.size() >= SMALLEST {
+        cached(&mut sweeper, threads.unwrap_or(cpus))?
+    } else if !is_cached && part(whole, methods(cached_share).1) > 0 {
+        by_trials(&mut sweeper, whole, cached_share, |method| {
+            threads.unwrap_or_else(|| method.usual_threads(cpus))
+        })?
     } else {
-        let (tried, of_trials) = try_out(&mut sweeper, &mut candidates, part)?;
-        (at, word) = (tried, word ^ of_trials);
-    }
-    let best = fastest(&candidates);
-    let mut used = 0;
-    for range in [at..probe.range.start, probe.range.end.max(at)..whole.size()] {
-        if !range.is_empty() {
-            let rest = sweeper.sweep(best.method, best.threads, range)?;
-            (word, used) = (word ^ rest.word, used.max(rest.threads));
+        let done = sweeper.sweep(Method::Read, threads.unwrap_or(cpus), 0..whole.size())?;
+        Chosen {
+            word: done.word,
+            method: Method::Read,
+            threads: done.threads,
+            reason: "it is too small to try anything out".to_owned(),
+            trials: Vec::new(),
         }
-    }
-    let why = match probe.bytes_per_fault.filter(|_| probe.is_telling()) {
-        Some(bytes) => format!("a page fault maps {} of it, which no copy is as fast as", Bytes(bytes)),
-        None => format!("{} was the fastest on parts of it", best.method),
     };
     Ok(Folding {
-        word: narrow(word),
+        word: narrow(chosen.word),
         bytes: whole.size(),
-        method: best.method,
-        threads: used,
-        reason: format!("the file is {state}, and {why}"),
+        method: chosen.method,
+        threads: chosen.threads,
+        reason: chosen.reason,
         cached_share,
-        trials: probe.trial.into_iter().chain(candidates.iter().filter_map(Candidate::trial)).collect(),
+        trials: chosen.trials,
     })
 }
 
-/// What mapping a part of a cached file shows.
-#[derive(Default)]
-struct Probe {
-    /// Which part; empty where the file can't be mapped.
-    range: Range<u64>,
+/// What was chosen, and what came of it.
+struct Chosen {
     word: u64,
-    bytes_per_fault: Option<u64>,
-    trial: Option<Trial>,
+    method: Method,
+    threads: usize,
+    reason: String,
+    trials: Vec<Trial>,
 }
 
-/// The part that is mapped to see how large folios are: some of them, however they lie.
-const PROBED: u64 = 8 << 20;
-/// A page fault that maps more than this costs a fraction of copying it. The kernel maps around a fault what is of
-/// one folio, and 64 KiB where folios are smaller (`filemap_map_pages`).
-const LARGE_FOLIO: u64 = 128 << 10;
+fn cached(sweeper: &mut Sweeper<'_>, threads: usize) -> Result<Chosen, Fault> {
+    let contest = Contest::new();
+    let done = sweeper.contest(&contest, threads)?;
+    let (method, why, trials) = contest.outcome();
+    let reason = format!("the file is cached, and {why}");
+    Ok(Chosen { word: done.word, method, threads: done.threads, reason, trials })
+}
 
-impl Probe {
-    fn is_telling(&self) -> bool {
-        self.bytes_per_fault.is_some_and(|bytes| bytes > LARGE_FOLIO)
+/// How a file that is not cached, or not known to be, is called and may be read.
+fn methods(cached_share: Option<f64>) -> (&'static str, &'static [Method]) {
+    match cached_share {
+        Some(share) if share <= 1.0 - CACHED => ("not cached", &[Method::Direct, Method::Read]),
+        Some(_) => ("partly cached", &[Method::Mmap, Method::Read, Method::Direct]),
+        None => ("cached or not", &[Method::Mmap, Method::Read, Method::Direct]),
     }
 }
 
-/// Maps and folds a part in the middle of a file, on this thread alone: at both ends read-ahead makes smaller
-/// folios. Trials of a copy would cost a tenth of the time that mapping a whole GiB takes.
-fn probe(sweeper: &mut Sweeper<'_>, size: u64) -> Result<Probe, Fault> {
-    let start = size / 2 / GRAIN * GRAIN;
-    let range = start..start + PROBED;
-    let before = Usage::of_this_thread();
-    let done = match sweeper.sweep(Method::Mmap, 1, range.clone()) {
-        Ok(done) => done,
-        Err(Fault::Interrupted) => return Err(Fault::Interrupted),
-        Err(_) => return Ok(Probe::default()),
-    };
-    let faults = Usage::of_this_thread().since(before).minor_faults;
-    let duration_ns = done.duration_ns;
-    let fastest = per_second(PROBED, duration_ns);
-    let candidate = Candidate { method: Method::Mmap, threads: 1, bytes: PROBED, duration_ns, fastest };
-    // Where the kernel does not count them there are none at all.
-    let bytes_per_fault = (faults > 0).then(|| PROBED / faults);
-    Ok(Probe { range, word: done.word, bytes_per_fault, trial: candidate.trial() })
+/// Bytes of a trial: each method has two.
+fn part(whole: &Whole, methods: &[Method]) -> u64 {
+    (whole.size() / PARTS / (2 * methods.len() as u64)).min(LONGEST) / GRAIN * GRAIN
+}
+
+fn by_trials(
+    sweeper: &mut Sweeper<'_>,
+    whole: &Whole,
+    cached_share: Option<f64>,
+    threads: impl Fn(Method) -> usize,
+) -> Result<Chosen, Fault> {
+    let (state, methods) = methods(cached_share);
+    let mut candidates: Vec<Candidate> =
+        methods.iter().map(|&method| Candidate::new(method, threads(method))).collect();
+    let (tried, word) = try_out(sweeper, &mut candidates, part(whole, methods))?;
+    // The last candidate is never dropped.
+    let (method, threads) =
+        Candidate::fastest(&candidates).map_or((Method::Read, 1), |best| (best.method, best.threads));
+    let rest = sweeper.sweep(method, threads, tried..whole.size())?;
+    Ok(Chosen {
+        word: word ^ rest.word,
+        method,
+        threads: rest.threads,
+        reason: format!("the file is {state}, and {method} was the fastest on parts of it"),
+        trials: candidates.iter().filter_map(Candidate::trial).collect(),
+    })
 }
 
 /// Each candidate forward and then backward, so that drift meets all alike. A candidate that the file does
@@ -156,10 +136,7 @@ fn try_out(
         let range: Range<u64> = at..at + part;
         match sweeper.sweep(method, candidates[index].threads, range) {
             Ok(done) => {
-                let candidate = &mut candidates[index];
-                candidate.bytes += part;
-                candidate.duration_ns += done.duration_ns;
-                candidate.fastest = candidate.fastest.max(per_second(part, done.duration_ns));
+                candidates[index].note(part, done.duration_ns);
                 word ^= done.word;
                 at += part;
             }
@@ -171,15 +148,26 @@ fn try_out(
     Ok((at, word))
 }
 
-fn fastest<'a>(candidates: &'a [Candidate]) -> &'a Candidate {
-    let faster =
-        |best: &'a Candidate, other: &'a Candidate| if other.fastest > best.fastest { other } else { best };
-    candidates[1..].iter().fold(&candidates[0], faster)
-}
-
 impl Candidate {
+    pub(super) fn new(method: Method, threads: usize) -> Self {
+        Self { method, threads, parts: 0, bytes: 0, duration_ns: 0, fastest: 0.0 }
+    }
+
+    /// It read a part.
+    pub(super) fn note(&mut self, bytes: u64, duration_ns: u64) {
+        self.parts += 1;
+        self.bytes += bytes;
+        self.duration_ns += duration_ns;
+        self.fastest = self.fastest.max(per_second(bytes, duration_ns));
+    }
+
+    /// The first of the fastest.
+    pub(super) fn fastest(candidates: &[Self]) -> Option<&Self> {
+        candidates.iter().reduce(|best, other| if other.fastest > best.fastest { other } else { best })
+    }
+
     /// What it did in trials; nothing where it needed none.
-    fn trial(&self) -> Option<Trial> {
+    pub(super) fn trial(&self) -> Option<Trial> {
         (self.bytes > 0).then_some(Trial {
             method: self.method,
             threads: self.threads,
