@@ -37,11 +37,12 @@ pub(crate) struct RunOptions {
 pub(crate) enum JobFormat {
     /// A table.
     Text,
+    /// Everything, as the published schema has it: fathom.run/1.
+    Json,
     /// What fio writes with --output-format=json.
-    #[value(alias = "json")]
     FioJson,
     /// The same with every bucket of the latencies: --output-format=json+.
-    #[value(name = "fio-json+", alias = "json+")]
+    #[value(name = "fio-json+")]
     FioJsonPlus,
 }
 

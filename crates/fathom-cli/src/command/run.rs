@@ -89,18 +89,15 @@ fn affordable(needs: &Needs, options: &RunOptions) -> Result<(), Failure> {
 }
 
 fn shown(format: JobFormat, file: &JobFile, outcomes: &[Vec<Outcome>], ran: &Ran) -> Result<String, Failure> {
-    let detail = match format {
-        JobFormat::Text => return Ok(report::jobs(ran)),
-        JobFormat::FioJson => Detail::Percentiles,
-        JobFormat::FioJsonPlus => Detail::Bins,
+    let as_fio_does = |detail| {
+        let duration = Duration::from_nanos(ran.duration_ns);
+        fio_json::document(file, outcomes, jiff::Timestamp::now(), duration, detail)
     };
-    let document = fio_json::document(
-        file,
-        outcomes,
-        jiff::Timestamp::now(),
-        Duration::from_nanos(ran.duration_ns),
-        detail,
-    );
-    let text = serde_json::to_string_pretty(&document).map_err(|error| Failure::Failed(error.to_string()))?;
-    Ok(text + "\n")
+    let text = match format {
+        JobFormat::Text => return Ok(report::jobs(ran)),
+        JobFormat::Json => serde_json::to_string_pretty(ran),
+        JobFormat::FioJson => serde_json::to_string_pretty(&as_fio_does(Detail::Percentiles)),
+        JobFormat::FioJsonPlus => serde_json::to_string_pretty(&as_fio_does(Detail::Bins)),
+    };
+    text.map(|text| text + "\n").map_err(|error| Failure::Failed(error.to_string()))
 }

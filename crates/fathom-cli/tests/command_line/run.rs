@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::published;
 use crate::support::{NO_MOUNTS, Outcome, Place, can_mount, command, fathom, mounted, require};
 
 /// A place with a job file in it, and the file's path.
@@ -36,6 +37,10 @@ fn jobs_run_and_leave_nothing() {
     let value: serde_json::Value = serde_json::from_str(&json.out).unwrap();
     assert_eq!(value["jobs"].as_array().unwrap().len(), 3);
     assert_eq!(value["jobs"][2]["write"]["io_bytes"], 256 << 10);
+    let json = run(text, &["--format", "json"]);
+    let value: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    published::check("run", &value);
+    assert_eq!(value["jobs"].as_array().unwrap().len(), 2);
 }
 
 #[test]
@@ -45,6 +50,7 @@ fn a_bad_job_file_is_named_with_its_line() {
     run("[x]\nsize=1m\nfilename=/etc/passwd\n", &[])
         .complains(2, "x.fio:3: filename: '/etc/passwd' is not one plain");
     run("[x]\nrw=read\n", &[]).complains(2, "x.fio:1: [x]: size= is missing");
+    run("[x]\nsize=1m\nnumjobs=0\n", &[]).complains(2, "x.fio:3: [x]: numjobs=0 leaves nothing to do");
     run("", &[]).complains(2, "there is no job");
     fathom(&["run", "/nonexistent.fio"]).complains(2, "/nonexistent.fio: No such file");
 }
