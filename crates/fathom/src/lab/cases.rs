@@ -138,8 +138,8 @@ impl Case {
 
     /// Bytes that its questions may have to write.
     pub fn write_bytes(&self) -> u64 {
-        // Every size of burst up to more than what may be dirty, and the last one several times.
-        self.conditions.dirty.map_or(0, |[_, limit]| 16 * limit)
+        // Every size of burst up to more than what may be dirty, and nine of twice as much as that.
+        self.conditions.dirty.map_or(0, |[_, limit]| 24 * limit)
     }
 }
 
