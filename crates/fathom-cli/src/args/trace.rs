@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use fathom_trace::import::Format;
 
@@ -48,8 +49,8 @@ pub(crate) struct ImportOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// The format that it is in; found out from its beginning if it is not given.
-    #[arg(long)]
-    pub(crate) format: Option<FormatName>,
+    #[arg(long, value_parser = format_name())]
+    pub(crate) format: Option<Format>,
     /// Print what was imported as JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -76,33 +77,8 @@ pub(crate) struct ExportOptions {
     pub(crate) out: PathBuf,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum FormatName {
-    Fio,
-    Strace,
-    Blkparse,
-    Blktrace,
-    Msr,
-    Alibaba,
-    Tencent,
-    Spc,
-    Darshan,
-    Vscsi,
-}
-
-impl From<FormatName> for Format {
-    fn from(name: FormatName) -> Self {
-        match name {
-            FormatName::Fio => Self::Fio,
-            FormatName::Strace => Self::Strace,
-            FormatName::Blkparse => Self::Blkparse,
-            FormatName::Blktrace => Self::Blktrace,
-            FormatName::Msr => Self::Msr,
-            FormatName::Alibaba => Self::Alibaba,
-            FormatName::Tencent => Self::Tencent,
-            FormatName::Spc => Self::Spc,
-            FormatName::Darshan => Self::Darshan,
-            FormatName::Vscsi => Self::Vscsi,
-        }
-    }
+/// One of the formats, by its name.
+fn format_name() -> impl TypedValueParser<Value = Format> {
+    let names = PossibleValuesParser::new(Format::ALL.map(Format::name));
+    names.try_map(|name| Format::named(&name).ok_or("no such format"))
 }

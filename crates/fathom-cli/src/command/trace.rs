@@ -79,7 +79,7 @@ struct Report {
 
 fn import(options: &ImportOptions) -> Result<(), Failure> {
     let from = &options.from;
-    let format = options.format.map_or_else(|| import::detect(from), |format| Ok(Format::from(format)))?;
+    let format = options.format.map_or_else(|| import::detect(from), Ok)?;
     let source = File::open(from).map_err(|error| Error::new("open", from, error))?;
     let mut writer = format::create(&options.out, &format.origin())?;
     let bar = Spinner::new("importing");
