@@ -88,7 +88,7 @@ fn models() -> u64 {
 #[test]
 fn bursts_find_where_the_writers_of_a_model_begin_to_wait() {
     const POINT: &str = "dirty_throttle_point";
-    let mut right = 0;
+    let (mut right, mut held, mut wrong) = (0, 0, Vec::new());
     for seed in 0..models() {
         let mut model = draw(seed);
         // Writers must be many times as fast as the device.
@@ -96,17 +96,19 @@ fn bursts_find_where_the_writers_of_a_model_begin_to_wait() {
         let (_, truth) = *model.truth.iter().find(|(name, _)| *name == POINT).unwrap();
         let finding = &ask(&model, &[POINT], seed)[0];
         match (finding.value.as_ref().and_then(Value::as_number), finding.interval) {
-            // The kernel lets the first waits add up, which is much where little may be dirty: the interval
-            // knows.
             (Some(value), Some([low, high])) => {
-                let is_right = low <= truth && truth <= high && (value / truth - 1.0).abs() <= 0.25;
-                assert!(is_right, "{}: {value} in [{low}, {high}], not {truth}", model.story);
-                right += 1;
+                held += u64::from(low <= truth && truth <= high);
+                match (value / truth - 1.0).abs() <= 0.15 {
+                    true => right += 1,
+                    false => wrong.push(format!("{}: {value} in [{low}, {high}], not {truth}", model.story)),
+                }
             }
             _ => println!("silent: {}: {}", model.story, finding.caveats.join("; ")),
         }
     }
-    println!("{POINT}: {right} right, {} silent of {}", models() - right, models());
+    println!("{POINT}: {right} right, {} wrong, {held} in their interval, of {}", wrong.len(), models());
+    assert!(held * 10 >= right * 9, "an interval of 97 % holds the point in {held} of {right}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(right * 10 >= models() * 8, "too often silent");
 }
 

@@ -61,13 +61,13 @@ impl Experiment for DirtyThrottlePoint {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        let mut length = SMALLEST;
+        let (mut length, mut written) = (SMALLEST, 0);
         let mut reason = "the writes that may be made need not wait".to_owned();
         let mut keeps_up = 0;
         // A set must fit into the budget, or nothing could be made of what is seen.
         while written_by(length, SET) <= session.write_budget() {
-            match bursts(session, length, 1)?.as_deref() {
-                Ok([Waiting::From(onset)]) => match confirmed(session, twice(onset))? {
+            match bursts(session, &mut written, length, 1)?.as_deref() {
+                Ok([Waiting::From(onset)]) => match confirmed(session, &mut written, twice(onset))? {
                     Ok(evidence) => return Ok(evidence),
                     Err(why) => reason = why,
                 },
@@ -164,14 +164,18 @@ fn enough_for(point: u64) -> u64 {
 }
 
 /// The evidence of two sets that agree, or why no two do.
-fn confirmed(session: &mut Session<'_>, length: u64) -> Result<Result<Evidence, String>, Fault> {
+fn confirmed(
+    session: &mut Session<'_>,
+    written: &mut u64,
+    length: u64,
+) -> Result<Result<Evidence, String>, Fault> {
     let mut before: Option<Vec<Waiting>> = None;
     let mut reason = "there is too little left to write for a second set of bursts".to_owned();
     for _ in 0..MOST_SETS {
         if u64::from(SET) * length > session.write_budget() {
             break;
         }
-        let set = match bursts(session, length, SET)? {
+        let set = match bursts(session, written, length, SET)? {
             Ok(set) => set,
             Err(why) => return Ok(Err(why)),
         };
@@ -192,14 +196,30 @@ fn confirmed(session: &mut Session<'_>, length: u64) -> Result<Result<Evidence, 
     Ok(Err(reason))
 }
 
-/// What bursts of so many bytes say, or why they can't be made.
+/// What bursts of so many bytes say, or why they can't be made; so many bytes of their file were written before.
 ///
 /// What has been dropped from memory, which anyone may ask the kernel to do, is there again once it was
 /// written: then they are made once more.
-fn bursts(session: &mut Session<'_>, length: u64, count: u32) -> Result<Result<Vec<Waiting>, String>, Fault> {
+fn bursts(
+    session: &mut Session<'_>,
+    written: &mut u64,
+    length: u64,
+    count: u32,
+) -> Result<Result<Vec<Waiting>, String>, Fault> {
+    let file = ScratchFile::sparse("dirty", length);
+    if *written < length {
+        // In the writes of the bursts, so that none of the kernel's folios holds two of them: where the flusher
+        // takes a folio between two writes, the second one makes it dirty anew, and it counts twice.
+        let rest = Region { offset: *written, size: WRITE, step: WRITE, count: (length - *written) / WRITE };
+        let filled = Workload::new(vec![file.clone()])
+            .pass(Pass::priming(0, &[Op::Pwrite], rest))
+            .pass(Pass::untimed(0, &[Op::Fsync]));
+        session.observe(filled)?;
+        *written = length;
+    }
     let region = Region { offset: 0, size: WRITE, step: WRITE, count: length / WRITE };
     // Every burst begins with nothing dirty, of this or of any other program.
-    let workload = Workload::new(vec![ScratchFile::filled("dirty", length)])
+    let workload = Workload::new(vec![file])
         .pass(Pass::untimed(0, &[Op::Sync]))
         .pass(Pass::timed(0, &[Op::Pwrite], region).needs(CacheState::Cached))
         .pass(Pass::timed(0, &[Op::Fsync], Region { count: 1, ..region }))

@@ -9,6 +9,7 @@
 use fathom_stats::quantile;
 
 use crate::samples::Samples;
+use crate::units::Bytes;
 
 /// Where the passes stand in their workload.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +25,9 @@ pub struct Passes {
 pub struct Onset {
     /// What had been written before the first write that waits.
     pub written: f64,
-    /// What the first wait pays for, at the pace of the waits: so much earlier it was due.
+    /// What the first wait pays for, at the pace of the waits: so much earlier it was due, or up to twice as
+    /// much, as at the point itself the kernel lets a writer go at twice the pace at which it levels off
+    /// (`wb_position_ratio`).
     pub owed: f64,
     /// What the device takes away in the time up to there. It may have begun late.
     pub drained: f64,
@@ -60,8 +63,9 @@ const STRETCHES: usize = 16;
 /// processors and of memory changes by less.
 const TELLING_TIMES: f64 = 4.0;
 /// A writer that waits is no faster than so many times the device. The kernel lets it go at up to twice the
-/// pace that it has learned of the device, and may have learned half as much again too many.
-const PACE_OF_DEVICE: f64 = 4.0;
+/// device's pace, and takes a device that it does not know yet for one of 100 MB/s (`INIT_BW`): eight times one of
+/// 25 MB/s.
+const PACE_OF_DEVICE: f64 = 8.0;
 /// Writers must be so many times as fast as the device: what it takes away meanwhile is then at most an
 /// eighth of what was written, and half of that is the error.
 const OUTPACES: f64 = 8.0;
@@ -91,17 +95,17 @@ pub fn waiting(latencies: &[f64], sync: f64, size: f64) -> Waiting {
         return Waiting::DrainsAlong;
     }
     let slow = (of_device / PACE_OF_DEVICE).max(TELLING_TIMES * typical);
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
     let waits = |at: &usize| {
         let ahead = &latencies[*at..*at + stretch];
-        let longest = ahead.iter().copied().fold(0.0, f64::max);
-        let sum: f64 = ahead.iter().sum();
-        let mean = sum / stretch as f64;
+        let mean = mean(ahead);
         // One stall alone is none, and a writer does not wait until a write pays for more than itself.
-        let without_longest = (sum - longest) / stretch as f64;
-        ahead[0] >= mean && mean >= slow && without_longest >= (slow / 2.0).max(TELLING_TIMES * typical)
+        let longest = ahead.iter().copied().fold(0.0, f64::max) / stretch as f64;
+        ahead[0] >= mean - longest
+            && mean >= slow
+            && mean - longest >= (slow / 2.0).max(TELLING_TIMES * typical)
     };
     let Some(from) = (0..=latencies.len() - stretch).find(waits) else { return Waiting::NotYet };
-    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
     let first = from + rise(&latencies[from..from + stretch], mean(&latencies[from..from + stretch]) / 4.0);
     let pace = mean(&latencies[first..(first + stretch).min(latencies.len())]);
     let until: f64 = latencies[..first].iter().sum();
@@ -151,13 +155,16 @@ pub fn agreed(sets: [&[Waiting]; 2]) -> Result<Point, String> {
         return Err("writes begin to wait in another place in each burst".to_owned());
     }
     let near = near.concat();
-    let late = median(&near, |onset| onset.owed + onset.drained);
+    let late = median(&near, |onset| 2.0 * onset.owed + onset.drained);
     // Where bursts agree, it is the device that makes some of them wait late.
     let bytes = medians[0].min(medians[1]) - late / 2.0;
     let written = || near.iter().map(|onset| onset.written);
     let interval = [(written().fold(f64::INFINITY, f64::min) - late).max(0.0), written().fold(0.0, f64::max)];
     if interval[1] - interval[0] > 2.0 * AGREE_WITHIN * bytes {
-        return Err("the device takes away too much of what is written before writes wait".to_owned());
+        let [low, high] = interval.map(|bytes| Bytes(bytes as u64));
+        return Err(format!(
+            "writes begin to wait somewhere between {low} and {high}: the device takes away too much of what is written before"
+        ));
     }
     // All of them lie on one side of their median with a probability of one half for each.
     let level = 1.0 - 0.5_f64.powi(near.len() as i32 - 1);

@@ -63,6 +63,8 @@ pub enum Layout {
 
 /// mkfs.xfs refuses anything below 300 MB, and a survey wants 256 MiB free.
 const IMAGE_BYTES: u64 = 1 << 30;
+/// Bytes in a second that a device writes which is slower than its writers.
+const WRITE_RATE: u64 = 100 << 20;
 
 /// Every case, in the order in which they are run.
 ///
@@ -130,16 +132,21 @@ impl Case {
 
     /// How long its questions take by nature, because the kernel does.
     pub fn time(&self) -> Duration {
+        let Conditions { memory, dirty, flusher, commit, .. } = self.conditions;
         // What is waited for several times, and as much again for everything else.
-        let flusher = self.conditions.flusher.map(|[expiry, wakeup]| 8 * (expiry + wakeup));
-        let commit = self.conditions.commit.map(|seconds| Duration::from_secs(40 * (seconds + 1)));
-        flusher.or(commit).unwrap_or_default()
+        let flusher = flusher.map(|[expiry, wakeup]| 8 * (expiry + wakeup));
+        let commit = commit.map(|seconds| Duration::from_secs(40 * (seconds + 1)));
+        // The device may be as slow as half of what it is allowed.
+        let dirty = dirty.map(|_| Duration::from_secs(2 * self.write_bytes() / WRITE_RATE));
+        // Files of several times the limit are read over and over.
+        let memory = memory.map(|bytes| Duration::from_secs(60 + bytes / (4 << 20)));
+        flusher.or(commit).or(dirty).or(memory).unwrap_or_default()
     }
 
     /// Bytes that its questions may have to write.
     pub fn write_bytes(&self) -> u64 {
         // Every size of burst up to more than what may be dirty, and nine of twice as much as that.
-        self.conditions.dirty.map_or(0, |[_, limit]| 24 * limit)
+        self.conditions.dirty.map_or(0, |[_, limit]| 20 * limit)
     }
 }
 
@@ -294,7 +301,7 @@ fn dirty_cases() -> Vec<Case> {
         name: format!("{}-dirty{limit}", base.fs_type),
         conditions: Conditions {
             dirty: Some([background << 20, limit << 20]),
-            write_rate: Some(100 << 20),
+            write_rate: Some(WRITE_RATE),
             ..Conditions::default()
         },
         // What may be written must fit, even if nothing is ever freed.
