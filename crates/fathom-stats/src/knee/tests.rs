@@ -1,23 +1,47 @@
 use super::*;
 use crate::planted::{Planted, show};
 
-/// The sizes of the experiment: powers of two, from 64 KiB on with their halves between.
+/// The sizes of the experiment.
 fn sizes() -> Vec<f64> {
-    let powers = (14..23).map(|power| 2_f64.powi(power));
-    powers.flat_map(|size| [size, 1.5 * size]).filter(|size| ![24576.0, 49152.0].contains(size)).collect()
+    (14..25).map(|power| 2_f64.powi(power)).collect()
 }
 
-/// Two sets of curves: each has a pace of its own that drifts, each size a spread, and one value in a hundred
-/// is fifty times too high.
-fn planted(seed: u64, sigma: f64, cost: impl Fn(f64) -> f64) -> Verdict {
+/// What looks are disturbed by.
+#[derive(Clone, Copy)]
+struct Noise {
+    /// The spread of a reading.
+    reading: f64,
+    /// The spread of a size within a look: the memory that it got.
+    placement: f64,
+    /// The spread over looks of how much more the largest size costs than the smallest; one look's is like
+    /// that of the one before.
+    neighbours: f64,
+}
+
+const QUIET: Noise = Noise { reading: 0.02, placement: 0.01, neighbours: 0.01 };
+const USUAL: Noise = Noise { reading: 0.1, placement: 0.03, neighbours: 0.05 };
+/// Twice as much as a shared machine was seen to have.
+const ROUGH: Noise = Noise { reading: 0.2, placement: 0.06, neighbours: 0.1 };
+
+/// Twelve looks of three readings each, of which one in a hundred is fifty times too high, on a machine that drifts.
+fn planted(seed: u64, noise: Noise, cost: impl Fn(f64) -> f64) -> Verdict {
     let mut planted = Planted::new(seed);
-    let mut curve = |at: usize| -> Vec<f64> {
+    let tilts = planted.autoregressive(12, 0.5);
+    let sizes = sizes();
+    let mut look = |at: usize| -> Vec<f64> {
         let pace = planted.lognormal(0.1) * (1.0 + 0.02 * at as f64);
-        let noisy = |size| pace * cost(size) * planted.lognormal(sigma) * planted.outlier();
-        sizes().into_iter().map(noisy).collect()
+        let mut of = |(index, &size): (usize, &f64)| {
+            let tilt = noise.neighbours * tilts[at] * index as f64 / 10.0;
+            let placed = pace * tilt.exp() * planted.lognormal(noise.placement) * cost(size);
+            let mut readings =
+                [(); 3].map(|()| placed * planted.lognormal(noise.reading) * planted.outlier());
+            readings.sort_by(f64::total_cmp);
+            readings[1]
+        };
+        sizes.iter().enumerate().map(&mut of).collect()
     };
-    let sets = [0, 1].map(|set| (0..6).map(|at| curve(6 * set + at)).collect::<Vec<_>>());
-    find(&sizes(), [&sets[0], &sets[1]])
+    let looks: Vec<Vec<f64>> = (0..12).map(&mut look).collect();
+    find(&sizes, &looks)
 }
 
 fn paper_e(knee: f64, rise: f64) -> impl Fn(f64) -> f64 {
@@ -34,81 +58,146 @@ fn warming(size: f64) -> f64 {
     300.0 + 3.0 * size.sqrt() + 0.05 * size
 }
 
-const SPREADS: [f64; 3] = [0.005, 0.02, 0.04];
+/// Where a unit first costs so much more than at its cheapest, for good; infinite where it never does.
+fn first_above(share: f64, cost: impl Fn(f64) -> f64) -> f64 {
+    let fine: Vec<f64> = (0..=2560).map(|step| 2_f64.powf(14.0 + f64::from(step) / 256.0)).collect();
+    let least = fine.iter().map(|&size| cost(size) / size).fold(f64::INFINITY, f64::min);
+    let cheapest = fine.iter().position(|&size| cost(size) / size <= least).unwrap_or(0);
+    let above = |&&size: &&f64| cost(size) / size >= (1.0 + share) * least;
+    fine[cheapest..].iter().rev().take_while(above).last().copied().unwrap_or(f64::INFINITY)
+}
 
-#[test]
-fn knees_lie_in_their_intervals_whatever_the_law() {
-    let (mut right, mut wrong, mut silent) = (0, Vec::new(), Vec::new());
-    for seed in 0..180 {
+#[derive(Default, Debug)]
+struct Score {
+    right: usize,
+    wrong: Vec<String>,
+    silent: usize,
+}
+
+fn score(noise: Noise, rises: [f64; 3]) -> Score {
+    let mut score = Score::default();
+    for seed in 0..400 {
         let pick = |count: u64, every: u64| (seed / every % count) as usize;
         let knee = [65_536.0, 200_000.0, 524_288.0, 1_300_000.0][pick(4, 1)];
-        let rise = [0.4, 0.6, 1.5][pick(3, 4)];
-        let sigma = SPREADS[pick(3, 12)];
-        let verdict = match pick(5, 36) {
-            0 | 1 => planted(seed, sigma, paper_e(knee, rise)),
-            2 => planted(seed, sigma, ramp(knee, 1.01, rise)),
-            3 => planted(seed, sigma, ramp(knee, 2.0, rise)),
-            _ => planted(seed, sigma, ramp(knee, 3.0, rise)),
+        let rise = rises[pick(3, 4)];
+        let cost: Box<dyn Fn(f64) -> f64> = match pick(4, 12) {
+            0 => Box::new(paper_e(knee, rise)),
+            1 => Box::new(ramp(knee, 1.01, rise)),
+            2 => Box::new(ramp(knee, 2.0, rise)),
+            _ => Box::new(ramp(knee, 8.0, rise)),
         };
-        let case = format!("{seed}, {knee} {rise} {sigma}: {verdict:?}");
+        let verdict = planted(seed, noise, &cost);
         match verdict {
-            Verdict::Knee(Knee { interval: [low, high], .. }) if low <= knee && knee <= high => right += 1,
-            Verdict::Open(_) | Verdict::Unclear(_) => silent.push(case),
-            _ => wrong.push(case),
+            Verdict::Knee(Knee { interval: [low, high], at, .. }) => {
+                let truth = [first_above(NEGLIGIBLE, &cost), first_above(CLEAR, &cost)];
+                let is_right = low <= truth[0] && truth[1] <= high && low <= at && at <= high;
+                match is_right {
+                    true => score.right += 1,
+                    false => score.wrong.push(format!("{seed}: {verdict:?} for {truth:?}")),
+                }
+            }
+            Verdict::Open { .. } => score.silent += 1,
+            _ => score.wrong.push(format!("{seed}: {verdict:?} for {knee}, {rise}")),
         }
     }
-    show("knees", &format!("{right} right, {} wrong, {} silent", wrong.len(), silent.len()));
-    assert!(wrong.len() <= 9, "{wrong:#?}");
-    assert!(silent.len() <= 9, "{silent:#?}");
+    score
+}
+
+#[test]
+fn brackets_hold_the_rise_whatever_the_law_and_the_noise() {
+    // (noise, rises, the most of 400 that may be silent): what is rough or hardly clear need not be told.
+    for (name, noise, rises, most_silent) in [
+        ("quiet", QUIET, [0.4, 0.6, 1.5], 4),
+        ("usual", USUAL, [0.4, 0.6, 1.5], 20),
+        ("rough", ROUGH, [0.4, 0.6, 1.5], 400),
+        ("hardly clear", USUAL, [0.12, 0.2, 0.25], 400),
+    ] {
+        let Score { right, wrong, silent } = score(noise, rises);
+        show(name, &format!("{right} right, {} wrong, {silent} silent", wrong.len()));
+        assert!(wrong.len() <= 20, "{name}: {wrong:#?}");
+        assert!(silent <= most_silent, "{name}: {silent} silent");
+    }
 }
 
 #[test]
 fn where_there_is_none_none_is_told_within_its_bound() {
-    let (mut none, mut low, mut silent) = (0, 0, Vec::new());
-    for seed in 0..180 {
-        // With more than that it takes more curves.
-        let sigma = SPREADS[(seed % 2) as usize];
-        // From 262,144 to the largest size a unit costs 4.2 % more.
-        let slight = paper_e(262_144.0, 0.06);
-        let verdict = match seed / 2 % 3 {
-            0 => planted(seed, sigma, |size| 400.0 + 0.1 * size),
-            1 => planted(seed, sigma, warming),
-            _ => planted(seed, sigma, &slight),
-        };
-        match verdict {
-            Verdict::None(most) => {
-                none += 1;
-                assert!(most <= NEGLIGIBLE, "{seed}: {most}");
-                low += u32::from(seed / 2 % 3 == 2 && most < 0.042);
+    // A unit of the largest size costs 4 % more than one of 262,144.
+    let slight = paper_e(262_144.0, 0.0558);
+    let truth = |size: f64| slight(size) / size;
+    let truth = truth(16_777_216.0) / truth(262_144.0) - 1.0;
+    // One in forty has a look of whose three readings two are outliers.
+    for (name, noise, most_silent) in [("quiet", QUIET, 15), ("usual", USUAL, 300), ("rough", ROUGH, 300)] {
+        let (mut none, mut low, mut silent) = (0, 0, 0);
+        for seed in 0..300 {
+            let verdict = match seed % 3 {
+                0 => planted(seed, noise, |size| 400.0 + 0.1 * size),
+                1 => planted(seed, noise, warming),
+                _ => planted(seed, noise, &slight),
+            };
+            match verdict {
+                Verdict::None(most) => {
+                    none += 1;
+                    assert!(most <= NEGLIGIBLE + 1e-9, "{seed}: {most}");
+                    low += u32::from(seed % 3 == 2 && most < truth);
+                }
+                Verdict::Open { .. } => silent += 1,
+                _ => panic!("{name} {seed}: {verdict:?}"),
             }
-            Verdict::Open(_) | Verdict::Unclear(_) => silent.push(format!("{seed}, {sigma}: {verdict:?}")),
-            Verdict::Knee(_) => panic!("{seed}: {verdict:?}"),
+        }
+        show(name, &format!("{none} told none, {low} with a bound too low, {silent} silent"));
+        assert!(low <= 5 && silent <= most_silent, "{name}: {low} too low, {silent} silent");
+    }
+}
+
+#[test]
+fn a_clear_rise_is_never_none_and_a_negligible_one_no_knee() {
+    let (mut none, mut knees) = (0, 0);
+    for seed in 0..300 {
+        for noise in [QUIET, USUAL, ROUGH] {
+            let clear = planted(seed, noise, ramp(524_288.0, 2.0, CLEAR));
+            none += u32::from(matches!(clear, Verdict::None(_)));
+            let negligible = planted(seed, noise, ramp(524_288.0, 2.0, NEGLIGIBLE));
+            knees += u32::from(matches!(negligible, Verdict::Knee(_)));
         }
     }
-    show("no knee", &format!("{none} told, {low} with a bound too low, {} silent", silent.len()));
-    assert!(low <= 3, "{low} of 60");
-    assert!(silent.len() <= 9, "{silent:#?}");
+    show("at the margins", &format!("{none} of 900 told as none, {knees} of 900 as a knee"));
+    assert!(none <= 9 && knees <= 9, "{none} {knees}");
+}
+
+/// Surveys of one machine whose neighbours differ from one survey to the next, which no survey can see.
+#[test]
+fn brackets_of_one_machine_do_not_exclude_each_other() {
+    let mut planted_tilts = Planted::new(7);
+    let brackets: Vec<[f64; 2]> = (0..120)
+        .filter_map(|seed| {
+            let tilt = 1.0 + 0.05 * planted_tilts.normal();
+            let curve = ramp(1_048_576.0, 16.0, 0.4);
+            match planted(seed, USUAL, |size| curve(size) * tilt.powf((size / 1_048_576.0).log2() / 4.0)) {
+                Verdict::Knee(knee) => Some(knee.interval),
+                _ => None,
+            }
+        })
+        .collect();
+    let excluded =
+        |[low, high]: &[f64; 2]| brackets.iter().filter(|one| one[1] < *low || one[0] > *high).count();
+    let pairs: usize = brackets.iter().map(excluded).sum();
+    show("repeated", &format!("{} brackets, {} pairs exclude each other", brackets.len(), pairs / 2));
+    assert!(brackets.len() >= 60 && pairs == 0, "{pairs} of {}", brackets.len());
 }
 
 #[test]
-fn a_rise_of_twice_what_is_negligible_is_never_none() {
-    for seed in 0..90 {
-        let sigma = SPREADS[(seed % 3) as usize];
-        let verdict = planted(seed, sigma, ramp(524_288.0, 2.0, 2.0 * NEGLIGIBLE));
-        assert!(!matches!(verdict, Verdict::None(_)), "{seed}, {sigma}: {verdict:?}");
-    }
-}
-
-#[test]
-fn noise_alone_tells_nothing() {
+fn noise_alone_is_no_knee() {
     let mut spoken = Vec::new();
-    for seed in 0..300 {
-        let sigma = [0.3, 0.6, 1.0][(seed % 3) as usize];
-        let verdict = planted(seed, sigma, |size| if seed % 2 == 0 { 400.0 } else { 0.1 * size });
-        if !matches!(verdict, Verdict::Open(_) | Verdict::Unclear(_)) {
+    for seed in 0..600 {
+        let spread = [0.3, 0.6, 1.0][(seed % 3) as usize];
+        let noise = Noise { reading: spread, placement: spread, neighbours: spread };
+        let verdict = planted(seed, noise, |size| if seed % 2 == 0 { 400.0 } else { 0.1 * size });
+        if matches!(verdict, Verdict::Knee(_))
+            || (seed % 2 == 0 && !matches!(verdict, Verdict::Unfit(_) | Verdict::Open { .. }))
+        {
             spoken.push(format!("{seed}: {verdict:?}"));
         }
     }
-    show("noise", &format!("{} of 300 spoke", spoken.len()));
-    assert!(spoken.len() <= 3, "{spoken:#?}");
+    show("noise", &format!("{} of 600 spoke", spoken.len()));
+    assert!(spoken.len() <= 6, "{spoken:#?}");
 }
