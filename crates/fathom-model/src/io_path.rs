@@ -49,7 +49,7 @@ use fathom_net::{In, Net, NetBuilder, Out, Place, Simulation};
 
 pub use self::ledger::{Done, Totals};
 pub use self::picture::View;
-pub use self::prices::Prices;
+pub use self::prices::{Prices, thresholds};
 pub use self::state::State;
 use crate::file_read::{PAGE, Read};
 use crate::page_cache::{FetchId, FileId};

@@ -78,6 +78,67 @@ fn limit_in(hierarchy: &Hierarchy) -> Option<MemoryLimit> {
     limits.min_by_key(|limit| limit.bytes)
 }
 
+/// What a control group lets a block device do in a second; none where there is no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeviceLimits {
+    /// Bytes: read, written.
+    pub bytes: [Option<u64>; 2],
+    /// Requests: reads, writes.
+    pub requests: [Option<u64>; 2],
+}
+
+/// The limits that the group of this process and those above it put on the device of these numbers: `7:0`.
+pub fn device_limits(numbers: (u32, u32)) -> DeviceLimits {
+    let Some(hierarchy) = hierarchy("blkio").or_else(|| hierarchy("io")) else {
+        return DeviceLimits::default();
+    };
+    let groups = hierarchy.own.ancestors().take_while(|group| group.starts_with(&hierarchy.mount));
+    let numbers = format!("{}:{}", numbers.0, numbers.1);
+    groups.fold(DeviceLimits::default(), |limits, group| {
+        let read = |name: &str| fs::read_to_string(group.join(name)).unwrap_or_default();
+        limits.and(match hierarchy.version {
+            Version::One => {
+                let one = |name: &str| limit_of(&read(&format!("blkio.throttle.{name}_device")), &numbers);
+                DeviceLimits {
+                    bytes: ["read_bps", "write_bps"].map(one),
+                    requests: ["read_iops", "write_iops"].map(one),
+                }
+            }
+            Version::Two => {
+                let text = read("io.max");
+                let one = |name: &str| named_limit_of(&text, &numbers, name);
+                DeviceLimits { bytes: ["rbps", "wbps"].map(one), requests: ["riops", "wiops"].map(one) }
+            }
+        })
+    })
+}
+
+impl DeviceLimits {
+    /// Whether there is any.
+    pub fn is_limited(&self) -> bool {
+        self.bytes.iter().chain(&self.requests).any(Option::is_some)
+    }
+
+    /// Both: the lower one of each.
+    fn and(self, other: Self) -> Self {
+        let lower = |one: [Option<u64>; 2], two: [Option<u64>; 2]| {
+            [0, 1].map(|way: usize| one[way].into_iter().chain(two[way]).min())
+        };
+        Self { bytes: lower(self.bytes, other.bytes), requests: lower(self.requests, other.requests) }
+    }
+}
+
+/// The limit of a device among lines of numbers and limit, as version 1 has them.
+fn limit_of(text: &str, numbers: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(numbers)?.strip_prefix(' ')?.trim().parse().ok())
+}
+
+/// The same of lines of numbers and named limits, `max` for none, as the unified hierarchy has them.
+fn named_limit_of(text: &str, numbers: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(numbers)?.strip_prefix(' '))?;
+    line.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
+}
+
 /// More than any machine has: `PAGE_COUNTER_MAX` of version 1 is the largest whole number of pages.
 const ENDLESS: u64 = 1 << 60;
 
@@ -181,6 +242,19 @@ mod tests {
         let found = hierarchy_in(mounts, "4:memory:/a\n0::/b\n", "memory").unwrap();
         assert_eq!((found.version, found.own), (Version::One, PathBuf::from("/sys/fs/cgroup/memory/a")));
         assert_eq!(hierarchy_in(mounts, "4:memory:/a\n0::/b\n", "io"), None);
+    }
+
+    #[test]
+    fn limits_on_devices_are_found_by_their_numbers() {
+        assert_eq!(limit_of("7:0 1000\n7:1 52428800\n", "7:1"), Some(52_428_800));
+        assert_eq!(limit_of("7:12 1000\n", "7:1"), None);
+        let text = "7:1 rbps=1000 wbps=max riops=max wiops=20\n";
+        assert_eq!(named_limit_of(text, "7:1", "rbps"), Some(1000));
+        assert_eq!(named_limit_of(text, "7:1", "wbps"), None);
+        let one = DeviceLimits { bytes: [Some(5), None], ..DeviceLimits::default() };
+        let two = DeviceLimits { bytes: [Some(3), Some(9)], ..DeviceLimits::default() };
+        assert_eq!(one.and(two).bytes, [Some(3), Some(9)]);
+        assert!(two.is_limited() && !DeviceLimits::default().is_limited());
     }
 
     #[test]

@@ -232,6 +232,31 @@ pub fn machine() -> Machine {
     }
 }
 
+/// Bytes that programs may still take without anything being swapped. Source: `proc_meminfo(5)`, MemAvailable.
+pub fn available_memory() -> Option<u64> {
+    let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
+    let kib = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:")?.trim().strip_suffix(" kB"));
+    kib?.parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+/// Major and minor number of the block device `name` as the kernel calls it.
+pub fn device_numbers(name: &str) -> Option<(u32, u32)> {
+    let text = word(&Path::new("/sys/class/block").join(name).join("dev"))?;
+    let (major, minor) = text.split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// Whether the file system on the block device `name` keeps a journal of jbd2: ext3, and most of ext4.
+pub fn has_journal(name: &str) -> bool {
+    let Ok(journals) = fs::read_dir("/proc/fs/jbd2") else { return false };
+    let is_its = |journal: fs::DirEntry| {
+        let journal = journal.file_name().to_string_lossy().into_owned();
+        // The number behind is that of the journal's inode.
+        journal.rsplit_once('-').is_some_and(|(device, _)| device == name) || journal == name
+    };
+    journals.flatten().any(is_its)
+}
+
 /// The value of `key=value` in a comma-separated option list.
 pub fn option_value<'a>(options: &'a str, key: &str) -> Option<&'a str> {
     options.split(',').find_map(|option| option.strip_prefix(key)?.strip_prefix('='))

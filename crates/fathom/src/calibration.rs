@@ -20,10 +20,10 @@ use crate::job::{Direction, Job};
 use crate::load::{Needs, Outcome, Site};
 use crate::model::{Model, Origin, Parameter, Residual};
 use crate::prediction::{class, simulate};
-use crate::trial::{self, Trial, ns_per_transfer};
+use crate::trial::{self, Trial, Turns, ns_per_transfer};
 
 /// How often each job is run.
-const REPEATS: usize = 5;
+const REPEATS: usize = 4;
 /// An interval wider than this, as a deviation of the logarithm, is no answer.
 const UNKNOWN: f64 = 0.7;
 /// Numbers of requests side by side that are tried.
@@ -36,6 +36,9 @@ pub struct Account {
     pub name: String,
     /// Its jobs: the name, the measured and the simulated time per transfer in ns.
     pub jobs: Vec<(String, f64, f64)>,
+    /// By how much the later half of its runs took longer than the earlier one, as a share.
+    #[serde(default)]
+    pub drift: f64,
     /// What the system refused.
     pub refused: Vec<String>,
 }
@@ -53,32 +56,49 @@ pub fn needs() -> Result<Needs, String> {
 }
 
 /// Fits the parameters of a model to runs at `site`; the model brings what is declared or found by other means.
-/// `progress` is told what is being measured.
+///
+/// The jobs of all stages run in random turns over the whole time, so that each stage sees the machine as the
+/// others do, and how it drifts meanwhile. `seed` decides their order; `progress` is told how many runs are done.
 ///
 /// # Errors
 /// What ends the runs: an interrupt, a budget, the end of the time.
 pub fn calibrate(
     model: &mut Model,
     site: &mut Site,
-    progress: &mut dyn FnMut(&str),
+    seed: u64,
+    progress: &mut dyn FnMut(usize),
 ) -> Result<Vec<Account>, Fault> {
+    let stages = stages();
+    let jobs: Vec<Job> = stages.iter().flat_map(|stage| stage.jobs.clone()).chain(stages::checks()).collect();
+    let turns = Turns { repeats: REPEATS, seed, rest: trial::rest_of(model), keeps_reserve: true };
+    let trials = trial::run(&jobs, turns, site, progress)?;
+    let mut left = trials.as_slice();
     let mut accounts = Vec::new();
-    for stage in stages() {
-        progress(stage.name);
-        let trials = trial::run(&stage.jobs, REPEATS, site, &mut |_| ())?;
-        between_calls(model, &stage, &trials);
+    for stage in stages {
+        let (trials, others) = left.split_at(stage.jobs.len());
+        left = others;
+        between_calls(model, &stage, trials);
         if stage.tries_depths {
-            fit_with_depth(model, &stage, &trials)
+            fit_with_depth(model, &stage, trials)
         } else {
-            fit(model, stage.free, &trials);
+            fit(model, stage.free, trials);
         }
-        accounts.push(account(stage.name, model, &trials));
+        accounts.push(account(stage.name, model, trials));
     }
-    progress("held against jobs that nothing was fitted to");
-    let trials = trial::run(&stages::checks(), REPEATS, site, &mut |_| ())?;
-    model.residuals = residuals(model, &trials);
-    accounts.push(account("checks", model, &trials));
+    let rate = write_rate(model);
+    put(model, "write_bandwidth", Parameter { value: rate, interval: None, origin: Origin::Measured });
+    model.residuals = residuals(model, left);
+    accounts.push(account("checks: nothing was fitted to them", model, left));
     Ok(accounts)
+}
+
+/// Bytes a second that the device takes, as the kernel has learned by the time that somebody writes much.
+fn write_rate(model: &Model) -> f64 {
+    let value = |name| model.parameters.value(name);
+    let byte =
+        if value("device_write_byte") > 0.0 { value("device_write_byte") } else { value("device_byte") };
+    let own = 1e9 / byte.max(1e-3);
+    if value("limit_write_rate") > 0.0 { own.min(value("limit_write_rate")) } else { own }
 }
 
 /// What the loop does between two calls, which needs no model: the time that no call took.
@@ -93,7 +113,8 @@ fn between_calls(model: &mut Model, stage: &Stage, trials: &[Trial]) {
         let per = if direction == Direction::Write { side.bytes as f64 / calls } else { 1.0 };
         ((beside - own) / per).max(0.0)
     };
-    let all: Vec<f64> = trials.iter().flat_map(|trial| trial.each(idle)).collect();
+    let does_it_alone = |trial: &&Trial| trial.job.directions().all(|one| one == direction);
+    let all: Vec<f64> = trials.iter().filter(does_it_alone).flat_map(|trial| trial.each(idle)).collect();
     let Some(value) = quantile::median(&all) else { return };
     let [low, high] = [0.25, 0.75].map(|share| quantile::quantile(&all, share).unwrap_or(value));
     put(
@@ -130,12 +151,15 @@ fn fit(model: &mut Model, free: &[&'static str], trials: &[Trial]) -> f64 {
     // Few jobs: the tails of Student's t reach further.
     let freedom = (measured.len().saturating_sub(free.len())).max(1) as f64;
     let reach = 1.96 * (1.0 + 2.0 / freedom);
+    // What the machine itself changed by meanwhile, all parameters alike.
+    let drift = drift(trials) / 2.0;
     for ((name, &value), &deviation) in free.iter().zip(&found.values).zip(&found.deviations) {
         if deviation > UNKNOWN {
             // The jobs don't tell it from nothing, or from the others.
             price(model, name, value);
             continue;
         }
+        let deviation = deviation.hypot(drift);
         let interval = Some([value * (-reach * deviation).exp(), value * (reach * deviation).exp()]);
         put(model, name, Parameter { value, interval, origin: Origin::Measured });
     }
@@ -182,26 +206,41 @@ fn account(name: &str, model: &Model, trials: &[Trial]) -> Account {
     Account {
         name: name.to_owned(),
         jobs: trials.iter().filter_map(told).collect(),
+        drift: drift(trials).exp() - 1.0,
         refused: refused.collect(),
     }
+}
+
+/// The mean over the jobs of what the later half of the runs took longer, as a logarithm: noise of single jobs
+/// averages out, what befell all of them does not.
+fn drift(trials: &[Trial]) -> f64 {
+    let drifts: Vec<f64> = trials.iter().filter_map(Trial::drift).collect();
+    drifts.iter().sum::<f64>() / drifts.len().max(1) as f64
 }
 
 /// How far the model is off, by class of job.
 fn residuals(model: &Model, trials: &[Trial]) -> BTreeMap<String, Residual> {
     let still = without_noise(model);
-    let mut errors: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    let mut errors: BTreeMap<String, Vec<[f64; 2]>> = BTreeMap::new();
     for trial in trials {
         let Some(measured) = trial.ns_per_transfer() else { continue };
-        errors.entry(class(&trial.job)).or_default().push((time(&trial.job, &still) / measured).ln());
+        let error = (time(&trial.job, &still) / measured).ln();
+        errors
+            .entry(class(&trial.job, &still.parameters))
+            .or_default()
+            .push([error, trial.drift().unwrap_or(0.0)]);
     }
-    let residual = |errors: &Vec<f64>| {
+    let residual = |errors: &Vec<[f64; 2]>| {
         let count = errors.len() as f64;
+        let mean_square =
+            |which: usize| errors.iter().map(|one| one[which] * one[which]).sum::<f64>() / count;
+        // Each half lies half of the drift from their middle, and what comes later as far again.
+        let drift = mean_square(1) / 2.0;
         Residual {
             jobs: errors.len() as u32,
-            mean_error: errors.iter().map(|error| error.abs()).sum::<f64>() / count,
+            mean_error: errors.iter().map(|[error, _]| error.abs()).sum::<f64>() / count,
             // So few jobs show less than the whole spread: one freedom is taken off, and the t of 90 % is wider.
-            spread: (errors.iter().map(|error| error * error).sum::<f64>() / count).sqrt()
-                * (1.0 + 1.0 / count),
+            spread: (mean_square(0) + drift).sqrt() * (1.0 + 1.0 / count),
         }
     };
     errors.iter().map(|(class, errors)| (class.clone(), residual(errors))).collect()

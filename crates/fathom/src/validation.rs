@@ -5,15 +5,17 @@
 //! one of a bandwidth and a latency.
 
 mod baselines;
+mod condition;
 mod held_out;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use fathom_stats::quantile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::held_out::jobs;
+pub use self::condition::Condition;
 
 use crate::fault::Fault;
 use crate::job::{Direction, Job};
@@ -21,7 +23,7 @@ use crate::load::{Outcome, Site};
 use crate::model::Model;
 use crate::prediction::{self, Estimate, Prediction, Settings};
 use crate::provenance::Provenance;
-use crate::trial::{self, Trial};
+use crate::trial::{self, Trial, Turns};
 
 /// The name of the schema that [`Validation`] is published under.
 pub const SCHEMA: &str = "fathom.validation/1";
@@ -42,6 +44,9 @@ pub struct Validation {
     pub classes: Vec<Class>,
     /// What was not predicted or not run, with the reason.
     pub refused: Vec<String>,
+    /// What was changed on the machine meanwhile, and put back.
+    #[serde(default)]
+    pub effects: Vec<String>,
     /// How long it took, in ns.
     pub duration_ns: u64,
     /// Bytes written.
@@ -55,6 +60,9 @@ pub struct Held {
     pub name: String,
     /// Its class.
     pub class: String,
+    /// What was changed on the machine and on the model for it, as `--set` takes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
     /// Bytes per second in both directions, as predicted before the first run.
     pub predicted: Estimate,
     /// The median of what was measured.
@@ -82,6 +90,12 @@ pub struct Class {
     pub class: String,
     /// How many jobs.
     pub jobs: u32,
+    /// What the mean error shall not exceed, as a share.
+    #[serde(default)]
+    pub bar: f64,
+    /// Whether it does: `kept`, `noise` where two halves of the runs differ by half as much, or `missed`.
+    #[serde(default)]
+    pub verdict: String,
     /// The mean of the errors' sizes.
     pub mean_error: f64,
     /// The largest.
@@ -107,39 +121,78 @@ struct Foretold {
     plain: f64,
 }
 
-/// Predicts the jobs, runs each `repeats` times, and holds the two against each other.
+/// What is held against what.
+#[derive(Debug)]
+pub struct Trials<'a> {
+    /// The model.
+    pub model: &'a Model,
+    /// Where the jobs run: on this mount.
+    pub path: &'a Path,
+    /// How often each job is run.
+    pub repeats: usize,
+    /// Decides the orders.
+    pub seed: u64,
+}
+
+/// The outcome of [`validate`].
+#[derive(Debug, Default)]
+pub struct Outcomes {
+    /// One entry per job.
+    pub jobs: Vec<Held>,
+    /// What was not predicted or not run, with the reason.
+    pub refused: Vec<String>,
+    /// What was changed on the machine.
+    pub effects: Vec<String>,
+}
+
+/// Predicts the jobs of a condition, makes it so on the machine, runs each job several times, and holds the two
+/// against each other.
 ///
 /// # Errors
 /// What ends the runs: an interrupt, a budget, the end of the time.
-pub fn validate(
-    jobs: &[Job],
-    model: &Model,
-    repeats: usize,
-    seed: u64,
-    site: &mut Site,
-    progress: &mut dyn FnMut(usize),
-) -> Result<(Vec<Held>, Vec<String>), Fault> {
-    let mut refused = Vec::new();
+pub fn validate(condition: Condition, trials: &Trials<'_>, site: &mut Site) -> Result<Outcomes, Fault> {
+    let mut outcomes = Outcomes::default();
+    let refuse = |reason: String| format!("{}: {reason}", condition.word().unwrap_or("all jobs"));
+    let mut model = trials.model.clone();
+    let settled = condition.make(&mut model, trials.path, site);
+    // What was changed is put back when this goes.
+    let _changed = match settled {
+        Ok(changed) => changed,
+        Err(Fault::Unsupported(reason)) => {
+            outcomes.refused.push(refuse(reason));
+            return Ok(outcomes);
+        }
+        Err(fault) => return Err(fault),
+    };
+    outcomes.effects.extend(condition.effect());
     let mut foretold = Vec::new();
-    for job in jobs {
-        match foretell(job, model, seed) {
+    for job in condition.jobs() {
+        match foretell(&job, &model, trials.seed) {
             Ok(one) => foretold.push(one),
-            Err(reason) => refused.push(reason),
+            Err(reason) => outcomes.refused.push(reason),
         }
     }
     let jobs: Vec<Job> = foretold.iter().map(|one| one.job.clone()).collect();
-    let trials = trial::run(&jobs, repeats, site, progress)?;
-    let mut held = Vec::new();
-    for (one, trial) in foretold.iter().zip(&trials) {
-        match (&trial.refusal, hold(one, trial)) {
-            (None, Some(job)) => held.push(job),
+    let turns = Turns {
+        repeats: trials.repeats,
+        seed: trials.seed,
+        rest: trial::rest_of(&model),
+        keeps_reserve: !matches!(condition, Condition::Memory(_)),
+    };
+    for (one, trial) in foretold.iter().zip(&trial::run(&jobs, turns, site, &mut |_| ())?) {
+        let held = hold(one, trial, &model);
+        match (&trial.refusal, held) {
+            (None, Some(held)) => outcomes.jobs.push(Held { condition: condition.setting(), ..held }),
             (refusal, _) => {
                 let reason = refusal.as_deref().unwrap_or("nothing was moved");
-                refused.push(format!("[{}]: {reason}", one.job.name));
+                outcomes.refused.push(format!("[{}]: {reason}", one.job.name));
             }
         }
     }
-    Ok((held, refused))
+    for held in &mut outcomes.jobs {
+        held.class += &condition.word().map(|word| format!(", {word}")).unwrap_or_default();
+    }
+    Ok(outcomes)
 }
 
 fn foretell(job: &Job, model: &Model, seed: u64) -> Result<Foretold, String> {
@@ -175,7 +228,7 @@ fn p99_ns(runs: &[Outcome]) -> f64 {
     all.quantile(0.99) as f64 * first.ns_per_tick
 }
 
-fn hold(one: &Foretold, trial: &Trial) -> Option<Held> {
+fn hold(one: &Foretold, trial: &Trial, model: &Model) -> Option<Held> {
     let runs = trial.each(trial::bytes_per_second);
     let measured = trial.bytes_per_second()?;
     let off = |rate: f64| rate / measured - 1.0;
@@ -185,7 +238,8 @@ fn hold(one: &Foretold, trial: &Trial) -> Option<Held> {
     };
     Some(Held {
         name: one.job.name.clone(),
-        class: prediction::class(&one.job),
+        class: prediction::class(&one.job, &model.parameters),
+        condition: None,
         predicted: one.rate,
         measured,
         error: off(one.rate.value),
@@ -213,12 +267,21 @@ fn of(class: &str, jobs: &[&Held]) -> Class {
     let mean = |figure: &dyn Fn(&Held) -> f64| {
         jobs.iter().map(|job| figure(job).abs()).sum::<f64>() / jobs.len().max(1) as f64
     };
+    let (mean_error, noise_floor) = (mean(&|job| job.error), mean(&|job| job.noise_floor));
+    let bar = bar(class);
+    let verdict = match mean_error {
+        error if error <= bar => "kept",
+        error if error <= 2.0 * noise_floor => "noise",
+        _ => "missed",
+    };
     Class {
         class: class.to_owned(),
         jobs: jobs.len() as u32,
-        mean_error: mean(&|job| job.error),
+        bar,
+        verdict: verdict.to_owned(),
+        mean_error,
         worst_error: jobs.iter().map(|job| job.error.abs()).fold(0.0, f64::max),
-        noise_floor: mean(&|job| job.noise_floor),
+        noise_floor,
         paper_error: mean(&|job| job.paper_error),
         plain_error: mean(&|job| job.plain_error),
         covered: jobs.iter().filter(|job| job.is_covered).count() as u32,
@@ -226,7 +289,53 @@ fn of(class: &str, jobs: &[&Held]) -> Class {
     }
 }
 
+/// What the mean error of a class shall not exceed: 5 % in order, 10 % of reads at random and past the dirty
+/// threshold, 15 % of writes at random.
+fn bar(class: &str) -> f64 {
+    let has = |word: &str| class.contains(word);
+    match (has("throttled"), has("random"), has("write") || has("mixed")) {
+        (true, ..) | (_, true, false) => 0.10,
+        (_, true, true) => 0.15,
+        _ => 0.05,
+    }
+}
+
 /// The JSON Schema of [`Validation`].
 pub fn schema() -> serde_json::Value {
     schemars::schema_for!(Validation).to_value()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(class: &str, error: f64, noise_floor: f64) -> Held {
+        let figure = Estimate { value: 1.0, low: 0.5, high: 2.0 };
+        Held {
+            name: String::new(),
+            class: class.to_owned(),
+            condition: None,
+            predicted: figure,
+            measured: 1.0,
+            runs: Vec::new(),
+            error,
+            noise_floor,
+            paper_error: 0.0,
+            plain_error: 0.0,
+            is_covered: true,
+            p99_error: 0.0,
+        }
+    }
+
+    #[test]
+    fn a_class_is_kept_missed_or_not_told_from_noise() {
+        let jobs = [
+            held("cached_sequential_read", -0.04, 0.01),
+            held("random_write", 0.2, 0.12),
+            held("throttled_sequential_write, dirty_bytes", -0.2, 0.01),
+        ];
+        let classes = classes(&jobs);
+        let told: Vec<_> = classes.iter().map(|class| (class.bar, class.verdict.as_str())).collect();
+        assert_eq!(told[..3], [(0.05, "kept"), (0.15, "noise"), (0.10, "missed")]);
+    }
 }

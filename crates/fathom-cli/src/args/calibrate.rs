@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use fathom::units::{parse_bytes, parse_duration};
+use fathom::validation::Condition;
 
 use crate::args::model::OnOptions;
 
@@ -37,6 +38,10 @@ pub(crate) struct ValidateOptions {
     /// Keep the result and its page in a new folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Also change the machine as what-ifs ask, and hold those against it: the mount's read-ahead window, how much
+    /// may be dirty, a control group with little memory. All is put back.
+    #[arg(long)]
+    pub(crate) intrusive: bool,
     /// Write the validation as JSON to FILE, or to standard output with '-'.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -44,11 +49,19 @@ pub(crate) struct ValidateOptions {
     pub(crate) budget: BudgetOptions,
 }
 
+impl ValidateOptions {
+    /// Under what the jobs are run.
+    pub(crate) fn conditions(&self) -> Vec<Condition> {
+        let more: &[Condition] = if self.intrusive { &Condition::INTRUSIVE } else { &[] };
+        [Condition::Usual].iter().chain(more).copied().collect()
+    }
+}
+
 /// How far the measuring may go.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct BudgetOptions {
     /// Write at most this much in all.
-    #[arg(long, default_value = "2GiB", value_parser = parse_bytes, value_name = "SIZE")]
+    #[arg(long, default_value = "4GiB", value_parser = parse_bytes, value_name = "SIZE")]
     pub(crate) max_write: u64,
     /// Take at most this long.
     #[arg(long, default_value = "3m", value_parser = parse_duration, value_name = "TIME")]

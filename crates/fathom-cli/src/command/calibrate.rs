@@ -95,7 +95,7 @@ pub(crate) fn calibrated(
     closed(found, linux)?;
     let limits = Limits { max_write: budget.max_write - surveyed, deadline };
     let mut site = Site::at(path, needs.space, instrument, limits, interrupt.clone())?;
-    let accounts = calibration::calibrate(&mut model, &mut site, &mut |_| ())?;
+    let accounts = calibration::calibrate(&mut model, &mut site, budget.seed, &mut |_| ())?;
     model.made = Some(Made {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: began,

@@ -4,13 +4,15 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use fathom::instrument::Instrument;
+use fathom::intrusion;
+use fathom::job::Job;
 use fathom::load::{Limits, Needs, Site};
 use fathom::provenance::Provenance;
 use fathom::report;
 use fathom::run_folder::Kept;
 use fathom::trial;
 use fathom::units::Bytes;
-use fathom::validation::{self, SCHEMA, Validation};
+use fathom::validation::{self, Outcomes, SCHEMA, Trials, Validation};
 
 use crate::args::calibrate::ValidateOptions;
 use crate::command::calibrate::calibrated;
@@ -23,6 +25,7 @@ use crate::{guard, interrupt, keep};
 pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
     let started = Instant::now();
     let given = options.on.model()?;
+    let left = intrusion::restore_leftovers();
     let path = directory(&options.path)?;
     keep::check(options.out.as_deref())?;
     let json = options.json.as_deref().map(Output::open).transpose()?;
@@ -39,25 +42,33 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
             (model, spent)
         }
     };
-    let jobs = validation::jobs();
+    let conditions = options.conditions();
+    let jobs: Vec<Job> = conditions.iter().flat_map(|condition| condition.jobs()).collect();
     let repeats = usize::from(options.repeats);
     let needs = Needs::of(&jobs).map_err(Failure::Failed)?;
     let again = trial::rewritten(&jobs).map_err(Failure::Failed)? * (repeats as u64 - 1);
-    let (wanted, left) = (needs.writes + again, budget.max_write.saturating_sub(spent));
-    if wanted > left {
+    let (wanted, allowed) = (needs.writes + again, budget.max_write.saturating_sub(spent));
+    if wanted > allowed {
         return Err(Failure::Failed(format!(
             "the jobs write {}, and {} are left of what is allowed: raise --max-write",
             Bytes(wanted),
-            Bytes(left)
+            Bytes(allowed)
         )));
     }
     let space = needs.space;
-    let limits = Limits { max_write: left, deadline: Some(started + budget.max_time) };
+    let limits = Limits { max_write: allowed, deadline: Some(started + budget.max_time) };
     let mut site = Site::at(&path, space, &instrument, limits, interrupt)?;
     let bar = Spinner::new("predicting, then running");
-    let outcome = validation::validate(&jobs, &model, repeats, budget.seed, &mut site, &mut |_| ());
+    let trials = Trials { model: &model, path: &path, repeats, seed: budget.seed };
+    let mut outcomes = Outcomes::default();
+    for &condition in &conditions {
+        let Outcomes { jobs, refused, effects } = validation::validate(condition, &trials, &mut site)?;
+        outcomes.jobs.extend(jobs);
+        outcomes.refused.extend(refused);
+        outcomes.effects.extend(effects);
+    }
     drop(bar);
-    let (jobs, refused) = outcome?;
+    let Outcomes { jobs, refused, effects } = outcomes;
     let bytes_written = spent + site.bytes_written();
     // Gone before anything is said: a closed pipe must leave nothing behind either.
     drop(site);
@@ -67,6 +78,7 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
         classes: validation::classes(&jobs),
         jobs,
         refused,
+        effects: left.into_iter().chain(effects).collect(),
         duration_ns: started.elapsed().as_nanos() as u64,
         bytes_written,
     };

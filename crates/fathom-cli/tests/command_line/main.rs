@@ -9,6 +9,7 @@ mod io;
 mod json;
 mod kept;
 mod limits;
+mod model;
 mod mounts;
 #[path = "../../../fathom/tests/published/mod.rs"]
 mod published;

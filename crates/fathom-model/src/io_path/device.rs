@@ -2,6 +2,7 @@
 
 mod disk;
 mod empirical;
+mod slice;
 mod token_bucket;
 
 use std::sync::Arc;

@@ -43,6 +43,8 @@ pub struct Prices {
     jump: f64,
     pub(super) new_page: f64,
     pub(super) further_page: f64,
+    pub(super) walked_page: f64,
+    pub(super) dirtied_page: f64,
     pub(super) new_block: f64,
     pub(super) submission: f64,
     pub(super) device_latency: f64,
@@ -52,6 +54,8 @@ pub struct Prices {
     /// Requests and bytes a second, of reads and of writes; zero for no limit.
     pub(super) limits: [[f64; 2]; 2],
     pub(super) limit_burst: u64,
+    pub(super) limit_slice: u64,
+    pub(super) jiffy: u64,
     pub(super) seek: f64,
     pub(super) rotation: f64,
     pub(super) disk_pages: f64,
@@ -87,6 +91,8 @@ impl Prices {
             jump: value("jump"),
             new_page: value("new_page"),
             further_page: value("further_page"),
+            walked_page: value("walked_page"),
+            dirtied_page: value("dirtied_page"),
             new_block: value("new_block"),
             submission: value("submission"),
             device_latency: value("device_latency"),
@@ -101,6 +107,8 @@ impl Prices {
                 [value("limit_write_iops"), value("limit_write_rate")],
             ],
             limit_burst: value("limit_burst") as u64,
+            limit_slice: value("limit_slice") as u64,
+            jiffy: (value("jiffy") as u64).max(1),
             seek: value("seek"),
             rotation: value("rotation"),
             disk_pages: (value("disk") / PAGE as f64).max(1.0),
@@ -187,7 +195,8 @@ pub(super) fn limits(parameters: &Parameters) -> Limits {
 }
 
 /// How much may be dirty. Source: `domain_dirty_limits`.
-pub(super) fn thresholds(parameters: &Parameters) -> Thresholds {
+#[must_use]
+pub fn thresholds(parameters: &Parameters) -> Thresholds {
     let threshold = |bytes, ratio| match parameters.value(bytes) {
         0.0 => parameters.value(ratio) / 100.0 * parameters.value("dirtyable"),
         bytes => bytes,

@@ -159,9 +159,10 @@ impl State {
         while from < size {
             let bytes = CHUNK.min(size - from);
             self.write(file, from, bytes);
+            // On its way at once, so that a cache with a limit can let go of it.
+            self.0.clean(file);
             from += bytes;
         }
-        self.0.clean(file);
     }
 
     /// Lengthens a file by a hole.

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use fathom_sys::{dirty, facts};
+use fathom_sys::facts::{Device, Mount};
+use fathom_sys::{cgroup, dirty, facts};
 
 use crate::experiment::{Effort, by_name};
 use crate::fault::Fault;
@@ -14,6 +15,8 @@ use crate::survey::{self, Plan};
 
 /// Parameters by the questions of a survey that find them.
 const SURVEYED: [(&str, &str); 2] = [("block", "block_size"), ("readahead", "readahead_window")];
+/// The device that is held to rates, among [`DEVICES`](fathom_model::parameters::DEVICES).
+const TOKEN_BUCKET: u64 = 2;
 /// How long the survey may take.
 const SURVEY: Duration = Duration::from_secs(45);
 
@@ -45,8 +48,14 @@ pub fn found_by_other_means(
     }
     let declared = |value: u64| Parameter { value: value as f64, interval: None, origin: Origin::Declared };
     let mount = facts::mount_of(path)?;
-    if let Some(bytes) = facts::device_of(&mount).and_then(|device| device.largest_request_bytes) {
-        super::put(model, "largest_io", declared(bytes));
+    if let Some(device) = facts::device_of(&mount) {
+        if let Some(bytes) = device.largest_request_bytes {
+            super::put(model, "largest_io", declared(bytes));
+        }
+        super::put(model, "journal", declared(journal(&mount, &device)));
+        for (name, value) in limits(&device) {
+            super::put(model, name, declared(value));
+        }
     }
     for name in ["dirty_bytes", "dirty_background_bytes", "dirty_ratio", "dirty_background_ratio"] {
         if let Some(value) = dirty::setting(name) {
@@ -77,6 +86,32 @@ pub fn found_by_other_means(
         Parameter { value: f64::from(largest), interval: None, origin: Origin::Assumed },
     );
     Ok(findings)
+}
+
+/// Which of the model's journals a mount has. Source: `ext4(5)`, `data=`.
+fn journal(mount: &Mount, device: &Device) -> u64 {
+    if !facts::has_journal(&device.name) {
+        return 0;
+    }
+    match facts::option_value(&mount.options, "data") {
+        Some("journal") => 3,
+        Some("writeback") => 2,
+        _ => 1,
+    }
+}
+
+/// The parameters of a device that a control group holds to a rate; nothing where none does.
+fn limits(device: &Device) -> Vec<(&'static str, u64)> {
+    // Not those of the mount: btrfs has numbers of its own.
+    let limits = facts::device_numbers(&device.name).map(cgroup::device_limits).unwrap_or_default();
+    if !limits.is_limited() {
+        return Vec::new();
+    }
+    let rates = ["limit_read_rate", "limit_write_rate", "limit_read_iops", "limit_write_iops"];
+    let values = limits.bytes.into_iter().chain(limits.requests).map(Option::unwrap_or_default);
+    // The kernel's slice: DFL_THROTL_SLICE, a tenth of a second.
+    let parts = [("device", TOKEN_BUCKET), ("limit_slice", 100_000_000)];
+    parts.into_iter().chain(rates.into_iter().zip(values)).collect()
 }
 
 /// A finding as a parameter: measured where timing or a witness says so, or what the kernel declares.

@@ -23,8 +23,11 @@ const NEAR: u64 = MIB / 2;
 /// One that it does not.
 const FAR: u64 = 64 * MIB;
 
+/// One that is written over.
+const MIXED: u64 = 16 * MIB;
+
 /// A slow device answers in seconds what a fast one answers in milliseconds.
-const LONGEST: Duration = Duration::from_millis(700);
+const LONGEST: Duration = Duration::from_millis(400);
 
 /// The stages, in order.
 pub(super) fn stages() -> Vec<Stage> {
@@ -75,18 +78,27 @@ pub(super) fn stages() -> Vec<Stage> {
             tries_depths: true,
         },
         Stage {
-            name: "first writes",
-            free: &["write_call", "new_page", "further_page"],
-            jobs: [
-                (Pattern::Sequential, 512),
-                (Pattern::Sequential, 4 * KIB),
-                (Pattern::Sequential, 64 * KIB),
-            ]
-            .into_iter()
-            .chain([(Pattern::Sequential, MIB), (Pattern::Random, 4 * KIB), (Pattern::Random, 64 * KIB)])
-            .map(|(pattern, bytes)| written(pattern, bytes))
-            .collect(),
+            name: "writes",
+            free: &["write_call", "new_page", "further_page", "walked_page", "dirtied_page"],
+            jobs: [512, 4 * KIB, 64 * KIB, MIB]
+                .map(|bytes| written(Pattern::Sequential, bytes))
+                .into_iter()
+                .chain([4 * KIB, 64 * KIB].map(|bytes| written(Pattern::Random, bytes)))
+                .chain([4 * KIB, 64 * KIB].map(|bytes| mixed(Pattern::Sequential, bytes)))
+                .chain([4 * KIB, 64 * KIB].map(|bytes| mixed(Pattern::Random, bytes)))
+                .collect(),
             caller: Some(("caller_written_byte", Direction::Write)),
+            tries_depths: false,
+        },
+        Stage {
+            name: "write-back, sync and journal",
+            free: &["journal_commit", "device_write_byte", "device_write_latency"],
+            jobs: [(4 * KIB, 1), (4 * KIB, 8), (64 * KIB, 1), (MIB, 1), (MIB, 8)]
+                .map(|(bytes, every)| synced(Pattern::Sequential, bytes, every))
+                .into_iter()
+                .chain([synced(Pattern::Random, 4 * KIB, 1)])
+                .collect(),
+            caller: None,
             tries_depths: false,
         },
     ]
@@ -106,6 +118,14 @@ pub(super) fn checks() -> Vec<Job> {
     for bytes in [2 * KIB, 16 * KIB, 256 * KIB] {
         jobs.push(written(Pattern::Sequential, bytes));
         jobs.push(written(Pattern::Random, bytes));
+    }
+    for bytes in [2 * KIB, 16 * KIB, 256 * KIB] {
+        jobs.push(mixed(Pattern::Sequential, bytes));
+        jobs.push(mixed(Pattern::Random, bytes));
+    }
+    for (bytes, every) in [(16 * KIB, 1), (16 * KIB, 4), (256 * KIB, 1)] {
+        jobs.push(synced(Pattern::Sequential, bytes, every));
+        jobs.push(synced(Pattern::Random, bytes, every));
     }
     jobs
 }
@@ -169,5 +189,31 @@ fn written(pattern: Pattern, bytes: u64) -> Job {
         size: Some((bytes * 8_000).min(8 * MIB)),
         read_percent: 0,
         ..Job::named(&format!("written {} by {bytes}", order(pattern)))
+    }
+}
+
+/// As many reads as writes in a file that is cached and clean.
+fn mixed(pattern: Pattern, bytes: u64) -> Job {
+    let moved = FAR.min(bytes * 8_000) / 2;
+    Job {
+        filename: Some("mixed".to_owned()),
+        size: Some(moved.min(MIXED)),
+        filesize: Some(MIXED),
+        io_size: Some(moved),
+        read_percent: 50,
+        name: format!("mixed {} by {bytes}", order(pattern)),
+        ..cached(pattern, bytes, MIXED, moved)
+    }
+}
+
+/// Writes into a new file, which is synced after every so many.
+fn synced(pattern: Pattern, bytes: u64, every: u32) -> Job {
+    Job {
+        size: Some((bytes * 100).min(8 * MIB)),
+        fsync: every,
+        end_fsync: true,
+        runtime: LONGEST,
+        name: format!("written {} by {bytes}, synced after {every}", order(pattern)),
+        ..written(pattern, bytes)
     }
 }

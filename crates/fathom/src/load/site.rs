@@ -135,6 +135,21 @@ impl Site {
         Ok(())
     }
 
+    /// Has what a job wrote over on the device before it runs again, where its files are there.
+    ///
+    /// # Errors
+    /// What `fsync(2)` gives.
+    pub fn write_out(&self, job: &Job) -> Result<(), Fault> {
+        for name in (0..job.numjobs).map(|thread| name(job, thread)) {
+            let path = self.files.path(&name);
+            if path.exists() {
+                let file = self.files.descriptor(&name)?;
+                file::fsync(&file).map_err(|errno| Error::new("fsync", &path, errno))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Removes the files of a job, so that it finds none the next time.
     pub fn remove(&mut self, job: &Job) {
         (0..job.numjobs).for_each(|thread| self.files.forget(&name(job, thread)));

@@ -120,9 +120,11 @@ impl Estimate {
 impl Forecast {
     /// Of the outcomes of one job, one per draw.
     pub(super) fn of(job: &Job, drawn: &[Outcome], model: &Model) -> Self {
-        let class = class(job);
+        let class = class(job, &model.parameters);
         let residual = model.residuals.get(&class);
-        let own = residual.map_or(0.0, |residual| residual.spread);
+        // Of a class that nobody looked at no more is known than of the worst of the others.
+        let worst = model.residuals.values().map(|residual| residual.spread).fold(0.0, f64::max);
+        let own = residual.map_or(worst, |residual| residual.spread);
         let over = |figure: &dyn Fn(&Outcome) -> f64| {
             Estimate::of(&drawn.iter().map(figure).collect::<Vec<_>>(), own)
         };

@@ -97,3 +97,21 @@ fn what_the_model_has_no_part_for_is_refused_by_name() {
         assert!(error.contains(word) && error.starts_with('['), "{error}");
     }
 }
+
+#[test]
+fn a_class_knows_what_the_model_holds() {
+    let mut model = silent();
+    let write = Job { read_percent: 0, size: Some(64 << 20), ..Job::named("write") };
+    let read = Job { pre_read: true, ..job("read") };
+    let of = |job: &Job, model: &Model| class(job, &model.parameters);
+    assert_eq!(
+        [of(&write, &model), of(&read, &model)],
+        ["sequential_write", "cached_sequential_read"].map(str::to_owned)
+    );
+    model.set("dirty_bytes=32M").unwrap();
+    model.set("cache=512K").unwrap();
+    assert_eq!(
+        [of(&write, &model), of(&read, &model)],
+        ["throttled_sequential_write", "past_cache_sequential_read"].map(str::to_owned)
+    );
+}

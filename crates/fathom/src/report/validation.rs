@@ -4,7 +4,7 @@ use super::table;
 use crate::calibration::Account;
 use crate::model::{Model, Origin};
 use crate::units::{Bytes, Nanos};
-use crate::validation::Validation;
+use crate::validation::{Class, Validation};
 
 /// The parameters of a model with where they come from, and how well they explain what they were fitted to.
 pub fn calibration(model: &Model, accounts: &[Account]) -> String {
@@ -18,7 +18,7 @@ pub fn calibration(model: &Model, accounts: &[Account]) -> String {
                 vec![name.clone(), Nanos(*measured).to_string(), Nanos(*simulated).to_string(), error]
             })
             .collect();
-        text += &format!("\n{}\n", account.name);
+        text += &format!("\n{}; later runs took {} longer\n", account.name, percent(account.drift));
         text += &table::rows(&["job", "measured per call", "simulated", "rate off by"], &rows);
         text += &account.refused.iter().map(|reason| format!("not run: {reason}\n")).collect::<String>();
     }
@@ -27,9 +27,11 @@ pub fn calibration(model: &Model, accounts: &[Account]) -> String {
 
 /// The table by class, and one line per job.
 pub fn validation(validation: &Validation) -> String {
+    let missed: String = missed(validation).iter().map(|line| format!("{line}\n")).collect();
     let refused: String = validation.refused.iter().map(|reason| format!("left out: {reason}\n")).collect();
+    let effects: String = validation.effects.iter().map(|line| format!("{line}\n")).collect();
     format!(
-        "{} on {}: errors of predicted throughput, as means of their sizes\n\n{}\n{}{refused}\n{} written, {} taken; nothing was left behind.\n",
+        "{} on {}: errors of predicted throughput, as means of their sizes\n\n{}\n{missed}\n{}{refused}{effects}\n{} written, {} taken; nothing was left behind.\n",
         validation.provenance.mount.fs_type,
         validation.provenance.mount.path,
         table::rows(&CLASSES, &by_class(validation)),
@@ -62,9 +64,25 @@ pub(super) fn parameters(model: &Model) -> Vec<Vec<String>> {
         .collect()
 }
 
-pub(super) const CLASSES: [&str; 9] = [
+/// The classes that are beyond their bars, by name.
+pub(super) fn missed(validation: &Validation) -> Vec<String> {
+    let missed = |class: &&Class| class.verdict == "missed" && class.class != "all";
+    let said = |class: &Class| {
+        format!(
+            "beyond its bar: {} is off by {}, its bar is {} and its noise floor {}",
+            class.class,
+            percent(class.mean_error),
+            percent(class.bar),
+            percent(class.noise_floor)
+        )
+    };
+    validation.classes.iter().filter(missed).map(said).collect()
+}
+
+pub(super) const CLASSES: [&str; 10] = [
     "class",
     "jobs",
+    "bar",
     "error",
     "worst",
     "noise floor",
@@ -85,6 +103,7 @@ pub(super) fn by_class(validation: &Validation) -> Vec<Vec<String>> {
             vec![
                 class.class.clone(),
                 class.jobs.to_string(),
+                format!("{} {}", percent(class.bar), class.verdict),
                 percent(class.mean_error),
                 percent(class.worst_error),
                 percent(class.noise_floor),
@@ -104,7 +123,9 @@ pub(super) fn by_job(validation: &Validation) -> Vec<Vec<String>> {
         .map(|job| {
             let rate = |rate: f64| format!("{}/s", Bytes(rate as u64));
             vec![
-                job.name.clone(),
+                job.condition
+                    .as_ref()
+                    .map_or_else(|| job.name.clone(), |set| format!("{} ({set})", job.name)),
                 rate(job.predicted.value),
                 format!("{} to {}", rate(job.predicted.low), rate(job.predicted.high)),
                 rate(job.measured),

@@ -3,11 +3,11 @@
 use crate::job::{Direction, Job};
 use crate::load::Outcome;
 use crate::model::Model;
-use crate::prediction::simulate;
+use crate::prediction::{class, simulate};
 use crate::trial::bytes_per_second;
 
 /// Paper E's model, as far as its parts are named: pages and no larger folios, a fixed price of each page, a fixed
-/// read-ahead and one queue with one server. In bytes per second.
+/// read-ahead and one queue with one server, whose bytes take as long as its limits ask for. In bytes per second.
 ///
 /// # Errors
 /// A job that has no sense.
@@ -17,6 +17,8 @@ pub(super) fn paper(job: &Job, model: &Model) -> Result<f64, String> {
     for zero in ["folio", "added_folio", "added_page", "wake", "caller", "caller_written_byte"] {
         simple.set(&format!("{zero}=0"))?;
     }
+    simple.set(&format!("device_byte={}", byte(model, Direction::Read)))?;
+    simple.set(&format!("device_write_byte={}", byte(model, Direction::Write)))?;
     let alone = std::slice::from_ref(job);
     let outcomes = simulate(alone, &simple.parameters, 1)?;
     let sum = outcomes.first().and_then(|threads| Outcome::together(threads));
@@ -24,7 +26,7 @@ pub(super) fn paper(job: &Job, model: &Model) -> Result<f64, String> {
 }
 
 /// A latency and a bandwidth: those of memory where the file is cached or written, those of the device where it is read
-/// from there. In bytes per second.
+/// from there, synced, or more than may be dirty. In bytes per second.
 ///
 /// # Errors
 /// A job that has no sense.
@@ -32,7 +34,31 @@ pub(super) fn plain(job: &Job, model: &Model) -> Result<f64, String> {
     let value = |name| model.parameters.value(name);
     let bytes = job.blocks[usize::from(!job.does(Direction::Read))].most as f64;
     let memory = value("call") + bytes * value("copied_byte");
-    let device = value("device_latency") + bytes * value("device_byte");
-    let is_cached = job.pre_read || !job.invalidate || !job.does(Direction::Read);
-    Ok(bytes / if is_cached { memory } else { device } * 1e9 * f64::from(job.numjobs))
+    let class = class(job, &model.parameters);
+    let time = if !job.does(Direction::Read) {
+        let written = bytes * byte(model, Direction::Write);
+        match job.fsync {
+            0 if class.starts_with("throttled") => written,
+            0 => memory,
+            every => memory + written + value("device_write_latency") / f64::from(every),
+        }
+    } else if class.starts_with("cached") {
+        memory
+    } else {
+        value("device_latency") + bytes * byte(model, Direction::Read)
+    };
+    Ok(bytes / time * 1e9 * f64::from(job.numjobs))
+}
+
+/// What a byte takes of the device in one direction, at the rate to which it is held, in ns.
+fn byte(model: &Model, direction: Direction) -> f64 {
+    let value = |name| model.parameters.value(name);
+    let (own, rate) = match direction {
+        Direction::Write if value("device_write_byte") > 0.0 => {
+            (value("device_write_byte"), value("limit_write_rate"))
+        }
+        Direction::Write => (value("device_byte"), value("limit_write_rate")),
+        Direction::Read => (value("device_byte"), value("limit_read_rate")),
+    };
+    if rate > 0.0 { own.max(1e9 / rate) } else { own }
 }

@@ -1,19 +1,26 @@
-//! A device that is sold by requests and bytes a second: a cloud volume, or a throttled group.
+//! A device that is sold by requests and bytes a second: a cloud volume, or one that the block layer throttles.
 
 use std::sync::Arc;
 
 use fathom_net::{In, NetBuilder, Out};
 
 use super::queue_and_bus;
+use super::slice::Slice;
 use crate::io_path::state::ns;
 use crate::io_path::{Prices, Request};
 
-/// When each of a direction's two buckets is paid up, in ns: requests, and bytes.
-type Paid = [u64; 2];
+/// What each direction has used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Used {
+    /// When each of its two buckets is paid up, in ns: requests, and bytes.
+    paid: [u64; 2],
+    slice: Slice,
+}
 
-/// Two buckets per direction before the usual device. Each fills at its rate and holds what it gets in
+/// By default two buckets per direction before the usual device. Each fills at its rate and holds what it gets in
 /// `limit_burst`; a request that finds too little waits, and those behind it in its direction too. The
-/// generic cell rate algorithm, in its form of virtual scheduling: ITU-T I.371.
+/// generic cell rate algorithm, in its form of virtual scheduling: ITU-T I.371. With a `limit_slice` the rule of
+/// the kernel's own throttle ([`Slice`]) takes their place.
 pub fn token_bucket(
     net: &mut NetBuilder,
     prices: &Arc<Prices>,
@@ -21,15 +28,20 @@ pub fn token_bucket(
     arrived: Out<Request>,
     written: Out<Request>,
 ) {
-    let buckets = net.place::<[Paid; 2]>("buckets");
+    let buckets = net.place::<[Used; 2]>("buckets");
     let (held, admitted) = (net.place::<(u64, Request)>("held"), net.place::<Request>("admitted"));
-    net.initial(buckets, [[[0; 2]; 2]]);
+    net.initial(buckets, [[Used::default(); 2]]);
     let limits = Arc::clone(prices);
     net.transition("weigh")
         .input(requests)
         .update_each(buckets, held, move |(request,), buckets, firing| {
-            let paid = &mut buckets[usize::from(request.is_write)];
-            [(limits.admit(request, paid, firing.now().as_ticks()), *request)]
+            let used = &mut buckets[usize::from(request.is_write)];
+            let now = firing.now().as_ticks();
+            let wait = match limits.limit_slice {
+                0 => limits.admit(request, &mut used.paid, now),
+                _ => used.slice.dispatch(&limits, request, now) - now,
+            };
+            [(wait, *request)]
         })
         .add();
     net.transition("hold")
@@ -46,7 +58,7 @@ pub fn token_bucket(
 
 impl Prices {
     /// Pays for a request, and says how many ns it has to wait.
-    fn admit(&self, request: &Request, paid: &mut Paid, now: u64) -> u64 {
+    fn admit(&self, request: &Request, paid: &mut [u64; 2], now: u64) -> u64 {
         let costs = [1.0, request.bytes() as f64];
         let mut wait = 0;
         for (at, cost) in costs.into_iter().enumerate() {

@@ -298,6 +298,8 @@ struct Filled {
     end: u64,
     /// Pages of the folio, if it is new.
     new_pages: u64,
+    /// Pages of the folio, if it was there before.
+    old_pages: u64,
     new_blocks: u64,
     /// Pages that became dirty.
     dirtied: u64,
@@ -309,7 +311,9 @@ impl Filled {
             0 => 0.0,
             pages => prices.new_page + (pages - 1) as f64 * prices.further_page,
         };
-        (folio + self.new_blocks as f64 * prices.new_block) as u64
+        let walked = self.old_pages as f64 * prices.walked_page;
+        let dirtied = self.dirtied.min(self.old_pages) as f64 * prices.dirtied_page;
+        (folio + walked + dirtied + self.new_blocks as f64 * prices.new_block) as u64
     }
 }
 
@@ -377,7 +381,8 @@ impl Inner {
         if self.writeback.alarm.is_none() {
             self.set_alarm(now);
         }
-        Filled { end, new_pages: if is_new { folio.pages } else { 0 }, new_blocks, dirtied }
+        let [new_pages, old_pages] = if is_new { [folio.pages, 0] } else { [0, folio.pages] };
+        Filled { end, new_pages, old_pages, new_blocks, dirtied }
     }
 
     fn set_alarm(&mut self, now: u64) {

@@ -1,0 +1,56 @@
+//! Models from the command line: a survey of a machine that does not exist, a job's prediction, and a mount's
+//! calibration and validation. What a clock shows decides nothing here.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::published;
+use crate::support::{Place, fathom};
+
+/// What a survey of a model says of a parameter.
+fn said(model: &str, settings: &[&str], asked: &str) -> Value {
+    let settings: Vec<&str> = settings.iter().flat_map(|set| ["--set", set]).collect();
+    let questions = ["survey", "--on", model, "--only", asked, "--evidence", "timing", "--json", "-"];
+    let outcome = fathom(&[&questions, &settings[..]].concat());
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let json: Value = serde_json::from_str(&outcome.out).unwrap();
+    published::check("survey", &json);
+    json["findings"][0]["value"].clone()
+}
+
+#[test]
+fn a_survey_of_a_model_finds_what_was_set() {
+    for (setting, asked, value) in [
+        ("block=1K", "block_size", 1_024),
+        ("block=2K", "block_size", 2_048),
+        ("readahead=64K", "readahead_window", 65_536),
+        ("readahead=512K", "readahead_window", 524_288),
+    ] {
+        assert_eq!(said("assumed", &[setting], asked), value, "{setting}");
+    }
+}
+
+#[test]
+fn a_model_s_file_is_surveyed_as_it_is_written_and_touches_nothing() {
+    let place = Place::new();
+    let model = place.join("MODEL.json");
+    let written = r#"{"schema": "fathom.model/1", "components": {"device": "queue_and_bus"},
+        "parameters": {"readahead": {"value": 262144, "unit": "bytes", "origin": "measured"}}}"#;
+    fs::write(&model, written).unwrap();
+    assert_eq!(said(&model, &[], "readahead_window"), 262_144);
+    assert_eq!(said(&model, &["readahead=32K"], "readahead_window"), 32_768, "what is set goes first");
+    assert_eq!(place.names(), ["MODEL.json"]);
+    assert_eq!(fs::read_to_string(&model).unwrap(), written);
+}
+
+#[test]
+fn what_is_no_model_and_no_setting_is_said() {
+    let place = Place::new();
+    let other = place.join("other.json");
+    fs::write(&other, "{}").unwrap();
+    fathom(&["survey", "--on", &other]).complains(1, "schema");
+    fathom(&["survey", "--on", &place.join("none")]).complains(1, "none");
+    fathom(&["survey", "--on", "assumed", "--set", "readahaed=1M"]).complains(2, "did you mean 'readahead'");
+    fathom(&["survey", "--set", "readahead=1M"]).complains(2, "--on");
+}

@@ -1,0 +1,148 @@
+//! The block layer's throttle of a control group: `block/blk-throttle.c` of 6.18.
+//!
+//! Time is cut into slices. What a slice allows may be dispatched at once when it begins, and what is more waits
+//! for the next: a device held to a rate does much at first, then nothing for the rest of the slice. What was not used
+//! adds up until nothing was dispatched for one to two slices, the end of a slice being rounded up, and is forgotten
+//! then.
+
+use crate::io_path::{Prices, Request};
+
+/// The slice of one direction. Times in jiffies, but for the last dispatch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Slice {
+    start: u64,
+    end: u64,
+    requests: u64,
+    bytes: u64,
+    /// When the last request went on, in ns: they keep their order.
+    last: u64,
+}
+
+/// What may be done in a second, in units of time of the kernel.
+struct Rates {
+    hz: u64,
+    slice: u64,
+    requests: u64,
+    bytes: u64,
+}
+
+impl Slice {
+    /// When a request that comes `now` goes on to the device, both in ns. Source: `tg_dispatch_time`,
+    /// `throtl_charge_bio`, `throtl_trim_slice`.
+    pub(super) fn dispatch(&mut self, prices: &Prices, request: &Request, now: u64) -> u64 {
+        let jiffy = prices.jiffy;
+        let [requests, bytes] = prices.limits[usize::from(request.is_write)].map(|rate| rate as u64);
+        let slice = (prices.limit_slice / jiffy).max(1);
+        let rates = Rates { hz: 1_000_000_000 / jiffy, slice, requests, bytes };
+        if requests == 0 && bytes == 0 {
+            return now;
+        }
+        let is_first = now >= self.last;
+        let mut at = now.max(self.last);
+        if is_first && at / jiffy > self.end {
+            *self = Self { start: at / jiffy, end: at / jiffy, last: at, ..Self::default() };
+        }
+        loop {
+            let tick = at / jiffy;
+            self.end = self.end.max((tick + slice).next_multiple_of(slice));
+            match self.wait(&rates, request.bytes(), tick - self.start) {
+                0 => break,
+                wait => at = (tick + wait) * jiffy,
+            }
+        }
+        self.requests += 1;
+        self.bytes += request.bytes();
+        self.trim(&rates, at / jiffy);
+        self.last = at;
+        at
+    }
+
+    /// How many jiffies a request waits that comes `elapsed` jiffies after the slice began. Source:
+    /// `tg_within_bps_limit`, `tg_within_iops_limit`.
+    fn wait(&self, rates: &Rates, bytes: u64, elapsed: u64) -> u64 {
+        let mut wait = 0;
+        if rates.bytes > 0 {
+            let until = elapsed.max(1).next_multiple_of(rates.slice);
+            let over = (self.bytes + bytes).saturating_sub(rates.bytes * until / rates.hz);
+            if over > 0 {
+                wait = (over * rates.hz / rates.bytes).max(1) + until - elapsed;
+            }
+        }
+        if rates.requests > 0 {
+            let until = (elapsed + 1).next_multiple_of(rates.slice);
+            if self.requests >= rates.requests * until / rates.hz {
+                wait = wait.max(until - elapsed).max(rates.hz / rates.requests + 1);
+            }
+        }
+        wait
+    }
+
+    /// Forgets whole slices that are over, but the last.
+    fn trim(&mut self, rates: &Rates, now: u64) {
+        self.end = (now + rates.slice).next_multiple_of(rates.slice);
+        let elapsed = (now - self.start) / rates.slice * rates.slice;
+        if elapsed < 2 * rates.slice {
+            return;
+        }
+        let elapsed = elapsed - rates.slice;
+        self.bytes = self.bytes.saturating_sub(rates.bytes * elapsed / rates.hz);
+        self.requests = self.requests.saturating_sub(rates.requests * elapsed / rates.hz);
+        self.start += elapsed;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use super::*;
+    use crate::page_cache::{FetchId, FileId};
+    use crate::parameters::Parameters;
+
+    fn held_to(settings: &[(&str, &str)]) -> Prices {
+        let mut parameters = Parameters::assumed();
+        settings.iter().for_each(|(name, value)| parameters.set(name, value).unwrap());
+        Prices::of(&parameters)
+    }
+
+    fn read(pages: u64) -> Request {
+        Request { id: FetchId(NonZeroU32::MIN), file: FileId(0), first: 0, pages, is_write: false }
+    }
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn a_slice_is_handed_out_at_once_and_the_rest_waits_for_the_next() {
+        let prices = held_to(&[("limit_read_iops", "2000"), ("limit_slice", "100ms")]);
+        let mut slice = Slice::default();
+        let times: Vec<u64> = (0..500).map(|_| slice.dispatch(&prices, &read(1), 1000 * MS)).collect();
+        assert!(times[..200].iter().all(|&time| time == 1000 * MS));
+        assert!(times[200..400].iter().all(|&time| time == 1100 * MS), "{:?}", times[200]);
+        assert_eq!(times[499], 1200 * MS);
+        let after = |rest: u64| {
+            let mut slice = slice;
+            let from = 1200 * MS + rest * MS;
+            (0..700).filter(|_| slice.dispatch(&prices, &read(1), from) == from).count()
+        };
+        assert_eq!(after(100), 300, "what a slice leaves adds up");
+        assert_eq!(after(250), 200, "rest is forgotten");
+    }
+
+    #[test]
+    fn bytes_are_held_to_their_rate_in_the_long_run() {
+        let prices = held_to(&[("limit_read_rate", "10M"), ("limit_slice", "100ms")]);
+        let mut slice = Slice::default();
+        let mut now = 0;
+        for _ in 0..160 {
+            // One after the other: 20 MiB in pieces of 128 KiB.
+            now = slice.dispatch(&prices, &read(32), now) + MS / 10;
+        }
+        assert!((1_700 * MS..2_100 * MS).contains(&now), "{now}");
+    }
+
+    #[test]
+    fn what_is_not_limited_does_not_wait() {
+        let prices = held_to(&[("limit_write_rate", "1M"), ("limit_slice", "100ms")]);
+        assert_eq!(Slice::default().dispatch(&prices, &read(1000), 5), 5);
+    }
+}
