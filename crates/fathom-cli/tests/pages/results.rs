@@ -179,6 +179,7 @@ fn accounts() -> Vec<Account> {
         .map(|(name, ns)| Account {
             name: (*name).to_owned(),
             jobs: jobs(ns).collect(),
+            drift: 0.03,
             refused: vec![HOSTILE.to_owned()],
         })
         .collect()
@@ -191,7 +192,8 @@ fn validated() -> Validation {
         let value = measured * (1.0 + error);
         Held {
             name: job.name.clone(),
-            class: prediction::class(job),
+            class: prediction::class(job, &Model::assumed().parameters),
+            condition: (at == 3).then(|| "readahead=32768".to_owned()),
             predicted: Estimate { value, low: value * 0.9, high: value * 1.12 },
             measured,
             runs: around(measured * 0.98, 6),
@@ -203,13 +205,15 @@ fn validated() -> Validation {
             p99_error: 0.2,
         }
     };
-    let jobs: Vec<Held> = validation::jobs().iter().enumerate().map(|(at, job)| held(job, at)).collect();
+    let jobs: Vec<Held> =
+        validation::Condition::Usual.jobs().iter().enumerate().map(|(at, job)| held(job, at)).collect();
     Validation {
         schema: validation::SCHEMA.to_owned(),
         provenance: provenance(),
         classes: validation::classes(&jobs),
         jobs,
         refused: vec![HOSTILE.to_owned()],
+        effects: vec![HOSTILE.to_owned()],
         duration_ns: 1,
         bytes_written: 1,
     }

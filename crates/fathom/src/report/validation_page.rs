@@ -3,7 +3,7 @@
 use super::figure::{Axis, Figure, Mark, Origin, Quantity, Rounded, Series, Shape, Style};
 use super::model_page;
 use super::page::{Page, escaped, quoted, table};
-use super::validation::{CLASSES, JOBS, by_class, by_job, percent};
+use super::validation::{CLASSES, JOBS, by_class, by_job, missed, percent};
 use crate::model::Model;
 use crate::units::{Bytes, Nanos};
 use crate::validation::{Class, Held, Validation};
@@ -17,6 +17,9 @@ pub(super) fn validation_page(validation: &Validation, model: &Model) -> String 
     }
     page.push("</ul>\n");
     page.push(&table(&CLASSES, &by_class(validation)));
+    for line in missed(validation).iter().chain(&validation.effects) {
+        page.push(&format!("<p>{}</p>\n", escaped(line)));
+    }
     page.push("<h2>Predicted against measured</h2>\n");
     if validation.jobs.is_empty() {
         page.push("<p>No job was predicted and run.</p>\n");
