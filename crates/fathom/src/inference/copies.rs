@@ -13,7 +13,7 @@ const DEAREST: f64 = 8.0;
 ///
 /// A file's pages don't all cost the same, as they lie here and there in memory. The median is taken of one place
 /// alone, so that every size is charged for all of them. Where most rounds of one place are outliers, it counts for
-/// [`DEAREST`] times the typical place.
+/// eight times the typical place.
 pub fn look(samples: &Samples, first: usize) -> Option<Vec<f64>> {
     let cost = |pass: usize| {
         let matrix = samples.matrix(pass, 0);

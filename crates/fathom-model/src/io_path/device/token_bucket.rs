@@ -20,7 +20,7 @@ struct Used {
 /// By default two buckets per direction before the usual device. Each fills at its rate and holds what it gets in
 /// `limit_burst`; a request that finds too little waits, and those behind it in its direction too. The
 /// generic cell rate algorithm, in its form of virtual scheduling: ITU-T I.371. With a `limit_slice` the rule of
-/// the kernel's own throttle ([`Slice`]) takes their place.
+/// the kernel's own throttle takes their place.
 pub fn token_bucket(
     net: &mut NetBuilder,
     prices: &Arc<Prices>,
