@@ -60,13 +60,11 @@ pub fn sync() {
 }
 
 fn dirtyable_bytes() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let kib = |name: &str| -> Option<u64> {
-        text.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_suffix(" kB")?.trim().parse().ok())
-    };
+    let meminfo = facts::meminfo();
+    let memory = |name: &str| facts::memory(&meminfo, name);
     let reserved = fs::read_to_string("/proc/zoneinfo").map_or(0, |zones| reserved_pages(&zones));
-    let free = (kib("MemFree:")? * 1024).saturating_sub(reserved * facts::page_size());
-    Some(free + (kib("Active(file):")? + kib("Inactive(file):")?) * 1024)
+    let free = memory("MemFree")?.saturating_sub(reserved * facts::page_size());
+    Some(free + memory("Active(file)")? + memory("Inactive(file)")?)
 }
 
 /// Pages that are kept free, by the text of `/proc/zoneinfo`: of each zone its high mark and what it protects

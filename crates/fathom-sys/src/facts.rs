@@ -217,16 +217,12 @@ pub fn cpu_caches() -> Vec<(u32, u64)> {
 /// The machine, as `/proc`, `uname(2)` and the firmware tell it.
 pub fn machine() -> Machine {
     let name = rustix::system::uname();
-    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let kib = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse().ok());
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     Machine {
         kernel: format!("{} {}", name.sysname().to_string_lossy(), name.release().to_string_lossy()),
         arch: name.machine().to_string_lossy().into_owned(),
         cpus: crate::affinity::allowed_cpus().len(),
-        memory_bytes: kib.unwrap_or(0_u64) * 1024,
+        memory_bytes: memory(&meminfo(), "MemTotal").unwrap_or(0),
         virtualisation: virtualisation(),
         load: load.split(' ').take(3).filter_map(|figure| figure.parse().ok()).collect(),
     }
@@ -234,9 +230,21 @@ pub fn machine() -> Machine {
 
 /// Bytes that programs may still take without anything being swapped. Source: `proc_meminfo(5)`, MemAvailable.
 pub fn available_memory() -> Option<u64> {
-    let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
-    let kib = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:")?.trim().strip_suffix(" kB"));
-    kib?.parse::<u64>().ok().map(|kib| kib * 1024)
+    memory(&meminfo(), "MemAvailable")
+}
+
+/// What the kernel tells of memory, as one text; empty where it tells nothing. Source: `proc_meminfo(5)`.
+pub(crate) fn meminfo() -> String {
+    fs::read_to_string("/proc/meminfo").unwrap_or_default()
+}
+
+/// The memory of that name in such a text, in bytes.
+pub(crate) fn memory(meminfo: &str, name: &str) -> Option<u64> {
+    let figure = |line: &str| {
+        let kib = line.strip_prefix(name)?.strip_prefix(':')?.trim().strip_suffix(" kB")?;
+        kib.trim().parse::<u64>().ok()
+    };
+    meminfo.lines().find_map(figure).map(|kib| kib * 1024)
 }
 
 /// Major and minor number of the block device `name` as the kernel calls it.
