@@ -8,6 +8,7 @@
 #![cfg_attr(rustfmt, rustfmt_skip)]
 
 pub mod units;
+mod shuffle;
 pub mod workload;
 pub mod job;
 pub mod samples;

@@ -5,12 +5,13 @@ use std::time::Duration;
 use fathom_stats::quantile;
 use fathom_sys::{facts, memory};
 use rand_pcg::Pcg64Mcg;
-use rand_pcg::rand_core::{Rng, SeedableRng};
+use rand_pcg::rand_core::SeedableRng;
 
 use crate::fault::Fault;
 use crate::job::{Direction, Job};
 use crate::load::{self, Needs, Outcome, Site};
 use crate::model::Model;
+use crate::shuffle::shuffle;
 
 /// A job and what its runs gave.
 #[derive(Debug, Clone)]
@@ -55,12 +56,12 @@ pub fn run(
 ) -> Result<Vec<Trial>, Fault> {
     let mut trials: Vec<Trial> =
         jobs.iter().map(|job| Trial { job: job.clone(), runs: Vec::new(), refusal: None }).collect();
-    let mut dice = Pcg64Mcg::seed_from_u64(turns.seed);
+    let mut generator = Pcg64Mcg::seed_from_u64(turns.seed);
     let mut reserve = Reserve::default();
     let mut order: Vec<usize> = (0..trials.len()).collect();
     for round in 0..turns.repeats {
-        // Fisher and Yates: no job always follows the same one.
-        (1..order.len()).for_each(|at| order.swap(at, (dice.next_u64() % (at as u64 + 1)) as usize));
+        // No job always follows the same one.
+        shuffle(&mut order, &mut generator);
         for (done, &index) in order.iter().enumerate() {
             once(&mut trials[index], turns, &mut reserve, site)?;
             progress(round * trials.len() + done + 1);

@@ -16,11 +16,12 @@
 //! assert_eq!(workload.bytes_written(), 64 * 1024 * 100);
 //! ```
 
-use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::shuffle::shuffle;
 
 /// A whole run: which scratch files it needs, and what happens in each round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -251,10 +252,7 @@ impl Workload {
             Direction::Random => {
                 let stream = self.seed ^ ((pass as u64) << 40) ^ (u64::from(round) << 8);
                 let mut generator = Pcg64Mcg::seed_from_u64(stream);
-                // Fisher and Yates' shuffle, spelt out so that the order depends on this project alone.
-                for last in (1..order.len()).rev() {
-                    order.swap(last, generator.random_range(0..=last as u32) as usize);
-                }
+                shuffle(&mut order, &mut generator);
             }
         }
         order

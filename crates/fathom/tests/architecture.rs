@@ -84,7 +84,9 @@ fn reading_order() -> Vec<String> {
     let library = root().join("crates/fathom/src/lib.rs");
     code(&library)
         .iter()
-        .filter_map(|(_, line)| line.strip_prefix("pub mod ")?.strip_suffix(';').map(str::to_owned))
+        .filter_map(|(_, line)| {
+            line.trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';').map(str::to_owned)
+        })
         .collect()
 }
 

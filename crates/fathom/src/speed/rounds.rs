@@ -4,11 +4,11 @@
 
 use fathom_stats::interval::{Estimate, median_interval};
 use fathom_stats::quantile;
-use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
 use crate::fault::Fault;
+use crate::shuffle::shuffle;
 use crate::speed::measurement::LEVEL;
 
 /// Something that can take a sample at each of some settings.
@@ -81,10 +81,7 @@ pub fn measure<B: Bench>(
     for round in 0..LOOKS[LOOKS.len() - 1] {
         let mut order: Vec<usize> = (0..settings).filter(|&index| is_open[index]).collect();
         progress(Progress { rounds: round, open: order.len(), settings });
-        // Fisher and Yates' shuffle, spelt out so that the order depends on this project alone.
-        for last in (1..order.len()).rev() {
-            order.swap(last, generator.random_range(0..=last as u32) as usize);
-        }
+        shuffle(&mut order, &mut generator);
         for index in order {
             if bench.is_over() {
                 break;
@@ -141,6 +138,8 @@ pub(crate) fn ratio(above: &[f64], below: &[f64]) -> Option<[f64; 3]> {
 
 #[cfg(test)]
 mod tests {
+    use rand::RngExt;
+
     use super::*;
 
     /// Settings with a spread of their own; the third refuses, the fourth never counts.
