@@ -19,7 +19,7 @@ use crate::fault::Fault;
 use crate::job::{Direction, Job};
 use crate::load::{Needs, Outcome, Site};
 use crate::model::{Model, Origin, Parameter, Residual};
-use crate::prediction::{class, simulate};
+use crate::prediction::{class, device_byte, simulate};
 use crate::trial::{self, Trial, Turns, ns_per_transfer};
 
 /// How often each job is run.
@@ -85,20 +85,12 @@ pub fn calibrate(
         }
         accounts.push(account(stage.name, model, trials));
     }
-    let rate = write_rate(model);
+    // What the kernel has learned by the time that somebody writes much.
+    let rate = 1e9 / device_byte(model, Direction::Write).max(1e-3);
     put(model, "write_bandwidth", Parameter { value: rate, interval: None, origin: Origin::Measured });
     model.residuals = residuals(model, left);
     accounts.push(account("checks: nothing was fitted to them", model, left));
     Ok(accounts)
-}
-
-/// Bytes a second that the device takes, as the kernel has learned by the time that somebody writes much.
-fn write_rate(model: &Model) -> f64 {
-    let value = |name| model.parameters.value(name);
-    let byte =
-        if value("device_write_byte") > 0.0 { value("device_write_byte") } else { value("device_byte") };
-    let own = 1e9 / byte.max(1e-3);
-    if value("limit_write_rate") > 0.0 { own.min(value("limit_write_rate")) } else { own }
 }
 
 /// What the loop does between two calls, which needs no model: the time that no call took.

@@ -57,6 +57,19 @@ pub struct Prediction {
     pub forecasts: Vec<Forecast>,
 }
 
+/// What a byte takes of the device in one direction, at the rate to which it is held, in ns.
+pub fn device_byte(model: &Model, direction: Direction) -> f64 {
+    let value = |name| model.parameters.value(name);
+    let (own, rate) = match direction {
+        Direction::Write if value("device_write_byte") > 0.0 => {
+            (value("device_write_byte"), value("limit_write_rate"))
+        }
+        Direction::Write => (value("device_byte"), value("limit_write_rate")),
+        Direction::Read => (value("device_byte"), value("limit_read_rate")),
+    };
+    if rate > 0.0 { own.max(1e9 / rate) } else { own }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self { draws: 15, seed: 1 }

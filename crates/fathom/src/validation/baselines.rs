@@ -3,7 +3,7 @@
 use crate::job::{Direction, Job};
 use crate::load::Outcome;
 use crate::model::Model;
-use crate::prediction::{class, simulate};
+use crate::prediction::{class, device_byte, simulate};
 use crate::trial::bytes_per_second;
 
 /// Paper E's model, as far as its parts are named: pages and no larger folios, a fixed price of each page, a fixed
@@ -17,8 +17,8 @@ pub(super) fn paper(job: &Job, model: &Model) -> Result<f64, String> {
     for zero in ["folio", "added_folio", "added_page", "wake", "caller", "caller_written_byte"] {
         simple.set(&format!("{zero}=0"))?;
     }
-    simple.set(&format!("device_byte={}", byte(model, Direction::Read)))?;
-    simple.set(&format!("device_write_byte={}", byte(model, Direction::Write)))?;
+    simple.set(&format!("device_byte={}", device_byte(model, Direction::Read)))?;
+    simple.set(&format!("device_write_byte={}", device_byte(model, Direction::Write)))?;
     let alone = std::slice::from_ref(job);
     let outcomes = simulate(alone, &simple.parameters, 1)?;
     let sum = outcomes.first().and_then(|threads| Outcome::together(threads));
@@ -36,7 +36,7 @@ pub(super) fn plain(job: &Job, model: &Model) -> Result<f64, String> {
     let memory = value("call") + bytes * value("copied_byte");
     let class = class(job, &model.parameters);
     let time = if !job.does(Direction::Read) {
-        let written = bytes * byte(model, Direction::Write);
+        let written = bytes * device_byte(model, Direction::Write);
         match job.fsync {
             0 if class.starts_with("throttled") => written,
             0 => memory,
@@ -45,20 +45,7 @@ pub(super) fn plain(job: &Job, model: &Model) -> Result<f64, String> {
     } else if class.starts_with("cached") {
         memory
     } else {
-        value("device_latency") + bytes * byte(model, Direction::Read)
+        value("device_latency") + bytes * device_byte(model, Direction::Read)
     };
     Ok(bytes / time * 1e9 * f64::from(job.numjobs))
-}
-
-/// What a byte takes of the device in one direction, at the rate to which it is held, in ns.
-fn byte(model: &Model, direction: Direction) -> f64 {
-    let value = |name| model.parameters.value(name);
-    let (own, rate) = match direction {
-        Direction::Write if value("device_write_byte") > 0.0 => {
-            (value("device_write_byte"), value("limit_write_rate"))
-        }
-        Direction::Write => (value("device_byte"), value("limit_write_rate")),
-        Direction::Read => (value("device_byte"), value("limit_read_rate")),
-    };
-    if rate > 0.0 { own.max(1e9 / rate) } else { own }
 }
