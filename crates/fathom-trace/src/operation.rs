@@ -198,6 +198,16 @@ pub enum Level {
     Block,
 }
 
+impl Level {
+    /// What operations are called at that level.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::File => "calls on files",
+            Self::Block => "requests to devices",
+        }
+    }
+}
+
 /// What times are counted from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

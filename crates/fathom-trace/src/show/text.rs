@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Histogram, Moved, Shown, Window};
-use crate::operation::{Clock, Level};
+use crate::operation::Clock;
 
 const WIDTH: usize = 72;
 
@@ -30,10 +30,7 @@ macro_rules! line {
 }
 
 fn head(text: &mut String, shown: &Shown) {
-    let level = match shown.origin.level {
-        Level::File => "calls on files",
-        Level::Block => "requests to devices",
-    };
+    let level = shown.origin.level.words();
     let clock = match shown.origin.clock {
         Clock::Unix => "",
         Clock::Source => " (times from the source's own beginning)",

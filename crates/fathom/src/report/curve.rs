@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::limits;
-use super::table::{rows, wrap};
+use super::table::{rows, spent, wrap};
 use crate::speed::curve::limits::Rate;
 use crate::speed::curve::{Curve, Family, Point, Setting};
 use crate::units::{Bytes, Nanos};
@@ -49,10 +49,9 @@ pub fn curve(curve: &Curve) -> String {
     let unsettled = curve.points.iter().filter(|point| !point.is_settled).count();
     let samples: usize = curve.points.iter().map(|point| point.samples.len()).sum();
     text.push_str(&format!(
-        "\n{samples} samples at {} points, {unsettled} of them with a wider interval than asked for; {} written, {} taken; nothing was left behind.\n",
+        "\n{samples} samples at {} points, {unsettled} of them with a wider interval than asked for; {}\n",
         curve.points.len(),
-        Bytes(curve.bytes_written),
-        Nanos(curve.duration_ns as f64)
+        spent(curve.bytes_written, curve.duration_ns)
     ));
     text
 }

@@ -156,6 +156,19 @@ impl Figure {
         let (series, marks) = (Vec::new(), Vec::new());
         Self { id, title: title.into(), x, y, series, marks, shown: String::new() }
     }
+
+    /// An empty figure of the throughput of jobs of these names.
+    pub(super) fn throughput(jobs: Vec<String>) -> Self {
+        let rate = Axis::new("bytes per second", Quantity::BytesPerSecond).log();
+        Self::new("rates".to_owned(), "Throughput", rate, Axis::of_names(jobs))
+    }
+
+    /// One more series, unless it has no point.
+    pub(super) fn draw(&mut self, series: Series) {
+        if !series.x.is_empty() {
+            self.series.push(series);
+        }
+    }
 }
 
 impl Axis {

@@ -21,12 +21,7 @@ pub(super) const HEADER: [&str; 12] = [
 
 /// One line per job and kind of call, its threads together.
 pub fn jobs(ran: &Ran) -> String {
-    format!(
-        "{}\n{} written, {} taken; nothing was left behind.\n",
-        table::rows(&HEADER, &lines(ran)),
-        Bytes(ran.bytes_written),
-        Nanos(ran.duration_ns as f64)
-    )
+    format!("{}\n{}\n", table::rows(&HEADER, &lines(ran)), table::spent(ran.bytes_written, ran.duration_ns))
 }
 
 pub(super) fn lines(ran: &Ran) -> Vec<Vec<String>> {

@@ -9,7 +9,6 @@ use super::page::{Page, escaped, table};
 use super::replay;
 use crate::replay::Replayed;
 use crate::speed::jobs::{Ran, RanSide};
-use crate::units::{Bytes, Nanos};
 
 /// Jobs as one HTML file that needs no network.
 pub(super) fn jobs_page(ran: &Ran) -> String {
@@ -18,30 +17,19 @@ pub(super) fn jobs_page(ran: &Ran) -> String {
     page.push(&table(&HEADER, &lines(ran)));
     page.figure(rates(ran));
     page.figure(latencies(ran));
-    page.push(&format!(
-        "<p class=\"soft\">{} written, {} taken; nothing was left behind.</p>\n",
-        Bytes(ran.bytes_written),
-        Nanos(ran.duration_ns as f64)
-    ));
+    page.spent(ran.bytes_written, ran.duration_ns);
     page.html()
 }
 
 fn rates(ran: &Ran) -> Figure {
-    let mut figure = Figure::new(
-        "rates".to_owned(),
-        "Throughput",
-        Axis::new("bytes per second", Quantity::BytesPerSecond).log(),
-        Axis::of_names(ran.jobs.iter().map(|job| job.name.clone()).collect()),
-    );
+    let mut figure = Figure::throughput(ran.jobs.iter().map(|job| job.name.clone()).collect());
     for kind in ["read", "write"] {
         let mut series = Series::new(kind, Style::Points);
         for (at, job) in ran.jobs.iter().enumerate() {
             let sides = job.sides.iter().filter(|side| side.kind == kind);
             sides.for_each(|side| series.push(job.bytes_per_second(side), at as f64));
         }
-        if !series.x.is_empty() {
-            figure.series.push(series);
-        }
+        figure.draw(series);
     }
     figure.shown = "All threads of a job together, once run: how much it would differ the next time, one run does not tell."
         .to_owned();
@@ -71,17 +59,17 @@ pub(super) fn replay_page(replayed: &Replayed) -> String {
     page.push("<h1>A replayed trace</h1>\n");
     let text = replay::replay(replayed);
     page.push(&text.lines().map(|line| format!("<p>{}</p>\n", escaped(line))).collect::<String>());
-    for (id, name, moved) in [("reads", "reads", &replayed.reads), ("writes", "writes", &replayed.writes)] {
+    for (name, moved) in [("reads", &replayed.reads), ("writes", &replayed.writes)] {
         if moved.operations > 0 {
-            page.figure(beside(id, name, &moved.took_ns, &moved.recorded_ns));
+            page.figure(beside(name, &moved.took_ns, &moved.recorded_ns));
         }
     }
     page.html()
 }
 
 /// The times of the replay beside those of the trace.
-fn beside(id: &str, name: &str, took: &Histogram, recorded: &Histogram) -> Figure {
-    let mut figure = counts::times(id, &format!("How long {name} took"), "time of a call");
+fn beside(name: &str, took: &Histogram, recorded: &Histogram) -> Figure {
+    let mut figure = counts::times(name, &format!("How long {name} took"), "time of a call");
     figure.series.push(counts::cumulated("replayed here", took));
     if recorded.total() > 0 {
         figure.series.push(counts::cumulated("in the trace", recorded));

@@ -90,9 +90,7 @@ fn of_unit(model: &Model, unit: &str, x: Axis) -> Option<Figure> {
         for (at, (_, one)) in drawn.iter().enumerate().filter(|(_, (_, one))| one.origin == from) {
             series.push_within(one.value, at as f64, one.interval.unwrap_or([one.value; 2]));
         }
-        if !series.x.is_empty() {
-            figure.series.push(series);
-        }
+        figure.draw(series);
     }
     let zero: Vec<&str> = zero.iter().map(|(known, _)| known.name).collect();
     figure.shown = match zero.is_empty() {

@@ -7,6 +7,7 @@
 use std::fmt::Write;
 
 use super::figure::Figure;
+use super::table::spent;
 use crate::provenance::{MachineFacts, Provenance};
 use crate::speed::curve::Refusal;
 use crate::units::{Bytes, Nanos, WithinPpm};
@@ -60,6 +61,11 @@ impl Page {
             self.push("<h2>Not measured</h2>\n");
             self.push(&table(&["what", "why"], &lines));
         }
+    }
+
+    /// Adds what it took to find out.
+    pub(super) fn spent(&mut self, bytes_written: u64, duration_ns: u64) {
+        self.push(&format!("<p class=\"soft\">{}</p>\n", spent(bytes_written, duration_ns)));
     }
 
     /// Adds how to do it again.

@@ -37,12 +37,7 @@ fn drawn(predicted: &Predicted) -> String {
 }
 
 fn rates(predicted: &Predicted) -> Figure {
-    let mut figure = Figure::new(
-        "rates".to_owned(),
-        "Throughput",
-        Axis::new("bytes per second", Quantity::BytesPerSecond).log(),
-        Axis::of_names(predicted.jobs.iter().map(|job| job.name.clone()).collect()),
-    );
+    let mut figure = Figure::throughput(predicted.jobs.iter().map(|job| job.name.clone()).collect());
     for direction in ["read", "write"] {
         let mut series = Series::new(direction, Style::Points);
         for (at, job) in predicted.jobs.iter().enumerate() {
@@ -51,9 +46,7 @@ fn rates(predicted: &Predicted) -> Figure {
                 series.push_within(rate.value, at as f64, [rate.low, rate.high]);
             }
         }
-        if !series.x.is_empty() {
-            figure.series.push(series);
-        }
+        figure.draw(series);
     }
     figure.shown = drawn(predicted);
     figure

@@ -1,5 +1,6 @@
 //! What was timed, as text.
 
+use super::table::spent;
 use crate::speed::file_size::FileSize;
 use crate::speed::measurement::Measurement;
 use crate::speed::syscalls::{self, Syscalls};
@@ -112,10 +113,9 @@ pub fn syscalls(syscalls: &Syscalls) -> String {
         text.push_str(&format!("{caveat}\n"));
     }
     text.push_str(&format!(
-        "{} rounds, {} written, {} taken; nothing was left behind.\n",
+        "{} rounds, {}\n",
         syscalls.rounds,
-        Bytes(syscalls.bytes_written),
-        Nanos(syscalls.duration_ns as f64)
+        spent(syscalls.bytes_written, syscalls.duration_ns)
     ));
     text
 }

@@ -229,9 +229,7 @@ fn prices_by_size(prices: &Syscalls) -> Figure {
             let interval = one.call_ns_interval.unwrap_or([one.call_ns, one.call_ns]);
             series.push_within(size as f64, one.call_ns, interval);
         }
-        if !series.x.is_empty() {
-            figure.series.push(series);
-        }
+        figure.draw(series);
     }
     figure.shown = format!(
         "Medians of {} rounds with their 95 % intervals; the clock's {} are taken out of each batch of calls.",

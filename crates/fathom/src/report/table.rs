@@ -1,5 +1,13 @@
 //! Columns and paragraphs.
 
+use crate::units::{Bytes, Nanos};
+
+/// What it took to find something out, as one sentence.
+pub(super) fn spent(bytes_written: u64, duration_ns: u64) -> String {
+    let (written, taken) = (Bytes(bytes_written), Nanos(duration_ns as f64));
+    format!("{written} written, {taken} taken; nothing was left behind.")
+}
+
 /// Columns as wide as their widest cell; the last one is as long as it is.
 pub(super) fn rows<S: AsRef<str>>(header: &[S], lines: &[Vec<String>]) -> String {
     let width = |column: usize| {

@@ -2,12 +2,13 @@
 
 mod picture;
 
-use fathom_trace::operation::{Clock, Level};
+use fathom_trace::operation::Clock;
 use fathom_trace::show::{BLOCK, Histogram, Moved, Shown};
 
 use super::counts;
 use super::figure::{Axis, Figure, Quantity, Rounded, Series, Style};
 use super::page::{Page, definitions, escaped, table};
+use super::validation::percent;
 use crate::units::{Bytes, Nanos};
 
 /// What a trace does, as one HTML file that needs no network; `name` is the trace's file.
@@ -48,10 +49,7 @@ pub(super) fn trace_page(shown: &Shown, name: &str) -> String {
 }
 
 fn facts(shown: &Shown) -> Vec<(&'static str, String)> {
-    let level = match shown.origin.level {
-        Level::File => "calls on files",
-        Level::Block => "requests to devices",
-    };
+    let level = shown.origin.level.words();
     let clock = match shown.origin.clock {
         Clock::Unix => "",
         Clock::Source => "; times count from the source's own beginning",
@@ -114,10 +112,6 @@ fn files(shown: &Shown) -> Vec<Vec<String>> {
         ]
     };
     shown.files.iter().map(line).collect()
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
 }
 
 fn sampled(shown: &Shown) -> String {

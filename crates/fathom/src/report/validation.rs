@@ -31,13 +31,12 @@ pub fn validation(validation: &Validation) -> String {
     let refused: String = validation.refused.iter().map(|reason| format!("left out: {reason}\n")).collect();
     let effects: String = validation.effects.iter().map(|line| format!("{line}\n")).collect();
     format!(
-        "{} on {}: errors of predicted throughput, as means of their sizes\n\n{}\n{missed}\n{}{refused}{effects}\n{} written, {} taken; nothing was left behind.\n",
+        "{} on {}: errors of predicted throughput, as means of their sizes\n\n{}\n{missed}\n{}{refused}{effects}\n{}\n",
         validation.provenance.mount.fs_type,
         validation.provenance.mount.path,
         table::rows(&CLASSES, &by_class(validation)),
         table::rows(&JOBS, &by_job(validation)),
-        Bytes(validation.bytes_written),
-        Nanos(validation.duration_ns as f64)
+        table::spent(validation.bytes_written, validation.duration_ns)
     )
 }
 

@@ -5,7 +5,6 @@ use super::model_page;
 use super::page::{Page, escaped, quoted, table};
 use super::validation::{CLASSES, JOBS, by_class, by_job, missed, percent};
 use crate::model::Model;
-use crate::units::{Bytes, Nanos};
 use crate::validation::{Class, Held, Validation};
 
 /// A validation as one HTML file that needs no network; `model` is what predicted.
@@ -40,11 +39,7 @@ pub(super) fn validation_page(validation: &Validation, model: &Model) -> String 
     model_page::nets(&mut page, model);
     let path = quoted(&validation.provenance.mount.path);
     page.repeat(&[format!("fathom validate {path} --seed {}", validation.provenance.seed)]);
-    page.push(&format!(
-        "<p class=\"soft\">{} written, {} taken; nothing was left behind.</p>\n",
-        Bytes(validation.bytes_written),
-        Nanos(validation.duration_ns as f64)
-    ));
+    page.spent(validation.bytes_written, validation.duration_ns);
     page.html()
 }
 

@@ -1,6 +1,6 @@
 //! A comparison as text.
 
-use super::table::{rows, wrap};
+use super::table::{rows, spent, wrap};
 use crate::speed::curve::{Operation, State};
 use crate::speed::versus::{Entry, Versus};
 use crate::units::{Bytes, Nanos};
@@ -26,11 +26,7 @@ pub fn versus(versus: &Versus) -> String {
     for refusal in &versus.refused {
         text.push_str(&wrap(&format!("not measured: {}: {}.", refusal.what, refusal.reason), 100));
     }
-    text.push_str(&format!(
-        "{} written, {} taken; nothing was left behind.\n",
-        Bytes(versus.bytes_written),
-        Nanos(versus.duration_ns as f64)
-    ));
+    text.push_str(&format!("{}\n", spent(versus.bytes_written, versus.duration_ns)));
     text
 }
 

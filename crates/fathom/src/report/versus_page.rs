@@ -5,7 +5,7 @@ use super::page::{Page, escaped, quoted, table};
 use super::versus::{HEADER, line, work};
 use crate::speed::curve::{Operation, State};
 use crate::speed::versus::{Entry, Sample, Versus};
-use crate::units::{Bytes, Nanos};
+use crate::units::Bytes;
 
 /// The comparison as one HTML file that needs no network.
 pub(super) fn versus_page(versus: &Versus) -> String {
@@ -38,11 +38,7 @@ pub(super) fn versus_page(versus: &Versus) -> String {
         page.push(&table(&HEADER, &lines));
     }
     page.refused(&versus.refused);
-    page.push(&format!(
-        "<p class=\"soft\">{} written, {} taken; nothing was left behind.</p>\n",
-        Bytes(versus.bytes_written),
-        Nanos(versus.duration_ns as f64)
-    ));
+    page.spent(versus.bytes_written, versus.duration_ns);
     page.push("<h2>What was run</h2>\n");
     let own = format!(
         "fathom versus {} --file-size {} --seed {}",
@@ -143,9 +139,7 @@ fn ratios(number: usize, work: &str, entries: &[&Entry]) -> Figure {
             for (entry, [ratio, low, high]) in entries.iter().filter_map(|&entry| Some((entry, of(entry)?))) {
                 series.push_within(entry.block_bytes as f64, ratio, [low, high]);
             }
-            if !series.x.is_empty() {
-                figure.series.push(series);
-            }
+            figure.draw(series);
         }
     }
     figure.marks.push(Mark::level("as fast as Fathom", Origin::Reference, 1.0));

@@ -50,7 +50,7 @@ fn rates(xor: &Xor) -> Figure {
     }
     let mut whole = Series::new("the file", Style::Bars);
     whole.push(xor.bytes_per_second, xor.trials.len() as f64);
-    figure.series.extend([trials, whole].into_iter().filter(|series| !series.x.is_empty()));
+    [trials, whole].into_iter().for_each(|series| figure.draw(series));
     figure.marks.push(Mark::at("the file as a whole", Origin::Timing, [xor.bytes_per_second]));
     figure.shown = match xor.trials.is_empty() {
         true => "No other way was tried: how to read was asked for, or needed no trial.".to_owned(),
