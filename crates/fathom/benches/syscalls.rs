@@ -1,5 +1,6 @@
-//! What `fathom syscalls` says of a call against a bare loop in C, compiled here and run in turns with it on
-//! the same CPU and the same file. The figure is the ratio of the median times per call; the bar is 3 %.
+//! What `fathom syscalls` says of a call against bare loops in C, compiled here and run in turns with it on
+//! the same CPU and the same file. The loop stands at four places of the code; the figure is the ratio of the
+//! median times per call to the fastest of them, and the bar is 3 %.
 #![allow(clippy::print_stdout, reason = "a benchmark talks to the one who runs it")]
 
 mod bare;
@@ -18,12 +19,15 @@ use fathom_sys::file;
 use rand_pcg::Pcg64Mcg;
 
 use bare::Bare;
-use pairs::Pairs;
+use pairs::{in_turns, ratio};
 
 const TURNS: usize = 201;
 const BAR: f64 = 0.03;
 
-/// The bare loop: reads `NUMBER-OF-CALL`s and answers with the nanoseconds of a batch of each.
+/// How many places the bare loop stands at.
+const PLACES: usize = 4;
+
+/// The bare loops: reads `NUMBER-OF-CALL PLACE` and answers with the nanoseconds of a batch.
 const BARE: &str = r#"
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -35,13 +39,12 @@ const BARE: &str = r#"
 #include <unistd.h>
 
 // Inlined, as the other side has it: after a call the return predictor is empty on many processors, so that
-// the return from a wrapper of the C library would cost as much again as a cheap call. And at the start of a
-// cache line, as the other side has it: elsewhere the same loop may take half as long again.
+// the return from a wrapper of the C library would cost as much again as a cheap call.
 static inline long enter(long number, long a, long b, long c, long d) {
     long result;
 #if defined(__x86_64__)
     register long r10 __asm__("r10") = d;
-    __asm__ volatile(".p2align 6\n\tsyscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10) : "rcx", "r11", "memory");
+    __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10) : "rcx", "r11", "memory");
 #elif defined(__aarch64__)
     register long x8 __asm__("x8") = number;
     register long x0 __asm__("x0") = a;
@@ -62,28 +65,39 @@ static long long now(void) {
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-static long long batch(int call, int fd, long calls) {
-    char byte = 'A';
-    struct stat about;
-    lseek(fd, 0, SEEK_SET);
-    long long before = now();
-    switch (call) {
-    case 0: for (long i = 0; i < calls; i++) if (enter(SYS_read, fd, (long)&byte, 1, 0) != 1) exit(1); break;
-    case 1: for (long i = 0; i < calls; i++) if (enter(SYS_pread64, fd, (long)&byte, 1, i) != 1) exit(1); break;
-    case 2: for (long i = 0; i < calls; i++) if (enter(SYS_lseek, fd, i, SEEK_SET, 0) != i) exit(1); break;
-    case 3: for (long i = 0; i < calls; i++) if (enter(SYS_fstat, fd, (long)&about, 0, 0) != 0) exit(1); break;
-    case 4: for (long i = 0; i < calls; i++) enter(SYS_getppid, 0, 0, 0, 0); break;
-    case 5: for (long i = 0; i < calls; i++) if (enter(SYS_write, fd, (long)&byte, 1, 0) != 1) exit(1); break;
+// The same loops, so many empty instructions behind the start of a cache line: where a loop stands may change
+// its time by 5 %, now and then by 30 %, which is a price of the place and not of the call.
+#define LOOP(nops) \
+    __asm__ volatile(".p2align 6\n\t.rept " #nops "\n\tnop\n\t.endr"); \
+    for (long i = 0; i < calls; i++)
+#define PLACE(name, nops) \
+    static __attribute__((noinline)) long long name(int call, int fd, long calls) { \
+        char byte = 'A'; \
+        struct stat about; \
+        lseek(fd, 0, SEEK_SET); \
+        long long before = now(); \
+        switch (call) { \
+        case 0: LOOP(nops) if (enter(SYS_read, fd, (long)&byte, 1, 0) != 1) exit(1); break; \
+        case 1: LOOP(nops) if (enter(SYS_pread64, fd, (long)&byte, 1, i) != 1) exit(1); break; \
+        case 2: LOOP(nops) if (enter(SYS_lseek, fd, i, SEEK_SET, 0) != i) exit(1); break; \
+        case 3: LOOP(nops) if (enter(SYS_fstat, fd, (long)&about, 0, 0) != 0) exit(1); break; \
+        case 4: LOOP(nops) enter(SYS_getppid, 0, 0, 0, 0); break; \
+        case 5: LOOP(nops) if (enter(SYS_write, fd, (long)&byte, 1, 0) != 1) exit(1); break; \
+        } \
+        return now() - before; \
     }
-    return now() - before;
-}
+PLACE(at_0, 0)
+PLACE(at_12, 12)
+PLACE(at_24, 24)
+PLACE(at_44, 44)
 
 int main(int count, char **words) {
-    int fd = open(words[1], O_RDWR), call;
+    long long (*const places[])(int, int, long) = {at_0, at_12, at_24, at_44};
+    int fd = open(words[1], O_RDWR), call, place;
     long calls = atol(words[2]);
-    while (fd >= 0 && count == 3 && scanf("%d", &call) == 1) {
-        batch(call, fd, 256);
-        printf("%lld\n", batch(call, fd, calls));
+    while (fd >= 0 && count == 3 && scanf("%d %d", &call, &place) == 2) {
+        places[place](call, fd, 256);
+        printf("%lld\n", places[place](call, fd, calls));
         fflush(stdout);
     }
     return 0;
@@ -114,21 +128,28 @@ fn compare(directory: &Path) -> Result<bool, String> {
     let mut bare = Bare::start(scratch.path(), BARE, &["-O2"], &words.map(String::as_str))?;
     let mut generator = Pcg64Mcg::new(1);
     let mut is_within = true;
-    println!("{:8} {:>9} {:>9} {:>7}  95 % interval", "", "ours ns", "bare ns", "ratio");
+    println!("{:8} {:>9} {:>9} {:>9} {:>7}  95 % interval", "", "ours ns", "bare ns", "slowest", "ratio");
     for (number, call) in ALL.into_iter().enumerate() {
-        let ours = || {
-            let ns = call.time(&instrument, target.as_fd(), 0, CALLS);
-            ns.map(|ns| ns / CALLS as f64).map_err(|errno| format!("{}: {errno}", call.name()))
-        };
-        let pairs = Pairs::take(TURNS, &mut generator, ours, || {
-            bare.ask(&number.to_string()).map(|ns| ns / CALLS as f64)
+        // Ours stands behind the places.
+        let mut sides = in_turns(TURNS, PLACES + 1, &mut generator, |side| {
+            let ns = if side < PLACES {
+                bare.ask(&format!("{number} {side}"))?
+            } else {
+                let ns = call.time(&instrument, target.as_fd(), 0, CALLS);
+                ns.map_err(|errno| format!("{}: {errno}", call.name()))?
+            };
+            Ok(ns / CALLS as f64)
         })?;
-        let ratio = pairs.ratio(&mut generator).ok_or("there is no interval")?;
+        let ours = sides.pop().unwrap_or_default();
+        let of = |side: &Vec<f64>| median(side).unwrap_or(f64::NAN);
+        sides.sort_by(|a, b| of(a).total_cmp(&of(b)));
+        let (fastest, slowest) = (&sides[0], of(&sides[PLACES - 1]));
+        let ratio = ratio(&ours, fastest, &mut generator)?;
         println!(
-            "{:8} {:9.1} {:9.1} {:7.3}  {:.3} to {:.3}",
+            "{:8} {:9.1} {:9.1} {slowest:9.1} {:7.3}  {:.3} to {:.3}",
             call.name(),
-            median(&pairs.ours).unwrap_or(f64::NAN),
-            median(&pairs.theirs).unwrap_or(f64::NAN),
+            of(&ours),
+            of(fastest),
             ratio.value,
             ratio.interval.low,
             ratio.interval.high

@@ -29,11 +29,10 @@ use fathom_sys::affinity::allowed_cpus;
 use fathom_sys::cache;
 use fathom_sys::usage::Usage;
 use fathom_sys::view::FileView;
-use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
 use bare::Bare;
-use pairs::Pairs;
+use pairs::{in_turns, ratio};
 
 const BYTES: u64 = 1 << 30;
 const CACHED_TURNS: usize = 21;
@@ -125,9 +124,11 @@ fn cold(path: &Path, generator: &mut Pcg64Mcg) -> Result<bool, String> {
             return Ok(true);
         }
     };
-    let ours = || evict(path).and_then(|()| ours(path, None));
-    let pairs = Pairs::take(COLD_TURNS, generator, ours, || fio(path, options))?;
-    let (ratio, shown) = shown(&pairs, generator)?;
+    let rates = in_turns(COLD_TURNS, 2, generator, |side| match side {
+        0 => evict(path).and_then(|()| ours(path, None)),
+        _ => fio(path, options),
+    })?;
+    let (ratio, shown) = shown(&rates[0], &rates[1], generator)?;
     println!("cold, fio {name}: {shown}, bar 0.95: {}", if ratio >= 0.95 { "kept" } else { "missed" });
     Ok(ratio >= 0.95)
 }
@@ -136,27 +137,20 @@ fn cold(path: &Path, generator: &mut Pcg64Mcg) -> Result<bool, String> {
 struct Rates(Vec<(Side, usize, Vec<f64>)>);
 
 impl Rates {
-    /// In each turn all sides in a random order, so that a change of the clock rate or a busy neighbour meets all alike.
     fn take(path: &Path, cpus: usize, generator: &mut Pcg64Mcg) -> Result<Self, String> {
         let scratch = path.parent().unwrap_or(Path::new("."));
         let name = path.display().to_string();
         let mut bare = Bare::start(scratch, include_str!("bare/xor.c"), &["-O3", "-pthread"], &[&name])?;
         let threads = |side| if side == Dd { vec![1] } else { vec![cpus, 1] };
         let sides = SIDES.into_iter().flat_map(|(side, _)| threads(side).into_iter().map(move |n| (side, n)));
-        let mut rates = Self(sides.map(|(side, threads)| (side, threads, Vec::new())).collect());
-        for _ in 0..CACHED_TURNS {
-            let mut order: Vec<usize> = (0..rates.0.len()).collect();
-            order.shuffle(generator);
-            for at in order {
-                let (side, threads, taken) = &mut rates.0[at];
-                taken.push(match side {
-                    Ours => ours(path, Some(*threads).filter(|&threads| threads != cpus))?,
-                    C(what) => BYTES as f64 / bare.ask(&format!("{what} {threads}"))?,
-                    Dd => dd(path)?,
-                });
-            }
-        }
-        Ok(rates)
+        let sides: Vec<(Side, usize)> = sides.collect();
+        let rates = in_turns(CACHED_TURNS, sides.len(), generator, |at| match sides[at] {
+            (Ours, threads) => ours(path, Some(threads).filter(|&threads| threads != cpus)),
+            (C(what), threads) => Ok(BYTES as f64 / bare.ask(&format!("{what} {threads}"))?),
+            (Dd, _) => dd(path),
+        })?;
+        let named = sides.into_iter().zip(rates);
+        Ok(Self(named.map(|((side, threads), rates)| (side, threads, rates)).collect()))
     }
 
     fn of(&self, side: Side, threads: usize) -> &[f64] {
@@ -167,10 +161,6 @@ impl Rates {
     /// GiB per second, the median.
     fn median(&self, side: Side, threads: usize) -> f64 {
         median(self.of(side, threads)).unwrap_or(f64::NAN) / GIB
-    }
-
-    fn against(&self, ours: Side, threads: usize, theirs: Side, their_threads: usize) -> Pairs {
-        Pairs { ours: self.of(ours, threads).to_vec(), theirs: self.of(theirs, their_threads).to_vec() }
     }
 }
 
@@ -194,8 +184,9 @@ fn cached(path: &Path, generator: &mut Pcg64Mcg) -> Result<bool, String> {
             .into_iter()
             .max_by(|&a, &b| rates.median(a, threads).total_cmp(&rates.median(b, threads)));
         let best = best.unwrap_or(C('m'));
-        let (ours, mine) = shown(&rates.against(Ours, threads, theirs, their_threads), generator)?;
-        let (bare, its) = shown(&rates.against(best, threads, theirs, their_threads), generator)?;
+        let theirs = rates.of(theirs, their_threads);
+        let (ours, mine) = shown(rates.of(Ours, threads), theirs, generator)?;
+        let (bare, its) = shown(rates.of(best, threads), theirs, generator)?;
         let verdict = match bar {
             None => String::new(),
             Some(bar) if ours >= bar => format!("{bar:4} kept"),
@@ -219,8 +210,8 @@ fn faults(path: &Path) -> Result<u64, String> {
 }
 
 /// The ratio of the medians, alone and with its interval.
-fn shown(pairs: &Pairs, generator: &mut Pcg64Mcg) -> Result<(f64, String), String> {
-    let ratio = pairs.ratio(generator).ok_or("there is no interval")?;
+fn shown(ours: &[f64], theirs: &[f64], generator: &mut Pcg64Mcg) -> Result<(f64, String), String> {
+    let ratio = ratio(ours, theirs, generator)?;
     let (low, high) = (ratio.interval.low, ratio.interval.high);
     Ok((ratio.value, format!("{:.2} ({low:.2} to {high:.2})", ratio.value)))
 }

@@ -1,48 +1,37 @@
-//! Two sides measured in turns, and the ratio of their medians.
+//! Sides measured in turns, and the ratio of two sides' medians.
 
 use fathom_stats::interval::{Estimate, Method, bootstrap};
 use fathom_stats::quantile::median;
-use rand::RngExt;
+use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
-/// One figure per turn of each side.
-#[derive(Default)]
-pub(crate) struct Pairs {
-    pub(crate) ours: Vec<f64>,
-    pub(crate) theirs: Vec<f64>,
+/// Takes `turns` figures of each side, each turn in a random order, so that a change of the clock rate or a
+/// busy neighbour meets all alike.
+pub(crate) fn in_turns(
+    turns: usize,
+    sides: usize,
+    generator: &mut Pcg64Mcg,
+    mut figure: impl FnMut(usize) -> Result<f64, String>,
+) -> Result<Vec<Vec<f64>>, String> {
+    let mut taken = vec![Vec::with_capacity(turns); sides];
+    let mut order: Vec<usize> = (0..sides).collect();
+    for _ in 0..turns {
+        order.shuffle(generator);
+        for &side in &order {
+            taken[side].push(figure(side)?);
+        }
+    }
+    Ok(taken)
 }
 
-impl Pairs {
-    /// Takes `turns` figures of both sides, each turn in a random order, so that a change of the clock rate
-    /// or a busy neighbour meets both alike.
-    pub(crate) fn take(
-        turns: usize,
-        generator: &mut Pcg64Mcg,
-        mut ours: impl FnMut() -> Result<f64, String>,
-        mut theirs: impl FnMut() -> Result<f64, String>,
-    ) -> Result<Self, String> {
-        let mut pairs = Self::default();
-        for _ in 0..turns {
-            if generator.random::<bool>() {
-                pairs.ours.push(ours()?);
-                pairs.theirs.push(theirs()?);
-            } else {
-                pairs.theirs.push(theirs()?);
-                pairs.ours.push(ours()?);
-            }
-        }
-        Ok(pairs)
-    }
-
-    /// The ratio of the medians, ours to theirs; the interval draws pairs anew, since both sides of a pair
-    /// share their noise.
-    pub(crate) fn ratio(&self, generator: &mut Pcg64Mcg) -> Option<Estimate> {
-        let turns: Vec<f64> = (0..self.ours.len()).map(|turn| turn as f64).collect();
-        let of = |side: &[f64], chosen: &[f64]| {
-            let drawn: Vec<f64> = chosen.iter().map(|&turn| side[turn as usize]).collect();
-            median(&drawn).unwrap_or(f64::NAN)
-        };
-        let statistic = |chosen: &[f64]| of(&self.ours, chosen) / of(&self.theirs, chosen);
-        bootstrap(&turns, statistic, 0.95, 2000, Method::Percentile, generator)
-    }
+/// The ratio of the medians; the interval draws turns anew, since both sides of a turn share their noise.
+pub(crate) fn ratio(ours: &[f64], theirs: &[f64], generator: &mut Pcg64Mcg) -> Result<Estimate, String> {
+    let turns: Vec<f64> = (0..ours.len()).map(|turn| turn as f64).collect();
+    let of = |side: &[f64], chosen: &[f64]| {
+        let drawn: Vec<f64> = chosen.iter().map(|&turn| side[turn as usize]).collect();
+        median(&drawn).unwrap_or(f64::NAN)
+    };
+    let statistic = |chosen: &[f64]| of(ours, chosen) / of(theirs, chosen);
+    let ratio = bootstrap(&turns, statistic, 0.95, 2000, Method::Percentile, generator);
+    ratio.ok_or_else(|| "there is no interval".to_owned())
 }
