@@ -147,8 +147,12 @@ const FIXED: [&str; 10] = [
     "direct_io_alignment",
 ];
 
-/// Sizes that a setting or a format fixes but for the memory or space that is free at the moment.
-const DRIFTING: [&str; 3] = ["extent_length", "page_cache_capacity", "dirty_throttle_point"];
+/// Sizes that a setting fixes but for the memory that is free at the moment.
+const DRIFTING: [&str; 2] = ["page_cache_capacity", "dirty_throttle_point"];
+
+/// What the space that is free at the moment decides: how long its runs are. Neither a kernel nor a mount is told from
+/// another by that.
+const INCIDENTAL: [&str; 1] = ["extent_length"];
 
 /// Those have this part of the margin: they move by a twenty-fifth from one run to the next where times move by a
 /// fifth (standard deviations of logarithms, docs/guide/comparing.md).
@@ -157,12 +161,35 @@ pub const DRIFT: f64 = 0.5;
 /// The confidence of the intervals in results.
 const LEVEL: f64 = 0.95;
 
+/// What decides how two values of a parameter are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Nature {
+    /// One of [`FIXED`].
+    Fixed,
+    /// One of [`DRIFTING`].
+    Drifting,
+    /// One of [`INCIDENTAL`].
+    Incidental,
+    /// A time or a rate.
+    Moving,
+}
+
+impl Nature {
+    fn of(parameter: &str) -> Self {
+        match parameter {
+            fixed if FIXED.contains(&fixed) => Self::Fixed,
+            drifting if DRIFTING.contains(&drifting) => Self::Drifting,
+            incidental if INCIDENTAL.contains(&incidental) => Self::Incidental,
+            _ => Self::Moving,
+        }
+    }
+}
+
 /// Two of the same that were found in the same way.
 struct Like {
     kind: Option<Kind>,
     method: String,
-    is_fixed: bool,
-    is_drifting: bool,
+    nature: Nature,
     values: [Value; 2],
     intervals: [Option<[f64; 2]>; 2],
 }
@@ -245,12 +272,10 @@ fn of_surveys(result: u64, first: &Survey, other: &Survey) -> Vec<Topic> {
 /// weighed then, but it was read.
 fn like(finding: &Finding, piece: &Evidence, other: &Finding) -> Option<Like> {
     let same = other.evidence.iter().find(|one| one.kind == piece.kind && one.method == piece.method)?;
-    let is_fixed = FIXED.contains(&finding.parameter.as_str());
     Some(Like {
         kind: Some(piece.kind),
         method: piece.method.clone(),
-        is_fixed,
-        is_drifting: DRIFTING.contains(&finding.parameter.as_str()),
+        nature: Nature::of(&finding.parameter),
         values: [piece.value.clone()?, same.value.clone()?],
         intervals: [piece.interval, same.interval],
     })
@@ -265,8 +290,7 @@ fn of_curves(result: u64, first: &Curve, other: &Curve) -> Vec<Topic> {
         let likes = pair.map(|(one, two)| Like {
             kind: None,
             method: "median_rate".to_owned(),
-            is_fixed: false,
-            is_drifting: false,
+            nature: Nature::Moving,
             values: [Value::Real(one), Value::Real(two)],
             intervals: [point.bytes_per_second_interval, same.bytes_per_second_interval],
         });
@@ -284,7 +308,7 @@ fn of_curves(result: u64, first: &Curve, other: &Curve) -> Vec<Topic> {
 impl Like {
     /// Both as numbers with intervals, where they are quantities.
     fn numbers(&self) -> Option<[Estimated; 2]> {
-        if self.is_fixed {
+        if matches!(self.nature, Nature::Fixed | Nature::Incidental) {
             return None;
         }
         let number = |at: usize| {
@@ -297,10 +321,11 @@ impl Like {
 
     fn judged(self, confidence: f64, margin: f64) -> Pair {
         let ratio = self.numbers().and_then(|[first, other]| difference::ratio(&first, &other, confidence));
-        let margin = if self.is_drifting { DRIFT * margin } else { margin };
+        let margin = if self.nature == Nature::Drifting { DRIFT * margin } else { margin };
         let verdict = match &ratio {
             Some(ratio) => beyond(ratio.interval, 1.0 + margin),
             None if self.values[0] == self.values[1] => Verdict::Same,
+            None if self.nature == Nature::Incidental => Verdict::Unclear,
             None => Verdict::Different,
         };
         let [first, other] = self.values;
@@ -376,8 +401,7 @@ mod tests {
         Like {
             kind: Some(Kind::Timing),
             method: "m".to_owned(),
-            is_fixed,
-            is_drifting: false,
+            nature: if is_fixed { Nature::Fixed } else { Nature::Moving },
             values: values.map(Value::Real),
             intervals: values.map(interval),
         }
@@ -400,9 +424,17 @@ mod tests {
 
     #[test]
     fn a_size_that_a_setting_fixes_but_for_what_is_free_has_a_narrower_margin() {
-        let drifting = |other: f64| Like { is_drifting: true, ..like(false, [100.0, other], 0.0) };
+        let drifting = |other: f64| Like { nature: Nature::Drifting, ..like(false, [100.0, other], 0.0) };
         assert_eq!(drifting(110.0).judged(0.99, 0.75).verdict, Verdict::Same);
         assert_eq!(drifting(150.0).judged(0.99, 0.75).verdict, Verdict::Different);
+    }
+
+    #[test]
+    fn what_free_space_decides_is_no_difference() {
+        let runs =
+            |other: f64| Like { nature: Nature::of("extent_length"), ..like(false, [80.0, other], 0.0) };
+        assert_eq!(runs(80.0).judged(0.99, 0.75).verdict, Verdict::Same);
+        assert_eq!(runs(120.0).judged(0.99, 0.75).verdict, Verdict::Unclear);
     }
 
     #[test]
