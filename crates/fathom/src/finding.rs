@@ -53,9 +53,23 @@ pub struct Evidence {
     /// How the latencies spread, where the value is one figure of many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub distributions: Vec<Distribution>,
+    /// What was tried or seen one by one, where the answer rests on that and not on times.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trials: Vec<Trial>,
     /// What weakens it; for an answer not given, the reason.
     #[serde(default)]
     pub caveats: Vec<String>,
+}
+
+/// One thing that was tried or seen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Trial {
+    /// What it was: `offset`, `set aside`.
+    pub case: String,
+    /// The size that was tried, or the length of what was seen.
+    pub bytes: u64,
+    /// What came of it: `direct`, `inline`, `extent`.
+    pub outcome: String,
 }
 
 /// How the latencies of one kind of operation spread, in ns.
@@ -132,6 +146,13 @@ pub enum Value {
 /// The highest confidence that is ever stated.
 const MOST_CONFIDENT: f64 = 0.999_999;
 
+impl Trial {
+    /// A trial.
+    pub fn new(case: &str, bytes: u64, outcome: &str) -> Self {
+        Self { case: case.to_owned(), bytes, outcome: outcome.to_owned() }
+    }
+}
+
 impl Evidence {
     /// Evidence that gives an answer.
     pub fn measured(kind: Kind, method: &str, value: Value) -> Self {
@@ -144,6 +165,7 @@ impl Evidence {
             confidence: None,
             samples: None,
             distributions: Vec::new(),
+            trials: Vec::new(),
             caveats: Vec::new(),
         }
     }
@@ -184,6 +206,13 @@ impl Evidence {
     #[must_use]
     pub fn spread(mut self, distributions: Vec<Distribution>) -> Self {
         self.distributions = distributions;
+        self
+    }
+
+    /// The same, with what was tried or seen one by one.
+    #[must_use]
+    pub fn tried(mut self, trials: Vec<Trial>) -> Self {
+        self.trials = trials;
         self
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fathom::experiment::{Effort, REGISTRY};
-use fathom::finding::{Evidence, Finding, Kind, Value};
+use fathom::finding::{Evidence, Finding, Kind, Trial, Value};
 use fathom::instrument::Certificate;
 use fathom::machine::Machine;
 use fathom::machine::scripted::{Noise, Script, Scripted};
@@ -63,6 +63,7 @@ pub(crate) fn hostile_survey() -> (Survey, Vec<Answer>) {
     for answer in &mut answers {
         let mut evidence = answer.finding.evidence.clone();
         evidence.push(Evidence::measured(Kind::Declared, HOSTILE, Value::Whole(65536)).caveat(HOSTILE));
+        evidence.extend(tried(&answer.finding.parameter));
         let mut finding = Finding::from_evidence(&answer.finding.parameter, &answer.finding.unit, evidence);
         finding.explanation = HOSTILE.to_owned();
         answer.finding = finding;
@@ -71,6 +72,32 @@ pub(crate) fn hostile_survey() -> (Survey, Vec<Answer>) {
         }
     }
     (survey_of(&answers), answers)
+}
+
+/// What witnesses try who need no clock.
+fn tried(parameter: &str) -> Option<Evidence> {
+    let (value, trials): (u64, Vec<Trial>) = match parameter {
+        "inline_limit" => (
+            2048,
+            (0..16)
+                .map(|power| Trial::new(HOSTILE, 1 << power, if power < 12 { "inline" } else { HOSTILE }))
+                .collect(),
+        ),
+        "direct_io_alignment" => {
+            let of = |case: &'static str| {
+                (8..16).map(move |power| {
+                    Trial::new(case, 1 << power, if power > 8 { "direct" } else { "refused" })
+                })
+            };
+            (512, ["offset", "length", "memory"].into_iter().flat_map(of).collect())
+        }
+        "extent_length" => {
+            let lengths = [("set aside", 128_u64 << 20), ("set aside", 64 << 20), ("backward", 1 << 20)];
+            (128 << 20, lengths.map(|(case, bytes)| Trial::new(case, bytes, "extent")).to_vec())
+        }
+        _ => return None,
+    };
+    Some(Evidence::measured(Kind::Witness, "trials", Value::Whole(value)).tried(trials))
 }
 
 fn survey_of(answers: &[Answer]) -> Survey {

@@ -1,7 +1,7 @@
 //! What offsets and lengths a read past the page cache may have.
 
 use super::{About, Cost, Experiment, Session};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use crate::finding::{Evidence, Finding, Kind, Status, Trial, Value};
 use crate::machine::Fault;
 use crate::units::Bytes;
 use crate::witness::{Declared, DirectRead, Witness};
@@ -39,11 +39,21 @@ impl Experiment for DirectIoAlignment {
             }
             DirectRead::Direct => {}
         }
-        let offset = finest(|step| witness.direct_read(COARSEST + step, COARSEST, COARSEST))?;
-        let length = finest(|step| witness.direct_read(COARSEST, step, COARSEST))?;
-        let memory = finest(|step| witness.direct_read(COARSEST, COARSEST, step))?;
+        let mut trials = Vec::new();
+        let mut tried = |case: &str, bytes: u64, outcome: DirectRead| {
+            trials.push(Trial::new(case, bytes, word(outcome)));
+            outcome
+        };
+        let offset = finest(|step| {
+            Ok(tried("offset", step, witness.direct_read(COARSEST + step, COARSEST, COARSEST)?))
+        })?;
+        let length =
+            finest(|step| Ok(tried("length", step, witness.direct_read(COARSEST, step, COARSEST)?)))?;
+        let memory =
+            finest(|step| Ok(tried("memory", step, witness.direct_read(COARSEST, COARSEST, step)?)))?;
         Ok(vec![
             Evidence::measured(Kind::Witness, TRIALS, Value::Whole(offset.max(length)))
+                .tried(trials)
                 .caveat(format!("memory must be aligned to {}", Bytes(memory))),
         ])
     }
@@ -74,6 +84,14 @@ impl Experiment for DirectIoAlignment {
             "Direct reads must begin at multiples of {} and be multiples of it long{memory}.",
             Bytes(bytes)
         )
+    }
+}
+
+fn word(outcome: DirectRead) -> &'static str {
+    match outcome {
+        DirectRead::Direct => "direct",
+        DirectRead::Buffered => "through the page cache",
+        DirectRead::Refused => "refused",
     }
 }
 

@@ -9,7 +9,7 @@ use std::slice;
 
 use super::pointers::{self, Shown};
 use super::{About, Cost, Experiment, Session};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use crate::finding::{Evidence, Finding, Kind, Status, Trial, Value};
 use crate::machine::Fault;
 use crate::units::Bytes;
 use crate::witness::{Declared, Extent, Witness};
@@ -64,20 +64,26 @@ impl Experiment for ExtentLength {
         let Some(written) = written else {
             return silent(WRITTEN, Status::Inconclusive, "the file system draws no map of a file's extents");
         };
+        let backward = backward(witness)?;
         let note = format!(
             "{} written in one go lie in {}; {} written backward by {} lie in {}",
             Bytes(WRITTEN_BYTES),
             counted(&written),
             Bytes(PIECES * PIECE),
             Bytes(PIECE),
-            counted(&backward(witness)?)
+            counted(&backward)
         );
+        let mut trials = [seen("written in one go", &written), seen("written backward", &backward)].concat();
         let (method, extents, length) = match set_aside(witness)? {
-            Some((extents, length)) => (SET_ASIDE, extents, length),
+            Some((extents, length)) => {
+                trials.splice(..0, seen("set aside", &extents));
+                (SET_ASIDE, extents, length)
+            }
             None => (WRITTEN, written, WRITTEN_BYTES),
         };
         let longest = extents.iter().map(|extent| extent.length).max().unwrap_or(0);
-        let found = Evidence::measured(Kind::Witness, method, Value::Whole(longest)).caveat(note);
+        let found =
+            Evidence::measured(Kind::Witness, method, Value::Whole(longest)).tried(trials).caveat(note);
         Ok(vec![if extents.len() > 1 {
             found.caveat(format!("{} set aside lie in {}", Bytes(length), counted(&extents)))
         } else {
@@ -133,6 +139,12 @@ fn backward(witness: &mut dyn Witness) -> Result<Vec<Extent>, Fault> {
     let pieces: Vec<Range<u64>> = (0..PIECES).rev().map(|piece| piece * PIECE..(piece + 1) * PIECE).collect();
     let steps: Vec<&[Range<u64>]> = pieces.iter().map(slice::from_ref).collect();
     Ok(witness.written(0, &steps)?.pop().and_then(|layout| layout.extents).unwrap_or_default())
+}
+
+/// The extents of a file in their order, as far as a picture can show them.
+fn seen(case: &str, extents: &[Extent]) -> Vec<Trial> {
+    const MOST: usize = 500;
+    extents.iter().take(MOST).map(|extent| Trial::new(case, extent.length, "extent")).collect()
 }
 
 fn counted(extents: &[Extent]) -> String {

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::slice;
 
 use super::{About, Cost, Experiment, Session};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use crate::finding::{Evidence, Finding, Kind, Status, Trial, Value};
 use crate::machine::Fault;
 use crate::units::Bytes;
 use crate::witness::Witness;
@@ -16,6 +16,11 @@ pub(super) struct InlineLimit;
 
 /// No file system keeps more than that inline.
 const LONGEST: u64 = 64 << 10;
+
+/// What was tried, and what came of it.
+const FILE: &str = "a file of that size";
+const INLINE: &str = "among the metadata";
+const BLOCK: &str = "takes a block";
 
 impl Experiment for InlineLimit {
     fn about(&self) -> &'static About {
@@ -47,15 +52,20 @@ impl Experiment for InlineLimit {
             Some(false) => {}
         }
         let mut outcome = Ok(());
+        let mut trials = vec![Trial::new(FILE, LONGEST, BLOCK)];
         let limit = last_where(0..LONGEST, |size| match is_inline(witness, size) {
-            Ok(inline) => inline == Some(true),
+            Ok(inline) => {
+                let is_inline = inline == Some(true);
+                trials.push(Trial::new(FILE, size, if is_inline { INLINE } else { BLOCK }));
+                is_inline
+            }
             Err(fault) => {
                 outcome = Err(fault);
                 false
             }
         });
         outcome?;
-        Ok(vec![Evidence::measured(Kind::Witness, method, Value::Whole(limit))])
+        Ok(vec![Evidence::measured(Kind::Witness, method, Value::Whole(limit)).tried(trials)])
     }
 
     fn explain(&self, finding: &Finding) -> String {

@@ -74,8 +74,10 @@ fn section(page: &mut Page, survey: &Survey, finding: &Finding, runs: &Runs<'_>)
     };
     let figures = pictures::of(survey, finding, used);
     if figures.is_empty() {
-        page.push("<p class=\"soft\">There is no figure: nothing was timed for this question.</p>\n");
-    } else if own.is_empty() {
+        page.push(
+            "<p class=\"soft\">There is no figure: nothing was timed or tried for this question.</p>\n",
+        );
+    } else if own.is_empty() && !used.is_empty() {
         let lender = escaped(lender.unwrap_or_default());
         page.push(&format!(
             "<p class=\"soft\">It rests on the samples of <a href=\"#{lender}\">{lender}</a>.</p>\n"

@@ -2,6 +2,7 @@
 
 mod ages;
 mod marks;
+mod trials;
 mod views;
 
 use crate::finding::Finding;
@@ -32,10 +33,10 @@ enum View {
 
 /// The figures of a finding from the runs that it rests on.
 pub(super) fn of(survey: &Survey, finding: &Finding, runs: &[Samples]) -> Vec<Figure> {
-    if runs.is_empty() {
-        return Vec::new();
-    }
     let answer = marks::Answer::new(survey, finding);
+    if runs.is_empty() {
+        return trials::trials(&answer).into_iter().collect();
+    }
     match view(&finding.parameter, runs) {
         View::Sweep => views::sweep(&answer, runs).into_iter().collect(),
         View::Comb => views::sweep(&answer, runs).into_iter().chain(views::folded(&answer, runs)).collect(),
