@@ -13,11 +13,36 @@ impl Drop for Place {
     }
 }
 
-/// Runs the lines of a page that begin with `$`.
+/// The commands of a page. Those of blocks that say `all` are for where everything is required.
+fn examples<'a>(page: &str, text: &'a str) -> Vec<&'a str> {
+    let all = std::env::var("FATHOM_REQUIRE").is_ok_and(|what| what == "all");
+    let (mut block, mut found) = (None, Vec::new());
+    for line in text.lines() {
+        match (line.strip_prefix("```"), block) {
+            (Some(kind), None) => block = Some(kind),
+            (Some(_), Some(_)) => block = None,
+            (None, Some(kind)) => match line.strip_prefix("$ ") {
+                Some(example) if all || kind != "console all" => found.push(example),
+                Some(example) => say(&format!("skipped: {page}: {example}: it takes minutes, or strace\n")),
+                // What a command prints, a file, or code, which is run elsewhere.
+                None => assert!(!kind.is_empty() || !line.starts_with("fathom "), "{page}: not run: {line}"),
+            },
+            (None, None) => {}
+        }
+    }
+    found
+}
+
+/// Past the harness, which swallows what a passing test prints.
+fn say(line: &str) {
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
+}
+
+/// Runs the examples of a page.
 fn run(page: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide");
     let text = fs::read_to_string(root.join(page)).unwrap();
-    let examples: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
+    let examples = examples(page, &text);
     assert!(!examples.is_empty(), "{page} has no example");
     let place = Place(std::env::temp_dir().join(format!("fathom-guide-{}-{page}", std::process::id())));
     fs::create_dir_all(&place.0).unwrap();
@@ -28,6 +53,7 @@ fn run(page: &str) {
             .args(["-c", example])
             .current_dir(&place.0)
             .env("PATH", &path)
+            .env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"))
             .stdin(Stdio::null())
             .output()
             .unwrap();
