@@ -6,6 +6,7 @@ pub(crate) mod completions;
 pub(crate) mod curve;
 pub(crate) mod format;
 mod fuse;
+pub(crate) mod keep;
 pub(crate) mod measuring;
 pub(crate) mod model;
 pub(crate) mod net;
@@ -137,7 +138,7 @@ pub(crate) struct LabOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportOptions {
-    /// A folder that `--out` of another command made.
+    /// A folder that another command kept its result in.
     pub(crate) run: PathBuf,
     /// Write the survey as JSON to FILE, or to standard output with '-'.
     #[arg(long, value_name = "FILE")]
@@ -183,9 +184,8 @@ pub(crate) struct SurveyOptions {
     /// Write the survey as JSON to FILE, or to standard output with '-'.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Keep the survey and its raw samples in a new folder.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) keep: keep::KeepOptions,
 }
 
 #[derive(Debug, Args)]

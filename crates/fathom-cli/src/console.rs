@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use fathom::report;
+use fathom::report::{self, Colours};
 use fathom::speed::rounds;
 use fathom::speed::watch::Watch;
 use fathom::survey::Survey;
@@ -44,20 +44,22 @@ pub(crate) fn tell(text: &str, stdout_is_taken: bool) -> Result<(), Failure> {
 
 /// Whether what [`tell`] writes may have colours: it goes to a terminal, and nobody asked for none
 /// (<https://no-color.org>).
-pub(crate) fn has_colours(stdout_is_taken: bool) -> bool {
+pub(crate) fn colours(stdout_is_taken: bool) -> Colours {
     let is_terminal = if stdout_is_taken { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    is_terminal && !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|kind| kind != "dumb")
+    let has =
+        is_terminal && !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|kind| kind != "dumb");
+    if has { Colours::On } else { Colours::Off }
 }
 
-/// A survey's table and remarks, in colours where [`has_colours`].
+/// A survey's table and remarks, in [`colours`].
 ///
 /// # Errors
 /// As [`print`].
 pub(crate) fn tell_survey(survey: &Survey, stdout_is_taken: bool) -> Result<(), Failure> {
-    let text = match has_colours(stdout_is_taken) {
-        true => report::survey_in_colour(survey),
-        false => report::survey(survey),
+    let text = match colours(stdout_is_taken) {
+        Colours::On => report::survey_in_colour(survey),
+        Colours::Off => report::survey(survey),
     };
     tell(&text, stdout_is_taken)
 }

@@ -1,35 +1,97 @@
 //! Results that are kept in a folder with their page.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fathom::report;
-use fathom::run_folder::{self, Kept};
+use fathom::run_folder::{self, Error, Kept};
 
 use crate::console;
 use crate::failure::Failure;
 
-/// Makes sure that `--out`, where it was given, can take a result.
-pub(crate) fn check(directory: Option<&Path>) -> Result<(), Failure> {
-    directory.map_or(Ok(()), run_folder::check_free).map_err(|error| Failure::Failed(error.to_string()))
+/// Where a result goes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Place<'a> {
+    /// A folder that was named: a result that can't be kept there is a failure.
+    Folder(&'a Path),
+    /// The shelf of the last results, as a service: where it can't be had, a line says why.
+    Shelf,
+    /// It is printed and that is all.
+    Nowhere,
 }
 
-/// Keeps a result, where there is a folder for it, and says beside standard output where its page is.
-pub(crate) fn result(directory: Option<&Path>, kept: impl FnOnce() -> Kept) -> Result<(), Failure> {
-    let Some(directory) = directory else {
-        console::hint("For figures add '--out DIR'.");
-        return Ok(());
+/// Makes sure that a folder that was named can take a result.
+pub(crate) fn check(place: Place<'_>) -> Result<(), Failure> {
+    match place {
+        Place::Folder(folder) => run_folder::check_free(folder).map_err(failed),
+        Place::Shelf | Place::Nowhere => Ok(()),
+    }
+}
+
+/// Keeps a result of `command`, and says beside standard output where its page is and what comes `next`.
+pub(crate) fn result(
+    place: Place<'_>,
+    command: &str,
+    next: &str,
+    kept: impl FnOnce() -> Kept,
+) -> Result<(), Failure> {
+    let write = |folder: &Path| {
+        let kept = kept();
+        run_folder::keep(folder, &kept, &report::kept_page(&kept))
     };
-    let kept = kept();
-    let page = run_folder::keep(directory, &kept, &report::kept_page(&kept))
-        .map_err(|error| Failure::Failed(error.to_string()))?;
-    console::tell(&whereabouts(&page, directory), true)
+    put(place, command, next, write)
+}
+
+/// The same for whatever writes itself into a folder and gives the path of its page.
+pub(crate) fn put(
+    place: Place<'_>,
+    command: &str,
+    next: &str,
+    write: impl FnOnce(&Path) -> Result<PathBuf, Error>,
+) -> Result<(), Failure> {
+    let told = match place {
+        Place::Nowhere => String::new(),
+        Place::Folder(folder) => whereabouts(&write(folder).map_err(failed)?, folder),
+        Place::Shelf => match shelved(command, write) {
+            Ok((folder, page)) => whereabouts(&page, &folder),
+            // The measuring is done and told: for want of a place nothing of it has failed.
+            Err(reason) => format!(
+                "\nNo report is kept: {reason}; name a folder with --out, or ask for none with --no-report.\n"
+            ),
+        },
+    };
+    match place {
+        Place::Nowhere => Ok(()),
+        _ => console::tell(&format!("{told}{next}"), true),
+    }
+}
+
+fn shelved(
+    command: &str,
+    write: impl FnOnce(&Path) -> Result<PathBuf, Error>,
+) -> Result<(PathBuf, PathBuf), String> {
+    let now = jiff::Timestamp::now();
+    run_folder::shelve(&shelf()?, command, now, write).map_err(|error| error.to_string())
+}
+
+/// Where programs keep what outlasts them and is not missed when it is gone
+/// (<https://specifications.freedesktop.org/basedir-spec/latest/>).
+fn shelf() -> Result<PathBuf, String> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    // A home that is named and not there is none: users of services have such.
+    let home = || absolute("HOME").filter(|home| home.is_dir()).map(|home| home.join(".local/state"));
+    let state = absolute("XDG_STATE_HOME").or_else(home);
+    state.map(|state| state.join("fathom")).ok_or_else(|| "this user has no home directory".to_owned())
 }
 
 /// Where a page is, and how to make it anew.
-pub(crate) fn whereabouts(page: &Path, directory: &Path) -> String {
+pub(crate) fn whereabouts(page: &Path, folder: &Path) -> String {
     format!(
-        "\nThe report is {}: open it in a browser. 'fathom report {}' writes it again.\n",
+        "\nThe report is {}: open it in a browser.\n'fathom report {}' writes it again.\n",
         page.display(),
-        directory.display()
+        folder.display()
     )
+}
+
+fn failed(error: Error) -> Failure {
+    Failure::Failed(error.to_string())
 }

@@ -1,11 +1,9 @@
-//! Jobs here against the same jobs in fio, in turns.
+//! Jobs here against the same jobs in fio, pair by pair in one run, each side first in turn.
 //!
 //! Where the cache answers, what counts is the cost of the loop: the bar is 1.3 times fio's calls per
 //! second, with latencies recorded on both sides. Where the device answers, both must say the same:
 //! the bar is 5 %. `FATHOM_BENCH_DIR` names the directory, on a disk if it is to say anything of one.
 #![allow(clippy::print_stdout, reason = "a benchmark talks to the one who runs it")]
-
-mod pairs;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -16,16 +14,15 @@ use fathom::instrument::Instrument;
 use fathom::job::{Direction, Job, parse};
 use fathom::load::{Limits, Needs, Outcome, Site, run, surroundings};
 use fathom::scratch::Scratch;
+use fathom_stats::interval::{Estimate, Method, bootstrap};
 use fathom_stats::quantile::median;
 use rand_pcg::Pcg64Mcg;
-
-use pairs::{in_turns, ratio};
 
 /// A job, how often it is repeated, and the ratio that is wanted: at least, at most.
 struct Case {
     name: &'static str,
     options: &'static str,
-    turns: usize,
+    pairs: usize,
     bar: [f64; 2],
 }
 
@@ -33,31 +30,31 @@ const FASTER: [f64; 2] = [1.3, f64::INFINITY];
 const ALIKE: [f64; 2] = [0.95, 1.05];
 const CACHED: &str = "size=64m\npre_read=1\ninvalidate=0\ntime_based\nruntime=500ms\n";
 const CASES: [Case; 7] = [
-    Case { name: "cached randread 4k", options: "rw=randread\n", turns: 15, bar: FASTER },
-    Case { name: "cached read 4k", options: "rw=read\n", turns: 15, bar: FASTER },
+    Case { name: "cached randread 4k", options: "rw=randread\n", pairs: 15, bar: FASTER },
+    Case { name: "cached read 4k", options: "rw=read\n", pairs: 15, bar: FASTER },
     Case {
         name: "O_DIRECT randread 4k",
         options: "rw=randread\ndirect=1\nsize=256m\ntime_based\nruntime=1s\n",
-        turns: 21,
+        pairs: 21,
         bar: ALIKE,
     },
     Case {
         name: "O_DIRECT randread, 2 jobs",
         options: "rw=randread\ndirect=1\nnumjobs=2\ngroup_reporting\nsize=128m\ntime_based\nruntime=1s\n",
-        turns: 21,
+        pairs: 21,
         bar: ALIKE,
     },
     Case {
         name: "O_DIRECT read 128k",
         options: "rw=read\nbs=128k\ndirect=1\nsize=256m\ntime_based\nruntime=1s\n",
-        turns: 21,
+        pairs: 21,
         bar: ALIKE,
     },
-    Case { name: "cold read 128k", options: "rw=read\nbs=128k\nsize=256m\n", turns: 21, bar: ALIKE },
+    Case { name: "cold read 128k", options: "rw=read\nbs=128k\nsize=256m\n", pairs: 21, bar: ALIKE },
     Case {
         name: "write 4k with fdatasync",
         options: "rw=write\nfdatasync=1\nsize=64m\ntime_based\nruntime=1s\n",
-        turns: 21,
+        pairs: 21,
         bar: ALIKE,
     },
 ];
@@ -80,13 +77,13 @@ fn compare(directory: &Path) -> Result<bool, String> {
     let mut within = true;
     println!("{:26} {:>10} {:>10} {:>7}  95 % interval", "per second", "fathom", "fio", "ratio");
     for case in CASES.iter().filter(|case| case.name.contains(&only)) {
-        let rates = interleaved(case, directory, &mut generator)?;
-        let ratio = ratio(&rates[0], &rates[1], &mut generator)?;
+        let (mine, fios) = interleaved(case, directory)?;
+        let ratio = ratio(&mine, &fios, &mut generator).ok_or("there is no interval")?;
         println!(
             "{:26} {:10.0} {:10.0} {:7.3}  {:.3} to {:.3}",
             case.name,
-            median(&rates[0]).unwrap_or(f64::NAN),
-            median(&rates[1]).unwrap_or(f64::NAN),
+            median(&mine).unwrap_or(f64::NAN),
+            median(&fios).unwrap_or(f64::NAN),
             ratio.value,
             ratio.interval.low,
             ratio.interval.high
@@ -97,8 +94,8 @@ fn compare(directory: &Path) -> Result<bool, String> {
     Ok(within)
 }
 
-/// Transfers per second, ours and fio's, turn by turn.
-fn interleaved(case: &Case, directory: &Path, generator: &mut Pcg64Mcg) -> Result<Vec<Vec<f64>>, String> {
+/// Transfers per second of both sides, pair by pair.
+fn interleaved(case: &Case, directory: &Path) -> Result<(Vec<f64>, Vec<f64>), String> {
     let is_cached = case.name.starts_with("cached");
     let text = format!("[bench]\nioengine=psync\n{}{}", case.options, if is_cached { CACHED } else { "" });
     let file = parse(&text, &surroundings(&|_| None)).map_err(|mistake| mistake.to_string())?;
@@ -111,12 +108,18 @@ fn interleaved(case: &Case, directory: &Path, generator: &mut Pcg64Mcg) -> Resul
     let scratch = Scratch::create(directory).map_err(|error| error.to_string())?;
     let job_file = scratch.path().join("bench.fio");
     std::fs::write(&job_file, &text).map_err(|error| error.to_string())?;
-    let rates = in_turns(case.turns + 1, 2, generator, |side| match side {
-        0 => here(&file.jobs[0], &mut site),
-        _ => there(&job_file, scratch.path()),
-    })?;
-    // The first turn lays the files out and is forgotten.
-    Ok(rates.into_iter().map(|rates| rates[1..].to_vec()).collect())
+    let (mut mine, mut fios) = (Vec::new(), Vec::new());
+    // The first pair lays the files out and is forgotten.
+    for pair in 0..=case.pairs {
+        if pair % 2 == 0 {
+            mine.push(here(&file.jobs[0], &mut site)?);
+            fios.push(there(&job_file, scratch.path())?);
+        } else {
+            fios.push(there(&job_file, scratch.path())?);
+            mine.push(here(&file.jobs[0], &mut site)?);
+        }
+    }
+    Ok((mine.split_off(1), fios.split_off(1)))
 }
 
 fn here(job: &Job, site: &mut Site) -> Result<f64, String> {
@@ -133,6 +136,17 @@ fn there(job_file: &Path, directory: &Path) -> Result<f64, String> {
         serde_json::from_slice(&output.stdout).map_err(|error| format!("fio's JSON: {error}"))?;
     let of = |side: &str| value["jobs"][0][side]["iops"].as_f64();
     Ok(of("read").ok_or("fio names no rate")? + of("write").ok_or("fio names no rate")?)
+}
+
+/// The ratio of the medians; the interval draws pairs anew, since the sides of a pair share their noise.
+fn ratio(mine: &[f64], fios: &[f64], generator: &mut Pcg64Mcg) -> Option<Estimate> {
+    let pairs: Vec<f64> = (0..mine.len()).map(|pair| pair as f64).collect();
+    let of = |side: &[f64], chosen: &[f64]| {
+        let drawn: Vec<f64> = chosen.iter().map(|&pair| side[pair as usize]).collect();
+        median(&drawn).unwrap_or(f64::NAN)
+    };
+    let statistic = |chosen: &[f64]| of(mine, chosen) / of(fios, chosen);
+    bootstrap(&pairs, statistic, 0.95, 2000, Method::Percentile, generator)
 }
 
 /// The most memory that this process has had, from `/proc/self/status`.

@@ -1,5 +1,6 @@
 //! Values in, strings out.
 
+mod colours;
 pub mod comma_separated;
 mod comparison;
 mod counts;
@@ -17,6 +18,7 @@ mod page;
 mod prediction;
 mod prediction_page;
 mod replay;
+mod sketch;
 mod speed;
 mod speed_page;
 mod survey_page;
@@ -29,6 +31,7 @@ mod versus;
 mod versus_page;
 mod xor_page;
 
+pub use colours::Colours;
 pub use comparison::{comparison, comparison_page};
 pub use curve::curve;
 pub use jobs::jobs;

@@ -15,6 +15,7 @@
 
 mod outcome;
 mod replay;
+mod shelf;
 mod table;
 
 use std::fmt;
@@ -27,6 +28,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::outcome::{Kept, NamedTrace, check_free, keep, read_kept, read_outcome};
 pub use self::replay::{infer_again, infer_from};
+pub use self::shelf::{SHELVED, shelve};
 use crate::experiment::Effort;
 use crate::samples::{Reading, Samples};
 use crate::survey::{Answer, Survey};

@@ -7,7 +7,9 @@ use clap::Args;
 use fathom::units::{parse_bytes, parse_duration};
 use fathom::validation::Condition;
 
+use crate::args::keep::KeepOptions;
 use crate::args::model::OnOptions;
+use crate::keep::Place;
 
 #[derive(Debug, Args)]
 pub(crate) struct CalibrateOptions {
@@ -17,9 +19,13 @@ pub(crate) struct CalibrateOptions {
     /// Where to write the model: a file that is not there yet.
     #[arg(long, default_value = "MODEL.json", value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// Keep the model, how well it explains what it was fitted to, and their page in a new folder as well.
+    /// Keep the model, how well it explains what it was fitted to, and their page in this new folder as well. Without
+    /// it they are kept below ~/.local/state/fathom ($XDG_STATE_HOME/fathom), which holds the last 10.
     #[arg(long, value_name = "DIR")]
     pub(crate) report: Option<PathBuf>,
+    /// Write the model alone, without a page.
+    #[arg(long, conflicts_with = "report")]
+    pub(crate) no_report: bool,
     #[command(flatten)]
     pub(crate) budget: BudgetOptions,
 }
@@ -35,9 +41,8 @@ pub(crate) struct ValidateOptions {
     /// How often each job is run.
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u16).range(2..=1000))]
     pub(crate) repeats: u16,
-    /// Keep the result and its page in a new folder.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) keep: KeepOptions,
     /// Also change the machine as what-ifs ask, and hold those against it: the mount's read-ahead window, how much
     /// may be dirty, a control group with little memory. All is put back.
     #[arg(long)]
@@ -47,6 +52,17 @@ pub(crate) struct ValidateOptions {
     pub(crate) json: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) budget: BudgetOptions,
+}
+
+impl CalibrateOptions {
+    /// Where the page goes.
+    pub(crate) fn place(&self) -> Place<'_> {
+        match &self.report {
+            Some(folder) => Place::Folder(folder),
+            None if self.no_report => Place::Nowhere,
+            None => Place::Shelf,
+        }
+    }
 }
 
 impl ValidateOptions {

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use fathom::speed::curve;
 use fathom::units::parse_bytes;
 
+use crate::args::keep::KeepOptions;
 use crate::args::measuring::{MeasuringOptions, PrecisionOptions};
 
 #[derive(Debug, Args)]
@@ -36,9 +37,8 @@ pub(crate) struct CurveOptions {
     /// Go past the memory and past the dirty threshold as well, both made smaller meanwhile (as root).
     #[arg(long)]
     pub(crate) intrusive: bool,
-    /// Keep the result and its page in a new folder.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) keep: KeepOptions,
     #[command(flatten)]
     pub(crate) measuring: MeasuringOptions,
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::args::keep::KeepOptions;
 use crate::args::model::SetOptions;
 
 #[derive(Debug, Args)]
@@ -19,9 +20,8 @@ pub(crate) struct PredictOptions {
     /// How to write the results.
     #[arg(long, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: PredictFormat,
-    /// Keep the result and its page in a new folder.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) keep: KeepOptions,
     /// How many sets of parameters to draw from their intervals.
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub(crate) draws: u32,

@@ -7,6 +7,8 @@ use clap::{Args, ValueEnum};
 use fathom::replay::Pace;
 use fathom::units::{parse_bytes, parse_duration};
 
+use crate::args::keep::KeepOptions;
+
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
     /// A job file in fio's format (docs/jobs.md lists the options that are understood), or a trace that
@@ -19,9 +21,8 @@ pub(crate) struct RunOptions {
     /// How to write the results.
     #[arg(long, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: JobFormat,
-    /// Keep the result and its page in a new folder.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) keep: KeepOptions,
     /// When a trace's operations begin: after pauses as in the trace, at once, or at the recorded times.
     #[arg(long, default_value = "think", value_name = "PACE")]
     pub(crate) pace: PaceName,

@@ -7,6 +7,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use fathom_trace::import::Format;
 
+use crate::args::keep::KeepOptions;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
     /// Record what a command and all that comes of it ask of files.
@@ -30,6 +32,9 @@ pub(crate) struct RecordOptions {
     /// Record a process that runs already, until it ends or this command is interrupted; by strace.
     #[arg(long, value_name = "PID", conflicts_with_all = ["command", "method"], required_unless_present = "command")]
     pub(crate) pid: Option<u32>,
+    /// Draw no page of what was recorded.
+    #[arg(long)]
+    pub(crate) no_report: bool,
     /// The command and its arguments, after '--'.
     #[arg(last = true)]
     pub(crate) command: Vec<OsString>,
@@ -51,18 +56,20 @@ pub(crate) struct ImportOptions {
     /// The format that it is in; found out from its beginning if it is not given.
     #[arg(long, value_parser = format_name())]
     pub(crate) format: Option<Format>,
-    /// Print what was imported as JSON.
+    /// Print what was imported as JSON, and draw no page.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Draw no page of what was imported.
+    #[arg(long)]
+    pub(crate) no_report: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowOptions {
     /// A trace that `trace import` or `trace record` wrote.
     pub(crate) trace: PathBuf,
-    /// Keep what it does and the page of it in a new folder.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) keep: KeepOptions,
     /// Write it as JSON to FILE, or to standard output with '-'.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use fathom::speed::curve;
 use fathom::units::parse_bytes;
 
+use crate::args::keep::KeepOptions;
 use crate::args::measuring::{MeasuringOptions, PrecisionOptions};
 
 #[derive(Debug, Args)]
@@ -25,9 +26,8 @@ pub(crate) struct VersusOptions {
     /// What the page cache holds of a file at the start that is read.
     #[arg(long, value_delimiter = ',', default_value = "cached,cold", value_name = "STATES")]
     pub(crate) state: Vec<State>,
-    /// Keep the result and its page in a new folder.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) keep: KeepOptions,
     #[command(flatten)]
     pub(crate) precision: PrecisionOptions,
     #[command(flatten)]

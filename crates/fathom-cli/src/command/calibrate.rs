@@ -30,7 +30,7 @@ const SURVEY: u64 = 256 << 20;
 
 pub(crate) fn run(options: &CalibrateOptions) -> Result<ExitCode, Failure> {
     let path = directory(&options.path)?;
-    keep::check(options.report.as_deref())?;
+    keep::check(options.place())?;
     let cant = |error: std::io::Error| {
         Failure::Failed(format!("--out: can't write {}: {}", options.out.display(), plain(&error)))
     };
@@ -47,15 +47,12 @@ pub(crate) fn run(options: &CalibrateOptions) -> Result<ExitCode, Failure> {
     file.write_all(text.as_bytes()).map_err(cant)?;
     console::print(&report::calibration(&model, &accounts))?;
     let (name, path) = (options.out.display(), path.display());
-    console::print(&format!(
-        "\nThe model is {name}. 'fathom validate {path} --on {name}' holds it to runs that it has never seen; \
+    console::print(&format!("\nThe model is {name}.\n"))?;
+    let next = format!(
+        "Next: 'fathom validate {path} --on {name}' holds it to runs that it has never seen; \
          'fathom predict JOB.fio --on {name}' tells what jobs will do.\n"
-    ))?;
-    if options.report.is_some() {
-        keep::result(options.report.as_deref(), || Kept::Calibration(Box::new(model), accounts))?;
-    } else {
-        console::hint("For figures add '--report DIR'.");
-    }
+    );
+    keep::result(options.place(), "calibrate", &next, || Kept::Calibration(Box::new(model), accounts))?;
     Ok(ExitCode::SUCCESS)
 }
 

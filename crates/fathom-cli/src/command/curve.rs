@@ -15,11 +15,15 @@ use fathom::speed::curve::{self, Curve, Declared, Point, SCHEMA, Settings};
 use fathom::speed::measurement::Measurement;
 
 use crate::args::curve::CurveOptions;
+use crate::args::format::Format;
 use crate::args::measuring::MeasuringOptions;
 use crate::command::survey::directory;
 use crate::console::Rounds;
 use crate::failure::{Failure, INCONCLUSIVE};
-use crate::{guard, interrupt, keep, print};
+use crate::{console, guard, interrupt, keep, print};
+
+const NEXT: &str =
+    "Next: 'fathom versus' lets dd and fio do the same; 'fathom compare' tells this run from another.\n";
 
 /// The part of the time that what lies past the limits may take: one in so many.
 const PAST_LIMITS: u32 = 3;
@@ -30,7 +34,8 @@ pub(crate) fn run(options: &CurveOptions) -> Result<ExitCode, Failure> {
     let width = options.precision.width().map_err(Failure::Usage)?;
     let MeasuringOptions { format, max_write, max_time, seed } = options.measuring;
     let path = directory(&options.path)?;
-    keep::check(options.out.as_deref())?;
+    let place = options.keep.place(format == Format::Text);
+    keep::check(place)?;
     let interrupt = interrupt::flag()?;
     guard::watch(started + max_time, interrupt.clone());
     let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
@@ -67,9 +72,9 @@ pub(crate) fn run(options: &CurveOptions) -> Result<ExitCode, Failure> {
     drop(site);
     result.duration_ns = started.elapsed().as_nanos() as u64;
     let measurements: Vec<Measurement> = result.points.iter().filter_map(Point::measurement).collect();
-    let text = || report::curve(&result);
+    let text = || report::curve(&result, console::colours(false));
     print::result(format, text, &result, &measurements, &result.provenance)?;
-    keep::result(options.out.as_deref(), || Kept::Curve(Box::new(result)))?;
+    keep::result(place, "curve", NEXT, || Kept::Curve(Box::new(result)))?;
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::from(INCONCLUSIVE) })
 }
 

@@ -16,9 +16,13 @@ use crate::console::{self, Spinner};
 use crate::failure::Failure;
 use crate::keep;
 
+const NEXT: &str =
+    "Next: 'fathom run' does the same for real; '--set readahead=1M' and the like ask what if.\n";
+
 pub(crate) fn run(options: &PredictOptions) -> Result<ExitCode, Failure> {
     let file = run::read(&options.job)?;
-    keep::check(options.out.as_deref())?;
+    let place = options.keep.place(options.format == PredictFormat::Text);
+    keep::check(place)?;
     let model = options.what_if.model(&options.on)?;
     let bar = Spinner::new("predicting");
     let settings = Settings { draws: options.draws, seed: options.seed };
@@ -47,7 +51,7 @@ pub(crate) fn run(options: &PredictOptions) -> Result<ExitCode, Failure> {
         }
     };
     console::print(&text)?;
-    keep::result(options.out.as_deref(), || Kept::Prediction(Box::new(predicted), Box::new(model)))?;
+    keep::result(place, "predict", NEXT, || Kept::Prediction(Box::new(predicted), Box::new(model)))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -22,12 +22,16 @@ pub(crate) fn is_trace(path: &Path) -> bool {
     File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == *b"PAR1"
 }
 
+const NEXT: &str =
+    "Next: 'fathom trace show' says what the trace does; '--pace' says when its operations begin.\n";
+
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     if options.format != JobFormat::Text {
         return Err(Failure::Usage("--format: a trace's replay is shown as text alone".to_owned()));
     }
     let path = directory(&options.path)?;
-    keep::check(options.out.as_deref())?;
+    let place = options.keep.place(true);
+    keep::check(place)?;
     let interrupt = interrupt::flag()?;
     let deadline = Instant::now() + options.max_time;
     guard::watch(deadline, interrupt.clone());
@@ -37,6 +41,6 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     drop(bar);
     let replayed = replayed?;
     console::print(&report::replay(&replayed))?;
-    keep::result(options.out.as_deref(), || Kept::Replay(Box::new(replayed)))?;
+    keep::result(place, "run", NEXT, || Kept::Replay(Box::new(replayed)))?;
     Ok(ExitCode::SUCCESS)
 }

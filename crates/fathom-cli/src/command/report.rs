@@ -16,8 +16,8 @@ fn again(options: &ReportOptions, kept: &Kept, json: Option<Output>) -> Result<E
     let page = run_folder::write_page(&options.run, &report::kept_page(kept))
         .map_err(|error| Failure::Failed(error.to_string()))?;
     let stdout_is_taken = json.as_ref().is_some_and(Output::is_stdout);
-    console::tell(&report::kept(kept), stdout_is_taken)?;
-    console::tell(&keep::whereabouts(&page, &options.run), stdout_is_taken)?;
+    console::tell(&report::kept(kept, console::colours(stdout_is_taken)), stdout_is_taken)?;
+    console::tell(&keep::whereabouts(&page, &options.run), true)?;
     json.map_or(Ok(()), |output| output.write(kept))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -34,7 +34,7 @@ pub(crate) fn run(options: &ReportOptions) -> Result<ExitCode, Failure> {
     let page = run_folder::write_page(&options.run, &report::survey_page(&survey, &runs)).map_err(failed)?;
     let stdout_is_taken = json.as_ref().is_some_and(Output::is_stdout);
     console::tell_survey(&survey, stdout_is_taken)?;
-    console::tell(&format!("\nThe report is {}: open it in a browser.\n", page.display()), stdout_is_taken)?;
+    console::tell(&keep::whereabouts(&page, &options.run), true)?;
     if let Some(output) = json {
         output.write(&survey)?;
     }

@@ -23,6 +23,9 @@ use crate::failure::Failure;
 use crate::output::plain;
 use crate::{guard, interrupt, keep};
 
+const NEXT: &str =
+    "Next: 'fathom calibrate' makes a model, on which 'fathom predict' tells what such jobs will do.\n";
+
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     if replay::is_trace(&options.job) {
         return replay::run(options);
@@ -32,7 +35,8 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     let needs = Needs::of(&file.jobs).map_err(|reason| wrong(&options.job, &reason))?;
     affordable(&needs, options)?;
     let path = directory(&options.path)?;
-    keep::check(options.out.as_deref())?;
+    let place = options.keep.place(options.format == JobFormat::Text);
+    keep::check(place)?;
     let interrupt = interrupt::flag()?;
     guard::watch(started + options.max_time, interrupt.clone());
     let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
@@ -52,7 +56,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     let duration_ns = started.elapsed().as_nanos() as u64;
     let ran = Ran { schema: SCHEMA.to_owned(), provenance, jobs, duration_ns, bytes_written };
     console::print(&shown(options.format, &file, &outcomes, &ran)?)?;
-    keep::result(options.out.as_deref(), || Kept::Run(Box::new(ran)))?;
+    keep::result(place, "run", NEXT, || Kept::Run(Box::new(ran)))?;
     Ok(ExitCode::SUCCESS)
 }
 

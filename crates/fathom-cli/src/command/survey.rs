@@ -20,7 +20,11 @@ use crate::console::{self, Progress};
 use crate::failure::{Failure, INCONCLUSIVE, closed};
 use crate::guard;
 use crate::interrupt;
+use crate::keep::{self, Place};
 use crate::output::{Output, plain};
+
+const NEXT: &str =
+    "Next: 'fathom curve' measures how fast it is; 'fathom compare' tells this survey from another.\n";
 
 pub(crate) fn run(options: &SurveyOptions) -> Result<ExitCode, Failure> {
     match options.on.model()? {
@@ -36,8 +40,7 @@ fn of_model(options: &SurveyOptions, model: &Model) -> Result<ExitCode, Failure>
     let interrupt = interrupt::flag()?;
     guard::watch_for_interrupts(interrupt);
     let json = options.json.as_deref().map(Output::open).transpose()?;
-    let failed = |error: run_folder::Error| Failure::Failed(error.to_string());
-    let folder = options.out.as_deref().map(run_folder::create).transpose().map_err(failed)?;
+    let folder = taken(place(options, json.as_ref()))?;
     let mut machine = Simulated::new(&model.parameters, options.plan.seed).may_write(options.plan.max_write);
     let progress =
         Progress::over(plan.experiments.iter().map(|one| u64::from(one.about().cost.seconds)).collect());
@@ -78,12 +81,7 @@ fn of_machine(options: &SurveyOptions) -> Result<ExitCode, Failure> {
     guard::watch(started + options.plan.max_time, interrupt.clone());
     let path = directory(&options.path)?;
     let json = options.json.as_deref().map(Output::open).transpose()?;
-    let folder = options
-        .out
-        .as_deref()
-        .map(run_folder::create)
-        .transpose()
-        .map_err(|error| Failure::Failed(error.to_string()))?;
+    let folder = taken(place(options, json.as_ref()))?;
     let restored = intrusion::restore_leftovers();
     let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
     let mut survey = preamble(options, &path, &instrument)?;
@@ -112,6 +110,21 @@ fn of_machine(options: &SurveyOptions) -> Result<ExitCode, Failure> {
     Ok(code(&survey, options))
 }
 
+/// Where the survey goes.
+fn place<'a>(options: &'a SurveyOptions, json: Option<&Output>) -> Place<'a> {
+    options.keep.place(!json.is_some_and(Output::is_stdout))
+}
+
+/// The folder that was named, made before anything is measured.
+fn taken(place: Place<'_>) -> Result<Option<RunFolder>, Failure> {
+    match place {
+        Place::Folder(folder) => {
+            run_folder::create(folder).map(Some).map_err(|error| Failure::Failed(error.to_string()))
+        }
+        Place::Shelf | Place::Nowhere => Ok(None),
+    }
+}
+
 fn publish(
     options: &SurveyOptions,
     survey: &Survey,
@@ -119,36 +132,16 @@ fn publish(
     json: Option<Output>,
     folder: Option<RunFolder>,
 ) -> Result<(), Failure> {
-    let page = folder.map(|folder| keep(&folder, options, survey, answers)).transpose()?;
-    let to_stdout = matches!(json, Some(Output::Stdout));
-    console::tell_survey(survey, to_stdout)?;
-    let next = match (&page, &options.out) {
-        (Some(page), Some(folder)) => format!(
-            "\nThe report is {}: open it in a browser. The samples are beside it; \
-             'fathom report {}' infers from them again.\n",
-            page.display(),
-            folder.display()
-        ),
-        _ => "\nFor figures and the samples behind them add '--out DIR'.\n".to_owned(),
-    };
-    console::tell(&next, to_stdout)?;
-    if let Some(output) = json {
-        output.write(survey)?;
-    }
-    Ok(())
-}
-
-/// Writes the run folder and its page, and gives the page's path.
-fn keep(
-    folder: &RunFolder,
-    options: &SurveyOptions,
-    survey: &Survey,
-    answers: &[Answer],
-) -> Result<PathBuf, Failure> {
-    let failed = |error: run_folder::Error| Failure::Failed(error.to_string());
-    folder.write(survey, options.plan.effort.into(), answers).map_err(failed)?;
-    let runs = answers.iter().map(|one| (one.finding.parameter.as_str(), one.runs.as_slice())).collect();
-    run_folder::write_page(folder.path(), &report::survey_page(survey, &runs)).map_err(failed)
+    let place = place(options, json.as_ref());
+    // Told first: a folder that can't be written must not cost the answers.
+    console::tell_survey(survey, json.as_ref().is_some_and(Output::is_stdout))?;
+    json.map_or(Ok(()), |output| output.write(survey))?;
+    keep::put(place, "survey", NEXT, |directory| {
+        let folder = folder.map_or_else(|| run_folder::create(directory), Ok)?;
+        folder.write(survey, options.plan.effort.into(), answers)?;
+        let runs = answers.iter().map(|one| (one.finding.parameter.as_str(), one.runs.as_slice())).collect();
+        run_folder::write_page(directory, &report::survey_page(survey, &runs))
+    })
 }
 
 /// The absolute path of a directory that can be surveyed.

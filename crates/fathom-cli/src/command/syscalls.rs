@@ -12,6 +12,8 @@ use fathom::run_folder::Kept;
 use fathom::speed::syscalls::{self, Plan, SCHEMA, SIZES, Syscalls};
 use fathom::units::parse_bytes;
 
+use crate::args::format::Format;
+use crate::args::keep::KeepOptions;
 use crate::args::measuring::MeasuringOptions;
 use crate::command::survey::directory;
 use crate::console::Progress;
@@ -29,18 +31,20 @@ pub(crate) struct SyscallsOptions {
     /// Samples of each call on each file.
     #[arg(long, default_value_t = 41, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rounds: u32,
-    /// Keep the result and its page in a new folder.
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    keep: KeepOptions,
     #[command(flatten)]
     measuring: MeasuringOptions,
 }
+
+const NEXT: &str = "Next: 'fathom curve' measures what calls of each size move.\n";
 
 pub(crate) fn run(options: &SyscallsOptions) -> Result<ExitCode, Failure> {
     let started = Instant::now();
     let MeasuringOptions { format, max_write, max_time, seed } = options.measuring;
     let path = directory(&options.path)?;
-    keep::check(options.out.as_deref())?;
+    let place = options.keep.place(format == Format::Text);
+    keep::check(place)?;
     let interrupt = interrupt::flag()?;
     guard::watch(started + max_time, interrupt.clone());
     let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
@@ -65,7 +69,7 @@ pub(crate) fn run(options: &SyscallsOptions) -> Result<ExitCode, Failure> {
     result.duration_ns = started.elapsed().as_nanos() as u64;
     let text = || report::syscalls(&result);
     print::result(format, text, &result, &result.measurements, &result.provenance)?;
-    keep::result(options.out.as_deref(), || Kept::Syscalls(Box::new(result)))?;
+    keep::result(place, "syscalls", NEXT, || Kept::Syscalls(Box::new(result)))?;
     Ok(ExitCode::SUCCESS)
 }
 

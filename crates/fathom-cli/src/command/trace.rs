@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use fathom::run_folder::{Kept, NamedTrace};
 use fathom_trace::import::{self, Format, Imported};
 use fathom_trace::record::{self, Method, Recorded, Subject};
+use fathom_trace::show::Shown;
 use fathom_trace::{Error, export, format, show};
 use serde::Serialize;
 
@@ -17,8 +18,11 @@ use crate::args::trace::{
 use crate::console::{self, Spinner};
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::keep;
+use crate::keep::{self, Place};
 use crate::output::Output;
+
+/// Operations that are read and drawn in seconds.
+const READ_AT_ONCE: u64 = 10_000_000;
 
 pub(crate) fn run(command: &TraceCommand) -> Result<ExitCode, Failure> {
     match command {
@@ -55,7 +59,6 @@ fn record(options: &RecordOptions) -> Result<ExitCode, Failure> {
         "{operations} operations in {took}, recorded by {by} in {}\n",
         options.out.display()
     ))?;
-    console::hint(&format!("'fathom trace show {}' says what they do.", options.out.display()));
     if lost > 0 {
         console::complain(&format!("{lost} events were lost: the trace is not complete"));
     }
@@ -64,6 +67,7 @@ fn record(options: &RecordOptions) -> Result<ExitCode, Failure> {
             "the paths of {unnamed} opens are not known: what went through them is missing"
         ));
     }
+    draw(&options.out, operations, options.no_report)?;
     // As 'time' and 'strace' do it, so that a script sees what the command came to.
     Ok(recorded.exit_code.and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
 }
@@ -91,13 +95,13 @@ fn import(options: &ImportOptions) -> Result<(), Failure> {
         .and_then(|imported| writer.finish().map(|()| imported));
     drop(bar);
     let imported = finished.inspect_err(|_| discard(&options.out))?;
+    let operations = imported.operations;
     if options.json {
         let report = Report { schema: "fathom.trace_import/1", format: format.name(), imported };
         return Output::Stdout.write(&report);
     }
     console::print(&told(format, &imported, &options.out))?;
-    console::hint(&format!("'fathom trace show {}' says what they do.", options.out.display()));
-    Ok(())
+    draw(&options.out, operations, options.no_report)
 }
 
 /// Half a trace is none.
@@ -120,16 +124,36 @@ fn told(format: Format, imported: &Imported, out: &Path) -> String {
 }
 
 fn show(options: &ShowOptions) -> Result<(), Failure> {
-    keep::check(options.out.as_deref())?;
     let json = options.json.as_deref().map(Output::open).transpose()?;
+    let place = options.keep.place(!json.as_ref().is_some_and(Output::is_stdout));
+    keep::check(place)?;
     let bar = Spinner::new("reading the trace");
     let shown = show::show(&options.trace);
     drop(bar);
     let shown = shown?;
     console::tell(&show::text::render(&shown), json.as_ref().is_some_and(Output::is_stdout))?;
     json.map_or(Ok(()), |output| output.write(&shown))?;
-    let name = options.trace.display().to_string();
-    keep::result(options.out.as_deref(), || Kept::Trace(Box::new(NamedTrace { name, shown })))
+    keep_page(place, &options.trace, shown)
+}
+
+/// Keeps what a trace does.
+fn keep_page(place: Place<'_>, trace: &Path, shown: Shown) -> Result<(), Failure> {
+    let name = trace.display().to_string();
+    let next = format!("Next: 'fathom run {name}' replays it, on scratch files.\n");
+    keep::result(place, "trace", &next, || Kept::Trace(Box::new(NamedTrace { name, shown })))
+}
+
+/// The page of a trace that was just written, where it is soon read; otherwise how to have it.
+fn draw(trace: &Path, operations: u64, no_report: bool) -> Result<(), Failure> {
+    let advice = format!("'fathom trace show {}' says what they do.", trace.display());
+    console::hint(&advice);
+    if no_report || operations == 0 || operations > READ_AT_ONCE {
+        return Ok(());
+    }
+    let bar = Spinner::new("drawing what was traced");
+    let shown = show::show(trace)?;
+    drop(bar);
+    keep_page(Place::Shelf, trace, shown)
 }
 
 fn export(options: &ExportOptions) -> Result<(), Failure> {

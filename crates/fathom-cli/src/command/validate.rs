@@ -22,13 +22,17 @@ use crate::failure::{Failure, INCONCLUSIVE};
 use crate::output::Output;
 use crate::{guard, interrupt, keep};
 
+const NEXT: &str =
+    "Next: 'fathom predict JOB.fio --on MODEL.json' tells what other jobs will do, as surely as that.\n";
+
 pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
     let started = Instant::now();
     let given = options.on.model()?;
     let left = intrusion::restore_leftovers();
     let path = directory(&options.path)?;
-    keep::check(options.out.as_deref())?;
     let json = options.json.as_deref().map(Output::open).transpose()?;
+    let place = options.keep.place(!json.as_ref().is_some_and(Output::is_stdout));
+    keep::check(place)?;
     let budget = options.budget;
     let interrupt = interrupt::flag()?;
     guard::watch(started + budget.max_time, interrupt.clone());
@@ -82,9 +86,10 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
         duration_ns: started.elapsed().as_nanos() as u64,
         bytes_written,
     };
-    console::tell(&report::validation(&validation), json.as_ref().is_some_and(Output::is_stdout))?;
+    let stdout_is_taken = json.as_ref().is_some_and(Output::is_stdout);
+    console::tell(&report::validation(&validation, console::colours(stdout_is_taken)), stdout_is_taken)?;
     let is_complete = validation.refused.is_empty();
     json.map_or(Ok(()), |output| output.write(&validation))?;
-    keep::result(options.out.as_deref(), || Kept::Validation(Box::new(validation), Box::new(model)))?;
+    keep::result(place, "validate", NEXT, || Kept::Validation(Box::new(validation), Box::new(model)))?;
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::from(INCONCLUSIVE) })
 }

@@ -13,12 +13,15 @@ use fathom::speed::curve::Refusal;
 use fathom::speed::measurement::Measurement;
 use fathom::speed::versus::{self, Entry, SCHEMA, Settings, Versus};
 
+use crate::args::format::Format;
 use crate::args::measuring::MeasuringOptions;
 use crate::args::versus::VersusOptions;
 use crate::command::survey::directory;
 use crate::console::Rounds;
 use crate::failure::{Failure, INCONCLUSIVE};
-use crate::{guard, interrupt, keep, print};
+use crate::{console, guard, interrupt, keep, print};
+
+const NEXT: &str = "Next: 'fathom curve' measures every size of a call, and says where the curve bends.\n";
 
 pub(crate) fn run(options: &VersusOptions) -> Result<ExitCode, Failure> {
     let started = Instant::now();
@@ -26,7 +29,8 @@ pub(crate) fn run(options: &VersusOptions) -> Result<ExitCode, Failure> {
     let width = options.precision.width().map_err(Failure::Usage)?;
     let MeasuringOptions { format, max_write, max_time, seed } = options.measuring;
     let path = directory(&options.path)?;
-    keep::check(options.out.as_deref())?;
+    let place = options.keep.place(format == Format::Text);
+    keep::check(place)?;
     let interrupt = interrupt::flag()?;
     guard::watch(started + max_time, interrupt.clone());
     let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
@@ -52,10 +56,10 @@ pub(crate) fn run(options: &VersusOptions) -> Result<ExitCode, Failure> {
     drop(site);
     result.duration_ns = started.elapsed().as_nanos() as u64;
     let measurements: Vec<Measurement> = result.entries.iter().filter_map(Entry::measurement).collect();
-    let text = || report::versus(&result);
+    let text = || report::versus(&result, console::colours(false));
     print::result(format, text, &result, &measurements, &result.provenance)?;
     let is_complete = result.entries.iter().all(|entry| entry.bytes_per_second_interval.is_some());
-    keep::result(options.out.as_deref(), || Kept::Versus(Box::new(result)))?;
+    keep::result(place, "versus", NEXT, || Kept::Versus(Box::new(result)))?;
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::from(INCONCLUSIVE) })
 }
 

@@ -12,7 +12,7 @@ use fathom::speed::xor::{self, MOST_THREADS, Method, Request};
 use crate::console::{self, Meter};
 use crate::failure::Failure;
 use crate::guard;
-use crate::keep;
+use crate::keep::{self, Place};
 use crate::output::Output;
 
 #[derive(Debug, Args)]
@@ -42,7 +42,8 @@ enum Way {
 }
 
 pub(crate) fn run(options: &XorOptions) -> Result<ExitCode, Failure> {
-    keep::check(options.out.as_deref())?;
+    let place = options.out.as_deref().map_or(Place::Nowhere, Place::Folder);
+    keep::check(place)?;
     let json = options.json.as_deref().map(Output::open).transpose()?;
     let path = if options.file == Path::new("-") { Path::new("/dev/stdin") } else { &options.file };
     let watch = Watch::new(guard::over_reading(path)?);
@@ -58,7 +59,7 @@ pub(crate) fn run(options: &XorOptions) -> Result<ExitCode, Failure> {
     let answer = answer?;
     console::tell(&report::xor(&answer), json.as_ref().is_some_and(Output::is_stdout))?;
     json.map_or(Ok(()), |output| output.write(&answer))?;
-    keep::result(options.out.as_deref(), || Kept::Xor(Box::new(answer)))?;
+    keep::result(place, "xor", "", || Kept::Xor(Box::new(answer)))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{NO_MOUNTS, Outcome, Place, can_mount, require};
+use crate::support::{NO_MOUNTS, Outcome, Place, STATE, can_mount, require};
 
 /// What a command on a faulty mount did, how long it took, and the names that it left.
 struct Fared {
@@ -37,6 +37,7 @@ fn on_fuse(plan: &str, arguments: &[&str]) -> Option<Fared> {
             ("AT", at.text()),
             ("NOTES", notes.text()),
             ("PLAN", plan),
+            ("XDG_STATE_HOME", STATE),
         ])
         .stdin(Stdio::null())
         .output()

@@ -33,7 +33,7 @@ fn a_run_folder_can_be_inferred_again() {
     let (run, file) = (kept.join("run"), kept.join("survey.json"));
     let outcome = survey(place.text(), &["--out", &run, "--json", &file, "--seed", "7"]);
     outcome.is_done();
-    assert!(outcome.out.contains(&format!("{run}/report.html")), "{outcome:?}");
+    assert!(outcome.err.contains(&format!("{run}/report.html")), "{outcome:?}");
     let of = |path: &str| -> Value { serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap() };
     let first = of(&file);
     published::check("survey", &first);

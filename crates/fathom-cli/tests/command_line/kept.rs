@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Place, fathom};
+use crate::support::{NO_MOUNTS, Outcome, Place, SHORT, can_mount, command, fathom, mounted, require};
 
 /// Runs a command that keeps its result in `kept`, and checks that its folder is enough for the page and the text.
 fn is_kept(arguments: &[&str], kept: &str) {
@@ -63,4 +63,56 @@ fn a_comparison_with_other_programs_is_kept() {
     let out = kept.join("out");
     let short = ["--block-sizes", "64K", "--file-size", "1M", "--state", "cached", "--max-time", "3s"];
     is_kept(&[&["versus", place.text(), "--out", &out], &short[..]].concat(), &out);
+}
+
+/// Runs a prediction with a state directory of its own, and gives what it did.
+fn predicted(state: &str, job: &str, more: &[&str]) -> Outcome {
+    let arguments = [&["predict", job, "--on", "assumed", "--draws", "2"], more].concat();
+    command(&arguments).env("XDG_STATE_HOME", state).output().unwrap().into()
+}
+
+#[test]
+fn without_a_folder_a_result_is_kept_where_programs_keep_their_state() {
+    let (kept, state) = (Place::new(), Place::new());
+    let job = kept.join("job.fio");
+    fs::write(&job, "[reads]\nrw=randread\nbs=4k\nsize=256k\n").unwrap();
+    for more in [&["--no-report"][..], &["--format", "json"], &["--format", "fio-json"]] {
+        let done = predicted(state.text(), &job, more);
+        assert!(done.code == Some(0) && !done.err.contains("report"), "{more:?}: {done:?}");
+        assert!(state.names().is_empty(), "{more:?}: {:?}", state.names());
+    }
+    let done = predicted(state.text(), &job, &[]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let shelved = Place::names_in(&state.path().join("fathom"));
+    assert!(shelved.len() == 1 && shelved[0].starts_with("predict-"), "{shelved:?}");
+    let folder = state.join(&format!("fathom/{}", shelved[0]));
+    assert!(done.err.contains(&format!("{folder}/report.html")), "{done:?}");
+    let again = fathom(&["report", &folder]);
+    assert!(again.code == Some(0) && again.out == done.out, "{again:?}");
+}
+
+#[test]
+fn a_report_that_nobody_asked_for_and_that_finds_no_place_costs_a_line_and_nothing_else() {
+    let kept = Place::new();
+    let job = kept.join("job.fio");
+    fs::write(&job, "[reads]\nrw=randread\nbs=4k\nsize=256k\n").unwrap();
+    let done = predicted("/proc/nowhere", &job, &[]);
+    assert!(done.code == Some(0) && done.out.contains("reads"), "{done:?}");
+    assert!(done.err.contains("No report is kept: make /proc/nowhere/fathom"), "{done:?}");
+    assert!(done.err.contains("--no-report"), "{done:?}");
+}
+
+#[test]
+fn a_result_outlives_a_folder_that_is_full() {
+    if !require("a_result_outlives_a_folder_that_is_full", can_mount(), NO_MOUNTS) {
+        return;
+    }
+    let place = Place::new();
+    // The page alone is larger than this file system.
+    let small = "mount -t tmpfs -o size=256k small \"$AT\"";
+    let arguments = [&["survey", place.text()], &SHORT[..], &["--out", "AT"]].concat();
+    let (done, _) = mounted(small, &arguments);
+    assert!(done.code == Some(1) && done.out.contains("page_size"), "{done:?}");
+    assert_eq!(done.err.matches("fathom: ").count(), 1, "{done:?}");
+    assert!(done.err.contains("No space left on device"), "{done:?}");
 }

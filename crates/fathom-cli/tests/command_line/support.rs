@@ -14,6 +14,9 @@ pub(crate) const SHORT: [&str; 6] =
 /// The user `nobody` of every Linux.
 const NOBODY: &str = "65534";
 
+/// Where it keeps reports that nobody gave a place: not at home.
+pub(crate) const STATE: &str = env!("CARGO_TARGET_TMPDIR");
+
 /// What the binary did.
 #[derive(Debug)]
 pub(crate) struct Outcome {
@@ -49,7 +52,12 @@ impl Place {
 
     /// What is in it now.
     pub(crate) fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.0).unwrap().flatten();
+        Self::names_in(&self.0)
+    }
+
+    /// What is in any directory now.
+    pub(crate) fn names_in(path: &Path) -> Vec<String> {
+        let entries = fs::read_dir(path).unwrap().flatten();
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     }
 }
@@ -91,7 +99,7 @@ impl Outcome {
 /// The binary, with nothing to read.
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
-    command.args(arguments).stdin(Stdio::null());
+    command.args(arguments).stdin(Stdio::null()).env("XDG_STATE_HOME", STATE);
     command
 }
 
@@ -148,6 +156,7 @@ pub(crate) fn mounted(setup: &str, arguments: &[&str]) -> (Outcome, Vec<String>)
         .args(["--mount", "--propagation", "private", "sh", "-c", &script, "sh"])
         .args(arguments)
         .envs([("FATHOM", env!("CARGO_BIN_EXE_fathom")), ("AT", at.text()), ("LEFT", &notes.join("left"))])
+        .env("XDG_STATE_HOME", STATE)
         .stdin(Stdio::null())
         .output();
     let outcome = match output {
@@ -171,6 +180,7 @@ pub(crate) fn unprivileged(arguments: &[&str]) -> Option<Outcome> {
         .args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", &binary])
         .args(arguments)
         .current_dir("/")
+        .env("XDG_STATE_HOME", place.join("state"))
         .stdin(Stdio::null())
         .output();
     output.ok().map(Outcome::from)

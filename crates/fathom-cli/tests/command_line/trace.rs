@@ -18,7 +18,12 @@ impl Place {
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_fathom")).current_dir(&self.0).args(arguments).output().unwrap()
+        Command::new(env!("CARGO_BIN_EXE_fathom"))
+            .current_dir(&self.0)
+            .args(arguments)
+            .env("XDG_STATE_HOME", crate::support::STATE)
+            .output()
+            .unwrap()
     }
 
     fn done(&self, arguments: &[&str]) -> String {

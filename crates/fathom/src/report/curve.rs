@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::colours::Colours;
 use super::limits;
 use super::table::{rows, spent, wrap};
 use crate::speed::curve::limits::Rate;
@@ -9,7 +10,7 @@ use crate::speed::curve::{Curve, Family, Point, Setting};
 use crate::units::{Bytes, Nanos};
 
 /// The curves as text.
-pub fn curve(curve: &Curve) -> String {
+pub fn curve(curve: &Curve, colours: Colours) -> String {
     let mut text = format!(
         "{} on {}, {}, {} CPUs\nclock {}: own cost {} taken out of every call\n",
         curve.provenance.mount.fs_type,
@@ -23,17 +24,22 @@ pub fn curve(curve: &Curve) -> String {
     for file in files {
         let points: Vec<&Point> =
             curve.points.iter().filter(|point| point.setting.file_bytes == file).collect();
-        text.push_str(&format!("\nbytes per second, file of {}\n", Bytes(file)));
-        text.push_str(&matrix(&points, rate));
-        text.push_str("\ntime of a call: median, 99 %\n");
-        text.push_str(&matrix(&points, |point| {
+        let head = colours.strong(&format!("bytes per second, file of {}", Bytes(file)));
+        text.push_str(&format!("\n{head}\n"));
+        text.push_str(&matrix(&points, colours, |point| match point.bytes_per_second {
+            Some(_) if point.is_settled => rate(point),
+            // Wider than what was asked for, or nothing at all.
+            _ => colours.open(&rate(point)),
+        }));
+        text.push_str(&format!("\n{}\n", colours.strong("time of a call: median, 99 %")));
+        text.push_str(&matrix(&points, colours, |point| {
             format!("{}, {}", Nanos(point.latency.p50_ns), Nanos(point.latency.p99_ns))
         }));
     }
     text.push('\n');
     for family in &curve.families {
         let file = Bytes(family.setting.file_bytes);
-        text.push_str(&sketch(curve, family));
+        text.push_str(&colours.lines(&sketch(curve, family), bars));
         text.push_str(&wrap(
             &format!("{} (file of {file}): {}.", family.name, family.sentences.join("; ")),
             100,
@@ -44,7 +50,8 @@ pub fn curve(curve: &Curve) -> String {
     }
     text.push_str(&limits::text(curve));
     for refusal in &curve.refused {
-        text.push_str(&wrap(&format!("not measured: {}: {}.", refusal.what, refusal.reason), 100));
+        let line = wrap(&format!("not measured: {}: {}.", refusal.what, refusal.reason), 100);
+        text.push_str(&colours.lines(&line, Colours::open));
     }
     let unsettled = curve.points.iter().filter(|point| !point.is_settled).count();
     let samples: usize = curve.points.iter().map(|point| point.samples.len()).sum();
@@ -54,6 +61,12 @@ pub fn curve(curve: &Curve) -> String {
         spent(curve.bytes_written, curve.duration_ns)
     ));
     text
+}
+
+/// A line of [`sketch`] with its bars in a colour.
+fn bars(colours: Colours, line: &str) -> String {
+    let (bars, words) = line.split_at(line.find(' ').unwrap_or(0));
+    colours.good(bars) + words
 }
 
 /// The throughput of one curve over the sizes of calls, on a logarithmic scale; nothing for fewer than three.
@@ -81,11 +94,14 @@ fn rate(point: &Point) -> String {
 }
 
 /// A line per size of a call, a column per curve.
-fn matrix(points: &[&Point], cell: impl Fn(&Point) -> String) -> String {
+fn matrix(points: &[&Point], colours: Colours, cell: impl Fn(&Point) -> String) -> String {
     let sizes: BTreeSet<u64> = points.iter().map(|point| point.setting.block_bytes).collect();
     let families: BTreeSet<Setting> = points.iter().map(|point| point.setting.family()).collect();
-    let header: Vec<String> =
-        ["call".to_owned()].into_iter().chain(families.iter().map(Setting::name)).collect();
+    let header: Vec<String> = ["call".to_owned()]
+        .into_iter()
+        .chain(families.iter().map(Setting::name))
+        .map(|title| colours.faint(&title))
+        .collect();
     let lines: Vec<Vec<String>> = sizes
         .into_iter()
         .map(|block_bytes| {

@@ -1,5 +1,6 @@
 //! What a run folder keeps that is no survey, as text and as a page.
 
+use super::Colours;
 use super::{calibration, curve, jobs, prediction, replay, syscalls, validation, versus, xor};
 use super::{
     jobs_page, model_page, prediction_page, speed_page, trace_page, validation_page, versus_page, xor_page,
@@ -7,14 +8,14 @@ use super::{
 use crate::run_folder::Kept;
 
 /// A result as its command prints it.
-pub fn kept(kept: &Kept) -> String {
+pub fn kept(kept: &Kept, colours: Colours) -> String {
     match kept {
-        Kept::Curve(result) => curve(result),
+        Kept::Curve(result) => curve(result, colours),
         Kept::Syscalls(prices) => syscalls(prices),
-        Kept::Versus(result) => versus(result),
+        Kept::Versus(result) => versus(result, colours),
         Kept::Run(ran) => jobs(ran),
         Kept::Xor(result) => xor(result),
-        Kept::Validation(result, _) => validation(result),
+        Kept::Validation(result, _) => validation(result, colours),
         Kept::Prediction(predicted, _) => prediction(predicted),
         Kept::Calibration(model, accounts) => calibration(model, accounts),
         Kept::Trace(trace) => fathom_trace::show::text::render(&trace.shown),

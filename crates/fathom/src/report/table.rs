@@ -1,5 +1,6 @@
 //! Columns and paragraphs.
 
+use super::colours::columns;
 use crate::units::{Bytes, Nanos};
 
 /// What it took to find something out, as one sentence.
@@ -11,12 +12,15 @@ pub(super) fn spent(bytes_written: u64, duration_ns: u64) -> String {
 /// Columns as wide as their widest cell; the last one is as long as it is.
 pub(super) fn rows<S: AsRef<str>>(header: &[S], lines: &[Vec<String>]) -> String {
     let width = |column: usize| {
-        let cells = lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count());
-        cells.chain([header[column].as_ref().chars().count()]).max().unwrap_or(0)
+        let cells = lines.iter().filter_map(|line| line.get(column)).map(|cell| columns(cell));
+        cells.chain([columns(header[column].as_ref())]).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..header.len()).map(width).collect();
     let line = |cells: &mut dyn Iterator<Item = &str>| {
-        let padded: Vec<String> = cells.zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
+        let padded: Vec<String> = cells
+            .zip(&widths)
+            .map(|(cell, &width)| format!("{cell}{}", " ".repeat(width - columns(cell).min(width))))
+            .collect();
         format!("{}\n", padded.join("  ").trim_end())
     };
     let body: String = lines.iter().map(|cells| line(&mut cells.iter().map(String::as_str))).collect();

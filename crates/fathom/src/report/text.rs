@@ -128,7 +128,8 @@ fn preamble(survey: &Survey) -> String {
 }
 
 fn row(finding: &Finding) -> Vec<String> {
-    let value = finding.value.as_ref().map_or_else(|| "-".to_owned(), |value| show(value, &finding.unit));
+    let value =
+        finding.value.as_ref().map_or_else(|| "-".to_owned(), |value| shortened(value, &finding.unit));
     let interval = match (finding.interval, &finding.value) {
         (Some([low, high]), _) if low < high => {
             format!("{} to {}", number(low, &finding.unit), number(high, &finding.unit))
@@ -146,6 +147,22 @@ fn row(finding: &Finding) -> Vec<String> {
         }
     }
     vec![finding.parameter.clone(), value, interval, verdict, evidence.join(", ")]
+}
+
+/// Columns of the table's values.
+const WIDEST: usize = 28;
+
+/// A value as the table has room for: a list that is longer, a whole ramp, is told from its ends. The page has all of it.
+fn shortened(value: &Value, unit: &str) -> String {
+    let whole = show(value, unit);
+    let Value::List(list) = value else { return whole };
+    let fits = |text: &String| text.chars().count() <= WIDEST;
+    let Some(&last) = list.last().filter(|_| !fits(&whole)) else { return whole };
+    let beginning = |count: usize| show(&Value::List(list[..count].to_vec()), unit);
+    let mut told = (1..list.len())
+        .rev()
+        .map(|count| format!("{} \u{2026} {}", beginning(count), number(last as f64, unit)));
+    told.find(fits).unwrap_or(whole)
 }
 
 /// Whether it could not be asked, and another of its kind answers.
@@ -211,5 +228,18 @@ pub(super) fn number(value: f64, unit: &str) -> String {
         "bytes" => Bytes(value as u64).to_string(),
         "ns" => Nanos(value).to_string(),
         _ => format!("{value}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_list_is_told_from_its_ends() {
+        let told = |kib: &[u64]| shortened(&Value::List(kib.iter().map(|one| one << 10).collect()), "bytes");
+        assert_eq!(told(&[16, 32, 16, 32, 32, 64, 64, 128]), "16 32 16 32 32 64 64 128 KiB");
+        assert_eq!(told(&[16, 64, 240, 960, 1792, 1024, 2048, 8192]), "16 64 240 960 KiB \u{2026} 8 MiB");
+        assert_eq!(shortened(&Value::Word("copy_on_write_and_more_than_that".to_owned()), "word").len(), 32);
     }
 }

@@ -1,6 +1,7 @@
 //! Models and what they are worth, as tables.
 
-use super::table;
+use super::colours::Colours;
+use super::{sketch, table};
 use crate::calibration::Account;
 use crate::model::{Model, Origin};
 use crate::units::{Bytes, Nanos};
@@ -25,19 +26,55 @@ pub fn calibration(model: &Model, accounts: &[Account]) -> String {
     text
 }
 
-/// The table by class, and one line per job.
-pub fn validation(validation: &Validation) -> String {
-    let missed: String = missed(validation).iter().map(|line| format!("{line}\n")).collect();
-    let refused: String = validation.refused.iter().map(|reason| format!("left out: {reason}\n")).collect();
+/// The ends of the scale on which errors are drawn, as shares, and the columns on each side of its middle.
+const SCALE: f64 = 0.5;
+const HALF: usize = 10;
+
+/// The table by class, and one line per job with its error drawn.
+pub fn validation(validation: &Validation, colours: Colours) -> String {
+    let missed: String = missed(validation).iter().map(|line| colours.bad(line) + "\n").collect();
+    let refused: String =
+        validation.refused.iter().map(|reason| colours.open(&format!("left out: {reason}")) + "\n").collect();
     let effects: String = validation.effects.iter().map(|line| format!("{line}\n")).collect();
     format!(
-        "{} on {}: errors of predicted throughput, as means of their sizes\n\n{}\n{missed}\n{}{refused}{effects}\n{}\n",
+        "{} on {}: errors of predicted throughput, as means of their sizes\n\n{}\n{missed}\n{}\n{KEY}{refused}{effects}\n{}\n",
         validation.provenance.mount.fs_type,
         validation.provenance.mount.path,
-        table::rows(&CLASSES, &by_class(validation)),
-        table::rows(&JOBS, &by_job(validation)),
+        table::rows(&CLASSES.map(|title| colours.strong(title)), &classes(validation, colours)),
+        jobs(validation, colours),
         table::spent(validation.bytes_written, validation.duration_ns)
     )
+}
+
+/// What the signs of a drawn error mean.
+const KEY: &str = "error: \u{2502} none, \u{25cf} this job's between -50 and 50 %, \u{2500} what its runs differ by among themselves\n";
+
+/// The table by class with its verdicts in colours.
+fn classes(validation: &Validation, colours: Colours) -> Vec<Vec<String>> {
+    let mut lines = by_class(validation);
+    for (cells, class) in lines.iter_mut().zip(&validation.classes) {
+        cells[2] = match class.verdict.as_str() {
+            _ if class.class == "all" => continue,
+            "kept" => colours.good(&cells[2]),
+            "noise" => colours.open(&cells[2]),
+            _ => colours.bad(&cells[2]),
+        };
+    }
+    lines
+}
+
+/// A line per job: what was predicted, what was measured, and the error as a picture.
+fn jobs(validation: &Validation, colours: Colours) -> String {
+    let mut header: Vec<String> = JOBS.map(|title| colours.strong(title)).to_vec();
+    header.insert(4, String::new());
+    let mut lines = by_job(validation);
+    for (cells, job) in lines.iter_mut().zip(&validation.jobs) {
+        let drawn = sketch::beside_zero(job.error, job.noise_floor, SCALE, HALF);
+        let error = std::mem::take(&mut cells[4]);
+        cells[4] = if job.is_covered { error } else { colours.open(&error) };
+        cells.insert(4, drawn);
+    }
+    table::rows(&header, &lines)
 }
 
 pub(super) const PARAMETERS: [&str; 6] = ["parameter", "value", "unit", "95 % between", "origin", "is"];
@@ -102,7 +139,11 @@ pub(super) fn by_class(validation: &Validation) -> Vec<Vec<String>> {
             vec![
                 class.class.clone(),
                 class.jobs.to_string(),
-                format!("{} {}", percent(class.bar), class.verdict),
+                match class.class.as_str() {
+                    // Its classes have bars of their own.
+                    "all" => "-".to_owned(),
+                    _ => format!("{} {}", percent(class.bar), class.verdict),
+                },
                 percent(class.mean_error),
                 percent(class.worst_error),
                 percent(class.noise_floor),

@@ -43,19 +43,22 @@ pub(super) fn validation_page(validation: &Validation, model: &Model) -> String 
     page.html()
 }
 
-/// What a class came to, in words: an error below the noise can't be told from none.
+/// What a class came to, in words: an error like the noise can't be told from none.
 fn card(class: &Class) -> String {
-    let (verdict, kind) = if class.mean_error <= class.noise_floor {
-        ("no larger than what two runs differ by", "agree")
-    } else if class.mean_error < class.paper_error.min(class.plain_error) {
-        ("less than either simpler model", "single")
-    } else {
-        ("a simpler model is no worse", "disagree")
+    let (verdict, kind) = match class.verdict.as_str() {
+        _ if class.class == "all" => ("all classes together".to_owned(), "single"),
+        "kept" => (format!("within its bar of {}", percent(class.bar)), "agree"),
+        "noise" => (format!("beyond its bar of {}, as noise may be", percent(class.bar)), "inconclusive"),
+        _ => (format!("beyond its bar of {}", percent(class.bar)), "disagree"),
+    };
+    let simpler = match class.mean_error < class.paper_error.min(class.plain_error) {
+        true => "Both simpler models are further off.",
+        false => "A simpler model is no worse.",
     };
     format!(
         "<li class=\"card {kind}\"><h3>{}</h3><div class=\"value\">{}</div><div class=\"soft\">mean error of {} jobs, {} \
-         at worst; two runs differ by {}</div><div class=\"verdict\">{verdict}</div><p>{} of {} measured values lie in \
-         the predicted interval of 90 %.</p></li>",
+         at worst; two runs differ by {}</div><div class=\"verdict\">{verdict}</div><p>{simpler} {} of {} measured \
+         values lie in the predicted interval of 90 %.</p></li>",
         escaped(&class.class),
         percent(class.mean_error),
         class.jobs,

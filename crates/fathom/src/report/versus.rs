@@ -1,5 +1,7 @@
 //! A comparison as text.
 
+use super::colours::Colours;
+use super::sketch;
 use super::table::{rows, spent, wrap};
 use crate::speed::curve::{Operation, State};
 use crate::speed::versus::{Entry, Versus};
@@ -8,8 +10,11 @@ use crate::units::{Bytes, Nanos};
 pub(super) const HEADER: [&str; 7] =
     ["what", "call", "program", "rate", "against fathom", "within calls", "starting and ending"];
 
-/// The comparison as text: a block per state and size of a call, a line per program.
-pub fn versus(versus: &Versus) -> String {
+/// Columns of a bar.
+const BAR: usize = 16;
+
+/// The comparison as text: a block per state and size of a call, a line per program, its bar beside the quickest's.
+pub fn versus(versus: &Versus, colours: Colours) -> String {
     let mut text = format!(
         "{} on {}, {}, {} CPUs: a file of {}\n\n",
         versus.provenance.mount.fs_type,
@@ -19,15 +24,42 @@ pub fn versus(versus: &Versus) -> String {
         Bytes(versus.file_bytes)
     );
     let mut entries: Vec<&Entry> = versus.entries.iter().collect();
-    entries.sort_by_key(|entry| (entry.operation, entry.state, entry.block_bytes));
-    let lines: Vec<Vec<String>> = entries.into_iter().map(line).collect();
-    text.push_str(&rows(&HEADER, &lines));
+    let block = |entry: &Entry| (entry.operation, entry.state, entry.block_bytes);
+    entries.sort_by_key(|entry| block(entry));
+    let quickest = |of: &Entry| {
+        let alike = entries.iter().filter(|entry| block(entry) == block(of));
+        alike.filter_map(|entry| entry.bytes_per_second).fold(0.0, f64::max)
+    };
+    let lines: Vec<Vec<String>> = entries
+        .iter()
+        .map(|entry| {
+            let mut cells = line(entry);
+            let share = entry.bytes_per_second.map_or(0.0, |rate| rate / quickest(entry));
+            cells.insert(3, sketch::bar(share, BAR));
+            cells[5] = judged(&cells[5], entry.rate_over_fathoms, colours);
+            cells[6] = judged(&cells[6], entry.call_rate_over_fathoms, colours);
+            cells
+        })
+        .collect();
+    let mut header: Vec<String> = HEADER.map(|title| colours.strong(title)).to_vec();
+    header.insert(3, String::new());
+    text.push_str(&rows(&header, &lines));
     text.push('\n');
     for refusal in &versus.refused {
-        text.push_str(&wrap(&format!("not measured: {}: {}.", refusal.what, refusal.reason), 100));
+        let line = wrap(&format!("not measured: {}: {}.", refusal.what, refusal.reason), 100);
+        text.push_str(&colours.lines(&line, Colours::open));
     }
     text.push_str(&format!("{}\n", spent(versus.bytes_written, versus.duration_ns)));
     text
+}
+
+/// A ratio in a colour where its interval tells the program from Fathom: green where that is quicker.
+fn judged(cell: &str, ratio: Option<[f64; 3]>, colours: Colours) -> String {
+    match ratio {
+        Some([_, low, _]) if low > 1.0 => colours.good(cell),
+        Some([_, _, high]) if high < 1.0 => colours.bad(cell),
+        _ => cell.to_owned(),
+    }
 }
 
 /// What is done, from which state.

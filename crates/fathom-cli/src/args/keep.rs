@@ -1,0 +1,30 @@
+//! The options of everything that keeps its result with a page.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::keep::Place;
+
+#[derive(Debug, Args)]
+pub(crate) struct KeepOptions {
+    /// Keep the result and its page in this new folder. Without it they are kept below ~/.local/state/fathom
+    /// ($XDG_STATE_HOME/fathom), which holds the last 10, unless standard output is for programs.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Keep neither the result nor its page.
+    #[arg(long, conflicts_with = "out")]
+    pub(crate) no_report: bool,
+}
+
+impl KeepOptions {
+    /// Where the result goes; `for_people` says that standard output carries text.
+    pub(crate) fn place(&self, for_people: bool) -> Place<'_> {
+        match &self.out {
+            Some(folder) => Place::Folder(folder),
+            // A program that reads the result has it, and looks at no page.
+            None if for_people && !self.no_report => Place::Shelf,
+            None => Place::Nowhere,
+        }
+    }
+}
