@@ -6,12 +6,14 @@
 mod browser;
 mod results;
 mod surveyed;
+mod used;
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use browser::Browser;
-use fathom::{report, run_folder};
+use fathom::report::{self, Colours};
+use fathom::run_folder;
 use serde_json::json;
 use surveyed::{Place, hostile_survey, page};
 
@@ -97,7 +99,7 @@ fn every_page_is_the_same_again_from_its_folder_alone() {
             "{command}: another page: {:?}",
             differ.map(|at| &made[at.saturating_sub(99)..][..150])
         );
-        assert_eq!(report::kept(&again), report::kept(&kept), "{command}");
+        assert_eq!(report::kept(&again, Colours::Off), report::kept(&kept, Colours::Off), "{command}");
         assert!(run_folder::check_free(&folder).is_err(), "{command}: it would be written over");
     }
 }

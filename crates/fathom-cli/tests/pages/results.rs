@@ -10,6 +10,8 @@ use fathom::replay::{self, Moved, Pace, Replayed};
 use fathom::run_folder::{Kept, NamedTrace};
 use fathom::speed::curve::{Operation, Proof, Refusal, State};
 use fathom::speed::jobs::{self, Ran, RanJob, RanSide};
+use fathom::speed::measurement::Measurement;
+use fathom::speed::syscalls::{self, Syscalls};
 use fathom::speed::versus::{self, Entry, Sample, Versus};
 use fathom::speed::xor::{self, Method, Trial, Xor};
 use fathom::validation::{self, Held, Validation};
@@ -26,6 +28,7 @@ pub(crate) fn all(place: &Place) -> Vec<(&'static str, Kept)> {
     let trace = NamedTrace { name: HOSTILE.to_owned(), shown: trace(place, 60_000) };
     vec![
         ("curve", Kept::Curve(Box::new(crate::surveyed::curve(1.0)))),
+        ("syscalls", Kept::Syscalls(Box::new(prices()))),
         ("versus", Kept::Versus(Box::new(versus()))),
         ("run", Kept::Run(Box::new(ran()))),
         ("xor", Kept::Xor(Box::new(xor()))),
@@ -48,6 +51,29 @@ pub(crate) fn pages(place: &Place) -> Vec<(&'static str, String)> {
 /// Some numbers around one that are the same each time.
 fn around(value: f64, count: u32) -> Vec<f64> {
     (0..count).map(|at| value * (1.0 + 0.05 * f64::from(at * 7919 % 13) / 13.0)).collect()
+}
+
+/// What calls cost on files of several sizes.
+fn prices() -> Syscalls {
+    let one = |(call, ns): (&str, f64)| {
+        [10_240_u64, 1 << 20, 64 << 20].map(|file_bytes| {
+            let whole = Measurement::new(call, 1000, 1000, around(ns * 1000.0, 12)).unwrap();
+            whole.with("file_bytes", file_bytes)
+        })
+    };
+    Syscalls {
+        schema: syscalls::SCHEMA.to_owned(),
+        provenance: provenance(),
+        clock_ns: 20.0,
+        measurements: [("read", 300.0), ("lseek", 110.0), ("write", 500.0)]
+            .into_iter()
+            .flat_map(one)
+            .collect(),
+        rounds: 12,
+        duration_ns: 1,
+        bytes_written: 1,
+        caveats: vec![HOSTILE.to_owned()],
+    }
 }
 
 fn versus() -> Versus {

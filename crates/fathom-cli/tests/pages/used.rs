@@ -1,0 +1,164 @@
+//! Every figure of every page in use: switches, keys, the table of numbers, saving and paper.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::browser::Browser;
+use crate::surveyed::{Place, hostile_survey, page};
+use crate::{empty_figures, is_skipped, joined, results};
+
+/// The pages of all commands, written to a place, with their names.
+fn written(place: &Place) -> Vec<(String, std::path::PathBuf)> {
+    let (survey, answers) = hostile_survey();
+    let pages = results::pages(place).into_iter().chain([("survey", page(&survey, &answers))]);
+    pages
+        .map(|(name, html)| {
+            let file = place.join(&format!("{name}.html"));
+            fs::write(&file, html).unwrap();
+            (name.to_owned(), file)
+        })
+        .collect()
+}
+
+fn chart(at: u64) -> String {
+    format!("document.querySelectorAll('figure[data-figure] .chart')[{at}]")
+}
+
+/// Presses a figure's switch of an axis, where it has one, and presses it again.
+fn switches(browser: &mut Browser, at: u64, axis: &str) {
+    let chart = chart(at);
+    let button = format!("{chart}.closest('figure').querySelector('[data-act=log-{axis}]')");
+    if browser.value(&format!("!!{button}")) != json!(true) {
+        return;
+    }
+    let kind = format!("{chart}._fullLayout.{axis}axis.type");
+    let first = browser.value(&kind);
+    for changed in [true, false] {
+        browser.value(&format!("{button}.click(), true"));
+        let relation = if changed { "!==" } else { "===" };
+        browser.until(&format!("{kind} {relation} {first}"));
+        let pressed = browser.value(&format!("{button}.getAttribute('aria-pressed') === 'true'"));
+        assert_eq!(pressed, json!((first == json!("log")) != changed), "figure {at}, {axis}");
+        assert_eq!(empty_figures(browser), json!([]), "figure {at}, {axis}");
+    }
+}
+
+fn press(browser: &mut Browser, key: &str) {
+    let code = match key {
+        "+" | "-" | "0" => json!({"key": key, "text": key}),
+        _ => json!({"key": key, "code": key}),
+    };
+    for kind in ["keyDown", "keyUp"] {
+        let mut event = code.clone();
+        event["type"] = json!(kind);
+        browser.ask("Input.dispatchKeyEvent", event);
+    }
+}
+
+/// The keys change what they should and back again.
+fn answers_to_keys(browser: &mut Browser, at: u64) {
+    let chart = chart(at);
+    browser.value(&format!("{chart}.scrollIntoView({{block: 'center'}}), {chart}.focus(), true"));
+    let range = |axis: &str| format!("String({chart}._fullLayout.{axis}axis.range.map(Number))");
+    let first =
+        ["x", "y"].map(|axis| browser.value(&format!("{chart}._fullLayout.{axis}axis.range.map(Number)")));
+    for (key, axis) in [("+", "x"), ("-", "x"), ("ArrowRight", "x"), ("ArrowUp", "y")] {
+        let before = browser.value(&format!("{chart}._fullLayout.{axis}axis.range.map(Number)"));
+        press(browser, key);
+        browser.until(&format!("{} !== '{}'", range(axis), joined(&before)));
+    }
+    press(browser, "0");
+    browser.until(&format!(
+        "{} === '{}' && {} === '{}'",
+        range("x"),
+        joined(&first[0]),
+        range("y"),
+        joined(&first[1])
+    ));
+}
+
+#[test]
+fn every_figure_is_switched_by_buttons_moved_by_keys_and_told_in_numbers() {
+    if is_skipped("every_figure_is_switched_by_buttons_moved_by_keys_and_told_in_numbers") {
+        return;
+    }
+    let place = Place::new("switched");
+    let mut browser = Browser::start(1200, 900, "light");
+    for (name, file) in written(&place) {
+        let figures = browser.open(&file);
+        for at in 0..figures {
+            for axis in ["x", "y"] {
+                switches(&mut browser, at, axis);
+            }
+            answers_to_keys(&mut browser, at);
+        }
+        assert_eq!(empty_figures(&mut browser), json!([]), "{name}");
+        browser.value("document.querySelectorAll('.numbers').forEach(one => one.open = true), true");
+        browser.until(
+            "[...document.querySelectorAll('figure[data-figure]')].every(one => one.querySelectorAll('.numbers tr').length > 1)",
+        );
+        assert_eq!(browser.complaints(), Vec::<String>::new(), "{name}");
+        assert_eq!(browser.requests(), Vec::<String>::new(), "{name}");
+    }
+}
+
+/// Waits until a folder holds so many files of a kind that begin as such files do.
+fn saved(folder: &Path, kind: &str, head: &[u8], count: u64, name: &str) {
+    let started = Instant::now();
+    let whole = || {
+        let files = fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
+        let named = files.filter(|path| path.extension().is_some_and(|extension| extension == kind));
+        named.filter(|path| fs::read(path).is_ok_and(|bytes| bytes.starts_with(head))).count() as u64
+    };
+    while whole() < count {
+        assert!(started.elapsed() < Duration::from_secs(60), "{name}: {} of {count} {kind}", whole());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn every_figure_of_every_page_is_saved_and_printed() {
+    if is_skipped("every_figure_of_every_page_is_saved_and_printed") {
+        return;
+    }
+    let place = Place::new("printed");
+    let mut browser = Browser::start(1200, 900, "dark");
+    for (name, file) in written(&place) {
+        browser.ask("Page.navigate", json!({"url": format!("file://{}", file.display())}));
+        browser.until("document.readyState === 'complete' && typeof Plotly === 'object'");
+        // Nothing has been scrolled: printing must draw what was never in sight.
+        let printed = browser.ask("Page.printToPDF", json!({}));
+        assert!(printed["data"].as_str().unwrap().starts_with("JVBERi"), "{name}: no PDF");
+        browser.until(
+            "[...document.querySelectorAll('figure[data-figure]')].every(one => one.dataset.drawn === 'yes')",
+        );
+        let folder = place.join(&format!("{name}-saved"));
+        fs::create_dir(&folder).unwrap();
+        browser.ask("Browser.setDownloadBehavior", json!({"behavior": "allow", "downloadPath": folder}));
+        let figures =
+            browser.value("document.querySelectorAll('figure[data-figure]').length").as_u64().unwrap();
+        for (act, head) in [("svg", &b"<svg"[..]), ("png", &b"\x89PNG"[..])] {
+            for at in 0..figures {
+                let figure = format!("{}.closest('figure')", chart(at));
+                browser.value(&format!("{figure}.querySelector('[data-act={act}]').click(), true"));
+                saved(&folder, act, head, at + 1, &name);
+            }
+        }
+        // The nets are saved as they are.
+        let drawings = browser.value(
+            "document.querySelectorAll('details').forEach(one => one.open = true),\
+             document.querySelectorAll('figure.drawing [data-act=save]').length",
+        );
+        for at in 0..drawings.as_u64().unwrap().min(3) {
+            browser.value(&format!(
+                "document.querySelectorAll('figure.drawing [data-act=save]')[{at}].click(), true"
+            ));
+            saved(&folder, "svg", b"<svg", figures + at + 1, &name);
+        }
+        assert_eq!(browser.complaints(), Vec::<String>::new(), "{name}");
+        assert_eq!(browser.requests(), Vec::<String>::new(), "{name}");
+    }
+}
