@@ -33,6 +33,8 @@ pub struct Component {
 pub enum Standing {
     /// It does event by event what the kernel's tracepoints tell.
     HeldAgainstTracepoints,
+    /// It makes the system calls that strace tells.
+    HeldAgainstStrace,
     /// It is made after the kernel's source, or after the device's description.
     Modelled,
 }
@@ -41,6 +43,7 @@ impl fmt::Display for Standing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::HeldAgainstTracepoints => "held against tracepoints",
+            Self::HeldAgainstStrace => "held against strace",
             Self::Modelled => "modelled, not validated",
         })
     }
@@ -55,10 +58,13 @@ const fn part(
     Component { name, about, standing, is_in_use }
 }
 
-use Standing::{HeldAgainstTracepoints as Held, Modelled};
+use Standing::{HeldAgainstStrace, HeldAgainstTracepoints as Held, Modelled};
 
 /// Every part there is.
-pub const COMPONENTS: [Component; 14] = [
+pub const COMPONENTS: [Component; 15] = [
+    part("stdio", "which system calls fread and fwrite become", HeldAgainstStrace, |of| {
+        of.value("stdio_buffer") > 0.0
+    }),
     part("read_ahead", "which windows are read ahead", Held, |of| of.value("kernel") == 0.0),
     part("read_ahead/other", "the same of another kernel", Modelled, |of| of.value("kernel") > 0.0),
     part("file_read", "what a read touches and waits for", Held, |_| true),

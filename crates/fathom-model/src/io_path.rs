@@ -39,6 +39,7 @@ mod picture;
 mod prices;
 mod read;
 mod state;
+mod stdio;
 mod system_call;
 mod write;
 
@@ -309,9 +310,19 @@ impl Path {
         net.initial(shared.state, [State::default()]);
         let (calls, reads, writes) = (net.place("calls"), net.place("reads"), net.place("writes"));
         let (arrived, written) = (net.place("arrived"), net.place("written"));
-        net.module("application", |net| application::draw(net, program, calls, shared));
+        // A library that buffers stands between the application and the kernel.
+        let (done, system_calls) = match self.prices.stdio_buffer {
+            0 => (shared.returned, calls),
+            _ => (net.place("done"), net.place("system calls")),
+        };
+        let above = Shared { returned: done, ..shared };
+        net.module("application", |net| application::draw(net, program, calls, above));
+        if self.prices.stdio_buffer > 0 {
+            let ports = stdio::Ports { calls, done, system_calls };
+            net.module("stdio", |net| stdio::draw(net, &self.prices, ports, shared));
+        }
         net.module("system call", |net| {
-            system_call::draw(net, &self.prices, calls, system_call::Paths { reads, writes }, shared);
+            system_call::draw(net, &self.prices, system_calls, system_call::Paths { reads, writes }, shared);
         });
         net.module("read", |net| read::draw(net, &self.prices, reads, arrived, shared));
         let journal = journal::Ports {

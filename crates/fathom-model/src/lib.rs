@@ -3,7 +3,7 @@
 //! What the kernel *decides* (which pages it reads ahead, which it keeps, which it gives up) is pure code
 //! in [`page_cache`], [`read_ahead`], [`file_read`], [`file_write`] and
 //! [`page_writeback`], function by function under the kernel's own
-//! names. It knows no time, and is held against the kernel's tracepoints event by event. What that *costs*
+//! names; what the C library asks of it, in [`stdio`]. It knows no time, and is held against the kernel's tracepoints event by event. What that *costs*
 //! is a net, [`io_path`], whose transitions call it, at the prices of a set of [`parameters`].
 //!
 //! The crate opens no file, asks no kernel and reads no clock.
@@ -19,3 +19,4 @@ pub mod page_writeback;
 pub mod parameters;
 pub mod presets;
 pub mod read_ahead;
+pub mod stdio;

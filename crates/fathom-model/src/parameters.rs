@@ -125,6 +125,13 @@ pub const KNOWN: &[Known] = &[
         0.0,
         "what a write costs beyond a read: a handle of the journal, times, dirty marks",
     ),
+    known(
+        "stdio_buffer",
+        Unit::Bytes,
+        0.0,
+        "the buffer through which jobs read and write by fread and fwrite; 0 for calls of the kernel",
+    ),
+    known("stdio_call", Unit::Ns, 15.0, "fread, fwrite or fseek itself"),
     known("copy_knee", Unit::Bytes, 0.0, "beyond so many bytes of one call copying costs more; 0 for never"),
     known("byte_beyond_knee", Unit::NsPerByte, 0.0, "what each byte beyond costs on top"),
     known(

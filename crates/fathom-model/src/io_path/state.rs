@@ -1,6 +1,7 @@
 //! What the kernel remembers between two calls: files, readers, cached pages; and what was done so far.
 
 mod journal;
+mod stdio;
 mod writing;
 
 use std::cmp::Ordering;
@@ -11,6 +12,7 @@ use fathom_net::{Span, Time};
 
 use self::journal::Journal;
 pub(super) use self::journal::Settling;
+use self::stdio::Streams;
 use self::writing::Writeback;
 use super::{Done, Kind, Prices, Request, Totals, Turn, Work, prices};
 use crate::file_read::{Batch, PAGE};
@@ -36,6 +38,7 @@ struct Inner {
     reading: u32,
     writeback: Writeback,
     journal: Journal,
+    streams: Streams,
     /// Jobs that still have calls to make.
     jobs_left: u32,
     /// When something last happened in the run under way.
@@ -114,6 +117,7 @@ impl State {
             reading: 0,
             writeback: Writeback::new(parameters),
             journal: Journal::new(parameters),
+            streams: Streams::new(parameters.value("stdio_buffer") as u64),
             jobs_left: 0,
             latest: Time::ZERO,
             outcome: None,

@@ -153,6 +153,21 @@ fn pages_on_their_way_survive_an_eviction_as_on_linux() {
     assert_eq!(after.done()[3].cached, Some([1, 1]));
 }
 
+#[test]
+fn what_nobody_asks_for_is_not_drawn() {
+    let layers = ["application", "system call", "read", "write", "journal", "flusher", "device"];
+    assert_eq!(Path::new(&Parameters::assumed()).modules(), layers);
+    let is_drawn = |name: &str, value: &str, layer: &str| {
+        let mut parameters = silent();
+        parameters.set(name, value).unwrap();
+        let path = Path::new(&parameters);
+        path.modules().iter().any(|module| module == layer)
+            && path.picture(View::Module(layer), &parameters, Some(40)).is_some()
+    };
+    assert!(is_drawn("stdio_buffer", "4096", "stdio"));
+}
+
 mod devices;
 mod journal;
+mod stdio;
 mod writing;

@@ -1,0 +1,78 @@
+//! The caller's library: what its buffer saves and costs.
+
+use super::*;
+
+fn buffered(bytes: &str) -> Parameters {
+    let mut parameters = silent();
+    parameters.set("stdio_buffer", bytes).unwrap();
+    parameters
+}
+
+const CALL: u64 = 15;
+
+fn call(kind: Kind, file: FileId, offset: u64, bytes: u64) -> Call {
+    Call { kind, file, offset, bytes, fresh_pages: 0 }
+}
+
+#[test]
+fn small_reads_share_a_system_call_and_large_ones_go_past_the_buffer() {
+    let parameters = buffered("4096");
+    let (state, file) = machine(&parameters, 1 << 20);
+    let mut calls = reads(file, 1024, 5);
+    calls.push(call(Kind::Read, file, 5120, 8192));
+    let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
+    let took: Vec<u64> = after.done().iter().map(Done::took_ns).collect();
+    let (small, filling) = (CALL + 102, 400 + 410);
+    assert_eq!(took[..5], [small + filling, small, small, small, small + filling]);
+    // 3 KiB of the buffer, a block straight from the kernel, and 1 KiB of the buffer's next.
+    assert_eq!(took[5], CALL + 410 + 2 * filling);
+    assert_eq!(after.totals().bytes, 5120 + 8192, "what the application asked for");
+}
+
+#[test]
+fn what_is_written_reaches_the_kernel_once_the_buffer_is_full_or_flushed() {
+    let parameters = buffered("4096");
+    let mut state = State::new(&parameters);
+    let file = state.create();
+    let path = Path::new(&parameters);
+    let writes = |from: u64, to: u64| {
+        let one = |at| call(Kind::Write, file, at * 1000, 1000);
+        Laps::once((from..to).map(one).collect())
+    };
+    let state = path.run(writes(0, 4), state, 1);
+    assert_eq!((state.size(file), state.dirty_and_writeback()), (0, [0, 0]), "all is in the buffer");
+    let state = path.run(writes(4, 5), state, 1);
+    assert_eq!(state.size(file), 4096, "and stays there between two runs");
+    let state = path.run(Laps::once(vec![call(Kind::Sync, file, 0, 0)]), state, 1);
+    assert_eq!((state.size(file), state.dirty_and_writeback()), (5000, [0, 0]));
+}
+
+#[test]
+fn a_buffer_is_worth_more_than_it_costs_where_calls_are_small() {
+    let rate = |buffer: &str, bytes: u64| {
+        let parameters = buffered(buffer);
+        let (state, file) = machine(&parameters, 1 << 20);
+        let after = Path::new(&parameters).run(Laps::once(reads(file, bytes, (1 << 20) / bytes)), state, 1);
+        after.totals().bytes as f64 / after.now().as_ticks() as f64
+    };
+    assert!(rate("4096", 64) > 5.0 * rate("0", 64));
+    assert!(rate("4096", 65_536) < rate("0", 65_536));
+}
+
+#[test]
+fn jobs_have_their_turns_at_a_library_of_their_own() {
+    struct Jobs(FileId);
+    impl Program for Jobs {
+        fn jobs(&self) -> u32 {
+            3
+        }
+        fn call(&self, _: u32, number: u64) -> Option<Call> {
+            (number < 100).then_some(call(Kind::Read, self.0, number * 100, 100))
+        }
+    }
+    let parameters = buffered("4096");
+    let (mut state, file) = machine(&parameters, 1 << 20);
+    state.evict(file);
+    let after = Path::new(&parameters).run(Jobs(file), state, 1);
+    assert_eq!((after.totals().calls, after.totals().bytes), (300, 30_000));
+}
