@@ -61,7 +61,7 @@ const fn part(
 use Standing::{HeldAgainstStrace, HeldAgainstTracepoints as Held, Modelled};
 
 /// Every part there is.
-pub const COMPONENTS: [Component; 15] = [
+pub const COMPONENTS: [Component; 17] = [
     part("stdio", "which system calls fread and fwrite become", HeldAgainstStrace, |of| {
         of.value("stdio_buffer") > 0.0
     }),
@@ -74,6 +74,12 @@ pub const COMPONENTS: [Component; 15] = [
     part("page_writeback", "how long writers pause", Held, |_| true),
     part("flusher", "when data are written that nobody syncs", Modelled, |_| true),
     part("journal", "what a commit writes and who shares it", Modelled, |of| of.value("journal") > 0.0),
+    part("mq-deadline", "the order of requests, and their merging", Modelled, |of| {
+        of.value("scheduler") > 0.0
+    }),
+    part("writeback_throttle", "how many writes may slow reads down", Modelled, |of| {
+        of.value("wbt_lat") > 0.0
+    }),
     part("queue_and_bus", "latencies side by side, data one after the other", Modelled, |of| is(of, 0)),
     part("plain_queue", "one server, the same speed for all: the paper's", Modelled, |of| is(of, 1)),
     part("token_bucket", "a volume sold by requests and bytes a second", Modelled, |of| is(of, 2)),

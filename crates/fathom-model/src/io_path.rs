@@ -38,6 +38,7 @@ mod ledger;
 mod picture;
 mod prices;
 mod read;
+mod scheduler;
 mod state;
 mod stdio;
 mod system_call;
@@ -56,6 +57,7 @@ use crate::file_read::{PAGE, Read};
 use crate::page_cache::{FetchId, FileId};
 use crate::parameters::Parameters;
 pub use crate::read_ahead::Advice;
+pub use crate::writeback_throttle::Urgency;
 
 /// One system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -237,6 +239,8 @@ pub struct Request {
     pub pages: u64,
     /// Whether it writes.
     pub is_write: bool,
+    /// Whether somebody waits for it.
+    pub urgency: Urgency,
 }
 
 impl Request {
@@ -334,9 +338,16 @@ impl Path {
         net.module("write", |net| write::draw(net, &self.prices, writes, written, journal, shared));
         net.module("journal", |net| journal::draw(net, &self.prices, journal, shared));
         net.module("flusher", |net| flusher::draw(net, shared));
+        let (mut requests, mut served) = (shared.requests, [arrived, written]);
+        if self.prices.has_queue {
+            (requests, served) =
+                (net.place("dispatched"), ["reads served", "writes served"].map(|name| net.place(name)));
+            let ports = scheduler::Ports { dispatched: requests, served, arrived, written };
+            net.module("scheduler", |net| scheduler::draw(net, ports, shared));
+        }
         net.module("device", |net| {
-            let (requests, arrived, written) =
-                (net.port_in(shared.requests), net.port_out(arrived), net.port_out(written));
+            let [arrived, written] = served.map(|place| net.port_out(place));
+            let requests = net.port_in(requests);
             (self.device)(net, &self.prices, requests, arrived, written);
         });
         net.build().expect("the layers fit together")

@@ -19,4 +19,6 @@ pub mod page_writeback;
 pub mod parameters;
 pub mod presets;
 pub mod read_ahead;
+pub mod scheduler;
 pub mod stdio;
+pub mod writeback_throttle;

@@ -85,6 +85,9 @@ pub const KERNELS: &[&str] = &["6.18", "6.6", "2.6", "fixed"];
 pub const DEVICES: &[&str] =
     &["queue_and_bus", "plain_queue", "token_bucket", "disk_with_seeks", "empirical"];
 
+/// Who decides the order of requests; `none` takes them as they come.
+pub const SCHEDULERS: &[&str] = &["none", "mq-deadline"];
+
 const fn known(name: &'static str, unit: Unit, assumed: f64, about: &'static str) -> Known {
     Known { name, unit, assumed, about, words: &[] }
 }
@@ -197,6 +200,13 @@ pub const KNOWN: &[Known] = &[
     known("dirty_writeback", Unit::Ns, 5e9, "how often the flusher looks for old data; 0 for never"),
     known("dirty_expire", Unit::Ns, 30e9, "the age at which dirty data are old"),
     known("jiffy", Unit::Ns, 4e6, "the tick of the kernel's clock, in which writers pause"),
+    choice("scheduler", SCHEDULERS, "who decides the order of requests, and merges them"),
+    known("nr_requests", Unit::Count, 256.0, "requests that its queue holds"),
+    known("read_expire", Unit::Ns, 5e8, "the age at which mq-deadline takes a read out of its order"),
+    known("write_expire", Unit::Ns, 5e9, "the same of a write"),
+    known("fifo_batch", Unit::Count, 16.0, "requests in order that count as one for it"),
+    known("writes_starved", Unit::Count, 2.0, "how often reads go before a write that waits"),
+    known("wbt_lat", Unit::Ns, 0.0, "what a read may take before fewer writes may be under way; 0 for never"),
     known("queue", Unit::Count, 256.0, "writes under way before the flusher waits for the device"),
     known("added_folio", Unit::Ns, 0.0, "making room for one more folio that is read from the device"),
     known("added_page", Unit::Ns, 0.0, "each of its pages"),

@@ -36,6 +36,8 @@ pub struct Prices {
     pub(super) copied_byte: f64,
     pub(super) copied_beside: f64,
     pub(super) write_call: f64,
+    /// Whether anything stands between those who ask and the device.
+    pub(super) has_queue: bool,
     pub(super) stdio_buffer: u64,
     pub(super) stdio_call: f64,
     copy_knee: f64,
@@ -86,6 +88,7 @@ impl Prices {
             copied_byte: value("copied_byte"),
             copied_beside: value("copied_beside"),
             write_call: value("write_call"),
+            has_queue: value("scheduler") > 0.0 || value("wbt_lat") > 0.0,
             stdio_buffer: value("stdio_buffer") as u64,
             stdio_call: value("stdio_call"),
             copy_knee: value("copy_knee"),

@@ -1,20 +1,23 @@
 //! What the kernel remembers between two calls: files, readers, cached pages; and what was done so far.
 
 mod journal;
+mod outcome;
+mod queue;
 mod stdio;
+mod token;
 mod writing;
 
-use std::cmp::Ordering;
-use std::fmt;
 use std::num::NonZeroU32;
 
 use fathom_net::{Span, Time};
 
 use self::journal::Journal;
 pub(super) use self::journal::Settling;
+use self::outcome::Outcome;
+use self::queue::Queue;
 use self::stdio::Streams;
 use self::writing::Writeback;
-use super::{Done, Kind, Prices, Request, Totals, Turn, Work, prices};
+use super::{Done, Kind, Prices, Request, Totals, Turn, Urgency, Work, prices};
 use crate::file_read::{Batch, PAGE};
 use crate::page_cache::{FetchId, FileId, PageCache};
 use crate::page_set::PageSet;
@@ -39,6 +42,7 @@ struct Inner {
     writeback: Writeback,
     journal: Journal,
     streams: Streams,
+    queue: Queue,
     /// Jobs that still have calls to make.
     jobs_left: u32,
     /// When something last happened in the run under way.
@@ -87,15 +91,6 @@ struct Submitted {
     pages: u64,
 }
 
-/// What a call can do next.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Outcome {
-    Copy(Work),
-    Wait(Work, FetchId),
-    Again(Work),
-    Return(Work),
-}
-
 impl Default for State {
     /// A machine of which nothing is known, with no file.
     fn default() -> Self {
@@ -117,6 +112,7 @@ impl State {
             reading: 0,
             writeback: Writeback::new(parameters),
             journal: Journal::new(parameters),
+            queue: Queue::new(parameters),
             streams: Streams::new(parameters.value("stdio_buffer") as u64),
             jobs_left: 0,
             latest: Time::ZERO,
@@ -302,7 +298,7 @@ impl State {
         let id = inner.fetch_id();
         let (file, pages) = (work.call.file, beyond - first);
         inner.reading += 1;
-        inner.requests.push(Request { id, file, first, pages, is_write: false });
+        inner.requests.push(Request { id, file, first, pages, is_write: false, urgency: Urgency::Sync });
         inner.outcome = Some(Outcome::Wait(work, id));
     }
 
@@ -379,30 +375,6 @@ impl State {
         self.0.cache.arrive(request.file, request.first, request.pages);
     }
 
-    pub(super) fn take_copy(&mut self) -> Option<Work> {
-        self.take_if(|outcome| if let Outcome::Copy(work) = outcome { Some(work) } else { None })
-    }
-
-    pub(super) fn take_wait(&mut self) -> Option<(FetchId, Work)> {
-        self.take_if(|outcome| if let Outcome::Wait(work, id) = outcome { Some((id, work)) } else { None })
-    }
-
-    pub(super) fn take_again(&mut self) -> Option<Work> {
-        self.take_if(|outcome| if let Outcome::Again(work) = outcome { Some(work) } else { None })
-    }
-
-    pub(super) fn take_return(&mut self) -> Option<Work> {
-        self.take_if(|outcome| if let Outcome::Return(work) = outcome { Some(work) } else { None })
-    }
-
-    fn take_if<T>(&mut self, matches: impl Fn(Outcome) -> Option<T>) -> Option<T> {
-        let taken = self.0.outcome.and_then(matches);
-        if taken.is_some() {
-            self.0.outcome = None;
-        }
-        taken
-    }
-
     /// The requests made since this was last asked.
     pub(super) fn take_requests(&mut self) -> Vec<Request> {
         std::mem::take(&mut self.0.requests)
@@ -458,38 +430,18 @@ impl Inner {
         let id = self.fetch_id();
         self.cache.expect(file, first, end - first, id);
         self.reading += 1;
-        self.requests.push(Request { id, file, first, pages: end - first, is_write: false });
+        self.requests.push(Request {
+            id,
+            file,
+            first,
+            pages: end - first,
+            is_write: false,
+            urgency: Urgency::Sync,
+        });
     }
 }
 
 /// The length of a run's simulated time.
 pub(super) fn ns(nanoseconds: u64) -> Span {
     Span::ticks(nanoseconds)
-}
-
-// A net orders the tokens of a place; of this one there is only ever one.
-impl PartialEq for State {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.cache == other.0.cache && self.0.totals == other.0.totals
-    }
-}
-
-impl Eq for State {}
-
-impl PartialOrd for State {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for State {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.0.cache.cmp(&other.0.cache).then(self.0.totals.calls.cmp(&other.0.totals.calls))
-    }
-}
-
-impl fmt::Debug for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} after {} calls", self.0.cache, self.0.totals.calls)
-    }
 }

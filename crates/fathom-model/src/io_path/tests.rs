@@ -165,9 +165,11 @@ fn what_nobody_asks_for_is_not_drawn() {
             && path.picture(View::Module(layer), &parameters, Some(40)).is_some()
     };
     assert!(is_drawn("stdio_buffer", "4096", "stdio"));
+    assert!(is_drawn("scheduler", "mq-deadline", "scheduler") && is_drawn("wbt_lat", "75ms", "scheduler"));
 }
 
 mod devices;
 mod journal;
+mod scheduler;
 mod stdio;
 mod writing;

@@ -96,6 +96,7 @@ mod tests {
     use std::num::NonZeroU32;
 
     use super::*;
+    use crate::io_path::Urgency;
     use crate::page_cache::{FetchId, FileId};
     use crate::parameters::Parameters;
 
@@ -106,7 +107,14 @@ mod tests {
     }
 
     fn read(pages: u64) -> Request {
-        Request { id: FetchId(NonZeroU32::MIN), file: FileId(0), first: 0, pages, is_write: false }
+        Request {
+            id: FetchId(NonZeroU32::MIN),
+            file: FileId(0),
+            first: 0,
+            pages,
+            is_write: false,
+            urgency: Urgency::Sync,
+        }
     }
 
     const MS: u64 = 1_000_000;

@@ -3,7 +3,7 @@
 use fathom_net::Time;
 
 use super::{Inner, State};
-use crate::io_path::{Kind, Request, Work};
+use crate::io_path::{Kind, Request, Urgency, Work};
 use crate::page_cache::FileId;
 use crate::parameters::Parameters;
 
@@ -169,7 +169,14 @@ impl State {
         let first = journal.head;
         journal.head += pages;
         let id = self.0.fetch_id();
-        self.0.requests.push(Request { id, file: FILE, first, pages, is_write: true });
+        self.0.requests.push(Request {
+            id,
+            file: FILE,
+            first,
+            pages,
+            is_write: true,
+            urgency: Urgency::Sync,
+        });
     }
 
     /// A write of the journal is done. Gives whether it was one.

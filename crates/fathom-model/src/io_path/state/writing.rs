@@ -7,7 +7,7 @@ use fathom_net::Time;
 use super::{Inner, State, prices};
 use crate::file_read::PAGE;
 use crate::file_write::write_begin;
-use crate::io_path::{Kind, Prices, Request, Work};
+use crate::io_path::{Kind, Prices, Request, Urgency, Work};
 use crate::page_cache::FileId;
 use crate::page_writeback::{Dirtier, Found, Speed, Thresholds, writeback_chunk_size};
 use crate::parameters::Parameters;
@@ -28,6 +28,8 @@ pub(super) struct Writeback {
     flying: Vec<Flying>,
     /// Pages of folios that are on their way: NR_WRITEBACK.
     pages: u64,
+    /// When a writer last began to pause, in ns since the machine was started: `dirty_sleep`.
+    slept_at: Option<u64>,
     written_out: u64,
     flusher: Flusher,
     /// How many chunks it has written.
@@ -91,6 +93,7 @@ impl Writeback {
             dirtiers: Vec::new(),
             flying: Vec::new(),
             pages: 0,
+            slept_at: None,
             written_out: 0,
             flusher: Flusher::Asleep,
             round: 0,
@@ -104,6 +107,10 @@ impl Writeback {
 
     pub(super) fn is_idle(&self) -> bool {
         self.flying.is_empty()
+    }
+
+    pub(super) fn slept_at(&self) -> Option<u64> {
+        self.slept_at
     }
 
     fn call(&mut self, flusher: Flusher) {
@@ -165,7 +172,7 @@ impl State {
         // What is to go through the journal waits for its place.
         let is_journaled = inner.journal.takes_data() && matches!(call.kind, Kind::Sync | Kind::SyncData);
         for file in files.filter(|_| !is_journaled) {
-            inner.write_out(FileId(file), pages, u64::MAX);
+            inner.write_out(FileId(file), pages, u64::MAX, Urgency::Sync);
         }
         let writeback = &mut inner.writeback;
         writeback.speed.estimate(jiffy);
@@ -227,9 +234,9 @@ impl State {
         let most = writeback_chunk_size(&inner.writeback.speed);
         // Where the last chunk ended, and round.
         let cursor = inner.files[file.0 as usize].cursor;
-        let written = inner.write_out(file, [cursor, u64::MAX], most);
+        let written = inner.write_out(file, [cursor, u64::MAX], most, Urgency::Background);
         if written < most {
-            inner.write_out(file, [0, cursor], most - written);
+            inner.write_out(file, [0, cursor], most - written, Urgency::Background);
         }
         inner.writeback.speed.estimate(jiffy);
         // One that is still dirty comes after the others: `requeue_io`.
@@ -344,6 +351,9 @@ impl Inner {
         if balance.wakes_flusher {
             self.writeback.call(Flusher::Writes(None));
         }
+        if balance.pause > 0 {
+            self.writeback.slept_at = Some(now);
+        }
         // A timer runs out at the tick after its time: `calc_index` of `kernel/time/timer.c`.
         if balance.pause > 0 { (at + balance.pause + 1) * jiffy - now } else { 0 }
     }
@@ -411,7 +421,7 @@ impl Inner {
 
     /// Sends dirty folios of a range of pages to the device until those have `most` pages; gives how many
     /// they have.
-    fn write_out(&mut self, file: FileId, [first, end]: [u64; 2], most: u64) -> u64 {
+    fn write_out(&mut self, file: FileId, [first, end]: [u64; 2], most: u64, urgency: Urgency) -> u64 {
         let (mut at, mut taken) = (first, 0);
         let mut run: Option<([u64; 2], u64)> = None;
         while taken < most {
@@ -437,7 +447,7 @@ impl Inner {
                         Some(([start, until], pages + held))
                     }
                     earlier => {
-                        self.send(file, earlier);
+                        self.send(file, earlier, urgency);
                         Some(([from, until], held))
                     }
                 };
@@ -445,15 +455,16 @@ impl Inner {
                 from = self.files[file.0 as usize].dirty.next(until).unwrap_or(at);
             }
         }
-        self.send(file, run);
+        self.send(file, run, urgency);
         self.files[file.0 as usize].cursor = at;
         taken
     }
 
     /// One write of a run of pages, if there is a run.
-    fn send(&mut self, file: FileId, run: Option<([u64; 2], u64)>) {
+    fn send(&mut self, file: FileId, run: Option<([u64; 2], u64)>, urgency: Urgency) {
         let Some(([first, end], held)) = run else { return };
-        let request = Request { id: self.fetch_id(), file, first, pages: end - first, is_write: true };
+        let id = self.fetch_id();
+        let request = Request { id, file, first, pages: end - first, is_write: true, urgency };
         self.cache.set_writeback(file, first, end - first, true);
         self.requests.push(request);
         let number = self.writeback.written_out;
