@@ -35,6 +35,8 @@ pub enum Standing {
     HeldAgainstTracepoints,
     /// It makes the system calls that strace tells.
     HeldAgainstStrace,
+    /// It reads as much as the device counts.
+    HeldAgainstCounts,
     /// It is made after the kernel's source, or after the device's description.
     Modelled,
 }
@@ -44,6 +46,7 @@ impl fmt::Display for Standing {
         f.write_str(match self {
             Self::HeldAgainstTracepoints => "held against tracepoints",
             Self::HeldAgainstStrace => "held against strace",
+            Self::HeldAgainstCounts => "held against the device's counts",
             Self::Modelled => "modelled, not validated",
         })
     }
@@ -58,10 +61,10 @@ const fn part(
     Component { name, about, standing, is_in_use }
 }
 
-use Standing::{HeldAgainstStrace, HeldAgainstTracepoints as Held, Modelled};
+use Standing::{HeldAgainstCounts, HeldAgainstStrace, HeldAgainstTracepoints as Held, Modelled};
 
 /// Every part there is.
-pub const COMPONENTS: [Component; 17] = [
+pub const COMPONENTS: [Component; 20] = [
     part("stdio", "which system calls fread and fwrite become", HeldAgainstStrace, |of| {
         of.value("stdio_buffer") > 0.0
     }),
@@ -74,6 +77,13 @@ pub const COMPONENTS: [Component; 17] = [
     part("page_writeback", "how long writers pause", Held, |_| true),
     part("flusher", "when data are written that nobody syncs", Modelled, |_| true),
     part("journal", "what a commit writes and who shares it", Modelled, |of| of.value("journal") > 0.0),
+    part("indirect", "which blocks of pointers a cold read reads", HeldAgainstCounts, |of| {
+        of.value("allocation") == 1.0
+    }),
+    part("extents", "which leaves of the tree of extents it reads", HeldAgainstCounts, |of| {
+        of.value("allocation") > 1.0
+    }),
+    part("layout", "where on the device a file lies", Modelled, |of| of.value("allocation") > 0.0),
     part("mq-deadline", "the order of requests, and their merging", Modelled, |of| {
         of.value("scheduler") > 0.0
     }),

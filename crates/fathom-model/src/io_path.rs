@@ -30,6 +30,7 @@
 //! assert!(after.done()[0].took_ns() > 80_000, "the first read waits for the device");
 //! ```
 
+mod allocation;
 mod application;
 pub mod device;
 mod flusher;
@@ -241,13 +242,30 @@ pub struct Request {
     pub is_write: bool,
     /// Whether somebody waits for it.
     pub urgency: Urgency,
+    /// Where it goes on the device, where somebody says so.
+    pub at: Option<At>,
+}
+
+/// A place on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct At {
+    /// Its first byte.
+    pub byte: u64,
+    /// How many there are.
+    pub bytes: u64,
 }
 
 impl Request {
     /// How many bytes it moves.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.pages * PAGE
+        self.at.map_or(self.pages * PAGE, |at| at.bytes)
+    }
+
+    /// Where it begins on the device, in bytes: one file lies behind the other, unless somebody knows better.
+    pub(in crate::io_path) fn place(&self) -> u64 {
+        // A file takes 16 TiB of the line; of 2^20 files none lies where another does.
+        self.at.map_or(((u64::from(self.file.0) & 0xF_FFFF) << 44) + self.first * PAGE, |at| at.byte)
     }
 }
 
@@ -339,11 +357,19 @@ impl Path {
         net.module("journal", |net| journal::draw(net, &self.prices, journal, shared));
         net.module("flusher", |net| flusher::draw(net, shared));
         let (mut requests, mut served) = (shared.requests, [arrived, written]);
+        if self.prices.has_map {
+            let mapped = net.place("mapped");
+            let done = ["reads done", "writes done"].map(|name| net.place(name));
+            let ports = allocation::Ports { mapped, served: done, arrived, written };
+            net.module("allocation", |net| allocation::draw(net, ports, shared));
+            (requests, served) = (mapped, done);
+        }
         if self.prices.has_queue {
-            (requests, served) =
-                (net.place("dispatched"), ["reads served", "writes served"].map(|name| net.place(name)));
-            let ports = scheduler::Ports { dispatched: requests, served, arrived, written };
+            let dispatched = net.place("dispatched");
+            let done = ["reads served", "writes served"].map(|name| net.place(name));
+            let ports = scheduler::Ports { requests, dispatched, served: done, done: served };
             net.module("scheduler", |net| scheduler::draw(net, ports, shared));
+            (requests, served) = (dispatched, done);
         }
         net.module("device", |net| {
             let [arrived, written] = served.map(|place| net.port_out(place));

@@ -8,6 +8,7 @@
 //!
 //! The crate opens no file, asks no kernel and reads no clock.
 
+pub mod allocation;
 pub mod components;
 pub mod file_read;
 pub mod file_write;

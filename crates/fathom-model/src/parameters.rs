@@ -85,6 +85,12 @@ pub const KERNELS: &[&str] = &["6.18", "6.6", "2.6", "fixed"];
 pub const DEVICES: &[&str] =
     &["queue_and_bus", "plain_queue", "token_bucket", "disk_with_seeks", "empirical"];
 
+/// How files are laid out; with `none` one lies behind the other, and nothing leads to its data.
+pub const ALLOCATIONS: &[&str] = &["none", "indirect", "extents", "delayed"];
+
+/// What leaves memory with a file's pages.
+pub const EVICTIONS: &[&str] = &["pages", "metadata"];
+
 /// Who decides the order of requests; `none` takes them as they come.
 pub const SCHEDULERS: &[&str] = &["none", "mq-deadline"];
 
@@ -200,6 +206,15 @@ pub const KNOWN: &[Known] = &[
     known("dirty_writeback", Unit::Ns, 5e9, "how often the flusher looks for old data; 0 for never"),
     known("dirty_expire", Unit::Ns, 30e9, "the age at which dirty data are old"),
     known("jiffy", Unit::Ns, 4e6, "the tick of the kernel's clock, in which writers pause"),
+    choice("allocation", ALLOCATIONS, "how files are laid out; 'delayed' has extents, chosen at write-back"),
+    known("direct_pointers", Unit::Count, 12.0, "pointers in the inode, with indirect blocks"),
+    known("pointers_per_indirect", Unit::Count, 0.0, "pointers in a block of them; 0 for as many as fit"),
+    known("extent_length", Unit::Bytes, 134_217_728.0, "the longest extent"),
+    choice(
+        "eviction",
+        EVICTIONS,
+        "what leaves memory when a file is evicted: its pointers and extents, too?",
+    ),
     choice("scheduler", SCHEDULERS, "who decides the order of requests, and merges them"),
     known("nr_requests", Unit::Count, 256.0, "requests that its queue holds"),
     known("read_expire", Unit::Ns, 5e8, "the age at which mq-deadline takes a read out of its order"),

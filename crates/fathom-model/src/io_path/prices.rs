@@ -38,6 +38,8 @@ pub struct Prices {
     pub(super) write_call: f64,
     /// Whether anything stands between those who ask and the device.
     pub(super) has_queue: bool,
+    /// Whether files have places on the device.
+    pub(super) has_map: bool,
     pub(super) stdio_buffer: u64,
     pub(super) stdio_call: f64,
     copy_knee: f64,
@@ -89,6 +91,7 @@ impl Prices {
             copied_beside: value("copied_beside"),
             write_call: value("write_call"),
             has_queue: value("scheduler") > 0.0 || value("wbt_lat") > 0.0,
+            has_map: value("allocation") > 0.0,
             stdio_buffer: value("stdio_buffer") as u64,
             stdio_call: value("stdio_call"),
             copy_knee: value("copy_knee"),

@@ -8,21 +8,21 @@ use super::{Request, Shared};
 /// What stands on both sides of the queue.
 #[derive(Clone, Copy)]
 pub(super) struct Ports {
+    pub(super) requests: Place<Request>,
     /// Requests on their way to the device, merged.
     pub(super) dispatched: Place<Request>,
     /// Those that the device has served, by direction.
     pub(super) served: [Place<Request>; 2],
     /// What they were made of.
-    pub(super) arrived: Place<Request>,
-    pub(super) written: Place<Request>,
+    pub(super) done: [Place<Request>; 2],
 }
 
 /// Ports: `requests`, `reads served` and `writes served` in; `dispatched`, `arrived` and `written` out.
 pub(super) fn draw(net: &mut NetBuilder, ports: Ports, shared: Shared) {
-    let requests = net.port_in(shared.requests);
+    let requests = net.port_in(ports.requests);
     let served = ports.served.map(|place| net.port_in(place));
     let dispatched = net.port_out(ports.dispatched);
-    let [arrived, written] = [ports.arrived, ports.written].map(|place| net.port_out(place));
+    let [arrived, written] = ports.done.map(|place| net.port_out(place));
     let kernel = net.fusion("kernel", shared.state);
     let (runs, windows, over) = (net.place("runs"), net.place::<u64>("windows"), net.place("over"));
     // All that is asked for at once is in the queue before anything goes: a plug.

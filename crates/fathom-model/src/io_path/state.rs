@@ -1,5 +1,6 @@
 //! What the kernel remembers between two calls: files, readers, cached pages; and what was done so far.
 
+mod allocation;
 mod journal;
 mod outcome;
 mod queue;
@@ -11,6 +12,7 @@ use std::num::NonZeroU32;
 
 use fathom_net::{Span, Time};
 
+use self::allocation::Allocation;
 use self::journal::Journal;
 pub(super) use self::journal::Settling;
 use self::outcome::Outcome;
@@ -41,6 +43,7 @@ struct Inner {
     reading: u32,
     writeback: Writeback,
     journal: Journal,
+    allocation: Allocation,
     streams: Streams,
     queue: Queue,
     /// Jobs that still have calls to make.
@@ -112,6 +115,7 @@ impl State {
             reading: 0,
             writeback: Writeback::new(parameters),
             journal: Journal::new(parameters),
+            allocation: Allocation::new(parameters),
             queue: Queue::new(parameters),
             streams: Streams::new(parameters.value("stdio_buffer") as u64),
             jobs_left: 0,
@@ -175,6 +179,7 @@ impl State {
     pub fn evict(&mut self, file: FileId) {
         self.0.clean(file);
         self.0.cache.evict_file(file);
+        self.0.allocation.evict(file);
     }
 
     /// How many of the pages of a range are cached, of how many.
@@ -298,7 +303,15 @@ impl State {
         let id = inner.fetch_id();
         let (file, pages) = (work.call.file, beyond - first);
         inner.reading += 1;
-        inner.requests.push(Request { id, file, first, pages, is_write: false, urgency: Urgency::Sync });
+        inner.requests.push(Request {
+            id,
+            file,
+            first,
+            pages,
+            is_write: false,
+            urgency: Urgency::Sync,
+            at: None,
+        });
         inner.outcome = Some(Outcome::Wait(work, id));
     }
 
@@ -364,6 +377,7 @@ impl State {
                 self.0.files[file.0 as usize] =
                     File { transaction, data_transaction: transaction, ..File::default() };
                 self.0.cache.evict_file(file);
+                self.0.allocation.remove(file);
             }
             _ => {}
         }
@@ -437,6 +451,7 @@ impl Inner {
             pages: end - first,
             is_write: false,
             urgency: Urgency::Sync,
+            at: None,
         });
     }
 }

@@ -166,8 +166,10 @@ fn what_nobody_asks_for_is_not_drawn() {
     };
     assert!(is_drawn("stdio_buffer", "4096", "stdio"));
     assert!(is_drawn("scheduler", "mq-deadline", "scheduler") && is_drawn("wbt_lat", "75ms", "scheduler"));
+    assert!(is_drawn("allocation", "delayed", "allocation"));
 }
 
+mod allocation;
 mod devices;
 mod journal;
 mod scheduler;

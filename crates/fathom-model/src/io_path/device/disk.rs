@@ -5,12 +5,16 @@ use std::sync::Arc;
 use fathom_net::{In, NetBuilder, Out};
 
 use super::moving;
+use crate::file_read::PAGE;
 use crate::io_path::state::ns;
 use crate::io_path::{Prices, Request};
 use crate::page_cache::FileId;
 
-/// Where the arm is: the page after the last request.
-type Arm = Option<(FileId, u64)>;
+/// Where the arm is: behind the last request.
+type Arm = Option<Seat>;
+
+/// A byte of a file, or of the disk where somebody knows it.
+type Seat = (Option<FileId>, u64);
 
 /// One arm that serves one request after the other, in their order. One that follows on the last costs the
 /// moving of its data alone; any other a seek, which within a file grows with the root of the distance up
@@ -31,7 +35,7 @@ pub fn disk_with_seeks(
         .input(requests)
         .consume(idle, 1)
         .update_each(arm, moved, move |(request,), arm, firing| {
-            let before = arm.replace((request.file, request.first + request.pages));
+            let before = arm.replace(seat(request, request.bytes()));
             let share = firing.rng().below(1 << 20) as f64 / f64::from(1 << 20);
             [(seeking.positioning(before, request, share), *request)]
         })
@@ -51,14 +55,23 @@ pub fn disk_with_seeks(
 impl Prices {
     /// Moving the arm and waiting for the sector, which comes by after a `share` of a turn; in ns.
     fn positioning(&self, arm: Arm, request: &Request, share: f64) -> u64 {
+        let (file, byte) = seat(request, 0);
         let seek = match arm {
-            Some((file, page)) if file == request.file && page == request.first => return 0,
-            Some((file, page)) if file == request.file => {
-                let third = self.disk_pages / 3.0;
-                self.seek * (page.abs_diff(request.first) as f64 / third).min(1.0).sqrt()
+            Some(arm) if arm == (file, byte) => return 0,
+            Some((before, last)) if before == file => {
+                let pages = last.abs_diff(byte) as f64 / PAGE as f64;
+                self.seek * (pages / (self.disk_pages / 3.0)).min(1.0).sqrt()
             }
             _ => self.seek,
         };
         (seek + share * self.rotation) as u64
+    }
+}
+
+/// Where a request is after so many of its bytes.
+fn seat(request: &Request, bytes: u64) -> Seat {
+    match request.at {
+        Some(at) => (None, at.byte + bytes),
+        None => (Some(request.file), request.first * PAGE + bytes),
     }
 }

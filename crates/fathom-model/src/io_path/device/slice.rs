@@ -114,6 +114,7 @@ mod tests {
             pages,
             is_write: false,
             urgency: Urgency::Sync,
+            at: None,
         }
     }
 

@@ -122,6 +122,18 @@ impl Journal {
         self.running
     }
 
+    /// Whether there is none.
+    pub(super) fn is_none(&self) -> bool {
+        self.mode == Mode::None
+    }
+
+    /// So many blocks more than every change has belong to the running transaction.
+    pub(super) fn change_more(&mut self, blocks: u64) {
+        if self.blocks > 0 {
+            self.blocks += blocks;
+        }
+    }
+
     /// Begins to commit the running transaction, unless a commit is under way or there is nothing.
     fn start(&mut self) {
         if self.commit.is_none() && self.blocks > 0 {
@@ -176,6 +188,7 @@ impl State {
             pages,
             is_write: true,
             urgency: Urgency::Sync,
+            at: None,
         });
     }
 

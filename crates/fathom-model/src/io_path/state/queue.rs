@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use fathom_net::Time;
 
 use super::{Inner, State, prices};
-use crate::io_path::{Request, Urgency};
+use crate::file_read::PAGE;
+use crate::io_path::{At, Request, Urgency};
 use crate::page_cache::FileId;
 use crate::parameters::Parameters;
 use crate::scheduler::{Deadline, Direction, Merged, Settings, Span};
@@ -43,6 +44,8 @@ enum Order {
     Deadline(Deadline),
 }
 
+/// Bytes of a sector.
+const SECTOR: u64 = 512;
 /// How long a pause of a writer is recent: a second.
 const RECENT: u64 = 1_000_000_000;
 
@@ -53,7 +56,7 @@ impl Queue {
             expire: [value("read_expire"), value("write_expire")],
             fifo_batch: value("fifo_batch") as u32,
             writes_starved: value("writes_starved") as u32,
-            largest: prices::limits(parameters).largest_io,
+            largest: prices::limits(parameters).largest_io * PAGE / SECTOR,
         };
         let most = value("nr_requests").max(1);
         Self {
@@ -182,7 +185,13 @@ impl Queue {
         }?;
         let parts = &self.parts[&id];
         let first = parts.iter().min_by_key(|part| part.span().start)?;
-        let whole = Request { id: parts[0].id, pages: parts.iter().map(|part| part.pages).sum(), ..*first };
+        let bytes = parts.iter().map(Request::bytes).sum();
+        let whole = Request {
+            id: parts[0].id,
+            pages: parts.iter().map(|part| part.pages).sum(),
+            at: first.at.map(|at| At { bytes, ..at }),
+            ..*first
+        };
         self.issued.insert(id, now);
         if !whole.is_write {
             self.throttle.read_issued(id, now);
@@ -260,9 +269,9 @@ impl Request {
         u64::from(self.id.0.get())
     }
 
-    /// Where it goes, in pages: one file lies behind the other.
+    /// Where it goes, in sectors.
     fn span(&self) -> Span {
         let direction = if self.is_write { Direction::Write } else { Direction::Read };
-        Span { direction, start: (u64::from(self.file.0) << 32) + self.first, length: self.pages }
+        Span { direction, start: self.place() / SECTOR, length: self.bytes() / SECTOR }
     }
 }

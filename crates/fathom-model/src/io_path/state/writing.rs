@@ -1,5 +1,7 @@
 //! The writing half of the kernel's memory: folios made dirty, and what brings them to the device.
 
+mod sync;
+
 use std::num::NonZeroU64;
 
 use fathom_net::Time;
@@ -7,7 +9,7 @@ use fathom_net::Time;
 use super::{Inner, State, prices};
 use crate::file_read::PAGE;
 use crate::file_write::write_begin;
-use crate::io_path::{Kind, Prices, Request, Urgency, Work};
+use crate::io_path::{Prices, Request, Urgency, Work};
 use crate::page_cache::FileId;
 use crate::page_writeback::{Dirtier, Found, Speed, Thresholds, writeback_chunk_size};
 use crate::parameters::Parameters;
@@ -153,64 +155,6 @@ impl State {
         while at < end {
             let beyond = end.min((at / AT_ONCE + 1) * AT_ONCE);
             at = self.0.fill_folio(file, at, beyond, now).end;
-        }
-    }
-
-    /// Begins to write what a sync asks for. The jobs that have nothing to wait for are among
-    /// [`take_synced`](Self::take_synced).
-    pub(in crate::io_path) fn begin_sync(&mut self, work: &Work, now: Time) {
-        let jiffy = self.since_start(now) / self.0.writeback.jiffy;
-        let inner = &mut *self.0;
-        let call = work.call;
-        let file = (call.kind != Kind::SyncAll).then_some(call.file);
-        let pages = match call.kind {
-            Kind::WriteOut => [call.offset / PAGE, (call.offset + call.bytes).div_ceil(PAGE)],
-            _ => [0, u64::MAX],
-        };
-        let files = file.map_or(0..inner.files.len() as u32, |file| file.0..file.0 + 1);
-        inner.writeback.speed.start_estimate(jiffy, inner.writeback.flying.is_empty());
-        // What is to go through the journal waits for its place.
-        let is_journaled = inner.journal.takes_data() && matches!(call.kind, Kind::Sync | Kind::SyncData);
-        for file in files.filter(|_| !is_journaled) {
-            inner.write_out(FileId(file), pages, u64::MAX, Urgency::Sync);
-        }
-        let writeback = &mut inner.writeback;
-        writeback.speed.estimate(jiffy);
-        let is_of = |flying: &&Flying| file.is_none_or(|file| file == flying.request.file);
-        let (job, before) = (work.turn.job, writeback.written_out);
-        match writeback.flying.iter().filter(is_of).count() {
-            0 => writeback.synced.push(job),
-            left => writeback.barriers.push(Barrier { job, file, before, left }),
-        }
-    }
-
-    /// A write of the device is done.
-    pub(in crate::io_path) fn written(&mut self, request: &Request, now: Time) {
-        self.note(now);
-        if self.journal_written(request) {
-            return;
-        }
-        let Inner { writeback, cache, .. } = &mut *self.0;
-        let Some(at) = writeback.flying.iter().position(|flying| flying.request.id == request.id) else {
-            return;
-        };
-        let Flying { number, held, .. } = writeback.flying.swap_remove(at);
-        cache.set_writeback(request.file, request.first, request.pages, false);
-        writeback.pages -= held;
-        writeback.speed.written += held;
-        for barrier in &mut writeback.barriers {
-            if barrier.file.is_none_or(|file| file == request.file) && number < barrier.before {
-                barrier.left -= 1;
-                if barrier.left == 0 {
-                    writeback.synced.push(barrier.job);
-                }
-            }
-        }
-        writeback.barriers.retain(|barrier| barrier.left > 0);
-        if let Flusher::Waits(reason) = writeback.flusher
-            && writeback.flying.len() < writeback.queue
-        {
-            (writeback.flusher, writeback.wakes) = (Flusher::Writes(reason), true);
         }
     }
 
@@ -388,6 +332,8 @@ impl Inner {
         if grows || new_blocks > 0 || self.journal.takes_data() {
             of.data_transaction = of.transaction;
         }
+        let pointers = self.allocation.written(file, [index, end.div_ceil(PAGE)]);
+        self.journal.change_more(pointers);
         if self.writeback.alarm.is_none() {
             self.set_alarm(now);
         }
@@ -464,8 +410,14 @@ impl Inner {
     fn send(&mut self, file: FileId, run: Option<([u64; 2], u64)>, urgency: Urgency) {
         let Some(([first, end], held)) = run else { return };
         let id = self.fetch_id();
-        let request = Request { id, file, first, pages: end - first, is_write: true, urgency };
+        let request = Request { id, file, first, pages: end - first, is_write: true, urgency, at: None };
+        let pointers = self.allocation.written_back(file, [first, end]);
+        self.journal.change_more(pointers);
         self.cache.set_writeback(file, first, end - first, true);
+        self.fly(request, held);
+    }
+
+    fn fly(&mut self, request: Request, held: u64) {
         self.requests.push(request);
         let number = self.writeback.written_out;
         self.writeback.flying.push(Flying { request, number, held });
@@ -478,11 +430,13 @@ impl Inner {
         let dirty = std::mem::take(&mut self.files[file.0 as usize].dirty);
         let mut at = 0;
         while let Some(next) = dirty.next(at) {
+            self.allocation.written_back(file, [next, dirty.run_end(next, u64::MAX)]);
             let folio = self.cache.folio(file, next);
             at = folio.map_or(next + 1, |folio| folio.first + folio.pages);
             if let Some(folio) = folio {
                 self.cache.set_dirty(folio, false);
             }
         }
+        self.allocation.take_dirty(file);
     }
 }
