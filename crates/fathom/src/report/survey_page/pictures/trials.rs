@@ -43,16 +43,18 @@ fn sizes(answer: &Answer<'_>, trials: &[&Trial]) -> Figure {
         Axis::new("size", Quantity::Bytes).log().fixed(),
         upright_names(&cases),
     );
+    let mut counts = Vec::new();
     for outcome in distinct(trials, |trial| &trial.outcome) {
         let mut series = Series::new(outcome, Style::Markers);
         let alike = trials.iter().filter(|trial| trial.outcome == outcome);
         alike.for_each(|trial| series.push(trial.bytes.max(1) as f64, place(&cases, &trial.case)));
+        counts.push(format!("{outcome} {}", series.x.len()));
         figure.series.push(series);
     }
     // A limit of no bytes has no place on a logarithmic axis.
     let has_place = |mark: &Mark| !matches!(&mark.shape, Shape::At { x } if x.iter().any(|x| x.0 <= 0.0));
     figure.marks = answer.upright().into_iter().filter(has_place).collect();
-    figure.shown = format!("{} trials, each drawn; none was timed.", trials.len());
+    figure.shown = format!("Trials: {}. Each is drawn, none was timed.", counts.join(", "));
     figure
 }
 
