@@ -301,11 +301,33 @@
   }
 
   const all = [...document.querySelectorAll('figure[data-figure]')];
-  // One after another, with a frame between, so that whoever scrolls waits for one figure at most.
-  let drawing = Promise.resolve();
+  // A chart takes longer to draw than a frame lasts: nothing is drawn while somebody scrolls, then what is in sight
+  // first, one after another with a frame between.
+  let scrolled = -Infinity;
+  addEventListener('scroll', () => { scrolled = performance.now(); }, { passive: true });
+  const still = () => new Promise(done => {
+    const look = () => performance.now() - scrolled > 120 ? done() : setTimeout(look, 40);
+    look();
+  });
+  const isInSight = figure => {
+    const { top, bottom } = figure.getBoundingClientRect();
+    return bottom > 0 && top < innerHeight;
+  };
+  const wanted = new Set();
+  let working = null;
+  async function work() {
+    while (wanted.size) {
+      await still();
+      const figure = [...wanted].find(isInSight) || [...wanted][0];
+      wanted.delete(figure);
+      await draw(figure);
+      await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+    }
+    working = null;
+  }
   const soon = figure => {
-    drawing = drawing.then(() => draw(figure)).then(() => new Promise(done => requestAnimationFrame(() => setTimeout(done))));
-    return drawing;
+    wanted.add(figure);
+    return working ??= work();
   };
   // What is not in sight yet is drawn while nobody does anything.
   const rest = () => {
