@@ -22,7 +22,7 @@ pub(crate) struct Browser {
 }
 
 /// How long anything on a page may take on a machine that is busy otherwise.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Whether there is one.
 pub(crate) fn is_there() -> bool {
