@@ -49,7 +49,7 @@ pub(crate) fn hypergeometric_upper_tail(total: usize, marked: usize, drawn: usiz
 
 /// Quantile of Student's t with `freedom` degrees of freedom, for `0.5 <= p < 1`, by bisection
 /// on the regularised incomplete beta function.
-pub(crate) fn student_quantile(p: f64, freedom: f64) -> f64 {
+pub fn student_quantile(p: f64, freedom: f64) -> f64 {
     let upper_tail = |t: f64| 0.5 * incomplete_beta(freedom / 2.0, 0.5, freedom / (freedom + t * t));
     let (mut low, mut high) = (0.0, 1.0);
     while upper_tail(high) > 1.0 - p && high < 1e12 {

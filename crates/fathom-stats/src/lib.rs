@@ -33,7 +33,7 @@ pub mod boundary;
 pub mod change_point;
 pub mod comb;
 pub mod difference;
-mod distribution;
+pub mod distribution;
 pub mod interval;
 pub mod knee;
 pub mod levels;

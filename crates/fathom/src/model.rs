@@ -107,13 +107,27 @@ enum OriginWord {
 }
 
 /// How far a model was off on jobs of one class.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Residual {
     /// How many jobs.
     pub jobs: u32,
     /// The mean of the errors' sizes, as a share of what was measured.
     pub mean_error: f64,
     /// The spread of the errors around zero: the root of their mean square, as a share.
+    pub spread: f64,
+    /// How far latencies were off: what the machine does beside the path is in none of its prices.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latencies: Vec<Tail>,
+}
+
+/// How far a model was off on one latency of jobs of one class.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Tail {
+    /// Which latency: the one that this share of the calls does not exceed.
+    pub share: f64,
+    /// How many times as long it was as simulated: the median of the jobs.
+    pub factor: f64,
+    /// The spread of the jobs around that, as a share.
     pub spread: f64,
 }
 

@@ -31,6 +31,7 @@ use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
 pub use self::class::class;
+pub(crate) use self::forecast::SHARES;
 pub use self::forecast::{Estimate, Forecast, Latencies, Predicted, SCHEMA, Side, schema};
 pub use self::refusal::check;
 
@@ -87,7 +88,10 @@ pub fn predict(jobs: &[Job], model: &Model, settings: Settings) -> Result<Predic
     let outcomes = simulate(jobs, &model.parameters, settings.seed)?;
     let mut dice = Pcg64Mcg::seed_from_u64(settings.seed);
     let mut drawn = vec![outcomes.clone()];
-    for _ in 0..settings.draws {
+    // Of a class whose errors were seen, what the parameters are uncertain by is seen as well.
+    let is_seen = |job: &Job| model.residuals.contains_key(&class(job, &model.parameters));
+    let draws = if jobs.iter().all(is_seen) { 0 } else { settings.draws };
+    for _ in 0..draws {
         let parameters = drawn_from(&model.parameters, &mut dice);
         drawn.push(simulate(jobs, &parameters, dice.next_u64())?);
     }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use fathom_stats::quantile;
-use fathom_sys::{facts, memory};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
@@ -33,9 +32,24 @@ pub struct Turns {
     pub seed: u64,
     /// How long the device rests before each run.
     pub rest: Duration,
-    /// Whether each run finds memory that the host of a virtual machine has not taken back.
-    pub keeps_reserve: bool,
+    /// How the machine is brought into the state in which a run begins.
+    pub state: Settled,
 }
+
+/// How the state in which a run begins comes to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    /// By runs that do not count: a round of all jobs, and a lap of those that memory serves.
+    ByRuns,
+    /// By nothing: each run goes on from where the one before has left the kernel.
+    AsLeft,
+    /// The files of a job are dropped from the cache first, so that what is in it is what the job reads.
+    ByDropping,
+}
+
+/// Laps of a short job are run until they have taken so many ns together, and at most so many.
+const LAPS_NS: u64 = 40_000_000;
+const MOST_LAPS: usize = 3;
 
 /// The rest that a device needs to be in the state that a prediction begins with: one that is held to a rate
 /// remembers what it has just done.
@@ -57,88 +71,120 @@ pub fn run(
     let mut trials: Vec<Trial> =
         jobs.iter().map(|job| Trial { job: job.clone(), runs: Vec::new(), refusal: None }).collect();
     let mut generator = Pcg64Mcg::seed_from_u64(turns.seed);
-    let mut reserve = Reserve::default();
     let mut order: Vec<usize> = (0..trials.len()).collect();
-    for round in 0..turns.repeats {
+    let warm = usize::from(turns.state == Settled::ByRuns);
+    for round in 0..turns.repeats + warm {
         // No job always follows the same one.
         shuffle(&mut order, &mut generator);
         for (done, &index) in order.iter().enumerate() {
-            once(&mut trials[index], turns, &mut reserve, site)?;
+            // The first use of a file system is no repeat of any other: it reads its maps of free space.
+            once(&mut trials[index], round < warm, turns, site)?;
             progress(round * trials.len() + done + 1);
         }
     }
     Ok(trials)
 }
 
-/// Memory that is kept for the files of the next run, and given back just before it begins.
-///
-/// A virtual machine tells its host which memory is free, and the host takes it: two seconds after it was freed
-/// (`mm/page_reporting.c`) whoever touches it first waits for ten times as long as a write of a page takes.
-/// What belongs to somebody is not taken, so that runs find memory that is there, and all find it alike.
-#[derive(Debug, Default)]
-struct Reserve(Vec<memory::Mapping>);
-
-impl Reserve {
-    /// Takes as much as the files of a job will, half of it in large pages.
-    fn keep_for(&mut self, job: &Job) {
-        // Jobs were checked when they were laid out; one that has no size keeps nothing.
-        let space = Needs::of(std::slice::from_ref(job)).map_or(0, |needs| needs.space);
-        if space > 0 && space <= facts::available_memory().unwrap_or(0) / 8 {
-            // Whoever has no memory to spare measures without.
-            let kinds = [memory::Mapping::large, memory::Mapping::touched];
-            self.0.extend(kinds.into_iter().filter_map(|kind| kind(space as usize).ok()));
-        }
-    }
-
-    fn give_back(&mut self) {
-        self.0.clear();
-    }
+/// Whether a job is served by memory alone: what it reads is cached, and what it writes goes before the device sees
+/// much of it.
+fn is_short(job: &Job) -> bool {
+    let syncs = job.fsync > 0 || job.fdatasync > 0 || job.end_fsync;
+    !job.direct && !syncs && (job.pre_read || !job.does(Direction::Read))
 }
 
-fn once(trial: &mut Trial, turns: Turns, reserve: &mut Reserve, site: &mut Site) -> Result<(), Fault> {
+/// Whether a job only writes, into a file that is made for each run.
+fn is_new(job: &Job) -> bool {
+    !job.does(Direction::Read) && job.filesize.is_none()
+}
+
+fn once(trial: &mut Trial, is_first: bool, turns: Turns, site: &mut Site) -> Result<(), Fault> {
     if trial.refusal.is_some() {
         return Ok(());
     }
-    if turns.keeps_reserve {
-        reserve.keep_for(&trial.job);
-    }
-    // What only writes begins with a new file, and leaves nothing for the kernel to write during others' runs.
-    let is_new = !trial.job.does(Direction::Read) && trial.job.filesize.is_none();
-    if is_new {
-        site.remove(&trial.job);
-    } else if trial.job.does(Direction::Write) {
-        // What it wrote over the last time is on the device, as the model has it.
-        site.write_out(&trial.job)?;
-    }
-    if !turns.rest.is_zero() && !trial.job.pre_read {
-        std::thread::sleep(turns.rest);
-    }
-    reserve.give_back();
-    match load::run(&trial.job, site) {
-        Ok(threads) => trial.runs.extend(Outcome::together(&threads)),
+    let outcome = match turns.state {
+        _ if is_first => lap(&trial.job, Turns { rest: Duration::ZERO, ..turns }, site),
+        Settled::ByRuns if is_short(&trial.job) => laps(&trial.job, turns, site),
+        _ => lap(&trial.job, turns, site),
+    };
+    match outcome {
+        Ok(_) if is_first => {}
+        Ok(run) => trial.runs.extend(run),
         Err(Fault::Unsupported(reason)) => trial.refusal = Some(reason),
         Err(Fault::System(error)) if !error.is_full() && !error.is_read_only() => {
             trial.refusal = Some(error.to_string());
         }
         Err(fault) => return Err(fault),
     }
-    if is_new {
-        site.remove(&trial.job);
-    }
     Ok(())
 }
 
-/// Bytes that jobs write anew in each repeat; those of a runtime as if it never ended them.
+/// Runs a short job again and again as one run, each time with another buffer, since how fast a byte is copied depends
+/// on where the two lie. The first lap does not count, as with fio's `ramp_time`: what somebody else did just before
+/// is in the caches of the CPU, and memory that was free for two seconds is the host's (`mm/page_reporting.c`), who
+/// gives it back ten times as slowly as a write fills it.
+fn laps(job: &Job, turns: Turns, site: &mut Site) -> Result<Option<Outcome>, Fault> {
+    lap(job, turns, site)?;
+    let mut sum: Option<Outcome> = None;
+    for _ in 0..MOST_LAPS {
+        let Some(one) = lap(job, turns, site)? else { break };
+        match &mut sum {
+            Some(sum) => sum.follow(&one),
+            None => sum = Some(one),
+        }
+        if sum.as_ref().is_some_and(|sum| sum.elapsed_ns >= LAPS_NS) {
+            break;
+        }
+    }
+    Ok(sum)
+}
+
+fn lap(job: &Job, turns: Turns, site: &mut Site) -> Result<Option<Outcome>, Fault> {
+    // What only writes begins with a new file, and leaves nothing for the kernel to write during others' runs.
+    if is_new(job) {
+        site.remove(job);
+    } else if job.does(Direction::Write) {
+        // What it wrote over the last time is on the device, as the model has it.
+        site.write_out(job)?;
+    }
+    if turns.state == Settled::ByDropping {
+        site.drop_cached(job)?;
+    }
+    if !turns.rest.is_zero() && !is_short(job) {
+        std::thread::sleep(turns.rest);
+    }
+    let threads = load::run(job, site);
+    if is_new(job) {
+        site.remove(job);
+    }
+    Ok(Outcome::together(&threads?))
+}
+
+/// What sets of jobs need that are run one after the other: what is only written goes after each run, so that one such
+/// file lies beside those that stay.
 ///
 /// # Errors
 /// A job that makes no sense.
-pub fn rewritten(jobs: &[Job]) -> Result<u64, String> {
-    let writing = jobs.iter().filter(|job| job.does(Direction::Write));
-    let written = |job: &Job| {
+pub fn needs(sets: &[(Vec<Job>, Turns)]) -> Result<Needs, String> {
+    let (new, lasting): (Vec<Job>, Vec<Job>) =
+        sets.iter().flat_map(|(jobs, _)| jobs).cloned().partition(is_new);
+    let mut needs = Needs::of(&lasting)?;
+    let each = new.iter().map(|job| Needs::of(std::slice::from_ref(job)));
+    needs.space += each.collect::<Result<Vec<_>, _>>()?.iter().map(|one| one.space).max().unwrap_or(0);
+    for (jobs, turns) in sets {
+        needs.writes += written(jobs, *turns)?;
+    }
+    Ok(needs)
+}
+
+/// Bytes that jobs write in all their repeats; those of a runtime as if it never ended them.
+fn written(jobs: &[Job], turns: Turns) -> Result<u64, String> {
+    let of = |job: &Job| {
+        let warms = u64::from(turns.state == Settled::ByRuns);
+        let laps = 1 + if is_short(job) { warms * MOST_LAPS as u64 } else { 0 };
         let bytes = job.transfer()?.unwrap_or(0) * u64::from(job.numjobs);
-        Ok(bytes / 100 * u64::from(100 - job.read_percent))
+        Ok(bytes / 100 * u64::from(100 - job.read_percent) * (laps * turns.repeats as u64 + warms))
     };
-    writing.map(written).sum()
+    jobs.iter().filter(|job| job.does(Direction::Write)).map(of).sum()
 }
 
 impl Trial {
@@ -176,4 +222,25 @@ pub fn ns_per_transfer(outcome: &Outcome) -> f64 {
 pub fn bytes_per_second(outcome: &Outcome) -> f64 {
     let bytes: u64 = outcome.transfers.iter().map(|side| side.bytes).sum();
     bytes as f64 / outcome.elapsed_ns.max(1) as f64 * 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_only_written_lies_there_once_and_is_written_each_time() {
+        const MIB: u64 = 1 << 20;
+        let read = Job { size: Some(4 * MIB), pre_read: true, ..Job::named("read") };
+        let write = |name, size| Job { size: Some(size), read_percent: 0, ..Job::named(name) };
+        let jobs = vec![read, write("small", MIB), write("large", 2 * MIB)];
+        let turns = |state| Turns { repeats: 3, seed: 1, rest: Duration::ZERO, state };
+        let left = needs(&[(jobs.clone(), turns(Settled::AsLeft))]).unwrap();
+        let near = |bytes: u64, about: u64| bytes.abs_diff(about) < 10_000;
+        assert_eq!(left.space, 6 * MIB);
+        assert!(near(left.writes, (4 + 3 * 3) * MIB), "{left:?}");
+        let settled = needs(&[(jobs, turns(Settled::ByRuns))]).unwrap();
+        let laps = 3 * (1 + MOST_LAPS as u64) + 1;
+        assert!(near(settled.writes, (4 + 3 * laps) * MIB), "{settled:?}");
+    }
 }

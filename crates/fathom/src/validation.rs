@@ -10,6 +10,7 @@ mod held_out;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use fathom_stats::quantile;
 use schemars::JsonSchema;
@@ -18,8 +19,8 @@ use serde::{Deserialize, Serialize};
 pub use self::condition::Condition;
 
 use crate::fault::Fault;
-use crate::job::{Direction, Job};
-use crate::load::{Outcome, Site};
+use crate::job::Job;
+use crate::load::{Needs, Outcome, Site};
 use crate::model::Model;
 use crate::prediction::{self, Estimate, Prediction, Settings};
 use crate::provenance::Provenance;
@@ -173,12 +174,8 @@ pub fn validate(condition: Condition, trials: &Trials<'_>, site: &mut Site) -> R
         }
     }
     let jobs: Vec<Job> = foretold.iter().map(|one| one.job.clone()).collect();
-    let turns = Turns {
-        repeats: trials.repeats,
-        seed: trials.seed,
-        rest: trial::rest_of(&model),
-        keeps_reserve: !matches!(condition, Condition::Memory(_)),
-    };
+    let rest = trial::rest_of(&model);
+    let turns = Turns { repeats: trials.repeats, seed: trials.seed, rest, state: condition.state() };
     for (one, trial) in foretold.iter().zip(&trial::run(&jobs, turns, site, &mut |_| ())?) {
         let held = hold(one, trial, &model);
         match (&trial.refusal, held) {
@@ -193,6 +190,18 @@ pub fn validate(condition: Condition, trials: &Trials<'_>, site: &mut Site) -> R
         held.class += &condition.word().map(|word| format!(", {word}")).unwrap_or_default();
     }
     Ok(outcomes)
+}
+
+/// What the jobs of some conditions need, each run so often.
+///
+/// # Errors
+/// A job that makes no sense.
+pub fn needs(conditions: &[Condition], repeats: usize) -> Result<Needs, String> {
+    let set = |condition: &Condition| {
+        let turns = Turns { repeats, seed: 0, rest: Duration::ZERO, state: condition.state() };
+        (condition.jobs(), turns)
+    };
+    trial::needs(&conditions.iter().map(set).collect::<Vec<_>>())
 }
 
 fn foretell(job: &Job, model: &Model, seed: u64) -> Result<Foretold, String> {
@@ -210,26 +219,18 @@ fn foretell(job: &Job, model: &Model, seed: u64) -> Result<Foretold, String> {
     Ok(Foretold {
         job: job.clone(),
         rate: rate.ok_or("nothing was predicted")?,
-        p99_ns: p99_ns(std::slice::from_ref(&sum)),
+        p99_ns: model
+            .residuals
+            .get(&prediction::class(job, &model.parameters))
+            .map_or(sum.latency_ns(0.99), |seen| seen.latency(0.99, sum.latency_ns(0.99)).value),
         paper: baselines::paper(job, model)?,
         plain: baselines::plain(job, model)?,
     })
 }
 
-/// The 99 % latency of all transfers of some runs.
-fn p99_ns(runs: &[Outcome]) -> f64 {
-    let Some(first) = runs.first() else { return 0.0 };
-    let mut all = crate::load::Histogram::default();
-    for run in runs {
-        [Direction::Read, Direction::Write]
-            .iter()
-            .for_each(|&way| all.merge(&run.transfers[way as usize].latency));
-    }
-    all.quantile(0.99) as f64 * first.ns_per_tick
-}
-
 fn hold(one: &Foretold, trial: &Trial, model: &Model) -> Option<Held> {
     let runs = trial.each(trial::bytes_per_second);
+    let p99_ns = Outcome::together(&trial.runs)?.latency_ns(0.99);
     let measured = trial.bytes_per_second()?;
     let off = |rate: f64| rate / measured - 1.0;
     let half = |which: usize| {
@@ -247,7 +248,7 @@ fn hold(one: &Foretold, trial: &Trial, model: &Model) -> Option<Held> {
         paper_error: off(one.paper),
         plain_error: off(one.plain),
         is_covered: one.rate.holds(measured),
-        p99_error: one.p99_ns / p99_ns(&trial.runs).max(1.0) - 1.0,
+        p99_error: one.p99_ns / p99_ns.max(1.0) - 1.0,
         runs,
     })
 }

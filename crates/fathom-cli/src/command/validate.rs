@@ -5,12 +5,10 @@ use std::time::Instant;
 
 use fathom::instrument::Instrument;
 use fathom::intrusion;
-use fathom::job::Job;
-use fathom::load::{Limits, Needs, Site};
+use fathom::load::{Limits, Site};
 use fathom::provenance::Provenance;
 use fathom::report;
 use fathom::run_folder::Kept;
-use fathom::trial;
 use fathom::units::Bytes;
 use fathom::validation::{self, Outcomes, SCHEMA, Trials, Validation};
 
@@ -47,21 +45,18 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
         }
     };
     let conditions = options.conditions();
-    let jobs: Vec<Job> = conditions.iter().flat_map(|condition| condition.jobs()).collect();
     let repeats = usize::from(options.repeats);
-    let needs = Needs::of(&jobs).map_err(Failure::Failed)?;
-    let again = trial::rewritten(&jobs).map_err(Failure::Failed)? * (repeats as u64 - 1);
-    let (wanted, allowed) = (needs.writes + again, budget.max_write.saturating_sub(spent));
-    if wanted > allowed {
+    let needs = validation::needs(&conditions, repeats).map_err(Failure::Failed)?;
+    let allowed = budget.max_write.saturating_sub(spent);
+    if needs.writes > allowed {
         return Err(Failure::Failed(format!(
             "the jobs write {}, and {} are left of what is allowed: raise --max-write",
-            Bytes(wanted),
+            Bytes(needs.writes),
             Bytes(allowed)
         )));
     }
-    let space = needs.space;
     let limits = Limits { max_write: allowed, deadline: Some(started + budget.max_time) };
-    let mut site = Site::at(&path, space, &instrument, limits, interrupt)?;
+    let mut site = Site::at(&path, needs.space, &instrument, limits, interrupt)?;
     let bar = Spinner::new("predicting, then running");
     let trials = Trials { model: &model, path: &path, repeats, seed: budget.seed };
     let mut outcomes = Outcomes::default();

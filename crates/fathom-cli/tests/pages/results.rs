@@ -189,9 +189,10 @@ fn model() -> Model {
         let _ = model.parameters.put(name, Parameter { value, interval, origin });
     }
     for (class, error) in [("cached random read", 0.058), ("cold sequential read", 0.12)] {
-        model
-            .residuals
-            .insert(class.to_owned(), Residual { jobs: 4, mean_error: error, spread: error * 1.4 });
+        model.residuals.insert(
+            class.to_owned(),
+            Residual { jobs: 4, mean_error: error, spread: error * 1.4, latencies: Vec::new() },
+        );
     }
     model
 }

@@ -170,6 +170,11 @@ impl Prices {
         distance.min(1.0) * wait + if jumped { distance * self.jump } else { 0.0 }
     }
 
+    /// So many bytes back what was moved is still near.
+    pub(super) fn near_window(&self) -> u64 {
+        self.near_cache as u64 / 2
+    }
+
     /// Through the points in straight lines, and from nothing to the first; in proportion beyond the last.
     fn far_at(&self, bytes: f64) -> f64 {
         let mut before = (0.0, 0.0);

@@ -4,6 +4,7 @@ mod allocation;
 mod journal;
 mod outcome;
 mod queue;
+mod run;
 mod stdio;
 mod token;
 mod writing;
@@ -17,6 +18,7 @@ use self::journal::Journal;
 pub(super) use self::journal::Settling;
 use self::outcome::Outcome;
 use self::queue::Queue;
+use self::run::Run;
 use self::stdio::Streams;
 use self::writing::Writeback;
 use super::{Done, Kind, Prices, Request, Totals, Turn, Urgency, Work, prices};
@@ -81,6 +83,8 @@ struct File {
     mtime: u64,
     /// Where the flusher goes on: `writeback_index`.
     cursor: u64,
+    /// What was last read and written in one go: what one of them has just touched is near for the other.
+    runs: [Run; 2],
 }
 
 /// What reading ahead took.
@@ -271,7 +275,7 @@ impl State {
                 work.copied = bytes;
                 // Reading ahead costs the reader the submission; one who waits for it anyway does not notice.
                 let more = (before + bytes - 1) / PAGE - before / PAGE;
-                let far = prices.being_far(bytes, work.call.bytes, size, jumped);
+                let far = inner.read_far(&work, [before, before + bytes], jumped, prices);
                 let more = more as f64 * prices.folio;
                 work.owed_ns += (requests as f64 * prices.submission + more + far) as u64;
                 Outcome::Copy(work)

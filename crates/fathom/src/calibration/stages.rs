@@ -194,7 +194,7 @@ fn written(pattern: Pattern, bytes: u64) -> Job {
 
 /// As many reads as writes in a file that is cached and clean.
 fn mixed(pattern: Pattern, bytes: u64) -> Job {
-    let moved = FAR.min(bytes * 8_000) / 2;
+    let moved = MIXED.min(bytes * 4_000);
     Job {
         filename: Some("mixed".to_owned()),
         size: Some(moved.min(MIXED)),

@@ -42,6 +42,13 @@ impl Outcome {
         }))
     }
 
+    /// Adds what was done after this: the times are added up as well.
+    pub fn follow(&mut self, next: &Outcome) {
+        let elapsed_ns = self.elapsed_ns + next.elapsed_ns;
+        self.add(next);
+        self.elapsed_ns = elapsed_ns;
+    }
+
     /// Adds what another thread did to what this one did.
     pub fn add(&mut self, other: &Outcome) {
         for (mine, theirs) in self.transfers.iter_mut().zip(&other.transfers) {
@@ -63,6 +70,13 @@ impl Outcome {
             minor_faults: self.usage.minor_faults + other.usage.minor_faults,
             context_switches: self.usage.context_switches + other.usage.context_switches,
         };
+    }
+
+    /// The latency that a share of the transfers of both directions does not exceed, in ns.
+    pub fn latency_ns(&self, share: f64) -> f64 {
+        let mut all = self.transfers[0].latency.clone();
+        all.merge(&self.transfers[1].latency);
+        all.quantile(share) as f64 * self.ns_per_tick
     }
 
     /// Transfers per second in one direction.

@@ -150,6 +150,21 @@ impl Site {
         Ok(())
     }
 
+    /// Drops the files of a job from the page cache, where they are there.
+    ///
+    /// # Errors
+    /// What `fsync(2)` and `posix_fadvise(2)` give.
+    pub fn drop_cached(&self, job: &Job) -> Result<(), Fault> {
+        for name in (0..job.numjobs).map(|thread| name(job, thread)) {
+            let path = self.files.path(&name);
+            if path.exists() {
+                cache::evict(&self.files.descriptor(&name)?, 0, 0)
+                    .map_err(|errno| Error::new("drop the cached pages of", &path, errno))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Removes the files of a job, so that it finds none the next time.
     pub fn remove(&mut self, job: &Job) {
         (0..job.numjobs).for_each(|thread| self.files.forget(&name(job, thread)));

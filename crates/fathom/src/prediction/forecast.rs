@@ -1,5 +1,6 @@
 //! Predicted figures with their intervals.
 
+use fathom_stats::distribution::student_quantile;
 use fathom_stats::quantile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::class;
 use crate::job::{Direction, Job};
 use crate::load::{Histogram, Outcome};
-use crate::model::{Made, Model};
+use crate::model::{Made, Model, Residual};
 
 /// The name of the schema that [`Predicted`] is published under.
 pub const SCHEMA: &str = "fathom.prediction/1";
@@ -95,8 +96,17 @@ pub struct Estimate {
 
 /// So many deviations to each side hold 90 % of a normal distribution.
 const DEVIATIONS: f64 = 1.645;
+/// The latencies that are told.
+pub(crate) const SHARES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
 impl Estimate {
+    /// Of a class whose errors were seen on some jobs that nothing was fitted to: what the parameters are uncertain by
+    /// is part of those errors, and a further one is spread as Student's t.
+    fn seen(value: f64, spread: f64, jobs: u32) -> Self {
+        let reach = (student_quantile(0.95, f64::from(jobs.max(1))) * spread).exp();
+        Self { value, low: value / reach, high: value * reach }
+    }
+
     /// The median of what the draws gave, and the interval of their spread and the model's own together.
     ///
     /// Errors of prices multiply, so that the spread is one of logarithms.
@@ -117,6 +127,16 @@ impl Estimate {
     }
 }
 
+impl Residual {
+    /// A latency of a job of this class that is simulated as so many ns.
+    pub(crate) fn latency(&self, share: f64, simulated: f64) -> Estimate {
+        match self.latencies.iter().find(|tail| tail.share == share) {
+            Some(tail) => Estimate::seen(simulated * tail.factor, tail.spread, self.jobs),
+            None => Estimate::seen(simulated, self.spread, self.jobs),
+        }
+    }
+}
+
 impl Forecast {
     /// Of the outcomes of one job, one per draw.
     pub(super) fn of(job: &Job, drawn: &[Outcome], model: &Model) -> Self {
@@ -124,19 +144,35 @@ impl Forecast {
         let residual = model.residuals.get(&class);
         // Of a class that nobody looked at no more is known than of the worst of the others.
         let worst = model.residuals.values().map(|residual| residual.spread).fold(0.0, f64::max);
-        let own = residual.map_or(worst, |residual| residual.spread);
-        let over = |figure: &dyn Fn(&Outcome) -> f64| {
-            Estimate::of(&drawn.iter().map(figure).collect::<Vec<_>>(), own)
+        let drawn_over = |figure: &dyn Fn(&Outcome) -> f64| {
+            Estimate::of(&drawn.iter().map(figure).collect::<Vec<_>>(), worst)
         };
-        let latencies = |of: &dyn Fn(&Outcome) -> &Histogram| {
-            let at = |share: f64| over(&|one| of(one).quantile(share) as f64 * one.ns_per_tick);
+        let over = |figure: &dyn Fn(&Outcome) -> f64| match (residual, drawn.first()) {
+            (Some(seen), Some(one)) => Estimate::seen(figure(one), seen.spread, seen.jobs),
+            _ => drawn_over(figure),
+        };
+        // What transfers were longer by says nothing of syncs.
+        let latencies = |of: &dyn Fn(&Outcome) -> &Histogram, are_transfers: bool| {
+            let mut least = 0.0_f64;
+            let told = SHARES.map(|share| {
+                let plain = |one: &Outcome| of(one).quantile(share) as f64 * one.ns_per_tick;
+                let told = match (residual, drawn.first()) {
+                    (Some(seen), Some(one)) if are_transfers => seen.latency(share, plain(one)),
+                    _ => over(&plain),
+                };
+                // Factors of neighbours differ, and what fewer calls exceed is no shorter.
+                least = least.max(told.value);
+                Estimate { value: least, high: told.high.max(least), ..told }
+            });
+            let [median_ns, p90_ns, p99_ns, p999_ns] = told;
+            let mean_ns = over(&|one| of(one).mean() * one.ns_per_tick);
             Latencies {
                 calls: drawn.first().map_or(0, |one| of(one).count()),
-                mean_ns: over(&|one| of(one).mean() * one.ns_per_tick),
-                median_ns: at(0.5),
-                p90_ns: at(0.9),
-                p99_ns: at(0.99),
-                p999_ns: at(0.999),
+                mean_ns,
+                median_ns,
+                p90_ns,
+                p99_ns,
+                p999_ns,
             }
         };
         let side = |direction: Direction| Side {
@@ -144,7 +180,7 @@ impl Forecast {
             bytes: drawn.first().map_or(0, |one| one.transfers[direction as usize].bytes),
             bytes_per_second: over(&|one| one.bytes_per_second(direction)),
             calls_per_second: over(&|one| one.iops(direction)),
-            latency: latencies(&|one| &one.transfers[direction as usize].latency),
+            latency: latencies(&|one| &one.transfers[direction as usize].latency, true),
         };
         let has_syncs = drawn.first().is_some_and(|one| one.syncs.count() > 0);
         let mut caveats = Vec::new();
@@ -157,7 +193,7 @@ impl Forecast {
             name: job.name.clone(),
             elapsed_ns: over(&|one| one.elapsed_ns as f64),
             sides: job.directions().map(side).collect(),
-            syncs: has_syncs.then(|| latencies(&|one| &one.syncs)),
+            syncs: has_syncs.then(|| latencies(&|one| &one.syncs, false)),
             class,
             caveats,
         }

@@ -40,10 +40,16 @@ fn intervals_carry_those_of_the_parameters_and_the_model_s_own_error() {
     // A deviation of the call is 40.8 of 810 ns.
     let reach = (narrow.high / narrow.value).ln();
     assert!((reach - 1.645 * 40.8 / 810.0).abs() < 0.03, "{reach}");
-    let residual = crate::model::Residual { jobs: 4, mean_error: 0.1, spread: 0.12 };
+    let tail = crate::model::Tail { share: 0.99, factor: 1.5, spread: 0.2 };
+    let residual = crate::model::Residual { jobs: 4, mean_error: 0.1, spread: 0.12, latencies: vec![tail] };
     model.residuals.insert("cached_sequential_read".to_owned(), residual);
-    let wide = rate(&model);
-    assert!((wide.high / wide.value).ln() > 1.645 * 0.12);
+    let seen = rate(&model);
+    // Student's t of four freedoms.
+    assert!(((seen.high / seen.value).ln() - 2.132 * 0.12).abs() < 1e-3, "{seen:?}");
+    let told = predict(&jobs, &model, Settings::default()).unwrap();
+    let latency = &told.forecasts[0].sides[0].latency;
+    assert!((latency.p99_ns.value / latency.median_ns.value - 1.5).abs() < 0.02, "{latency:?}");
+    assert!(latency.p999_ns.value >= latency.p99_ns.value);
 }
 
 #[test]

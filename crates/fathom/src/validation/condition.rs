@@ -11,6 +11,7 @@ use crate::intrusion::{self, Change, Group, Settings};
 use crate::job::Job;
 use crate::load::{self, Site};
 use crate::model::Model;
+use crate::trial::Settled;
 
 /// Under what jobs are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +56,16 @@ impl Condition {
             Self::DirtyBytes(limit) => held_out::throttled(limit),
             Self::ReadAhead(_) => held_out::read_ahead(),
             Self::Memory(limit) => held_out::past_cache(limit),
+        }
+    }
+
+    /// How each run finds the state in which its prediction begins: what may be dirty depends on what was, and what
+    /// a full cache holds on what was read.
+    pub(super) fn state(self) -> Settled {
+        match self {
+            Self::Usual | Self::ReadAhead(_) => Settled::ByRuns,
+            Self::DirtyBytes(_) => Settled::AsLeft,
+            Self::Memory(_) => Settled::ByDropping,
         }
     }
 

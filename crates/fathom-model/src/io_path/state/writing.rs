@@ -138,7 +138,8 @@ impl State {
             }
             let position = work.read.position;
             let filled = self.0.fill_folio(work.call.file, position, work.read.end, begun + spent);
-            let cost = filled.cost(prices);
+            let far = self.0.write_far(&work, [position, filled.end], filled.old_pages > 0, prices);
+            let cost = filled.cost(prices) + far;
             work.owed_ns += cost;
             work.copied += filled.end - position;
             work.read.position = filled.end;
