@@ -31,6 +31,9 @@ impl Stream {
 }
 
 fn line(text: &mut String, format: Format, stream: &mut Stream, at: u64) {
+    // A request of a device is issued in one line and completed in the next.
+    let mut of_request = Stream(at / 2);
+    let stream = if format == Format::Blkparse { &mut of_request } else { stream };
     let (offset, size, kind) =
         (stream.next(1 << 31) * 512, (1 + stream.next(64)) * 4096, stream.next(2) as usize);
     let _ = match format {

@@ -3,6 +3,7 @@
 //! The columns stand in [`COLUMNS`] and in docs/traces.md. What holds for the trace as a whole stands in the
 //! file's key-value metadata, under keys that begin with `fathom.`.
 
+mod chunk;
 mod columns;
 
 use std::fs::File;
@@ -11,13 +12,13 @@ use std::panic;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parquet::basic::{Compression, Encoding};
+use parquet::basic::Encoding;
 use parquet::file::metadata::{ColumnChunkMetaData, KeyValue, RowGroupMetaData};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use parquet::schema::types::ColumnPath;
+use parquet::schema::types::ColumnDescPtr;
 use rustc_hash::FxHashMap;
 
 use self::columns::Columns;
@@ -41,17 +42,13 @@ pub const COLUMNS: &str = "message fathom_trace {
 }";
 /// The version of the schema, in the metadata as `fathom.schema`.
 const SCHEMA: &str = "fathom.trace/1";
-/// Rows that are kept in memory and compressed together.
+/// Rows that are kept in memory and written together.
 const GROUP: usize = 1 << 17;
-/// The columns of words. Numbers are left to the compressor, which costs half of what looking each one up does.
-const DICTIONARIES: [&str; 2] = ["kind", "path"];
-/// The columns that hold numbers near their predecessors.
-const DELTAS: [&str; 1] = ["start_ns"];
-
 /// Writes a trace.
 pub struct Writer<W: Write + Send> {
     file: SerializedFileWriter<W>,
     path: PathBuf,
+    described: Vec<ColumnDescPtr>,
     columns: Columns,
 }
 
@@ -73,7 +70,8 @@ impl<W: Write + Send> Writer<W> {
         let schema = parse_message_type(COLUMNS).map_err(|error| Error::new("write", path, error))?;
         let file = SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties(origin)));
         let file = file.map_err(|error| Error::new("write", path, error))?;
-        Ok(Self { file, path: path.to_owned(), columns: Columns::default() })
+        let described = file.schema_descr().columns().to_vec();
+        Ok(Self { file, path: path.to_owned(), described, columns: Columns::default() })
     }
 
     /// Adds operations, whose files are `files`.
@@ -106,7 +104,7 @@ impl<W: Write + Send> Writer<W> {
         }
         let failed = |error| Error::new("write", &self.path, error);
         let mut group = self.file.next_row_group().map_err(failed)?;
-        self.columns.write(&mut group).map_err(failed)?;
+        self.columns.write(&self.described, &mut group).map_err(failed)?;
         group.close().map_err(failed)?;
         self.columns.clear();
         Ok(())
@@ -124,19 +122,16 @@ fn properties(origin: &Origin) -> WriterProperties {
     };
     let keys = [("schema", SCHEMA), ("level", level), ("clock", clock), ("source", &origin.source)];
     let pairs = keys.map(|(key, value)| KeyValue::new(format!("fathom.{key}"), value.to_owned()));
-    let mut properties = WriterProperties::builder()
-        .set_compression(Compression::SNAPPY)
-        .set_statistics_enabled(EnabledStatistics::None)
+    // Numbers as differences to their predecessors, which are small or alike; words by their places in a dictionary.
+    // A compressor takes longer for the rest than reading the lines does, and finds little in it.
+    WriterProperties::builder()
+        .set_encoding(Encoding::DELTA_BINARY_PACKED)
         .set_dictionary_enabled(false)
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_offset_index_disabled(true)
         .set_created_by("fathom".to_owned())
-        .set_key_value_metadata(Some(pairs.to_vec()));
-    for column in DICTIONARIES {
-        properties = properties.set_column_dictionary_enabled(ColumnPath::from(column), true);
-    }
-    for column in DELTAS {
-        properties = properties.set_column_encoding(ColumnPath::from(column), Encoding::DELTA_BINARY_PACKED);
-    }
-    properties.build()
+        .set_key_value_metadata(Some(pairs.to_vec()))
+        .build()
 }
 
 /// Reads a trace.

@@ -3,12 +3,14 @@
 use std::collections::hash_map::Entry;
 
 use parquet::column::reader::ColumnReader;
-use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
+use parquet::data_type::{ByteArray, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::RowGroupReader;
 use parquet::file::writer::SerializedRowGroupWriter;
+use parquet::schema::types::ColumnDescPtr;
 use rustc_hash::FxHashMap;
 
+use super::chunk::{Words, constant};
 use crate::operation::{FileId, Files, Kind, Operation};
 
 /// A column whose values may be missing: those that are there, and which these are.
@@ -19,9 +21,9 @@ struct Optional<T> {
 }
 
 impl<T: Copy> Optional<T> {
-    fn push(&mut self, value: Option<T>) {
-        self.present.push(i16::from(value.is_some()));
-        self.values.extend(value);
+    fn extend(&mut self, values: impl Iterator<Item = Option<T>> + Clone) {
+        self.present.extend(values.clone().map(|value| i16::from(value.is_some())));
+        self.values.extend(values.flatten());
     }
 
     fn clear(&mut self) {
@@ -51,10 +53,13 @@ pub(super) struct Columns {
     length: Vec<i64>,
     result: Optional<i64>,
     flags: Vec<i32>,
-    /// The paths of files and the names of kinds as Parquet wants them, by number.
-    paths: Vec<Option<ByteArray>>,
-    kinds: Vec<ByteArray>,
+    /// The kinds and paths of rows that are to be written.
+    kinds: Words,
+    paths: Words,
 }
+
+/// Rows that the CPU's nearest cache holds, so that a column after the other can be taken from them.
+const NEAR: usize = 256;
 
 /// Numbers beyond what the column holds are kept at its end.
 fn i64_of(value: u64) -> i64 {
@@ -79,52 +84,78 @@ impl Columns {
         self.length.clear();
         self.result.clear();
         self.flags.clear();
+        self.kinds.clear();
+        self.paths.clear();
     }
 
     pub(super) fn add(&mut self, operations: &[Operation], files: &Files) {
-        if self.kinds.is_empty() {
-            self.kinds = Kind::ALL.iter().map(|kind| ByteArray::from(kind.name())).collect();
-        }
-        self.paths.resize(self.paths.len().max(files.paths().len()), None);
-        for operation in operations {
-            self.start_ns.push(operation.start_ns);
-            self.duration_ns.push(operation.duration_ns.map(i64_of));
-            self.process.push(operation.process.cast_signed());
-            self.thread.push(operation.thread.cast_signed());
-            self.kind.push(self.kinds[operation.kind as usize].clone());
-            self.file.push(operation.file.0.cast_signed());
-            self.path.push(path(&mut self.paths, operation.file, files));
-            self.descriptor.push(operation.descriptor);
-            self.offset.push(operation.offset.map(i64_of));
-            self.length.push(i64_of(operation.length));
-            self.result.push(operation.result);
-            self.flags.push(operation.flags.cast_signed());
+        for near in operations.chunks(NEAR) {
+            self.add_near(near, files);
         }
     }
 
+    fn add_near(&mut self, near: &[Operation], files: &Files) {
+        self.start_ns.extend(near.iter().map(|one| one.start_ns));
+        self.duration_ns.extend(near.iter().map(|one| one.duration_ns.map(i64_of)));
+        self.process.extend(near.iter().map(|one| one.process.cast_signed()));
+        self.thread.extend(near.iter().map(|one| one.thread.cast_signed()));
+        self.file.extend(near.iter().map(|one| one.file.0.cast_signed()));
+        self.descriptor.extend(near.iter().map(|one| one.descriptor));
+        self.offset.extend(near.iter().map(|one| one.offset.map(i64_of)));
+        self.length.extend(near.iter().map(|one| i64_of(one.length)));
+        self.result.extend(near.iter().map(|one| one.result));
+        self.flags.extend(near.iter().map(|one| one.flags.cast_signed()));
+        for operation in near {
+            self.kinds.push(operation.kind as usize, || operation.kind.name());
+            // Other readers take the column for UTF-8.
+            let path = || String::from_utf8_lossy(files.path(operation.file)).into_owned();
+            self.paths.push(operation.file.0 as usize, path);
+        }
+    }
+
+    /// Writes the rows; `columns` describes the file's.
     pub(super) fn write<W: std::io::Write + Send>(
         &self,
+        columns: &[ColumnDescPtr],
         group: &mut SerializedRowGroupWriter<'_, W>,
     ) -> Result<()> {
-        macro_rules! column {
-            ($type:ty, $values:expr, $present:expr) => {{
-                let mut column = group.next_column()?.ok_or_else(too_few)?;
-                column.typed::<$type>().write_batch($values, $present, None)?;
-                column.close()?;
+        let rows = self.rows();
+        macro_rules! numbers {
+            ($type:ty, $at:expr, $values:expr, $present:expr) => {{
+                let values = $values;
+                let first = values.first();
+                let all_alike = values.iter().all(|value| Some(value) == first);
+                if all_alike && (values.is_empty() || values.len() == rows) {
+                    let value = first.map(|value| value.to_le_bytes().to_vec());
+                    let (bytes, close) = constant(&columns[$at], rows, value)?;
+                    group.append_column(&bytes, close)?;
+                } else {
+                    let mut column = group.next_column()?.ok_or_else(too_few)?;
+                    column.typed::<$type>().write_batch(values, $present, None)?;
+                    column.close()?;
+                }
             }};
         }
-        column!(Int64Type, &self.start_ns, None);
-        column!(Int64Type, &self.duration_ns.values, Some(&self.duration_ns.present));
-        column!(Int32Type, &self.process, None);
-        column!(Int32Type, &self.thread, None);
-        column!(ByteArrayType, &self.kind, None);
-        column!(Int32Type, &self.file, None);
-        column!(ByteArrayType, &self.path, None);
-        column!(Int32Type, &self.descriptor.values, Some(&self.descriptor.present));
-        column!(Int64Type, &self.offset.values, Some(&self.offset.present));
-        column!(Int64Type, &self.length, None);
-        column!(Int64Type, &self.result.values, Some(&self.result.present));
-        column!(Int32Type, &self.flags, None);
+        macro_rules! words {
+            ($at:expr, $words:expr) => {{
+                let (bytes, close) = $words.chunk(&columns[$at])?;
+                group.append_column(&bytes, close)?;
+            }};
+        }
+        let (duration, descriptor) = (&self.duration_ns, &self.descriptor);
+        let (offset, result) = (&self.offset, &self.result);
+        numbers!(Int64Type, 0, &self.start_ns, None);
+        numbers!(Int64Type, 1, &duration.values, Some(&duration.present));
+        numbers!(Int32Type, 2, &self.process, None);
+        numbers!(Int32Type, 3, &self.thread, None);
+        words!(4, self.kinds);
+        numbers!(Int32Type, 5, &self.file, None);
+        words!(6, self.paths);
+        numbers!(Int32Type, 7, &descriptor.values, Some(&descriptor.present));
+        numbers!(Int64Type, 8, &offset.values, Some(&offset.present));
+        numbers!(Int64Type, 9, &self.length, None);
+        numbers!(Int64Type, 10, &result.values, Some(&result.present));
+        numbers!(Int32Type, 11, &self.flags, None);
         Ok(())
     }
 
@@ -205,13 +236,6 @@ impl Columns {
         }
         Ok(())
     }
-}
-
-fn path(paths: &mut [Option<ByteArray>], file: FileId, files: &Files) -> ByteArray {
-    let Some(known) = paths.get_mut(file.0 as usize) else { return ByteArray::from("") };
-    // Other readers take the column for UTF-8.
-    let new = || ByteArray::from(String::from_utf8_lossy(files.path(file)).into_owned().into_bytes());
-    known.get_or_insert_with(new).clone()
 }
 
 fn too_few() -> ParquetError {

@@ -17,12 +17,26 @@ pub(super) fn in_bytes(sectors: u64) -> Option<u64> {
 
 /// Volumes that a trace names by numbers.
 #[derive(Default)]
-pub(super) struct Volumes(FxHashMap<u64, FileId>);
+pub(super) struct Volumes {
+    /// Those of low numbers, which are found without a search.
+    low: Vec<Option<FileId>>,
+    others: FxHashMap<u64, FileId>,
+}
+
+/// Up to here a number is low.
+const LOW: usize = 1 << 12;
 
 impl Volumes {
     /// The file that stands for a volume.
     pub(super) fn file(&mut self, volume: u64, output: &mut Output) -> FileId {
-        *self.0.entry(volume).or_insert_with(|| output.files.id(volume.to_string().as_bytes()))
+        let low = usize::try_from(volume).ok().filter(|&low| low < LOW);
+        if let Some(file) = low.and_then(|low| *self.low.get(low)?) {
+            return file;
+        }
+        let mut new = || output.files.id(volume.to_string().as_bytes());
+        let Some(low) = low else { return *self.others.entry(volume).or_insert_with(new) };
+        self.low.resize(LOW, None);
+        *self.low[low].insert(new())
     }
 }
 

@@ -2,6 +2,27 @@
 
 use memchr::{memchr, memrchr};
 
+/// The powers of ten.
+const POWERS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+
+/// The number that eight bytes begin with, and how many of them are its digits.
+fn eight_digits(bytes: [u8; 8]) -> (u64, usize) {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let digits = u64::from_le_bytes(bytes) ^ (b'0' as u64 * ONES);
+    // The highest bit of each byte that is above 9; a carry changes only what stands behind the first of them.
+    let others = (digits.wrapping_add(0x76 * ONES) | digits) & (0x80 * ONES);
+    let count = (others.trailing_zeros() / 8) as usize;
+    if count == 0 {
+        return (0, 0);
+    }
+    // The digits go to the end, and noughts before them; then pairs, fours and eights are put together.
+    let digits = digits << (64 - 8 * count);
+    let pairs = (digits.wrapping_mul(10) + (digits >> 8)) & 0x00FF_00FF_00FF_00FF;
+    let fours = (pairs.wrapping_mul(100) + (pairs >> 16)) & 0x0000_FFFF_0000_FFFF;
+    let all = (fours.wrapping_mul(10_000) + (fours >> 32)) & 0xFFFF_FFFF;
+    (all, count)
+}
+
 /// The rest of a line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Text<'a>(pub(super) &'a [u8]);
@@ -9,21 +30,30 @@ pub(super) struct Text<'a>(pub(super) &'a [u8]);
 impl<'a> Text<'a> {
     /// An unsigned number of at most 18 digits: what a file's offset can be.
     pub(super) fn number(&mut self) -> Option<u64> {
-        let mut value = 0u64;
-        let mut digits = 0;
-        for &byte in self.0 {
-            let digit = byte.wrapping_sub(b'0');
-            if digit > 9 {
-                break;
-            }
-            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
-            digits += 1;
-        }
+        let (value, digits) = self.digits();
         if digits == 0 || digits > 18 {
             return None;
         }
         self.0 = &self.0[digits..];
         Some(value)
+    }
+
+    /// The number that comes next, modulo 2 to the 64, and how many digits it has: eight at once where there are so many
+    /// bytes, since a branch per digit costs more than the arithmetic.
+    fn digits(&self) -> (u64, usize) {
+        let (mut value, mut rest) = (0_u64, self.0);
+        while let Some((eight, behind)) = rest.split_first_chunk::<8>() {
+            let (part, count) = eight_digits(*eight);
+            value = value.wrapping_mul(POWERS[count]).wrapping_add(part);
+            if count < 8 {
+                return (value, self.0.len() - rest.len() + count);
+            }
+            rest = behind;
+        }
+        let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let add = |sum: u64, byte: &u8| sum.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
+        value = rest[..count].iter().fold(value, add);
+        (value, self.0.len() - rest.len() + count)
     }
 
     /// A number and the byte behind it.
@@ -63,11 +93,15 @@ impl<'a> Text<'a> {
         if !self.skip(b'.') {
             return Some(whole);
         }
-        let digits = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let nanos = self.0[..digits].iter().take(9).fold(0, |sum, byte| sum * 10 + i64::from(byte - b'0'));
-        let scale = 10i64.pow(9 - digits.min(9) as u32);
+        let nine = Text(&self.0[..self.0.len().min(9)]);
+        let (decimals, digits) = nine.digits();
+        let nanos = decimals as i64 * 10i64.pow(9 - digits as u32);
         self.0 = &self.0[digits..];
-        whole.checked_add(nanos * scale)
+        if digits == 9 {
+            let more = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            self.0 = &self.0[more..];
+        }
+        whole.checked_add(nanos)
     }
 
     /// Whether that byte was next; it is then taken.
@@ -81,6 +115,9 @@ impl<'a> Text<'a> {
 
     /// Takes spaces and tabs.
     pub(super) fn spaces(&mut self) {
+        if !matches!(self.0.first(), Some(b' ' | b'\t')) {
+            return;
+        }
         let count = self.0.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         self.0 = &self.0[count..];
     }
@@ -112,5 +149,43 @@ impl<'a> Text<'a> {
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_the_standard_library_reads_them() {
+        for digits in 0..=18 {
+            let number = &"987654321098765432"[..digits];
+            for tail in ["", ",", "x", ".5", "/", ":", " 12345678901", "\u{e9}", "\0"] {
+                let line = format!("{number}{tail}");
+                let mut text = Text(line.as_bytes());
+                assert_eq!(text.number(), number.parse().ok(), "{line:?}");
+                let left = if digits == 0 { line.as_str() } else { tail };
+                assert_eq!(text.0, left.as_bytes(), "{line:?}");
+            }
+        }
+        assert_eq!(Text(b"1234567890123456789").number(), None);
+        assert_eq!(Text(b"99999999999999999999999999").number(), None);
+        for byte in (0..=u8::MAX).filter(|byte| !byte.is_ascii_digit()) {
+            let line = [b'1', b'2', byte, b'3', b'4', b'5', b'6', b'7', b'8'];
+            assert_eq!(Text(&line).number(), Some(12), "{byte}");
+        }
+    }
+
+    #[test]
+    fn seconds_have_up_to_nine_decimals() {
+        let of = |text: &str| {
+            let mut text = Text(text.as_bytes());
+            (text.seconds_ns(), text.0.len())
+        };
+        assert_eq!(of("1.5 x"), (Some(1_500_000_000), 2));
+        assert_eq!(of("12.000000001"), (Some(12_000_000_001), 0));
+        assert_eq!(of("3.123456789987,"), (Some(3_123_456_789), 1));
+        assert_eq!(of("7"), (Some(7_000_000_000), 0));
+        assert_eq!(of("7."), (Some(7_000_000_000), 0));
     }
 }
