@@ -148,6 +148,40 @@ pub trait Program: Send + Sync + 'static {
         let _ = (job, number);
         0
     }
+
+    /// Which of its file's descriptors the call goes through: each has its own state of reading ahead.
+    fn descriptor(&self, job: u32, number: u64) -> u32 {
+        let _ = (job, number);
+        0
+    }
+
+    /// Whether a job begins at once; one that does not waits until [`returned`](Self::returned) names it.
+    fn begins(&self, job: u32) -> bool {
+        let _ = job;
+        true
+    }
+
+    /// Who goes on now that a call has returned.
+    fn returned(&self, job: u32, number: u64, now: Time) -> GoOn {
+        let _ = (job, number, now);
+        GoOn::default()
+    }
+}
+
+/// Who goes on after a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GoOn {
+    /// Whether the job that made it does: else it waits until another's call names it.
+    pub itself: bool,
+    /// Jobs that waited, and the numbers of the calls that they make next.
+    pub others: Vec<(u32, u64)>,
+}
+
+impl Default for GoOn {
+    /// The job itself, and nobody waits.
+    fn default() -> Self {
+        Self { itself: true, others: Vec::new() }
+    }
 }
 
 /// For whoever wants to ask a program afterwards what it did.
@@ -166,6 +200,18 @@ impl<P: Program> Program for Arc<P> {
 
     fn think_ns(&self, job: u32, number: u64) -> u64 {
         self.as_ref().think_ns(job, number)
+    }
+
+    fn descriptor(&self, job: u32, number: u64) -> u32 {
+        self.as_ref().descriptor(job, number)
+    }
+
+    fn begins(&self, job: u32) -> bool {
+        self.as_ref().begins(job)
+    }
+
+    fn returned(&self, job: u32, number: u64, now: Time) -> GoOn {
+        self.as_ref().returned(job, number, now)
     }
 }
 
@@ -209,6 +255,8 @@ struct Turn {
 struct Work {
     turn: Turn,
     call: Call,
+    /// Through which of the file's descriptors.
+    descriptor: u32,
     begun: Time,
     /// How far a read has come.
     read: Read,

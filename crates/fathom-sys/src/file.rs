@@ -227,6 +227,16 @@ pub fn open_with(path: &Path, flags: u32) -> Result<OwnedFd> {
     rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
 }
 
+/// What the flags of a recorded open ask for beyond a file in the page cache, by name.
+pub fn special_flags(flags: u32) -> Option<&'static str> {
+    let flags = OFlags::from_bits_retain(flags);
+    match flags {
+        _ if flags.contains(OFlags::DIRECT) => Some("O_DIRECT"),
+        _ if flags.intersects(OFlags::SYNC | OFlags::DSYNC) => Some("O_SYNC or O_DSYNC"),
+        _ => None,
+    }
+}
+
 /// Reads at the position through a vector of one buffer. Source: `readv(2)`.
 ///
 /// # Errors

@@ -21,6 +21,9 @@ mod class;
 mod forecast;
 mod program;
 mod refusal;
+mod replaying;
+mod script;
+mod trace;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,6 +37,8 @@ pub use self::class::class;
 pub(crate) use self::forecast::SHARES;
 pub use self::forecast::{Estimate, Forecast, Latencies, Predicted, SCHEMA, Side, schema};
 pub use self::refusal::check;
+pub use self::script::Script;
+pub use self::trace::{predict_trace, simulate_trace};
 
 use self::program::{Seat, Threads};
 use crate::job::{Direction, Job, Pattern, Region};

@@ -8,19 +8,21 @@
 mod plan;
 mod worker;
 
-use std::path::Path;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fathom_sys::{Error, facts, file};
+use fathom_sys::{Error, cache, facts, file};
 use fathom_trace::FileId;
 use fathom_trace::format::Reader;
 use fathom_trace::show::Histogram;
 use serde::{Deserialize, Serialize};
 
-pub use self::plan::{Plan, Step};
-use self::worker::{Shared, Slot};
+pub(crate) use self::plan::O_TRUNC;
+pub use self::plan::{Begin, Plan, Step};
+use self::worker::{Gate, Shared, Slot};
 use crate::fault::Fault;
 use crate::scratch::Scratch;
 
@@ -39,6 +41,27 @@ pub enum Pace {
     Recorded,
 }
 
+/// What the page cache holds of the files when the first operation begins. All that is in them is on the device.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cache {
+    /// Nothing.
+    #[default]
+    Cold,
+    /// All of them.
+    Warm,
+}
+
+/// How a trace is replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct How {
+    /// When operations begin.
+    pub pace: Pace,
+    /// What is cached then.
+    #[serde(default)]
+    pub cache: Cache,
+}
+
 /// What bounds a replay.
 #[derive(Debug, Clone)]
 pub struct Bounds {
@@ -55,8 +78,9 @@ pub struct Bounds {
 pub struct Replayed {
     /// Always [`SCHEMA`].
     pub schema: String,
-    /// When operations began.
-    pub pace: Pace,
+    /// How it was replayed.
+    #[serde(flatten)]
+    pub how: How,
     /// Threads.
     pub threads: u64,
     /// From the first operation to the end of the last.
@@ -110,21 +134,35 @@ const MOST_THREADS: usize = 1024;
 /// What the threads' buffers may take together, in bytes.
 const MOST_MEMORY: u64 = 1 << 30;
 
-/// Replays `trace` on scratch files below `path`.
+/// Plans the replay of a trace.
 ///
 /// # Errors
-/// The trace can't be read, is too much for the budget, the time or the free space, or a call fails that did not
-/// fail in the trace.
-pub fn replay(trace: &Path, path: &Path, pace: Pace, bounds: &Bounds) -> Result<Replayed, Fault> {
+/// The trace can't be read.
+pub fn plan(trace: &Path) -> Result<Plan, Fault> {
     let unread = |error: fathom_trace::Error| Fault::Unsupported(error.to_string());
     let reader = Reader::open(trace).map_err(unread)?;
     let level = reader.origin().level;
     let (operations, files) = reader.read_all().map_err(unread)?;
-    let plan = Plan::new(&operations, &files, level);
-    affordable(&plan, path, bounds)?;
-    drop(operations);
+    Ok(Plan::new(&operations, &files, level))
+}
+
+/// Replays a trace on scratch files below `path`; `ready` is called when they are there, before the first operation.
+///
+/// # Errors
+/// The plan is too much for the budget, the time or the free space, or a call fails that did not fail in the trace.
+pub fn replay(
+    plan: &Plan,
+    path: &Path,
+    how: How,
+    bounds: &Bounds,
+    ready: &mut dyn FnMut(),
+) -> Result<Replayed, Fault> {
+    affordable(plan, path, bounds)?;
     let scratch = Scratch::create(path)?;
-    let replayed = run(&plan, &scratch, pace, bounds);
+    let replayed = lay_out(plan, &scratch, how.cache, bounds).and_then(|paths| {
+        ready();
+        run(plan, paths, how, bounds)
+    });
     let removed = scratch.remove();
     let replayed = replayed?;
     removed?;
@@ -158,29 +196,21 @@ fn affordable(plan: &Plan, path: &Path, bounds: &Bounds) -> Result<(), Fault> {
     Ok(())
 }
 
-fn run(plan: &Plan, scratch: &Scratch, pace: Pace, bounds: &Bounds) -> Result<Replayed, Fault> {
-    let name = |at: usize| scratch.path().join(format!("file{at}"));
-    let paths: Vec<_> = (0..plan.sizes.len()).map(name).collect();
-    for (path, size) in paths.iter().zip(&plan.sizes) {
-        if let Some(size) = size {
-            lay_out(path, *size, bounds)?;
-        }
-    }
+fn run(plan: &Plan, paths: Vec<PathBuf>, how: How, bounds: &Bounds) -> Result<Replayed, Fault> {
     let slots: Vec<Slot> = std::iter::repeat_with(Slot::default).take(plan.slots).collect();
     for (slot, FileId(at), position) in &plan.inherited {
         let path = &paths[*at as usize];
         let opened = file::open(path).map_err(|errno| Error::new("open", path, errno))?;
-        file::seek(std::os::fd::AsFd::as_fd(&opened), *position)
-            .map_err(|errno| Error::new("seek", path, errno))?;
+        file::seek(opened.as_fd(), *position).map_err(|errno| Error::new("seek", path, errno))?;
         slots[*slot].fill(opened);
     }
     let shared = Shared {
         plan,
         slots,
-        done: plan.threads.iter().map(|_| AtomicU32::new(0)).collect(),
+        gates: gates(plan),
         files: paths.iter().map(|_| AtomicU32::new(0)).collect(),
         paths,
-        pace,
+        pace: how.pace,
         // Late enough for every thread to be there.
         start: Instant::now() + Duration::from_millis(20),
         deadline: bounds.deadline,
@@ -203,10 +233,10 @@ fn run(plan: &Plan, scratch: &Scratch, pace: Pace, bounds: &Bounds) -> Result<Re
     if let Some(fault) = shared.fault.lock().unwrap_or_else(PoisonError::into_inner).take() {
         return Err(fault);
     }
-    Ok(summed(plan, pace, &moved, ended.saturating_duration_since(shared.start)))
+    Ok(summed(plan, how, &moved, ended.saturating_duration_since(shared.start)))
 }
 
-fn summed(plan: &Plan, pace: Pace, moved: &[[Moved; 2]], elapsed: Duration) -> Replayed {
+fn summed(plan: &Plan, how: How, moved: &[[Moved; 2]], elapsed: Duration) -> Replayed {
     let sum = |way: usize| {
         moved.iter().map(|thread| &thread[way]).fold(Moved::default(), |mut sum, one| {
             sum.operations += one.operations;
@@ -220,7 +250,7 @@ fn summed(plan: &Plan, pace: Pace, moved: &[[Moved; 2]], elapsed: Duration) -> R
     };
     Replayed {
         schema: SCHEMA.to_owned(),
-        pace,
+        how,
         threads: plan.threads.len() as u64,
         elapsed,
         reads: sum(0),
@@ -230,21 +260,59 @@ fn summed(plan: &Plan, pace: Pace, moved: &[[Moved; 2]], elapsed: Duration) -> R
     }
 }
 
+/// Who waits for which of a thread's steps.
+fn gates(plan: &Plan) -> Vec<Gate> {
+    let mut waited = vec![Vec::new(); plan.threads.len()];
+    for begin in plan.threads.iter().filter_map(|steps| steps.first()?.after_thread) {
+        waited[begin.thread].push(begin.steps);
+    }
+    waited.into_iter().map(Gate::new).collect()
+}
+
+/// Makes the files, has all of them on the device, and gives the paths.
+fn lay_out(plan: &Plan, scratch: &Scratch, cached: Cache, bounds: &Bounds) -> Result<Vec<PathBuf>, Fault> {
+    let name = |at: usize| scratch.path().join(format!("file{at}"));
+    let paths: Vec<_> = (0..plan.sizes.len()).map(name).collect();
+    let sized = || paths.iter().zip(&plan.sizes).filter_map(|(path, size)| Some((path, (*size)?)));
+    let mut made = Vec::new();
+    for (path, size) in sized() {
+        let file = fill(path, size, bounds)?;
+        cache::write_out(&file, 0, 0).map_err(|errno| Error::new("write out", path, errno))?;
+        made.push(path);
+    }
+    // Only when all are written, so that one commit of a journal serves all.
+    for path in made {
+        stop(bounds)?;
+        let file = file::open(path).map_err(|errno| Error::new("open", path, errno))?;
+        let settled = match cached {
+            Cache::Cold => cache::evict(&file, 0, 0),
+            Cache::Warm => file::fsync(&file),
+        };
+        settled.map_err(|errno| Error::new("sync", path, errno))?;
+    }
+    Ok(paths)
+}
+
+fn stop(bounds: &Bounds) -> Result<(), Fault> {
+    if bounds.interrupt.load(std::sync::atomic::Ordering::Relaxed) {
+        return Err(Fault::Interrupted);
+    }
+    if bounds.deadline.is_some_and(|end| Instant::now() >= end) {
+        return Err(Fault::OutOfTime);
+    }
+    Ok(())
+}
+
 /// Makes a file of that size, filled with data.
-fn lay_out(path: &Path, size: u64, bounds: &Bounds) -> Result<(), Fault> {
+fn fill(path: &Path, size: u64, bounds: &Bounds) -> Result<OwnedFd, Fault> {
     let made = file::create_new(path)?;
     let block: Vec<u8> = (0..1 << 20).map(|at| (at % 253) as u8).collect();
     let mut at = 0;
     while at < size {
-        if bounds.interrupt.load(std::sync::atomic::Ordering::Relaxed) {
-            return Err(Fault::Interrupted);
-        }
-        if bounds.deadline.is_some_and(|end| Instant::now() >= end) {
-            return Err(Fault::OutOfTime);
-        }
+        stop(bounds)?;
         let part = &block[..block.len().min(usize::try_from(size - at).unwrap_or(usize::MAX))];
-        let written = file::pwrite(std::os::fd::AsFd::as_fd(&made), part, at);
+        let written = file::pwrite(made.as_fd(), part, at);
         at += written.map_err(|errno| Error::new("write", path, errno))? as u64;
     }
-    Ok(())
+    Ok(made)
 }

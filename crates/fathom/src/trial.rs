@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use fathom_stats::quantile;
+use fathom_sys::{facts, memory};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
@@ -85,6 +86,28 @@ pub fn run(
     Ok(trials)
 }
 
+/// Memory that is kept for the files of the next run, and given back just before it begins.
+///
+/// A virtual machine tells its host which memory is free, and the host takes it: two seconds after it was freed
+/// (`mm/page_reporting.c`) whoever touches it first waits for ten times as long as a write of a page takes.
+/// What belongs to somebody is not taken, so that runs find memory that is there, and all find it alike.
+#[derive(Debug, Default)]
+pub(crate) struct Reserve {
+    _kept: Vec<memory::Mapping>,
+}
+
+impl Reserve {
+    /// Takes so many bytes twice, once in large pages.
+    pub(crate) fn of(space: u64) -> Self {
+        if space == 0 || space > facts::available_memory().unwrap_or(0) / 8 {
+            // Whoever has no memory to spare measures without.
+            return Self::default();
+        }
+        let kinds = [memory::Mapping::large, memory::Mapping::touched];
+        Self { _kept: kinds.into_iter().filter_map(|kind| kind(space as usize).ok()).collect() }
+    }
+}
+
 /// Whether a job is served by memory alone: what it reads is cached, and what it writes goes before the device sees
 /// much of it.
 fn is_short(job: &Job) -> bool {
@@ -120,8 +143,7 @@ fn once(trial: &mut Trial, is_first: bool, turns: Turns, site: &mut Site) -> Res
 
 /// Runs a short job again and again as one run, each time with another buffer, since how fast a byte is copied depends
 /// on where the two lie. The first lap does not count, as with fio's `ramp_time`: what somebody else did just before
-/// is in the caches of the CPU, and memory that was free for two seconds is the host's (`mm/page_reporting.c`), who
-/// gives it back ten times as slowly as a write fills it.
+/// is in the caches of the CPU.
 fn laps(job: &Job, turns: Turns, site: &mut Site) -> Result<Option<Outcome>, Fault> {
     lap(job, turns, site)?;
     let mut sum: Option<Outcome> = None;
@@ -149,9 +171,14 @@ fn lap(job: &Job, turns: Turns, site: &mut Site) -> Result<Option<Outcome>, Faul
     if turns.state == Settled::ByDropping {
         site.drop_cached(job)?;
     }
+    // What is cached already takes no memory. Jobs were checked when they were laid out; one without a size needs none.
+    let takes = !is_short(job) || is_new(job);
+    let space = if takes { Needs::of(std::slice::from_ref(job)).map_or(0, |needs| needs.space) } else { 0 };
+    let reserve = Reserve::of(space);
     if !turns.rest.is_zero() && !is_short(job) {
         std::thread::sleep(turns.rest);
     }
+    drop(reserve);
     let threads = load::run(job, site);
     if is_new(job) {
         site.remove(job);

@@ -9,6 +9,7 @@ use fathom::validation::Condition;
 
 use crate::args::keep::KeepOptions;
 use crate::args::model::OnOptions;
+use crate::args::run::ReplayOptions;
 use crate::keep::Place;
 
 #[derive(Debug, Args)]
@@ -45,8 +46,13 @@ pub(crate) struct ValidateOptions {
     pub(crate) keep: KeepOptions,
     /// Also change the machine as what-ifs ask, and hold those against it: the mount's read-ahead window, how much
     /// may be dirty, a control group with little memory. All is put back.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "traces")]
     pub(crate) intrusive: bool,
+    /// Hold the model against replays of these traces instead of jobs.
+    #[arg(long, num_args = 1.., value_name = "TRACE")]
+    pub(crate) traces: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) replaying: ReplayOptions,
     /// Write the validation as JSON to FILE, or to standard output with '-'.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

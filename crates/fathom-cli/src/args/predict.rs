@@ -6,12 +6,16 @@ use clap::{Args, ValueEnum};
 
 use crate::args::keep::KeepOptions;
 use crate::args::model::SetOptions;
+use crate::args::run::ReplayOptions;
 
 #[derive(Debug, Args)]
 pub(crate) struct PredictOptions {
-    /// A job file in fio's format; docs/jobs.md lists the options that are understood.
-    #[arg(value_name = "JOB.fio")]
+    /// A job file in fio's format (docs/jobs.md lists the options that are understood), or a trace that
+    /// `fathom trace` wrote.
+    #[arg(value_name = "JOB.fio|TRACE")]
     pub(crate) job: PathBuf,
+    #[command(flatten)]
+    pub(crate) replaying: ReplayOptions,
     /// The model of a machine; 'assumed' is one that nobody measured.
     #[arg(long, value_name = "MODEL.json")]
     pub(crate) on: PathBuf,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use fathom::replay::Pace;
+use fathom::replay::{Cache, How, Pace};
 use fathom::units::{parse_bytes, parse_duration};
 
 use crate::args::keep::KeepOptions;
@@ -23,9 +23,8 @@ pub(crate) struct RunOptions {
     pub(crate) format: JobFormat,
     #[command(flatten)]
     pub(crate) keep: KeepOptions,
-    /// When a trace's operations begin: after pauses as in the trace, at once, or at the recorded times.
-    #[arg(long, default_value = "think", value_name = "PACE")]
-    pub(crate) pace: PaceName,
+    #[command(flatten)]
+    pub(crate) replaying: ReplayOptions,
     /// Write at most this much in all, with what is laid out.
     #[arg(long, default_value = "16GiB", value_parser = parse_bytes, value_name = "SIZE")]
     pub(crate) max_write: u64,
@@ -47,19 +46,41 @@ pub(crate) enum JobFormat {
     FioJsonPlus,
 }
 
+/// How a trace is replayed.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct ReplayOptions {
+    /// When a trace's operations begin: after pauses as in the trace, at once, or at the recorded times.
+    #[arg(long, default_value = "think", value_name = "PACE")]
+    pub(crate) pace: PaceName,
+    /// What the page cache holds of a trace's files at first: nothing, or all of them.
+    #[arg(long, default_value = "cold", value_name = "STATE")]
+    pub(crate) cache: CacheName,
+}
+
+impl ReplayOptions {
+    pub(crate) fn how(self) -> How {
+        let pace = match self.pace {
+            PaceName::Think => Pace::Think,
+            PaceName::Fast => Pace::Fast,
+            PaceName::Recorded => Pace::Recorded,
+        };
+        let cache = match self.cache {
+            CacheName::Cold => Cache::Cold,
+            CacheName::Warm => Cache::Warm,
+        };
+        How { pace, cache }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CacheName {
+    Cold,
+    Warm,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PaceName {
     Think,
     Fast,
     Recorded,
-}
-
-impl From<PaceName> for Pace {
-    fn from(name: PaceName) -> Self {
-        match name {
-            PaceName::Think => Self::Think,
-            PaceName::Fast => Self::Fast,
-            PaceName::Recorded => Self::Recorded,
-        }
-    }
 }

@@ -37,7 +37,9 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     guard::watch(deadline, interrupt.clone());
     let bounds = Bounds { max_write: options.max_write, deadline: Some(deadline), interrupt };
     let bar = Spinner::new("replaying");
-    let replayed = replay::replay(&options.job, &path, options.pace.into(), &bounds);
+    let how = options.replaying.how();
+    let replayed =
+        replay::plan(&options.job).and_then(|plan| replay::replay(&plan, &path, how, &bounds, &mut || ()));
     drop(bar);
     let replayed = replayed?;
     console::print(&report::replay(&replayed))?;

@@ -1,16 +1,19 @@
 //! `fathom validate`: a model held to runs that it has never seen.
 
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use fathom::instrument::Instrument;
 use fathom::intrusion;
 use fathom::load::{Limits, Site};
 use fathom::provenance::Provenance;
+use fathom::replay::Bounds;
 use fathom::report;
 use fathom::run_folder::Kept;
 use fathom::units::Bytes;
-use fathom::validation::{self, Outcomes, SCHEMA, Trials, Validation};
+use fathom::validation::{self, Outcomes, SCHEMA, Trials, Validation, validate_traces};
 
 use crate::args::calibrate::ValidateOptions;
 use crate::command::calibrate::calibrated;
@@ -44,33 +47,24 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
             (model, spent)
         }
     };
-    let conditions = options.conditions();
-    let repeats = usize::from(options.repeats);
-    let needs = validation::needs(&conditions, repeats).map_err(Failure::Failed)?;
-    let allowed = budget.max_write.saturating_sub(spent);
-    if needs.writes > allowed {
-        return Err(Failure::Failed(format!(
-            "the jobs write {}, and {} are left of what is allowed: raise --max-write",
-            Bytes(needs.writes),
-            Bytes(allowed)
-        )));
-    }
-    let limits = Limits { max_write: allowed, deadline: Some(started + budget.max_time) };
-    let mut site = Site::at(&path, needs.space, &instrument, limits, interrupt)?;
     let bar = Spinner::new("predicting, then running");
-    let trials = Trials { model: &model, path: &path, repeats, seed: budget.seed };
-    let mut outcomes = Outcomes::default();
-    for &condition in &conditions {
-        let Outcomes { jobs, refused, effects } = validation::validate(condition, &trials, &mut site)?;
-        outcomes.jobs.extend(jobs);
-        outcomes.refused.extend(refused);
-        outcomes.effects.extend(effects);
-    }
+    let trials =
+        Trials { model: &model, path: &path, repeats: usize::from(options.repeats), seed: budget.seed };
+    let limits = Limits {
+        max_write: budget.max_write.saturating_sub(spent),
+        deadline: Some(started + budget.max_time),
+    };
+    let held = if options.traces.is_empty() {
+        against_jobs(options, &trials, &instrument, limits, interrupt)
+    } else {
+        let Limits { max_write, deadline } = limits;
+        let bounds = Bounds { max_write, deadline, interrupt };
+        let held = validate_traces(&options.traces, options.replaying.how(), &trials, &bounds);
+        held.map_err(Failure::from)
+    };
     drop(bar);
+    let (outcomes, written) = held?;
     let Outcomes { jobs, refused, effects } = outcomes;
-    let bytes_written = spent + site.bytes_written();
-    // Gone before anything is said: a closed pipe must leave nothing behind either.
-    drop(site);
     let validation = Validation {
         schema: SCHEMA.to_owned(),
         provenance,
@@ -79,7 +73,7 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
         refused,
         effects: left.into_iter().chain(effects).collect(),
         duration_ns: started.elapsed().as_nanos() as u64,
-        bytes_written,
+        bytes_written: spent + written,
     };
     let stdout_is_taken = json.as_ref().is_some_and(Output::is_stdout);
     console::tell(&report::validation(&validation, console::colours(stdout_is_taken)), stdout_is_taken)?;
@@ -87,4 +81,33 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
     json.map_or(Ok(()), |output| output.write(&validation))?;
     keep::result(place, "validate", NEXT, || Kept::Validation(Box::new(validation), Box::new(model)))?;
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::from(INCONCLUSIVE) })
+}
+
+/// Holds the model against jobs; gives the bytes written as well. The files are gone before anything is said.
+fn against_jobs(
+    options: &ValidateOptions,
+    trials: &Trials<'_>,
+    instrument: &Instrument,
+    limits: Limits,
+    interrupt: Arc<AtomicBool>,
+) -> Result<(Outcomes, u64), Failure> {
+    let conditions = options.conditions();
+    let needs = validation::needs(&conditions, trials.repeats).map_err(Failure::Failed)?;
+    let allowed = limits.max_write;
+    if needs.writes > allowed {
+        return Err(Failure::Failed(format!(
+            "the jobs write {}, and {} are left of what is allowed: raise --max-write",
+            Bytes(needs.writes),
+            Bytes(allowed)
+        )));
+    }
+    let mut site = Site::at(trials.path, needs.space, instrument, limits, interrupt)?;
+    let mut outcomes = Outcomes::default();
+    for condition in conditions {
+        let Outcomes { jobs, refused, effects } = validation::validate(condition, trials, &mut site)?;
+        outcomes.jobs.extend(jobs);
+        outcomes.refused.extend(refused);
+        outcomes.effects.extend(effects);
+    }
+    Ok((outcomes, site.bytes_written()))
 }

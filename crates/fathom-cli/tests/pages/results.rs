@@ -6,7 +6,7 @@ use fathom::calibration::Account;
 use fathom::comparison::{self, Outcome, Rules};
 use fathom::model::{Made, Model, Origin, Parameter, Residual};
 use fathom::prediction::{self, Predicted, Settings};
-use fathom::replay::{self, Moved, Pace, Replayed};
+use fathom::replay::{self, Cache, How, Moved, Pace, Replayed};
 use fathom::run_folder::{Kept, NamedTrace};
 use fathom::speed::curve::{Operation, Proof, Refusal, State};
 use fathom::speed::jobs::{self, Ran, RanJob, RanSide};
@@ -309,7 +309,7 @@ fn replayed() -> Replayed {
     };
     Replayed {
         schema: replay::SCHEMA.to_owned(),
-        pace: Pace::Think,
+        how: How { pace: Pace::Think, cache: Cache::Cold },
         threads: 2,
         elapsed: Duration::from_secs(1),
         reads: moved(900),

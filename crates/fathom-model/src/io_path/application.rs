@@ -5,16 +5,20 @@ use std::sync::Arc;
 use fathom_net::{NetBuilder, Place};
 
 use super::state::ns;
-use super::{Program, Shared, Turn, Work};
+use super::{GoOn, Program, Shared, Turn, Work};
 use crate::file_read::Read;
 
-/// Ports: `calls` out, `returned` in. A closed loop: a job has one call under way, or thinks.
+/// Ports: `calls` out, `returned` in. A closed loop: a job has one call under way, or thinks, or waits
+/// for another's.
 pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Program>, calls: Place<Work>, shared: Shared) {
     let (calls, returned) = (net.port_out(calls), net.port_in(shared.returned));
     let kernel = net.fusion("kernel", shared.state);
     let ready = net.place::<Turn>("ready");
-    net.initial(ready, (0..program.jobs()).map(|job| Turn { job, number: 0 }));
-    let thinking = Arc::clone(&program);
+    net.initial(
+        ready,
+        (0..program.jobs()).filter(|&job| program.begins(job)).map(|job| Turn { job, number: 0 }),
+    );
+    let (thinking, waiting) = (Arc::clone(&program), Arc::clone(&program));
     net.transition("issue")
         .input(ready)
         .delay_by(move |(turn,), _| ns(thinking.think_ns(turn.job, turn.number)))
@@ -23,11 +27,13 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Program>, calls: Place
             if call.is_none() {
                 state.end_job();
             }
+            let descriptor = program.descriptor(turn.job, turn.number);
             call.map(|call| Work {
                 turn: *turn,
                 call,
+                descriptor,
                 begun: firing.done(),
-                read: Read::new(call.file, call.offset, call.bytes, state.reader(call.file)),
+                read: Read::new(call.file, call.offset, call.bytes, state.reader(call.file, descriptor)),
                 owed_ns: 0,
                 copied: 0,
                 pause_ns: 0,
@@ -37,6 +43,11 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Program>, calls: Place
     net.transition("go on")
         .input(returned)
         .update(kernel, |(work,), state, firing| state.enter(work, firing.now()))
-        .output(ready, |(work,), _| Turn { number: work.turn.number + 1, ..work.turn })
+        .output_each(ready, move |(work,), firing| {
+            let Turn { job, number } = work.turn;
+            let GoOn { itself, others } = waiting.returned(job, number, firing.now());
+            let own = itself.then_some(Turn { job, number: number + 1 });
+            own.into_iter().chain(others.into_iter().map(|(job, number)| Turn { job, number }))
+        })
         .add();
 }

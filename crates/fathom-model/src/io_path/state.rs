@@ -66,7 +66,8 @@ struct Inner {
 #[derive(Clone, Debug, Default)]
 struct File {
     size: u64,
-    reader: Reader,
+    /// One per descriptor that was ever used.
+    readers: Vec<Reader>,
     is_direct: bool,
     advice: Advice,
     /// Whether each block was ever written.
@@ -149,8 +150,13 @@ impl State {
 
     /// Another descriptor takes the place of a file's, with its advice; in no time.
     pub fn open(&mut self, file: FileId, advice: Advice, is_direct: bool) {
+        self.open_as(file, 0, advice, is_direct);
+    }
+
+    fn open_as(&mut self, file: FileId, descriptor: u32, advice: Advice, is_direct: bool) {
+        *self.reader(file, descriptor) = Reader::default();
         let of = &mut self.0.files[file.0 as usize];
-        (of.reader, of.is_direct, of.advice) = (Reader::default(), is_direct, advice);
+        (of.is_direct, of.advice) = (is_direct, advice);
     }
 
     /// A file's length in bytes.
@@ -261,7 +267,7 @@ impl State {
         let limits = inner.limits_of(work.call.file);
         // What is added awaits a fetch that gets its number below.
         let unknown = Some(FetchId(NonZeroU32::MAX));
-        let File { reader, .. } = &mut inner.files[number];
+        let reader = inner.files[number].reader(work.descriptor);
         let before = work.read.position;
         let jumped = before == work.call.offset && reader.previous != Some(before);
         let batch = work.read.turn(&mut inner.cache, reader, limits, size, unknown, &mut inner.steps);
@@ -324,7 +330,7 @@ impl State {
         let inner = &mut *self.0;
         let file = work.call.file;
         let limits = inner.limits_of(file);
-        let File { reader, .. } = &mut inner.files[file.0 as usize];
+        let reader = inner.files[file.0 as usize].reader(work.descriptor);
         let (cache, steps) = (&mut inner.cache, &mut inner.steps);
         let fetch = Some(FetchId(NonZeroU32::MAX));
         let first = work.call.offset / PAGE;
@@ -373,7 +379,8 @@ impl State {
         let file = work.call.file;
         match work.call.kind {
             Kind::Open | Kind::OpenDirect => {
-                self.open(file, Advice::Normal, work.call.kind == Kind::OpenDirect);
+                let is_direct = work.call.kind == Kind::OpenDirect;
+                self.open_as(file, work.descriptor, Advice::Normal, is_direct);
             }
             Kind::Create => {
                 self.0.clean(file);
@@ -415,8 +422,18 @@ impl State {
         }
     }
 
-    pub(super) fn reader(&self, file: FileId) -> &Reader {
-        &self.0.files[file.0 as usize].reader
+    pub(super) fn reader(&mut self, file: FileId, descriptor: u32) -> &mut Reader {
+        self.0.files[file.0 as usize].reader(descriptor)
+    }
+}
+
+impl File {
+    fn reader(&mut self, descriptor: u32) -> &mut Reader {
+        let at = descriptor as usize;
+        if at >= self.readers.len() {
+            self.readers.resize_with(at + 1, Reader::default);
+        }
+        &mut self.readers[at]
     }
 }
 

@@ -137,27 +137,48 @@ impl Residual {
     }
 }
 
+/// What is known of a model's own errors.
+pub(super) enum Known<'a> {
+    /// Those on other jobs of the class.
+    OfClass(&'a Residual),
+    /// How they spread, as far as one can say.
+    Spread(f64),
+}
+
 impl Forecast {
     /// Of the outcomes of one job, one per draw.
     pub(super) fn of(job: &Job, drawn: &[Outcome], model: &Model) -> Self {
         let class = class(job, &model.parameters);
-        let residual = model.residuals.get(&class);
-        // Of a class that nobody looked at no more is known than of the worst of the others.
-        let worst = model.residuals.values().map(|residual| residual.spread).fold(0.0, f64::max);
-        let drawn_over = |figure: &dyn Fn(&Outcome) -> f64| {
-            Estimate::of(&drawn.iter().map(figure).collect::<Vec<_>>(), worst)
+        let caveats = unvalidated(&class, model).into_iter().collect();
+        let known = match model.residuals.get(&class) {
+            Some(residual) => Known::OfClass(residual),
+            None => Known::Spread(own_error(&class, model)),
         };
-        let over = |figure: &dyn Fn(&Outcome) -> f64| match (residual, drawn.first()) {
-            (Some(seen), Some(one)) => Estimate::seen(figure(one), seen.spread, seen.jobs),
-            _ => drawn_over(figure),
+        let directions: Vec<Direction> = job.directions().collect();
+        Self { caveats, ..Self::new(&job.name, class, &known, &directions, drawn) }
+    }
+
+    /// Of the outcomes of anything, one per draw.
+    pub(super) fn new(
+        name: &str,
+        class: String,
+        known: &Known<'_>,
+        directions: &[Direction],
+        drawn: &[Outcome],
+    ) -> Self {
+        let over = |figure: &dyn Fn(&Outcome) -> f64| match (known, drawn.first()) {
+            (Known::OfClass(seen), Some(one)) => Estimate::seen(figure(one), seen.spread, seen.jobs),
+            (Known::OfClass(Residual { spread: own, .. }) | Known::Spread(own), _) => {
+                Estimate::of(&drawn.iter().map(figure).collect::<Vec<_>>(), *own)
+            }
         };
         // What transfers were longer by says nothing of syncs.
         let latencies = |of: &dyn Fn(&Outcome) -> &Histogram, are_transfers: bool| {
             let mut least = 0.0_f64;
             let told = SHARES.map(|share| {
                 let plain = |one: &Outcome| of(one).quantile(share) as f64 * one.ns_per_tick;
-                let told = match (residual, drawn.first()) {
-                    (Some(seen), Some(one)) if are_transfers => seen.latency(share, plain(one)),
+                let told = match (known, drawn.first()) {
+                    (Known::OfClass(seen), Some(one)) if are_transfers => seen.latency(share, plain(one)),
                     _ => over(&plain),
                 };
                 // Factors of neighbours differ, and what fewer calls exceed is no shorter.
@@ -183,21 +204,30 @@ impl Forecast {
             latency: latencies(&|one| &one.transfers[direction as usize].latency, true),
         };
         let has_syncs = drawn.first().is_some_and(|one| one.syncs.count() > 0);
-        let mut caveats = Vec::new();
-        if residual.is_none() {
-            caveats.push(format!(
-                "modelled, not validated: this model was never held against a job of the class {class}"
-            ));
-        }
         Self {
-            name: job.name.clone(),
+            name: name.to_owned(),
             elapsed_ns: over(&|one| one.elapsed_ns as f64),
-            sides: job.directions().map(side).collect(),
+            sides: directions.iter().copied().map(side).collect(),
             syncs: has_syncs.then(|| latencies(&|one| &one.syncs, false)),
             class,
-            caveats,
+            caveats: Vec::new(),
         }
     }
+}
+
+/// The spread of a model's errors on jobs of a class. Of one that nobody looked at no more is known than of the worst of
+/// the others.
+pub(super) fn own_error(class: &str, model: &Model) -> f64 {
+    let worst = model.residuals.values().map(|residual| residual.spread).fold(0.0, f64::max);
+    model.residuals.get(class).map_or(worst, |residual| residual.spread)
+}
+
+/// What to say of a class that a model was never held against.
+pub(super) fn unvalidated(class: &str, model: &Model) -> Option<String> {
+    let unknown = !model.residuals.contains_key(class);
+    unknown.then(|| {
+        format!("modelled, not validated: this model was never held against a job of the class {class}")
+    })
 }
 
 /// The JSON Schema of [`Predicted`].

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use fathom_trace::{Access, FileId, Files, Kind, Level, Operation};
 
 /// What [`Operation::flags`] holds of an open: `O_TRUNC`.
-const O_TRUNC: u32 = 0o1000;
+pub(crate) const O_TRUNC: u32 = 0o1000;
 
 /// A replay, ready to be run.
 #[derive(Debug)]

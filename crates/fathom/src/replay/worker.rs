@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Condvar, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use fathom_sys::file::{self, Errno};
@@ -32,13 +32,39 @@ impl Slot {
     }
 }
 
+/// A thread's steps that other threads begin after.
+#[derive(Debug, Default)]
+pub(super) struct Gate {
+    /// Their numbers in order; nobody is told of the others.
+    waited: Vec<u32>,
+    done: Mutex<u32>,
+    changed: Condvar,
+}
+
+impl Gate {
+    pub(super) fn new(mut waited: Vec<u32>) -> Self {
+        waited.sort_unstable();
+        waited.dedup();
+        Self { waited, ..Self::default() }
+    }
+
+    /// So many steps are done; `told` says how many of those that somebody waits for were told of.
+    fn pass(&self, done: u32, told: &mut usize) {
+        if self.waited.get(*told) == Some(&done) {
+            *told += 1;
+            *self.done.lock().unwrap_or_else(PoisonError::into_inner) = done;
+            self.changed.notify_all();
+        }
+    }
+}
+
 /// What all threads share.
 pub(super) struct Shared<'a> {
     pub(super) plan: &'a Plan,
     pub(super) slots: Vec<Slot>,
     pub(super) paths: Vec<PathBuf>,
-    /// Steps done by each thread.
-    pub(super) done: Vec<AtomicU32>,
+    /// Of each thread.
+    pub(super) gates: Vec<Gate>,
     /// Steps done on each file.
     pub(super) files: Vec<AtomicU32>,
     pub(super) pace: Pace,
@@ -83,6 +109,21 @@ impl Shared<'_> {
         Ok(())
     }
 
+    /// Waits for a step of another thread, however long that takes.
+    fn behind(&self, gate: &Gate, steps: u32) -> Result<(), Fault> {
+        const LOOKS: Duration = Duration::from_millis(100);
+        let mut done = gate.done.lock().unwrap_or_else(PoisonError::into_inner);
+        while *done < steps {
+            if self.failed.load(Ordering::Acquire) {
+                return Err(Fault::Interrupted);
+            }
+            self.stop().map_or(Ok(()), Err)?;
+            let waited = gate.changed.wait_timeout(done, LOOKS);
+            done = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(())
+    }
+
     /// Waits for a moment.
     fn wait(&self, moment: Instant) -> Result<(), Fault> {
         loop {
@@ -113,7 +154,8 @@ pub(super) fn run(shared: &Shared, thread: usize) -> [Moved; 2] {
         shared.fail(fault);
         return moved;
     }
-    for step in steps {
+    let mut told = 0;
+    for (count, step) in (1..).zip(steps) {
         let done = before(shared, step, last_end, last_recorded).and_then(|()| {
             let begun = Instant::now();
             let result = call(shared, step, &mut buffer);
@@ -127,7 +169,7 @@ pub(super) fn run(shared: &Shared, thread: usize) -> [Moved; 2] {
         }
         last_recorded = Some(step.end_ns());
         after(shared, step);
-        shared.done[thread].fetch_add(1, Ordering::AcqRel);
+        shared.gates[thread].pass(count, &mut told);
     }
     moved
 }
@@ -137,7 +179,7 @@ fn before(shared: &Shared, step: &Step, last_end: Instant, last_recorded: Option
     let slot = &shared.slots[step.slot];
     let has = |count: &AtomicU32, least| count.load(Ordering::Acquire) >= least;
     if let Some(begin) = step.after_thread {
-        shared.until(|| has(&shared.done[begin.thread], begin.steps))?;
+        shared.behind(&shared.gates[begin.thread], begin.steps)?;
         if shared.pace == Pace::Think {
             shared.wait(Instant::now() + Duration::from_nanos(begin.pause_ns))?;
         }

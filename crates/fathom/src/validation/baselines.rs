@@ -12,6 +12,18 @@ use crate::trial::bytes_per_second;
 /// # Errors
 /// A job that has no sense.
 pub(super) fn paper(job: &Job, model: &Model) -> Result<f64, String> {
+    let simple = as_in_paper(model)?;
+    let alone = std::slice::from_ref(job);
+    let outcomes = simulate(alone, &simple.parameters, 1)?;
+    let sum = outcomes.first().and_then(|threads| Outcome::together(threads));
+    Ok(sum.map_or(0.0, |outcome| bytes_per_second(&outcome)))
+}
+
+/// Paper E's model of the same machine.
+///
+/// # Errors
+/// None that its settings have.
+pub(super) fn as_in_paper(model: &Model) -> Result<Model, String> {
     let mut simple = model.clone();
     simple.set("preset=paper")?;
     for zero in ["folio", "added_folio", "added_page", "wake", "caller", "caller_written_byte"] {
@@ -19,10 +31,7 @@ pub(super) fn paper(job: &Job, model: &Model) -> Result<f64, String> {
     }
     simple.set(&format!("device_byte={}", device_byte(model, Direction::Read)))?;
     simple.set(&format!("device_write_byte={}", device_byte(model, Direction::Write)))?;
-    let alone = std::slice::from_ref(job);
-    let outcomes = simulate(alone, &simple.parameters, 1)?;
-    let sum = outcomes.first().and_then(|threads| Outcome::together(threads));
-    Ok(sum.map_or(0.0, |outcome| bytes_per_second(&outcome)))
+    Ok(simple)
 }
 
 /// A latency and a bandwidth: those of memory where the file is cached or written, those of the device where it is read

@@ -1,0 +1,126 @@
+//! What the replay of a trace will do on a model.
+
+use std::sync::Arc;
+
+use fathom_model::io_path::{Done, Path, State};
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+
+use super::forecast::{Known, own_error, unvalidated};
+use super::replaying::Replaying;
+use super::script::Script;
+use super::{Forecast, Settings, drawn_from};
+use crate::job::Direction;
+use crate::load::Outcome;
+use crate::model::{Model, Parameters};
+use crate::replay::Cache;
+
+/// What a replay does between two calls takes as long as so many rounds of the loop of a job, whose price a model has:
+/// the replay reads the clock through the C library's page and looks at what its steps wait for. Assumed: it was not
+/// measured apart, and decides only where a cached trace is replayed fast.
+const ROUNDS: f64 = 4.0;
+
+/// In no more than this share of the time there may be more calls under way than the machine has CPUs.
+const CROWDED: f64 = 0.05;
+
+/// Predicts the replay of a trace.
+///
+/// # Errors
+/// More calls at once than the model's machine has CPUs for.
+pub fn predict_trace(
+    name: &str,
+    script: &Arc<Script>,
+    model: &Model,
+    settings: Settings,
+) -> Result<(Forecast, Outcome), String> {
+    let (plain, done) = run(script, &model.parameters, settings.seed);
+    if let Some(cpus) = model.cpus() {
+        let crowded = crowded(&done, cpus as usize);
+        if crowded > CROWDED {
+            return Err(format!(
+                "more than {cpus} of its calls are under way at once in {:.0} % of the time, and the model's threads do not compete for {cpus} CPUs",
+                crowded * 100.0
+            ));
+        }
+    }
+    drop(done);
+    let mut dice = Pcg64Mcg::seed_from_u64(settings.seed);
+    let mut drawn = vec![plain.clone()];
+    for _ in 0..settings.draws {
+        let parameters = drawn_from(&model.parameters, &mut dice);
+        drawn.push(run(script, &parameters, dice.next_u64()).0);
+    }
+    let parts = parts(script, &plain);
+    let own = parts.iter().map(|(class, share)| share * own_error(class, model)).sum();
+    let caveats = parts.iter().filter_map(|(class, _)| unvalidated(class, model)).collect();
+    let directions: Vec<Direction> = [Direction::Read, Direction::Write]
+        .into_iter()
+        .filter(|way| plain.transfers[*way as usize].latency.count() > 0)
+        .collect();
+    let names: Vec<&str> = parts.iter().map(|(class, _)| class.as_str()).collect();
+    let class = format!("trace: {}", names.join(", "));
+    Ok((Forecast { caveats, ..Forecast::new(name, class, &Known::Spread(own), &directions, &drawn) }, plain))
+}
+
+/// One run of a script on a machine that has just been started.
+pub fn simulate_trace(script: &Arc<Script>, parameters: &Parameters, seed: u64) -> Outcome {
+    run(script, parameters, seed).0
+}
+
+fn run(script: &Arc<Script>, parameters: &Parameters, seed: u64) -> (Outcome, Vec<Done>) {
+    let mut state = State::new(parameters);
+    for size in &script.sizes {
+        let file = state.create();
+        state.fill(file, size.unwrap_or(0));
+        if script.how.cache == Cache::Cold {
+            state.evict(file);
+        }
+    }
+    // For calls that change no file.
+    state.create();
+    let replaying = Arc::new(Replaying::new(script, ROUNDS * parameters.value("caller")));
+    let state = Path::new(parameters).run(Arc::clone(&replaying), state, seed);
+    (replaying.outcome(state.done()), state.done().to_vec())
+}
+
+/// The classes of jobs that a trace is made of, each with the share of the time that is spent in their calls.
+fn parts(script: &Script, outcome: &Outcome) -> Vec<(String, f64)> {
+    let elapsed = outcome.elapsed_ns.max(1) as f64;
+    let mut parts = Vec::new();
+    for (way, noun) in [(Direction::Read, "read"), (Direction::Write, "write")] {
+        let latency = &outcome.transfers[way as usize].latency;
+        let orders: Vec<bool> = script.orders(way).collect();
+        if orders.is_empty() {
+            continue;
+        }
+        let in_order = orders.iter().filter(|in_order| **in_order).count() * 2 > orders.len();
+        let order = if in_order { "sequential" } else { "random" };
+        let (cache, syncs) = match (way, script.how.cache) {
+            (Direction::Read, Cache::Cold) => ("cold_", 0),
+            (Direction::Read, Cache::Warm) => ("cached_", 0),
+            (Direction::Write, _) => ("", outcome.syncs.sum()),
+        };
+        let tail = if way == Direction::Write && script.syncs() { "_sync" } else { "" };
+        let share = ((latency.sum() + syncs) as f64 / elapsed).min(1.0);
+        parts.push((format!("{cache}{order}_{noun}{tail}"), share));
+    }
+    parts
+}
+
+/// In which share of the time more calls are under way than there are CPUs.
+fn crowded(done: &[Done], cpus: usize) -> f64 {
+    let mut moments: Vec<(u64, i32)> = Vec::with_capacity(2 * done.len());
+    for call in done {
+        moments.push((call.span[0].as_ticks(), 1));
+        moments.push((call.span[1].as_ticks(), -1));
+    }
+    moments.sort_unstable();
+    let (mut under_way, mut since, mut crowded) = (0_i32, 0, 0);
+    for (moment, change) in &moments {
+        if under_way > cpus as i32 {
+            crowded += moment - since;
+        }
+        (under_way, since) = (under_way + change, *moment);
+    }
+    crowded as f64 / since.max(1) as f64
+}
