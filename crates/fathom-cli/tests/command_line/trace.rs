@@ -95,7 +95,9 @@ fn a_replay_of_a_database_that_is_recorded_gives_the_same_operations() {
     let made_again: Vec<Vec<_>> = replayed
         .into_iter()
         .map(|done| {
-            let laid_out = done.iter().position(|one| one.0 == Kind::Close).unwrap();
+            // Once when it was filled, and once when it was on the device.
+            let mut closes = done.iter().enumerate().filter(|(_, one)| one.0 == Kind::Close);
+            let (laid_out, _) = closes.nth(1).unwrap();
             done[laid_out + 1..].to_vec()
         })
         .collect();
@@ -128,4 +130,34 @@ fn a_trace_that_is_there_is_kept() {
     let said = place.done(&["trace", "export", "u", "--out", "log"]);
     assert!(said.starts_with("1 operations in log"), "{said}");
     assert_eq!(place.run(&["trace", "show", "in.csv"]).status.code(), Some(1));
+}
+
+#[test]
+fn a_replay_is_predicted_and_what_the_model_lacks_is_named() {
+    let place = Place::new("predicted");
+    let lines: String = (0..64).map(|at| format!("{} /a read {} 65536\n", at * 100, at << 16)).collect();
+    let log = format!("fio version 3 iolog\n0 /a add\n0 /a open\n{lines}9000 /a close\n");
+    std::fs::write(place.0.join("log"), &log).unwrap();
+    place.done(&["trace", "import", "log", "--out", "t"]);
+    let told = place.done(&["predict", "t", "--on", "assumed", "--pace", "fast", "--format", "json"]);
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let job = &told["jobs"][0];
+    assert_eq!(job["class"], "trace: cold_sequential_read");
+    assert_eq!(
+        (&job["sides"][0]["bytes"], &job["sides"][0]["latency"]["calls"]),
+        (&(4 << 20).into(), &64.into())
+    );
+    let warm = ["predict", "t", "--on", "assumed", "--cache", "warm", "--draws", "1"];
+    assert!(place.done(&warm).contains("cached_sequential_read"));
+    assert_eq!(
+        place.run(&["predict", "t", "--on", "assumed", "--format", "fio-json"]).status.code(),
+        Some(2)
+    );
+
+    std::fs::write(place.0.join("log"), log.replace("9000 /a close", "9000 /a trim 0 4096")).unwrap();
+    place.done(&["trace", "import", "log", "--out", "u"]);
+    let refused = place.run(&["predict", "u", "--on", "assumed"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("u: the model has no part for 1 x discard"), "{said}");
 }

@@ -124,3 +124,77 @@ fn crowded(done: &[Done], cpus: usize) -> f64 {
     }
     crowded as f64 / since.max(1) as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use fathom_trace::{FileId, Files, Kind, Level, Operation};
+
+    use super::*;
+    use crate::replay::{How, Pace, Plan};
+
+    const CALL: u64 = 810;
+
+    /// A read of 4 KiB that took 1 us in the trace.
+    fn read(thread: u32, start_ns: i64, at: u64) -> Operation {
+        Operation {
+            thread,
+            duration_ns: Some(1000),
+            offset: Some(at * 4096),
+            length: 4096,
+            result: Some(4096),
+            ..Operation::new(Kind::Pread, FileId(thread), start_ns)
+        }
+    }
+
+    fn elapsed(operations: &[Operation], pace: Pace) -> Result<u64, String> {
+        let mut files = Files::default();
+        for name in [b"a", b"b"] {
+            files.id(name);
+        }
+        let how = How { pace, cache: Cache::Warm };
+        let script = Script::new(&Plan::new(operations, &files, Level::File), how)?;
+        let mut model = Model::assumed();
+        model.set("noise=0")?;
+        let settings = Settings { draws: 0, seed: 1 };
+        Ok(predict_trace("t", &script, &model, settings)?.1.elapsed_ns)
+    }
+
+    #[test]
+    fn a_thread_goes_on_at_once_after_its_pauses_or_at_its_times() {
+        let three = [read(0, 0, 0), read(0, 10_000, 1), read(0, 20_000, 2)];
+        assert_eq!(elapsed(&three, Pace::Fast), Ok(3 * CALL));
+        assert_eq!(elapsed(&three, Pace::Think), Ok(3 * CALL + 2 * 9_000));
+        assert_eq!(elapsed(&three, Pace::Recorded), Ok(20_000 + CALL));
+    }
+
+    #[test]
+    fn a_thread_begins_after_what_came_before_it() {
+        let two = [read(0, 0, 0), read(1, 15_000, 0), read(0, 16_000, 1)];
+        // The second begins 14 us after the first's one had ended, and both go on side by side.
+        assert_eq!(elapsed(&two, Pace::Think), Ok((CALL + 14_000 + CALL).max(2 * CALL + 15_000)));
+        assert_eq!(elapsed(&two, Pace::Fast), Ok(2 * CALL));
+    }
+
+    #[test]
+    fn who_shares_a_position_waits_for_those_before() {
+        let of = |thread, start_ns| Operation {
+            kind: Kind::Read,
+            file: FileId(0),
+            descriptor: Some(3),
+            offset: Some(4096 * u64::from(thread)),
+            ..read(thread, start_ns, 0)
+        };
+        let shared = [of(0, 0), of(1, 500), of(0, 1500)];
+        assert_eq!(elapsed(&shared, Pace::Fast), Ok(3 * CALL));
+    }
+
+    #[test]
+    fn what_the_model_has_no_part_for_is_counted_by_name() {
+        let of = |kind, length| Operation { kind, length, ..read(0, 0, 0) };
+        let refused = elapsed(
+            &[of(Kind::Allocate, 1), of(Kind::Allocate, 2), of(Kind::Discard, 1), read(0, 0, 0)],
+            Pace::Fast,
+        );
+        assert_eq!(refused, Err("the model has no part for 2 x allocate; 1 x discard".to_owned()));
+    }
+}
