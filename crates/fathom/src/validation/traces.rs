@@ -28,6 +28,8 @@ struct Traced {
     p99_ns: f64,
     paper: f64,
     plain: f64,
+    /// Whether more than a hundredth of what it moves is written.
+    writes: bool,
     runs: Vec<f64>,
     took_ns: Histogram,
 }
@@ -87,6 +89,7 @@ fn foretell(trace: &Path, plan: Plan, how: How, trials: &Trials<'_>) -> Result<T
         rate: rate.ok_or("it moves no data")?,
         p99_ns: plain.latency_ns(0.99),
         paper: bytes_per_second(&simulate_trace(&script, &as_in_paper(model)?.parameters, 1)),
+        writes: plan.writes * 100 > bytes,
         plain: bytes as f64 / plain_ns(&script, model).max(1.0) * 1e9,
         plan,
         runs: Vec::new(),
@@ -137,7 +140,7 @@ fn hold(one: &Traced) -> Option<Held> {
     let off = |rate: f64| rate / measured - 1.0;
     Some(Held {
         name: one.name.clone(),
-        class: if one.plan.writes > 0 { "traces that write" } else { "traces that read" }.to_owned(),
+        class: if one.writes { "traces that write" } else { "traces that read" }.to_owned(),
         condition: None,
         predicted: one.rate,
         measured,

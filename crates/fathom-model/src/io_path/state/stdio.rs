@@ -89,7 +89,8 @@ impl State {
         let next = under_way.calls.pop_front();
         under_way.is_over = next.is_none();
         let (of, call) = (under_way.work, next?);
-        let read = Read::new(call.file, call.offset, call.bytes, self.reader(call.file));
+        let reader = self.reader(call.file, of.descriptor);
+        let read = Read::new(call.file, call.offset, call.bytes, reader);
         Some(Work { call, begun: now, read, ..of })
     }
 
