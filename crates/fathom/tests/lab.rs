@@ -112,7 +112,7 @@ fn no_answer_is_wrong() {
     assert!(answered * 2 >= all, "{answered} of {all} answered\n{table}");
 }
 
-/// Runs in a child: tells when the lab is entered and when the survey has begun.
+/// Runs in a child: tells when the lab is entered, waits to be told to go on, and tells when the survey has begun.
 fn survey_until_killed(images: &Path) {
     let tell = |word: &str| {
         println!("{word}");
@@ -121,6 +121,7 @@ fn survey_until_killed(images: &Path) {
     match lab::enter(images, &[]) {
         Ok(lab) => {
             tell("entered");
+            std::io::stdin().read_line(&mut String::new()).unwrap();
             let mut begun = false;
             let case = survey(&lab, KILLED, &mut |_, _| {
                 if !begun {
@@ -140,7 +141,7 @@ fn a_killed_run_leaves_nothing() {
         return skip("a_killed_run_leaves_nothing", &format!("{}: {error}", images.display()));
     }
     let enter = || {
-        let (mut child, ..) = start_child(&images, "entered");
+        let (mut child, ..) = start_child(&images, "entered", false);
         child.kill().unwrap();
         child.wait().unwrap();
         read_ahead_settings()
@@ -149,7 +150,7 @@ fn a_killed_run_leaves_nothing() {
     let before = enter();
     // While the image is made and formatted, and while it is surveyed.
     for (word, milliseconds) in [("entered", 400), ("entered", 430), ("surveying", 0), ("surveying", 1500)] {
-        let (mut child, said, _open) = start_child(&images, word);
+        let (mut child, said, _open) = start_child(&images, word, true);
         if said != word {
             child.wait().unwrap();
             std::fs::remove_dir(&images).unwrap();
@@ -196,12 +197,16 @@ fn read_ahead_settings() -> BTreeMap<PathBuf, String> {
 
 /// A child of this binary, once it has said `word` or something unexpected, and the pipe that it
 /// says more to.
-fn start_child(images: &Path, word: &str) -> (Child, String, BufReader<ChildStdout>) {
+fn start_child(images: &Path, word: &str, goes_on: bool) -> (Child, String, BufReader<ChildStdout>) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .env(CHILD, images)
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
+    if goes_on {
+        child.stdin.as_mut().unwrap().write_all(b"go on\n").unwrap();
+    }
     let mut output = BufReader::new(child.stdout.take().unwrap());
     let mut said = String::new();
     while said.is_empty() || said == "entered" && said != word {
@@ -215,10 +220,12 @@ fn start_child(images: &Path, word: &str) -> (Child, String, BufReader<ChildStdo
     (child, said, output)
 }
 
-/// What loop devices stand over in `images`, named or not.
+/// What loop devices stand over in `images`, named or not. Once the mounts of whoever opened them are gone, such a path
+/// begins somewhere in its middle: the directory's own name tells.
 fn loops_over(images: &Path) -> Vec<String> {
+    let name = images.file_name().unwrap().to_str().unwrap();
     let Ok(devices) = std::fs::read_dir("/sys/block") else { return Vec::new() };
     let image =
         |device: std::fs::DirEntry| std::fs::read_to_string(device.path().join("loop/backing_file")).ok();
-    devices.flatten().filter_map(image).filter(|file| Path::new(file).starts_with(images)).collect()
+    devices.flatten().filter_map(image).filter(|file| file.contains(name)).collect()
 }

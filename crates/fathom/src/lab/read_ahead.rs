@@ -87,8 +87,10 @@ pub(super) fn restore_leftovers() {
     let Ok(notes) = fs::read_dir(NOTES) else { return };
     for note in notes.flatten() {
         let name = note.file_name().to_string_lossy().into_owned();
-        // While an image is attached, its owner puts the setting back.
-        if Path::new(BLOCK).join(&name).join("loop").exists() {
+        // While an image is attached, its owner puts the setting back. A device that is being detached has no file
+        // any more, though its directory is still there for a moment.
+        let attached = fs::read_to_string(Path::new(BLOCK).join(&name).join("loop/backing_file"));
+        if attached.is_ok_and(|file| !file.trim().is_empty()) {
             continue;
         }
         let restored =
