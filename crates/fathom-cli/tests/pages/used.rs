@@ -114,7 +114,7 @@ fn saved(folder: &Path, kind: &str, head: &[u8], count: u64, name: &str) {
         named.filter(|path| fs::read(path).is_ok_and(|bytes| bytes.starts_with(head))).count() as u64
     };
     while whole() < count {
-        assert!(started.elapsed() < Duration::from_secs(60), "{name}: {} of {count} {kind}", whole());
+        assert!(started.elapsed() < Duration::from_secs(180), "{name}: {} of {count} {kind}", whole());
         std::thread::sleep(Duration::from_millis(50));
     }
 }
