@@ -158,6 +158,13 @@ const INCIDENTAL: [&str; 1] = ["extent_length"];
 /// fifth (standard deviations of logarithms, docs/guide/comparing.md).
 pub const DRIFT: f64 = 0.5;
 
+/// What a device without a medium of its own decides: how long it takes to be told that all is safe.
+const UNSTEADY: [&str; 1] = ["sync_latency"];
+
+/// That has so many times the margin: on a loop device in memory it moved by a factor of seven from one run to the next
+/// (docs/guide/comparing.md), and nothing in a single run says whether its device is such a one.
+pub const UNREST: f64 = 10.0;
+
 /// The confidence of the intervals in results.
 const LEVEL: f64 = 0.95;
 
@@ -170,6 +177,8 @@ enum Nature {
     Drifting,
     /// One of [`INCIDENTAL`].
     Incidental,
+    /// One of [`UNSTEADY`].
+    Unsteady,
     /// A time or a rate.
     Moving,
 }
@@ -180,6 +189,7 @@ impl Nature {
             fixed if FIXED.contains(&fixed) => Self::Fixed,
             drifting if DRIFTING.contains(&drifting) => Self::Drifting,
             incidental if INCIDENTAL.contains(&incidental) => Self::Incidental,
+            unsteady if UNSTEADY.contains(&unsteady) => Self::Unsteady,
             _ => Self::Moving,
         }
     }
@@ -321,7 +331,11 @@ impl Like {
 
     fn judged(self, confidence: f64, margin: f64) -> Pair {
         let ratio = self.numbers().and_then(|[first, other]| difference::ratio(&first, &other, confidence));
-        let margin = if self.nature == Nature::Drifting { DRIFT * margin } else { margin };
+        let margin = match self.nature {
+            Nature::Drifting => DRIFT * margin,
+            Nature::Unsteady => UNREST * margin,
+            Nature::Fixed | Nature::Incidental | Nature::Moving => margin,
+        };
         let verdict = match &ratio {
             Some(ratio) => beyond(ratio.interval, 1.0 + margin),
             None if self.values[0] == self.values[1] => Verdict::Same,
@@ -427,6 +441,14 @@ mod tests {
         let drifting = |other: f64| Like { nature: Nature::Drifting, ..like(false, [100.0, other], 0.0) };
         assert_eq!(drifting(110.0).judged(0.99, 0.75).verdict, Verdict::Same);
         assert_eq!(drifting(150.0).judged(0.99, 0.75).verdict, Verdict::Different);
+    }
+
+    #[test]
+    fn a_sync_differs_where_it_takes_many_times_as_long() {
+        let syncs =
+            |other: f64| Like { nature: Nature::of("sync_latency"), ..like(false, [121.0, other], 0.0) };
+        assert_eq!(syncs(879.0).judged(0.99, 0.75).verdict, Verdict::Same);
+        assert_eq!(syncs(1210.0).judged(0.99, 0.75).verdict, Verdict::Different);
     }
 
     #[test]

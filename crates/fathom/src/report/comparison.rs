@@ -7,7 +7,7 @@ use super::page::{Page, escaped, table};
 use super::speed_page::{by_family, rates};
 use super::table::{rows, wrap};
 use super::text::show;
-use crate::comparison::{Comparison, DRIFT, Item, Outcome, Pair, Verdict};
+use crate::comparison::{Comparison, DRIFT, Item, Outcome, Pair, UNREST, Verdict};
 use crate::finding::Value;
 use crate::speed::curve::{Curve, Point};
 use crate::units::Bytes;
@@ -218,10 +218,11 @@ fn rule(comparison: &Comparison) -> String {
     let edges = |margin: f64| format!("{:.2} or {:.2}", 1.0 + margin, 1.0 / (1.0 + margin));
     format!(
         "What a format or a setting fixes must be equal. A quantity differs where its ratio lies beyond {} with \
-         certainty, a size that a setting fixes but for what is free beyond {}; {} ratios share a rate of false alarms \
+         certainty, a size that a setting fixes but for what is free beyond {}, a sync beyond {}; {} ratios share a rate of false alarms \
          of {:.0} %.",
         edges(comparison.margin),
         edges(comparison.margin * DRIFT),
+        edges(comparison.margin * UNREST),
         comparison.ratios,
         comparison.rate * 100.0
     )
