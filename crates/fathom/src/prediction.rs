@@ -18,6 +18,7 @@
 //! ```
 
 mod class;
+mod counted;
 mod forecast;
 mod program;
 mod refusal;

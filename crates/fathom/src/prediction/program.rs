@@ -6,8 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use fathom_model::io_path::{Call, Done, Kind, Program, Time};
 use fathom_model::page_cache::FileId;
 
-use crate::job::{DIRECTIONS, Direction, Engine, Job, Region};
-use crate::load::{Histogram, Offsets, Outcome, Span, Transfers};
+use super::counted::{Counted, outcome};
+use crate::job::{Direction, Engine, Job, Region};
+use crate::load::{Offsets, Outcome, Span};
 use crate::model::Parameters;
 
 /// Threads that begin at once.
@@ -145,30 +146,14 @@ impl Seat {
 
     /// What the run was, from the calls that the model made of it.
     fn outcome(&self, done: &[Done], job: u32, started: u64) -> Outcome {
-        let mut transfers: [Transfers; DIRECTIONS] = Default::default();
-        let mut syncs = Histogram::default();
-        let mut end = started;
-        for call in done.iter().filter(|done| done.job == job) {
-            end = end.max(call.span[1].as_ticks());
-            match self.made[call.number as usize] {
-                What::Transfer(direction, bytes) => {
-                    let side = &mut transfers[direction as usize];
-                    side.bytes += u64::from(bytes);
-                    side.latency.record(call.took_ns());
-                }
-                What::Sync => syncs.record(call.took_ns()),
-                What::Uncounted => {}
-            }
-        }
-        let elapsed_ns = end - started + self.job.thinktime.as_nanos() as u64;
-        Outcome {
-            transfers,
-            syncs,
-            elapsed_ns,
-            ns_per_tick: 1.0,
-            cached_before: None,
-            usage: Default::default(),
-        }
+        let own = done.iter().filter(|done| done.job == job);
+        let mut outcome = outcome(own, started, |call| match self.made[call.number as usize] {
+            What::Transfer(direction, bytes) => Counted::Transfer(direction, u64::from(bytes)),
+            What::Sync => Counted::Sync,
+            What::Uncounted => Counted::Other,
+        });
+        outcome.elapsed_ns += self.job.thinktime.as_nanos() as u64;
+        outcome
     }
 }
 

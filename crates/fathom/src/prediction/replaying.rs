@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fathom_model::io_path::{Call, Done, GoOn, Program, Time};
 
+use super::counted::{Counted, outcome};
 use super::script::{Script, Until, What};
-use crate::job::DIRECTIONS;
-use crate::load::{Histogram, Outcome, Transfers};
+use crate::load::Outcome;
 use crate::replay::Pace;
 
 /// The script, and how far it is.
@@ -134,29 +134,13 @@ impl Replaying {
 
     /// What the run was, from the calls that the model made of it.
     pub(super) fn outcome(&self, done: &[Done]) -> Outcome {
-        let mut transfers: [Transfers; DIRECTIONS] = Default::default();
-        let mut syncs = Histogram::default();
-        let mut elapsed_ns = 0;
-        for call in done {
-            elapsed_ns = elapsed_ns.max(call.span[1].as_ticks());
+        outcome(done.iter(), 0, |call| {
             match self.script.threads[call.job as usize][call.number as usize].what {
-                What::Transfer(direction, bytes, _) => {
-                    let side = &mut transfers[direction as usize];
-                    side.bytes += bytes;
-                    side.latency.record(call.took_ns());
-                }
-                What::Sync => syncs.record(call.took_ns()),
-                What::Other => {}
+                What::Transfer(direction, bytes, _) => Counted::Transfer(direction, bytes),
+                What::Sync => Counted::Sync,
+                What::Other => Counted::Other,
             }
-        }
-        Outcome {
-            transfers,
-            syncs,
-            elapsed_ns,
-            ns_per_tick: 1.0,
-            cached_before: None,
-            usage: Default::default(),
-        }
+        })
     }
 }
 
