@@ -167,6 +167,7 @@ pub(crate) enum SchemaName {
     Model,
     Prediction,
     Validation,
+    TraceShow,
 }
 
 #[derive(Debug, Args)]

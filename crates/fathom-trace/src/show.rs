@@ -12,6 +12,7 @@ mod timing;
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::histogram::Histogram;
@@ -24,7 +25,7 @@ use crate::format::Reader;
 use crate::operation::{Access, FileId, Kind, Operation, Origin};
 
 /// What [`Shown`] is called where it is written.
-pub const SCHEMA: &str = "fathom.trace_show/1";
+pub const SCHEMA: &str = "fathom.trace-show/1";
 /// The blocks that working set and reuse are counted in: a page of the cache.
 pub const BLOCK: u64 = 4096;
 /// Windows of time.
@@ -33,9 +34,11 @@ const WINDOWS: usize = 60;
 const FILES: usize = 10;
 
 /// What a trace does.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "fathom.trace-show/1")]
 pub struct Shown {
-    /// Always [`SCHEMA`].
+    /// Always `fathom.trace-show/1`.
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: String,
     /// Where it came from.
     pub origin: Origin,
@@ -70,7 +73,7 @@ pub struct Shown {
 }
 
 /// How often a kind of operation was asked for.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Mix {
     /// The kind.
     pub kind: Kind,
@@ -81,7 +84,7 @@ pub struct Mix {
 }
 
 /// Reads, or writes.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Moved {
     /// How many.
     pub count: u64,
@@ -100,7 +103,7 @@ pub struct Moved {
 }
 
 /// What went to a file.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct FileUse {
     /// Its path; what is not UTF-8 is replaced.
     pub path: String,
@@ -113,12 +116,18 @@ pub struct FileUse {
 }
 
 /// A window of time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Window {
     /// Bytes in the blocks that were touched in it.
     pub touched_bytes: u64,
     /// Bytes in the blocks that were touched in it first.
     pub new_bytes: u64,
+}
+
+/// The JSON Schema of [`Shown`].
+#[must_use]
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(Shown).to_value()
 }
 
 /// Looks at a trace.

@@ -51,6 +51,11 @@ fn the_schemas_of_models_are_those_of_the_types() {
 }
 
 #[test]
+fn the_schema_of_what_traces_do_is_that_of_the_types() {
+    is_published("trace-show", &fathom_trace::show::schema());
+}
+
+#[test]
 fn something_else_breaks_the_schema() {
     for report in [
         "survey",
@@ -66,6 +71,7 @@ fn something_else_breaks_the_schema() {
         "model",
         "prediction",
         "validation",
+        "trace-show",
     ] {
         let broken = std::panic::catch_unwind(|| published::check(report, &json!({"schema": "other/1"})));
         assert!(broken.is_err(), "{report}");

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use fathom::speed::{curve, file_size, jobs, syscalls, transfer, versus, xor};
 use fathom::{comparison, lab, model, prediction, survey, validation};
+use fathom_trace::show;
 
 use crate::args::{SchemaName, SchemaOptions};
 use crate::failure::Failure;
@@ -24,6 +25,7 @@ pub(crate) fn run(options: &SchemaOptions) -> Result<ExitCode, Failure> {
         SchemaName::Model => model::schema(),
         SchemaName::Prediction => prediction::schema(),
         SchemaName::Validation => validation::schema(),
+        SchemaName::TraceShow => show::schema(),
     };
     Output::Stdout.write(&schema)?;
     Ok(ExitCode::SUCCESS)

@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use fathom_trace::format::Reader;
 use fathom_trace::{Files, Kind, Operation};
 
+use crate::published;
 use crate::support::require;
 
 struct Place(PathBuf);
@@ -83,6 +84,8 @@ fn a_replay_of_a_database_that_is_recorded_gives_the_same_operations() {
     place.done(&["trace", "record", "--method", "strace", "--out", "one", "--", "python3", "load.py"]);
     let shown = place.done(&["trace", "show", "one"]);
     assert!(shown.contains("fdatasync") && shown.contains("hits in an LRU cache"), "{shown}");
+    let json = place.done(&["trace", "show", "one", "--json", "-"]);
+    published::check("trace-show", &serde_json::from_str(&json).unwrap());
     let fathom = env!("CARGO_BIN_EXE_fathom");
     let replay = [fathom, "run", "one", ".", "--pace", "fast"];
     let record = ["trace", "record", "--method", "strace", "--out", "two", "--"];

@@ -1,9 +1,13 @@
 //! Counts by powers of two.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeSeq};
 
 /// How many values lie in [2^k, 2^(k+1)), for each k; 0 counts by itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+///
+/// Written as a list of pairs: the least value of each place that holds any, and how many it holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "Vec<(u64, u64)>")]
 pub struct Histogram {
     /// Place 0 holds the zeros, place k + 1 the values from 2^k on.
     counts: Vec<u64>,

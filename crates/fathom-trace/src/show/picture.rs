@@ -1,5 +1,6 @@
 //! Offset against order: paper E's figures 18 to 22.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::reuse::mixed;
@@ -9,7 +10,7 @@ use crate::operation::{Access, FileId};
 const DOTS: u64 = 20_000;
 
 /// The picture: files lie one behind the other, in the order in which they first appear.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Picture {
     /// Operations in all: the picture's width.
     pub operations: u64,
@@ -26,7 +27,7 @@ pub struct Picture {
 }
 
 /// A read or write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Dot {
     /// Its place among all operations, from 0.
     pub order: u64,

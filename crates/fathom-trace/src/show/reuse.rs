@@ -14,6 +14,7 @@
 //! distances are known, and the sampled counts are made to add up to it.
 
 use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::operation::{Access, FileId};
@@ -24,7 +25,7 @@ pub const TRACKED: usize = 1 << 22;
 const STEPS: u32 = 64;
 
 /// The hit ratio at one cache size.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// The cache, in bytes.
     pub cache_bytes: u64,
