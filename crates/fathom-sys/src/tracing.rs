@@ -167,6 +167,50 @@ impl Trace {
         self.write("tracing_on", "1")
     }
 
+    /// Records the events of a process that runs already, and of every thread and process that comes of it; begins
+    /// now. Gives its threads; those that others make meanwhile are found too.
+    ///
+    /// # Errors
+    /// What writing to tracefs gives, and ENOENT where there is no such process.
+    pub fn of_process_and_its_children(&self, process: u32) -> Result<Vec<u32>> {
+        self.write("options/event-fork", "1")?;
+        self.write("set_event_pid", &process.to_string())?;
+        self.write("tracing_on", "1")?;
+        let tasks = PathBuf::from(format!("/proc/{process}/task"));
+        let listed = || -> Result<Vec<u32>> {
+            let entries = fs::read_dir(&tasks).map_err(|error| Error::from_io("list", &tasks, &error))?;
+            let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+            Ok(entries.flatten().filter_map(number).collect())
+        };
+        let mut followed = vec![process];
+        loop {
+            // A thread that nobody followed when it made another has left that one to be found here.
+            let mut missing = listed()?;
+            missing.retain(|thread| !followed.contains(thread));
+            if missing.is_empty() {
+                return Ok(followed);
+            }
+            let words: Vec<String> = missing.iter().map(u32::to_string).collect();
+            let path = self.instance.join("set_event_pid");
+            let appended = fs::OpenOptions::new()
+                .append(true)
+                .open(&path)
+                .and_then(|mut setting| setting.write_all(words.join(" ").as_bytes()));
+            appended.map_err(|error| named("write", &path, &error))?;
+            followed.extend(missing);
+        }
+    }
+
+    /// Whether any of those whose events are recorded still runs.
+    ///
+    /// # Errors
+    /// What reading from tracefs gives.
+    pub fn follows_anybody(&self) -> Result<bool> {
+        Ok(text(&self.instance.join("set_event_pid"))?
+            .split_whitespace()
+            .any(|word| word.parse::<u32>().is_ok()))
+    }
+
     /// Records nothing more; what was recorded stays to be read.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use fathom_trace::Kind;
@@ -68,7 +69,12 @@ fn main() {
             for method in [Method::Kernel, Method::Strace] {
                 let calls = if method == Method::Strace { calls / 20 } else { calls };
                 let out = directory.join(format!("{round}-{method:?}-{rate}.parquet"));
-                match record(&Subject::Command(words(calls, rate)), &out, Some(method)) {
+                match record(
+                    &Subject::Command(words(calls, rate)),
+                    &out,
+                    Some(method),
+                    &AtomicBool::new(false),
+                ) {
                     Ok(recorded) => {
                         let with = took_ns(&path, calls);
                         let (operations, _) = Reader::open(&out).and_then(Reader::read_all).expect("a trace");

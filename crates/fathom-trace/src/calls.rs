@@ -144,14 +144,27 @@ impl Processes {
     }
 
     /// A descriptor that was open before the trace began.
-    pub(crate) fn inherit(&mut self, process: u32, descriptor: i32, file: FileId, position: u64, flags: u32) {
-        let description =
-            Description { file, position: Some(position), appends: flags & O_APPEND != 0, is_file: true };
+    pub(crate) fn inherit(
+        &mut self,
+        process: u32,
+        descriptor: i32,
+        file: FileId,
+        position: Option<u64>,
+        flags: u32,
+    ) {
+        let description = Description { file, position, appends: flags & O_APPEND != 0, is_file: true };
         let entry = Descriptor {
             description: Rc::new(Cell::new(description)),
             closes_on_exec: flags & O_CLOEXEC != 0,
         };
         self.thread(process).table.borrow_mut().insert(descriptor, entry);
+    }
+
+    /// Where an open descriptor stands.
+    pub(crate) fn place(&mut self, process: u32, descriptor: i32, position: u64) {
+        if let Some(entry) = self.thread(process).table.borrow().get(&descriptor) {
+            entry.description.set(Description { position: Some(position), ..entry.description.get() });
+        }
     }
 
     /// A new thread or process, with its creator's descriptors; one that is known already is left as it is.

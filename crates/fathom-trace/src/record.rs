@@ -3,10 +3,12 @@
 //! As root the kernel records every call on files, entered and left, in a private instance of tracefs, and hands
 //! its buffers over as bytes. The kernel does not say what paths opens name: strace does, which stops the program
 //! at opens alone (`--seccomp-bpf`). Both tell each thread's opens in their order, by which they are put together.
-//! Without root, or of a process that runs already, strace tells everything, at its price.
+//! A process that runs already is not stopped at all: /proc says what its descriptors mean. Without root strace
+//! tells everything, at its price.
 
 mod kernel;
 mod ring;
+mod running;
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -21,7 +23,8 @@ use fathom_sys::call_number::FILE_CALLS;
 use fathom_sys::tracing::{CALL_ENTERED, CALL_LEFT, THREAD_MADE, Trace};
 use serde::Serialize;
 
-use self::kernel::{Layouts, Maker, Paths};
+use self::kernel::{Layouts, Maker, Names, Paths, names};
+use self::running::{Found, Seen, Watch, follow, look};
 use crate::calls::Processes;
 use crate::error::{Error, Result};
 use crate::format::{Writer, create};
@@ -48,7 +51,7 @@ pub enum Method {
 pub enum Subject {
     /// A command, from its first instruction to its end, and all that comes of it.
     Command(Vec<OsString>),
-    /// A process that runs, until it ends or the recording is interrupted.
+    /// A process that runs, until it and all that came of it meanwhile have ended, or the recording is interrupted.
     Process(u32),
 }
 
@@ -61,26 +64,31 @@ pub struct Recorded {
     pub operations: u64,
     /// Events that found no room. Where there are any, operations are missing.
     pub lost: u64,
-    /// Opens whose path could not be told; what went through them is missing.
+    /// Calls whose path could not be told; they are missing, and so is what went through what they opened.
     pub unnamed: u64,
-    /// How long the command ran, in ns.
+    /// How long the command ran, or the process was recorded, in ns.
     pub ran_ns: u64,
-    /// What the command ended with; none where a signal ended it.
+    /// What the command ended with; none where a signal ended it, and of a process that ran already.
     pub exit_code: Option<i32>,
 }
 
-/// Records `subject` into a new trace at `out`; by the kernel where that can be, unless told otherwise.
+/// Records `subject` into a new trace at `out`; by the kernel where that can be, unless told otherwise. `interrupt`
+/// ends what the kernel records of a process; a command and strace take their signals themselves.
 ///
 /// # Errors
-/// The trace can't be written, strace is missing or may not trace, or the kernel's tracer was asked for and
-/// can't be had.
-pub fn record(subject: &Subject, out: &Path, method: Option<Method>) -> Result<Recorded> {
-    let Subject::Command(command) = subject else { return by_strace(subject, out) };
+/// The trace can't be written, strace is missing or may not trace, there is no such process, or the kernel's tracer
+/// was asked for and can't be had.
+pub fn record(
+    subject: &Subject,
+    out: &Path,
+    method: Option<Method>,
+    interrupt: &AtomicBool,
+) -> Result<Recorded> {
     if method == Some(Method::Strace) {
         return by_strace(subject, out);
     }
     match prepare() {
-        Ok(trace) => by_kernel(&trace, command, out),
+        Ok(trace) => by_kernel(&trace, subject, out, interrupt),
         Err(error) if method == Some(Method::Kernel) => Err(Error::new("record", out, error)),
         Err(_) => by_strace(subject, out),
     }
@@ -174,88 +182,151 @@ fn strace_tells(subject: &Subject, mut writer: Writer<File>, out: &Path) -> Resu
     Ok(Recorded { method: Method::Strace, operations, lost, unnamed: 0, ran_ns, exit_code: status.code() })
 }
 
-fn by_kernel(trace: &Trace, words: &[OsString], out: &Path) -> Result<Recorded> {
+fn by_kernel(trace: &Trace, subject: &Subject, out: &Path, interrupt: &AtomicBool) -> Result<Recorded> {
     let origin = Origin { level: Level::File, clock: Clock::Source, source: "kernel".to_owned() };
     let writer = create(out, &origin)?;
-    whole(kernel_tells(trace, words, writer, out), out)
-}
-
-fn kernel_tells(trace: &Trace, words: &[OsString], mut writer: Writer<File>, out: &Path) -> Result<Recorded> {
-    let failed = |error: &dyn std::fmt::Display| Error::new("record", out, error);
-    let of_kernel = |error: fathom_sys::Error| failed(&error);
-    let formats = [CALL_ENTERED, CALL_LEFT, THREAD_MADE].map(|point| trace.format(point));
-    let [entered, left, made] = formats;
-    let layouts =
-        Layouts::new(&entered.map_err(of_kernel)?, &left.map_err(of_kernel)?, &made.map_err(of_kernel)?);
-    let layouts =
-        layouts.ok_or_else(|| failed(&"this kernel describes its events in a way that is not known"))?;
-    let sub_buffer = trace.sub_buffer_bytes().map_err(of_kernel)?;
-    let log = Log::beside(out);
-    let mut command = strace(&log, &traced(PATHS.into_iter()));
-    command.arg("--seccomp-bpf").arg("--").args(words);
-
-    let (kept, status, ran_ns) = run(trace, command, sub_buffer, out)?;
-    let lost = trace.lost().map_err(of_kernel)?;
-    let mut files = Files::default();
-    let (root, paths) = told(&log, &mut files).map_err(|error| failed(&error))?;
-    let mut maker = maker(layouts, root, paths, &mut files);
-    let mut count = 0;
-    let mut batch = Vec::new();
-    let missed = maker.run(kept, sub_buffer, |operation, files| {
-        count += 1;
-        batch.push(*operation);
-        if batch.len() < 4096 { Ok(()) } else { add(&mut writer, &mut batch, files) }
+    let recorded = Recording::new(trace, out).and_then(|recording| match subject {
+        Subject::Command(words) => recording.of_command(words, writer),
+        Subject::Process(process) => recording.of_process(*process, writer, interrupt),
     });
-    let missed = missed.map_err(|error| failed(&error))?;
-    let unnamed = maker.unnamed;
-    add(&mut writer, &mut batch, &files).map_err(|error| failed(&error))?;
-    writer.finish()?;
-    let lost = lost.max(missed);
-    Ok(Recorded {
-        method: Method::Kernel,
-        operations: count,
-        lost,
-        unnamed,
-        ran_ns,
-        exit_code: status.code(),
-    })
+    whole(recorded, out)
 }
 
-/// Runs the command to its end; gives what each CPU has recorded, what the command came to, and how long it took.
-fn run(
-    trace: &Trace,
-    command: Command,
+/// A recording by the kernel.
+struct Recording<'a> {
+    trace: &'a Trace,
+    out: &'a Path,
+    layouts: Layouts,
     sub_buffer: usize,
-    out: &Path,
-) -> Result<(Vec<File>, ExitStatus, u64)> {
-    let failed = |error: &dyn std::fmt::Display| Error::new("record", out, error);
-    let buffers = trace.raw_buffers().map_err(|error| failed(&error))?;
-    let kept = (0..buffers.len()).map(|cpu| anonymous(out, cpu)).collect::<Result<Vec<File>>>()?;
-    let done = AtomicBool::new(false);
-    let (status, ran_ns) = thread::scope(|scope| {
-        // They must run before this thread's children are recorded, and would otherwise record themselves.
-        let readers: Vec<_> = buffers
-            .into_iter()
-            .zip(&kept)
-            .map(|(buffer, kept)| {
-                let done = &done;
-                scope.spawn(move || keep(buffer, kept, sub_buffer, done))
-            })
-            .collect();
-        let start = Instant::now();
-        let begun = trace.of_this_thread_and_its_children().map_err(|error| failed(&error));
-        let ended = begun.and_then(|()| wait(command, out));
-        let ran_ns = start.elapsed().as_nanos() as u64;
-        let stopped = trace.stop();
-        done.store(true, Ordering::Release);
-        for reader in readers {
-            let kept = reader.join().unwrap_or_else(|_| Err(io::Error::other("its reader died")));
-            kept.map_err(|error| failed(&format!("reading the kernel's buffer: {error}")))?;
+}
+
+/// What each CPU has recorded, and how long it took.
+struct Kept {
+    events: Vec<File>,
+    ran_ns: u64,
+}
+
+impl<'a> Recording<'a> {
+    fn new(trace: &'a Trace, out: &'a Path) -> Result<Self> {
+        let failed = |error: &dyn std::fmt::Display| Error::new("record", out, error);
+        let format = |point| trace.format(point).map_err(|error| failed(&error));
+        let layouts = Layouts::new(&format(CALL_ENTERED)?, &format(CALL_LEFT)?, &format(THREAD_MADE)?);
+        let layouts =
+            layouts.ok_or_else(|| failed(&"this kernel describes its events in a way that is not known"))?;
+        let sub_buffer = trace.sub_buffer_bytes().map_err(|error| failed(&error))?;
+        Ok(Self { trace, out, layouts, sub_buffer })
+    }
+
+    fn failed(&self, error: &dyn std::fmt::Display) -> Error {
+        Error::new("record", self.out, error)
+    }
+
+    fn of_command(&self, words: &[OsString], writer: Writer<File>) -> Result<Recorded> {
+        let log = Log::beside(self.out);
+        let mut command = strace(&log, &traced(PATHS.into_iter()));
+        command.arg("--seccomp-bpf").arg("--").args(words);
+        let (kept, status) = self.run(None, || {
+            self.trace.of_this_thread_and_its_children().map_err(|error| self.failed(&error))?;
+            wait(command, self.out)
+        })?;
+        let (mut files, mut processes) = (Files::default(), Processes::default());
+        let (root, paths) = told(&log, &mut files).map_err(|error| self.failed(&error))?;
+        inherited(root, &mut processes, &mut files);
+        let maker = self.maker(root, false, (processes, &mut files), Names::Told(paths));
+        Ok(Recorded { exit_code: status.code(), ..self.make(maker, &kept, writer)? })
+    }
+
+    fn of_process(&self, process: u32, writer: Writer<File>, interrupt: &AtomicBool) -> Result<Recorded> {
+        let watch = Watch::default();
+        let (kept, found): (Kept, Found) = self.run(Some(&watch), || {
+            follow(self.trace, process, interrupt).map_err(|error| self.failed(&error))
+        })?;
+        let (mut files, mut processes) = (Files::default(), Processes::default());
+        let known = (&mut processes, &mut files);
+        let seen = Seen::new(found, watch, &kept.events, self.sub_buffer, &self.layouts, known);
+        let seen = seen.map_err(|error| self.failed(&error))?;
+        let maker = self.maker(process, true, (processes, &mut files), Names::Seen(seen));
+        self.make(maker, &kept, writer)
+    }
+
+    /// Keeps what each CPU records until `work` has ended.
+    fn run<T>(&self, watch: Option<&Watch>, work: impl FnOnce() -> Result<T>) -> Result<(Kept, T)> {
+        let buffers = self.trace.raw_buffers().map_err(|error| self.failed(&error))?;
+        let events = (0..buffers.len()).map(|cpu| anonymous(self.out, cpu)).collect::<Result<Vec<File>>>()?;
+        let done = AtomicBool::new(false);
+        let calls = names();
+        let see = |page: &[u8]| {
+            if let Some(watch) = watch {
+                watch.see(page, &self.layouts, &calls);
+            }
+        };
+        let (ended, ran_ns) = thread::scope(|scope| {
+            // They must run before this thread's children are recorded, and would otherwise record themselves.
+            let readers: Vec<_> = buffers
+                .into_iter()
+                .zip(&events)
+                .map(|(buffer, kept)| {
+                    let (done, see) = (&done, &see);
+                    scope.spawn(move || keep(buffer, kept, self.sub_buffer, done, see))
+                })
+                .collect();
+            let start = Instant::now();
+            let ended = work();
+            let ran_ns = start.elapsed().as_nanos() as u64;
+            let stopped = self.trace.stop();
+            done.store(true, Ordering::Release);
+            for reader in readers {
+                let kept = reader.join().unwrap_or_else(|_| Err(io::Error::other("its reader died")));
+                kept.map_err(|error| self.failed(&format!("reading the kernel's buffer: {error}")))?;
+            }
+            stopped.map_err(|error| self.failed(&error))?;
+            Ok::<_, Error>((ended?, ran_ns))
+        })?;
+        Ok((Kept { events, ran_ns }, ended))
+    }
+
+    fn maker<'b>(
+        &'b self,
+        root: u32,
+        has_begun: bool,
+        (processes, files): (Processes, &'b mut Files),
+        names: Names,
+    ) -> Maker<'b> {
+        Maker {
+            layouts: &self.layouts,
+            calls: kernel::names(),
+            processes,
+            names,
+            root,
+            has_begun,
+            entered: rustc_hash::FxHashMap::default(),
+            files,
+            unnamed: 0,
         }
-        stopped.map_err(|error| failed(&error))?;
-        Ok::<_, Error>((ended?, ran_ns))
-    })?;
-    Ok((kept, status, ran_ns))
+    }
+
+    /// Makes operations of what was kept.
+    fn make(&self, mut maker: Maker, kept: &Kept, mut writer: Writer<File>) -> Result<Recorded> {
+        let lost = self.trace.lost().map_err(|error| self.failed(&error))?;
+        let mut operations = 0;
+        let mut batch = Vec::new();
+        let missed = maker.run(&kept.events, self.sub_buffer, |operation, files| {
+            operations += 1;
+            batch.push(*operation);
+            if batch.len() < 4096 { Ok(()) } else { add(&mut writer, &mut batch, files) }
+        });
+        let missed = missed.map_err(|error| self.failed(&error))?;
+        add(&mut writer, &mut batch, maker.files).map_err(|error| self.failed(&error))?;
+        writer.finish()?;
+        Ok(Recorded {
+            method: Method::Kernel,
+            operations,
+            lost: lost.max(missed),
+            unnamed: maker.unnamed,
+            ran_ns: kept.ran_ns,
+            exit_code: None,
+        })
+    }
 }
 
 /// What strace tells beside the kernel: paths, and when the program begins.
@@ -265,23 +336,6 @@ fn add(writer: &mut Writer<File>, batch: &mut Vec<Operation>, files: &Files) -> 
     let added = writer.add(batch, files).map_err(io::Error::other);
     batch.clear();
     added
-}
-
-fn maker<'a>(layouts: Layouts, root: u32, paths: Paths, files: &'a mut Files) -> Maker<'a> {
-    let mut processes = Processes::default();
-    inherited(root, &mut processes, files);
-    let number = |call: &(&'static str, i64)| (call.1.cast_unsigned(), call.0);
-    Maker {
-        layouts,
-        calls: FILE_CALLS.iter().map(number).collect(),
-        processes,
-        paths,
-        root,
-        has_begun: false,
-        entered: rustc_hash::FxHashMap::default(),
-        files,
-        unnamed: 0,
-    }
 }
 
 /// A file without a name, beside `out`, one per CPU.
@@ -294,14 +348,21 @@ fn anonymous(out: &Path, cpu: usize) -> Result<File> {
     Ok(file)
 }
 
-/// Keeps a CPU's buffer until the recording is done and nothing is left of it.
-fn keep(mut buffer: File, mut kept: &File, sub_buffer: usize, done: &AtomicBool) -> io::Result<()> {
+/// Keeps a CPU's buffer until the recording is done and nothing is left of it; `see` is shown all of it at once.
+fn keep(
+    mut buffer: File,
+    mut kept: &File,
+    sub_buffer: usize,
+    done: &AtomicBool,
+    see: impl Fn(&[u8]),
+) -> io::Result<()> {
     let mut page = vec![0; sub_buffer];
     loop {
         let was_done = done.load(Ordering::Acquire);
         match buffer.read(&mut page) {
             Ok(count) if count > 0 => {
                 page[count..].fill(0);
+                see(&page);
                 kept.write_all(&page)?;
             }
             Ok(_) if was_done => return Ok(()),
@@ -338,15 +399,10 @@ fn told(log: &Log, files: &mut Files) -> io::Result<(u32, Paths)> {
 /// The standard streams, where they are files: the program gets ours.
 fn inherited(root: u32, processes: &mut Processes, files: &mut Files) {
     for descriptor in 0..3 {
-        let Ok(path) = fs::read_link(format!("/proc/self/fd/{descriptor}")) else { continue };
-        if !path.metadata().is_ok_and(|metadata| metadata.is_file()) {
-            continue;
+        let is_file = fs::metadata(format!("/proc/self/fd/{descriptor}")).is_ok_and(|about| about.is_file());
+        if let Some(look) = look("self", descriptor).filter(|_| is_file) {
+            let file = files.id(&look.path);
+            processes.inherit(root, descriptor, file, Some(look.position), look.flags);
         }
-        let information = fs::read_to_string(format!("/proc/self/fdinfo/{descriptor}")).unwrap_or_default();
-        let value = |key: &str| information.lines().find_map(|line| line.strip_prefix(key).map(str::trim));
-        let position = value("pos:").and_then(|position| position.parse().ok()).unwrap_or(0);
-        let flags = value("flags:").and_then(|flags| u32::from_str_radix(flags, 8).ok()).unwrap_or(0);
-        let file = files.id(path.as_os_str().as_encoded_bytes());
-        processes.inherit(root, descriptor, file, position, flags);
     }
 }

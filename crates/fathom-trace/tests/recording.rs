@@ -4,11 +4,14 @@ mod support;
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
 
 use fathom_trace::format::Reader;
 use fathom_trace::record::{Method, Subject, record};
-use fathom_trace::{Clock, Kind, Level};
+use fathom_trace::{Clock, Files, Kind, Level, Operation};
 use support::{Scratch, has, skip};
 
 /// Descriptors inherited, copied, shared and closed; appends; a child in the background; a truncated file.
@@ -19,6 +22,17 @@ const SCRIPT: &str = "cd \"$1\"; exec 7<data; dd bs=4096 count=3 <&7 >copy 2>/de
 /// What was done to a file: kind, name, offset, bytes moved, whether it went well.
 type Done = (Kind, String, Option<u64>, u64, bool);
 
+/// What an operation did, if it was to a file of one of these names.
+fn done(one: &Operation, files: &Files, names: &[&str]) -> Option<Done> {
+    if matches!(one.kind, Kind::Fork | Kind::Dup | Kind::Map) {
+        return None;
+    }
+    let path = String::from_utf8_lossy(files.path(one.file)).into_owned();
+    let name = Path::new(&path).file_name()?.to_string_lossy().into_owned();
+    let went_well = one.result.is_some_and(|result| result >= 0);
+    names.contains(&name.as_str()).then(|| (one.kind, name, one.offset, one.moved_bytes(), went_well))
+}
+
 fn recorded(scratch: &Scratch, method: Method) -> Option<Vec<Done>> {
     for name in ["copy", "rest"] {
         let _ = fs::remove_file(scratch.0.join(name));
@@ -26,7 +40,7 @@ fn recorded(scratch: &Scratch, method: Method) -> Option<Vec<Done>> {
     let out = scratch.0.join(format!("{method:?}.parquet"));
     let words = ["sh", "-c", SCRIPT, "sh"].map(OsString::from);
     let command: Vec<OsString> = words.into_iter().chain([scratch.0.clone().into_os_string()]).collect();
-    let recorded = match record(&Subject::Command(command), &out, Some(method)) {
+    let recorded = match record(&Subject::Command(command), &out, Some(method), &AtomicBool::new(false)) {
         Ok(recorded) => recorded,
         Err(error) => {
             skip("recording", &error.to_string());
@@ -43,18 +57,8 @@ fn recorded(scratch: &Scratch, method: Method) -> Option<Vec<Done>> {
     assert_eq!((reader.origin().level, reader.origin().clock), (Level::File, clock));
     let (operations, files) = reader.read_all().unwrap();
     assert_eq!(operations.len() as u64, recorded.operations);
-    let name = |path: &[u8]| {
-        Path::new(std::str::from_utf8(path).unwrap())
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-    };
-    let ours = operations.iter().filter(|one| !matches!(one.kind, Kind::Fork | Kind::Dup | Kind::Map));
-    let done = ours.filter_map(|one| {
-        let name = name(files.path(one.file))
-            .filter(|name| ["data", "copy", "rest", "absent"].contains(&name.as_str()))?;
-        Some((one.kind, name, one.offset, one.moved_bytes(), one.result.is_some_and(|result| result >= 0)))
-    });
-    Some(done.collect())
+    let done = |one| done(one, &files, &["data", "copy", "rest", "absent"]);
+    Some(operations.iter().filter_map(done).collect())
 }
 
 #[test]
@@ -85,6 +89,107 @@ fn a_command_that_is_not_there_is_told() {
     }
     let scratch = Scratch::new("nothing");
     let subject = Subject::Command(vec![OsString::from("/nonexistent/program")]);
-    let recorded = record(&subject, &scratch.0.join("t"), Some(Method::Strace));
+    let recorded = record(&subject, &scratch.0.join("t"), Some(Method::Strace), &AtomicBool::new(false));
     assert!(recorded.is_err() || recorded.is_ok_and(|recorded| recorded.exit_code != Some(0)));
+}
+
+/// Waits, and then: reads on where it stood, opens, has a child and a thread, and opens for a moment.
+const RUNNING: &str = "import os, sys, threading, time\n\
+data = os.open('data', os.O_RDONLY)\n\
+os.lseek(data, 1000, 0)\n\
+print('ready', flush=True)\n\
+sys.stdin.readline()\n\
+os.read(data, 500)\n\
+copy = os.open('copy', os.O_CREAT | os.O_RDWR)\n\
+time.sleep(0.3)\n\
+os.write(copy, bytes(300))\n\
+child = os.fork()\n\
+if child == 0:\n\
+\x20   os.read(data, 700)\n\
+\x20   rest = os.open('rest', os.O_CREAT | os.O_WRONLY)\n\
+\x20   time.sleep(0.3)\n\
+\x20   os.write(rest, bytes(10))\n\
+\x20   os._exit(0)\n\
+os.waitpid(child, 0)\n\
+thread = threading.Thread(target=lambda: os.read(data, 4096))\n\
+thread.start()\n\
+thread.join()\n\
+os.close(os.open('brief', os.O_CREAT | os.O_RDWR))\n\
+os.fsync(copy)\n\
+os.close(copy)\n";
+
+/// Waits until a process is recorded; gives the time for it where nobody can see that.
+fn wait_for_recorder(process: u32) {
+    for _ in 0..200 {
+        let instances = fs::read_dir("/sys/kernel/tracing/instances").into_iter().flatten().flatten();
+        let followed = |instance: fs::DirEntry| fs::read_to_string(instance.path().join("set_event_pid"));
+        if instances
+            .map(followed)
+            .any(|pids| pids.is_ok_and(|pids| pids.split_whitespace().any(|pid| pid == process.to_string())))
+        {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(300));
+}
+
+#[test]
+fn a_process_that_runs_already_is_recorded_with_what_it_has_open() {
+    if !has("python3") {
+        return;
+    }
+    let scratch = Scratch::new("running");
+    fs::write(scratch.0.join("data"), vec![7; 65536]).unwrap();
+    let mut python = Command::new("python3");
+    python.args(["-c", RUNNING]).current_dir(&scratch.0).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut python = python.spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(python.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    let (out, process) = (scratch.0.join("t"), python.id());
+    let (recorded, never) = (Subject::Process(process), AtomicBool::new(false));
+    let recorded = std::thread::scope(|scope| {
+        let recorder = scope.spawn(|| record(&recorded, &out, Some(Method::Kernel), &never));
+        wait_for_recorder(process);
+        writeln!(python.stdin.take().unwrap(), "go").unwrap();
+        python.wait().unwrap();
+        recorder.join().unwrap()
+    });
+    let recorded = match recorded {
+        Ok(recorded) => recorded,
+        Err(error) => return skip("recording a process", &error.to_string()),
+    };
+    assert_eq!((recorded.method, recorded.lost, recorded.exit_code), (Method::Kernel, 0, None));
+    let (operations, files) = Reader::open(&out).unwrap().read_all().unwrap();
+    let done: Vec<Done> =
+        operations.iter().filter_map(|one| done(one, &files, &["data", "copy", "rest"])).collect();
+    let of = |kind, name: &str, offset, bytes| (kind, name.to_owned(), offset, bytes, true);
+    let expected = [
+        of(Kind::Read, "data", Some(1000), 500),
+        of(Kind::Open, "copy", None, 0),
+        of(Kind::Write, "copy", Some(0), 300),
+        of(Kind::Read, "data", Some(1500), 700),
+        of(Kind::Open, "rest", None, 0),
+        of(Kind::Write, "rest", Some(0), 10),
+        of(Kind::Read, "data", Some(2200), 4096),
+        of(Kind::Fsync, "copy", None, 0),
+        of(Kind::Close, "copy", None, 0),
+    ];
+    assert_eq!(done, expected);
+    let children = operations.iter().filter(|one| one.kind == Kind::Fork && one.process == process);
+    assert_eq!(children.count(), 1);
+    // Nobody can have looked what was open for so short a time; it is counted, and so are the interpreter's own.
+    let brief = operations.iter().filter(|one| files.path(one.file).ends_with(b"brief")).count();
+    assert!(brief > 0 || recorded.unnamed > 0, "{recorded:?}");
+    let left = fs::read_dir(&scratch.0).unwrap().count();
+    assert_eq!(left, 5, "data, copy, rest, brief and the trace");
+}
+
+#[test]
+fn a_process_that_is_not_there_is_told() {
+    let scratch = Scratch::new("nobody");
+    let out = scratch.0.join("t");
+    let error = record(&Subject::Process(0x3f_ffff), &out, Some(Method::Kernel), &AtomicBool::new(false));
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("record") && !out.exists(), "{error}");
 }

@@ -29,8 +29,9 @@ pub(crate) struct RecordOptions {
     /// Who records; the kernel, as root, costs the program least.
     #[arg(long)]
     pub(crate) method: Option<MethodName>,
-    /// Record a process that runs already, until it ends or this command is interrupted; by strace.
-    #[arg(long, value_name = "PID", conflicts_with_all = ["command", "method"], required_unless_present = "command")]
+    /// Record a process that runs already, and what it starts meanwhile, until all have ended or this command is
+    /// interrupted.
+    #[arg(long, value_name = "PID", conflicts_with = "command", required_unless_present = "command")]
     pub(crate) pid: Option<u32>,
     /// Draw no page of what was recorded.
     #[arg(long)]

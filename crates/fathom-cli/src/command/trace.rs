@@ -50,8 +50,8 @@ fn record(options: &RecordOptions) -> Result<ExitCode, Failure> {
         MethodName::Strace => Method::Strace,
     });
     // A signal from the terminal reaches the command too; what it did until then is kept.
-    let _interrupt = interrupt::flag()?;
-    let recorded = record::record(&subject, &options.out, method)?;
+    let interrupt = interrupt::flag()?;
+    let recorded = record::record(&subject, &options.out, method, &interrupt)?;
     let Recorded { operations, lost, unnamed, ran_ns, .. } = recorded;
     let by = if recorded.method == Method::Kernel { "the kernel" } else { "strace" };
     let took = show::text::nanos(ran_ns);
@@ -64,10 +64,16 @@ fn record(options: &RecordOptions) -> Result<ExitCode, Failure> {
     }
     if unnamed > 0 {
         console::complain(&format!(
-            "the paths of {unnamed} opens are not known: what went through them is missing"
+            "the paths of {unnamed} calls are not known: these and what went through what they opened are missing"
         ));
+        if options.pid.is_some() && recorded.method == Method::Kernel {
+            console::hint("'--method strace' tells all paths of a process that runs already, at its price.");
+        }
     }
     draw(&options.out, operations, options.no_report)?;
+    if options.pid.is_some() {
+        return Ok(ExitCode::SUCCESS);
+    }
     // As 'time' and 'strace' do it, so that a script sees what the command came to.
     Ok(recorded.exit_code.and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
 }
@@ -97,7 +103,7 @@ fn import(options: &ImportOptions) -> Result<(), Failure> {
     let imported = finished.inspect_err(|_| discard(&options.out))?;
     let operations = imported.operations;
     if options.json {
-        let report = Report { schema: "fathom.trace_import/1", format: format.name(), imported };
+        let report = Report { schema: "fathom.trace-import/1", format: format.name(), imported };
         return Output::Stdout.write(&report);
     }
     console::print(&told(format, &imported, &options.out))?;

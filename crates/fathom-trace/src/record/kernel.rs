@@ -4,9 +4,11 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 
+use fathom_sys::call_number::FILE_CALLS;
 use rustc_hash::FxHashMap;
 
 use super::ring::{Field, Layout, SubBuffer};
+use super::running::Seen;
 use crate::calls::{Call, O_CLOEXEC, Processes, What, at_position};
 use crate::operation::{FileId, Files, Kind, Operation};
 
@@ -28,6 +30,17 @@ pub(super) struct Layouts {
     thread: Field,
 }
 
+/// What a thread has done.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Event {
+    /// Entered a call: its number and arguments.
+    Entered(u64, [u64; 6]),
+    /// Left a call: its number and result.
+    Left(u64, i64),
+    /// Made a thread or process: its number, and clone(2)'s flags.
+    Made(u32, u64),
+}
+
 impl Layouts {
     /// Of the descriptions of `sys_enter`, `sys_exit` and `task_newtask`.
     pub(super) fn new(entered: &str, left: &str, made: &str) -> Option<Self> {
@@ -41,16 +54,35 @@ impl Layouts {
             made: of(&made, "pid", "clone_flags")?,
         })
     }
+
+    /// The thread of an event, and what it has done.
+    pub(super) fn event(&self, bytes: &[u8]) -> Option<(u32, Event)> {
+        let kind = self.kind.of(bytes)?;
+        let event = if kind == self.entered.0 {
+            let mut arguments = [0; 6];
+            for (place, argument) in arguments.iter_mut().enumerate() {
+                *argument = self.entered.2.at(bytes, place)?;
+            }
+            Event::Entered(self.entered.1.of(bytes)?, arguments)
+        } else if kind == self.left.0 {
+            Event::Left(self.left.1.of(bytes)?, self.left.2.of(bytes)?.cast_signed())
+        } else if kind == self.made.0 {
+            Event::Made(self.made.1.of(bytes)? as u32, self.made.2.of(bytes)?)
+        } else {
+            return None;
+        };
+        Some((self.thread.of(bytes)? as u32, event))
+    }
 }
 
 /// One CPU's sub-buffers, as they were kept.
-struct Buffers {
-    file: File,
+struct Buffers<'a> {
+    file: &'a File,
     page: Vec<u8>,
     next: VecDeque<(u64, Vec<u8>)>,
 }
 
-impl Buffers {
+impl Buffers<'_> {
     /// The time of the next event; none at the end.
     fn time_ns(&mut self, missed: &mut u64) -> io::Result<Option<u64>> {
         while self.next.is_empty() {
@@ -67,15 +99,53 @@ impl Buffers {
     }
 }
 
+/// Goes through all CPUs' sub-buffers in the order of time; gives how many times events were missed.
+pub(super) fn events(
+    kept: &[File],
+    sub_buffer: usize,
+    mut sink: impl FnMut(u64, &[u8]) -> io::Result<()>,
+) -> io::Result<u64> {
+    let mut buffers = Vec::new();
+    for mut file in kept {
+        file.rewind()?;
+        buffers.push(Buffers { file, page: vec![0; sub_buffer], next: VecDeque::new() });
+    }
+    let mut missed = 0;
+    loop {
+        let mut first: Option<(u64, usize)> = None;
+        for (at, cpu) in buffers.iter_mut().enumerate() {
+            if let Some(time_ns) = cpu.time_ns(&mut missed)? {
+                first = Some(first.map_or((time_ns, at), |least| least.min((time_ns, at))));
+            }
+        }
+        let Some((_, at)) = first else { return Ok(missed) };
+        let Some((time_ns, bytes)) = buffers[at].next.pop_front() else { return Ok(missed) };
+        sink(time_ns, &bytes)?;
+    }
+}
+
 /// What strace says of each thread's opens and truncates, in their order: which file, and what came of it.
 pub(super) type Paths = FxHashMap<u32, VecDeque<(Kind, FileId, u32, Option<i64>)>>;
 
+/// Who says which paths calls name.
+pub(super) enum Names {
+    /// strace, which saw each of them.
+    Told(Paths),
+    /// /proc, where somebody looked soon enough.
+    Seen(Seen),
+}
+
+/// The names of calls by their numbers.
+pub(super) fn names() -> FxHashMap<u64, &'static str> {
+    FILE_CALLS.iter().map(|call| (call.1.cast_unsigned(), call.0)).collect()
+}
+
 /// Makes operations of events.
 pub(super) struct Maker<'a> {
-    pub(super) layouts: Layouts,
+    pub(super) layouts: &'a Layouts,
     pub(super) calls: FxHashMap<u64, &'static str>,
     pub(super) processes: Processes,
-    pub(super) paths: Paths,
+    pub(super) names: Names,
     /// The traced program's first thread.
     pub(super) root: u32,
     /// Whether it has become the program: what it did before, strace did.
@@ -83,59 +153,40 @@ pub(super) struct Maker<'a> {
     /// Threads inside of calls.
     pub(super) entered: FxHashMap<u32, (u64, u64, [u64; 6])>,
     pub(super) files: &'a mut Files,
-    /// Opens whose path strace does not tell.
+    /// Calls whose path is not known.
     pub(super) unnamed: u64,
 }
 
 impl Maker<'_> {
-    /// Goes through all CPUs' sub-buffers in the order of time; gives how many times events were missed.
+    /// Goes through all events; gives how many times events were missed.
     pub(super) fn run(
         &mut self,
-        kept: Vec<File>,
+        kept: &[File],
         sub_buffer: usize,
         mut sink: impl FnMut(&Operation, &Files) -> io::Result<()>,
     ) -> io::Result<u64> {
-        let mut buffers = Vec::new();
-        for mut file in kept {
-            file.rewind()?;
-            buffers.push(Buffers { file, page: vec![0; sub_buffer], next: VecDeque::new() });
-        }
-        let mut missed = 0;
-        loop {
-            let mut first: Option<(u64, usize)> = None;
-            for (at, cpu) in buffers.iter_mut().enumerate() {
-                if let Some(time_ns) = cpu.time_ns(&mut missed)? {
-                    first = Some(first.map_or((time_ns, at), |least| least.min((time_ns, at))));
-                }
-            }
-            let Some((_, at)) = first else { return Ok(missed) };
-            let Some((time_ns, bytes)) = buffers[at].next.pop_front() else { return Ok(missed) };
-            if let Some(operation) = self.event(time_ns, &bytes) {
-                sink(&operation, self.files)?;
-            }
-        }
+        events(kept, sub_buffer, |time_ns, bytes| match self.event(time_ns, bytes) {
+            Some(operation) => sink(&operation, self.files),
+            None => Ok(()),
+        })
     }
 
     fn event(&mut self, time_ns: u64, bytes: &[u8]) -> Option<Operation> {
-        let layouts = &self.layouts;
-        let kind = layouts.kind.of(bytes)?;
-        let thread = layouts.thread.of(bytes)? as u32;
+        let (thread, event) = self.layouts.event(bytes)?;
         if thread != self.root && !self.processes.knows(thread) {
             return None;
         }
-        if kind == layouts.entered.0 {
-            let mut arguments = [0; 6];
-            for (place, argument) in arguments.iter_mut().enumerate() {
-                *argument = layouts.entered.2.at(bytes, place)?;
+        if let Names::Seen(seen) = &mut self.names {
+            seen.place(time_ns, self.root, &mut self.processes);
+        }
+        let (id, result) = match event {
+            Event::Entered(id, arguments) => {
+                self.entered.insert(thread, (time_ns, id, arguments));
+                return None;
             }
-            self.entered.insert(thread, (time_ns, layouts.entered.1.of(bytes)?, arguments));
-            return None;
-        }
-        if kind == layouts.made.0 {
-            let (made, flags) = (layouts.made.1.of(bytes)? as u32, layouts.made.2.of(bytes)?);
-            return self.made(thread, made, flags, time_ns);
-        }
-        let (id, result) = (layouts.left.1.of(bytes)?, layouts.left.2.of(bytes)?.cast_signed());
+            Event::Made(made, flags) => return self.made(thread, made, flags, time_ns),
+            Event::Left(id, result) => (id, result),
+        };
         let (start_ns, _, arguments) = self.entered.remove(&thread).filter(|entered| entered.1 == id)?;
         let name = *self.calls.get(&id)?;
         let mut call = call(name, &arguments, result)?;
@@ -148,7 +199,7 @@ impl Maker<'_> {
         if !self.has_begun {
             return None;
         }
-        self.name(&mut call);
+        self.name(&mut call, time_ns);
         self.processes.apply(&call, self.files)
     }
 
@@ -163,18 +214,24 @@ impl Maker<'_> {
         (!is_thread).then_some(Operation { process, thread: creator, result: Some(i64::from(made)), ..fork })
     }
 
-    /// Puts the path in that strace tells.
-    fn name(&mut self, call: &mut Call) {
+    /// Puts the path in of a call that names one.
+    fn name(&mut self, call: &mut Call, ended_ns: u64) {
         let kind = match call.what {
             What::Do(Kind::Open) => Kind::Open,
             What::TruncatePath => Kind::Truncate,
             _ => return,
         };
-        let told = self.paths.get_mut(&call.thread).and_then(VecDeque::pop_front);
-        // Where the two disagree on what came of it, neither's order can be trusted.
-        let agree = |told: &(Kind, FileId, u32, Option<i64>)| told.0 == kind && told.3 == call.result;
-        if let Some((_, file, flags, _)) = told.filter(agree) {
-            call.path = Some(self.files.path(file).to_vec().into());
+        let named = match &mut self.names {
+            Names::Told(paths) => {
+                let told = paths.get_mut(&call.thread).and_then(VecDeque::pop_front);
+                // Where the two disagree on what came of it, neither's order can be trusted.
+                let agree = |told: &(Kind, FileId, u32, Option<i64>)| told.0 == kind && told.3 == call.result;
+                told.filter(agree).map(|(_, file, flags, _)| (self.files.path(file).to_vec(), flags))
+            }
+            Names::Seen(seen) => seen.opened(call, ended_ns),
+        };
+        if let Some((path, flags)) = named {
+            call.path = Some(path.into());
             call.flags |= flags;
         } else {
             self.unnamed += 1;
