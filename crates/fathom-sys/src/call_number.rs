@@ -1,6 +1,7 @@
 //! The numbers of system calls on files, which differ between architectures.
 
-/// Name and number of every call that opens, moves, syncs or changes files, or copies and closes descriptors.
+/// Name and number of every call that opens, moves, syncs, changes, removes or renames files, or copies and closes
+/// descriptors.
 pub const FILE_CALLS: &[(&str, i64)] = &[
     ("read", libc::SYS_read),
     ("write", libc::SYS_write),
@@ -33,6 +34,13 @@ pub const FILE_CALLS: &[(&str, i64)] = &[
     ("creat", libc::SYS_creat),
     ("openat", libc::SYS_openat),
     ("openat2", libc::SYS_openat2),
+    #[cfg(target_arch = "x86_64")]
+    ("unlink", libc::SYS_unlink),
+    ("unlinkat", libc::SYS_unlinkat),
+    #[cfg(target_arch = "x86_64")]
+    ("rename", libc::SYS_rename),
+    ("renameat", libc::SYS_renameat),
+    ("renameat2", libc::SYS_renameat2),
     ("execve", libc::SYS_execve),
     ("execveat", libc::SYS_execveat),
 ];

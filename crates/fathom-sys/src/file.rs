@@ -237,6 +237,29 @@ pub fn special_flags(flags: u32) -> Option<&'static str> {
     }
 }
 
+/// Removes a file's name. Source: `unlink(2)`.
+///
+/// # Errors
+/// What `unlink(2)` gives.
+#[inline(always)]
+pub fn unlink(path: &Path) -> Result<()> {
+    rustix::fs::unlink(path)
+}
+
+/// Gives a file another name, with the flags of a recorded call. Source: `renameat2(2)`.
+///
+/// # Errors
+/// What `renameat2(2)` gives.
+#[inline(always)]
+pub fn rename(from: &Path, to: &Path, flags: u32) -> Result<()> {
+    use rustix::fs::{CWD, RenameFlags, rename, renameat_with};
+    match flags {
+        // Not every file system has the call with flags.
+        0 => rename(from, to),
+        _ => renameat_with(CWD, from, CWD, to, RenameFlags::from_bits_retain(flags)),
+    }
+}
+
 /// Reads at the position through a vector of one buffer. Source: `readv(2)`.
 ///
 /// # Errors

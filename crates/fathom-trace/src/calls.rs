@@ -3,6 +3,8 @@
 //! Descriptors are followed through open, dup, fork, exec and close as the kernel keeps them: a table per
 //! process (or shared between threads), whose entries point to open descriptions, which hold the position.
 
+mod names;
+
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -28,8 +30,33 @@ pub(crate) struct Call<'a> {
     pub(crate) length: u64,
     pub(crate) flags: u32,
     pub(crate) result: Option<i64>,
-    /// The file that an open or truncate names, or that the tracer says the descriptor means.
+    /// The file that a call names, or that the tracer says the descriptor means.
     pub(crate) path: Option<Cow<'a, [u8]>>,
+    /// What a path that is no whole one is named under.
+    pub(crate) under: Under<'a>,
+    /// The new path of a rename, and what it is named under.
+    pub(crate) to: Option<(Cow<'a, [u8]>, Under<'a>)>,
+}
+
+impl Under<'_> {
+    /// What it says of the process alone: of a path that is whole without it.
+    pub(crate) fn of_the_process(self) -> Self {
+        if matches!(self, Self::HereIs(_)) { self } else { Self::Here }
+    }
+}
+
+/// Where a path begins that does not begin with `/`.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Under<'a> {
+    /// The working directory.
+    #[default]
+    Here,
+    /// The working directory, which the tracer says to be this.
+    HereIs(Cow<'a, [u8]>),
+    /// A directory.
+    Directory(Cow<'a, [u8]>),
+    /// What a descriptor means.
+    Descriptor(i32),
 }
 
 /// What a call does.
@@ -52,6 +79,8 @@ pub(crate) enum What {
     SetCloseOnExec,
     /// close_range(2), from the descriptor up to the length.
     CloseRange,
+    /// chdir(2) and fchdir(2).
+    ChangeDirectory,
     /// execve(2).
     Exec,
     /// The end of a thread.
@@ -76,6 +105,14 @@ struct Description {
     position: Option<u64>,
     appends: bool,
     is_file: bool,
+    /// It was removed, or another took its name: what has the name now is another file.
+    is_nameless: bool,
+}
+
+impl Description {
+    fn new(file: FileId, position: Option<u64>, appends: bool, is_file: bool) -> Self {
+        Self { file, position, appends, is_file, is_nameless: false }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -92,6 +129,8 @@ struct Thread {
     table: Table,
 }
 
+/// `RENAME_EXCHANGE` of renameat2(2).
+const RENAME_EXCHANGE: u32 = 2;
 /// `CLOSE_RANGE_CLOEXEC` of close_range(2).
 const CLOSE_RANGE_CLOEXEC: u32 = 4;
 
@@ -129,6 +168,8 @@ impl Thread {
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
     threads: FxHashMap<u32, Thread>,
+    /// The working directories of processes, where the trace has shown them.
+    directories: FxHashMap<u32, Vec<u8>>,
     /// Sizes of files, where the trace has shown them.
     sizes: FxHashMap<FileId, u64>,
 }
@@ -152,7 +193,7 @@ impl Processes {
         position: Option<u64>,
         flags: u32,
     ) {
-        let description = Description { file, position, appends: flags & O_APPEND != 0, is_file: true };
+        let description = Description::new(file, position, flags & O_APPEND != 0, true);
         let entry = Descriptor {
             description: Rc::new(Cell::new(description)),
             closes_on_exec: flags & O_CLOEXEC != 0,
@@ -176,6 +217,9 @@ impl Processes {
         let table =
             if shares { creator.table } else { Rc::new(RefCell::new(creator.table.borrow().clone())) };
         let process = if is_thread { creator.process } else { created };
+        if let Some(directory) = self.directories.get(&creator.process).filter(|_| !is_thread).cloned() {
+            self.directories.insert(process, directory);
+        }
         self.threads.insert(created, Thread { process, table });
     }
 
@@ -201,11 +245,38 @@ impl Processes {
         match call.what {
             What::Do(Kind::Open) => self.open(call, &thread, files).map(|file| operation(Kind::Open, file)),
             What::TruncatePath => {
-                let file = files.id(call.path.as_deref()?);
+                let file = files.id(&self.path(call, &thread, files)?);
                 if succeeded.is_some() {
                     self.sizes.insert(file, call.length);
                 }
                 Some(operation(Kind::Truncate, file))
+            }
+            What::Do(Kind::Unlink) => {
+                let file = files.id(&self.path(call, &thread, files)?);
+                if succeeded.is_some() {
+                    self.unname(file);
+                }
+                Some(operation(Kind::Unlink, file))
+            }
+            What::Do(Kind::Rename) => {
+                let (from, to) = (self.path(call, &thread, files)?, call.to.as_ref()?);
+                let to = files.id(&self.whole(&to.0, &to.1, &thread, files)?);
+                let from = files.id(&from);
+                if succeeded.is_some() {
+                    self.rename(from, to, call.flags & RENAME_EXCHANGE != 0, files);
+                }
+                Some(Operation { to: Some(to), ..operation(Kind::Rename, from) })
+            }
+            What::ChangeDirectory => {
+                succeeded?;
+                let directory = if call.descriptor >= 0 && call.path.is_none() {
+                    let table = thread.table.borrow();
+                    Cow::Owned(files.path(table.get(&call.descriptor)?.description.get().file).to_vec())
+                } else {
+                    self.path(call, &thread, files)?
+                };
+                self.directories.insert(thread.process, directory.into_owned());
+                None
             }
             What::Fork { shares, is_thread } => {
                 let child = u32::try_from(succeeded?).ok()?;
@@ -239,15 +310,15 @@ impl Processes {
             thread.forget(call.result);
             return None;
         };
-        let file = files.id(path);
+        let path = self.whole(path, &call.under, thread, files).unwrap_or(Cow::Borrowed(path));
+        let file = files.id(&path);
         if let Some(descriptor) =
             call.result.and_then(|result| i32::try_from(result).ok()).filter(|&fd| fd >= 0)
         {
             if call.flags & O_TRUNC != 0 {
                 self.sizes.insert(file, 0);
             }
-            let appends = call.flags & O_APPEND != 0;
-            let description = Description { file, position: Some(0), appends, is_file: true };
+            let description = Description::new(file, Some(0), call.flags & O_APPEND != 0, true);
             let entry = Descriptor {
                 description: Rc::new(Cell::new(description)),
                 closes_on_exec: call.flags & O_CLOEXEC != 0,
@@ -280,7 +351,8 @@ impl Processes {
             Kind::Read | Kind::Readv | Kind::Write | Kind::Writev => {
                 let is_write = matches!(operation.kind, Kind::Write | Kind::Writev);
                 if is_write && description.appends {
-                    description.position = self.sizes.get(&description.file).copied();
+                    let size = self.sizes.get(&description.file).filter(|_| !description.is_nameless);
+                    description.position = size.copied();
                 }
                 operation.offset = description.position;
                 let moved = u64::try_from(done.unwrap_or(0)).unwrap_or(0);
@@ -291,13 +363,14 @@ impl Processes {
                 operation.offset = done.and_then(|to| u64::try_from(to).ok());
                 if operation.flags == 2
                     && operation.length == 0
+                    && !description.is_nameless
                     && let Some(end) = operation.offset
                 {
                     self.sizes.insert(description.file, end);
                 }
                 operation.length = 0;
             }
-            Kind::Truncate if done.is_some() => {
+            Kind::Truncate if done.is_some() && !description.is_nameless => {
                 self.sizes.insert(description.file, operation.length);
             }
             Kind::Close => {
@@ -313,7 +386,9 @@ impl Processes {
             _ => {}
         }
         entry.description.set(description);
-        self.grow(&operation);
+        if !description.is_nameless {
+            self.grow(&operation);
+        }
         description.is_file.then_some(operation)
     }
 }
@@ -345,7 +420,7 @@ fn known(call: &Call, thread: &Thread, files: &mut Files) -> Option<Descriptor> 
     if !is_file && entry.is_none() {
         return None;
     }
-    let description = Description { file: files.id(path), position: None, appends: false, is_file };
+    let description = Description::new(files.id(path), None, false, is_file);
     let entry = Descriptor { description: Rc::new(Cell::new(description)), closes_on_exec: false };
     thread.table.borrow_mut().insert(call.descriptor, entry.clone());
     Some(entry)

@@ -18,7 +18,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use parquet::schema::types::ColumnDescPtr;
+use parquet::schema::types::{ColumnDescPtr, ColumnPath};
 use rustc_hash::FxHashMap;
 
 use self::columns::Columns;
@@ -39,9 +39,12 @@ pub const COLUMNS: &str = "message fathom_trace {
     REQUIRED INT64 length;
     OPTIONAL INT64 result;
     REQUIRED INT32 flags;
+    OPTIONAL BYTE_ARRAY to (STRING);
 }";
 /// The version of the schema, in the metadata as `fathom.schema`.
 const SCHEMA: &str = "fathom.trace/1";
+/// The one column that is no number and mostly empty; traces that were written before it came lack it.
+const TO: &str = "to";
 /// Rows that are kept in memory and written together.
 const GROUP: usize = 1 << 17;
 /// Writes a trace.
@@ -126,6 +129,7 @@ fn properties(origin: &Origin) -> WriterProperties {
     // A compressor takes longer for the rest than reading the lines does, and finds little in it.
     WriterProperties::builder()
         .set_encoding(Encoding::DELTA_BINARY_PACKED)
+        .set_column_encoding(ColumnPath::from(TO), Encoding::PLAIN)
         .set_dictionary_enabled(false)
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true)
@@ -163,9 +167,10 @@ impl Reader {
             let pair = values?.iter().find(|pair| pair.key.strip_prefix("fathom.") == Some(key))?;
             pair.value.clone()
         };
-        if value("schema").as_deref() != Some(SCHEMA)
-            || metadata.schema().get_fields() != expected.get_fields()
-        {
+        let (fields, known) = (metadata.schema().get_fields(), expected.get_fields());
+        let is_known = fields == known
+            || known.last().is_some_and(|to| to.name() == TO) && *fields == known[..known.len() - 1];
+        if value("schema").as_deref() != Some(SCHEMA) || !is_known {
             return Err(failed(&"it is no trace of Fathom's; import others with 'fathom trace import'"));
         }
         let level = if value("level").as_deref() == Some("block") { Level::Block } else { Level::File };

@@ -250,6 +250,18 @@ pub fn read<E: From<io::Error>>(
     }
 }
 
+/// Reads the log of a strace whose first process begins in `directory`.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_strace<E: From<io::Error>>(
+    source: impl Read,
+    directory: Option<Vec<u8>>,
+    sink: impl FnMut(&[Operation], &Files) -> std::result::Result<(), E>,
+) -> std::result::Result<Imported, E> {
+    lines(source, strace::Reader::new(directory), sink)
+}
+
 /// Finds out the format of a file.
 ///
 /// # Errors

@@ -27,8 +27,10 @@ pub struct Operation {
     pub length: u64,
     /// What the call returned: of a dup or open the new descriptor; a negative one is the error's number.
     pub result: Option<i64>,
-    /// Of an open, its flags as the kernel numbers them; of a seek, what it counts from; else 0.
+    /// Of an open or rename, its flags as the kernel numbers them; of a seek, what it counts from; else 0.
     pub flags: u32,
+    /// Of a rename, the new path.
+    pub to: Option<FileId>,
 }
 
 impl Operation {
@@ -47,6 +49,7 @@ impl Operation {
             length: 0,
             result: None,
             flags: 0,
+            to: None,
         }
     }
 
@@ -100,6 +103,10 @@ pub enum Kind {
     Map,
     /// dup(2) and its kin.
     Dup,
+    /// unlink(2): the path means nothing, or another file, from here on.
+    Unlink,
+    /// rename(2): the file has another path from here on, and what had that path has none.
+    Rename,
     /// A new process, whose number is the result.
     Fork,
     /// A discard of blocks.
@@ -120,7 +127,7 @@ pub enum Access {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::Open,
         Self::Close,
         Self::Read,
@@ -139,6 +146,8 @@ impl Kind {
         Self::Allocate,
         Self::Map,
         Self::Dup,
+        Self::Unlink,
+        Self::Rename,
         Self::Fork,
         Self::Discard,
         Self::Flush,
@@ -166,6 +175,8 @@ impl Kind {
             Self::Allocate => "allocate",
             Self::Map => "map",
             Self::Dup => "dup",
+            Self::Unlink => "unlink",
+            Self::Rename => "rename",
             Self::Fork => "fork",
             Self::Discard => "discard",
             Self::Flush => "flush",

@@ -23,13 +23,13 @@ use fathom_sys::call_number::FILE_CALLS;
 use fathom_sys::tracing::{CALL_ENTERED, CALL_LEFT, THREAD_MADE, Trace};
 use serde::Serialize;
 
-use self::kernel::{Layouts, Maker, Names, Paths, names};
+use self::kernel::{Layouts, Maker, Names, Paths, Told, names};
 use self::running::{Found, Seen, Watch, follow, look};
 use crate::calls::Processes;
 use crate::error::{Error, Result};
 use crate::format::{Writer, create};
-use crate::import::{self, Format};
-use crate::operation::{Clock, FileId, Files, Kind, Level, Operation, Origin};
+use crate::import;
+use crate::operation::{Clock, Files, Kind, Level, Operation, Origin};
 
 /// What each CPU may hold until it is read: more than a second of 200,000 calls.
 const BUFFER_KIB: u32 = 48 << 10;
@@ -160,8 +160,11 @@ fn by_strace(subject: &Subject, out: &Path) -> Result<Recorded> {
 
 fn strace_tells(subject: &Subject, mut writer: Writer<File>, out: &Path) -> Result<Recorded> {
     let log = Log::beside(out);
-    let forks = ["clone", "clone3", "fork", "vfork"];
-    let mut command = strace(&log, &traced(FILE_CALLS.iter().map(|call| call.0).chain(forks)));
+    let mut command = strace(&log, &traced(FILE_CALLS.iter().map(|call| call.0).chain(DIRECTORIES)));
+    let directory = match subject {
+        Subject::Command(_) => std::env::current_dir(),
+        Subject::Process(process) => fs::read_link(format!("/proc/{process}/cwd")),
+    };
     match subject {
         Subject::Command(words) => command.arg("--").args(words),
         Subject::Process(process) => command.args(["-p", &process.to_string()]).stdin(Stdio::null()),
@@ -170,7 +173,7 @@ fn strace_tells(subject: &Subject, mut writer: Writer<File>, out: &Path) -> Resu
     let status = wait(command, out)?;
     let ran_ns = start.elapsed().as_nanos() as u64;
     let told = File::open(&log.0).map_err(|error| Error::new("read strace's log for", out, error))?;
-    let imported = import::read(told, Format::Strace, |operations, files| {
+    let imported = import::read_strace(told, bytes(directory.ok()), |operations, files| {
         writer.add(operations, files).map_err(io::Error::other)
     });
     let imported = imported.map_err(|error| Error::new("record", out, error))?;
@@ -223,7 +226,7 @@ impl<'a> Recording<'a> {
 
     fn of_command(&self, words: &[OsString], writer: Writer<File>) -> Result<Recorded> {
         let log = Log::beside(self.out);
-        let mut command = strace(&log, &traced(PATHS.into_iter()));
+        let mut command = strace(&log, &traced(PATHS.into_iter().chain(DIRECTORIES)));
         command.arg("--seccomp-bpf").arg("--").args(words);
         let (kept, status) = self.run(None, || {
             self.trace.of_this_thread_and_its_children().map_err(|error| self.failed(&error))?;
@@ -329,8 +332,23 @@ impl<'a> Recording<'a> {
     }
 }
 
-/// What strace tells beside the kernel: paths, and when the program begins.
-const PATHS: [&str; 7] = ["open", "openat", "openat2", "creat", "truncate", "execve", "execveat"];
+/// What strace tells beside the kernel: the calls that name files, and when the program begins.
+const PATHS: [&str; 12] = [
+    "open",
+    "openat",
+    "openat2",
+    "creat",
+    "truncate",
+    "unlink",
+    "unlinkat",
+    "rename",
+    "renameat",
+    "renameat2",
+    "execve",
+    "execveat",
+];
+/// What decides which directory a path is named under: where a process works, and its children after it.
+const DIRECTORIES: [&str; 6] = ["chdir", "fchdir", "clone", "clone3", "fork", "vfork"];
 
 fn add(writer: &mut Writer<File>, batch: &mut Vec<Operation>, files: &Files) -> io::Result<()> {
     let added = writer.add(batch, files).map_err(io::Error::other);
@@ -379,17 +397,26 @@ fn keep(
     }
 }
 
-/// What strace told: the program's first thread, and each thread's opens.
+fn bytes(path: Option<PathBuf>) -> Option<Vec<u8>> {
+    path.map(|path| path.into_os_string().into_encoded_bytes())
+}
+
+/// What strace told: the program's first thread, and each thread's calls that name files.
 fn told(log: &Log, files: &mut Files) -> io::Result<(u32, Paths)> {
     let mut first = String::new();
     BufReader::new(File::open(&log.0)?).read_line(&mut first)?;
     let root = first.split(' ').next().and_then(|word| word.parse().ok());
     let root = root.ok_or_else(|| io::Error::other("strace told nothing: it may not trace here"))?;
     let mut paths = Paths::default();
-    import::read(File::open(&log.0)?, Format::Strace, |operations, told| {
-        for one in operations.iter().filter(|one| matches!(one.kind, Kind::Open | Kind::Truncate)) {
-            let file: FileId = files.id(told.path(one.file));
-            paths.entry(one.thread).or_default().push_back((one.kind, file, one.flags, one.result));
+    let directory = bytes(std::env::current_dir().ok());
+    import::read_strace(File::open(&log.0)?, directory, |operations, told| {
+        let name_files =
+            |one: &&Operation| matches!(one.kind, Kind::Open | Kind::Truncate | Kind::Unlink | Kind::Rename);
+        for one in operations.iter().filter(name_files) {
+            let mut named = |file| files.id(told.path(file));
+            let (file, to) = (named(one.file), one.to.map(&mut named));
+            let Operation { kind, flags, result, .. } = *one;
+            paths.entry(one.thread).or_default().push_back(Told { kind, file, to, flags, result });
         }
         Ok::<(), io::Error>(())
     })?;

@@ -43,6 +43,7 @@ fn examples() -> Vec<Example> {
         darshan(),
         fio2(),
         fio3(),
+        strace(),
         blkparse(),
         blktrace(7),
         blktrace(8),
@@ -132,6 +133,38 @@ fn fio3() -> Example {
         (Kind::Close, "/f", 887_000, None, None, 0),
     ];
     text(Format::Fio, lines, &operations, &[6])
+}
+
+/// Names under the working directory, under others, and where nothing is known of either.
+fn strace() -> Example {
+    let lines = "5 1.000001 unlink(\"a\") = 0 <0.000001>\n\
+        5 1.000002 openat(AT_FDCWD</w>, \"a\", O_RDWR|O_CREAT|O_TRUNC, 0666) = 3</w/a> <0.000001>\n\
+        5 1.000003 write(3</w/a>, \"\"..., 7) = 7 <0.000001>\n\
+        5 1.000004 rename(\"a\", \"./b\") = 0 <0.000001>\n\
+        5 1.000005 write(3</w/b>, \"\"..., 7) = 7 <0.000001>\n\
+        5 1.000006 unlinkat(4</w/d>, \"c\", 0) = -1 ENOENT (No such file or directory) <0.000001>\n\
+        5 1.000007 unlinkat(4</w/d>, \"e\", AT_REMOVEDIR) = 0 <0.000001>\n\
+        5 1.000008 chdir(\"d\") = 0 <0.000001>\n\
+        5 1.000009 renameat2(AT_FDCWD, \"../b\", 9, \"x\", RENAME_NOREPLACE) = 0 <0.000001>\n\
+        5 1.000010 renameat2(AT_FDCWD, \"../b\", AT_FDCWD, \"x\", RENAME_NOREPLACE) = 0 <0.000001>\n\
+        5 1.000011 write(3</w/d/x>, \"\"..., 1) = 1 <0.000001>\n\
+        5 1.000012 unlink() = 0 <0.000001>\n\
+        5 1.000013 unlink(\"x\") = 0 <0.000001>\n\
+        5 1.000014 write(3</w/d/x>(deleted), \"\"..., 1) = 1 <0.000001>\n";
+    let at = |micros: i64| 1_000_000_000 + micros * 1000;
+    let operations = [
+        (Kind::Unlink, "a", at(1), Some(1000), None, 0),
+        (Kind::Open, "/w/a", at(2), Some(1000), None, 0),
+        (Kind::Write, "/w/a", at(3), Some(1000), Some(0), 7),
+        (Kind::Rename, "/w/a", at(4), Some(1000), None, 0),
+        (Kind::Write, "/w/b", at(5), Some(1000), Some(7), 7),
+        (Kind::Unlink, "/w/d/c", at(6), Some(1000), None, 0),
+        (Kind::Rename, "/w/b", at(10), Some(1000), None, 0),
+        (Kind::Write, "/w/d/x", at(11), Some(1000), Some(14), 1),
+        (Kind::Unlink, "/w/d/x", at(13), Some(1000), None, 0),
+        (Kind::Write, "/w/d/x", at(14), Some(1000), Some(15), 1),
+    ];
+    text(Format::Strace, lines, &operations, &[12])
 }
 
 fn blkparse() -> Example {
@@ -276,7 +309,9 @@ fn what_is_kept_comes_back_as_it_was() {
             operations
                 .iter()
                 .map(|one| {
-                    (files.path(one.file).to_vec(), Operation { file: fathom_trace::FileId(0), ..*one })
+                    let to = one.to.map(|to| files.path(to).to_vec());
+                    let plain = Operation { file: fathom_trace::FileId(0), to: None, ..*one };
+                    (files.path(one.file).to_vec(), to, plain)
                 })
                 .collect()
         };

@@ -60,7 +60,8 @@ fn pandas_polars_duckdb_and_arrow_read_what_is_written() {
     writer.finish().unwrap();
 
     let sum = 150_000u64 * (512 + 4096);
-    let columns = "start_ns duration_ns process thread kind file path descriptor offset length result flags";
+    let columns =
+        "start_ns duration_ns process thread kind file path descriptor offset length result flags to";
     let expected = format!("300000 {sum} 150000 0 1 host,0 host,1 host,2 {columns}");
     for (library, script) in READERS {
         let script = format!("import sys, {library}\npath = sys.argv[1]\n{script}");

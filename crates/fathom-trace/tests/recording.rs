@@ -14,10 +14,13 @@ use fathom_trace::record::{Method, Subject, record};
 use fathom_trace::{Clock, Files, Kind, Level, Operation};
 use support::{Scratch, has, skip};
 
-/// Descriptors inherited, copied, shared and closed; appends; a child in the background; a truncated file.
+/// Descriptors inherited, copied, shared and closed; appends; a child in the background; a truncated file; one that is
+/// renamed and removed while it is open, and others in a directory that a child goes to.
 const SCRIPT: &str = "cd \"$1\"; exec 7<data; dd bs=4096 count=3 <&7 >copy 2>/dev/null; \
     dd bs=1000 count=1 <&7 >>copy 2>/dev/null; (cat <&7 >rest) & wait; exec 7<&-; \
-    dd if=data of=copy bs=512 seek=2 count=4 conv=notrunc,fsync 2>/dev/null; truncate -s 100 rest; cat absent 2>/dev/null; exit 5";
+    dd if=data of=copy bs=512 seek=2 count=4 conv=notrunc,fsync 2>/dev/null; truncate -s 100 rest; cat absent 2>/dev/null; \
+    exec 8>log; echo 1 >&8; mv log old; echo 2 >&8; mkdir -p d; (cd d; echo 3 >x; mv ./x ../d/y; rm y); rm old; echo 4 >&8; \
+    rm -f gone; exit 5";
 
 /// What was done to a file: kind, name, offset, bytes moved, whether it went well.
 type Done = (Kind, String, Option<u64>, u64, bool);
@@ -28,9 +31,17 @@ fn done(one: &Operation, files: &Files, names: &[&str]) -> Option<Done> {
         return None;
     }
     let path = String::from_utf8_lossy(files.path(one.file)).into_owned();
-    let name = Path::new(&path).file_name()?.to_string_lossy().into_owned();
+    let name = |path: &str| Some(Path::new(path).file_name()?.to_string_lossy().into_owned());
+    let (mut name, to) =
+        (name(&path)?, one.to.map(|to| String::from_utf8_lossy(files.path(to)).into_owned()));
     let went_well = one.result.is_some_and(|result| result >= 0);
-    names.contains(&name.as_str()).then(|| (one.kind, name, one.offset, one.moved_bytes(), went_well))
+    let is_meant = names.contains(&name.as_str());
+    if let Some(to) = to {
+        // Both in the same directory.
+        let stem = path.strip_suffix(&name)?;
+        name = format!("{name} to {}", to.strip_prefix(stem)?);
+    }
+    is_meant.then(|| (one.kind, name, one.offset, one.moved_bytes(), went_well))
 }
 
 fn recorded(scratch: &Scratch, method: Method) -> Option<Vec<Done>> {
@@ -57,7 +68,7 @@ fn recorded(scratch: &Scratch, method: Method) -> Option<Vec<Done>> {
     assert_eq!((reader.origin().level, reader.origin().clock), (Level::File, clock));
     let (operations, files) = reader.read_all().unwrap();
     assert_eq!(operations.len() as u64, recorded.operations);
-    let done = |one| done(one, &files, &["data", "copy", "rest", "absent"]);
+    let done = |one| done(one, &files, &["data", "copy", "rest", "absent", "log", "old", "x", "y", "gone"]);
     Some(operations.iter().filter_map(done).collect())
 }
 
@@ -76,10 +87,29 @@ fn the_kernel_and_strace_tell_the_same() {
     assert!(by_strace.contains(&(Kind::Write, "copy".to_owned(), Some(1024), 512, true)), "{by_strace:?}");
     assert!(by_strace.contains(&(Kind::Fsync, "copy".to_owned(), None, 0, true)), "{by_strace:?}");
     assert!(by_strace.iter().any(|one| one.0 == Kind::Open && one.1 == "absent" && !one.4));
+    let names: Vec<_> =
+        by_strace.iter().filter(|one| matches!(one.0, Kind::Rename | Kind::Unlink)).cloned().collect();
+    let of = |kind, name: &str, went_well| (kind, name.to_owned(), None, 0, went_well);
+    let expected = [
+        of(Kind::Rename, "log to old", true),
+        of(Kind::Rename, "x to y", true),
+        of(Kind::Unlink, "y", true),
+        of(Kind::Unlink, "old", true),
+        of(Kind::Unlink, "gone", false),
+    ];
+    assert_eq!(names, expected);
+    let written = [("log", 0), ("old", 2), ("old", 4)];
+    let written = written.map(|(name, at)| (Kind::Write, name.to_owned(), Some(at), 2, true));
+    let to_log: Vec<_> = by_strace
+        .iter()
+        .filter(|one| one.0 == Kind::Write && ["log", "old"].contains(&one.1.as_str()))
+        .cloned()
+        .collect();
+    assert_eq!(to_log, written);
     let Some(by_kernel) = recorded(&scratch, Method::Kernel) else { return };
     assert_eq!(by_kernel, by_strace);
     let left: Vec<_> = fs::read_dir(&scratch.0).unwrap().flatten().map(|entry| entry.file_name()).collect();
-    assert_eq!(left.len(), 5, "{left:?}");
+    assert_eq!(left.len(), 6, "{left:?}");
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //!
 //! Each thread of the trace is a thread of the replay and makes its operations in their order. What threads share
 //! is kept in order too: an operation at a description's position waits for those before it, a close for all that
-//! use what it closes, an open for what was done to the file before. Forks and maps are left out; a process's
+//! use what it closes, an open, unlink or rename for what was done under the path before. Each path of the trace is one
+//! in the scratch directory, so that a renamed file is found under its new one. Forks and maps are left out; a process's
 //! children are threads here.
 
 mod plan;
@@ -208,7 +209,7 @@ fn run(plan: &Plan, paths: Vec<PathBuf>, how: How, bounds: &Bounds) -> Result<Re
         plan,
         slots,
         gates: gates(plan),
-        files: paths.iter().map(|_| AtomicU32::new(0)).collect(),
+        on_path: paths.iter().map(|_| AtomicU32::new(0)).collect(),
         paths,
         pace: how.pace,
         // Late enough for every thread to be there.

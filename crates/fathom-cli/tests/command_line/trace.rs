@@ -101,7 +101,10 @@ fn a_replay_of_a_database_that_is_recorded_gives_the_same_operations() {
             // Once when it was filled, and once when it was on the device.
             let mut closes = done.iter().enumerate().filter(|(_, one)| one.0 == Kind::Close);
             let (laid_out, _) = closes.nth(1).unwrap();
-            done[laid_out + 1..].to_vec()
+            let mut done = done[laid_out + 1..].to_vec();
+            // The scratch files go at the end.
+            assert_eq!(done.pop().map(|last| last.0), Some(Kind::Unlink));
+            done
         })
         .collect();
     first.sort();
@@ -112,6 +115,89 @@ fn a_replay_of_a_database_that_is_recorded_gives_the_same_operations() {
             done.len()
         );
     }
+}
+
+/// Saves as an editor does, by another file and its name; turns a log over; removes a file that it still uses.
+const EDITOR: &str = "import os\n\
+log = open('log', 'wb', 0)\n\
+for i in range(5):\n\
+\x20   with open('text.new', 'xb', 0) as new:\n\
+\x20       new.write(bytes(1000 + i))\n\
+\x20       os.fsync(new.fileno())\n\
+\x20   os.replace('text.new', 'text')\n\
+\x20   log.write(b'saved')\n\
+\x20   with open('text', 'rb', 0) as text:\n\
+\x20       text.read(5000)\n\
+os.rename('log', 'log.old')\n\
+log.write(b'still here')\n\
+with open('log', 'xb', 0) as again:\n\
+\x20   again.write(b'another')\n\
+work = open('work', 'w+b', 0)\n\
+os.unlink('work')\n\
+work.write(bytes(70))\n\
+os.pread(work.fileno(), 100, 0)\n\
+work.close()\n\
+with open('work', 'xb', 0) as again:\n\
+\x20   again.write(bytes(7))\n\
+os.unlink('text')\n";
+
+/// What was done to the files that `name` knows, in order: with their names, the new one of a rename too.
+fn in_order(trace: &Path, name: impl Fn(&str) -> Option<String>) -> Vec<(String, Option<String>, Done)> {
+    let (operations, files): (Vec<Operation>, Files) = Reader::open(trace).unwrap().read_all().unwrap();
+    let name = |file| name(&String::from_utf8_lossy(files.path(file)));
+    let went_well = operations.iter().filter(|one| one.result.is_none_or(|result| result >= 0));
+    went_well
+        .filter_map(|one| {
+            let done = (one.kind, one.offset, one.length, one.moved_bytes());
+            Some((name(one.file)?, one.to.and_then(name), done))
+        })
+        .collect()
+}
+
+#[test]
+fn a_replay_renames_and_removes_as_the_program_did_and_nothing_else() {
+    let place = Place::new("names");
+    if !can_trace("a replay of an editor", &place) {
+        return;
+    }
+    let work = place.0.join("w");
+    std::fs::create_dir(&work).unwrap();
+    std::fs::write(place.0.join("edit.py"), format!("import os\nos.chdir('w')\n{EDITOR}")).unwrap();
+    let record = ["trace", "record", "--method", "strace", "--out"];
+    place.done(&[record.as_slice(), &["one", "--", "python3", "edit.py"]].concat());
+    let shown = place.done(&["trace", "show", "one"]);
+    assert!(
+        shown.contains("rename                  6") && shown.contains("unlink                  2"),
+        "{shown}"
+    );
+    let listed = |at: &Path| {
+        let mut names: Vec<_> = std::fs::read_dir(at).unwrap().flatten().map(|one| one.file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = (listed(&work), std::fs::read(work.join("work")).unwrap());
+    assert_eq!(before.0, ["log", "log.old", "work"]);
+
+    let fathom = env!("CARGO_BIN_EXE_fathom");
+    let replay = [record.as_slice(), &["two", "--", fathom, "run", "one", "w", "--pace", "fast"]].concat();
+    let said = place.done(&replay);
+    assert_eq!(said.matches("each; 0 moved other than in the trace").count(), 2, "{said}");
+    assert_eq!((listed(&work), std::fs::read(work.join("work")).unwrap()), before);
+
+    let within = work.to_string_lossy().into_owned() + "/";
+    let done = in_order(&place.0.join("one"), |path| path.strip_prefix(&within).map(str::to_owned));
+    // A path of the trace is a file of its number in the scratch directory.
+    let (_, files) = Reader::open(&place.0.join("one")).unwrap().read_all().unwrap();
+    let replayed = in_order(&place.0.join("two"), |path| {
+        let number: usize = path.strip_prefix(&within)?.split_once("/file")?.1.parse().ok()?;
+        let path = String::from_utf8_lossy(&files.paths()[number]).into_owned();
+        path.strip_prefix(&within).map(str::to_owned)
+    });
+    assert_eq!(done.iter().filter(|one| one.1.is_some()).count(), 6);
+    // Before it the files were laid out, and after it they are removed.
+    let first = replayed.windows(done.len()).position(|window| window == done);
+    assert!(first.is_some(), "{done:#?} is not in {replayed:#?}");
+    place.done(&["predict", "one", "--on", "assumed", "--draws", "1"]);
 }
 
 #[test]

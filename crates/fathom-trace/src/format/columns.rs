@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 
 use parquet::column::reader::ColumnReader;
-use parquet::data_type::{ByteArray, Int32Type, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::RowGroupReader;
 use parquet::file::writer::SerializedRowGroupWriter;
@@ -20,7 +20,7 @@ struct Optional<T> {
     present: Vec<i16>,
 }
 
-impl<T: Copy> Optional<T> {
+impl<T: Clone> Optional<T> {
     fn extend(&mut self, values: impl Iterator<Item = Option<T>> + Clone) {
         self.present.extend(values.clone().map(|value| i16::from(value.is_some())));
         self.values.extend(values.flatten());
@@ -34,7 +34,7 @@ impl<T: Copy> Optional<T> {
     /// All of them, in order.
     fn iter(&self) -> impl Iterator<Item = Option<T>> {
         let mut values = self.values.iter();
-        self.present.iter().map(move |&present| if present == 0 { None } else { values.next().copied() })
+        self.present.iter().map(move |&present| if present == 0 { None } else { values.next().cloned() })
     }
 }
 
@@ -53,6 +53,9 @@ pub(super) struct Columns {
     length: Vec<i64>,
     result: Optional<i64>,
     flags: Vec<i32>,
+    to: Optional<ByteArray>,
+    /// Rows that are to be written and have a new path.
+    renames: Vec<(usize, ByteArray)>,
     /// The kinds and paths of rows that are to be written.
     kinds: Words,
     paths: Words,
@@ -84,6 +87,8 @@ impl Columns {
         self.length.clear();
         self.result.clear();
         self.flags.clear();
+        self.to.clear();
+        self.renames.clear();
         self.kinds.clear();
         self.paths.clear();
     }
@@ -105,11 +110,15 @@ impl Columns {
         self.length.extend(near.iter().map(|one| i64_of(one.length)));
         self.result.extend(near.iter().map(|one| one.result));
         self.flags.extend(near.iter().map(|one| one.flags.cast_signed()));
-        for operation in near {
+        // Other readers take the columns of paths for UTF-8.
+        let path = |file| String::from_utf8_lossy(files.path(file)).into_owned();
+        let first = self.start_ns.len() - near.len();
+        for (row, operation) in (first..).zip(near) {
             self.kinds.push(operation.kind as usize, || operation.kind.name());
-            // Other readers take the column for UTF-8.
-            let path = || String::from_utf8_lossy(files.path(operation.file)).into_owned();
-            self.paths.push(operation.file.0 as usize, path);
+            self.paths.push(operation.file.0 as usize, || path(operation.file));
+            if let Some(to) = operation.to {
+                self.renames.push((row, path(to).into_bytes().into()));
+            }
         }
     }
 
@@ -156,7 +165,24 @@ impl Columns {
         numbers!(Int64Type, 9, &self.length, None);
         numbers!(Int64Type, 10, &result.values, Some(&result.present));
         numbers!(Int32Type, 11, &self.flags, None);
-        Ok(())
+        self.write_renames(&columns[12], group)
+    }
+
+    fn write_renames<W: std::io::Write + Send>(
+        &self,
+        described: &ColumnDescPtr,
+        group: &mut SerializedRowGroupWriter<'_, W>,
+    ) -> Result<()> {
+        if self.renames.is_empty() {
+            let (bytes, close) = constant(described, self.rows(), None)?;
+            return group.append_column(&bytes, close);
+        }
+        let mut present = vec![0; self.rows()];
+        self.renames.iter().for_each(|(row, _)| present[*row] = 1);
+        let values: Vec<ByteArray> = self.renames.iter().map(|(_, to)| to.clone()).collect();
+        let mut column = group.next_column()?.ok_or_else(too_few)?;
+        column.typed::<ByteArrayType>().write_batch(&values, Some(&present), None)?;
+        column.close()
     }
 
     pub(super) fn read(&mut self, group: &dyn RowGroupReader) -> Result<()> {
@@ -184,6 +210,11 @@ impl Columns {
         let result = &mut self.result;
         column!(10, ColumnReader::Int64ColumnReader, &mut result.values, Some(&mut result.present));
         column!(11, ColumnReader::Int32ColumnReader, &mut self.flags, None);
+        // Traces that were written before there was such a column lack it.
+        if group.num_columns() > 12 {
+            let to = &mut self.to;
+            column!(12, ColumnReader::ByteArrayColumnReader, &mut to.values, Some(&mut to.present));
+        }
         Ok(())
     }
 
@@ -208,12 +239,13 @@ impl Columns {
             self.result.present.len(),
             self.flags.len(),
         ];
-        if lengths.iter().any(|&length| length != rows) {
+        if lengths.iter().any(|&length| length != rows) || ![0, rows].contains(&self.to.present.len()) {
             return Err("its columns are of different lengths");
         }
         let unsigned = |value: i64| u64::try_from(value).map_err(|_| "a negative size, offset or duration");
         let (mut durations, mut descriptors) = (self.duration_ns.iter(), self.descriptor.iter());
-        let (mut offsets, mut results) = (self.offset.iter(), self.result.iter());
+        let (mut offsets, mut results, mut renames) =
+            (self.offset.iter(), self.result.iter(), self.to.iter());
         operations.reserve(rows);
         for row in 0..rows {
             let file = match numbers.entry(self.file[row]) {
@@ -232,6 +264,7 @@ impl Columns {
                 length: unsigned(self.length[row])?,
                 result: results.next().flatten(),
                 flags: self.flags[row].cast_unsigned(),
+                to: renames.next().flatten().map(|path| files.id(path.data())),
             });
         }
         Ok(())

@@ -30,6 +30,15 @@ pub(super) struct Reader {
     /// Calls that have begun: when, and what stood there.
     begun: FxHashMap<u32, (i64, Vec<u8>)>,
     whole: Vec<u8>,
+    /// Where the first process works, until that is known.
+    directory: Option<Vec<u8>>,
+}
+
+impl Reader {
+    /// A reader of a log whose first process begins in `directory`.
+    pub(super) fn new(directory: Option<Vec<u8>>) -> Self {
+        Self { directory, ..Self::default() }
+    }
 }
 
 impl Lines for Reader {
@@ -39,6 +48,9 @@ impl Lines for Reader {
             return Ok(());
         }
         let (thread, start_ns, text) = beginning(line)?;
+        if let Some(directory) = self.directory.take() {
+            self.processes.work_in(thread, directory);
+        }
         self.adopt(thread);
         if let Some(resumed) = text.strip_prefix(b"<... ") {
             let at = memmem::find(resumed, b" resumed>").ok_or("a resumed call without its name")?;

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::ring::{Field, Layout, SubBuffer};
 use super::running::Seen;
-use crate::calls::{Call, O_CLOEXEC, Processes, What, at_position};
+use crate::calls::{Call, O_CLOEXEC, Processes, Under, What, at_position};
 use crate::operation::{FileId, Files, Kind, Operation};
 
 /// `CLONE_FILES` and `CLONE_THREAD` of clone(2).
@@ -19,6 +19,9 @@ const CLONE_THREAD: u64 = 0x1_0000;
 const F_DUPFD: u64 = 0;
 const F_DUPFD_CLOEXEC: u64 = 1030;
 const F_SETFD: u64 = 2;
+
+/// `AT_REMOVEDIR` of unlinkat(2).
+const AT_REMOVEDIR: u64 = 0x200;
 
 /// The events that are recorded, as this kernel writes them.
 #[derive(Debug, Clone)]
@@ -124,8 +127,18 @@ pub(super) fn events(
     }
 }
 
-/// What strace says of each thread's opens and truncates, in their order: which file, and what came of it.
-pub(super) type Paths = FxHashMap<u32, VecDeque<(Kind, FileId, u32, Option<i64>)>>;
+/// What strace says of each thread's calls that name files, in their order.
+pub(super) type Paths = FxHashMap<u32, VecDeque<Told>>;
+
+/// A call that names a file, or two.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Told {
+    pub(super) kind: Kind,
+    pub(super) file: FileId,
+    pub(super) to: Option<FileId>,
+    pub(super) flags: u32,
+    pub(super) result: Option<i64>,
+}
 
 /// Who says which paths calls name.
 pub(super) enum Names {
@@ -217,7 +230,7 @@ impl Maker<'_> {
     /// Puts the path in of a call that names one.
     fn name(&mut self, call: &mut Call, ended_ns: u64) {
         let kind = match call.what {
-            What::Do(Kind::Open) => Kind::Open,
+            What::Do(kind @ (Kind::Open | Kind::Unlink | Kind::Rename)) => kind,
             What::TruncatePath => Kind::Truncate,
             _ => return,
         };
@@ -225,10 +238,15 @@ impl Maker<'_> {
             Names::Told(paths) => {
                 let told = paths.get_mut(&call.thread).and_then(VecDeque::pop_front);
                 // Where the two disagree on what came of it, neither's order can be trusted.
-                let agree = |told: &(Kind, FileId, u32, Option<i64>)| told.0 == kind && told.3 == call.result;
-                told.filter(agree).map(|(_, file, flags, _)| (self.files.path(file).to_vec(), flags))
+                let agree = |told: &Told| told.kind == kind && told.result == call.result;
+                told.filter(agree).map(|told| {
+                    let path = |file| self.files.path(file).to_vec();
+                    call.to = told.to.map(|to| (path(to).into(), Under::Here));
+                    (path(told.file), told.flags)
+                })
             }
-            Names::Seen(seen) => seen.opened(call, ended_ns),
+            Names::Seen(seen) if kind == Kind::Open => seen.opened(call, ended_ns),
+            Names::Seen(_) => None,
         };
         if let Some((path, flags)) = named {
             call.path = Some(path.into());
@@ -252,6 +270,8 @@ fn call(name: &str, arguments: &[u64; 6], result: i64) -> Option<Call<'static>> 
         flags: 0,
         result: Some(result),
         path: None,
+        under: Under::Here,
+        to: None,
     };
     let place = |value: u64| u64::try_from(value.cast_signed()).ok();
     let moved = u64::try_from(result).unwrap_or(0);
@@ -306,11 +326,15 @@ fn other(name: &str, arguments: &[u64; 6], mut call: Call<'static>) -> Option<Ca
                 "open" => call.flags = arguments[1] as u32,
                 "openat" => call.flags = arguments[2] as u32,
                 "truncate" => call.length = arguments[1],
+                "unlinkat" if arguments[2] & AT_REMOVEDIR != 0 => return None,
+                "renameat2" => call.flags = arguments[4] as u32,
                 _ => {}
             }
             match name {
                 "open" | "openat" | "openat2" | "creat" => What::Do(Kind::Open),
                 "truncate" => What::TruncatePath,
+                "unlink" | "unlinkat" => What::Do(Kind::Unlink),
+                "rename" | "renameat" | "renameat2" => What::Do(Kind::Rename),
                 "execve" | "execveat" => What::Exec,
                 _ => return None,
             }

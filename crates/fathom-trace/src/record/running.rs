@@ -202,7 +202,11 @@ impl Changes {
         match name {
             "close" => self.meanings.add(descriptor(0), span),
             "dup2" | "dup3" => self.meanings.add(descriptor(1), span),
-            "close_range" | "execve" | "execveat" => self.meanings.add(None, span),
+            // A name may be another one by the time of the look.
+            "close_range" | "execve" | "execveat" | "unlink" | "unlinkat" | "rename" | "renameat"
+            | "renameat2" => {
+                self.meanings.add(None, span);
+            }
             "read" | "write" | "readv" | "writev" | "preadv2" | "pwritev2" | "lseek"
                 if span.0 <= settled_ns =>
             {
@@ -274,7 +278,7 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::What;
+    use crate::calls::{Under, What};
     use crate::operation::{Kind, Operation};
 
     fn seen(changes: &[(&str, u64, (u64, u64))]) -> Seen {
@@ -302,6 +306,8 @@ mod tests {
             flags: 0,
             result: Some(result),
             path: None,
+            under: Under::Here,
+            to: None,
         }
     }
 

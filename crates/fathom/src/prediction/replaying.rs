@@ -25,9 +25,9 @@ struct Progress {
     is_open: Vec<bool>,
     used: Vec<u32>,
     moved: Vec<u32>,
-    /// Steps done on each file.
-    files: Vec<u32>,
-    /// Threads that wait for a description or a file, and those that begin after each other one.
+    /// Steps done on each path.
+    paths: Vec<u32>,
+    /// Threads that wait for a description or a path, and those that begin after each other one.
     blocked: Vec<usize>,
     begin_after: Vec<Vec<usize>>,
 }
@@ -50,7 +50,7 @@ impl Replaying {
             is_open: vec![false; script.slots],
             used: vec![0; script.slots],
             moved: vec![0; script.slots],
-            files: vec![0; script.sizes.len()],
+            paths: vec![0; script.paths],
             blocked: Vec::new(),
             begin_after: vec![Vec::new(); threads],
         };
@@ -77,7 +77,9 @@ impl Replaying {
     fn may(&self, progress: &Progress, thread: usize) -> bool {
         let Some(line) = self.script.threads[thread].get(progress.threads[thread].next) else { return true };
         match line.until {
-            Until::File(steps) => progress.files[line.file] >= steps,
+            Until::Paths(steps, on_new) => {
+                progress.paths[line.path] >= steps && line.to.is_none_or(|to| progress.paths[to] >= on_new)
+            }
             Until::Uses(steps) => progress.is_open[line.slot] && progress.used[line.slot] >= steps,
             Until::Moves(steps) => progress.is_open[line.slot] && progress.moved[line.slot] >= steps,
         }
@@ -108,7 +110,9 @@ impl Replaying {
         }
         progress.moved[line.slot] += u32::from(line.is_move);
         progress.used[line.slot] += u32::from(line.is_use);
-        progress.files[line.file] += 1;
+        for path in [Some(line.path), line.to].into_iter().flatten() {
+            progress.paths[path] += 1;
+        }
         progress.threads[thread] = Seat { next: number + 1, last_end: now, ..progress.threads[thread] };
         let (mut free, mut blocked) = (Vec::new(), Vec::new());
         let mut waiting = std::mem::take(&mut progress.blocked);

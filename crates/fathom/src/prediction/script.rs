@@ -17,7 +17,9 @@ pub struct Script {
     /// Each thread's calls.
     pub(super) threads: Vec<Vec<Line>>,
     /// Size of each file at first.
-    pub(super) sizes: Vec<Option<u64>>,
+    pub(super) sizes: Vec<u64>,
+    /// How many paths there are.
+    pub(super) paths: usize,
     /// How many descriptions there are, and those that are open at first.
     pub(super) slots: usize,
     pub(super) inherited: Vec<usize>,
@@ -34,8 +36,10 @@ pub(super) struct Line {
     /// When it began in the trace, from the first on, and how long after its thread's last one ended, in ns.
     pub(super) start_ns: u64,
     pub(super) pause_ns: u64,
-    /// Place of the file, of the description that it works on, and of one that it opens.
+    /// Place of the file, its paths, the description that it works on, and one that it opens.
     pub(super) file: usize,
+    pub(super) path: usize,
+    pub(super) to: Option<usize>,
     pub(super) slot: usize,
     pub(super) opens: Option<usize>,
     /// Whether those who share its position count it, and those who close.
@@ -54,10 +58,10 @@ pub(super) enum What {
     Other,
 }
 
-/// How many steps on its file, its description or the description's position a call waits for.
+/// How many steps on its paths, its description or the description's position a call waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Until {
-    File(u32),
+    Paths(u32, u32),
     Uses(u32),
     Moves(u32),
 }
@@ -91,11 +95,11 @@ impl Script {
         }
         let mut translator = Translator {
             plan,
-            sizes: plan.sizes.iter().map(|size| size.unwrap_or(0)).collect(),
-            ends: vec![0; plan.sizes.len()],
+            sizes: plan.files.clone(),
+            ends: vec![0; plan.files.len()],
             refused: BTreeMap::new(),
             descriptors: vec![None; plan.slots],
-            counts: vec![0; plan.sizes.len()],
+            counts: vec![0; plan.files.len()],
         };
         let order = in_order(plan);
         let mut threads: Vec<Vec<Line>> =
@@ -111,7 +115,8 @@ impl Script {
         }
         Ok(Arc::new(Self {
             threads,
-            sizes: plan.sizes.clone(),
+            sizes: plan.files.clone(),
+            paths: plan.sizes.len(),
             slots: plan.slots,
             inherited: plan.inherited.iter().map(|(slot, ..)| *slot).collect(),
             how,
@@ -143,7 +148,7 @@ impl Script {
 
     /// Size of each file at first, in bytes.
     pub fn sizes(&self) -> impl Iterator<Item = u64> {
-        self.sizes.iter().map(|size| size.unwrap_or(0))
+        self.sizes.iter().copied()
     }
 
     /// How it is replayed.
@@ -191,7 +196,7 @@ impl Translator<'_> {
 
     /// A description's descriptor. One that was duplicated is the same.
     fn descriptor(&mut self, step: &Step) -> u32 {
-        let count = &mut self.counts[step.operation.file.0 as usize];
+        let count = &mut self.counts[step.file];
         let descriptor = *self.descriptors[step.slot].get_or_insert_with(|| {
             *count += 1;
             *count - 1
@@ -205,7 +210,7 @@ impl Translator<'_> {
     fn line(&mut self, thread: usize, at: usize) -> Line {
         let step = &self.plan.threads[thread][at];
         let operation = step.operation;
-        let file = operation.file.0 as usize;
+        let file = step.file;
         let what = self.what(step);
         let (kind, model_file) = self.kind(step);
         let descriptor = self.descriptor(step);
@@ -220,6 +225,7 @@ impl Translator<'_> {
             }
         }
         let failed = operation.result.is_some_and(|result| result < 0);
+        let names = matches!(operation.kind, Kind::Open | Kind::Unlink | Kind::Rename);
         Line {
             call: Call { kind, file: model_file, offset, bytes, fresh_pages: 0 },
             descriptor,
@@ -227,6 +233,8 @@ impl Translator<'_> {
             start_ns: since(self.plan.first_ns),
             pause_ns: before.map_or(0, since),
             file,
+            path: operation.file.0 as usize,
+            to: operation.to.map(|to| to.0 as usize),
             slot: step.slot,
             opens: match operation.kind {
                 Kind::Open if !failed => Some(step.slot),
@@ -237,9 +245,9 @@ impl Translator<'_> {
                 operation.kind,
                 Kind::Read | Kind::Readv | Kind::Write | Kind::Writev | Kind::Seek
             ),
-            is_use: operation.kind != Kind::Open,
+            is_use: !names,
             until: match operation.kind {
-                Kind::Open => Until::File(step.after_file),
+                _ if names => Until::Paths(step.after_file, step.after_to),
                 Kind::Close => Until::Uses(step.after),
                 _ => Until::Moves(step.after),
             },
@@ -249,7 +257,7 @@ impl Translator<'_> {
 
     fn what(&self, step: &Step) -> What {
         let operation = &step.operation;
-        let in_order = operation.offset == Some(self.ends[operation.file.0 as usize]);
+        let in_order = operation.offset == Some(self.ends[step.file]);
         match (operation.kind.access(), operation.kind) {
             (Some(Access::Read), _) => What::Transfer(Direction::Read, operation.moved_bytes(), in_order),
             (Some(Access::Write), _) => What::Transfer(Direction::Write, operation.moved_bytes(), in_order),
@@ -261,11 +269,15 @@ impl Translator<'_> {
     /// The model's call for a step, and the file that it goes to; a file of its own for what changes none.
     fn kind(&mut self, step: &Step) -> (Model, FileId) {
         let operation = &step.operation;
-        let file = operation.file.0 as usize;
-        let (same, none) = (FileId(operation.file.0), FileId(self.plan.sizes.len() as u32));
+        let file = step.file;
+        let (same, none) = (FileId(file as u32), FileId(self.plan.files.len() as u32));
         let access = operation.kind.access();
         if access.is_some() && operation.offset.is_none() {
             self.refuse("reads or writes at a place that the trace does not tell");
+        }
+        // Its pages go, those that were never written too.
+        if let Some(freed) = step.frees {
+            return (Model::Create, FileId(freed as u32));
         }
         match (access, operation.kind) {
             (Some(_), _) if operation.length == 0 => (Model::Seek, none),
@@ -273,6 +285,8 @@ impl Translator<'_> {
             (Some(Access::Write), _) => (Model::Write, same),
             (None, Kind::Open) => self.open(step, same, none),
             (None, Kind::Close) => (Model::Close, none),
+            // At the price of an open, which looks a path up as they do.
+            (None, Kind::Unlink | Kind::Rename) => (Model::Open, none),
             (None, Kind::Fsync) => (Model::Sync, same),
             (None, Kind::Fdatasync) => (Model::SyncData, same),
             (None, Kind::SyncRange) => (Model::WriteOut, same),
@@ -291,7 +305,7 @@ impl Translator<'_> {
     }
 
     fn open(&mut self, step: &Step, same: FileId, none: FileId) -> (Model, FileId) {
-        let size = &mut self.sizes[step.operation.file.0 as usize];
+        let size = &mut self.sizes[step.file];
         if step.operation.result.is_some_and(|result| result < 0) {
             return (Model::Open, none);
         }

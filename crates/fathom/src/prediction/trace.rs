@@ -71,7 +71,7 @@ fn run(script: &Arc<Script>, parameters: &Parameters, seed: u64) -> (Outcome, Ve
     let mut state = State::new(parameters);
     for size in &script.sizes {
         let file = state.create();
-        state.fill(file, size.unwrap_or(0));
+        state.fill(file, *size);
         if script.how.cache == Cache::Cold {
             state.evict(file);
         }
@@ -129,6 +129,10 @@ fn crowded(done: &[Done], cpus: usize) -> f64 {
 mod tests {
     use fathom_trace::{FileId, Files, Kind, Level, Operation};
 
+    use fathom_model::io_path::Kind as CallKind;
+    use fathom_model::page_cache::FileId as ModelFile;
+
+    use super::super::script::Line;
     use super::*;
     use crate::replay::{How, Pace, Plan};
 
@@ -186,6 +190,31 @@ mod tests {
         };
         let shared = [of(0, 0), of(1, 500), of(0, 1500)];
         assert_eq!(elapsed(&shared, Pace::Fast), Ok(3 * CALL));
+    }
+
+    #[test]
+    fn a_file_that_is_removed_goes_when_nobody_has_it_open() {
+        let of = |kind, descriptor: Option<i32>, result| Operation {
+            kind,
+            descriptor,
+            offset: None,
+            length: 0,
+            result: Some(result),
+            ..read(0, 0, 0)
+        };
+        let (open, close) = (of(Kind::Open, None, 3), of(Kind::Close, Some(3), 0));
+        let unlink = of(Kind::Unlink, None, 0);
+        let drops = |operations: &[Operation]| {
+            let mut files = Files::default();
+            files.id(b"a");
+            let how = How { pace: Pace::Fast, cache: Cache::Warm };
+            let script = Script::new(&Plan::new(operations, &files, Level::File), how).unwrap();
+            let is_drop = |line: &Line| line.call.kind == CallKind::Create && line.call.file == ModelFile(0);
+            script.threads[0].iter().position(is_drop)
+        };
+        assert_eq!(drops(&[open, close, unlink]), Some(2));
+        assert_eq!(drops(&[open, unlink, close]), Some(2));
+        assert_eq!(drops(&[open, unlink]), None);
     }
 
     #[test]

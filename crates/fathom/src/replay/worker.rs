@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use fathom_sys::file::{self, Errno};
 use fathom_sys::{Error, cache};
-use fathom_trace::{Access, Kind, Operation};
+use fathom_trace::{Access, FileId, Kind, Operation};
 
 use super::plan::{Plan, Step};
 use super::{Moved, Pace};
@@ -65,8 +65,8 @@ pub(super) struct Shared<'a> {
     pub(super) paths: Vec<PathBuf>,
     /// Of each thread.
     pub(super) gates: Vec<Gate>,
-    /// Steps done on each file.
-    pub(super) files: Vec<AtomicU32>,
+    /// Steps done on each path.
+    pub(super) on_path: Vec<AtomicU32>,
     pub(super) pace: Pace,
     pub(super) start: Instant,
     pub(super) deadline: Option<Instant>,
@@ -178,6 +178,7 @@ pub(super) fn run(shared: &Shared, thread: usize) -> [Moved; 2] {
 fn before(shared: &Shared, step: &Step, last_end: Instant, last_recorded: Option<i64>) -> Result<(), Fault> {
     let slot = &shared.slots[step.slot];
     let has = |count: &AtomicU32, least| count.load(Ordering::Acquire) >= least;
+    let on_path = |path: FileId| &shared.on_path[path.0 as usize];
     if let Some(begin) = step.after_thread {
         shared.behind(&shared.gates[begin.thread], begin.steps)?;
         if shared.pace == Pace::Think {
@@ -185,7 +186,11 @@ fn before(shared: &Shared, step: &Step, last_end: Instant, last_recorded: Option
         }
     }
     match step.operation.kind {
-        Kind::Open => shared.until(|| has(&shared.files[step.operation.file.0 as usize], step.after_file))?,
+        Kind::Open | Kind::Unlink => shared.until(|| has(on_path(step.operation.file), step.after_file))?,
+        Kind::Rename => shared.until(|| {
+            let is_free = |to| has(on_path(to), step.after_to);
+            has(on_path(step.operation.file), step.after_file) && step.operation.to.is_none_or(is_free)
+        })?,
         Kind::Close => {
             shared.until(|| slot.is_open.load(Ordering::Acquire) && has(&slot.used, step.after))?
         }
@@ -210,7 +215,9 @@ fn after(shared: &Shared, step: &Step) {
     if kind != Kind::Open {
         slot.used.fetch_add(1, Ordering::AcqRel);
     }
-    shared.files[step.operation.file.0 as usize].fetch_add(1, Ordering::AcqRel);
+    for path in [Some(step.operation.file), step.operation.to].into_iter().flatten() {
+        shared.on_path[path.0 as usize].fetch_add(1, Ordering::AcqRel);
+    }
 }
 
 /// What a step's call returned.
@@ -226,6 +233,14 @@ fn call(shared: &Shared, step: &Step, buffer: &mut [u8]) -> Result<i64, Fault> {
                 taken.map_or(Ok(()), file::close).map_err(|errno| Error::new("close", path, errno))?;
             }
             return Ok(0);
+        }
+        Kind::Unlink => {
+            return file::unlink(path).map(|()| 0).map_err(|errno| Error::new("unlink", path, errno).into());
+        }
+        Kind::Rename => {
+            let to = operation.to.map_or(path, |to| &shared.paths[to.0 as usize]);
+            let renamed = file::rename(path, to, operation.flags);
+            return renamed.map(|()| 0).map_err(|errno| Error::new("rename", path, errno).into());
         }
         _ => {}
     }

@@ -6,7 +6,7 @@ use memchr::{memchr, memmem, memrchr};
 
 use super::super::text::Text;
 use super::errno;
-use crate::calls::{Call, What, at_position};
+use crate::calls::{Call, Under, What, at_position};
 use crate::operation::Kind;
 
 /// What a line holds.
@@ -48,6 +48,14 @@ enum Shape {
     OpenAt,
     /// `("PATH", LENGTH)`.
     Truncate,
+    /// `("PATH")`.
+    Path,
+    /// `(FD, "PATH", FLAGS)`.
+    RemoveAt,
+    /// `("OLD", "NEW")`.
+    Rename,
+    /// `(FD, "OLD", FD, "NEW"[, FLAGS])`.
+    RenameAt,
     /// `(FIRST, LAST, FLAGS)`.
     CloseRange,
     /// Any that makes a thread or process.
@@ -80,6 +88,12 @@ fn shape(name: &[u8]) -> Option<(What, Shape)> {
         b"dup3" | b"fcntl" => (Kind::Dup, Shape::Control),
         b"open" | b"creat" => (Kind::Open, Shape::Open),
         b"openat" | b"openat2" => (Kind::Open, Shape::OpenAt),
+        b"unlink" => (Kind::Unlink, Shape::Path),
+        b"unlinkat" => (Kind::Unlink, Shape::RemoveAt),
+        b"rename" => (Kind::Rename, Shape::Rename),
+        b"renameat" | b"renameat2" => (Kind::Rename, Shape::RenameAt),
+        b"chdir" => return Some((What::ChangeDirectory, Shape::Path)),
+        b"fchdir" => return Some((What::ChangeDirectory, Shape::Descriptor)),
         b"close_range" => return Some((What::CloseRange, Shape::CloseRange)),
         b"truncate" => return Some((What::TruncatePath, Shape::Truncate)),
         b"clone" | b"clone3" | b"fork" | b"vfork" => return Some((fork(name)?, Shape::Fork)),
@@ -108,6 +122,8 @@ fn empty<'a>(thread: u32, start_ns: i64, what: What) -> Call<'a> {
         flags: 0,
         result: None,
         path: None,
+        under: Under::Here,
+        to: None,
     }
 }
 
@@ -133,7 +149,7 @@ pub(super) fn parse(thread: u32, start_ns: i64, text: &[u8]) -> Result<Parsed<'_
     if call.what == What::Do(Kind::Open)
         && let Some(path) = named
     {
-        call.path = Some(path);
+        (call.path, call.under) = (Some(path), call.under.of_the_process());
     }
     Ok(if call.what == What::Nothing { Parsed::Other } else { Parsed::Call(call) })
 }
@@ -192,7 +208,17 @@ fn take_result<'a>(text: &'a [u8], call: &mut Call) -> Result<Option<Cow<'a, [u8
 fn fill<'a>(call: &mut Call<'a>, shape: Shape, arguments: &'a [u8], name: &[u8]) -> Option<()> {
     let mut left = Text(arguments);
     let mut last = Fields(arguments);
-    if !matches!(shape, Shape::Map | Shape::Open | Shape::Truncate | Shape::Fork | Shape::None) {
+    let names = matches!(
+        shape,
+        Shape::Open
+            | Shape::OpenAt
+            | Shape::Truncate
+            | Shape::Path
+            | Shape::RemoveAt
+            | Shape::Rename
+            | Shape::RenameAt
+    );
+    if !names && !matches!(shape, Shape::Map | Shape::Fork | Shape::None) {
         take_descriptor(call, &mut left)?;
     }
     match shape {
@@ -231,13 +257,36 @@ fn fill<'a>(call: &mut Call<'a>, shape: Shape, arguments: &'a [u8], name: &[u8])
         Shape::Control => control(call, &mut left, &mut last, name),
         Shape::Open => take_open(call, arguments, name == b"creat")?,
         Shape::OpenAt => {
-            left.until(b',')?;
+            call.under = under(&mut left)?;
             take_open(call, left.0, false)?;
-            call.descriptor = -1;
         }
         Shape::Truncate => {
             call.path = Some(quoted(arguments)?.0);
             call.length = last.number()?;
+        }
+        Shape::Path => call.path = Some(quoted(arguments)?.0),
+        Shape::RemoveAt => {
+            call.under = under(&mut left)?;
+            call.path = Some(quoted(left.0)?.0);
+            if memmem::find(last.next(), b"AT_REMOVEDIR").is_some() {
+                call.what = What::Nothing;
+            }
+        }
+        Shape::Rename => {
+            let (old, rest) = quoted(arguments)?;
+            call.path = Some(old);
+            call.to = Some((quoted(rest)?.0, Under::Here));
+        }
+        Shape::RenameAt => {
+            call.under = under(&mut left)?;
+            let (old, rest) = quoted(left.0)?;
+            call.path = Some(old);
+            left = Text(rest.strip_prefix(b",")?);
+            left.spaces();
+            let new = under(&mut left)?;
+            let (path, rest) = quoted(left.0)?;
+            call.to = Some((path, new));
+            call.flags = rename_flags(rest);
         }
         Shape::CloseRange => {
             call.flags = if memmem::find(last.next(), b"CLOSE_RANGE_CLOEXEC").is_some() { 4 } else { 0 };
@@ -298,6 +347,32 @@ fn take_descriptor<'a>(call: &mut Call<'a>, text: &mut Text<'a>) -> Option<()> {
     call.descriptor = i32::try_from(text.signed()?).ok()?;
     call.path = annotation(text);
     Some(())
+}
+
+/// `3`, `3</path>`, `AT_FDCWD` or `AT_FDCWD</path>`, and the comma behind it.
+fn under<'a>(text: &mut Text<'a>) -> Option<Under<'a>> {
+    let here = text.0.strip_prefix(b"AT_FDCWD");
+    let number = match here {
+        Some(rest) => {
+            text.0 = rest;
+            None
+        }
+        None => Some(i32::try_from(text.signed()?).ok()?),
+    };
+    let under = match (number, annotation(text)) {
+        (None, None) => Under::Here,
+        (None, Some(path)) => Under::HereIs(path),
+        (Some(_), Some(path)) => Under::Directory(path),
+        (Some(number), None) => Under::Descriptor(number),
+    };
+    text.until(b',').map(|_| under)
+}
+
+/// The numbers of renameat2(2)'s flags.
+fn rename_flags(text: &[u8]) -> u32 {
+    let names: [&[u8]; 3] = [b"RENAME_NOREPLACE", b"RENAME_EXCHANGE", b"RENAME_WHITEOUT"];
+    let is_set = |name: &[u8]| memmem::find(text, name).is_some();
+    (0..).zip(names).map(|(bit, name)| u32::from(is_set(name)) << bit).sum()
 }
 
 /// `<path>`, in which `<` and `>` are escaped.
