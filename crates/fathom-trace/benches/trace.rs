@@ -1,7 +1,7 @@
 //! How fast traces are imported, and reuse distances counted.
 //!
 //! ```text
-//! cargo bench -p fathom-trace --bench trace [importing|reusing]
+//! cargo bench -p fathom-trace --bench trace [importing [FORMAT]|reusing]
 //! ```
 //! Beside each import stands how fast the same bytes' lines are merely counted.
 
@@ -133,7 +133,9 @@ fn importing() {
         "format", "lines MB/s", "read MB/s", "import MB/s", "rejected"
     );
     for format in Format::ALL {
-        if matches!(format, Format::Blktrace | Format::Vscsi) {
+        let only = std::env::args().nth(2);
+        let is_meant = only.is_none_or(|name| name == format.name());
+        if !is_meant || matches!(format, Format::Blktrace | Format::Vscsi) {
             continue;
         }
         let text = text(format);

@@ -23,6 +23,22 @@ fn eight_digits(bytes: [u8; 8]) -> (u64, usize) {
     (all, count)
 }
 
+/// At most seven bytes, and zeros behind them: by two loads that overlap, since a loop or a copy of so many costs more.
+fn fewer_than_eight(bytes: &[u8]) -> [u8; 8] {
+    let all = match (bytes, bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        (_, Some(first), Some(last)) => {
+            let behind = 8 * (bytes.len() - 4);
+            u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << behind
+        }
+        ([], ..) => 0,
+        (&[one, ..], ..) => {
+            let (middle, last) = (bytes.len() / 2, bytes.len() - 1);
+            u64::from(one) | u64::from(bytes[middle]) << (8 * middle) | u64::from(bytes[last]) << (8 * last)
+        }
+    };
+    all.to_le_bytes()
+}
+
 /// The rest of a line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Text<'a>(pub(super) &'a [u8]);
@@ -50,9 +66,8 @@ impl<'a> Text<'a> {
             }
             rest = behind;
         }
-        let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let add = |sum: u64, byte: &u8| sum.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
-        value = rest[..count].iter().fold(value, add);
+        let (part, count) = eight_digits(fewer_than_eight(rest));
+        value = value.wrapping_mul(POWERS[count]).wrapping_add(part);
         (value, self.0.len() - rest.len() + count)
     }
 
@@ -95,7 +110,7 @@ impl<'a> Text<'a> {
         }
         let nine = Text(&self.0[..self.0.len().min(9)]);
         let (decimals, digits) = nine.digits();
-        let nanos = decimals as i64 * 10i64.pow(9 - digits as u32);
+        let nanos = decimals as i64 * if digits == 0 { 0 } else { POWERS[9 - digits] as i64 };
         self.0 = &self.0[digits..];
         if digits == 9 {
             let more = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
