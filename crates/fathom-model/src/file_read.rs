@@ -22,8 +22,8 @@ pub struct Read {
 /// What a read can do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Batch {
-    /// Copy so many bytes.
-    Copy(u64),
+    /// Copy so many bytes out of so many folios.
+    Copy { bytes: u64, folios: u64 },
     /// Wait until this fetch has arrived.
     Wait(FetchId),
     /// Nothing: it is done.
@@ -31,7 +31,7 @@ pub enum Batch {
 }
 
 /// The most folios of one batch: `PAGEVEC_SIZE`.
-const BATCH_FOLIOS: usize = 31;
+const BATCH_FOLIOS: u64 = 31;
 
 impl Read {
     /// A read of `bytes` at `offset`, by a reader who has read before.
@@ -66,17 +66,17 @@ impl Read {
         let (mut at, mut folios) = (index, 0);
         while folios < BATCH_FOLIOS && at < beyond {
             let Some(folio) = cache.folio(self.file, at) else { break };
-            folios += 1;
             if folio.is_marked {
                 let mut rules = ReadAhead { limits, cache, file: self.file, reader, fetch, steps };
                 rules.page_cache_async_ra(folio, beyond - folio.first);
             }
             if let Some(awaited) = folio.awaits {
-                if folios == 1 {
+                if folios == 0 {
                     return Batch::Wait(awaited);
                 }
                 break;
             }
+            folios += 1;
             at = folio.first + folio.pages;
             if folio.is_marked {
                 break;
@@ -89,7 +89,7 @@ impl Read {
         if self.position == end {
             reader.previous = Some(end);
         }
-        Batch::Copy(copied)
+        Batch::Copy { bytes: copied, folios }
     }
 
     /// Marks the folios of a batch accessed; the first only if the last copy did not end in it.

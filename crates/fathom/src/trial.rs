@@ -110,7 +110,7 @@ impl Reserve {
 
 /// Whether a job is served by memory alone: what it reads is cached, and what it writes goes before the device sees
 /// much of it.
-fn is_short(job: &Job) -> bool {
+pub(crate) fn is_short(job: &Job) -> bool {
     let syncs = job.fsync > 0 || job.fdatasync > 0 || job.end_fsync;
     !job.direct && !syncs && (job.pre_read || !job.does(Direction::Read))
 }

@@ -277,12 +277,11 @@ impl State {
         let inner = &mut *self.0;
         inner.outcome = Some(match batch {
             Batch::Done => Outcome::Return(work),
-            Batch::Copy(bytes) => {
+            Batch::Copy { bytes, folios } => {
                 work.copied = bytes;
                 // Reading ahead costs the reader the submission; one who waits for it anyway does not notice.
-                let more = (before + bytes - 1) / PAGE - before / PAGE;
                 let far = inner.read_far(&work, [before, before + bytes], jumped, prices);
-                let more = more as f64 * prices.folio;
+                let more = (folios - 1) as f64 * prices.folio;
                 work.owed_ns += (requests as f64 * prices.submission + more + far) as u64;
                 Outcome::Copy(work)
             }

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use fathom_model::parameters::Parameters;
+
 use crate::job::{Blocks, DIRECTIONS, Direction, Job, Pattern};
+use crate::trial::is_short;
 
 /// One group of parameters and the jobs that identify it.
 pub(super) struct Stage {
@@ -28,6 +31,32 @@ const MIXED: u64 = 16 * MIB;
 
 /// A slow device answers in seconds what a fast one answers in milliseconds.
 const LONGEST: Duration = Duration::from_millis(400);
+
+/// How much of what a slice lets through a job may move: the rest is for what is read ahead, and for the journal.
+const OF_SLICE: f64 = 0.75;
+
+impl Stage {
+    /// The same stage on a device that may be held to a rate: its jobs move no more than the block layer hands out at
+    /// once, so that they show how fast the device itself is. What it is held to is declared.
+    pub(super) fn before_limits(mut self, parameters: &Parameters) -> Self {
+        for job in self.jobs.iter_mut().filter(|job| !is_short(job)) {
+            let side = if job.does(Direction::Read) { Direction::Read } else { Direction::Write };
+            let block = job.blocks[side as usize].most;
+            let [rate, calls] = match side {
+                Direction::Read => ["limit_read_rate", "limit_read_iops"],
+                Direction::Write => ["limit_write_rate", "limit_write_iops"],
+            };
+            let at_once = |limit| match parameters.value(limit) * parameters.value("limit_slice") / 1e9 {
+                0.0 => f64::INFINITY,
+                all => all * OF_SLICE,
+            };
+            let most = at_once(rate).min(at_once(calls) * block as f64) as u64;
+            let most = (most - most % block).max(block);
+            job.size = job.size.map(|size| size.min(most));
+        }
+        self
+    }
+}
 
 /// The stages, in order.
 pub(super) fn stages() -> Vec<Stage> {
@@ -215,5 +244,34 @@ fn synced(pattern: Pattern, bytes: u64, every: u32) -> Job {
         runtime: LONGEST,
         name: format!("written {} by {bytes}, synced after {every}", order(pattern)),
         ..written(pattern, bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the jobs of all stages move where reads and writes are held to so many bytes a second.
+    fn moved(rate: f64) -> Vec<(String, u64)> {
+        let mut parameters = Parameters::assumed();
+        for (name, value) in [("limit_read_rate", rate), ("limit_write_rate", rate), ("limit_slice", 1e8)] {
+            parameters.set(name, &value.to_string()).unwrap();
+        }
+        let jobs = stages().into_iter().flat_map(|stage| stage.before_limits(&parameters).jobs);
+        jobs.map(|job| (job.name.clone(), job.transfer().unwrap().unwrap())).collect()
+    }
+
+    #[test]
+    fn jobs_of_a_device_that_is_held_fit_into_what_it_lets_through_at_once() {
+        let free = moved(0.0);
+        let memory = |name: &str| !name.contains("cold") && !name.contains("direct") && !name.contains("sync");
+        for rate in [10e6, 100e6, 1e9] {
+            for ((name, held), (_, whole)) in moved(rate).into_iter().zip(&free) {
+                let is_whole = memory(&name) || *whole as f64 <= rate / 10.0 * OF_SLICE;
+                assert_eq!(held == *whole, is_whole, "{name} at {rate}: {held} of {whole}");
+                let is_one = held == MIB && rate < 20e6;
+                assert!(memory(&name) || held as f64 <= rate / 10.0 * OF_SLICE || is_one, "{name} at {rate}: {held}");
+            }
+        }
     }
 }
