@@ -22,8 +22,13 @@ pub struct Read {
 /// What a read can do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Batch {
-    /// Copy so many bytes out of so many folios.
-    Copy { bytes: u64, folios: u64 },
+    /// Copy what is there.
+    Copy {
+        /// How much it is.
+        bytes: u64,
+        /// How many folios it lies in.
+        folios: u64,
+    },
     /// Wait until this fetch has arrived.
     Wait(FetchId),
     /// Nothing: it is done.

@@ -158,6 +158,7 @@ pub const KNOWN: &[Known] = &[
     known("new_page", Unit::Ns, 1_300.0, "the first write into a page of the cache"),
     known("further_page", Unit::Ns, 150.0, "each page but the first of a larger folio that a write makes"),
     known("walked_page", Unit::Ns, 0.0, "each page of a folio in the cache that a write goes into"),
+    known("walked_far", Unit::Ns, 0.0, "the same beside it, where the folio was not written to for long"),
     known("dirtied_page", Unit::Ns, 0.0, "each page of it, where the write makes it dirty"),
     known("new_block", Unit::Ns, 300.0, "the first write into a block of the file"),
     known("submission", Unit::Ns, 12_000.0, "handing a request to the device"),

@@ -49,7 +49,8 @@ pub struct Prices {
     jump: f64,
     pub(super) new_page: f64,
     pub(super) further_page: f64,
-    pub(super) walked_page: f64,
+    walked_page: f64,
+    walked_far: f64,
     pub(super) dirtied_page: f64,
     pub(super) new_block: f64,
     pub(super) submission: f64,
@@ -102,6 +103,7 @@ impl Prices {
             new_page: value("new_page"),
             further_page: value("further_page"),
             walked_page: value("walked_page"),
+            walked_far: value("walked_far"),
             dirtied_page: value("dirtied_page"),
             new_block: value("new_block"),
             submission: value("submission"),
@@ -168,6 +170,14 @@ impl Prices {
         let distance = (footprint as f64 / self.near_cache).log2() / WHOLLY;
         let wait = self.far_at(of_call as f64) * bytes as f64 / of_call.max(1) as f64;
         distance.min(1.0) * wait + if jumped { distance * self.jump } else { 0.0 }
+    }
+
+    /// What a write waits for that walks through the buffers of a folio's pages, with so many bytes moved since the last
+    /// one. Source: `block_write_begin`, `block_commit_write`.
+    pub(super) fn walking(&self, pages: u64, since: u64) -> f64 {
+        let distance = (since as f64 / self.near_window().max(1) as f64).log2() / WHOLLY;
+        let far = if self.near_cache == 0.0 { 0.0 } else { distance.clamp(0.0, 1.0) };
+        pages as f64 * (self.walked_page + far * self.walked_far)
     }
 
     /// So many bytes back what was moved is still near.

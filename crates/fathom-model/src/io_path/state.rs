@@ -18,7 +18,7 @@ use self::journal::Journal;
 pub(super) use self::journal::Settling;
 use self::outcome::Outcome;
 use self::queue::Queue;
-use self::run::Run;
+use self::run::{Run, Walks};
 use self::stdio::Streams;
 use self::writing::Writeback;
 use super::{Done, Kind, Prices, Request, Totals, Turn, Urgency, Work, prices};
@@ -48,6 +48,7 @@ struct Inner {
     allocation: Allocation,
     streams: Streams,
     queue: Queue,
+    walks: Walks,
     /// Jobs that still have calls to make.
     jobs_left: u32,
     /// When something last happened in the run under way.
@@ -122,6 +123,7 @@ impl State {
             journal: Journal::new(parameters),
             allocation: Allocation::new(parameters),
             queue: Queue::new(parameters),
+            walks: Walks::default(),
             streams: Streams::new(parameters.value("stdio_buffer") as u64),
             jobs_left: 0,
             latest: Time::ZERO,

@@ -77,8 +77,9 @@ pub fn found_by_other_means(
     if let Some((_, bytes)) = witness.as_ref().and_then(|it| it.cpu_caches.iter().rev().nth(1)) {
         super::put(model, "near_cache", declared(*bytes));
     }
-    // No job tells what a new block costs from what its page does.
+    // No job tells what a new block costs from what its page does, nor a commit from the flush that it waits for.
     super::price(model, "new_block", 0.0);
+    super::price(model, "journal_commit", 0.0);
     // No call tells which folios a file system makes: those that are known to make large ones.
     let large = ["ext2", "ext3", "ext4", "xfs", "erofs"].contains(&mount.fs_type.as_str());
     let largest = if large { 2 << 20 } else { 4096 };

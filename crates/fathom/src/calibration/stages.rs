@@ -89,18 +89,12 @@ pub(super) fn stages() -> Vec<Stage> {
             tries_depths: false,
         },
         Stage {
-            name: "the device by size",
-            free: &["device_latency", "device_byte"],
-            jobs: [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB].map(direct).to_vec(),
-            caller: None,
-            tries_depths: false,
-        },
-        Stage {
-            name: "cold reads",
-            free: &["added_folio", "added_page", "submission", "wake"],
-            jobs: [4 * KIB, 64 * KIB, MIB]
-                .map(cold)
+            name: "the device and cold reads",
+            free: &["device_latency", "device_byte", "added_folio", "added_page", "submission", "wake"],
+            jobs: [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB]
+                .map(direct)
                 .into_iter()
+                .chain([4 * KIB, 64 * KIB, MIB].map(cold))
                 .chain([4 * KIB, 32 * KIB, 256 * KIB].map(cold_random))
                 .collect(),
             caller: None,
@@ -108,7 +102,7 @@ pub(super) fn stages() -> Vec<Stage> {
         },
         Stage {
             name: "writes",
-            free: &["write_call", "new_page", "further_page", "walked_page", "dirtied_page"],
+            free: &["write_call", "new_page", "further_page", "walked_page", "walked_far", "dirtied_page"],
             jobs: [512, 4 * KIB, 64 * KIB, MIB]
                 .map(|bytes| written(Pattern::Sequential, bytes))
                 .into_iter()
@@ -121,7 +115,7 @@ pub(super) fn stages() -> Vec<Stage> {
         },
         Stage {
             name: "write-back, sync and journal",
-            free: &["journal_commit", "device_write_byte", "device_write_latency"],
+            free: &["device_flush", "device_write_byte", "device_write_latency"],
             jobs: [(4 * KIB, 1), (4 * KIB, 8), (64 * KIB, 1), (MIB, 1), (MIB, 8)]
                 .map(|(bytes, every)| synced(Pattern::Sequential, bytes, every))
                 .into_iter()
@@ -264,13 +258,17 @@ mod tests {
     #[test]
     fn jobs_of_a_device_that_is_held_fit_into_what_it_lets_through_at_once() {
         let free = moved(0.0);
-        let memory = |name: &str| !name.contains("cold") && !name.contains("direct") && !name.contains("sync");
+        let memory =
+            |name: &str| !name.contains("cold") && !name.contains("direct") && !name.contains("sync");
         for rate in [10e6, 100e6, 1e9] {
             for ((name, held), (_, whole)) in moved(rate).into_iter().zip(&free) {
                 let is_whole = memory(&name) || *whole as f64 <= rate / 10.0 * OF_SLICE;
                 assert_eq!(held == *whole, is_whole, "{name} at {rate}: {held} of {whole}");
                 let is_one = held == MIB && rate < 20e6;
-                assert!(memory(&name) || held as f64 <= rate / 10.0 * OF_SLICE || is_one, "{name} at {rate}: {held}");
+                assert!(
+                    memory(&name) || held as f64 <= rate / 10.0 * OF_SLICE || is_one,
+                    "{name} at {rate}: {held}"
+                );
             }
         }
     }

@@ -1,8 +1,11 @@
 //! What a file's readers and writers have just touched, and what waits for data that are not near the CPU.
 
+use std::collections::HashMap;
+
 use super::{File, Inner};
 use crate::file_read::PAGE;
 use crate::io_path::{Prices, Work};
+use crate::page_cache::FileId;
 
 /// Bytes that were moved one after the other.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,6 +33,36 @@ impl Run {
     }
 }
 
+/// When folios were last written to: a write walks through the buffers of all their pages.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Walks {
+    /// Bytes that were moved and walked through so far.
+    clock: u64,
+    /// What it showed at the last walk through a folio, by file and first page.
+    last: HashMap<(FileId, u64), u64>,
+}
+
+impl Walks {
+    /// `struct buffer_head`.
+    const BUFFER: u64 = 104;
+
+    /// Somebody moves bytes.
+    pub(super) fn pass(&mut self, bytes: u64) {
+        self.clock += bytes;
+    }
+
+    /// Somebody walks through a folio; gives how many bytes came between this and the last time.
+    pub(super) fn walk(&mut self, file: FileId, first: u64, pages: u64) -> u64 {
+        if pages == 1 {
+            return 0;
+        }
+        let last = self.last.insert((file, first), self.clock);
+        let since = last.map_or(u64::MAX, |last| self.clock - last);
+        self.clock += pages * Self::BUFFER;
+        since
+    }
+}
+
 impl Inner {
     /// What a read waits for because what it reads is not near, in ns.
     pub(super) fn read_far(
@@ -39,6 +72,7 @@ impl Inner {
         jumped: bool,
         prices: &Prices,
     ) -> f64 {
+        self.walks.pass(to - from);
         let File { runs: [read, written], size, .. } = &mut self.files[work.call.file.0 as usize];
         read.follow(from, to);
         match written.has_just_moved(from, to, prices.near_window()) {
@@ -70,6 +104,16 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folio_was_left_as_many_bytes_ago_as_were_moved_and_walked_through_since() {
+        let mut walks = Walks::default();
+        assert_eq!(walks.walk(FileId(1), 0, 256), u64::MAX);
+        walks.pass(8192);
+        assert_eq!(walks.walk(FileId(1), 256, 256), u64::MAX);
+        assert_eq!(walks.walk(FileId(1), 0, 256), 8192 + 2 * 256 * 104);
+        assert_eq!(walks.walk(FileId(2), 9, 1), 0);
+    }
 
     #[test]
     fn a_jump_begins_anew_and_what_is_far_behind_is_far() {

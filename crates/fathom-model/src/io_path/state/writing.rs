@@ -250,8 +250,9 @@ struct Filled {
     end: u64,
     /// Pages of the folio, if it is new.
     new_pages: u64,
-    /// Pages of the folio, if it was there before.
+    /// Pages of the folio, if it was there before, and bytes that were moved since it was last written to.
     old_pages: u64,
+    since: u64,
     new_blocks: u64,
     /// Pages that became dirty.
     dirtied: u64,
@@ -263,7 +264,7 @@ impl Filled {
             0 => 0.0,
             pages => prices.new_page + (pages - 1) as f64 * prices.further_page,
         };
-        let walked = self.old_pages as f64 * prices.walked_page;
+        let walked = prices.walking(self.old_pages, self.since);
         let dirtied = self.dirtied.min(self.old_pages) as f64 * prices.dirtied_page;
         (folio + walked + dirtied + self.new_blocks as f64 * prices.new_block) as u64
     }
@@ -338,8 +339,10 @@ impl Inner {
         if self.writeback.alarm.is_none() {
             self.set_alarm(now);
         }
+        let since = self.walks.walk(file, folio.first, folio.pages);
+        self.walks.pass(end - position);
         let [new_pages, old_pages] = if is_new { [folio.pages, 0] } else { [0, folio.pages] };
-        Filled { end, new_pages, old_pages, new_blocks, dirtied }
+        Filled { end, new_pages, old_pages, since, new_blocks, dirtied }
     }
 
     fn set_alarm(&mut self, now: u64) {
