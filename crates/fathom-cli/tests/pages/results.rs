@@ -206,6 +206,9 @@ fn accounts() -> Vec<Account> {
         .map(|(name, ns)| Account {
             name: (*name).to_owned(),
             jobs: jobs(ns).collect(),
+            runs: jobs(ns)
+                .map(|(_, measured, _)| [0.98, 1.0, 1.04].map(|off| off * measured).to_vec())
+                .collect(),
             drift: 0.03,
             refused: vec![HOSTILE.to_owned()],
         })

@@ -67,25 +67,21 @@ pub(super) fn stages() -> Vec<Stage> {
     let cold_random = |bytes| self::cold(Pattern::Random, bytes);
     vec![
         Stage {
-            name: "calls and cached reads",
-            free: &[
-                "call",
-                "copied_byte",
-                "copied_beside",
-                "far_4k",
-                "far_16k",
-                "far_64k",
-                "far_256k",
-                "far_1m",
-                "jump",
-            ],
-            jobs: [512, 4 * KIB, 16 * KIB, 32 * KIB, 256 * KIB]
-                .map(near)
+            name: "calls and near data",
+            free: &["call", "copied_byte", "copied_beside"],
+            jobs: [512, 4 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 256 * KIB].map(near).to_vec(),
+            caller: Some(("caller", Direction::Read)),
+            tries_depths: false,
+        },
+        Stage {
+            name: "data that are not near",
+            free: &["far_4k", "far_16k", "far_64k", "far_256k", "far_1m", "jump"],
+            jobs: [512, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 2 * MIB]
+                .map(far)
                 .into_iter()
-                .chain([512, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 2 * MIB].map(far))
                 .chain([512, 4 * KIB, 64 * KIB].map(far_random))
                 .collect(),
-            caller: Some(("caller", Direction::Read)),
+            caller: None,
             tries_depths: false,
         },
         Stage {
