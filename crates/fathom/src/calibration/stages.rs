@@ -26,8 +26,8 @@ const NEAR: u64 = MIB / 2;
 /// One that it does not.
 const FAR: u64 = 64 * MIB;
 
-/// One that is written over.
-const MIXED: u64 = 16 * MIB;
+/// One that is written over: more than caches hold that CPUs share, and sooner written back than [`FAR`].
+const MIXED: u64 = 40 * MIB;
 
 /// A slow device answers in seconds what a fast one answers in milliseconds.
 const LONGEST: Duration = Duration::from_millis(400);
