@@ -73,8 +73,7 @@ pub fn calibrate(
     seed: u64,
     progress: &mut dyn FnMut(usize),
 ) -> Result<Vec<Account>, Fault> {
-    let stages: Vec<Stage> =
-        stages().into_iter().map(|stage| stage.before_limits(&model.parameters)).collect();
+    let stages: Vec<Stage> = stages().into_iter().map(|stage| stage.before_limits(model)).collect();
     let jobs: Vec<Job> = stages.iter().flat_map(|stage| stage.jobs.clone()).chain(stages::checks()).collect();
     let trials = trial::run(&jobs, turns(seed, trial::rest_of(model)), site, progress)?;
     let mut left = trials.as_slice();

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use fathom_model::parameters::Parameters;
-
 use crate::job::{Blocks, DIRECTIONS, Direction, Job, Pattern};
+use crate::model::Model;
 use crate::trial::is_short;
 
 /// One group of parameters and the jobs that identify it.
@@ -38,7 +37,7 @@ const OF_SLICE: f64 = 0.75;
 impl Stage {
     /// The same stage on a device that may be held to a rate: its jobs move no more than the block layer hands out at
     /// once, so that they show how fast the device itself is. What it is held to is declared.
-    pub(super) fn before_limits(mut self, parameters: &Parameters) -> Self {
+    pub(super) fn before_limits(mut self, model: &Model) -> Self {
         for job in self.jobs.iter_mut().filter(|job| !is_short(job)) {
             let side = if job.does(Direction::Read) { Direction::Read } else { Direction::Write };
             let block = job.blocks[side as usize].most;
@@ -46,7 +45,8 @@ impl Stage {
                 Direction::Read => ["limit_read_rate", "limit_read_iops"],
                 Direction::Write => ["limit_write_rate", "limit_write_iops"],
             };
-            let at_once = |limit| match parameters.value(limit) * parameters.value("limit_slice") / 1e9 {
+            let value = |name| model.parameters.value(name);
+            let at_once = |limit| match value(limit) * value("limit_slice") / 1e9 {
                 0.0 => f64::INFINITY,
                 all => all * OF_SLICE,
             };
@@ -243,11 +243,11 @@ mod tests {
 
     /// What the jobs of all stages move where reads and writes are held to so many bytes a second.
     fn moved(rate: f64) -> Vec<(String, u64)> {
-        let mut parameters = Parameters::assumed();
+        let mut model = Model::assumed();
         for (name, value) in [("limit_read_rate", rate), ("limit_write_rate", rate), ("limit_slice", 1e8)] {
-            parameters.set(name, &value.to_string()).unwrap();
+            model.parameters.set(name, &value.to_string()).unwrap();
         }
-        let jobs = stages().into_iter().flat_map(|stage| stage.before_limits(&parameters).jobs);
+        let jobs = stages().into_iter().flat_map(|stage| stage.before_limits(&model).jobs);
         jobs.map(|job| (job.name.clone(), job.transfer().unwrap().unwrap())).collect()
     }
 
