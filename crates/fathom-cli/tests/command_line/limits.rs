@@ -33,6 +33,10 @@ const SMALL: [&str; 14] = [
     "12s",
 ];
 
+/// Over in a moment.
+const SHORT: [&str; 10] =
+    ["--ops", "read", "--block-sizes", "4K", "--file-size", "64K", "--max-write", "8M", "--max-time", "3s"];
+
 fn settings() -> [String; 4] {
     SETTINGS.map(|name| fs::read_to_string(format!("/proc/sys/vm/{name}")).unwrap_or_default())
 }
@@ -102,26 +106,16 @@ fn limits_are_passed_named_and_put_back() {
     send(worker(child.id()), Signal::KILL);
     child.wait().unwrap();
     assert_eq!(settings(), before, "after the worker was killed");
-    // Both are killed: the next run puts things back, and says so.
-    let mut child = under_way(&place, &before);
-    send(child.id(), Signal::KILL);
-    child.wait().unwrap();
-    let next = fathom(&[
-        "curve",
-        place.text(),
-        "--ops",
-        "read",
-        "--block-sizes",
-        "4K",
-        "--file-size",
-        "64K",
-        "--max-write",
-        "8M",
-        "--max-time",
-        "3s",
-    ]);
-    assert_eq!(settings(), before, "after everything was killed");
-    assert!(next.out.contains("put back"), "{next:?}");
+    // Both are killed: the next run puts things back, and says so. Now and then the next run is another test's.
+    let says_so = (0..5).any(|_| {
+        let mut child = under_way(&place, &before);
+        send(child.id(), Signal::KILL);
+        child.wait().unwrap();
+        let next = fathom(&[&["curve", place.text()], &SHORT[..]].concat());
+        assert_eq!(settings(), before, "after everything was killed");
+        next.out.contains("put back")
+    });
+    assert!(says_so, "five runs that were next did not say that they put things back");
 }
 
 fn nobody_is_told_what_is_missing() {
