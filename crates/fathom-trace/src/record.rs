@@ -24,7 +24,7 @@ use fathom_sys::tracing::{CALL_ENTERED, CALL_LEFT, THREAD_MADE, Trace};
 use serde::Serialize;
 
 use self::kernel::{Layouts, Maker, Names, Paths, Told, names};
-use self::running::{Found, Seen, Watch, follow, look};
+use self::running::{Found, Look, Seen, Watch, follow, look};
 use crate::calls::Processes;
 use crate::error::{Error, Result};
 use crate::format::{Writer, create};
@@ -228,13 +228,17 @@ impl<'a> Recording<'a> {
         let log = Log::beside(self.out);
         let mut command = strace(&log, &traced(PATHS.into_iter().chain(DIRECTORIES)));
         command.arg("--seccomp-bpf").arg("--").args(words);
+        let inherited = inherited();
         let (kept, status) = self.run(None, || {
             self.trace.of_this_thread_and_its_children().map_err(|error| self.failed(&error))?;
             wait(command, self.out)
         })?;
         let (mut files, mut processes) = (Files::default(), Processes::default());
         let (root, paths) = told(&log, &mut files).map_err(|error| self.failed(&error))?;
-        inherited(root, &mut processes, &mut files);
+        for (descriptor, look) in inherited {
+            let file = files.id(&look.path);
+            processes.inherit(root, descriptor, file, Some(look.position), look.flags);
+        }
         let maker = self.maker(root, false, (processes, &mut files), Names::Told(paths));
         Ok(Recorded { exit_code: status.code(), ..self.make(maker, &kept, writer)? })
     }
@@ -423,13 +427,10 @@ fn told(log: &Log, files: &mut Files) -> io::Result<(u32, Paths)> {
     Ok((root, paths))
 }
 
-/// The standard streams, where they are files: the program gets ours.
-fn inherited(root: u32, processes: &mut Processes, files: &mut Files) {
-    for descriptor in 0..3 {
-        let is_file = fs::metadata(format!("/proc/self/fd/{descriptor}")).is_ok_and(|about| about.is_file());
-        if let Some(look) = look("self", descriptor).filter(|_| is_file) {
-            let file = files.id(&look.path);
-            processes.inherit(root, descriptor, file, Some(look.position), look.flags);
-        }
-    }
+/// The standard streams, where they are files: a program that begins now gets ours, as they stand.
+fn inherited() -> Vec<(i32, Look)> {
+    let is_file = |descriptor: &i32| {
+        fs::metadata(format!("/proc/self/fd/{descriptor}")).is_ok_and(|about| about.is_file())
+    };
+    (0..3).filter(is_file).filter_map(|descriptor| Some((descriptor, look("self", descriptor)?))).collect()
 }

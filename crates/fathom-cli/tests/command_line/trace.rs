@@ -47,6 +47,30 @@ fn can_trace(name: &str, place: &Place) -> bool {
     require(name, output.status.success(), &String::from_utf8_lossy(&output.stderr))
 }
 
+#[test]
+fn what_a_program_gets_from_us_stands_where_it_stood() {
+    let place = Place::new("inherited");
+    let record = ["trace", "record", "--method", "kernel", "--no-report", "--out"];
+    let possible = place.run(&[record.as_slice(), &["try", "--", "true"]].concat());
+    if !require(
+        "what a program gets from us",
+        possible.status.success(),
+        &String::from_utf8_lossy(&possible.stderr),
+    ) {
+        return;
+    }
+    let mut said = std::fs::File::create(place.0.join("said")).unwrap();
+    std::io::Write::write_all(&mut said, b"before").unwrap();
+    let status = Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .current_dir(&place.0)
+        .args([record.as_slice(), &["t", "--", "sh", "-c", "echo one; echo two"]].concat())
+        .stdout(said)
+        .status();
+    assert!(status.unwrap().success());
+    let written = per_file(&place.0.join("t"), |path| path.ends_with("/said"));
+    assert_eq!(written, [[(Kind::Write, Some(6), 4, 4), (Kind::Write, Some(10), 4, 4)]]);
+}
+
 /// A database in one process: a journal, syncs, reads back.
 const DATABASE: &str = "import sqlite3\n\
 c = sqlite3.connect('db')\n\
