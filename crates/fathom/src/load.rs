@@ -10,6 +10,7 @@ mod histogram;
 mod needs;
 mod offsets;
 mod outcome;
+pub mod program;
 mod site;
 mod worker;
 

@@ -69,6 +69,23 @@ pub fn run(
     site: &mut Site,
     progress: &mut dyn FnMut(usize),
 ) -> Result<Vec<Trial>, Fault> {
+    run_beside(jobs, turns, site, &mut |done, _, _| {
+        progress(done);
+        Ok(())
+    })
+}
+
+/// As [`run`]; after each run `beside` may do something of its own: it is told how many runs are done, and which job
+/// the last one was of.
+///
+/// # Errors
+/// As [`run`], and what `beside` gives.
+pub fn run_beside(
+    jobs: &[Job],
+    turns: Turns,
+    site: &mut Site,
+    beside: &mut dyn FnMut(usize, usize, &mut Site) -> Result<(), Fault>,
+) -> Result<Vec<Trial>, Fault> {
     let mut trials: Vec<Trial> =
         jobs.iter().map(|job| Trial { job: job.clone(), runs: Vec::new(), refusal: None }).collect();
     let mut generator = Pcg64Mcg::seed_from_u64(turns.seed);
@@ -80,7 +97,7 @@ pub fn run(
         for (done, &index) in order.iter().enumerate() {
             // The first use of a file system is no repeat of any other: it reads its maps of free space.
             once(&mut trials[index], round < warm, turns, site)?;
-            progress(round * trials.len() + done + 1);
+            beside(round * trials.len() + done + 1, index, site)?;
         }
     }
     Ok(trials)
@@ -161,6 +178,17 @@ fn laps(job: &Job, turns: Turns, site: &mut Site) -> Result<Option<Outcome>, Fau
 }
 
 fn lap(job: &Job, turns: Turns, site: &mut Site) -> Result<Option<Outcome>, Fault> {
+    let threads = from_its_state(job, turns, site, |site| load::run(job, site))?;
+    Ok(Outcome::together(&threads))
+}
+
+/// Brings about what a run of a job begins with, has `run` do the job, and removes what was made for this run.
+pub(crate) fn from_its_state<T>(
+    job: &Job,
+    turns: Turns,
+    site: &mut Site,
+    run: impl FnOnce(&mut Site) -> Result<T, Fault>,
+) -> Result<T, Fault> {
     // What only writes begins with a new file, and leaves nothing for the kernel to write during others' runs.
     if is_new(job) {
         site.remove(job);
@@ -179,11 +207,11 @@ fn lap(job: &Job, turns: Turns, site: &mut Site) -> Result<Option<Outcome>, Faul
         std::thread::sleep(turns.rest);
     }
     drop(reserve);
-    let threads = load::run(job, site);
+    let outcome = run(site);
     if is_new(job) {
         site.remove(job);
     }
-    Ok(Outcome::together(&threads?))
+    outcome
 }
 
 /// What sets of jobs need that are run one after the other: what is only written goes after each run, so that one such
@@ -197,10 +225,16 @@ pub fn needs(sets: &[(Vec<Job>, Turns)]) -> Result<Needs, String> {
     let mut needs = Needs::of(&lasting)?;
     let each = new.iter().map(|job| Needs::of(std::slice::from_ref(job)));
     needs.space += each.collect::<Result<Vec<_>, _>>()?.iter().map(|one| one.space).max().unwrap_or(0);
-    for (jobs, turns) in sets {
-        needs.writes += written(jobs, *turns)?;
-    }
+    needs.writes += writes(sets)?;
     Ok(needs)
+}
+
+/// Bytes that sets of jobs write in all their runs, on files that are there.
+///
+/// # Errors
+/// A job that makes no sense.
+pub(crate) fn writes(sets: &[(Vec<Job>, Turns)]) -> Result<u64, String> {
+    sets.iter().map(|(jobs, turns)| written(jobs, *turns)).sum()
 }
 
 /// Bytes that jobs write in all their repeats; those of a runtime as if it never ended them.
@@ -247,8 +281,17 @@ pub fn ns_per_transfer(outcome: &Outcome) -> f64 {
 
 /// Bytes per second in both directions.
 pub fn bytes_per_second(outcome: &Outcome) -> f64 {
-    let bytes: u64 = outcome.transfers.iter().map(|side| side.bytes).sum();
-    bytes as f64 / outcome.elapsed_ns.max(1) as f64 * 1e9
+    bytes(outcome) / outcome.elapsed_ns.max(1) as f64 * 1e9
+}
+
+/// Bytes per second in both directions by the time within the calls and syncs alone.
+pub(crate) fn bytes_per_second_of_calls(outcome: &Outcome) -> f64 {
+    let calls = outcome.transfers.iter().map(|side| side.latency.sum()).sum::<u64>() + outcome.syncs.sum();
+    bytes(outcome) / (calls.max(1) as f64 * outcome.ns_per_tick) * 1e9
+}
+
+fn bytes(outcome: &Outcome) -> f64 {
+    outcome.transfers.iter().map(|side| side.bytes).sum::<u64>() as f64
 }
 
 #[cfg(test)]

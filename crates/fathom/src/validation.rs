@@ -5,6 +5,7 @@
 //! one of a bandwidth and a latency.
 
 mod baselines;
+mod by_fio;
 mod condition;
 mod held_out;
 mod traces;
@@ -17,16 +18,18 @@ use fathom_stats::quantile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::by_fio::{Agreement, ByFio, agreement};
 pub use self::condition::Condition;
 pub use self::traces::validate_traces;
 
+use self::by_fio::Beside;
 use crate::fault::Fault;
 use crate::job::Job;
 use crate::load::{Needs, Outcome, Site};
 use crate::model::Model;
 use crate::prediction::{self, Estimate, Prediction, Settings};
 use crate::provenance::Provenance;
-use crate::trial::{self, Trial, Turns};
+use crate::trial::{self, Settled, Trial, Turns};
 
 /// The name of the schema that [`Validation`] is published under.
 pub const SCHEMA: &str = "fathom.validation/1";
@@ -72,6 +75,9 @@ pub struct Held {
     pub measured: f64,
     /// What each run gave, in the order of the runs.
     pub runs: Vec<f64>,
+    /// What fio's runs of the same job came to, where it ran it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fio: Option<ByFio>,
     /// How far the prediction is off, as a share of what was measured; positive where it is too fast.
     pub error: f64,
     /// What two halves of the runs differ by, as a share.
@@ -133,6 +139,8 @@ pub struct Trials<'a> {
     pub path: &'a Path,
     /// How often each job is run.
     pub repeats: usize,
+    /// How often each job is run by fio, where it can run it from the same state.
+    pub by_fio: usize,
     /// Decides the orders.
     pub seed: u64,
 }
@@ -178,32 +186,48 @@ pub fn validate(condition: Condition, trials: &Trials<'_>, site: &mut Site) -> R
     let jobs: Vec<Job> = foretold.iter().map(|one| one.job.clone()).collect();
     let rest = trial::rest_of(&model);
     let turns = Turns { repeats: trials.repeats, seed: trials.seed, rest, state: condition.state() };
-    for (one, trial) in foretold.iter().zip(&trial::run(&jobs, turns, site, &mut |_| ())?) {
+    let warm = if turns.state == Settled::ByRuns { jobs.len() } else { 0 };
+    let mut beside = Beside::new(&jobs, Turns { repeats: trials.by_fio, ..turns });
+    let trials = trial::run_beside(&jobs, turns, site, &mut |done, index, site| {
+        if done > warm { beside.run(index, site) } else { Ok(()) }
+    })?;
+    for (index, (one, trial)) in foretold.iter().zip(&trials).enumerate() {
         let held = hold(one, trial, &model);
         match (&trial.refusal, held) {
-            (None, Some(held)) => outcomes.jobs.push(Held { condition: condition.setting(), ..held }),
+            (None, Some(held)) => outcomes.jobs.push(Held {
+                condition: condition.setting(),
+                fio: beside.of(index, trial),
+                ..held
+            }),
             (refusal, _) => {
                 let reason = refusal.as_deref().unwrap_or("nothing was moved");
                 outcomes.refused.push(format!("[{}]: {reason}", one.job.name));
             }
         }
     }
+    outcomes.refused.extend(beside.refused());
     for held in &mut outcomes.jobs {
         held.class += &condition.word().map(|word| format!(", {word}")).unwrap_or_default();
     }
     Ok(outcomes)
 }
 
-/// What the jobs of some conditions need, each run so often.
+/// What the jobs of some conditions need, each run so often, and so often by fio.
 ///
 /// # Errors
 /// A job that makes no sense.
-pub fn needs(conditions: &[Condition], repeats: usize) -> Result<Needs, String> {
-    let set = |condition: &Condition| {
-        let turns = Turns { repeats, seed: 0, rest: Duration::ZERO, state: condition.state() };
-        (condition.jobs(), turns)
+pub fn needs(conditions: &[Condition], repeats: usize, by_fio: usize) -> Result<Needs, String> {
+    let turns = |repeats, state| Turns { repeats, seed: 0, rest: Duration::ZERO, state };
+    let own = |condition: &Condition| (condition.jobs(), turns(repeats, condition.state()));
+    let own: Vec<_> = conditions.iter().map(own).collect();
+    let fios = |(jobs, own): &(Vec<Job>, Turns)| {
+        let jobs = jobs.iter().filter(|job| by_fio::runs(job, own.state));
+        // No run of fio goes uncounted.
+        (jobs.cloned().collect::<Vec<_>>(), turns(by_fio, Settled::AsLeft))
     };
-    trial::needs(&conditions.iter().map(set).collect::<Vec<_>>())
+    let fios: Vec<_> = own.iter().map(fios).collect();
+    let needs = trial::needs(&own)?;
+    Ok(Needs { writes: needs.writes + trial::writes(&fios)?, ..needs })
 }
 
 fn foretell(job: &Job, model: &Model, seed: u64) -> Result<Foretold, String> {
@@ -248,6 +272,7 @@ fn hold(one: &Foretold, trial: &Trial, model: &Model) -> Option<Held> {
         is_covered: one.rate.holds(measured),
         p99_error: one.p99_ns / p99_ns.max(1.0) - 1.0,
         runs,
+        fio: None,
     })
 }
 
@@ -329,6 +354,7 @@ mod tests {
             predicted: figure,
             measured: 1.0,
             runs: Vec::new(),
+            fio: None,
             error,
             noise_floor,
             paper_error: 0.0,

@@ -42,6 +42,9 @@ pub(crate) struct ValidateOptions {
     /// How often each job is run.
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u16).range(2..=1000))]
     pub(crate) repeats: u16,
+    /// Do not run the jobs by fio as well. Where fio is installed it runs them up to 3 times, in turns with Fathom.
+    #[arg(long)]
+    pub(crate) no_fio: bool,
     #[command(flatten)]
     pub(crate) keep: KeepOptions,
     /// Also change the machine as what-ifs ask, and hold those against it: the mount's read-ahead window, how much
@@ -71,7 +74,16 @@ impl CalibrateOptions {
     }
 }
 
+/// How often fio runs a job at most.
+const BY_FIO: u16 = 3;
+
 impl ValidateOptions {
+    /// How often fio is to run each job.
+    pub(crate) fn by_fio(&self) -> usize {
+        let is_wanted = !self.no_fio && self.traces.is_empty();
+        if is_wanted { usize::from(self.repeats.min(BY_FIO)) } else { 0 }
+    }
+
     /// Under what the jobs are run.
     pub(crate) fn conditions(&self) -> Vec<Condition> {
         let more: &[Condition] = if self.intrusive { &Condition::INTRUSIVE } else { &[] };

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use fathom::instrument::Instrument;
 use fathom::intrusion;
-use fathom::load::{Limits, Site};
+use fathom::load::{Limits, Site, program};
 use fathom::provenance::Provenance;
 use fathom::replay::Bounds;
 use fathom::report;
@@ -47,13 +47,14 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
             (model, spent)
         }
     };
-    let bar = Spinner::new("predicting, then running");
-    let trials =
-        Trials { model: &model, path: &path, repeats: usize::from(options.repeats), seed: budget.seed };
     let limits = Limits {
         max_write: budget.max_write.saturating_sub(spent),
         deadline: Some(started + budget.max_time),
     };
+    let repeats = usize::from(options.repeats);
+    let by_fio = by_fio(options, repeats, limits.max_write)?;
+    let trials = Trials { model: &model, path: &path, repeats, by_fio, seed: budget.seed };
+    let bar = Spinner::new("predicting, then running");
     let held = if options.traces.is_empty() {
         against_jobs(options, &trials, &instrument, limits, interrupt)
     } else {
@@ -83,6 +84,31 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::from(INCONCLUSIVE) })
 }
 
+/// How often fio runs each job: never where it is not installed, or what it writes is more than is left; that is said.
+fn by_fio(options: &ValidateOptions, repeats: usize, max_write: u64) -> Result<usize, Failure> {
+    let wanted = options.by_fio();
+    if wanted == 0 {
+        return Ok(0);
+    }
+    if program::version("fio").is_none() {
+        console::complain("fio is not installed: Fathom alone runs the jobs");
+        return Ok(0);
+    }
+    let writes = |by_fio| validation::needs(&options.conditions(), repeats, by_fio).map(|needs| needs.writes);
+    let [alone, beside] = [writes(0), writes(wanted)].map(|writes| writes.map_err(Failure::Failed));
+    let (alone, beside) = (alone?, beside?);
+    // Where even Fathom's runs write too much, that ends everything.
+    if alone <= max_write && beside > max_write {
+        console::complain(&format!(
+            "Fathom alone runs the jobs: with fio's runs they write {}, and {} are left of what is allowed: raise --max-write",
+            Bytes(beside),
+            Bytes(max_write)
+        ));
+        return Ok(0);
+    }
+    Ok(wanted)
+}
+
 /// Holds the model against jobs; gives the bytes written as well. The files are gone before anything is said.
 fn against_jobs(
     options: &ValidateOptions,
@@ -92,7 +118,7 @@ fn against_jobs(
     interrupt: Arc<AtomicBool>,
 ) -> Result<(Outcomes, u64), Failure> {
     let conditions = options.conditions();
-    let needs = validation::needs(&conditions, trials.repeats).map_err(Failure::Failed)?;
+    let needs = validation::needs(&conditions, trials.repeats, trials.by_fio).map_err(Failure::Failed)?;
     let allowed = limits.max_write;
     if needs.writes > allowed {
         return Err(Failure::Failed(format!(

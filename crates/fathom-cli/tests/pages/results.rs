@@ -227,6 +227,11 @@ fn validated() -> Validation {
             predicted: Estimate { value, low: value * 0.9, high: value * 1.12 },
             measured,
             runs: around(measured * 0.98, 6),
+            fio: (!at.is_multiple_of(5)).then(|| validation::ByFio {
+                bytes_per_second: measured * 1.03,
+                fathoms_bytes_per_second: measured * 1.05,
+                runs: around(measured * 1.03, 3),
+            }),
             error,
             noise_floor: 0.02,
             paper_error: 0.4,

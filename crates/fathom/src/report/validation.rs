@@ -5,7 +5,7 @@ use super::{sketch, table};
 use crate::calibration::Account;
 use crate::model::{Model, Origin};
 use crate::units::{Bytes, Nanos};
-use crate::validation::{Class, Validation};
+use crate::validation::{Agreement, Class, Validation, agreement};
 
 /// The parameters of a model with where they come from, and how well they explain what they were fitted to.
 pub fn calibration(model: &Model, accounts: &[Account]) -> String {
@@ -35,7 +35,8 @@ pub fn validation(validation: &Validation, colours: Colours) -> String {
     let missed: String = missed(validation).iter().map(|line| colours.bad(line) + "\n").collect();
     let refused: String =
         validation.refused.iter().map(|reason| colours.open(&format!("left out: {reason}")) + "\n").collect();
-    let effects: String = validation.effects.iter().map(|line| format!("{line}\n")).collect();
+    let effects: String =
+        by_fio(validation).iter().chain(&validation.effects).map(|line| format!("{line}\n")).collect();
     format!(
         "{} on {}: errors of predicted throughput, as means of their sizes\n\n{}\n{missed}\n{}\n{KEY}{refused}{effects}\n{}\n",
         validation.provenance.mount.fs_type,
@@ -65,7 +66,7 @@ fn classes(validation: &Validation, colours: Colours) -> Vec<Vec<String>> {
 
 /// A line per job: what was predicted, what was measured, and the error as a picture.
 fn jobs(validation: &Validation, colours: Colours) -> String {
-    let mut header: Vec<String> = JOBS.map(|title| colours.strong(title)).to_vec();
+    let mut header: Vec<String> = job_titles(validation).iter().map(|title| colours.strong(title)).collect();
     header.insert(4, String::new());
     let mut lines = by_job(validation);
     for (cells, job) in lines.iter_mut().zip(&validation.jobs) {
@@ -128,8 +129,31 @@ pub(super) const CLASSES: [&str; 10] = [
     "p99 error",
 ];
 
-pub(super) const JOBS: [&str; 9] =
+const JOBS: [&str; 9] =
     ["job", "predicted", "90 % between", "measured", "error", "noise floor", "paper E", "plain", "p99 error"];
+
+/// The columns of the table of jobs: one more where fio ran some.
+pub(super) fn job_titles(validation: &Validation) -> Vec<&'static str> {
+    let fio = ran_by_fio(validation).then_some("fio over Fathom, in calls");
+    JOBS.into_iter().chain(fio).collect()
+}
+
+fn ran_by_fio(validation: &Validation) -> bool {
+    validation.jobs.iter().any(|job| job.fio.is_some())
+}
+
+/// What fio's runs of the same jobs say of Fathom's; nothing where it ran none.
+pub(super) fn by_fio(validation: &Validation) -> Option<String> {
+    let Agreement { jobs, faster, apart } = agreement(&validation.jobs)?;
+    Some(format!(
+        "fio ran {jobs} of the {} jobs as well, in turns with Fathom: by the time within calls and syncs it moved {} {} in the \
+         median, and in half of the jobs the two differ by {} or less",
+        validation.jobs.len(),
+        percent(faster.abs()),
+        if faster < 0.0 { "less" } else { "more" },
+        percent(apart)
+    ))
+}
 
 pub(super) fn by_class(validation: &Validation) -> Vec<Vec<String>> {
     validation
@@ -157,12 +181,17 @@ pub(super) fn by_class(validation: &Validation) -> Vec<Vec<String>> {
 }
 
 pub(super) fn by_job(validation: &Validation) -> Vec<Vec<String>> {
+    let ran_by_fio = ran_by_fio(validation);
     validation
         .jobs
         .iter()
         .map(|job| {
             let rate = |rate: f64| format!("{}/s", Bytes(rate as u64));
-            vec![
+            let fio = job.fio.as_ref().map_or_else(
+                || "-".to_owned(),
+                |fio| format!("{}, {:+.1} %", rate(fio.bytes_per_second), fio.faster() * 100.0),
+            );
+            let mut cells = vec![
                 job.condition
                     .as_ref()
                     .map_or_else(|| job.name.clone(), |set| format!("{} ({set})", job.name)),
@@ -174,7 +203,9 @@ pub(super) fn by_job(validation: &Validation) -> Vec<Vec<String>> {
                 percent(job.paper_error),
                 percent(job.plain_error),
                 percent(job.p99_error),
-            ]
+            ];
+            cells.extend(ran_by_fio.then_some(fio));
+            cells
         })
         .collect()
 }

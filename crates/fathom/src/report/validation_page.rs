@@ -3,7 +3,7 @@
 use super::figure::{Axis, Figure, Mark, Origin, Quantity, Rounded, Series, Shape, Style};
 use super::model_page;
 use super::page::{Page, escaped, quoted, table};
-use super::validation::{CLASSES, JOBS, by_class, by_job, missed, percent};
+use super::validation::{CLASSES, by_class, by_fio, by_job, job_titles, missed, percent};
 use crate::model::Model;
 use crate::validation::{Class, Held, Validation};
 
@@ -16,7 +16,7 @@ pub(super) fn validation_page(validation: &Validation, model: &Model) -> String 
     }
     page.push("</ul>\n");
     page.push(&table(&CLASSES, &by_class(validation)));
-    for line in missed(validation).iter().chain(&validation.effects) {
+    for line in missed(validation).iter().chain(&by_fio(validation)).chain(&validation.effects) {
         page.push(&format!("<p>{}</p>\n", escaped(line)));
     }
     page.push("<h2>Predicted against measured</h2>\n");
@@ -26,7 +26,7 @@ pub(super) fn validation_page(validation: &Validation, model: &Model) -> String 
         page.figure(against(&validation.jobs));
         page.figure(classes(&validation.classes));
         page.figure(errors(&validation.jobs));
-        let table = table(&JOBS, &by_job(validation));
+        let table = table(&job_titles(validation), &by_job(validation));
         page.push(&format!("<details><summary>Each job as a table</summary>{table}</details>\n"));
     }
     if !validation.refused.is_empty() {
@@ -132,6 +132,7 @@ fn errors(jobs: &[Held]) -> Figure {
     let mut runs = Series::new("what the runs differ by", Style::Points);
     let mut paper = Series::new("paper E's model", Style::Markers);
     let mut plain = Series::new("a latency and a bandwidth", Style::Markers);
+    let mut fio = Series::new("fio over Fathom, in calls", Style::Markers);
     for (at, job) in jobs.iter().enumerate() {
         let (at, over) = (at as f64, |rate: f64| rate / job.measured);
         own.push_within(over(job.predicted.value), at, [over(job.predicted.low), over(job.predicted.high)]);
@@ -142,8 +143,12 @@ fn errors(jobs: &[Held]) -> Figure {
         runs.push_within(1.0, at, range);
         paper.push(1.0 + job.paper_error, at);
         plain.push(1.0 + job.plain_error, at);
+        if let Some(by_fio) = &job.fio {
+            fio.push(1.0 + by_fio.faster(), at);
+        }
     }
     figure.series = vec![own, runs, paper, plain];
+    figure.series.extend(jobs.iter().any(|job| job.fio.is_some()).then_some(fio));
     figure.marks.push(Mark::at("as measured", Origin::Reference, [1.0]));
     figure.shown =
         "Bars of this model reach over its interval of 90 %, those of the runs from the slowest to the \

@@ -151,5 +151,6 @@ fn hold(one: &Traced) -> Option<Held> {
         is_covered: one.rate.holds(measured),
         p99_error: one.p99_ns / one.took_ns.quantile(0.99).unwrap_or(0).max(1) as f64 - 1.0,
         runs: one.runs.clone(),
+        fio: None,
     })
 }

@@ -8,11 +8,11 @@ use std::time::Instant;
 use fathom_stats::interval::median_interval;
 use fathom_stats::quantile;
 use fathom_sys::Error;
-use serde_json::Value;
 
 use super::{Entry, Sample};
 use crate::fault::Fault;
 use crate::job::{Blocks, DIRECTIONS, Direction, Job};
+use crate::load::program::{self, fio_arguments, version};
 use crate::load::{self, Site};
 use crate::speed::curve::{Operation, Proof, Refusal, State};
 use crate::speed::measurement::LEVEL;
@@ -57,14 +57,6 @@ pub fn programs(block_bytes: &[u64], works: &[(Operation, State)]) -> (Vec<Task>
         }
     }
     (tasks, missing)
-}
-
-/// The first line that a program says of itself; nothing where it can't be run.
-fn version(program: &str) -> Option<String> {
-    let output =
-        Command::new(program).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    output.status.success().then(|| text.lines().next().unwrap_or(program).to_owned())
 }
 
 /// How to measure.
@@ -127,7 +119,7 @@ impl Bench for Programs<'_> {
 
     fn sample(&mut self, index: usize, round: u32) -> Result<Sample, Fault> {
         let task = &self.tasks[index];
-        let job = pass(task.operation, self.settings.file_bytes, task.block_bytes, task.state);
+        let job = task.job(self.settings.file_bytes);
         let path = self.site.path(&job, 0);
         if task.operation != Operation::Read {
             self.may_write()?;
@@ -160,7 +152,7 @@ impl Bench for Programs<'_> {
             return Err(Fault::Unsupported(format!("{} failed: {said}", task.name())));
         }
         let told = match task.program {
-            Program::Fio(_) => told_by_fio(&output.stdout, task.operation.word_of_fio()),
+            Program::Fio(_) => told_by_fio(&output.stdout, task.direction()),
             _ => told_by_dd(&String::from_utf8_lossy(&output.stderr)),
         };
         let Told { bytes, inside_ns, calls_ns } = told
@@ -216,6 +208,10 @@ impl Task {
         if self.operation == Operation::Read { Direction::Read } else { Direction::Write }
     }
 
+    fn job(&self, file_bytes: u64) -> Job {
+        pass(self.operation, file_bytes, self.block_bytes, self.state)
+    }
+
     fn name(&self) -> &'static str {
         match self.program {
             Program::Fathom => "fathom",
@@ -245,19 +241,7 @@ impl Task {
                 format!("bs={}", self.block_bytes),
                 format!("count={}", file_bytes / self.block_bytes),
             ],
-            Program::Fio(_) => vec![
-                "--name=versus".to_owned(),
-                format!("--filename={path}"),
-                format!("--rw={}", self.operation.word_of_fio()),
-                "--allow_file_create=0".to_owned(),
-                "--ioengine=psync".to_owned(),
-                format!("--bs={}", self.block_bytes),
-                format!("--size={file_bytes}"),
-                // The state of the cache is ours to set.
-                "--invalidate=0".to_owned(),
-                "--fadvise_hint=0".to_owned(),
-                "--output-format=json".to_owned(),
-            ],
+            Program::Fio(_) => fio_arguments(&self.job(file_bytes), path),
         }
     }
 
@@ -285,15 +269,13 @@ fn told_by_dd(text: &str) -> Option<Told> {
     (seconds > 0.0).then_some(Told { bytes, inside_ns: seconds * 1e9, calls_ns: None })
 }
 
-/// fio's JSON. Its runtime is rounded up to whole ms, so half of one is taken off; the mean latency times
+/// Of fio's JSON. Its runtime is rounded up to whole ms, so half of one is taken off; the mean latency times
 /// the number of calls is exact, and leaves out what fio does between them.
-fn told_by_fio(text: &[u8], side: &str) -> Option<Told> {
-    let start = text.iter().position(|&byte| byte == b'{')?;
-    let report: Value = serde_json::from_slice(&text[start..]).ok()?;
-    let done = &report["jobs"][0][side];
-    let calls = done["lat_ns"]["mean"].as_f64()? * done["lat_ns"]["N"].as_f64()?;
-    let inside_ns = (done["runtime"].as_f64()? - 0.5) * 1e6;
-    let bytes = done["io_bytes"].as_u64()?;
+fn told_by_fio(text: &[u8], direction: Direction) -> Option<Told> {
+    let told = program::Told::of(text)?;
+    let calls = told.calls_ns(direction, "lat_ns")?;
+    let inside_ns = told.runtime_ns(direction)? - 0.5e6;
+    let bytes = told.bytes(direction)?;
     (inside_ns > 0.0).then_some(Told { bytes, inside_ns, calls_ns: Some(calls) })
 }
 
@@ -366,13 +348,12 @@ mod tests {
         let fio = br#"note: both iodepth >= 1 and synchronous I/O engine are selected
 {"jobs": [{"read": {"io_bytes": 4096, "runtime": 3, "lat_ns": {"mean": 1500.5, "N": 4}}}]}"#;
         let told = Told { bytes: 4096, inside_ns: 2.5e6, calls_ns: Some(6002.0) };
-        assert_eq!(told_by_fio(fio, "read"), Some(told));
-        assert_eq!((told_by_fio(fio, "write"), told_by_fio(b"{}", "read")), (None, None));
+        assert_eq!(told_by_fio(fio, Direction::Read), Some(told));
+        assert_eq!((told_by_fio(fio, Direction::Write), told_by_fio(b"{}", Direction::Read)), (None, None));
     }
 
     #[test]
     fn what_is_not_installed_is_missing_by_name() {
-        assert_eq!(version("no-such-program-anywhere"), None);
         let works = [State::Cached, State::Cold].map(|state| (Operation::Read, state));
         let (tasks, missing) = programs(&[4096, 65536], &works);
         assert_eq!(tasks.len(), (3 - missing.len()) * 4);
