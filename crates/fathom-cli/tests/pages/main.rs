@@ -9,7 +9,7 @@ mod surveyed;
 mod used;
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use browser::Browser;
 use fathom::report::{self, Colours};
@@ -260,42 +260,6 @@ fn hover_zoom_keys_and_switches_work() {
     browser.value("document.querySelector('.numbers').open = true");
     browser.until("document.querySelectorAll('.numbers tr').length > 30");
     assert_eq!(browser.complaints(), Vec::<String>::new());
-}
-
-#[test]
-fn figures_are_saved_as_svg_and_png_and_printed_as_a_whole() {
-    if is_skipped("figures_are_saved_as_svg_and_png_and_printed_as_a_whole") {
-        return;
-    }
-    let (place, file) = written("saved");
-    let mut browser = Browser::start(1200, 900, "dark");
-    browser.ask("Page.navigate", json!({"url": format!("file://{}", file.display())}));
-    browser.until("document.readyState === 'complete' && typeof Plotly === 'object'");
-    // Nothing has been scrolled: printing must draw what was never in sight.
-    let printed = browser.ask("Page.printToPDF", json!({}));
-    assert!(printed["data"].as_str().unwrap().starts_with("JVBERi"), "no PDF");
-    browser.until(
-        "[...document.querySelectorAll('figure[data-figure]')].every(one => one.dataset.drawn === 'yes')",
-    );
-
-    let down = json!({"behavior": "allow", "downloadPath": place.join(".")});
-    browser.ask("Browser.setDownloadBehavior", down);
-    for (act, head) in [("svg", &b"<svg"[..]), ("png", &b"\x89PNG"[..])] {
-        press(&mut browser, act);
-        let started = Instant::now();
-        let saved = || {
-            let files = fs::read_dir(place.join(".")).unwrap().flatten().map(|entry| entry.path());
-            files
-                .filter(|path| path.extension().is_some_and(|kind| kind == act))
-                .find_map(|path| fs::read(path).ok())
-        };
-        while !saved().is_some_and(|bytes| bytes.starts_with(head)) {
-            assert!(started.elapsed() < Duration::from_secs(60), "{act} was not saved");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-    assert_eq!(browser.complaints(), Vec::<String>::new());
-    assert_eq!(browser.requests(), Vec::<String>::new());
 }
 
 #[test]
