@@ -40,7 +40,7 @@ pub(crate) struct ValidateOptions {
     #[command(flatten)]
     pub(crate) on: OnOptions,
     /// How often each job is run.
-    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u16).range(2..=1000))]
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=1000))]
     pub(crate) repeats: u16,
     /// Do not run the jobs by fio as well. Where fio is installed it runs them up to 3 times, in turns with Fathom.
     #[arg(long)]
@@ -103,4 +103,34 @@ pub(crate) struct BudgetOptions {
     /// Decides random orders.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Calibrates {
+        #[command(flatten)]
+        options: CalibrateOptions,
+    }
+
+    #[derive(Parser)]
+    struct Validates {
+        #[command(flatten)]
+        options: ValidateOptions,
+    }
+
+    #[test]
+    fn what_may_be_written_is_enough_where_nobody_says_otherwise() {
+        let Calibrates { options } = Calibrates::parse_from(["calibrate"]);
+        let writes = fathom::calibration::needs().unwrap().writes;
+        assert!(writes <= options.budget.max_write, "a calibration writes {writes}");
+        let Validates { options } = Validates::parse_from(["validate"]);
+        let repeats = usize::from(options.repeats);
+        let needs = fathom::validation::needs(&options.conditions(), repeats, options.by_fio()).unwrap();
+        assert!(needs.writes <= options.budget.max_write, "a validation writes {}", needs.writes);
+    }
 }

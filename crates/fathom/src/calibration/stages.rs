@@ -213,10 +213,11 @@ fn written(pattern: Pattern, bytes: u64) -> Job {
 
 /// As many reads as writes in a file that is cached and clean.
 fn mixed(pattern: Pattern, bytes: u64) -> Job {
-    let moved = MIXED.min(bytes * 4_000);
+    // Much enough of it, with all its laps, for what may be written.
+    let moved = (16 * MIB).min(bytes * 4_000);
     Job {
         filename: Some("mixed".to_owned()),
-        size: Some(moved.min(MIXED)),
+        size: Some(moved),
         filesize: Some(MIXED),
         io_size: Some(moved),
         read_percent: 50,
