@@ -59,8 +59,15 @@ pub(crate) struct ValidateOptions {
     /// Write the validation as JSON to FILE, or to standard output with '-'.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) budget: BudgetOptions,
+    /// Write at most this much in all, with what a calibration writes.
+    #[arg(long, default_value = "8GiB", value_parser = parse_bytes, value_name = "SIZE")]
+    max_write: u64,
+    /// Take at most this long, with a calibration.
+    #[arg(long, default_value = "10m", value_parser = parse_duration, value_name = "TIME")]
+    max_time: Duration,
+    /// Decides random orders.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
 }
 
 impl CalibrateOptions {
@@ -78,6 +85,11 @@ impl CalibrateOptions {
 const BY_FIO: u16 = 3;
 
 impl ValidateOptions {
+    /// How far the calibration and the runs together may go.
+    pub(crate) fn budget(&self) -> BudgetOptions {
+        BudgetOptions { max_write: self.max_write, max_time: self.max_time, seed: self.seed }
+    }
+
     /// How often fio is to run each job.
     pub(crate) fn by_fio(&self) -> usize {
         let is_wanted = !self.no_fio && self.traces.is_empty();
@@ -126,11 +138,12 @@ mod tests {
     #[test]
     fn what_may_be_written_is_enough_where_nobody_says_otherwise() {
         let Calibrates { options } = Calibrates::parse_from(["calibrate"]);
-        let writes = fathom::calibration::needs().unwrap().writes;
-        assert!(writes <= options.budget.max_write, "a calibration writes {writes}");
+        let calibration = fathom::calibration::needs().unwrap().writes;
+        assert!(calibration <= options.budget.max_write, "a calibration writes {calibration}");
         let Validates { options } = Validates::parse_from(["validate"]);
         let repeats = usize::from(options.repeats);
         let needs = fathom::validation::needs(&options.conditions(), repeats, options.by_fio()).unwrap();
-        assert!(needs.writes <= options.budget.max_write, "a validation writes {}", needs.writes);
+        let both = calibration + needs.writes;
+        assert!(both <= options.budget().max_write, "a calibration and a validation write {both}");
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
     let json = options.json.as_deref().map(Output::open).transpose()?;
     let place = options.keep.place(!json.as_ref().is_some_and(Output::is_stdout));
     keep::check(place)?;
-    let budget = options.budget;
+    let budget = options.budget();
     let interrupt = interrupt::flag()?;
     guard::watch(started + budget.max_time, interrupt.clone());
     let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
