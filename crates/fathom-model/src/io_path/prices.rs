@@ -167,7 +167,7 @@ impl Prices {
         if self.near_cache == 0.0 || footprint as f64 <= self.near_cache {
             return 0.0;
         }
-        let distance = (footprint as f64 / self.near_cache).log2() / WHOLLY;
+        let distance = distance(footprint as f64, self.near_cache);
         let wait = self.far_at(of_call as f64) * bytes as f64 / of_call.max(1) as f64;
         distance.min(1.0) * wait + if jumped { distance * self.jump } else { 0.0 }
     }
@@ -175,7 +175,7 @@ impl Prices {
     /// What a write waits for that walks through the buffers of a folio's pages, with so many bytes moved since the last
     /// one. Source: `block_write_begin`, `block_commit_write`.
     pub(super) fn walking(&self, pages: u64, since: u64) -> f64 {
-        let distance = (since as f64 / self.near_window().max(1) as f64).log2() / WHOLLY;
+        let distance = distance(since as f64, self.near_window().max(1) as f64);
         let far = if self.near_cache == 0.0 { 0.0 } else { distance.clamp(0.0, 1.0) };
         pages as f64 * (self.walked_page + far * self.walked_far)
     }
@@ -196,6 +196,11 @@ impl Prices {
         }
         before.1 * bytes / before.0
     }
+}
+
+/// How far data are that come round again after so many bytes: 0 where they are near, 1 where they are wholly far.
+fn distance(bytes: f64, near: f64) -> f64 {
+    (bytes / near).log2() / WHOLLY
 }
 
 /// The limits of read-ahead that hold for every file.

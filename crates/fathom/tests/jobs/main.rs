@@ -3,6 +3,7 @@
 //! the environment they fail instead.
 
 mod behaviour;
+mod by_fio;
 mod fuzz;
 mod generated;
 

@@ -11,20 +11,11 @@ use std::time::{Duration, Instant};
 use fathom::fault::Fault;
 use fathom::instrument::Instrument;
 use fathom::job::{Blocks, Direction, Job, Pattern};
-use fathom::load::program::{Told, is_same_in_fio, run_fio, version};
+use fathom::load::program::{Told, is_same_in_fio, run_fio};
 use fathom::load::{self, Limits, Site};
 use fathom::validation::Condition;
 
-fn has_fio(name: &str) -> bool {
-    let there = version("fio").is_some();
-    let all = std::env::var("FATHOM_REQUIRE").is_ok_and(|what| what == "all");
-    assert!(there || !all, "skipped, and everything is required: {name}: fio is not installed");
-    if !there {
-        let line = format!("skipped: {name}: fio is not installed\n");
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
-    }
-    there
-}
+use super::has_fio;
 
 fn site(max_write: u64, interrupt: &Arc<AtomicBool>) -> Site {
     let instrument = Instrument::calibrate().unwrap();
