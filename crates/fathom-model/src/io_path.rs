@@ -436,12 +436,14 @@ impl Path {
         let jobs = program.jobs();
         let net = self.net(Arc::new(program));
         let kernel = net.place::<State>("kernel").expect("the path has one");
+        let ended = net.place::<()>("application/ended").expect("the application has one");
         let mut simulation = Simulation::new(&net, seed);
         state.begin_run(jobs);
         simulation.change(kernel, |token| std::mem::swap(token, &mut state));
-        // The flusher's timer goes on for ever.
+        // The flusher's timer goes on for ever. As long as a job has not ended the state need not be asked.
         simulation.run_while(|simulation| {
-            simulation.tokens(kernel).next().is_some_and(|(state, _)| !state.is_over())
+            simulation.count(ended) < jobs as usize
+                || simulation.tokens(kernel).next().is_some_and(|(state, _)| !state.is_over())
         });
         simulation.change(kernel, |token| std::mem::swap(token, &mut state));
         state.end_run();

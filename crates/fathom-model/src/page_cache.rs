@@ -20,6 +20,7 @@ mod reclaim;
 mod search;
 
 use std::fmt;
+use std::ops::Range;
 
 use self::lists::List;
 
@@ -125,7 +126,7 @@ impl PageCache {
     #[must_use]
     pub fn folio(&self, file: FileId, index: u64) -> Option<Folio> {
         let entry = self.entry(file, index);
-        if entry == NOTHING || entry & SHADOW != 0 {
+        if !is_folio(entry) {
             return None;
         }
         let slot = entry - 1;
@@ -146,8 +147,7 @@ impl PageCache {
     #[inline]
     #[must_use]
     pub fn holds(&self, file: FileId, index: u64) -> bool {
-        let entry = self.entry(file, index);
-        entry != NOTHING && entry & SHADOW == 0
+        is_folio(self.entry(file, index))
     }
 
     /// Adds the folio of 2^`order` pages at `first`, to be filled by `awaits`; false, and nothing done,
@@ -160,8 +160,7 @@ impl PageCache {
         is_marked: bool,
         awaits: Option<FetchId>,
     ) -> bool {
-        let pages = first..first + (1 << order);
-        if pages.clone().any(|index| self.holds(file, index)) {
+        if self.holds_any(file, first, 1 << order) {
             return false;
         }
         self.make_room(1 << order);
@@ -187,9 +186,7 @@ impl PageCache {
             }
         };
         self.link(number);
-        for index in pages {
-            *self.entry_mut(file, index) = number + 1;
-        }
+        self.set_entries(file, first, 1 << order, number + 1);
         true
     }
 
@@ -259,15 +256,17 @@ impl PageCache {
         let Some(table) = self.files.get(file.0 as usize) else { return };
         let leaves: Vec<usize> = (0..table.len()).filter(|&leaf| table[leaf].is_some()).collect();
         for leaf in leaves {
-            for place in 0..LEAF {
-                let index = (leaf * LEAF + place) as u64;
-                match self.folio(file, index) {
-                    Some(folio) if folio.first == index && folio.is_idle() => {
-                        self.remove(folio.slot, NOTHING);
-                    }
-                    Some(_) => {}
-                    None => *self.entry_mut(file, index) = NOTHING,
+            let mut index = (leaf * LEAF) as u64;
+            while index < ((leaf + 1) * LEAF) as u64 {
+                let Some(folio) = self.folio(file, index) else {
+                    self.set_entries(file, index, 1, NOTHING);
+                    index += 1;
+                    continue;
+                };
+                if folio.is_idle() {
+                    self.remove(folio.slot, NOTHING);
                 }
+                index = folio.first + folio.pages;
             }
         }
     }
@@ -292,23 +291,36 @@ impl PageCache {
 
     #[inline]
     fn entry(&self, file: FileId, index: u64) -> u32 {
-        let leaf = self.files.get(file.0 as usize).and_then(|table| table.get(index as usize / LEAF));
-        match leaf {
-            Some(Some(leaf)) => leaf[index as usize % LEAF],
-            _ => NOTHING,
+        match self.leaf(file, index as usize / LEAF) {
+            Some(leaf) => leaf[index as usize % LEAF],
+            None => NOTHING,
         }
     }
 
-    fn entry_mut(&mut self, file: FileId, index: u64) -> &mut u32 {
+    #[inline]
+    fn leaf(&self, file: FileId, number: usize) -> Option<&[u32; LEAF]> {
+        self.files.get(file.0 as usize)?.get(number)?.as_deref()
+    }
+
+    /// Whether one of `pages` pages from `first` is cached or on its way.
+    fn holds_any(&self, file: FileId, first: u64, pages: u64) -> bool {
+        leaves(first, pages).any(|(number, places)| {
+            self.leaf(file, number).is_some_and(|leaf| leaf[places].iter().any(|&entry| is_folio(entry)))
+        })
+    }
+
+    /// Puts `entry` in the place of each of `pages` pages from `first`.
+    fn set_entries(&mut self, file: FileId, first: u64, pages: u64, entry: u32) {
         if self.files.len() <= file.0 as usize {
             self.files.resize(file.0 as usize + 1, Table::new());
         }
         let table = &mut self.files[file.0 as usize];
-        let leaf = index as usize / LEAF;
-        if table.len() <= leaf {
-            table.resize(leaf + 1, None);
+        for (number, places) in leaves(first, pages) {
+            if table.len() <= number {
+                table.resize(number + 1, None);
+            }
+            table[number].get_or_insert_with(|| Box::new([NOTHING; LEAF]))[places].fill(entry);
         }
-        &mut table[leaf].get_or_insert_with(|| Box::new([NOTHING; LEAF]))[index as usize % LEAF]
     }
 
     /// Takes a folio out and leaves `entry` in its place.
@@ -318,11 +330,25 @@ impl PageCache {
         if flags & DIRTY != 0 {
             self.dirty -= 1 << order;
         }
-        for index in first..first + (1 << order) {
-            *self.entry_mut(FileId(file), index) = entry;
-        }
+        self.set_entries(FileId(file), first, 1 << order, entry);
         self.free.push(slot);
     }
+}
+
+/// Whether an entry is that of a folio, and neither nothing nor a shadow.
+#[inline]
+fn is_folio(entry: u32) -> bool {
+    entry != NOTHING && entry & SHADOW == 0
+}
+
+/// The leaves that `pages` pages from `first` lie in, and their places in each.
+#[inline]
+fn leaves(first: u64, pages: u64) -> impl Iterator<Item = (usize, Range<usize>)> {
+    let (first, end) = (first as usize, (first + pages) as usize);
+    (first / LEAF..end.div_ceil(LEAF)).map(move |number| {
+        let start = number * LEAF;
+        (number, first.max(start) - start..end.min(start + LEAF) - start)
+    })
 }
 
 impl fmt::Debug for PageCache {

@@ -49,7 +49,7 @@ pub use monitor::Event;
 pub use net::Net;
 pub use output::OutputBuilder;
 pub use pattern::{Bind, Guarded, Lacking, Pattern, Refs, Start};
-pub use place::{In, Index, Out, Place, Selection, Sink, Source};
+pub use place::{In, Index, Out, Place, Selection, Sink, Sinks, Source};
 pub use pnml::PnmlError;
 pub use replicate::replicate;
 pub use rng::Rng;

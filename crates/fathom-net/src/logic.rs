@@ -133,6 +133,8 @@ type ComputedDelay<P> = Box<dyn for<'a> Fn(Refs<'a, P>, &mut Rng) -> Span + Send
 /// A transition's functions over the types of its variables.
 pub(crate) struct Compiled<P: Pattern> {
     pattern: P,
+    /// What the pattern says of itself.
+    is_free: bool,
     /// Stores and numbers of black tokens taken without binding them.
     consumes: Vec<(u32, u32)>,
     pub(crate) delay: Delay<P>,
@@ -141,7 +143,26 @@ pub(crate) struct Compiled<P: Pattern> {
 
 impl<P: Pattern> Compiled<P> {
     pub(crate) fn new(pattern: P, consumes: Vec<(u32, u32)>) -> Self {
-        Self { pattern, consumes, delay: Delay::None, effects: Vec::new() }
+        Self { is_free: pattern.is_free(), pattern, consumes, delay: Delay::None, effects: Vec::new() }
+    }
+
+    /// What follows once the tokens of the arcs that bind are taken.
+    #[inline]
+    fn go_on(&self, binding: &P::Binding, marking: &mut Marking, firing: &mut Firing<'_>) {
+        for &(place, number) in &self.consumes {
+            marking.take_black(place, number);
+        }
+        let refs = binding.refs();
+        if !marking.untimed {
+            firing.delay = match &self.delay {
+                Delay::None => Span::ZERO,
+                Delay::Drawn(distribution) => distribution.draw(firing.rng),
+                Delay::Computed(delay) => delay(refs, firing.rng),
+            };
+        }
+        for effect in &self.effects {
+            effect(refs, firing, marking);
+        }
     }
 }
 
@@ -178,6 +199,10 @@ impl<P: Pattern> Logic for Compiled<P> {
     }
 
     fn fire_preferred(&self, marking: &mut Marking, firing: &mut Firing<'_>) {
+        if self.is_free {
+            let binding = self.pattern.take_preferred(marking, firing.rng);
+            return self.go_on(&binding, marking, firing);
+        }
         let slots = self.choose(marking, firing.rng);
         self.fire(&slots.expect("an enabled transition has a binding"), marking, firing);
     }
@@ -201,19 +226,6 @@ impl<P: Pattern> Logic for Compiled<P> {
     #[inline]
     fn fire(&self, slots: &Slots, marking: &mut Marking, firing: &mut Firing<'_>) {
         let binding = self.pattern.take(marking, slots);
-        for &(place, number) in &self.consumes {
-            marking.take_black(place, number);
-        }
-        let refs = binding.refs();
-        if !marking.untimed {
-            firing.delay = match &self.delay {
-                Delay::None => Span::ZERO,
-                Delay::Drawn(distribution) => distribution.draw(firing.rng),
-                Delay::Computed(delay) => delay(refs, firing.rng),
-            };
-        }
-        for effect in &self.effects {
-            effect(refs, firing, marking);
-        }
+        self.go_on(&binding, marking, firing);
     }
 }

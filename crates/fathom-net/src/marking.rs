@@ -3,9 +3,9 @@
 use crate::binding::Colour;
 use crate::calendar::{Calendar, Entry};
 use crate::shelf::AnyShelf;
-use crate::store::{AnyStore, SlotId, Store, typed, typed_mut};
+use crate::store::{AnyStore, SlotId, Store, StoreSet, typed, typed_mut};
 use crate::tally::Level;
-use crate::{Span, Time};
+use crate::{Rng, Span, Time};
 
 /// How many tokens a place holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct Marking {
     pub(crate) now: Time,
     pub(crate) stores: Vec<Box<dyn AnyStore>>,
     pub(crate) counts: Vec<Count>,
+    /// Those with a token that is available.
+    pub(crate) filled: StoreSet,
     calendar: Calendar,
     /// Time averages of the places that are watched; empty when none is, which costs nothing.
     levels: Vec<Option<Level>>,
@@ -35,6 +37,7 @@ impl Marking {
         Self {
             now: Time::ZERO,
             counts: vec![Count::default(); stores.len()],
+            filled: StoreSet::default(),
             stores,
             calendar: Calendar::new(),
             levels: Vec::new(),
@@ -69,6 +72,7 @@ impl Marking {
         count.total += 1;
         if available {
             count.available += 1;
+            self.filled.set(place, true);
         } else if due < Time::MAX {
             self.calendar.enter(Entry { due, place, slot });
         }
@@ -78,12 +82,16 @@ impl Marking {
     /// Takes an available token out of a place.
     #[inline]
     pub(crate) fn take<C: Colour>(&mut self, place: u32, slot: SlotId) -> C {
-        let token = self.store_mut(place).take(slot);
-        let count = &mut self.counts[place as usize];
-        count.total -= 1;
-        count.available -= 1;
-        self.note_level(place);
-        token
+        self.gone(place, 1);
+        self.store_mut(place).take(slot)
+    }
+
+    /// Takes the available token that the place's selection rule prefers; the caller knows of one.
+    #[inline]
+    pub(crate) fn take_preferred<C: Colour>(&mut self, place: u32, rng: &mut Rng) -> C {
+        self.gone(place, 1);
+        let store = self.store_mut::<C>(place);
+        store.take(store.preferred(rng))
     }
 
     /// Changes the available token that the place's selection rule prefers; the caller knows of one.
@@ -91,7 +99,7 @@ impl Marking {
     pub(crate) fn change<C: Colour, T>(&mut self, place: u32, change: impl FnOnce(&mut C) -> T) -> T {
         let store = self.store_mut::<C>(place);
         if store.indexes.is_empty() {
-            return change(store.preferred_mut());
+            return change(store.first_mut());
         }
         // Its key may change, so it leaves and comes back.
         let slot = store.offers().next().expect("as many tokens as the arc asks for");
@@ -106,19 +114,17 @@ impl Marking {
     pub(crate) fn take_black(&mut self, place: u32, number: u32) {
         let store = self.store_mut::<()>(place);
         (0..number).for_each(|_| store.take_first());
-        let count = &mut self.counts[place as usize];
-        count.total -= number;
-        count.available -= number;
-        self.note_level(place);
+        self.gone(place, number);
     }
 
     /// Moves time to the earliest instant up to `horizon` at which a token becomes available, and
     /// tells the places that gained one. Does nothing when there is no such instant.
     pub(crate) fn advance(&mut self, horizon: Time, mut gained: impl FnMut(u32)) -> Option<Time> {
-        let Self { calendar, stores, counts, .. } = self;
+        let Self { calendar, stores, counts, filled, .. } = self;
         let reached = calendar.take_earliest(horizon, |entry| {
             stores[entry.place as usize].release(entry.slot);
             counts[entry.place as usize].available += 1;
+            filled.set(entry.place, true);
             gained(entry.place);
         })?;
         self.now = reached;
@@ -135,6 +141,7 @@ impl Marking {
         shelf.refill(number, self.stores[place as usize].as_mut());
         let total = shelf.len(number) as u32;
         self.counts[place as usize] = Count { available: total, total };
+        self.filled.set(place, total > 0);
     }
 
     /// Starts the time average of a place's tokens, afresh if it was running.
@@ -155,6 +162,16 @@ impl Marking {
 
     pub(crate) fn level(&self, place: u32) -> Option<&Level> {
         self.levels.get(place as usize)?.as_ref()
+    }
+
+    /// A place has lost available tokens.
+    #[inline]
+    fn gone(&mut self, place: u32, number: u32) {
+        let count = &mut self.counts[place as usize];
+        count.total -= number;
+        count.available -= number;
+        self.filled.set(place, count.available > 0);
+        self.note_level(place);
     }
 
     #[inline]

@@ -6,7 +6,7 @@ use crate::binding::Colour;
 use crate::logic::Logic;
 use crate::marking::Marking;
 use crate::place::{Address, Place};
-use crate::store::Store;
+use crate::store::{Store, StoreSet};
 use crate::structure::{ArcKind, Structure};
 use crate::transition::Transition;
 
@@ -35,7 +35,11 @@ pub struct Net {
 
 /// When a transition is enabled, and which others its firing concerns.
 pub(crate) struct Rule {
-    /// Stores that must hold at least this many available tokens.
+    /// Stores that must hold an available token.
+    filled: StoreSet,
+    /// Whether that is all that is asked for.
+    simple: bool,
+    /// Stores that must hold at least this many available tokens, where one is not enough or the set has no room.
     needs: Box<[(u32, u32)]>,
     /// Stores that may hold at most this many tokens: inhibitor arcs and capacities.
     ceilings: Box<[(u32, u32)]>,
@@ -154,8 +158,10 @@ impl Net {
     #[inline]
     pub(crate) fn is_enabled(&self, transition: u32, marking: &Marking) -> bool {
         let rule = &self.rules[transition as usize];
-        rule.has_tokens(marking)
-            && (!rule.selective || self.logic[transition as usize].is_satisfiable(marking))
+        marking.filled.holds(rule.filled)
+            && (rule.simple
+                || rule.has_tokens(marking)
+                    && (!rule.selective || self.logic[transition as usize].is_satisfiable(marking)))
     }
 }
 
@@ -185,9 +191,15 @@ impl Rule {
         disables.extend(touching(&mut outputs.iter().copied(), limited));
         let mut enables = touching(&mut outputs.iter().copied(), consumers);
         enables.extend(touching(&mut taken.keys().copied(), limited));
+        let mut filled = StoreSet::default();
+        let needs: Box<[_]> =
+            net.needed(node).into_iter().filter(|&(store, least)| !filled.add(store) || least > 1).collect();
+        let ceilings = ceilings(net, transition);
         Self {
-            needs: net.needed(node).into_iter().collect(),
-            ceilings: ceilings(net, transition),
+            filled,
+            simple: needs.is_empty() && ceilings.is_empty() && !node.selective,
+            needs,
+            ceilings,
             selective: node.selective,
             disables: sorted(disables.iter().copied().filter(|t| !enables.contains(t)).collect()),
             enables: sorted(enables.iter().copied().filter(|t| !disables.contains(t)).collect()),
@@ -195,9 +207,8 @@ impl Rule {
         }
     }
 
-    /// Whether every place holds enough tokens, and none too many.
-    #[inline]
-    pub(crate) fn has_tokens(&self, marking: &Marking) -> bool {
+    /// Whether every place holds enough tokens, and none too many, once none is empty that must not be.
+    fn has_tokens(&self, marking: &Marking) -> bool {
         let count = |store: u32| &marking.counts[store as usize];
         self.needs.iter().all(|&(store, least)| count(store).available >= least)
             && self.ceilings.iter().all(|&(store, most)| count(store).total <= most)

@@ -4,7 +4,7 @@ use crate::binding::Colour;
 use crate::builder::NetBuilder;
 use crate::logic::{Compiled, Delay, Effect, Firing};
 use crate::pattern::{Pattern, Refs};
-use crate::place::{Place, Sink};
+use crate::place::{Address, Place, Sink, Sinks};
 use crate::structure::{Arc, ArcKind, TransitionNode};
 use crate::transition::{Series, Transition};
 use crate::{Distribution, Rng, Span};
@@ -212,6 +212,50 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
         })
     }
 
+    /// As [`update_each`](Self::update_each), into several places: one look at the state decides what follows in
+    /// all of them.
+    ///
+    /// ```
+    /// # use fathom_net::{NetBuilder, Simulation};
+    /// # let mut net = NetBuilder::new("doc");
+    /// let (pages, cache) = (net.place::<u64>("pages"), net.place::<Vec<u64>>("cache"));
+    /// let (hits, misses) = (net.place::<u64>("hits"), net.place::<u64>("misses"));
+    /// net.initial(pages, [7, 8, 7]);
+    /// net.initial(cache, [Vec::new()]);
+    /// net.transition("look")
+    ///     .input(pages)
+    ///     .update_into(cache, (hits, misses), |(page,), cache, _| {
+    ///         if cache.contains(page) {
+    ///             return (Some(*page), None);
+    ///         }
+    ///         cache.push(*page);
+    ///         (None, Some(*page))
+    ///     })
+    ///     .add();
+    /// let net = net.build()?;
+    /// let mut sim = Simulation::new(&net, 1);
+    /// sim.run();
+    /// assert_eq!((sim.count(hits), sim.count(misses)), (1, 2));
+    /// # Ok::<(), fathom_net::NetError>(())
+    /// ```
+    pub fn update_into<S, T, I, F>(self, state: Place<T>, to: S, change: F) -> Self
+    where
+        S: Sinks<I>,
+        T: Colour,
+        F: for<'a> Fn(Refs<'a, P>, &mut T, &mut Firing<'_>) -> I + Send + Sync + 'static,
+    {
+        let from = state.at.store;
+        let mut giving = self.holds(state);
+        for at in to.addresses() {
+            giving.arc_to(at, None, None);
+        }
+        giving.logic.effects.push(Box::new(move |refs, firing, marking| {
+            let made = marking.change(from, |token| change(refs, token, firing));
+            to.put(made, marking, firing.delay());
+        }));
+        giving
+    }
+
     /// Puts `number` black tokens.
     ///
     /// ```
@@ -295,11 +339,15 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
         delay: Option<Distribution>,
         effect: impl Effect<P>,
     ) -> Self {
-        self.net.check_handle(place.at, &self.node.name);
-        let kind = ArcKind::Output(number);
-        self.node.arcs.push(Arc { place: place.at.node, kind, keyed: false, holds: false, delay });
+        self.arc_to(place.at, number, delay);
         self.logic.effects.push(Box::new(effect));
         self
+    }
+
+    fn arc_to(&mut self, at: Address, number: Option<u32>, delay: Option<Distribution>) {
+        self.net.check_handle(at, &self.node.name);
+        let kind = ArcKind::Output(number);
+        self.node.arcs.push(Arc { place: at.node, kind, keyed: false, holds: false, delay });
     }
 }
 

@@ -46,6 +46,15 @@ pub trait Pattern: Sized + Send + Sync + 'static {
         found: &mut impl FnMut(&mut Picks, Refs<'m, Self>) -> ControlFlow<()>,
     ) -> ControlFlow<()>;
 
+    /// Whether any token will do: no guard, no key, no place that two arcs share. Then
+    /// [`take_preferred`](Self::take_preferred) finds what a search would.
+    #[doc(hidden)]
+    fn is_free(&self) -> bool;
+
+    /// Removes the tokens that the selection rules prefer, and copies those of read arcs.
+    #[doc(hidden)]
+    fn take_preferred(&self, marking: &mut Marking, rng: &mut Rng) -> Self::Binding;
+
     /// The picked tokens.
     #[doc(hidden)]
     fn refs<'m>(&self, marking: &'m Marking, slots: &[SlotId]) -> Refs<'m, Self>;
@@ -117,6 +126,13 @@ impl Pattern for Start {
     ) -> ControlFlow<()> {
         found(picks, ())
     }
+
+    fn is_free(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn take_preferred(&self, _: &mut Marking, _: &mut Rng) {}
 
     fn refs(&self, _: &Marking, _: &[SlotId]) {}
 
@@ -192,6 +208,21 @@ where
         })
     }
 
+    fn is_free(&self) -> bool {
+        self.before.is_free() && self.by_key.is_none() && self.shares.is_empty()
+    }
+
+    #[inline]
+    fn take_preferred(&self, marking: &mut Marking, rng: &mut Rng) -> <Self as Pattern>::Binding {
+        let before = self.before.take_preferred(marking, rng);
+        before.append(if self.reads {
+            let store = marking.store::<C>(self.place);
+            store.token(store.preferred(rng)).clone()
+        } else {
+            marking.take_preferred(self.place, rng)
+        })
+    }
+
     fn refs<'m>(&self, marking: &'m Marking, slots: &[SlotId]) -> Refs<'m, Self> {
         let token = marking.store::<C>(self.place).token(slots[P::ARCS]);
         P::Binding::append_ref(self.before.refs(marking, slots), token)
@@ -229,6 +260,14 @@ where
         })
     }
 
+    fn is_free(&self) -> bool {
+        false
+    }
+
+    fn take_preferred(&self, marking: &mut Marking, rng: &mut Rng) -> P::Binding {
+        self.before.take_preferred(marking, rng)
+    }
+
     fn refs<'m>(&self, marking: &'m Marking, slots: &[SlotId]) -> Refs<'m, P> {
         self.before.refs(marking, slots)
     }
@@ -254,6 +293,14 @@ impl<P: Pattern> Pattern for Lacking<P> {
         self.before.search(marking, picks, &mut |picks, refs| {
             if (self.absent)(marking, refs) { found(picks, refs) } else { ControlFlow::Continue(()) }
         })
+    }
+
+    fn is_free(&self) -> bool {
+        false
+    }
+
+    fn take_preferred(&self, marking: &mut Marking, rng: &mut Rng) -> P::Binding {
+        self.before.take_preferred(marking, rng)
     }
 
     fn refs<'m>(&self, marking: &'m Marking, slots: &[SlotId]) -> Refs<'m, P> {

@@ -2,15 +2,18 @@
 
 use std::any::Any;
 
-use crate::Time;
 use crate::binding::Colour;
 use crate::chain::{Chain, ChainIter, Links};
 use crate::index::KeyIndex;
 use crate::place::Selection;
 use crate::shelf::{AnyShelf, Shelf};
+use crate::{Rng, Time};
 
 /// A token's address in its store. It is used again once the token is gone.
 pub(crate) type SlotId = u32;
+
+/// What holds of a slot that was offered, as long as its token was not taken.
+const PICKED: &str = "a picked slot holds a token";
 
 #[derive(Clone, Debug)]
 struct Slot<C> {
@@ -108,10 +111,12 @@ impl<C: Colour> Store<C> {
         for index in &mut self.indexes {
             index.added(slot, &token, available);
         }
-        let filled = Slot { token: Some(token), stamp };
         match self.slots.get_mut(slot as usize) {
-            Some(empty) => *empty = filled,
-            None => self.slots.push(filled),
+            Some(empty) => {
+                empty.token = Some(token);
+                empty.stamp = stamp;
+            }
+            None => self.slots.push(Slot { token: Some(token), stamp }),
         }
         if available {
             self.available.insert(slot);
@@ -124,11 +129,11 @@ impl<C: Colour> Store<C> {
     pub(crate) fn take(&mut self, slot: SlotId) -> C {
         self.available.remove(slot);
         self.free.push(slot);
-        let token = self.slots[slot as usize].token.take().expect("a picked slot holds a token");
+        let token = &mut self.slots[slot as usize].token;
         for index in &mut self.indexes {
-            index.removed(slot, &token);
+            index.removed(slot, token.as_ref().expect(PICKED));
         }
-        token
+        token.take().expect(PICKED)
     }
 
     /// Removes the first of the available tokens; the caller knows that there is one.
@@ -140,15 +145,25 @@ impl<C: Colour> Store<C> {
 
     #[inline]
     pub(crate) fn token(&self, slot: SlotId) -> &C {
-        self.slots[slot as usize].token.as_ref().expect("a picked slot holds a token")
+        self.slots[slot as usize].token.as_ref().expect(PICKED)
     }
 
-    /// The available token that the selection rule prefers, to change it in place; the caller knows that
-    /// there is one, and that nothing depends on its value but itself.
+    /// The available token that the selection rule prefers, drawn where the rule is random; the caller knows
+    /// that there is one.
     #[inline]
-    pub(crate) fn preferred_mut(&mut self) -> &mut C {
+    pub(crate) fn preferred(&self, rng: &mut Rng) -> SlotId {
+        match &self.available {
+            Available::Ordered { .. } => self.offers().next().expect("as many tokens as the arc asks for"),
+            Available::Bag { slots, .. } => slots[rng.below(slots.len() as u64) as usize],
+        }
+    }
+
+    /// The available token that comes first, to change it in place; the caller knows that there is one, and
+    /// that nothing depends on its value but itself.
+    #[inline]
+    pub(crate) fn first_mut(&mut self) -> &mut C {
         let slot = self.offers().next().expect("as many tokens as the arc asks for");
-        self.slots[slot as usize].token.as_mut().expect("an offered slot holds a token")
+        self.slots[slot as usize].token.as_mut().expect(PICKED)
     }
 
     /// The available tokens in the order of the selection rule; for a random one, in some order.
@@ -184,6 +199,32 @@ impl<C: Colour> Store<C> {
         for token in tokens {
             self.add(token.clone(), Time::ZERO, true);
         }
+    }
+}
+
+/// Some of the first 64 stores of a net, as bits.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StoreSet(u64);
+
+impl StoreSet {
+    /// Adds a store; false where the set has no room for it.
+    pub(crate) fn add(&mut self, store: u32) -> bool {
+        self.set(store, true);
+        store < u64::BITS
+    }
+
+    /// Adds or removes a store, if the set has room for it.
+    #[inline]
+    pub(crate) fn set(&mut self, store: u32, is_member: bool) {
+        if let Some(bit) = 1_u64.checked_shl(store) {
+            self.0 = if is_member { self.0 | bit } else { self.0 & !bit };
+        }
+    }
+
+    /// Whether all of these are in it.
+    #[inline]
+    pub(crate) fn holds(self, others: Self) -> bool {
+        others.0 & !self.0 == 0
     }
 }
 

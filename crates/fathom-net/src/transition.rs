@@ -6,7 +6,7 @@ use crate::index::Key;
 use crate::logic::{Compiled, Firing};
 use crate::output::OutputBuilder;
 use crate::pattern::{self, Bind, Guarded, Lacking, Pattern, Refs, Start};
-use crate::place::{Index, Place, Sink, Source};
+use crate::place::{Index, Place, Sink, Sinks, Source};
 use crate::structure::{Arc, ArcKind, TransitionNode};
 use crate::{Distribution, Rng, Span};
 
@@ -345,6 +345,29 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
         F: for<'a> Fn(Refs<'a, P>, &mut T, &mut Firing<'_>) -> I + Send + Sync + 'static,
     {
         self.outputs().update_each(state, to, change)
+    }
+
+    /// As [`OutputBuilder::update_into`].
+    ///
+    /// ```
+    /// # let mut net = fathom_net::NetBuilder::new("doc");
+    /// # let (pages, cache) = (net.place::<u64>("pages"), net.place::<u64>("cache"));
+    /// # let (hits, misses) = (net.place::<u64>("hits"), net.place::<u64>("misses"));
+    /// net.transition("look")
+    ///     .input(pages)
+    ///     .update_into(cache, (hits, misses), |(page,), last, _| match std::mem::replace(last, *page) == *page {
+    ///         true => (Some(*page), None),
+    ///         false => (None, Some(*page)),
+    ///     })
+    ///     .add();
+    /// ```
+    pub fn update_into<S, T, I, F>(self, state: Place<T>, to: S, change: F) -> OutputBuilder<'n, P>
+    where
+        S: Sinks<I>,
+        T: Colour,
+        F: for<'a> Fn(Refs<'a, P>, &mut T, &mut Firing<'_>) -> I + Send + Sync + 'static,
+    {
+        self.outputs().update_into(state, to, change)
     }
 
     /// As [`OutputBuilder::produce`].

@@ -9,11 +9,11 @@ use super::{GoOn, Program, Shared, Turn, Work};
 use crate::file_read::Read;
 
 /// Ports: `calls` out, `returned` in. A closed loop: a job has one call under way, or thinks, or waits
-/// for another's.
+/// for another's; or it has ended.
 pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Program>, calls: Place<Work>, shared: Shared) {
     let (calls, returned) = (net.port_out(calls), net.port_in(shared.returned));
     let kernel = net.fusion("kernel", shared.state);
-    let ready = net.place::<Turn>("ready");
+    let (ready, ended) = (net.place::<Turn>("ready"), net.place("ended"));
     net.initial(
         ready,
         (0..program.jobs()).filter(|&job| program.begins(job)).map(|job| Turn { job, number: 0 }),
@@ -22,13 +22,13 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Program>, calls: Place
     net.transition("issue")
         .input(ready)
         .delay_by(move |(turn,), _| ns(thinking.think_ns(turn.job, turn.number)))
-        .update_each(kernel, calls, move |(turn,), state, firing| {
-            let call = program.call_at(turn.job, turn.number, firing.done());
-            if call.is_none() {
+        .update_into(kernel, (calls, ended), move |(turn,), state, firing| {
+            let Some(call) = program.call_at(turn.job, turn.number, firing.done()) else {
                 state.end_job();
-            }
+                return (None, Some(()));
+            };
             let descriptor = program.descriptor(turn.job, turn.number);
-            call.map(|call| Work {
+            let work = Work {
                 turn: *turn,
                 call,
                 descriptor,
@@ -37,7 +37,8 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Program>, calls: Place
                 owed_ns: 0,
                 copied: 0,
                 pause_ns: 0,
-            })
+            };
+            (Some(work), None)
         })
         .add();
     net.transition("go on")

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use fathom_net::{NetBuilder, Out, Place, Source};
 
-use super::{Kind, Prices, Request, Shared, State, Work};
+use super::state::Outcome;
+use super::{Prices, Request, Shared, State, Work};
 use crate::page_cache::FetchId;
 
 /// Ports: `reads` and `arrived` in; `requests` and `returned` out. A read goes round as often as
@@ -75,20 +76,16 @@ fn draw_look<S: Source<Colour = Work>>(
     let Ways { kernel, again, copies, waiting, returned, requests } = ways;
     net.transition(name)
         .input(from)
-        .update_each(kernel, copies, move |(work,), state, _| {
-            if work.call.kind == Kind::Prefetch {
-                state.prefetch(work);
-                return None;
+        .update_into(kernel, (copies, again, waiting, returned, requests), move |(work,), state, _| {
+            let mut work = *work;
+            let outcome = state.look(&mut work, &prices);
+            let asked = state.take_requests();
+            match outcome {
+                Outcome::Copy => (Some(work), None, None, None, asked),
+                Outcome::Again => (None, Some(work), None, None, asked),
+                Outcome::Wait(fetch) => (None, None, Some((fetch, work)), None, asked),
+                Outcome::Return => (None, None, None, Some(work), asked),
             }
-            state.look(work, &prices);
-            state.take_copy()
         })
-        .update_each(kernel, again, |_, state, _| state.take_again())
-        .update_each(kernel, waiting, |_, state, _| state.take_wait())
-        .update_each(kernel, returned, |(work,), state, _| match work.call.kind {
-            Kind::Prefetch => Some(*work),
-            _ => state.take_return(),
-        })
-        .update_each(kernel, requests, |_, state, _| state.take_requests())
         .add();
 }

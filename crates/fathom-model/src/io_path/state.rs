@@ -16,7 +16,7 @@ use fathom_net::{Span, Time};
 use self::allocation::Allocation;
 use self::journal::Journal;
 pub(super) use self::journal::Settling;
-use self::outcome::Outcome;
+pub(super) use self::outcome::Outcome;
 use self::queue::Queue;
 use self::run::{Run, Walks};
 use self::stdio::Streams;
@@ -53,8 +53,6 @@ struct Inner {
     jobs_left: u32,
     /// When something last happened in the run under way.
     latest: Time,
-    /// What the look under way makes of its call, until the arcs take it.
-    outcome: Option<Outcome>,
     requests: Vec<Request>,
     steps: Vec<Step>,
     keeps_each: bool,
@@ -127,7 +125,6 @@ impl State {
             streams: Streams::new(parameters.value("stdio_buffer") as u64),
             jobs_left: 0,
             latest: Time::ZERO,
-            outcome: None,
             requests: Vec::new(),
             steps: Vec::new(),
             keeps_each: true,
@@ -257,10 +254,13 @@ impl State {
         self.0.latest = self.0.latest.max(now);
     }
 
-    /// One turn of a read. Afterwards [`take_copy`](Self::take_copy) and its kin give what follows.
-    pub(super) fn look(&mut self, work: &Work, prices: &Prices) {
+    /// One turn of a read, or a prefetch. Afterwards [`take_requests`](Self::take_requests) gives what it asks for.
+    pub(super) fn look(&mut self, work: &mut Work, prices: &Prices) -> Outcome {
+        if work.call.kind == Kind::Prefetch {
+            self.prefetch(work);
+            return Outcome::Return;
+        }
         let inner = &mut *self.0;
-        let mut work = *work;
         let number = work.call.file.0 as usize;
         let size = inner.files[number].size;
         if inner.files[number].is_direct {
@@ -277,37 +277,36 @@ impl State {
         let adding = folios as f64 * prices.added_folio + pages as f64 * prices.added_page;
         work.owed_ns += (zeroed as f64 * prices.zeroed_page + adding) as u64;
         let inner = &mut *self.0;
-        inner.outcome = Some(match batch {
-            Batch::Done => Outcome::Return(work),
+        match batch {
+            Batch::Done => Outcome::Return,
             Batch::Copy { bytes, folios } => {
                 work.copied = bytes;
                 // Reading ahead costs the reader the submission; one who waits for it anyway does not notice.
-                let far = inner.read_far(&work, [before, before + bytes], jumped, prices);
+                let far = inner.read_far(work, [before, before + bytes], jumped, prices);
                 let more = (folios - 1) as f64 * prices.folio;
                 work.owed_ns += (requests as f64 * prices.submission + more + far) as u64;
-                Outcome::Copy(work)
+                Outcome::Copy
             }
             Batch::Wait(_) => {
                 let awaited = inner.cache.folio(work.call.file, work.read.position / PAGE);
                 match awaited.and_then(|folio| folio.awaits) {
                     Some(fetch) => {
                         work.owed_ns += prices.wake as u64;
-                        Outcome::Wait(work, fetch)
+                        Outcome::Wait(fetch)
                     }
                     // A hole: there at once.
-                    None => Outcome::Again(work),
+                    None => Outcome::Again,
                 }
             }
-        });
+        }
     }
 
     /// A read with O_DIRECT: one request, and no page stays.
-    fn look_past_cache(&mut self, mut work: Work, size: u64) {
+    fn look_past_cache(&mut self, work: &mut Work, size: u64) -> Outcome {
         let inner = &mut *self.0;
         let end = work.read.end.min(size);
         if work.read.position >= end {
-            inner.outcome = Some(Outcome::Return(work));
-            return;
+            return Outcome::Return;
         }
         let (first, beyond) = (work.read.position / PAGE, end.div_ceil(PAGE));
         work.read.position = end;
@@ -323,11 +322,11 @@ impl State {
             urgency: Urgency::Sync,
             at: None,
         });
-        inner.outcome = Some(Outcome::Wait(work, id));
+        Outcome::Wait(id)
     }
 
     /// POSIX_FADV_WILLNEED.
-    pub(super) fn prefetch(&mut self, work: &Work) {
+    fn prefetch(&mut self, work: &Work) {
         let inner = &mut *self.0;
         let file = work.call.file;
         let limits = inner.limits_of(file);

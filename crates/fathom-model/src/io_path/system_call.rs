@@ -25,10 +25,6 @@ pub(super) fn draw(
     let (reads, writes) = (net.port_out(paths.reads), net.port_out(paths.writes));
     let kernel = net.fusion("kernel", shared.state);
     let prices = Arc::clone(prices);
-    let to = |is: fn(Kind) -> bool| move |work: &Work| is(work.call.kind).then_some(*work);
-    let is_read = to(Kind::reads);
-    let is_write = to(Kind::writes);
-    let is_other = to(|kind| !kind.reads() && !kind.writes());
     net.transition("enter")
         .input(calls)
         .delay_by(move |(work,), rng| match work.call.kind {
@@ -39,14 +35,13 @@ pub(super) fn draw(
             }
             _ => prices.around(prices.call + f64::from(work.call.fresh_pages) * prices.fresh_page, rng),
         })
-        .output_each(reads, move |(work,), _| is_read(work))
-        .output_each(writes, move |(work,), _| is_write(work))
-        .update_each(kernel, returned, move |(work,), state, _| {
-            let other = is_other(work);
-            if other.is_some() {
+        .update_into(kernel, (reads, writes, returned), |(work,), state, _| match work.call.kind {
+            kind if kind.reads() => (Some(*work), None, None),
+            kind if kind.writes() => (None, Some(*work), None),
+            _ => {
                 state.others(work);
+                (None, None, Some(*work))
             }
-            other
         })
         .add();
 }
