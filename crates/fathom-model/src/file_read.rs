@@ -67,6 +67,10 @@ impl Read {
         if !cache.holds(self.file, index) {
             let mut rules = ReadAhead { limits, cache, file: self.file, reader, fetch, steps };
             rules.page_cache_sync_ra(index, beyond - index);
+            // A window that goes on behind one that was evicted leaves a gap.
+            if !rules.cache.holds(self.file, index) {
+                rules.filemap_create_folio(index);
+            }
         }
         let (mut at, mut folios) = (index, 0);
         while folios < BATCH_FOLIOS && at < beyond {
@@ -108,6 +112,47 @@ impl Read {
                 cache.mark_accessed(folio);
             }
             at = folio.first + folio.pages;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Kernel;
+
+    const FETCH: FetchId = FetchId(std::num::NonZeroU32::MIN);
+
+    fn read(page: u64, cache: &mut PageCache, reader: &mut Reader, limits: Limits) -> Batch {
+        let mut read = Read::new(FileId(0), page * PAGE, PAGE, reader);
+        read.turn(cache, reader, limits, 512 * PAGE, Some(FETCH), &mut Vec::new())
+    }
+
+    #[test]
+    fn whatever_was_evicted_is_read_again_when_it_is_asked_for() {
+        for kernel in [Kernel::V6_18, Kernel::V6_6, Kernel::V2_6, Kernel::Fixed] {
+            let limits = Limits {
+                kernel,
+                window: 32,
+                largest_io: 256,
+                least_order: 0,
+                largest_order: 0,
+                is_random: false,
+                file_pages: 512,
+            };
+            for until in 1..100 {
+                let (mut cache, mut reader) = (PageCache::new(None), Reader::default());
+                for page in 0..until {
+                    let first = read(page, &mut cache, &mut reader, limits);
+                    cache.arrive(FileId(0), 0, 512);
+                    if first == Batch::Wait(FETCH) {
+                        read(page, &mut cache, &mut reader, limits);
+                    }
+                }
+                cache.evict_file(FileId(0));
+                let batch = read(until, &mut cache, &mut reader, limits);
+                assert_eq!(batch, Batch::Wait(FETCH), "{kernel:?}, page {until}");
+            }
         }
     }
 }

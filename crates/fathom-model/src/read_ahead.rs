@@ -121,6 +121,12 @@ pub struct ReadAhead<'a> {
 const FORCED_CHUNK: u64 = 512;
 
 impl ReadAhead<'_> {
+    /// The page at `index` is still not in the cache, though all was done that the rules say: it is read alone.
+    pub fn filemap_create_folio(&mut self, index: u64) {
+        let order = self.limits.least_order;
+        self.put(round_down(index, 1 << order), order, false);
+    }
+
     /// The page at `index` is not in the cache, and `request` pages from it are wanted.
     pub fn page_cache_sync_ra(&mut self, index: u64, request: u64) {
         self.steps.push(Step::Miss { index, request });

@@ -337,4 +337,21 @@ mod tests {
         assert_eq!(store.add(7, Time::ZERO, true), late, "slots are used again");
         assert_eq!(store.printed().len(), 2);
     }
+
+    #[test]
+    fn a_net_may_have_more_places_than_a_set_has_room_for() {
+        let mut net = crate::NetBuilder::new("ring");
+        let places: Vec<_> = (0..100).map(|number| net.place(&format!("p{number}"))).collect();
+        net.initial(places[0], [(); 2]);
+        for number in 0..100 {
+            let next = places[(number + 1) % 100];
+            net.transition(&format!("t{number}")).consume(places[number], 2).produce(next, 2).add();
+        }
+        let net = net.build().unwrap();
+        let mut sim = crate::Simulation::new(&net, 1);
+        for fired in 1..=250 {
+            assert!(sim.step().is_some());
+            assert_eq!(sim.count(places[fired % 100]), 2);
+        }
+    }
 }

@@ -83,7 +83,7 @@ impl ReadAhead<'_> {
         }
     }
 
-    fn put(&mut self, first: u64, order: u32, is_marked: bool) -> bool {
+    pub(super) fn put(&mut self, first: u64, order: u32, is_marked: bool) -> bool {
         let is_new = self.cache.add(self.file, first, order, is_marked, self.fetch);
         if is_new {
             self.steps.push(Step::Added { first, order });
