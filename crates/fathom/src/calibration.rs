@@ -23,15 +23,12 @@ use crate::model::{Model, Origin, Parameter, Residual, Tail};
 use crate::prediction::{SHARES, class, device_byte, simulate};
 use crate::trial::{self, Settled, Trial, Turns, ns_per_transfer};
 
-/// How often each job is run: two runs that memory or a neighbour held up do not move the median of five.
-const REPEATS: usize = 5;
+/// How often each job is run: what disturbed one run or two does not move the median.
+const REPEATS: usize = 4;
 /// An interval wider than this, as a deviation of the logarithm, is no answer.
 const UNKNOWN: f64 = 0.7;
 /// Numbers of requests side by side that are tried.
 const DEPTHS: [f64; 4] = [1.0, 2.0, 4.0, 32.0];
-/// A latency's factor that the jobs of a class know no better, as a deviation of its logarithm, is none: what a latency
-/// may be off by.
-const UNSTEADY: f64 = 0.3;
 
 /// What a stage came to, for whoever looks on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,6 +40,9 @@ pub struct Account {
     /// The measured time of each run of each job, in ns per transfer.
     #[serde(default)]
     pub runs: Vec<Vec<f64>>,
+    /// How many of them somebody disturbed who worked on the same core, and no calm one came.
+    #[serde(default)]
+    pub disturbed: usize,
     /// By how much the later half of its runs took longer than the earlier one, as a share.
     #[serde(default)]
     pub drift: f64,
@@ -86,6 +86,11 @@ pub fn calibrate(
             fit_with_depth(model, &stage, trials)
         } else {
             fit(model, stage.free, trials);
+        }
+        if stage.free.contains(&"near_256k") {
+            // For who asks for no size: what a byte of many costs.
+            let byte = model.parameters.value("near_256k") / f64::from(256 << 10);
+            put(model, "copied_byte", Parameter { value: byte, interval: None, origin: Origin::Measured });
         }
         accounts.push(account(stage.name, model, trials));
     }
@@ -169,7 +174,16 @@ fn fit(model: &mut Model, free: &[&'static str], trials: &[Trial]) -> f64 {
 /// Where the search for a price begins that nothing is known of.
 fn least(name: &str) -> f64 {
     match name {
-        "copied_beside" => 1_000.0,
+        // 40 GB/s.
+        "near_4k" => 100.0,
+        "near_12k" => 300.0,
+        "near_32k" => 800.0,
+        "near_64k" => 1_600.0,
+        "near_256k" => 6_400.0,
+        // A line that is not in the caches, and its page.
+        "jump" => 150.0,
+        "jump_4k" => 300.0,
+        name if name.starts_with("far_of") => 0.05,
         // 20 GB/s.
         "far_4k" => 200.0,
         "far_16k" => 800.0,
@@ -178,6 +192,8 @@ fn least(name: &str) -> f64 {
         "far_1m" => 50_000.0,
         // About as much as the call itself: from far below the search does not find its way.
         "write_call" => 300.0,
+        // A loop device's own work for a request.
+        "device_write_request" => 3_000.0,
         name if name.contains("byte") => 0.01,
         _ => 20.0,
     }
@@ -221,6 +237,7 @@ fn account(name: &str, model: &Model, trials: &[Trial]) -> Account {
         name: name.to_owned(),
         jobs,
         runs,
+        disturbed: trials.iter().map(|trial| trial.disturbed).sum(),
         drift: drift(trials).exp() - 1.0,
         refused: refused.collect(),
     }
@@ -277,19 +294,18 @@ fn residual(model: &Model, trials: &[&Trial], fitted: &[&Trial]) -> Option<Resid
     })
 }
 
-/// By which factor a latency was longer than simulated, from the logarithms of what it was for each job; one where
-/// that is not the same for all.
+/// By which factor a latency was longer than simulated, from the logarithms of what it was for each job: the middle of
+/// them, drawn towards none at all by as much as it is uncertain itself (James and Stein, its positive part).
 fn tail(share: f64, ratios: &[f64]) -> Option<Tail> {
     let middle = quantile::median(ratios)?;
-    let apart: Vec<f64> = ratios.iter().map(|ratio| ratio - middle).collect();
     let count = ratios.len() as f64;
-    // One freedom went into the middle.
-    let spread = (mean_square(&apart) * count / (count - 1.0).max(1.0)).sqrt();
-    let told = if count > 1.0 && spread <= UNSTEADY {
-        Tail { share, factor: middle.exp(), spread }
-    } else {
-        Tail { share, factor: 1.0, spread: mean_square(ratios).sqrt() }
-    };
+    let around = |centre: f64| mean_square(&ratios.iter().map(|ratio| ratio - centre).collect::<Vec<_>>());
+    // One freedom goes into the middle; of one job alone nothing is known of how far it lies off.
+    let variance = if count > 1.0 { around(middle) * count / (count - 1.0) } else { f64::INFINITY };
+    let kept = (1.0 - variance / count / middle.powi(2)).max(0.0);
+    let centre = if kept > 0.0 { kept * middle } else { 0.0 };
+    let spread = (around(centre) * count / (count - 1.0).max(1.0)).sqrt();
+    let told = Tail { share, factor: centre.exp(), spread };
     Some(told).filter(|tail| tail.factor.is_finite() && tail.spread.is_finite())
 }
 

@@ -5,6 +5,7 @@
 //! region that is in the page cache is counted, where the kernel lets a program see that.
 
 mod burst;
+mod calm;
 mod engine;
 mod histogram;
 mod needs;
@@ -132,6 +133,10 @@ fn threads<C: Counter>(
         ticks_per_second: site.ticks_per_second(),
     };
     let start = Barrier::new(seats.len());
+    let calm = site.calm();
+    if let Some(calm) = calm {
+        calm.begin();
+    }
     let outcomes: Vec<Result<Record, Fault>> = std::thread::scope(|scope| {
         let spawn = |seat| {
             let (control, start, failed) = (&control, &start, &failed);
@@ -141,8 +146,14 @@ fn threads<C: Counter>(
                 if worker.is_err() {
                     failed.store(true, Ordering::Relaxed);
                 }
+                if let Some(calm) = calm {
+                    calm.await_it();
+                }
                 start.wait();
                 let outcome = worker.and_then(|worker| work(clock, worker, seat));
+                if let Some(calm) = calm {
+                    calm.end();
+                }
                 if outcome.is_err() {
                     failed.store(true, Ordering::Relaxed);
                 }

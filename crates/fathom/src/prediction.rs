@@ -204,6 +204,7 @@ impl Bench {
             (true, Pattern::Random) => Advice::Random,
         };
         self.state.open(file, advice, job.direct);
+        self.state.visit(file, region.length);
         let [cached, pages] = count(&self.state);
         Cached { cached, pages }
     }

@@ -20,6 +20,8 @@ pub struct Trial {
     pub job: Job,
     /// Its runs, the threads of each together, in the order in which they were made.
     pub runs: Vec<Outcome>,
+    /// How many of them somebody disturbed who worked on the same core, and no calm one came.
+    pub disturbed: usize,
     /// Why there is none, where the system refused.
     pub refusal: Option<String>,
 }
@@ -48,9 +50,12 @@ pub enum Settled {
     ByDropping,
 }
 
-/// Laps of a short job are run until they have taken so many ns together, and at most so many.
+/// Laps of a short job are run until those that nobody disturbed have taken so many ns together, or are so many. A longer
+/// run is neither calm nor disturbed: it sees what the core is like on average.
 const LAPS_NS: u64 = 40_000_000;
-const MOST_LAPS: usize = 3;
+const ENOUGH_LAPS: usize = 2;
+/// How long a run is put off at most while somebody works beside: others do so for some tens of ms at a time, or for seconds.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The rest that a device needs to be in the state that a prediction begins with: one that is held to a rate
 /// remembers what it has just done.
@@ -86,8 +91,10 @@ pub fn run_beside(
     site: &mut Site,
     beside: &mut dyn FnMut(usize, usize, &mut Site) -> Result<(), Fault>,
 ) -> Result<Vec<Trial>, Fault> {
-    let mut trials: Vec<Trial> =
-        jobs.iter().map(|job| Trial { job: job.clone(), runs: Vec::new(), refusal: None }).collect();
+    let mut trials: Vec<Trial> = jobs
+        .iter()
+        .map(|job| Trial { job: job.clone(), runs: Vec::new(), disturbed: 0, refusal: None })
+        .collect();
     let mut generator = Pcg64Mcg::seed_from_u64(turns.seed);
     let mut order: Vec<usize> = (0..trials.len()).collect();
     let warm = usize::from(turns.state == Settled::ByRuns);
@@ -132,6 +139,11 @@ pub(crate) fn is_short(job: &Job) -> bool {
     !job.direct && !syncs && (job.pre_read || !job.does(Direction::Read))
 }
 
+/// How many laps of a short job are made at most to find calm ones: what writes has a budget.
+fn most_laps(job: &Job) -> usize {
+    if job.does(Direction::Write) { 3 } else { 8 }
+}
+
 /// Whether a job only writes, into a file that is made for each run.
 fn is_new(job: &Job) -> bool {
     !job.does(Direction::Read) && job.filesize.is_none()
@@ -142,13 +154,20 @@ fn once(trial: &mut Trial, is_first: bool, turns: Turns, site: &mut Site) -> Res
         return Ok(());
     }
     let outcome = match turns.state {
-        _ if is_first => lap(&trial.job, Turns { rest: Duration::ZERO, ..turns }, site),
-        Settled::ByRuns if is_short(&trial.job) => laps(&trial.job, turns, site),
-        _ => lap(&trial.job, turns, site),
+        _ if is_first => laps(&trial.job, &Turns { rest: Duration::ZERO, ..turns }, [1, 1], site),
+        Settled::ByRuns if is_short(&trial.job) => {
+            // The first does not count, as with fio's `ramp_time`: what somebody else did just before is in the CPU's caches.
+            lap(&trial.job, &turns, site)
+                .and_then(|_| laps(&trial.job, &turns, [ENOUGH_LAPS, most_laps(&trial.job)], site))
+        }
+        _ => laps(&trial.job, &turns, [1, 1], site),
     };
     match outcome {
         Ok(_) if is_first => {}
-        Ok(run) => trial.runs.extend(run),
+        Ok((run, is_disturbed)) => {
+            trial.disturbed += usize::from(is_disturbed && run.is_some());
+            trial.runs.extend(run);
+        }
         Err(Fault::Unsupported(reason)) => trial.refusal = Some(reason),
         Err(Fault::System(error)) if !error.is_full() && !error.is_read_only() => {
             trial.refusal = Some(error.to_string());
@@ -158,27 +177,43 @@ fn once(trial: &mut Trial, is_first: bool, turns: Turns, site: &mut Site) -> Res
     Ok(())
 }
 
-/// Runs a short job again and again as one run, each time with another buffer, since how fast a byte is copied depends
-/// on where the two lie. The first lap does not count, as with fio's `ramp_time`: what somebody else did just before
-/// is in the caches of the CPU.
-fn laps(job: &Job, turns: Turns, site: &mut Site) -> Result<Option<Outcome>, Fault> {
-    lap(job, turns, site)?;
-    let mut sum: Option<Outcome> = None;
-    for _ in 0..MOST_LAPS {
+/// Runs a job again and again as one run, each time with another buffer, since how fast a byte is copied depends on
+/// where the two lie: until `enough` laps were calm, and `most` at most. Those that were disturbed count where none was
+/// calm; gives whether that is so.
+fn laps(
+    job: &Job,
+    turns: &Turns,
+    [enough, most]: [usize; 2],
+    site: &mut Site,
+) -> Result<(Option<Outcome>, bool), Fault> {
+    let mut sums: [Option<Outcome>; 2] = [None, None];
+    let mut calm = 0;
+    for _ in 0..most {
         let Some(one) = lap(job, turns, site)? else { break };
-        match &mut sum {
+        let is_disturbed = site.was_disturbed() && one.elapsed_ns < LAPS_NS;
+        calm += usize::from(!is_disturbed);
+        let sum = &mut sums[usize::from(is_disturbed)];
+        match sum {
             Some(sum) => sum.follow(&one),
-            None => sum = Some(one),
+            None => *sum = Some(one),
         }
-        if sum.as_ref().is_some_and(|sum| sum.elapsed_ns >= LAPS_NS) {
+        let is_long = sums[0].as_ref().is_some_and(|calm| calm.elapsed_ns >= LAPS_NS);
+        if calm >= enough || is_long {
             break;
         }
     }
-    Ok(sum)
+    let [calm, disturbed] = sums;
+    Ok(match calm {
+        Some(calm) => (Some(calm), false),
+        None => (disturbed, true),
+    })
 }
 
-fn lap(job: &Job, turns: Turns, site: &mut Site) -> Result<Option<Outcome>, Fault> {
-    let threads = from_its_state(job, turns, site, |site| load::run(job, site))?;
+fn lap(job: &Job, turns: &Turns, site: &mut Site) -> Result<Option<Outcome>, Fault> {
+    // A device that has rested is not to rest for longer.
+    let is_at_rest = !turns.rest.is_zero() && !is_short(job);
+    site.await_calm(if is_at_rest { PATIENCE / 100 } else { PATIENCE });
+    let threads = from_its_state(job, *turns, site, |site| load::run(job, site))?;
     Ok(Outcome::together(&threads))
 }
 
@@ -241,7 +276,7 @@ pub(crate) fn writes(sets: &[(Vec<Job>, Turns)]) -> Result<u64, String> {
 fn written(jobs: &[Job], turns: Turns) -> Result<u64, String> {
     let of = |job: &Job| {
         let warms = u64::from(turns.state == Settled::ByRuns);
-        let laps = 1 + if is_short(job) { warms * MOST_LAPS as u64 } else { 0 };
+        let laps = if warms > 0 && is_short(job) { 1 + most_laps(job) as u64 } else { 1 };
         let bytes = job.transfer()?.unwrap_or(0) * u64::from(job.numjobs);
         Ok(bytes / 100 * u64::from(100 - job.read_percent) * (laps * turns.repeats as u64 + warms))
     };
@@ -310,7 +345,7 @@ mod tests {
         assert_eq!(left.space, 6 * MIB);
         assert!(near(left.writes, (4 + 3 * 3) * MIB), "{left:?}");
         let settled = needs(&[(jobs, turns(Settled::ByRuns))]).unwrap();
-        let laps = 3 * (1 + MOST_LAPS as u64) + 1;
+        let laps = 3 * (1 + 3) + 1;
         assert!(near(settled.writes, (4 + 3 * laps) * MIB), "{settled:?}");
     }
 }

@@ -75,6 +75,9 @@ pub struct Held {
     pub measured: f64,
     /// What each run gave, in the order of the runs.
     pub runs: Vec<f64>,
+    /// How many of them somebody disturbed who worked on the same core, and no calm one came.
+    #[serde(default)]
+    pub disturbed: usize,
     /// What fio's runs of the same job came to, where it ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fio: Option<ByFio>,
@@ -272,6 +275,7 @@ fn hold(one: &Foretold, trial: &Trial, model: &Model) -> Option<Held> {
         is_covered: one.rate.holds(measured),
         p99_error: one.p99_ns / p99_ns.max(1.0) - 1.0,
         runs,
+        disturbed: trial.disturbed,
         fio: None,
     })
 }
@@ -354,6 +358,7 @@ mod tests {
             predicted: figure,
             measured: 1.0,
             runs: Vec::new(),
+            disturbed: 0,
             fio: None,
             error,
             noise_floor,

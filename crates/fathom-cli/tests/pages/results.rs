@@ -204,6 +204,7 @@ fn accounts() -> Vec<Account> {
         .iter()
         .zip([600.0, 90_000.0])
         .map(|(name, ns)| Account {
+            disturbed: 0,
             name: (*name).to_owned(),
             jobs: jobs(ns).collect(),
             runs: jobs(ns)
@@ -237,6 +238,7 @@ fn validated() -> Validation {
             paper_error: 0.4,
             plain_error: -0.5,
             is_covered: error.abs() < 0.08,
+            disturbed: 0,
             p99_error: 0.2,
         }
     };

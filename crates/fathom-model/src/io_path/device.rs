@@ -19,6 +19,10 @@ pub const MODULES: [DeviceModule; 5] = [queue_and_bus, plain_queue, token_bucket
 
 /// A device that works at several requests side by side and moves their data one after the other: a
 /// solid-state disk, or a virtual one. Seeks cost nothing.
+///
+/// Reads are worked at in turn where there are more than `device_depth`. Writes wait in a cache or a queue that takes all of
+/// them, and a part of the work is done for one after the other: a loop device's worker is woken once for all requests
+/// that wait, and serves each in turn (`loop_process_work` of `drivers/block/loop.c`).
 pub fn queue_and_bus(
     net: &mut NetBuilder,
     prices: &Arc<Prices>,
@@ -30,19 +34,29 @@ pub fn queue_and_bus(
     let found = net.place::<Request>("found");
     net.initial(tags, (0..prices.device_depth).map(|_| ()));
     net.initial(bus, [()]);
-    let (access, transfer) = (Arc::clone(prices), Arc::clone(prices));
+    let [access, take, transfer] = [(); 3].map(|()| Arc::clone(prices));
     net.transition("access")
         .input(requests)
+        .guard(|(request,)| !request.is_write)
         .consume(tags, 1)
         .delay_by(move |(request,), rng| access.around(access.latency(request), rng))
+        .output(found, |(request,), _| *request)
+        .add();
+    net.transition("take")
+        .input(requests)
+        .guard(|(request,)| request.is_write)
+        .delay_by(move |(request,), rng| take.around(take.latency(request), rng))
         .output(found, |(request,), _| *request)
         .add();
     net.transition("transfer")
         .input(found)
         .consume(bus, 1)
-        .delay_by(move |(request,), rng| transfer.around(moving(&transfer, request), rng))
+        .delay_by(move |(request,), rng| {
+            let alone = if request.is_write { transfer.device_write_request } else { 0.0 };
+            transfer.around(alone + moving(&transfer, request), rng)
+        })
         .produce(bus, 1)
-        .produce(tags, 1)
+        .output_each(tags, |(request,), _| (!request.is_write).then_some(()))
         .output_each(arrived, |(request,), _| (!request.is_write).then_some(*request))
         .output_each(written, |(request,), _| request.is_write.then_some(*request))
         .add();

@@ -10,16 +10,29 @@ use crate::page_writeback::Thresholds;
 use crate::parameters::Parameters;
 use crate::read_ahead::Limits;
 
-/// The sizes of a read, in bytes, at which the wait for far data has a parameter.
-const FAR: [(f64, &str); 5] = [
+/// A curve in straight lines: at each x the parameter that says how high it is there.
+type Points<const N: usize> = [(f64, &'static str); N];
+
+/// Copying near data, by the size of the call in bytes.
+const NEAR: Points<5> = [
+    (4_096.0, "near_4k"),
+    (12_288.0, "near_12k"),
+    (32_768.0, "near_32k"),
+    (65_536.0, "near_64k"),
+    (262_144.0, "near_256k"),
+];
+/// The wait for far data, by the size of the call in bytes.
+const FAR: Points<5> = [
     (4_096.0, "far_4k"),
     (16_384.0, "far_16k"),
     (65_536.0, "far_64k"),
     (262_144.0, "far_256k"),
     (1_048_576.0, "far_1m"),
 ];
-/// Data are wholly far where there are so many powers of two more of them than lie near.
-const WHOLLY: f64 = 3.0;
+/// The share of it, by the powers of two of MiB that come round: nothing of one MiB, all of 64.
+const SHARE: Points<5> =
+    [(1.0, "far_of_2m"), (2.0, "far_of_4m"), (3.0, "far_of_8m"), (4.0, "far_of_16m"), (5.0, "far_of_32m")];
+const WHOLLY: f64 = 6.0;
 
 /// Prices in ns and ns per byte, and the sizes that rules depend on in bytes.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,8 +47,8 @@ pub struct Prices {
     pub(super) fresh_page: f64,
     pub(super) zeroed_page: f64,
     pub(super) copied_byte: f64,
-    pub(super) copied_beside: f64,
     pub(super) write_call: f64,
+    pub(super) jumped_write: f64,
     /// Whether anything stands between those who ask and the device.
     pub(super) has_queue: bool,
     /// Whether files have places on the device.
@@ -44,10 +57,14 @@ pub struct Prices {
     pub(super) stdio_call: f64,
     copy_knee: f64,
     byte_beyond_knee: f64,
+    near: [f64; NEAR.len()],
     near_cache: f64,
+    share: [f64; SHARE.len()],
     far: [f64; FAR.len()],
-    jump: f64,
+    /// Of little and of a page.
+    jump: [f64; 2],
     pub(super) new_page: f64,
+    pub(super) large_folio: f64,
     pub(super) further_page: f64,
     walked_page: f64,
     walked_far: f64,
@@ -56,6 +73,7 @@ pub struct Prices {
     pub(super) submission: f64,
     pub(super) device_latency: f64,
     pub(super) device_write_latency: f64,
+    pub(super) device_write_request: f64,
     pub(super) device_byte: f64,
     pub(super) device_write_byte: f64,
     /// Requests and bytes a second, of reads and of writes; zero for no limit.
@@ -89,8 +107,8 @@ impl Prices {
             fresh_page: value("fresh_page"),
             zeroed_page: value("zeroed_page"),
             copied_byte: value("copied_byte"),
-            copied_beside: value("copied_beside"),
             write_call: value("write_call"),
+            jumped_write: value("jumped_write"),
             has_queue: value("scheduler") > 0.0 || value("wbt_lat") > 0.0,
             has_map: value("allocation") > 0.0,
             stdio_buffer: value("stdio_buffer") as u64,
@@ -98,9 +116,12 @@ impl Prices {
             copy_knee: value("copy_knee"),
             byte_beyond_knee: value("byte_beyond_knee"),
             near_cache: value("near_cache"),
+            near: NEAR.map(|(_, name)| value(name)),
+            share: SHARE.map(|(_, name)| value(name)),
             far: FAR.map(|(_, name)| value(name)),
-            jump: value("jump"),
+            jump: ["jump", "jump_4k"].map(value),
             new_page: value("new_page"),
+            large_folio: value("large_folio"),
             further_page: value("further_page"),
             walked_page: value("walked_page"),
             walked_far: value("walked_far"),
@@ -109,6 +130,7 @@ impl Prices {
             submission: value("submission"),
             device_latency: value("device_latency"),
             device_write_latency: value("device_write_latency"),
+            device_write_request: value("device_write_request"),
             device_byte: value("device_byte"),
             device_write_byte: match value("device_write_byte") {
                 0.0 => value("device_byte"),
@@ -154,8 +176,11 @@ impl Prices {
     pub(super) fn copying(&self, bytes: u64, of_call: u64) -> f64 {
         let beyond = if self.copy_knee > 0.0 { (of_call as f64 - self.copy_knee).max(0.0) } else { 0.0 };
         let share = bytes as f64 / of_call.max(1) as f64;
-        (bytes as f64 - share * self.copied_beside).max(0.0) * self.copied_byte
-            + share * beyond * self.byte_beyond_knee
+        let near = match self.near[0] {
+            0.0 => of_call as f64 * self.copied_byte,
+            _ => at(&NEAR, &self.near, of_call as f64),
+        };
+        share * (near + beyond * self.byte_beyond_knee)
     }
 
     /// What a copy of `bytes` of a read of `of_call` waits for because the data are not near the CPU: they come
@@ -164,43 +189,57 @@ impl Prices {
     /// The wait by size is no line, because the CPU fetches ahead while it does something else: it is drawn through
     /// points that are measured.
     pub(super) fn being_far(&self, bytes: u64, of_call: u64, footprint: u64, jumped: bool) -> f64 {
-        if self.near_cache == 0.0 || footprint as f64 <= self.near_cache {
+        let distance = self.distance((footprint + of_call) as f64);
+        if distance == 0.0 {
             return 0.0;
         }
-        let distance = distance(footprint as f64, self.near_cache);
-        let wait = self.far_at(of_call as f64) * bytes as f64 / of_call.max(1) as f64;
-        distance.min(1.0) * wait + if jumped { distance * self.jump } else { 0.0 }
+        let wait = at(&FAR, &self.far, of_call as f64) * bytes as f64 / of_call.max(1) as f64;
+        let [little, page] = self.jump;
+        let way = ((of_call as f64 - 512.0) / (PAGE as f64 - 512.0)).clamp(0.0, 1.0);
+        distance * (wait + if jumped { little + (page - little) * way } else { 0.0 })
     }
 
     /// What a write waits for that walks through the buffers of a folio's pages, with so many bytes moved since the last
     /// one. Source: `block_write_begin`, `block_commit_write`.
     pub(super) fn walking(&self, pages: u64, since: u64) -> f64 {
-        let distance = distance(since as f64, self.near_window().max(1) as f64);
-        let far = if self.near_cache == 0.0 { 0.0 } else { distance.clamp(0.0, 1.0) };
+        // Since then as much was moved as it was moved to.
+        let far = self.distance(2.0 * since as f64);
         pages as f64 * (self.walked_page + far * self.walked_far)
+    }
+
+    /// How far data are that come round again after so many bytes: 0 where they are near, 1 where they are wholly far. The
+    /// caches let go of them little by little, and further ones are looked for in more pages than the CPU keeps in mind.
+    fn distance(&self, bytes: f64) -> f64 {
+        let doublings = (bytes / (1 << 20) as f64).log2();
+        match self.near_cache {
+            0.0 => 0.0,
+            _ if doublings <= 0.0 => 0.0,
+            _ if doublings >= WHOLLY => 1.0,
+            _ => {
+                let [.., (last, _)] = SHARE;
+                let way = ((doublings - last) / (WHOLLY - last)).max(0.0);
+                let [.., share] = self.share;
+                at(&SHARE, &self.share, doublings.min(last)) + way * (1.0 - share)
+            }
+        }
     }
 
     /// So many bytes back what was moved is still near.
     pub(super) fn near_window(&self) -> u64 {
         self.near_cache as u64 / 2
     }
-
-    /// Through the points in straight lines, and from nothing to the first; in proportion beyond the last.
-    fn far_at(&self, bytes: f64) -> f64 {
-        let mut before = (0.0, 0.0);
-        for ((size, _), wait) in FAR.into_iter().zip(self.far) {
-            if bytes <= size {
-                return before.1 + (wait - before.1) * (bytes - before.0) / (size - before.0);
-            }
-            before = (size, wait);
-        }
-        before.1 * bytes / before.0
-    }
 }
 
-/// How far data are that come round again after so many bytes: 0 where they are near, 1 where they are wholly far.
-fn distance(bytes: f64, near: f64) -> f64 {
-    (bytes / near).log2() / WHOLLY
+/// How high a curve is: from nothing to its first point, through the others, and beyond the last in proportion.
+fn at<const N: usize>(points: &Points<N>, heights: &[f64; N], x: f64) -> f64 {
+    let mut before = (0.0, 0.0);
+    for ((to, _), &height) in points.iter().zip(heights) {
+        if x <= *to {
+            return before.1 + (height - before.1) * (x - before.0) / (to - before.0);
+        }
+        before = (*to, height);
+    }
+    before.1 * x / before.0
 }
 
 /// The limits of read-ahead that hold for every file.

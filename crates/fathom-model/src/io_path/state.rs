@@ -65,6 +65,8 @@ struct Inner {
 #[derive(Clone, Debug, Default)]
 struct File {
     size: u64,
+    /// How many bytes of it are read and written again and again; 0 for all.
+    visited: u64,
     /// One per descriptor that was ever used.
     readers: Vec<Reader>,
     is_direct: bool,
@@ -85,6 +87,13 @@ struct File {
     cursor: u64,
     /// What was last read and written in one go: what one of them has just touched is near for the other.
     runs: [Run; 2],
+}
+
+impl File {
+    /// How many bytes come round.
+    fn footprint(&self) -> u64 {
+        if self.visited == 0 { self.size } else { self.visited.min(self.size) }
+    }
 }
 
 /// What reading ahead took.
@@ -156,6 +165,12 @@ impl State {
         *self.reader(file, descriptor) = Reader::default();
         let of = &mut self.0.files[file.0 as usize];
         (of.is_direct, of.advice) = (is_direct, advice);
+    }
+
+    /// Says that no more than so many bytes of a file are read and written from now on: what comes round is as near as if
+    /// it had no others.
+    pub fn visit(&mut self, file: FileId, bytes: u64) {
+        self.0.files[file.0 as usize].visited = bytes;
     }
 
     /// A file's length in bytes.

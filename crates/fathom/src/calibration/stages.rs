@@ -20,13 +20,13 @@ pub(super) struct Stage {
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
-/// A file that the second level of any CPU's cache holds with the reader's buffer.
+/// A file that any CPU's caches hold with the reader's buffer.
 const NEAR: u64 = MIB / 2;
 /// One that it does not.
 const FAR: u64 = 64 * MIB;
 
-/// One that is written over: more than caches hold that CPUs share, and sooner written back than [`FAR`].
-const MIXED: u64 = 40 * MIB;
+/// One that is written over, as a whole: more than caches hold, and less than would be written back meanwhile.
+const MIXED: u64 = 26 * MIB;
 
 /// A slow device answers in seconds what a fast one answers in milliseconds.
 const LONGEST: Duration = Duration::from_millis(400);
@@ -62,25 +62,38 @@ impl Stage {
 pub(super) fn stages() -> Vec<Stage> {
     let near = |bytes| cached(Pattern::Sequential, bytes, NEAR, 64 * MIB);
     let far = |bytes| cached(Pattern::Sequential, bytes, FAR, FAR);
+    let comes_round = |mib| cached(Pattern::Sequential, 64 * KIB, mib * MIB, FAR);
     let far_random = |bytes| cached(Pattern::Random, bytes, FAR, 32 * MIB);
     let cold = |bytes| cold(Pattern::Sequential, bytes);
     let cold_random = |bytes| self::cold(Pattern::Random, bytes);
     vec![
         Stage {
             name: "calls and near data",
-            free: &["call", "copied_byte", "copied_beside"],
-            jobs: [512, 4 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 256 * KIB].map(near).to_vec(),
+            free: &["call", "near_4k", "near_12k", "near_32k", "near_64k", "near_256k"],
+            jobs: [512, 4 * KIB, 12 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 256 * KIB, 512 * KIB]
+                .map(near)
+                .to_vec(),
             caller: Some(("caller", Direction::Read)),
             tries_depths: false,
         },
         Stage {
             name: "data that are not near",
-            free: &["far_4k", "far_16k", "far_64k", "far_256k", "far_1m", "jump"],
-            jobs: [512, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 2 * MIB]
-                .map(far)
-                .into_iter()
-                .chain([512, 4 * KIB, 64 * KIB].map(far_random))
-                .collect(),
+            free: &["far_4k", "far_16k", "far_64k", "far_256k", "far_1m"],
+            jobs: [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 2 * MIB].map(far).to_vec(),
+            caller: None,
+            tries_depths: false,
+        },
+        Stage {
+            name: "how much is how far",
+            free: &["far_of_2m", "far_of_4m", "far_of_8m", "far_of_16m", "far_of_32m"],
+            jobs: [2, 4, 8, 16, 32].map(comes_round).to_vec(),
+            caller: None,
+            tries_depths: false,
+        },
+        Stage {
+            name: "jumps",
+            free: &["jump", "jump_4k"],
+            jobs: [512, 4 * KIB, 16 * KIB, 64 * KIB].map(far_random).to_vec(),
             caller: None,
             tries_depths: false,
         },
@@ -98,11 +111,20 @@ pub(super) fn stages() -> Vec<Stage> {
         },
         Stage {
             name: "writes",
-            free: &["write_call", "new_page", "further_page", "walked_page", "walked_far", "dirtied_page"],
-            jobs: [512, 4 * KIB, 64 * KIB, MIB]
+            free: &[
+                "write_call",
+                "jumped_write",
+                "new_page",
+                "large_folio",
+                "further_page",
+                "walked_page",
+                "walked_far",
+                "dirtied_page",
+            ],
+            jobs: [512, 4 * KIB, 16 * KIB, 64 * KIB, MIB]
                 .map(|bytes| written(Pattern::Sequential, bytes))
                 .into_iter()
-                .chain([4 * KIB, 64 * KIB].map(|bytes| written(Pattern::Random, bytes)))
+                .chain([4 * KIB, 16 * KIB, 64 * KIB].map(|bytes| written(Pattern::Random, bytes)))
                 .chain([4 * KIB, 64 * KIB].map(|bytes| mixed(Pattern::Sequential, bytes)))
                 .chain([4 * KIB, 64 * KIB].map(|bytes| mixed(Pattern::Random, bytes)))
                 .collect(),
@@ -111,11 +133,15 @@ pub(super) fn stages() -> Vec<Stage> {
         },
         Stage {
             name: "write-back, sync and journal",
-            free: &["device_flush", "device_write_byte", "device_write_latency"],
+            free: &["device_flush", "device_write_byte", "device_write_latency", "device_write_request"],
             jobs: [(4 * KIB, 1), (4 * KIB, 8), (64 * KIB, 1), (MIB, 1), (MIB, 8)]
                 .map(|(bytes, every)| synced(Pattern::Sequential, bytes, every))
                 .into_iter()
-                .chain([synced(Pattern::Random, 4 * KIB, 1)])
+                // As many requests as writes.
+                .chain(
+                    [(4 * KIB, 1), (4 * KIB, 16), (32 * KIB, 4)]
+                        .map(|(bytes, every)| synced(Pattern::Random, bytes, every)),
+                )
                 .collect(),
             caller: None,
             tries_depths: false,
@@ -134,7 +160,7 @@ pub(super) fn checks() -> Vec<Job> {
         jobs.push(cold(Pattern::Sequential, bytes));
         jobs.push(cold(Pattern::Random, bytes));
     }
-    for bytes in [2 * KIB, 16 * KIB, 256 * KIB] {
+    for bytes in [2 * KIB, 32 * KIB, 256 * KIB] {
         jobs.push(written(Pattern::Sequential, bytes));
         jobs.push(written(Pattern::Random, bytes));
     }
@@ -205,7 +231,7 @@ fn written(pattern: Pattern, bytes: u64) -> Job {
     Job {
         pattern,
         blocks: blocks(bytes),
-        size: Some((bytes * 8_000).min(8 * MIB)),
+        size: Some((bytes * 8_000).min(6 * MIB)),
         read_percent: 0,
         ..Job::named(&format!("written {} by {bytes}", order(pattern)))
     }
@@ -213,8 +239,7 @@ fn written(pattern: Pattern, bytes: u64) -> Job {
 
 /// As many reads as writes in a file that is cached and clean.
 fn mixed(pattern: Pattern, bytes: u64) -> Job {
-    // Much enough of it, with all its laps, for what may be written.
-    let moved = (16 * MIB).min(bytes * 4_000);
+    let moved = MIXED.min(bytes * 8_000);
     Job {
         filename: Some("mixed".to_owned()),
         size: Some(moved),

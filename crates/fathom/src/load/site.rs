@@ -4,13 +4,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fathom_sys::cache::{self, Hint};
 use fathom_sys::file::Errno;
 use fathom_sys::memory::Mapping;
 use fathom_sys::{Error, file};
 
+use super::calm::Calm;
 use crate::fault::Fault;
 use crate::instrument::{Clock, Instrument};
 use crate::job::{Direction, Engine, Job, Pattern, Region};
@@ -29,6 +30,7 @@ pub struct Site {
     ticks_per_second: f64,
     limits: Limits,
     interrupt: Arc<AtomicBool>,
+    calm: Option<Calm>,
 }
 
 /// How much of a job's region was in the page cache, in pages.
@@ -56,7 +58,22 @@ impl Site {
         let mut files = Files::below(path, space)?;
         let residency = residency::detect(&mut files)?;
         let ticks_per_second = instrument.certificate.ticks_per_second;
-        Ok(Self { files, residency, clock: instrument.clock, ticks_per_second, limits, interrupt })
+        let clock = instrument.clock;
+        Ok(Self { files, residency, clock, ticks_per_second, limits, interrupt, calm: None })
+    }
+
+    /// From now on each run is put off for so long at most until its CPU works for it alone.
+    pub(crate) fn await_calm(&mut self, patience: Duration) {
+        self.calm = Some(self.calm.take().unwrap_or_else(Calm::learn).with_patience(patience));
+    }
+
+    pub(super) fn calm(&self) -> Option<&Calm> {
+        self.calm.as_ref()
+    }
+
+    /// Whether somebody worked beside the last run when it ended, where runs wait for calm.
+    pub(crate) fn was_disturbed(&self) -> bool {
+        self.calm.as_ref().is_some_and(Calm::was_disturbed)
     }
 
     /// Bytes written so far, with those that filled the files.

@@ -19,7 +19,12 @@ pub fn calibration(model: &Model, accounts: &[Account]) -> String {
                 vec![name.clone(), Nanos(*measured).to_string(), Nanos(*simulated).to_string(), error]
             })
             .collect();
-        text += &format!("\n{}; later runs took {} longer\n", account.name, percent(account.drift));
+        text += &format!("\n{}; later runs took {} longer", account.name, percent(account.drift));
+        let runs: usize = account.runs.iter().map(Vec::len).sum();
+        text += &match account.disturbed {
+            0 => "\n".to_owned(),
+            disturbed => format!("; {disturbed} of {runs} were disturbed\n"),
+        };
         text += &table::rows(&["job", "measured per call", "simulated", "rate off by"], &rows);
         text += &account.refused.iter().map(|reason| format!("not run: {reason}\n")).collect::<String>();
     }
@@ -35,8 +40,12 @@ pub fn validation(validation: &Validation, colours: Colours) -> String {
     let missed: String = missed(validation).iter().map(|line| colours.bad(line) + "\n").collect();
     let refused: String =
         validation.refused.iter().map(|reason| colours.open(&format!("left out: {reason}")) + "\n").collect();
-    let effects: String =
-        by_fio(validation).iter().chain(&validation.effects).map(|line| format!("{line}\n")).collect();
+    let effects: String = disturbed(validation)
+        .iter()
+        .chain(&by_fio(validation))
+        .chain(&validation.effects)
+        .map(|line| format!("{line}\n"))
+        .collect();
     format!(
         "{} on {}: errors of predicted throughput, as means of their sizes\n\n{}\n{missed}\n{}\n{KEY}{refused}{effects}\n{}\n",
         validation.provenance.mount.fs_type,
@@ -114,6 +123,17 @@ pub(super) fn missed(validation: &Validation) -> Vec<String> {
         )
     };
     validation.classes.iter().filter(missed).map(said).collect()
+}
+
+/// How many runs were not left alone, if any.
+pub(super) fn disturbed(validation: &Validation) -> Option<String> {
+    let disturbed: usize = validation.jobs.iter().map(|job| job.disturbed).sum();
+    let runs: usize = validation.jobs.iter().map(|job| job.runs.len()).sum();
+    (disturbed > 0).then(|| {
+        format!(
+            "disturbed: {disturbed} of {runs} runs shared their core with somebody's work, and no calm one came"
+        )
+    })
 }
 
 pub(super) const CLASSES: [&str; 10] = [

@@ -26,7 +26,7 @@ pub(super) fn paper(job: &Job, model: &Model) -> Result<f64, String> {
 pub(super) fn as_in_paper(model: &Model) -> Result<Model, String> {
     let mut simple = model.clone();
     simple.set("preset=paper")?;
-    for zero in ["folio", "added_folio", "added_page", "wake", "caller", "caller_written_byte"] {
+    for zero in ["folio", "added_folio", "added_page", "wake", "caller", "caller_written_byte", "near_4k"] {
         simple.set(&format!("{zero}=0"))?;
     }
     simple.set(&format!("device_byte={}", device_byte(model, Direction::Read)))?;

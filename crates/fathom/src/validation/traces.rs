@@ -149,6 +149,7 @@ fn hold(one: &Traced) -> Option<Held> {
         paper_error: off(one.paper),
         plain_error: off(one.plain),
         is_covered: one.rate.holds(measured),
+        disturbed: 0,
         p99_error: one.p99_ns / one.took_ns.quantile(0.99).unwrap_or(0).max(1) as f64 - 1.0,
         runs: one.runs.clone(),
         fio: None,

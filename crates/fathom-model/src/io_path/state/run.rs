@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{File, Inner};
+use super::Inner;
 use crate::file_read::PAGE;
 use crate::io_path::{Prices, Work};
 use crate::page_cache::FileId;
@@ -73,12 +73,21 @@ impl Inner {
         prices: &Prices,
     ) -> f64 {
         self.walks.pass(to - from);
-        let File { runs: [read, written], size, .. } = &mut self.files[work.call.file.0 as usize];
+        let file = &mut self.files[work.call.file.0 as usize];
+        let footprint = file.footprint();
+        let [read, written] = &mut file.runs;
         read.follow(from, to);
         match written.has_just_moved(from, to, prices.near_window()) {
             true => 0.0,
-            false => prices.being_far(to - from, work.call.bytes, *size, jumped),
+            false => prices.being_far(to - from, work.call.bytes, footprint, jumped),
         }
+    }
+
+    /// Whether a write begins where the last one of its file ended. One that does not finds no extent to grow
+    /// (`ext4_es_insert_extent`, `xfs_bmap_add_extent_hole_delay`).
+    pub(super) fn goes_on(&self, file: FileId, from: u64) -> bool {
+        let [_, written] = &self.files[file.0 as usize].runs;
+        written.ends_at(from)
     }
 
     /// What a write waits for because what it writes over is not near, in ns.
@@ -89,7 +98,9 @@ impl Inner {
         is_old: bool,
         prices: &Prices,
     ) -> u64 {
-        let File { runs: [read, written], size, .. } = &mut self.files[work.call.file.0 as usize];
+        let file = &mut self.files[work.call.file.0 as usize];
+        let footprint = file.footprint();
+        let [read, written] = &mut file.runs;
         let goes_on = written.ends_at(from);
         written.follow(from, to);
         // The rest of a page that was just written to is near.
@@ -97,7 +108,7 @@ impl Inner {
         if !is_old || is_rest || read.has_just_moved(from, to, prices.near_window()) {
             return 0;
         }
-        prices.being_far(to - from, work.call.bytes, *size, from == work.call.offset && !goes_on) as u64
+        prices.being_far(to - from, work.call.bytes, footprint, from == work.call.offset && !goes_on) as u64
     }
 }
 

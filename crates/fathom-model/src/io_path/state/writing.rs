@@ -128,7 +128,9 @@ impl State {
         let mut work = Work { owed_ns: 0, copied: 0, pause_ns: 0, ..*work };
         let begun = self.since_start(now);
         if work.read.position == work.call.offset {
-            work.owed_ns = prices.write_call as u64;
+            let jumped =
+                if self.0.goes_on(work.call.file, work.call.offset) { 0.0 } else { prices.jumped_write };
+            work.owed_ns = (prices.write_call + jumped) as u64;
         }
         while work.has_more() {
             let spent = work.owed_ns + prices.copying(work.copied, work.call.bytes) as u64;
@@ -262,7 +264,8 @@ impl Filled {
     fn cost(self, prices: &Prices) -> u64 {
         let folio = match self.new_pages {
             0 => 0.0,
-            pages => prices.new_page + (pages - 1) as f64 * prices.further_page,
+            1 => prices.new_page,
+            pages => prices.new_page + prices.large_folio + (pages - 1) as f64 * prices.further_page,
         };
         let walked = prices.walking(self.old_pages, self.since);
         let dirtied = self.dirtied.min(self.old_pages) as f64 * prices.dirtied_page;

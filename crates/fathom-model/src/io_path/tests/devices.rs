@@ -44,6 +44,23 @@ fn writing_may_cost_another_price_than_reading() {
 }
 
 #[test]
+fn of_writes_that_wait_each_takes_its_turn_and_all_are_noticed_at_once() {
+    let took = |apart: u64| {
+        let mut parameters = silent();
+        parameters.set("device_write_request", "20us").unwrap();
+        parameters.set("device_depth", "1").unwrap();
+        let (state, file) = machine(&parameters, 1 << 20);
+        let write =
+            |at: u64| Call { kind: Kind::Write, file, offset: at * apart, bytes: 4096, fresh_pages: 0 };
+        let mut calls: Vec<Call> = (0..8).map(write).collect();
+        calls.push(Call { kind: Kind::Sync, file, offset: 0, bytes: 0, fresh_pages: 0 });
+        Path::new(&parameters).run(Laps::once(calls), state, 1).done()[8].took_ns()
+    };
+    let around = 400 + 12_000 + 90_000 + 8 * 4096 + 300_000;
+    assert_eq!([took(4096), took(8192)], [around + 20_000, around + 8 * 20_000]);
+}
+
+#[test]
 fn on_a_disk_it_is_the_order_of_requests_that_counts() {
     let mut parameters = silent();
     parameters.set("device", "disk_with_seeks").unwrap();

@@ -71,7 +71,8 @@ fn reads_need_not_wait_for_all_the_writes_that_came_before() {
 fn what_touches_goes_as_one_up_to_the_largest_request() {
     let writes = |settings: &[(&str, &str)]| {
         let parameters = with(
-            &[&[("device_depth", "1"), ("journal_commit", "0"), ("device_flush", "0")], settings].concat(),
+            &[&[("device_write_request", "90us"), ("journal_commit", "0"), ("device_flush", "0")], settings]
+                .concat(),
         );
         let mut state = State::new(&parameters);
         let file = state.create();
