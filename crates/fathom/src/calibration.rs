@@ -182,10 +182,11 @@ fn least(name: &str) -> f64 {
         "near_256k" => 6_400.0,
         // A line that is not in the caches, and its page.
         "jump" => 150.0,
-        "jump_4k" => 300.0,
+        name if name.starts_with("jump_") => 300.0,
         name if name.starts_with("far_of") => 0.05,
         // 20 GB/s.
         "far_4k" => 200.0,
+        "far_8k" => 400.0,
         "far_16k" => 800.0,
         "far_64k" => 3_200.0,
         "far_256k" => 13_000.0,

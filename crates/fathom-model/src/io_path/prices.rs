@@ -22,13 +22,16 @@ const NEAR: Points<5> = [
     (262_144.0, "near_256k"),
 ];
 /// The wait for far data, by the size of the call in bytes.
-const FAR: Points<5> = [
+const FAR: Points<6> = [
     (4_096.0, "far_4k"),
+    (8_192.0, "far_8k"),
     (16_384.0, "far_16k"),
     (65_536.0, "far_64k"),
     (262_144.0, "far_256k"),
     (1_048_576.0, "far_1m"),
 ];
+/// A jump to far data, by the size of the call in bytes; less and more cost what the ends do.
+const JUMP: Points<4> = [(512.0, "jump"), (4_096.0, "jump_4k"), (8_192.0, "jump_8k"), (16_384.0, "jump_16k")];
 /// The share of it, by the powers of two of MiB that come round: nothing of one MiB, all of 64.
 const SHARE: Points<5> =
     [(1.0, "far_of_2m"), (2.0, "far_of_4m"), (3.0, "far_of_8m"), (4.0, "far_of_16m"), (5.0, "far_of_32m")];
@@ -61,8 +64,7 @@ pub struct Prices {
     near_cache: f64,
     share: [f64; SHARE.len()],
     far: [f64; FAR.len()],
-    /// Of little and of a page.
-    jump: [f64; 2],
+    jump: [f64; JUMP.len()],
     pub(super) new_page: f64,
     pub(super) large_folio: f64,
     pub(super) further_page: f64,
@@ -119,7 +121,7 @@ impl Prices {
             near: NEAR.map(|(_, name)| value(name)),
             share: SHARE.map(|(_, name)| value(name)),
             far: FAR.map(|(_, name)| value(name)),
-            jump: ["jump", "jump_4k"].map(value),
+            jump: JUMP.map(|(_, name)| value(name)),
             new_page: value("new_page"),
             large_folio: value("large_folio"),
             further_page: value("further_page"),
@@ -194,9 +196,9 @@ impl Prices {
             return 0.0;
         }
         let wait = at(&FAR, &self.far, of_call as f64) * bytes as f64 / of_call.max(1) as f64;
-        let [little, page] = self.jump;
-        let way = ((of_call as f64 - 512.0) / (PAGE as f64 - 512.0)).clamp(0.0, 1.0);
-        distance * (wait + if jumped { little + (page - little) * way } else { 0.0 })
+        let [(least, _), .., (most, _)] = JUMP;
+        let jump = if jumped { at(&JUMP, &self.jump, (of_call as f64).clamp(least, most)) } else { 0.0 };
+        distance * (wait + jump)
     }
 
     /// What a write waits for that walks through the buffers of a folio's pages, with so many bytes moved since the last

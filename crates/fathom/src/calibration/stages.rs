@@ -70,16 +70,14 @@ pub(super) fn stages() -> Vec<Stage> {
         Stage {
             name: "calls and near data",
             free: &["call", "near_4k", "near_12k", "near_32k", "near_64k", "near_256k"],
-            jobs: [512, 4 * KIB, 12 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 256 * KIB, 512 * KIB]
-                .map(near)
-                .to_vec(),
+            jobs: [512, 4 * KIB, 12 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 256 * KIB].map(near).to_vec(),
             caller: Some(("caller", Direction::Read)),
             tries_depths: false,
         },
         Stage {
             name: "data that are not near",
-            free: &["far_4k", "far_16k", "far_64k", "far_256k", "far_1m"],
-            jobs: [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 2 * MIB].map(far).to_vec(),
+            free: &["far_4k", "far_8k", "far_16k", "far_64k", "far_256k", "far_1m"],
+            jobs: [4 * KIB, 8 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 2 * MIB].map(far).to_vec(),
             caller: None,
             tries_depths: false,
         },
@@ -92,8 +90,8 @@ pub(super) fn stages() -> Vec<Stage> {
         },
         Stage {
             name: "jumps",
-            free: &["jump", "jump_4k"],
-            jobs: [512, 4 * KIB, 16 * KIB, 64 * KIB].map(far_random).to_vec(),
+            free: &["jump", "jump_4k", "jump_8k", "jump_16k"],
+            jobs: [512, 4 * KIB, 8 * KIB, 16 * KIB, 64 * KIB].map(far_random).to_vec(),
             caller: None,
             tries_depths: false,
         },
