@@ -313,3 +313,25 @@ fn tail(share: f64, ratios: &[f64]) -> Option<Tail> {
 fn mean_square(values: &[f64]) -> f64 {
     values.iter().map(|one| one * one).sum::<f64>() / values.len().max(1) as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_latency_is_corrected_by_as_much_as_jobs_agree_about_it() {
+        let factor = |ratios: &[f64]| tail(0.99, ratios).map(|tail| (tail.factor, tail.spread));
+        let near = |told: Option<(f64, f64)>, wanted: (f64, f64)| {
+            let (factor, spread) = told.unwrap();
+            assert!((factor / wanted.0 - 1.0).abs() < 0.01 && (spread - wanted.1).abs() < 0.01, "{told:?}");
+        };
+        near(factor(&[2.0_f64.ln(); 3]), (2.0, 0.0));
+        // Six times as long give or take a half: nearly all of it, and what is left is its interval.
+        near(factor(&[1.4, 1.8, 2.2]), ((1.8 - 0.16 / 3.0 / 1.8_f64).exp(), 0.402));
+        // As often shorter as longer, or seen once: nothing.
+        near(factor(&[-1.0, 0.1, 0.9]), (1.0, (1.82_f64 / 2.0).sqrt()));
+        near(factor(&[0.7]), (1.0, 0.7));
+        assert_eq!(factor(&[]), None);
+        near(factor(&[0.0; 2]), (1.0, 0.0));
+    }
+}

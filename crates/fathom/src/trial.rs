@@ -141,7 +141,7 @@ pub(crate) fn is_short(job: &Job) -> bool {
 
 /// How many laps of a short job are made at most to find calm ones: what writes has a budget.
 fn most_laps(job: &Job) -> usize {
-    if job.does(Direction::Write) { 3 } else { 8 }
+    if job.does(Direction::Write) { 3 } else { 6 }
 }
 
 /// Whether a job only writes, into a file that is made for each run.

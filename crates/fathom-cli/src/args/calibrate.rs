@@ -110,7 +110,7 @@ pub(crate) struct BudgetOptions {
     #[arg(long, default_value = "4GiB", value_parser = parse_bytes, value_name = "SIZE")]
     pub(crate) max_write: u64,
     /// Take at most this long.
-    #[arg(long, default_value = "3m", value_parser = parse_duration, value_name = "TIME")]
+    #[arg(long, default_value = "4m", value_parser = parse_duration, value_name = "TIME")]
     pub(crate) max_time: Duration,
     /// Decides random orders.
     #[arg(long, default_value_t = 1)]

@@ -277,3 +277,45 @@ pub fn thresholds(parameters: &Parameters) -> Thresholds {
     let background = pages(threshold("dirty_background_bytes", "dirty_background_ratio"));
     Thresholds { background: if background >= limit { limit / 2 } else { background }, limit }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(settings: &[(&str, &str)]) -> Prices {
+        let mut parameters = Parameters::assumed();
+        settings.iter().for_each(|(name, value)| parameters.set(name, value).unwrap());
+        Prices::of(&parameters)
+    }
+
+    #[test]
+    fn a_curve_goes_through_its_points_and_on_in_proportion() {
+        let near = [
+            ("near_4k", "100"),
+            ("near_12k", "260"),
+            ("near_32k", "900"),
+            ("near_64k", "2000"),
+            ("near_256k", "8000"),
+        ];
+        let prices = with(&near);
+        for (bytes, took) in [(2_048, 50.0), (4_096, 100.0), (8_192, 180.0), (65_536, 2e3), (524_288, 16e3)] {
+            assert_eq!(prices.copying(bytes, bytes), took, "{bytes}");
+        }
+        assert_eq!(prices.copying(4_096, 8_192), 90.0, "half of a call");
+        assert_eq!(with(&[("copied_byte", "0.5")]).copying(8_192, 8_192), 4_096.0, "without points");
+    }
+
+    #[test]
+    fn far_is_what_comes_round_after_more_than_the_caches_hold() {
+        let far = |mib: u64, jumped: bool| {
+            let jumps = [("jump", "100"), ("jump_4k", "300"), ("jump_8k", "500"), ("jump_16k", "200")];
+            let waits =
+                [("near_cache", "1M"), ("far_4k", "1000"), ("far_of_16m", "0.8"), ("far_of_32m", "0.9")];
+            with(&[jumps.as_slice(), &waits].concat()).being_far(4096, 4096, mib << 20, jumped).round()
+        };
+        assert_eq!([far(0, true), far(64, false), far(1000, false)], [0.0, 1000.0, 1000.0]);
+        assert_eq!([far(16, false), far(32, false), far(64, true)], [800.0, 900.0, 1300.0]);
+        assert!(far(1, false) < far(2, false) && far(2, false) < far(8, false));
+        assert_eq!(with(&[("far_4k", "1000")]).being_far(4096, 4096, 1 << 30, true), 0.0, "all is near");
+    }
+}

@@ -154,6 +154,19 @@ fn pages_on_their_way_survive_an_eviction_as_on_linux() {
 }
 
 #[test]
+fn what_comes_round_is_what_is_visited_of_a_file() {
+    let mut parameters = silent();
+    parameters.set("near_cache", "1M").unwrap();
+    parameters.set("far_4k", "1us").unwrap();
+    let took = |visited: u64| {
+        let (mut state, file) = machine(&parameters, 64 << 20);
+        state.visit(file, visited);
+        Path::new(&parameters).run(Laps::once(reads(file, 4096, 16)), state, 1).done()[8].took_ns()
+    };
+    assert_eq!([took(512 << 10), took(0), took(1 << 40)], [400 + 410, 400 + 410 + 1000, 400 + 410 + 1000]);
+}
+
+#[test]
 fn what_nobody_asks_for_is_not_drawn() {
     let layers = ["application", "system call", "read", "write", "journal", "flusher", "device"];
     assert_eq!(Path::new(&Parameters::assumed()).modules(), layers);

@@ -20,7 +20,7 @@ const BESIDE: f64 = 1.2;
 const BEFORE: Duration = Duration::from_millis(2);
 const AFTER: Duration = Duration::from_micros(500);
 /// How long all runs together are put off at most until then.
-const IN_ALL: Duration = Duration::from_secs(55);
+const IN_ALL: Duration = Duration::from_secs(30);
 
 /// What is known of the CPU's own speed, and of the last run.
 #[derive(Debug)]
