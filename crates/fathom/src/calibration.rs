@@ -87,13 +87,11 @@ pub fn calibrate(
         } else {
             fit(model, stage.free, trials);
         }
-        if stage.free.contains(&"near_256k") {
-            // For who asks for no size: what a byte of many costs.
-            let byte = model.parameters.value("near_256k") / f64::from(256 << 10);
-            put(model, "copied_byte", Parameter { value: byte, interval: None, origin: Origin::Measured });
-        }
         accounts.push(account(stage.name, model, trials));
     }
+    // For who asks for no size: what a byte of many costs.
+    let byte = model.parameters.value("near_256k") / f64::from(256 << 10);
+    put(model, "copied_byte", Parameter { value: byte, interval: None, origin: Origin::Measured });
     // What the kernel has learned by the time that somebody writes much.
     let rate = 1e9 / device_byte(model, Direction::Write).max(1e-3);
     put(model, "write_bandwidth", Parameter { value: rate, interval: None, origin: Origin::Measured });
@@ -144,13 +142,17 @@ fn fit_with_depth(model: &mut Model, stage: &Stage, trials: &[Trial]) {
 
 /// Fits the free parameters to the trials; gives the sum of the squared errors that are left.
 fn fit(model: &mut Model, free: &[&'static str], trials: &[Trial]) -> f64 {
-    let measured: Vec<(&Job, f64)> =
-        trials.iter().filter_map(|trial| Some((&trial.job, trial.ns_per_transfer()?))).collect();
+    let weighted = |trial| Some((Trial::ns_per_transfer(trial)?, weight(trial)));
+    let measured: Vec<(&Job, (f64, f64))> =
+        trials.iter().filter_map(|trial| Some((&trial.job, weighted(trial)?))).collect();
     let start: Vec<f64> = free.iter().map(|name| model.parameters.value(name).max(least(name))).collect();
     let found = nonlinear::fit(&start, |values| {
         let mut tried = without_noise(model);
         free.iter().zip(values).for_each(|(name, value)| price(&mut tried, name, *value));
-        measured.iter().map(|(job, measured)| (time(job, &tried) / measured).ln()).collect()
+        measured
+            .iter()
+            .map(|(job, (measured, weight))| (time(job, &tried) / measured).ln() * weight)
+            .collect()
     });
     let Some(found) = found else { return f64::INFINITY };
     // Few jobs: the tails of Student's t reach further.
@@ -171,6 +173,12 @@ fn fit(model: &mut Model, free: &[&'static str], trials: &[Trial]) -> f64 {
     found.residuals.iter().map(|one| one * one).sum()
 }
 
+/// How much a job says, of 1: less where its runs differ among themselves by more than a model may be off.
+fn weight(trial: &Trial) -> f64 {
+    const OFF: f64 = 0.03;
+    OFF / OFF.hypot(trial.uncertainty().unwrap_or(0.0))
+}
+
 /// Where the search for a price begins that nothing is known of.
 fn least(name: &str) -> f64 {
     match name {
@@ -181,7 +189,7 @@ fn least(name: &str) -> f64 {
         "near_64k" => 1_600.0,
         "near_256k" => 6_400.0,
         // A line that is not in the caches, and its page.
-        "jump" => 150.0,
+        "jump" | "jump_between" => 150.0,
         name if name.starts_with("jump_") => 300.0,
         name if name.starts_with("far_of") => 0.05,
         // 20 GB/s.
@@ -192,7 +200,15 @@ fn least(name: &str) -> f64 {
         "far_256k" => 13_000.0,
         "far_1m" => 50_000.0,
         // About as much as the call itself: from far below the search does not find its way.
-        "write_call" => 300.0,
+        "write_call" => 150.0,
+        "jumped_write" | "large_folio" => 100.0,
+        "new_page" => 1_000.0,
+        "further_page" => 500.0,
+        "dirtied_page" => 60.0,
+        // A line of the first cache, the second, and memory.
+        "walked_page" => 2.0,
+        "walked_out" => 3.0,
+        "walked_far" => 20.0,
         // A loop device's own work for a request.
         "device_write_request" => 3_000.0,
         name if name.contains("byte") => 0.01,
@@ -300,12 +316,18 @@ fn residual(model: &Model, trials: &[&Trial], fitted: &[&Trial]) -> Option<Resid
 fn tail(share: f64, ratios: &[f64]) -> Option<Tail> {
     let middle = quantile::median(ratios)?;
     let count = ratios.len() as f64;
-    let around = |centre: f64| mean_square(&ratios.iter().map(|ratio| ratio - centre).collect::<Vec<_>>());
-    // One freedom goes into the middle; of one job alone nothing is known of how far it lies off.
-    let variance = if count > 1.0 { around(middle) * count / (count - 1.0) } else { f64::INFINITY };
-    let kept = (1.0 - variance / count / middle.powi(2)).max(0.0);
-    let centre = if kept > 0.0 { kept * middle } else { 0.0 };
-    let spread = (around(centre) * count / (count - 1.0).max(1.0)).sqrt();
+    let around = |centre: f64| {
+        let squares: f64 = ratios.iter().map(|ratio| (ratio - centre).powi(2)).sum();
+        // One freedom goes into the middle.
+        squares / (count - 1.0).max(1.0)
+    };
+    // Of one job alone nothing is known of how far it lies off.
+    let variance = if count > 1.0 { around(middle) } else { f64::INFINITY };
+    let centre = match 1.0 - variance / count / middle.powi(2) {
+        kept if kept > 0.0 => kept * middle,
+        _ => 0.0,
+    };
+    let spread = around(centre).sqrt();
     let told = Tail { share, factor: centre.exp(), spread };
     Some(told).filter(|tail| tail.factor.is_finite() && tail.spread.is_finite())
 }

@@ -210,9 +210,14 @@ fn laps(
 }
 
 fn lap(job: &Job, turns: &Turns, site: &mut Site) -> Result<Option<Outcome>, Fault> {
-    // A device that has rested is not to rest for longer.
     let is_at_rest = !turns.rest.is_zero() && !is_short(job);
-    site.await_calm(if is_at_rest { PATIENCE / 100 } else { PATIENCE });
+    site.await_calm(match turns.state {
+        // What was read in has used up what a device that is held lets through, and waiting would bring it back.
+        Settled::ByDropping => Duration::ZERO,
+        // A device that has rested is not to rest for longer.
+        _ if is_at_rest => PATIENCE / 100,
+        _ => PATIENCE,
+    });
     let threads = from_its_state(job, *turns, site, |site| load::run(job, site))?;
     Ok(Outcome::together(&threads))
 }
@@ -224,15 +229,16 @@ pub(crate) fn from_its_state<T>(
     site: &mut Site,
     run: impl FnOnce(&mut Site) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
-    // What only writes begins with a new file, and leaves nothing for the kernel to write during others' runs.
+    // What only writes begins with a new file.
     if is_new(job) {
         site.remove(job);
-    } else if job.does(Direction::Write) {
-        // What it wrote over the last time is on the device, as the model has it.
-        site.write_out(job)?;
     }
     if turns.state == Settled::ByDropping {
         site.drop_cached(job)?;
+    }
+    if turns.state == Settled::ByRuns && job.pre_read {
+        // Nothing of it is near at first, as the model has it.
+        site.leave_cpu_caches(job)?;
     }
     // What is cached already takes no memory. Jobs were checked when they were laid out; one without a size needs none.
     let takes = !is_short(job) || is_new(job);
@@ -242,11 +248,14 @@ pub(crate) fn from_its_state<T>(
         std::thread::sleep(turns.rest);
     }
     drop(reserve);
-    let outcome = run(site);
+    let outcome = run(site)?;
+    // Nothing is left for the kernel to write during others' runs, and what a job writes over is on the device.
     if is_new(job) {
         site.remove(job);
+    } else if job.does(Direction::Write) {
+        site.write_out(job)?;
     }
-    outcome
+    Ok(outcome)
 }
 
 /// What sets of jobs need that are run one after the other: what is only written goes after each run, so that one such
@@ -300,6 +309,16 @@ impl Trial {
         let half = times.len() / 2;
         let [early, late] = [&times[..half], &times[times.len() - half..]].map(quantile::median);
         Some((late? / early?).ln()).filter(|drift| drift.is_finite())
+    }
+
+    /// How far the median of the time may be off, as a deviation of its logarithm, by where the middle half of the runs lies;
+    /// none without runs.
+    pub fn uncertainty(&self) -> Option<f64> {
+        let times = self.each(ns_per_transfer);
+        let at = |share| quantile::quantile(&times, share);
+        // Of a normal distribution: the half lies within 1.349 deviations, and a median is off by 1.253 of those of a mean.
+        let spread = (at(0.75)? / at(0.25)?).ln() / 1.349 * 1.253 / (times.len() as f64).sqrt();
+        Some(spread).filter(|spread| spread.is_finite())
     }
 
     /// The median over the runs of bytes per second in both directions.

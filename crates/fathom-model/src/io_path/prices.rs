@@ -12,6 +12,8 @@ use crate::read_ahead::Limits;
 
 /// A curve in straight lines: at each x the parameter that says how high it is there.
 type Points<const N: usize> = [(f64, &'static str); N];
+/// The same with the heights themselves.
+type Curve<const N: usize> = [(f64, f64); N];
 
 /// Copying near data, by the size of the call in bytes.
 const NEAR: Points<5> = [
@@ -32,10 +34,33 @@ const FAR: Points<6> = [
 ];
 /// A jump to far data, by the size of the call in bytes; less and more cost what the ends do.
 const JUMP: Points<4> = [(512.0, "jump"), (4_096.0, "jump_4k"), (8_192.0, "jump_8k"), (16_384.0, "jump_16k")];
-/// The share of it, by the powers of two of MiB that come round: nothing of one MiB, all of 64.
-const SHARE: Points<5> =
-    [(1.0, "far_of_2m"), (2.0, "far_of_4m"), (3.0, "far_of_8m"), (4.0, "far_of_16m"), (5.0, "far_of_32m")];
-const WHOLLY: f64 = 6.0;
+/// The share of it, by the powers of two of MiB that come round: nothing of one MiB, all of 128.
+const SHARE: Points<6> = [
+    (1.0, "far_of_2m"),
+    (2.0, "far_of_4m"),
+    (3.0, "far_of_8m"),
+    (4.0, "far_of_16m"),
+    (5.0, "far_of_32m"),
+    (6.0, "far_of_64m"),
+];
+const WHOLLY: f64 = 7.0;
+
+/// Whither a call goes that does not go on where the last one ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Jump {
+    /// To the begin of a line of the CPU's caches, as a page's and a sector's are.
+    ToLine,
+    /// Into one: all that it copies lies across two lines of the caller's, and more often across two pages.
+    BetweenLines,
+}
+
+impl Jump {
+    /// The jump of a call at this offset, if it is one.
+    pub(super) fn to(offset: u64, jumped: bool) -> Option<Self> {
+        const LINE: u64 = 64;
+        jumped.then_some(if offset.is_multiple_of(LINE) { Self::ToLine } else { Self::BetweenLines })
+    }
+}
 
 /// Prices in ns and ns per byte, and the sizes that rules depend on in bytes.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,15 +85,18 @@ pub struct Prices {
     pub(super) stdio_call: f64,
     copy_knee: f64,
     byte_beyond_knee: f64,
-    near: [f64; NEAR.len()],
+    near: Curve<{ NEAR.len() }>,
     near_cache: f64,
-    share: [f64; SHARE.len()],
-    far: [f64; FAR.len()],
-    jump: [f64; JUMP.len()],
+    share: Curve<{ SHARE.len() }>,
+    far: Curve<{ FAR.len() }>,
+    jump: Curve<{ JUMP.len() }>,
+    jump_between: f64,
     pub(super) new_page: f64,
     pub(super) large_folio: f64,
     pub(super) further_page: f64,
+    first_cache: f64,
     walked_page: f64,
+    walked_out: f64,
     walked_far: f64,
     pub(super) dirtied_page: f64,
     pub(super) new_block: f64,
@@ -98,6 +126,7 @@ impl Prices {
     #[must_use]
     pub fn of(parameters: &Parameters) -> Self {
         let value = |name| parameters.value(name);
+        let point = |(x, name)| (x, value(name));
         Self {
             call: value("call"),
             seek_call: value("seek_call"),
@@ -118,14 +147,17 @@ impl Prices {
             copy_knee: value("copy_knee"),
             byte_beyond_knee: value("byte_beyond_knee"),
             near_cache: value("near_cache"),
-            near: NEAR.map(|(_, name)| value(name)),
-            share: SHARE.map(|(_, name)| value(name)),
-            far: FAR.map(|(_, name)| value(name)),
-            jump: JUMP.map(|(_, name)| value(name)),
+            near: NEAR.map(point),
+            share: SHARE.map(point),
+            far: FAR.map(point),
+            jump: JUMP.map(point),
+            jump_between: value("jump_between"),
             new_page: value("new_page"),
             large_folio: value("large_folio"),
             further_page: value("further_page"),
+            first_cache: value("first_cache"),
             walked_page: value("walked_page"),
+            walked_out: value("walked_out"),
             walked_far: value("walked_far"),
             dirtied_page: value("dirtied_page"),
             new_block: value("new_block"),
@@ -178,35 +210,49 @@ impl Prices {
     pub(super) fn copying(&self, bytes: u64, of_call: u64) -> f64 {
         let beyond = if self.copy_knee > 0.0 { (of_call as f64 - self.copy_knee).max(0.0) } else { 0.0 };
         let share = bytes as f64 / of_call.max(1) as f64;
-        let near = match self.near[0] {
-            0.0 => of_call as f64 * self.copied_byte,
-            _ => at(&NEAR, &self.near, of_call as f64),
+        let near = match self.near {
+            [(_, 0.0), ..] => of_call as f64 * self.copied_byte,
+            near => at(near, of_call as f64),
         };
         share * (near + beyond * self.byte_beyond_knee)
     }
 
-    /// What a copy of `bytes` of a read of `of_call` waits for because the data are not near the CPU: they come
-    /// round again after `footprint` bytes. A first copy may have jumped there.
+    /// What a copy of `bytes` of a call of `of_call` waits for because the data are not near the CPU: so many bytes were
+    /// moved `since` they were, or they never were. A first copy may have jumped there.
     ///
     /// The wait by size is no line, because the CPU fetches ahead while it does something else: it is drawn through
     /// points that are measured.
-    pub(super) fn being_far(&self, bytes: u64, of_call: u64, footprint: u64, jumped: bool) -> f64 {
-        let distance = self.distance((footprint + of_call) as f64);
+    pub(super) fn being_far(&self, bytes: u64, of_call: u64, since: Option<u64>, jump: Option<Jump>) -> f64 {
+        let distance = self.distance(since.map_or(f64::INFINITY, |since| (since + of_call) as f64));
         if distance == 0.0 {
             return 0.0;
         }
-        let wait = at(&FAR, &self.far, of_call as f64) * bytes as f64 / of_call.max(1) as f64;
-        let [(least, _), .., (most, _)] = JUMP;
-        let jump = if jumped { at(&JUMP, &self.jump, (of_call as f64).clamp(least, most)) } else { 0.0 };
+        let wait = at(self.far, of_call as f64) * bytes as f64 / of_call.max(1) as f64;
+        let [(least, _), .., (most, _)] = self.jump;
+        let jump = match jump {
+            None => 0.0,
+            Some(jump) => {
+                let between = if jump == Jump::BetweenLines { self.jump_between } else { 0.0 };
+                at(self.jump, (of_call as f64).clamp(least, most)) + between
+            }
+        };
         distance * (wait + jump)
     }
 
-    /// What a write waits for that walks through the buffers of a folio's pages, with so many bytes moved since the last
-    /// one. Source: `block_write_begin`, `block_commit_write`.
-    pub(super) fn walking(&self, pages: u64, since: u64) -> f64 {
+    /// What a write of `of_call` waits for because the caller's own buffer is too large to be near: since a byte of it was
+    /// last used all others were, and as many of the cache.
+    pub(super) fn large_buffer(&self, bytes: u64, of_call: u64) -> f64 {
+        self.being_far(bytes, of_call, Some(of_call), None)
+    }
+
+    /// What a write of `of_call` waits for that walks through the buffers of a folio's pages, with so many bytes moved since
+    /// the last one began, its buffers among them. Source: `block_write_begin`, `block_commit_write`.
+    pub(super) fn walking(&self, pages: u64, since: u64, of_call: u64) -> f64 {
+        // Beside them the first cache holds what the caller writes.
+        let is_out = since as f64 + of_call as f64 > self.first_cache;
+        let page = self.walked_page + if is_out { self.walked_out } else { 0.0 };
         // Since then as much was moved as it was moved to.
-        let far = self.distance(2.0 * since as f64);
-        pages as f64 * (self.walked_page + far * self.walked_far)
+        pages as f64 * (page + self.distance(2.0 * since as f64) * self.walked_far)
     }
 
     /// How far data are that come round again after so many bytes: 0 where they are near, 1 where they are wholly far. The
@@ -216,30 +262,19 @@ impl Prices {
         match self.near_cache {
             0.0 => 0.0,
             _ if doublings <= 0.0 => 0.0,
-            _ if doublings >= WHOLLY => 1.0,
-            _ => {
-                let [.., (last, _)] = SHARE;
-                let way = ((doublings - last) / (WHOLLY - last)).max(0.0);
-                let [.., share] = self.share;
-                at(&SHARE, &self.share, doublings.min(last)) + way * (1.0 - share)
-            }
+            _ => at(self.share.into_iter().chain([(WHOLLY, 1.0)]), doublings.min(WHOLLY)),
         }
-    }
-
-    /// So many bytes back what was moved is still near.
-    pub(super) fn near_window(&self) -> u64 {
-        self.near_cache as u64 / 2
     }
 }
 
 /// How high a curve is: from nothing to its first point, through the others, and beyond the last in proportion.
-fn at<const N: usize>(points: &Points<N>, heights: &[f64; N], x: f64) -> f64 {
+fn at(points: impl IntoIterator<Item = (f64, f64)>, x: f64) -> f64 {
     let mut before = (0.0, 0.0);
-    for ((to, _), &height) in points.iter().zip(heights) {
-        if x <= *to {
+    for (to, height) in points {
+        if x <= to {
             return before.1 + (height - before.1) * (x - before.0) / (to - before.0);
         }
-        before = (*to, height);
+        before = (to, height);
     }
     before.1 * x / before.0
 }
@@ -309,13 +344,21 @@ mod tests {
     fn far_is_what_comes_round_after_more_than_the_caches_hold() {
         let far = |mib: u64, jumped: bool| {
             let jumps = [("jump", "100"), ("jump_4k", "300"), ("jump_8k", "500"), ("jump_16k", "200")];
+            let jump = Jump::to(128, jumped);
             let waits =
                 [("near_cache", "1M"), ("far_4k", "1000"), ("far_of_16m", "0.8"), ("far_of_32m", "0.9")];
-            with(&[jumps.as_slice(), &waits].concat()).being_far(4096, 4096, mib << 20, jumped).round()
+            with(&[jumps.as_slice(), &waits].concat()).being_far(4096, 4096, Some(mib << 20), jump).round()
         };
-        assert_eq!([far(0, true), far(64, false), far(1000, false)], [0.0, 1000.0, 1000.0]);
-        assert_eq!([far(16, false), far(32, false), far(64, true)], [800.0, 900.0, 1300.0]);
+        assert_eq!([far(0, true), far(128, false), far(1000, false)], [0.0, 1000.0, 1000.0]);
+        assert_eq!([far(16, false), far(32, false), far(128, true)], [800.0, 900.0, 1300.0]);
         assert!(far(1, false) < far(2, false) && far(2, false) < far(8, false));
-        assert_eq!(with(&[("far_4k", "1000")]).being_far(4096, 4096, 1 << 30, true), 0.0, "all is near");
+        let unaligned = with(&[("near_cache", "1M"), ("jump", "100"), ("jump_between", "70")]);
+        let jump = |offset, jumped| unaligned.being_far(512, 512, None, Jump::to(offset, jumped));
+        assert_eq!([jump(700, false), jump(700, true), jump(1 << 20, true)], [0.0, 170.0, 100.0]);
+        assert_eq!(
+            with(&[("far_4k", "1000")]).being_far(4096, 4096, None, Jump::to(1, true)),
+            0.0,
+            "all is near"
+        );
     }
 }

@@ -67,6 +67,8 @@ struct File {
     size: u64,
     /// How many bytes of it are read and written again and again; 0 for all.
     visited: u64,
+    /// How many have been since that was said.
+    moved: u64,
     /// One per descriptor that was ever used.
     readers: Vec<Reader>,
     is_direct: bool,
@@ -168,9 +170,10 @@ impl State {
     }
 
     /// Says that no more than so many bytes of a file are read and written from now on: what comes round is as near as if
-    /// it had no others.
+    /// it had no others. At first the CPU's caches hold none of them.
     pub fn visit(&mut self, file: FileId, bytes: u64) {
-        self.0.files[file.0 as usize].visited = bytes;
+        let file = &mut self.0.files[file.0 as usize];
+        (file.visited, file.moved, file.runs) = (bytes, 0, Default::default());
     }
 
     /// A file's length in bytes.

@@ -73,9 +73,11 @@ pub fn found_by_other_means(
         super::put(model, "dirty_expire", declared(expire.as_nanos() as u64));
         super::put(model, "dirty_writeback", declared(period.as_nanos() as u64));
     }
+    let caches = witness.map(|it| it.cpu_caches).unwrap_or_default();
     // The largest cache that a CPU has for itself: the one before the last, which all share.
-    if let Some((_, bytes)) = witness.as_ref().and_then(|it| it.cpu_caches.iter().rev().nth(1)) {
-        super::put(model, "near_cache", declared(*bytes));
+    let own = [("first_cache", caches.first()), ("near_cache", caches.iter().rev().nth(1))];
+    for (name, (_, bytes)) in own.into_iter().filter_map(|(name, cache)| Some((name, cache?))) {
+        super::put(model, name, declared(*bytes));
     }
     // No job tells what a new block costs from what its page does, nor a commit from the flush that it waits for.
     super::price(model, "new_block", 0.0);

@@ -24,9 +24,8 @@ const MIB: u64 = 1 << 20;
 const NEAR: u64 = MIB / 2;
 /// One that it does not.
 const FAR: u64 = 64 * MIB;
-
 /// One that is written over, as a whole: more than caches hold, and less than would be written back meanwhile.
-const MIXED: u64 = 26 * MIB;
+const MIXED: u64 = 16 * MIB;
 
 /// A slow device answers in seconds what a fast one answers in milliseconds.
 const LONGEST: Duration = Duration::from_millis(400);
@@ -62,7 +61,13 @@ impl Stage {
 pub(super) fn stages() -> Vec<Stage> {
     let near = |bytes| cached(Pattern::Sequential, bytes, NEAR, 64 * MIB);
     let far = |bytes| cached(Pattern::Sequential, bytes, FAR, FAR);
-    let comes_round = |mib| cached(Pattern::Sequential, 64 * KIB, mib * MIB, FAR);
+    // The end of a file, several times over.
+    let comes_round = |mib| Job {
+        offset: FAR - mib * MIB,
+        io_size: Some(256 * MIB),
+        name: format!("cached in order by {} of the last {}", 64 * KIB, mib * MIB),
+        ..far(64 * KIB)
+    };
     let far_random = |bytes| cached(Pattern::Random, bytes, FAR, 32 * MIB);
     let cold = |bytes| cold(Pattern::Sequential, bytes);
     let cold_random = |bytes| self::cold(Pattern::Random, bytes);
@@ -83,15 +88,15 @@ pub(super) fn stages() -> Vec<Stage> {
         },
         Stage {
             name: "how much is how far",
-            free: &["far_of_2m", "far_of_4m", "far_of_8m", "far_of_16m", "far_of_32m"],
-            jobs: [2, 4, 8, 16, 32].map(comes_round).to_vec(),
+            free: &["far_of_2m", "far_of_4m", "far_of_8m", "far_of_16m", "far_of_32m", "far_of_64m"],
+            jobs: [2, 4, 8, 16, 32, 64].map(comes_round).to_vec(),
             caller: None,
             tries_depths: false,
         },
         Stage {
             name: "jumps",
-            free: &["jump", "jump_4k", "jump_8k", "jump_16k"],
-            jobs: [512, 4 * KIB, 8 * KIB, 16 * KIB, 64 * KIB].map(far_random).to_vec(),
+            free: &["jump", "jump_4k", "jump_8k", "jump_16k", "jump_between"],
+            jobs: [512, 1_000, 4 * KIB, 8 * KIB, 16 * KIB, 64 * KIB].map(far_random).to_vec(),
             caller: None,
             tries_depths: false,
         },
@@ -116,6 +121,7 @@ pub(super) fn stages() -> Vec<Stage> {
                 "large_folio",
                 "further_page",
                 "walked_page",
+                "walked_out",
                 "walked_far",
                 "dirtied_page",
             ],
@@ -123,8 +129,8 @@ pub(super) fn stages() -> Vec<Stage> {
                 .map(|bytes| written(Pattern::Sequential, bytes))
                 .into_iter()
                 .chain([4 * KIB, 16 * KIB, 64 * KIB].map(|bytes| written(Pattern::Random, bytes)))
-                .chain([4 * KIB, 64 * KIB].map(|bytes| mixed(Pattern::Sequential, bytes)))
-                .chain([4 * KIB, 64 * KIB].map(|bytes| mixed(Pattern::Random, bytes)))
+                .chain([4 * KIB, 16 * KIB, 64 * KIB].map(|bytes| mixed(Pattern::Sequential, bytes)))
+                .chain([4 * KIB, 16 * KIB, 64 * KIB].map(|bytes| mixed(Pattern::Random, bytes)))
                 .collect(),
             caller: Some(("caller_written_byte", Direction::Write)),
             tries_depths: false,
@@ -162,7 +168,7 @@ pub(super) fn checks() -> Vec<Job> {
         jobs.push(written(Pattern::Sequential, bytes));
         jobs.push(written(Pattern::Random, bytes));
     }
-    for bytes in [2 * KIB, 16 * KIB, 256 * KIB] {
+    for bytes in [2 * KIB, 32 * KIB, 256 * KIB] {
         jobs.push(mixed(Pattern::Sequential, bytes));
         jobs.push(mixed(Pattern::Random, bytes));
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use fathom_sys::cache::{self, Hint};
 use fathom_sys::file::Errno;
-use fathom_sys::memory::Mapping;
+use fathom_sys::memory::{FileMapping, Mapping};
 use fathom_sys::{Error, file};
 
 use super::calm::Calm;
@@ -177,6 +177,30 @@ impl Site {
             if path.exists() {
                 cache::evict(&self.files.descriptor(&name)?, 0, 0)
                     .map_err(|errno| Error::new("drop the cached pages of", &path, errno))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the CPU's caches give up what a job finds in the page cache, where all of it is there: how much of it they hold
+    /// depends on what came before, and on what others' work has pushed out of them meanwhile. Nothing is done where there is
+    /// no file yet, it can't be mapped, or nobody can tell what is cached.
+    ///
+    /// # Errors
+    /// A job that makes no sense, a file that can't be opened.
+    pub fn leave_cpu_caches(&self, job: &Job) -> Result<(), Fault> {
+        let region = job.region().map_err(Fault::Unsupported)?;
+        let end = usize::try_from(region.offset + region.length).unwrap_or(0);
+        let names = (0..job.numjobs).map(|thread| name(job, thread));
+        for name in names.filter(|name| self.files.path(name).exists()) {
+            let file = self.files.descriptor(&name)?;
+            let count = self.residency.count(&file, region.offset, region.length);
+            let is_there = count.is_ok_and(|count| count.is_some_and(|(cached, pages)| cached == pages));
+            if is_there
+                && end > 0
+                && let Ok(mapping) = FileMapping::shared(&file, end, false)
+            {
+                mapping.leave_cpu_caches(region.offset, region.length as usize);
             }
         }
         Ok(())

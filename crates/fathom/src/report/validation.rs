@@ -40,14 +40,9 @@ pub fn validation(validation: &Validation, colours: Colours) -> String {
     let missed: String = missed(validation).iter().map(|line| colours.bad(line) + "\n").collect();
     let refused: String =
         validation.refused.iter().map(|reason| colours.open(&format!("left out: {reason}")) + "\n").collect();
-    let effects: String = disturbed(validation)
-        .iter()
-        .chain(&by_fio(validation))
-        .chain(&validation.effects)
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let remarks: String = remarks(validation).iter().map(|line| format!("{line}\n")).collect();
     format!(
-        "{} on {}: errors of predicted throughput, as means of their sizes\n\n{}\n{missed}\n{}\n{KEY}{refused}{effects}\n{}\n",
+        "{} on {}: errors of predicted throughput, as means of their sizes\n\n{}\n{missed}\n{}\n{KEY}{refused}{remarks}\n{}\n",
         validation.provenance.mount.fs_type,
         validation.provenance.mount.path,
         table::rows(&CLASSES.map(|title| colours.strong(title)), &classes(validation, colours)),
@@ -125,8 +120,14 @@ pub(super) fn missed(validation: &Validation) -> Vec<String> {
     validation.classes.iter().filter(missed).map(said).collect()
 }
 
+/// What else is to be known of the runs: who disturbed them, what fio's say of them, and what was changed for them.
+pub(super) fn remarks(validation: &Validation) -> Vec<String> {
+    let effects = validation.effects.iter().cloned();
+    disturbed(validation).into_iter().chain(by_fio(validation)).chain(effects).collect()
+}
+
 /// How many runs were not left alone, if any.
-pub(super) fn disturbed(validation: &Validation) -> Option<String> {
+fn disturbed(validation: &Validation) -> Option<String> {
     let disturbed: usize = validation.jobs.iter().map(|job| job.disturbed).sum();
     let runs: usize = validation.jobs.iter().map(|job| job.runs.len()).sum();
     (disturbed > 0).then(|| {
@@ -163,7 +164,7 @@ fn ran_by_fio(validation: &Validation) -> bool {
 }
 
 /// What fio's runs of the same jobs say of Fathom's; nothing where it ran none.
-pub(super) fn by_fio(validation: &Validation) -> Option<String> {
+fn by_fio(validation: &Validation) -> Option<String> {
     let Agreement { jobs, faster, apart } = agreement(&validation.jobs)?;
     Some(format!(
         "fio ran {jobs} of the {} jobs as well, in turns with Fathom: by the time within calls and syncs it moved {} {} in the \

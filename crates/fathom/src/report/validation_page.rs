@@ -3,7 +3,7 @@
 use super::figure::{Axis, Figure, Mark, Origin, Quantity, Rounded, Series, Shape, Style};
 use super::model_page;
 use super::page::{Page, escaped, quoted, table};
-use super::validation::{CLASSES, by_class, by_fio, by_job, job_titles, missed, percent};
+use super::validation::{CLASSES, by_class, by_job, job_titles, missed, percent, remarks};
 use crate::model::Model;
 use crate::validation::{Class, Held, Validation};
 
@@ -16,7 +16,7 @@ pub(super) fn validation_page(validation: &Validation, model: &Model) -> String 
     }
     page.push("</ul>\n");
     page.push(&table(&CLASSES, &by_class(validation)));
-    for line in missed(validation).iter().chain(&by_fio(validation)).chain(&validation.effects) {
+    for line in missed(validation).iter().chain(&remarks(validation)) {
         page.push(&format!("<p>{}</p>\n", escaped(line)));
     }
     page.push("<h2>Predicted against measured</h2>\n");

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::Inner;
+use super::{File, Inner};
 use crate::file_read::PAGE;
+use crate::io_path::prices::Jump;
 use crate::io_path::{Prices, Work};
 use crate::page_cache::FileId;
 
@@ -27,9 +28,9 @@ impl Run {
         self.end == from
     }
 
-    /// Whether a range is among its last so many bytes.
-    pub(super) fn has_just_moved(&self, from: u64, to: u64, window: u64) -> bool {
-        self.start.max(self.end.saturating_sub(window)) <= from && to <= self.end
+    /// How many bytes it has moved since it came by the begin of a range; none where it was never there.
+    fn moved_since(&self, from: u64, to: u64) -> Option<u64> {
+        (self.start <= from && to <= self.end).then(|| self.end - from)
     }
 }
 
@@ -63,6 +64,17 @@ impl Walks {
     }
 }
 
+impl File {
+    /// Somebody moves a range of bytes, and `other` is the run of those who do the opposite. Gives how many bytes were moved
+    /// since these were: none where nobody has moved them since the job began.
+    fn touch(&mut self, [from, to]: [u64; 2], other: Run) -> Option<u64> {
+        let rounds = (self.moved >= self.footprint()).then(|| self.footprint());
+        self.moved += to - from;
+        // Both go on alike.
+        other.moved_since(from, to).map(|behind| 2 * behind).or(rounds)
+    }
+}
+
 impl Inner {
     /// What a read waits for because what it reads is not near, in ns.
     pub(super) fn read_far(
@@ -74,13 +86,11 @@ impl Inner {
     ) -> f64 {
         self.walks.pass(to - from);
         let file = &mut self.files[work.call.file.0 as usize];
-        let footprint = file.footprint();
         let [read, written] = &mut file.runs;
         read.follow(from, to);
-        match written.has_just_moved(from, to, prices.near_window()) {
-            true => 0.0,
-            false => prices.being_far(to - from, work.call.bytes, footprint, jumped),
-        }
+        let written = *written;
+        let since = file.touch([from, to], written);
+        prices.being_far(to - from, work.call.bytes, since, Jump::to(from, jumped))
     }
 
     /// Whether a write begins where the last one of its file ended. One that does not finds no extent to grow
@@ -90,7 +100,7 @@ impl Inner {
         written.ends_at(from)
     }
 
-    /// What a write waits for because what it writes over is not near, in ns.
+    /// What a write waits for because what it writes over, or what it writes, is not near, in ns.
     pub(super) fn write_far(
         &mut self,
         work: &Work,
@@ -98,17 +108,22 @@ impl Inner {
         is_old: bool,
         prices: &Prices,
     ) -> u64 {
+        let goes_on = self.goes_on(work.call.file, from);
         let file = &mut self.files[work.call.file.0 as usize];
-        let footprint = file.footprint();
         let [read, written] = &mut file.runs;
-        let goes_on = written.ends_at(from);
         written.follow(from, to);
+        let read = *read;
+        let since = file.touch([from, to], read);
+        let buffer = prices.large_buffer(to - from, work.call.bytes);
         // The rest of a page that was just written to is near.
         let is_rest = goes_on && from % PAGE != 0;
-        if !is_old || is_rest || read.has_just_moved(from, to, prices.near_window()) {
-            return 0;
-        }
-        prices.being_far(to - from, work.call.bytes, footprint, from == work.call.offset && !goes_on) as u64
+        let far = if is_old && !is_rest {
+            let jump = Jump::to(from, from == work.call.offset && !goes_on);
+            prices.being_far(to - from, work.call.bytes, since, jump)
+        } else {
+            0.0
+        };
+        (buffer + far) as u64
     }
 }
 
@@ -127,12 +142,12 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_begins_anew_and_what_is_far_behind_is_far() {
+    fn a_jump_begins_anew() {
         let mut run = Run::default();
         run.follow(0, 4096);
         run.follow(4096, 8192);
-        assert!(run.has_just_moved(0, 8192, 8192) && !run.has_just_moved(0, 4096, 4096));
+        assert_eq!([run.moved_since(0, 4096), run.moved_since(4096, 8192)], [Some(8192), Some(4096)]);
         run.follow(65_536, 69_632);
-        assert!(!run.has_just_moved(4096, 8192, 1 << 20) && run.has_just_moved(65_536, 69_632, 1 << 20));
+        assert_eq!([run.moved_since(4096, 8192), run.moved_since(65_536, 69_632)], [None, Some(4096)]);
     }
 }

@@ -127,10 +127,8 @@ impl State {
     pub(in crate::io_path) fn write_turn(&mut self, work: &Work, prices: &Prices, now: Time) -> Work {
         let mut work = Work { owed_ns: 0, copied: 0, pause_ns: 0, ..*work };
         let begun = self.since_start(now);
-        if work.read.position == work.call.offset {
-            let jumped =
-                if self.0.goes_on(work.call.file, work.call.offset) { 0.0 } else { prices.jumped_write };
-            work.owed_ns = (prices.write_call + jumped) as u64;
+        if work.read.position == work.call.offset && !self.0.goes_on(work.call.file, work.call.offset) {
+            work.owed_ns = prices.jumped_write as u64;
         }
         while work.has_more() {
             let spent = work.owed_ns + prices.copying(work.copied, work.call.bytes) as u64;
@@ -141,7 +139,7 @@ impl State {
             let position = work.read.position;
             let filled = self.0.fill_folio(work.call.file, position, work.read.end, begun + spent);
             let far = self.0.write_far(&work, [position, filled.end], filled.old_pages > 0, prices);
-            let cost = filled.cost(prices) + far;
+            let cost = filled.cost(work.call.bytes, prices) + far;
             work.owed_ns += cost;
             work.copied += filled.end - position;
             work.read.position = filled.end;
@@ -256,20 +254,23 @@ struct Filled {
     old_pages: u64,
     since: u64,
     new_blocks: u64,
-    /// Pages that became dirty.
+    /// Pages that are counted as dirty from now on: a folio is as a whole.
     dirtied: u64,
+    /// Pages whose own marks are set: those written to. Source: `mark_buffer_dirty`, `ifs_set_range_dirty`.
+    marked: u64,
 }
 
 impl Filled {
-    fn cost(self, prices: &Prices) -> u64 {
+    fn cost(self, of_call: u64, prices: &Prices) -> u64 {
         let folio = match self.new_pages {
             0 => 0.0,
             1 => prices.new_page,
             pages => prices.new_page + prices.large_folio + (pages - 1) as f64 * prices.further_page,
         };
-        let walked = prices.walking(self.old_pages, self.since);
-        let dirtied = self.dirtied.min(self.old_pages) as f64 * prices.dirtied_page;
-        (folio + walked + dirtied + self.new_blocks as f64 * prices.new_block) as u64
+        let walked = prices.walking(self.old_pages, self.since, of_call);
+        // What a new page costs, its mark is part of.
+        let marked = if self.new_pages == 0 { self.marked as f64 * prices.dirtied_page } else { 0.0 };
+        (prices.write_call + folio + walked + marked + self.new_blocks as f64 * prices.new_block) as u64
     }
 }
 
@@ -319,10 +320,12 @@ impl Inner {
         let of = &mut self.files[file.0 as usize];
         let grows = end > of.size;
         of.size = end.max(of.size);
-        if of.dirty.pages() == 0 {
+        let dirty = of.dirty.pages();
+        if dirty == 0 {
             (of.dirtied_at, of.round) = (now.max(1), 0);
         }
         of.dirty.insert(index, end.div_ceil(PAGE));
+        let marked = of.dirty.pages() - dirty;
         let range = (position / block) as usize..end.div_ceil(block) as usize;
         if of.blocks.len() < range.end {
             of.blocks.resize(range.end, false);
@@ -345,7 +348,7 @@ impl Inner {
         let since = self.walks.walk(file, folio.first, folio.pages);
         self.walks.pass(end - position);
         let [new_pages, old_pages] = if is_new { [folio.pages, 0] } else { [0, folio.pages] };
-        Filled { end, new_pages, old_pages, since, new_blocks, dirtied }
+        Filled { end, new_pages, old_pages, since, new_blocks, dirtied, marked }
     }
 
     fn set_alarm(&mut self, now: u64) {
