@@ -185,6 +185,7 @@ fn least(name: &str) -> f64 {
         // 40 GB/s.
         "near_4k" => 100.0,
         "near_12k" => 300.0,
+        "near_16k" => 400.0,
         "near_32k" => 800.0,
         "near_64k" => 1_600.0,
         "near_256k" => 6_400.0,
@@ -193,6 +194,7 @@ fn least(name: &str) -> f64 {
         name if name.starts_with("jump_") => 300.0,
         name if name.starts_with("far_of") => 0.05,
         // 20 GB/s.
+        "far_1k" => 50.0,
         "far_4k" => 200.0,
         "far_8k" => 400.0,
         "far_16k" => 800.0,

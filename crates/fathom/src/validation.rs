@@ -93,6 +93,9 @@ pub struct Held {
     pub is_covered: bool,
     /// How far the predicted 99 % latency is off that of all runs together, as a share.
     pub p99_error: f64,
+    /// What that of two halves of the runs differs by, as a share, where each run's latencies were kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_noise_floor: Option<f64>,
 }
 
 /// What the jobs of one class come to.
@@ -122,6 +125,9 @@ pub struct Class {
     pub covered: u32,
     /// The mean error of the 99 % latency.
     pub p99_error: f64,
+    /// Its mean noise floor, where all jobs have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_noise_floor: Option<f64>,
 }
 
 /// What was predicted of a job.
@@ -274,6 +280,7 @@ fn hold(one: &Foretold, trial: &Trial, model: &Model) -> Option<Held> {
         plain_error: off(one.plain),
         is_covered: one.rate.holds(measured),
         p99_error: one.p99_ns / p99_ns.max(1.0) - 1.0,
+        p99_noise_floor: p99_of_halves_differs_by(&trial.runs),
         runs,
         disturbed: trial.disturbed,
         fio: None,
@@ -287,6 +294,15 @@ fn halves_differ_by(runs: &[f64], all: f64) -> f64 {
         quantile::median(&runs).unwrap_or(all)
     };
     (half(0) / half(1) - 1.0).abs()
+}
+
+/// What the 99 % latencies of every other run differ by, as a share; none with a run alone.
+fn p99_of_halves_differs_by(runs: &[Outcome]) -> Option<f64> {
+    let half = |which: usize| {
+        let runs: Vec<Outcome> = runs.iter().skip(which).step_by(2).cloned().collect();
+        Outcome::together(&runs).map(|runs| runs.latency_ns(0.99))
+    };
+    Some((half(0)? / half(1)? - 1.0).abs()).filter(|differs| differs.is_finite())
 }
 
 /// The jobs of each class together, and of all at the end.
@@ -323,6 +339,11 @@ fn of(class: &str, jobs: &[&Held]) -> Class {
         plain_error: mean(&|job| job.plain_error),
         covered: jobs.iter().filter(|job| job.is_covered).count() as u32,
         p99_error: mean(&|job| job.p99_error),
+        p99_noise_floor: jobs
+            .iter()
+            .map(|job| job.p99_noise_floor)
+            .sum::<Option<f64>>()
+            .map(|sum| sum / jobs.len().max(1) as f64),
     }
 }
 
@@ -366,6 +387,7 @@ mod tests {
             plain_error: 0.0,
             is_covered: true,
             p99_error: 0.0,
+            p99_noise_floor: None,
         }
     }
 

@@ -240,6 +240,7 @@ fn validated() -> Validation {
             is_covered: error.abs() < 0.08,
             disturbed: 0,
             p99_error: 0.2,
+            p99_noise_floor: Some(0.1),
         }
     };
     let jobs: Vec<Held> =

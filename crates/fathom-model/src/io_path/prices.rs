@@ -16,15 +16,17 @@ type Points<const N: usize> = [(f64, &'static str); N];
 type Curve<const N: usize> = [(f64, f64); N];
 
 /// Copying near data, by the size of the call in bytes.
-const NEAR: Points<5> = [
+const NEAR: Points<6> = [
     (4_096.0, "near_4k"),
     (12_288.0, "near_12k"),
+    (16_384.0, "near_16k"),
     (32_768.0, "near_32k"),
     (65_536.0, "near_64k"),
     (262_144.0, "near_256k"),
 ];
 /// The wait for far data, by the size of the call in bytes.
-const FAR: Points<6> = [
+const FAR: Points<7> = [
+    (1_024.0, "far_1k"),
     (4_096.0, "far_4k"),
     (8_192.0, "far_8k"),
     (16_384.0, "far_16k"),
@@ -267,16 +269,17 @@ impl Prices {
     }
 }
 
-/// How high a curve is: from nothing to its first point, through the others, and beyond the last in proportion.
+/// How high a curve is: from nothing to its first point, through the others, and beyond the last in proportion. A point at
+/// nothing was not measured, and is left out.
 fn at(points: impl IntoIterator<Item = (f64, f64)>, x: f64) -> f64 {
     let mut before = (0.0, 0.0);
-    for (to, height) in points {
+    for (to, height) in points.into_iter().filter(|(_, height)| *height > 0.0) {
         if x <= to {
             return before.1 + (height - before.1) * (x - before.0) / (to - before.0);
         }
         before = (to, height);
     }
-    before.1 * x / before.0
+    if before.0 > 0.0 { before.1 * x / before.0 } else { 0.0 }
 }
 
 /// The limits of read-ahead that hold for every file.
@@ -328,6 +331,7 @@ mod tests {
         let near = [
             ("near_4k", "100"),
             ("near_12k", "260"),
+            ("near_16k", "320"),
             ("near_32k", "900"),
             ("near_64k", "2000"),
             ("near_256k", "8000"),
@@ -338,6 +342,11 @@ mod tests {
         }
         assert_eq!(prices.copying(4_096, 8_192), 90.0, "half of a call");
         assert_eq!(with(&[("copied_byte", "0.5")]).copying(8_192, 8_192), 4_096.0, "without points");
+        assert_eq!(
+            with(&[near[0], near[4]]).copying(34_816, 34_816),
+            1_050.0,
+            "what was not measured is left out"
+        );
     }
 
     #[test]

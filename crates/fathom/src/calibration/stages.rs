@@ -30,6 +30,9 @@ const MIXED: u64 = 16 * MIB;
 /// A slow device answers in seconds what a fast one answers in milliseconds.
 const LONGEST: Duration = Duration::from_millis(400);
 
+/// The journal that data go through, among [`JOURNALS`](fathom_model::parameters::JOURNALS).
+const DATA_JOURNAL: f64 = 3.0;
+
 /// How much of what a slice lets through a job may move: the rest is for what is read ahead, and for the journal.
 const OF_SLICE: f64 = 0.75;
 
@@ -49,7 +52,10 @@ impl Stage {
                 0.0 => f64::INFINITY,
                 all => all * OF_SLICE,
             };
-            let most = at_once(rate).min(at_once(calls) * block as f64) as u64;
+            // A journal that takes data has them written twice.
+            let twice = side == Direction::Write && value("journal") == DATA_JOURNAL;
+            let times = if twice { 2.0 } else { 1.0 };
+            let most = (at_once(rate).min(at_once(calls) * block as f64) / times) as u64;
             let most = (most - most % block).max(block);
             job.size = job.size.map(|size| size.min(most));
         }
@@ -74,22 +80,24 @@ pub(super) fn stages() -> Vec<Stage> {
     vec![
         Stage {
             name: "calls and near data",
-            free: &["call", "near_4k", "near_12k", "near_32k", "near_64k", "near_256k"],
-            jobs: [512, 4 * KIB, 12 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 256 * KIB].map(near).to_vec(),
+            free: &["call", "near_4k", "near_12k", "near_16k", "near_32k", "near_64k", "near_256k"],
+            jobs: [512, 4 * KIB, 8 * KIB, 12 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 256 * KIB]
+                .map(near)
+                .to_vec(),
             caller: Some(("caller", Direction::Read)),
             tries_depths: false,
         },
         Stage {
             name: "data that are not near",
-            free: &["far_4k", "far_8k", "far_16k", "far_64k", "far_256k", "far_1m"],
-            jobs: [4 * KIB, 8 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 2 * MIB].map(far).to_vec(),
+            free: &["far_1k", "far_4k", "far_8k", "far_16k", "far_64k", "far_256k", "far_1m"],
+            jobs: [KIB, 4 * KIB, 8 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 2 * MIB].map(far).to_vec(),
             caller: None,
             tries_depths: false,
         },
         Stage {
             name: "how much is how far",
             free: &["far_of_2m", "far_of_4m", "far_of_8m", "far_of_16m", "far_of_32m", "far_of_64m"],
-            jobs: [2, 4, 8, 16, 32, 64].map(comes_round).to_vec(),
+            jobs: [2, 4, 8, 12, 16, 32, 48, 64].map(comes_round).to_vec(),
             caller: None,
             tries_depths: false,
         },
@@ -156,7 +164,7 @@ pub(super) fn stages() -> Vec<Stage> {
 /// Jobs of other sizes and orders than those of the stages.
 pub(super) fn checks() -> Vec<Job> {
     let mut jobs = Vec::new();
-    for bytes in [KIB, 16 * KIB, 128 * KIB] {
+    for bytes in [2 * KIB, 24 * KIB, 128 * KIB] {
         jobs.push(cached(Pattern::Sequential, bytes, 24 * MIB, 24 * MIB));
         jobs.push(cached(Pattern::Random, bytes, 24 * MIB, 24 * MIB));
     }

@@ -147,7 +147,7 @@ pub(super) const CLASSES: [&str; 10] = [
     "paper E",
     "latency + bandwidth",
     "covered",
-    "p99 error",
+    "p99 error (floor)",
 ];
 
 const JOBS: [&str; 9] =
@@ -195,7 +195,10 @@ pub(super) fn by_class(validation: &Validation) -> Vec<Vec<String>> {
                 percent(class.paper_error),
                 percent(class.plain_error),
                 format!("{} of {}", class.covered, class.jobs),
-                percent(class.p99_error),
+                match class.p99_noise_floor {
+                    Some(floor) => format!("{} ({})", percent(class.p99_error), percent(floor)),
+                    None => percent(class.p99_error),
+                },
             ]
         })
         .collect()

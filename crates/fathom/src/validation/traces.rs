@@ -151,6 +151,7 @@ fn hold(one: &Traced) -> Option<Held> {
         is_covered: one.rate.holds(measured),
         disturbed: 0,
         p99_error: one.p99_ns / one.took_ns.quantile(0.99).unwrap_or(0).max(1) as f64 - 1.0,
+        p99_noise_floor: None,
         runs: one.runs.clone(),
         fio: None,
     })

@@ -15,7 +15,7 @@ enum Mode {
     /// Metadata are written to it. The data of a file that is synced are written before, in both modes of
     /// the same name; what `ordered` writes of other files is not modelled.
     Metadata,
-    /// Data are written to it, too, and to their place later.
+    /// Data are written to it, too.
     Data,
 }
 

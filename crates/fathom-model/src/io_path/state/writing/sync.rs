@@ -5,6 +5,7 @@ use fathom_net::Time;
 use super::{Barrier, Flusher, Flying, Inner, State};
 use crate::file_read::PAGE;
 use crate::io_path::{At, Kind, Request, Urgency, Work};
+use crate::kernel::Kernel;
 use crate::page_cache::FileId;
 
 impl State {
@@ -21,8 +22,10 @@ impl State {
         };
         let files = file.map_or(0..inner.files.len() as u32, |file| file.0..file.0 + 1);
         inner.writeback.speed.start_estimate(jiffy, inner.writeback.flying.is_empty());
-        // What is to go through the journal waits for its place.
-        let is_journaled = inner.journal.takes_data() && matches!(call.kind, Kind::Sync | Kind::SyncData);
+        // What goes through the journal waited for its place, until `ext4_sync_file` of 6.4 wrote it there as well.
+        let is_early = matches!(inner.limits.kernel, Kernel::V2_6 | Kernel::Fixed);
+        let is_journaled =
+            inner.journal.takes_data() && is_early && matches!(call.kind, Kind::Sync | Kind::SyncData);
         for file in files.filter(|_| !is_journaled) {
             inner.write_out(FileId(file), pages, u64::MAX, Urgency::Sync);
             if call.kind != Kind::WriteOut {
