@@ -24,8 +24,10 @@ const MIB: u64 = 1 << 20;
 const NEAR: u64 = MIB / 2;
 /// One that it does not.
 const FAR: u64 = 64 * MIB;
-/// One that is written over, as a whole: more than caches hold, and less than would be written back meanwhile.
-const MIXED: u64 = 16 * MIB;
+/// One that is written over: more than caches hold, and less than would be written back meanwhile.
+const MIXED: u64 = 26 * MIB;
+/// How much of it a run moves.
+const MIXED_MOVED: u64 = 16 * MIB;
 
 /// A slow device answers in seconds what a fast one answers in milliseconds.
 const LONGEST: Duration = Duration::from_millis(400);
@@ -251,7 +253,7 @@ fn written(pattern: Pattern, bytes: u64) -> Job {
 
 /// As many reads as writes in a file that is cached and clean.
 fn mixed(pattern: Pattern, bytes: u64) -> Job {
-    let moved = MIXED.min(bytes * 8_000);
+    let moved = MIXED_MOVED.min(bytes * 8_000);
     Job {
         filename: Some("mixed".to_owned()),
         size: Some(moved),
