@@ -42,8 +42,10 @@ const HEAD: u64 = 128 << 10;
 /// Writes on either side of a place where another is looked for.
 const SIDE: u64 = 4;
 /// How far behind the first one another may be needed, in KiB: what a block of pointers leads to with
-/// blocks of 1, 2 and 4 KiB and pointers of 8 and of 4 bytes, and two or three times that.
-const DISTANCES_KIB: [u64; 13] = [128, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288];
+/// blocks of 1, 2 and 4 KiB and pointers of 8 and of 4 bytes, and two or three times that. Before them half of the least: what
+/// comes again so soon is nothing of pointers, and comes at all the others, too.
+const DISTANCES_KIB: [u64; 14] =
+    [64, 128, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288];
 /// Pages written to another file before each sweep.
 ///
 /// Every so many new pages the kernel puts a batch of them on its lists (`folio_add_lru`), round after
