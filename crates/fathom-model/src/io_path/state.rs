@@ -91,13 +91,6 @@ struct File {
     runs: [Run; 2],
 }
 
-impl File {
-    /// How many bytes come round.
-    fn footprint(&self) -> u64 {
-        if self.visited == 0 { self.size } else { self.visited.min(self.size) }
-    }
-}
-
 /// What reading ahead took.
 #[derive(Clone, Copy, Debug, Default)]
 struct Submitted {

@@ -65,6 +65,11 @@ impl Walks {
 }
 
 impl File {
+    /// How many bytes come round.
+    fn footprint(&self) -> u64 {
+        if self.visited == 0 { self.size } else { self.visited.min(self.size) }
+    }
+
     /// Somebody moves a range of bytes, and `other` is the run of those who do the opposite. Gives how many bytes were moved
     /// since these were: none where nobody has moved them since the job began.
     fn touch(&mut self, [from, to]: [u64; 2], other: Run) -> Option<u64> {
