@@ -11,7 +11,7 @@ use std::slice;
 use super::Session;
 use super::inline_limit::last_where;
 use crate::finding::{Evidence, Kind, Status, Value};
-use crate::inference::pointers::{Pointers, Sweep, Window, at, peaks, pointers};
+use crate::inference::pointers::{Pointers, Sweep, TOO_SOON, Window, at, peaks, pointers};
 use crate::machine::Fault;
 use crate::units::Bytes;
 use crate::witness::Witness;
@@ -42,8 +42,7 @@ const HEAD: u64 = 128 << 10;
 /// Writes on either side of a place where another is looked for.
 const SIDE: u64 = 4;
 /// How far behind the first one another may be needed, in KiB: what a block of pointers leads to with
-/// blocks of 1, 2 and 4 KiB and pointers of 8 and of 4 bytes, and two or three times that. Before them half of the least: what
-/// comes again so soon is nothing of pointers, and comes at all the others, too.
+/// blocks of 1, 2 and 4 KiB and pointers of 8 and of 4 bytes, and two or three times that. Before them [`TOO_SOON`].
 const DISTANCES_KIB: [u64; 14] =
     [64, 128, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288];
 /// Pages written to another file before each sweep.
