@@ -11,7 +11,7 @@ use std::slice;
 use super::Session;
 use super::inline_limit::last_where;
 use crate::finding::{Evidence, Kind, Status, Value};
-use crate::inference::pointers::{Pointers, Sweep, TOO_SOON, Window, at, peaks, pointers};
+use crate::inference::pointers::{Pointers, Sweep, Window, at, peaks, pointers};
 use crate::machine::Fault;
 use crate::units::Bytes;
 use crate::witness::Witness;
@@ -42,9 +42,10 @@ const HEAD: u64 = 128 << 10;
 /// Writes on either side of a place where another is looked for.
 const SIDE: u64 = 4;
 /// How far behind the first one another may be needed, in KiB: what a block of pointers leads to with
-/// blocks of 1, 2 and 4 KiB and pointers of 8 and of 4 bytes, and two or three times that. Before them [`TOO_SOON`].
-const DISTANCES_KIB: [u64; 14] =
-    [64, 128, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288];
+/// blocks of 1, 2 and 4 KiB and pointers of 8 and of 4 bytes, and two or three times that.
+const DISTANCES_KIB: [u64; 13] = [128, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288];
+/// Half of the least of them: what comes again so soon is nothing of pointers, and comes at that distance, too.
+const TOO_SOON: u64 = 64 << 10;
 /// Pages written to another file before each sweep.
 ///
 /// Every so many new pages the kernel puts a batch of them on its lists (`folio_add_lru`), round after
@@ -97,6 +98,16 @@ fn look_for_peaks(session: &mut Session<'_>) -> Result<Result<Timed, String>, Fa
         found = judge(first, &sweeps);
         if found.is_ok() {
             break;
+        }
+    }
+    if let Ok(Pointers { direct, per_block }) = found
+        && first / direct * per_block == 2 * TOO_SOON
+    {
+        // XFS with blocks of 64 KiB may have one dearer write in each.
+        let sooner = first + TOO_SOON;
+        sweeps.extend(observe(session, slice::from_ref(&around(sooner)))?);
+        if at(&sweeps[places.len()], sooner).stands_out() {
+            found = Err("writes are dearer more often than blocks of pointers make them");
         }
     }
     let samples = head.iter().chain(&sweeps).flatten().map(Sweep::samples).sum();
