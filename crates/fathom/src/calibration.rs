@@ -142,17 +142,15 @@ fn fit_with_depth(model: &mut Model, stage: &Stage, trials: &[Trial]) {
 
 /// Fits the free parameters to the trials; gives the sum of the squared errors that are left.
 fn fit(model: &mut Model, free: &[&'static str], trials: &[Trial]) -> f64 {
-    let weighted = |trial| Some((Trial::ns_per_transfer(trial)?, weight(trial)));
-    let measured: Vec<(&Job, (f64, f64))> =
-        trials.iter().filter_map(|trial| Some((&trial.job, weighted(trial)?))).collect();
+    let measured: Vec<(&Job, f64, f64)> = trials
+        .iter()
+        .filter_map(|trial| Some((&trial.job, trial.ns_per_transfer()?, weight(trial))))
+        .collect();
     let start: Vec<f64> = free.iter().map(|name| model.parameters.value(name).max(least(name))).collect();
     let found = nonlinear::fit(&start, |values| {
         let mut tried = without_noise(model);
         free.iter().zip(values).for_each(|(name, value)| price(&mut tried, name, *value));
-        measured
-            .iter()
-            .map(|(job, (measured, weight))| (time(job, &tried) / measured).ln() * weight)
-            .collect()
+        measured.iter().map(|(job, measured, weight)| (time(job, &tried) / measured).ln() * weight).collect()
     });
     let Some(found) = found else { return f64::INFINITY };
     // Few jobs: the tails of Student's t reach further.

@@ -194,9 +194,7 @@ impl Site {
         let names = (0..job.numjobs).map(|thread| name(job, thread));
         for name in names.filter(|name| self.files.path(name).exists()) {
             let file = self.files.descriptor(&name)?;
-            let count = self.residency.count(&file, region.offset, region.length);
-            let is_there = count.is_ok_and(|count| count.is_some_and(|(cached, pages)| cached == pages));
-            if is_there
+            if self.holds(&file, region)
                 && end > 0
                 && let Ok(mapping) = FileMapping::shared(&file, end, false)
             {
@@ -236,10 +234,15 @@ impl Site {
         Ok(count.map(|(cached, pages)| Cached { cached, pages }))
     }
 
+    /// Whether all of a region is known to be in the cache.
+    fn holds(&self, file: &OwnedFd, region: Region) -> bool {
+        let count = self.residency.count(file, region.offset, region.length);
+        count.is_ok_and(|count| count.is_some_and(|(cached, pages)| cached == pages))
+    }
+
     /// Reads a region into the cache, unless it is there.
     fn read_in(&self, file: &OwnedFd, path: &Path, region: Region) -> Result<(), Fault> {
-        let there = self.residency.count(file, region.offset, region.length);
-        if there.is_ok_and(|count| count.is_some_and(|(cached, pages)| cached == pages)) {
+        if self.holds(file, region) {
             return Ok(());
         }
         const CHUNK: u64 = 1 << 20;
