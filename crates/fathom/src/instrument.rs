@@ -10,7 +10,7 @@ use fathom_sys::affinity::{allowed_cpus, pin_to, pin_to_current_cpu};
 use fathom_sys::clock::{Counter, CycleCounter, MonotonicRaw, monotonic_raw_ns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::units::WithinPpm;
 
@@ -239,10 +239,10 @@ fn empty_call_ns() -> f64 {
 
 const MOST_CPUS: usize = 16;
 
+/// How often two CPUs read the counter by turns, together, if they come to it soon enough.
+const TURNS: usize = 20_000;
+
 /// The largest step back that a counter makes between CPUs, in ticks; zero where it is synchronised.
-///
-/// Two threads on two CPUs take turns under a lock; each reading must be at least the one before.
-/// Source: `check_tsc_warp` of `arch/x86/kernel/tsc_sync.c`.
 fn largest_step_back<C: Counter>(counter: C, cpus: &[usize]) -> u64 {
     let Some((&first, others)) = cpus.split_first() else { return 0 };
     others
@@ -253,24 +253,52 @@ fn largest_step_back<C: Counter>(counter: C, cpus: &[usize]) -> u64 {
         .unwrap_or(0)
 }
 
+/// The largest step back of a counter read on two CPUs by turns, in ticks.
+///
+/// Each reading must be at least the one before, which the other CPU made. The turn is handed over, not
+/// fought for: on a busy machine one thread could else be done before the other has begun, and nothing
+/// would have been compared. Source: `check_tsc_warp` of `arch/x86/kernel/tsc_sync.c`, whose CPUs
+/// contend for a lock, and can, as nothing else runs on them.
 fn step_back_between<C: Counter>(counter: C, cpus: [usize; 2]) -> u64 {
-    const TURNS: u32 = 10_000;
-    let last = Mutex::new((0_u64, 0_u64));
+    const LONGEST_NS: u64 = 100_000_000;
+    const FEWEST_TURNS: usize = 4;
+    let began = monotonic_raw_ns();
+    let (turn, last, backwards) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
-        for cpu in cpus {
-            let last = &last;
+        for (index, cpu) in cpus.into_iter().enumerate() {
+            let (turn, last, backwards) = (&turn, &last, &backwards);
             scope.spawn(move || {
                 let _pinned = pin_to(cpu);
-                for _ in 0..TURNS {
-                    let Ok(mut guard) = last.lock() else { return };
+                for mine in (index..TURNS).step_by(cpus.len()) {
+                    if wait_for(turn, mine) > mine {
+                        return;
+                    }
                     let now = counter.stop();
-                    guard.1 = guard.1.max(guard.0.saturating_sub(now));
-                    guard.0 = now;
+                    backwards
+                        .fetch_max(last.swap(now, Ordering::Relaxed).saturating_sub(now), Ordering::Relaxed);
+                    let over = mine >= FEWEST_TURNS && monotonic_raw_ns() - began > LONGEST_NS;
+                    turn.store(if over { TURNS } else { mine + 1 }, Ordering::Release);
                 }
             });
         }
     });
-    last.into_inner().map_or(0, |(_, backwards)| backwards)
+    backwards.into_inner()
+}
+
+/// Waits until at least so many turns were taken; returns how many were.
+fn wait_for(turn: &AtomicUsize, mine: usize) -> usize {
+    // A thread that answers at once does so within a microsecond; another has to be given the CPU.
+    const SPINS: u32 = 1000;
+    loop {
+        for _ in 0..SPINS {
+            let taken = turn.load(Ordering::Acquire);
+            if taken >= mine {
+                return taken;
+            }
+            std::hint::spin_loop();
+        }
+        std::thread::yield_now();
+    }
 }
 
 #[cfg(test)]
