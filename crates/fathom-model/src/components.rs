@@ -76,7 +76,9 @@ pub const COMPONENTS: [Component; 20] = [
     part("reclaim", "which folios go where memory is limited", Modelled, |of| of.value("cache") > 0.0),
     part("page_writeback", "how long writers pause", Held, |_| true),
     part("flusher", "when data are written that nobody syncs", Modelled, |_| true),
-    part("journal", "what a commit writes and who shares it", Modelled, |of| of.value("journal") > 0.0),
+    part("journal", "what a commit writes and who shares it", Modelled, |of| {
+        of.value("journal") > 0.0 || of.value("log_bytes") > 0.0
+    }),
     part("indirect", "which blocks of pointers a cold read reads", HeldAgainstCounts, |of| {
         of.value("allocation") == 1.0
     }),

@@ -75,7 +75,7 @@ pub enum Unit {
     Share,
 }
 
-/// What a journal takes; `price` is no journal at all.
+/// What a journal takes; `price` is none of jbd2's.
 pub const JOURNALS: &[&str] = &["price", "ordered", "writeback", "journal"];
 
 /// Kernels whose rules there are; `fixed` is the paper's simple one.
@@ -151,11 +151,13 @@ pub const KNOWN: &[Known] = &[
     known("byte_beyond_knee", Unit::NsPerByte, 0.0, "what each byte beyond costs on top"),
     known("near_cache", Unit::Bytes, 0.0, "the cache that a CPU has for itself; 0 where all is near"),
     known(
-        "far_of_2m",
+        "far_of_1m",
         Unit::Share,
-        0.16,
-        "how far data are of which 2 MiB come round: the share of the wait below",
+        0.05,
+        "how far data are of which 1 MiB comes round: the share of the wait below",
     ),
+    known("far_of_1536k", Unit::Share, 0.11, "the same of 1.5 MiB"),
+    known("far_of_2m", Unit::Share, 0.16, "the same of 2 MiB"),
     known("far_of_4m", Unit::Share, 0.33, "the same of 4 MiB"),
     known("far_of_8m", Unit::Share, 0.5, "the same of 8 MiB"),
     known("far_of_16m", Unit::Share, 0.67, "the same of 16 MiB"),
@@ -228,6 +230,12 @@ pub const KNOWN: &[Known] = &[
     known("journal_commit", Unit::Ns, 200_000.0, "what a sync waits for the journal beside its data"),
     choice("kernel", KERNELS, "whose rules of read-ahead hold"),
     choice("journal", JOURNALS, "what a sync does with the journal; for 'price' a commit is a price"),
+    known(
+        "log_bytes",
+        Unit::Bytes,
+        0.0,
+        "what a sync writes beside its data where that is not jbd2's; 0 where a commit is a price",
+    ),
     known("commit_interval", Unit::Ns, 5e9, "the age at which a transaction is committed"),
     known("dirty_bytes", Unit::Bytes, 0.0, "how much may be dirty; 0 for the ratio"),
     known("dirty_background_bytes", Unit::Bytes, 0.0, "beyond it the flusher writes; 0 for the ratio"),

@@ -190,13 +190,19 @@ pub struct DeviceStat {
     pub reads: u64,
     /// Milliseconds between submission and completion, of all reads together.
     pub read_ms: u64,
+    /// Bytes that were written.
+    pub written: u64,
 }
 
 /// The counters of the block device `name` as the kernel calls it, where it has them.
 pub fn device_stat(name: &str) -> Option<DeviceStat> {
     let text = fs::read_to_string(Path::new("/sys/class/block").join(name).join("stat")).ok()?;
     let mut figures = text.split_whitespace().map(|figure| figure.parse().ok());
-    Some(DeviceStat { reads: figures.next()??, read_ms: figures.nth(2)?? })
+    let reads = figures.next()??;
+    let read_ms = figures.nth(2)??;
+    // In sectors of 512 bytes, whatever the device's own are.
+    let sectors: u64 = figures.nth(2)??;
+    Some(DeviceStat { reads, read_ms, written: sectors * 512 })
 }
 
 /// The caches between a processor and its memory that hold data: level and bytes, in ascending order; empty

@@ -76,6 +76,11 @@ pub fn calibrate(
     let stages: Vec<Stage> = stages().into_iter().map(|stage| stage.before_limits(model)).collect();
     let jobs: Vec<Job> = stages.iter().flat_map(|stage| stage.jobs.clone()).chain(stages::checks()).collect();
     let trials = trial::run(&jobs, turns(seed, trial::rest_of(model)), site, progress)?;
+    if model.parameters.value("journal") == 0.0
+        && let Some(value) = quantile::median(&trials.iter().flat_map(Trial::logged).collect::<Vec<_>>())
+    {
+        put(model, "log_bytes", Parameter { value, interval: None, origin: Origin::Measured });
+    }
     let mut left = trials.as_slice();
     let mut accounts = Vec::new();
     for stage in stages {

@@ -22,6 +22,8 @@ pub struct Trial {
     pub runs: Vec<Outcome>,
     /// How many of them somebody disturbed who worked on the same core, and no calm one came.
     pub disturbed: usize,
+    /// Bytes that the device wrote during each run, by its own count; fewer than runs where it does not count.
+    pub device_written: Vec<u64>,
     /// Why there is none, where the system refused.
     pub refusal: Option<String>,
 }
@@ -93,7 +95,13 @@ pub fn run_beside(
 ) -> Result<Vec<Trial>, Fault> {
     let mut trials: Vec<Trial> = jobs
         .iter()
-        .map(|job| Trial { job: job.clone(), runs: Vec::new(), disturbed: 0, refusal: None })
+        .map(|job| Trial {
+            job: job.clone(),
+            runs: Vec::new(),
+            disturbed: 0,
+            device_written: Vec::new(),
+            refusal: None,
+        })
         .collect();
     let mut generator = Pcg64Mcg::seed_from_u64(turns.seed);
     let mut order: Vec<usize> = (0..trials.len()).collect();
@@ -171,6 +179,7 @@ fn once(trial: &mut Trial, is_first: bool, turns: Turns, site: &mut Site) -> Res
     if trial.refusal.is_some() {
         return Ok(());
     }
+    let before = site.device_written();
     let outcome = match turns.state {
         _ if is_first => laps(&trial.job, &Turns { rest: Duration::ZERO, ..turns }, [1, 1], site),
         Settled::ByRuns if is_short(&trial.job) => {
@@ -184,6 +193,9 @@ fn once(trial: &mut Trial, is_first: bool, turns: Turns, site: &mut Site) -> Res
         Ok(_) if is_first => {}
         Ok((run, is_disturbed)) => {
             trial.disturbed += usize::from(is_disturbed && run.is_some());
+            let written =
+                site.device_written().zip(before).map(|(after, before)| after.saturating_sub(before));
+            trial.device_written.extend(written.filter(|_| run.is_some()));
             trial.runs.extend(run);
         }
         Err(Fault::Unsupported(reason)) => trial.refusal = Some(reason),
@@ -318,6 +330,16 @@ impl Trial {
     /// A figure of each run.
     pub fn each(&self, figure: impl Fn(&Outcome) -> f64) -> Vec<f64> {
         self.runs.iter().map(figure).collect()
+    }
+
+    /// Bytes that the device wrote beside the data for each sync of each run.
+    pub fn logged(&self) -> Vec<f64> {
+        let of = |(run, &written): (&Outcome, &u64)| {
+            let data = run.transfers[Direction::Write as usize].bytes;
+            let syncs = run.syncs.count();
+            (syncs > 0).then(|| written.saturating_sub(data) as f64 / syncs as f64)
+        };
+        self.runs.iter().zip(&self.device_written).filter_map(of).collect()
     }
 
     /// The median over the runs of the time per transfer, in ns; none without runs.

@@ -36,16 +36,20 @@ const FAR: Points<7> = [
 ];
 /// A jump to far data, by the size of the call in bytes; less and more cost what the ends do.
 const JUMP: Points<4> = [(512.0, "jump"), (4_096.0, "jump_4k"), (8_192.0, "jump_8k"), (16_384.0, "jump_16k")];
-/// The share of it, by the powers of two of MiB that come round: nothing of one MiB, all of 128.
-const SHARE: Points<6> = [
-    (1.0, "far_of_2m"),
-    (2.0, "far_of_4m"),
-    (3.0, "far_of_8m"),
-    (4.0, "far_of_16m"),
-    (5.0, "far_of_32m"),
-    (6.0, "far_of_64m"),
+/// The share of it, by the MiB that come round, and drawn by their logarithms.
+const SHARE: Points<8> = [
+    (1.0, "far_of_1m"),
+    (1.5, "far_of_1536k"),
+    (2.0, "far_of_2m"),
+    (4.0, "far_of_4m"),
+    (8.0, "far_of_8m"),
+    (16.0, "far_of_16m"),
+    (32.0, "far_of_32m"),
+    (64.0, "far_of_64m"),
 ];
-const WHOLLY: f64 = 7.0;
+/// So many MiB are near, as all are that what copying near data costs was measured with; and so many are wholly far.
+const WHOLLY_NEAR: f64 = 0.75;
+const WHOLLY_FAR: f64 = 128.0;
 
 /// Whither a call goes that does not go on where the last one ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +154,7 @@ impl Prices {
             byte_beyond_knee: value("byte_beyond_knee"),
             near_cache: value("near_cache"),
             near: NEAR.map(point),
-            share: SHARE.map(point),
+            share: SHARE.map(|(mib, name)| (doublings(mib), value(name))),
             far: FAR.map(point),
             jump: JUMP.map(point),
             jump_between: value("jump_between"),
@@ -260,13 +264,18 @@ impl Prices {
     /// How far data are that come round again after so many bytes: 0 where they are near, 1 where they are wholly far. The
     /// caches let go of them little by little, and further ones are looked for in more pages than the CPU keeps in mind.
     fn distance(&self, bytes: f64) -> f64 {
-        let doublings = (bytes / (1 << 20) as f64).log2();
-        match self.near_cache {
-            0.0 => 0.0,
-            _ if doublings <= 0.0 => 0.0,
-            _ => at(self.share.into_iter().chain([(WHOLLY, 1.0)]), doublings.min(WHOLLY)),
+        let mib = bytes / (1 << 20) as f64;
+        if self.near_cache == 0.0 || mib <= WHOLLY_NEAR {
+            return 0.0;
         }
+        let wholly = (doublings(WHOLLY_FAR), 1.0);
+        at(self.share.into_iter().chain([wholly]), doublings(mib.min(WHOLLY_FAR)))
     }
+}
+
+/// How often what is near at most is to be doubled to be so many MiB.
+fn doublings(mib: f64) -> f64 {
+    (mib / WHOLLY_NEAR).log2()
 }
 
 /// How high a curve is: from nothing to its first point, through the others, and beyond the last in proportion. A point at

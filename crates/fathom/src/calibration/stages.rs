@@ -35,6 +35,9 @@ const LONGEST: Duration = Duration::from_millis(400);
 /// The journal that data go through, among [`JOURNALS`](fathom_model::parameters::JOURNALS).
 const DATA_JOURNAL: f64 = 3.0;
 
+/// As much as a sync writes of a log: so much was seen of btrfs, which writes each of its blocks twice.
+const LARGEST_LOG: f64 = (160 * KIB) as f64;
+
 /// How much of what a slice lets through a job may move: the rest is for what is read ahead, and for the journal.
 const OF_SLICE: f64 = 0.75;
 
@@ -54,9 +57,15 @@ impl Stage {
                 0.0 => f64::INFINITY,
                 all => all * OF_SLICE,
             };
-            // A journal that takes data has them written twice.
-            let twice = side == Direction::Write && value("journal") == DATA_JOURNAL;
-            let times = if twice { 2.0 } else { 1.0 };
+            // A journal that takes data has them written twice, and where there is none of jbd2's each sync may write a log.
+            let beside = match side {
+                Direction::Write if value("journal") == DATA_JOURNAL => 1.0,
+                Direction::Write if value("journal") == 0.0 && job.fsync > 0 => {
+                    LARGEST_LOG / (block * u64::from(job.fsync)) as f64
+                }
+                _ => 0.0,
+            };
+            let times = 1.0 + beside;
             let most = (at_once(rate).min(at_once(calls) * block as f64) / times) as u64;
             let most = (most - most % block).max(block);
             job.size = job.size.map(|size| size.min(most));
@@ -70,10 +79,10 @@ pub(super) fn stages() -> Vec<Stage> {
     let near = |bytes| cached(Pattern::Sequential, bytes, NEAR, 64 * MIB);
     let far = |bytes| cached(Pattern::Sequential, bytes, FAR, FAR);
     // The end of a file, several times over.
-    let comes_round = |mib| Job {
-        offset: FAR - mib * MIB,
+    let comes_round = |kib| Job {
+        offset: FAR - kib * KIB,
         io_size: Some(256 * MIB),
-        name: format!("cached in order by {} of the last {}", 64 * KIB, mib * MIB),
+        name: format!("cached in order by {} of the last {}", 64 * KIB, kib * KIB),
         ..far(64 * KIB)
     };
     let far_random = |bytes| cached(Pattern::Random, bytes, FAR, 32 * MIB);
@@ -98,8 +107,21 @@ pub(super) fn stages() -> Vec<Stage> {
         },
         Stage {
             name: "how much is how far",
-            free: &["far_of_2m", "far_of_4m", "far_of_8m", "far_of_16m", "far_of_32m", "far_of_64m"],
-            jobs: [2, 4, 8, 12, 16, 32, 48, 64].map(comes_round).to_vec(),
+            free: &[
+                "far_of_1m",
+                "far_of_1536k",
+                "far_of_2m",
+                "far_of_4m",
+                "far_of_8m",
+                "far_of_16m",
+                "far_of_32m",
+                "far_of_64m",
+            ],
+            jobs: [1, 2, 4, 8, 12, 16, 32, 48, 64]
+                .map(|mib| comes_round(mib * 1024))
+                .into_iter()
+                .chain([comes_round(1536)])
+                .collect(),
             caller: None,
             tries_depths: false,
         },
@@ -256,7 +278,7 @@ fn mixed(pattern: Pattern, bytes: u64) -> Job {
     let moved = MIXED_MOVED.min(bytes * 8_000);
     Job {
         filename: Some("mixed".to_owned()),
-        size: Some(moved),
+        size: Some(MIXED),
         filesize: Some(MIXED),
         io_size: Some(moved),
         read_percent: 50,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use fathom_sys::cache::{self, Hint};
 use fathom_sys::file::Errno;
 use fathom_sys::memory::{FileMapping, Mapping};
-use fathom_sys::{Error, file};
+use fathom_sys::{Error, facts, file};
 
 use super::calm::Calm;
 use crate::fault::Fault;
@@ -26,6 +26,8 @@ pub use crate::machine::linux::Limits;
 pub struct Site {
     files: Files,
     residency: Residency,
+    /// The block device below, as the kernel calls it, where there is one.
+    device: Option<String>,
     clock: Clock,
     ticks_per_second: f64,
     limits: Limits,
@@ -59,7 +61,9 @@ impl Site {
         let residency = residency::detect(&mut files)?;
         let ticks_per_second = instrument.certificate.ticks_per_second;
         let clock = instrument.clock;
-        Ok(Self { files, residency, clock, ticks_per_second, limits, interrupt, calm: None })
+        let device = facts::mount_of(path).ok().and_then(|mount| facts::device_of(&mount));
+        let device = device.map(|device| device.name);
+        Ok(Self { files, residency, device, clock, ticks_per_second, limits, interrupt, calm: None })
     }
 
     /// From now on each run is put off for so long at most until its CPU works for it alone.
@@ -79,6 +83,11 @@ impl Site {
     /// Bytes written so far, with those that filled the files.
     pub fn bytes_written(&self) -> u64 {
         self.files.bytes_written()
+    }
+
+    /// Bytes that the device has written since it is there, by its own count; none where nobody counts.
+    pub(crate) fn device_written(&self) -> Option<u64> {
+        self.device.as_deref().and_then(facts::device_stat).map(|stat| stat.written)
     }
 
     /// Bytes that may still be written.

@@ -3,6 +3,7 @@
 use fathom_net::Time;
 
 use super::{Inner, State};
+use crate::file_read::PAGE;
 use crate::io_path::{Kind, Request, Urgency, Work};
 use crate::page_cache::FileId;
 use crate::parameters::Parameters;
@@ -12,6 +13,8 @@ use crate::parameters::Parameters;
 enum Mode {
     /// There is none: a sync costs what a commit costs, always.
     None,
+    /// Each sync writes so many pages of what it has changed, as the logs of xfs and btrfs do.
+    Log(u64),
     /// Metadata are written to it. The data of a file that is synced are written before, in both modes of
     /// the same name; what `ordered` writes of other files is not modelled.
     Metadata,
@@ -44,7 +47,7 @@ pub(super) struct Journal {
     head: u64,
 }
 
-/// A commit: its blocks, then a flush and its last block.
+/// A commit: its blocks, then a flush and its last block. A log is flushed before and written at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Blocks(u64),
@@ -73,7 +76,10 @@ impl Journal {
     pub(super) fn new(parameters: &Parameters) -> Self {
         Self {
             mode: match parameters.value("journal") as usize {
-                0 => Mode::None,
+                0 => match parameters.value("log_bytes") as u64 {
+                    0 => Mode::None,
+                    bytes => Mode::Log(bytes.div_ceil(PAGE)),
+                },
                 3 => Mode::Data,
                 _ => Mode::Metadata,
             },
@@ -109,12 +115,15 @@ impl Journal {
 
     /// A change joins the running transaction; gives its number.
     pub(super) fn join(&mut self, data_pages: u64, now: u64) -> u64 {
-        if self.mode == Mode::None {
-            return 0;
-        }
-        if self.blocks == 0 {
-            self.blocks = FIRST_BLOCKS;
-            (self.due, self.sets_timer) = (Some(now + self.interval), true);
+        match self.mode {
+            Mode::None => return 0,
+            // How long one waits for who syncs is not modelled.
+            Mode::Log(pages) => self.blocks = self.blocks.max(pages),
+            _ if self.blocks == 0 => {
+                self.blocks = FIRST_BLOCKS;
+                (self.due, self.sets_timer) = (Some(now + self.interval), true);
+            }
+            _ => {}
         }
         if self.takes_data() {
             self.data_pages += data_pages;
@@ -137,7 +146,11 @@ impl Journal {
     /// Begins to commit the running transaction, unless a commit is under way or there is nothing.
     fn start(&mut self) {
         if self.commit.is_none() && self.blocks > 0 {
-            (self.commit, self.steps) = (Some(Phase::Blocks(self.running)), true);
+            let phase = match self.mode {
+                Mode::Log(_) => Phase::Record(self.running),
+                _ => Phase::Blocks(self.running),
+            };
+            (self.commit, self.steps) = (Some(phase), true);
         }
     }
 }
@@ -174,6 +187,10 @@ impl State {
                 journal.running += 1;
                 journal.due = None;
                 pages
+            }
+            Some(Phase::Record(_)) if matches!(journal.mode, Mode::Log(_)) => {
+                journal.running += 1;
+                std::mem::take(&mut journal.blocks)
             }
             Some(Phase::Record(_)) => 1,
             None => return,

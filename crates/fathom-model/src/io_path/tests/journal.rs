@@ -48,6 +48,18 @@ fn fdatasync_commits_where_blocks_are_new_and_not_where_they_were_there() {
 }
 
 #[test]
+fn each_sync_that_has_something_to_say_flushes_and_writes_a_log() {
+    let mut parameters = journaled("price");
+    parameters.set("log_bytes", "68K").unwrap();
+    let took = took(&parameters, |file| {
+        let [write, sync] = [Kind::Write, Kind::Sync].map(|kind| call(kind, file, 0));
+        vec![write, sync, sync, Call { offset: 1 << 21, ..write }, sync]
+    });
+    let synced = 400 + WRITE + PAGE_NS + FLUSH + WRITE + 17 * PAGE_NS;
+    assert_eq!([took[1], took[2], took[4]], [synced, 400 + FLUSH, synced]);
+}
+
+#[test]
 fn data_that_go_through_the_journal_are_written_twice() {
     let after = |kernel: &str| {
         let mut parameters = journaled("journal");
