@@ -262,6 +262,8 @@ struct Work {
     read: Read,
     /// Work of the CPU that is done and not yet paid for, in ns.
     owed_ns: u64,
+    /// What it waits beside that for data that are not near the CPU, in ns: as long as the mean of such waits.
+    far_ns: u64,
     /// How many bytes are to be copied next.
     copied: u64,
     /// How long the writer sleeps after that, in ns.

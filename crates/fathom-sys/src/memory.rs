@@ -71,6 +71,12 @@ impl Mapping {
         Ok(mapping)
     }
 
+    /// Has all caches of all CPUs give up what they hold of it; gives whether the processor can.
+    pub fn leave_cpu_caches(&self) -> bool {
+        // SAFETY: the range is this mapping's own.
+        unsafe { lines::flush(self.start.as_ptr(), self.length) }
+    }
+
     /// The whole mapping.
     pub fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: the mapping is `length` initialised bytes (zeroed by the kernel), owned and borrowed mutably here.

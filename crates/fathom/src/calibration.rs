@@ -94,6 +94,7 @@ pub fn calibrate(
         }
         accounts.push(account(stage.name, model, trials));
     }
+    spread_of_far(model, &trials);
     // For who asks for no size: what a byte of many costs.
     let byte = model.parameters.value("near_256k") / f64::from(256 << 10);
     put(model, "copied_byte", Parameter { value: byte, interval: None, origin: Origin::Measured });
@@ -130,6 +131,38 @@ fn between_calls(model: &mut Model, stage: &Stage, trials: &[Trial]) {
         name,
         Parameter { value, interval: Some([low.min(value), high.max(value)]), origin: Origin::Measured },
     );
+}
+
+/// How much the wait for far data differs from call to call, by how far one in a hundred lies above the mean, in jobs that
+/// do little else: they visit each byte once.
+fn spread_of_far(model: &mut Model, trials: &[Trial]) {
+    const FEWEST_CALLS: u64 = 1_000;
+    let mut near = without_noise(model);
+    price(&mut near, "near_cache", 0.0);
+    let spread = |trial: &Trial| {
+        let job = &trial.job;
+        let runs = Outcome::together(&trial.runs)?;
+        let latency = &runs.transfers[Direction::Read as usize].latency;
+        if !job.pre_read
+            || job.loops() != Ok(false)
+            || job.does(Direction::Write)
+            || latency.count() < FEWEST_CALLS
+        {
+            return None;
+        }
+        let mean = latency.sum() as f64 / latency.count() as f64 * runs.ns_per_tick;
+        let [all, near] = [trial.ns_per_transfer()?, time(job, &near)];
+        // Of an exponential distribution.
+        let above = 100.0_f64.ln() - 1.0;
+        let far = (all - near).max(0.0);
+        (far > near).then(|| ((runs.latency_ns(0.99) - mean) / far / above).clamp(0.0, 1.0))
+    };
+    let spreads: Vec<f64> = trials.iter().filter_map(spread).collect();
+    let [Some(low), Some(value), Some(high)] = [0.25, 0.5, 0.75].map(|at| quantile::quantile(&spreads, at))
+    else {
+        return;
+    };
+    put(model, "far_spread", Parameter { value, interval: Some([low, high]), origin: Origin::Measured });
 }
 
 /// Fits for each number of requests that the device may work at side by side, and keeps the best.
@@ -195,6 +228,7 @@ fn least(name: &str) -> f64 {
         // A line that is not in the caches, and its page.
         "jump" | "jump_between" => 150.0,
         name if name.starts_with("jump_") => 300.0,
+        "far_again" => 0.5,
         name if name.starts_with("far_of") => 0.05,
         // 20 GB/s.
         "far_1k" => 50.0,
@@ -204,6 +238,7 @@ fn least(name: &str) -> f64 {
         "far_64k" => 3_200.0,
         "far_256k" => 13_000.0,
         "far_1m" => 50_000.0,
+        "far_4m" => 200_000.0,
         // About as much as the call itself: from far below the search does not find its way.
         "write_call" => 150.0,
         "jumped_write" | "large_folio" => 100.0,
@@ -232,7 +267,7 @@ fn put(model: &mut Model, name: &str, parameter: Parameter) {
 
 fn without_noise(model: &Model) -> Model {
     let mut still = model.clone();
-    price(&mut still, "noise", 0.0);
+    ["noise", "far_spread"].iter().for_each(|name| price(&mut still, name, 0.0));
     still
 }
 

@@ -135,7 +135,8 @@ fn lay_out_anew(jobs: &[Job], site: &mut Site) {
 ///
 /// A virtual machine tells its host which memory is free, and the host takes it: two seconds after it was freed
 /// (`mm/page_reporting.c`) whoever touches it first waits for ten times as long as a write of a page takes.
-/// What belongs to somebody is not taken, so that runs find memory that is there, and all find it alike.
+/// What belongs to somebody is not taken, so that runs find memory that is there, and all find it alike: none of it is in
+/// the CPU's caches, however little it is and whoever had it last.
 #[derive(Debug, Default)]
 pub(crate) struct Reserve {
     _kept: Vec<memory::Mapping>,
@@ -144,12 +145,20 @@ pub(crate) struct Reserve {
 impl Reserve {
     /// Takes so many bytes twice, once in large pages.
     pub(crate) fn of(space: u64) -> Self {
+        // What a small file takes is else as likely to be what its last one left.
+        const LEAST: u64 = 32 << 20;
+        let space = if space > 0 { space.max(LEAST) } else { 0 };
         if space == 0 || space > facts::available_memory().unwrap_or(0) / 8 {
             // Whoever has no memory to spare measures without.
             return Self::default();
         }
         let kinds = [memory::Mapping::large, memory::Mapping::touched];
-        Self { _kept: kinds.into_iter().filter_map(|kind| kind(space as usize).ok()).collect() }
+        let kept: Vec<memory::Mapping> =
+            kinds.into_iter().filter_map(|kind| kind(space as usize).ok()).collect();
+        for mapping in &kept {
+            mapping.leave_cpu_caches();
+        }
+        Self { _kept: kept }
     }
 }
 

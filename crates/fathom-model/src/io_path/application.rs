@@ -35,6 +35,7 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Program>, calls: Place
                 begun: firing.done(),
                 read: Read::new(call.file, call.offset, call.bytes, state.reader(call.file, descriptor)),
                 owed_ns: 0,
+                far_ns: 0,
                 copied: 0,
                 pause_ns: 0,
             };

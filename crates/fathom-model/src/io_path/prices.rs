@@ -25,7 +25,7 @@ const NEAR: Points<6> = [
     (262_144.0, "near_256k"),
 ];
 /// The wait for far data, by the size of the call in bytes.
-const FAR: Points<7> = [
+const FAR: Points<8> = [
     (1_024.0, "far_1k"),
     (4_096.0, "far_4k"),
     (8_192.0, "far_8k"),
@@ -33,6 +33,7 @@ const FAR: Points<7> = [
     (65_536.0, "far_64k"),
     (262_144.0, "far_256k"),
     (1_048_576.0, "far_1m"),
+    (4_194_304.0, "far_4m"),
 ];
 /// A jump to far data, by the size of the call in bytes; less and more cost what the ends do.
 const JUMP: Points<4> = [(512.0, "jump"), (4_096.0, "jump_4k"), (8_192.0, "jump_8k"), (16_384.0, "jump_16k")];
@@ -68,6 +69,17 @@ impl Jump {
     }
 }
 
+/// When data were last moved that a copy finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// Never.
+    Never,
+    /// So many bytes ago, and never before.
+    Once(u64),
+    /// So many bytes ago, and before that as well.
+    Often(u64),
+}
+
 /// Prices in ns and ns per byte, and the sizes that rules depend on in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prices {
@@ -93,10 +105,12 @@ pub struct Prices {
     byte_beyond_knee: f64,
     near: Curve<{ NEAR.len() }>,
     near_cache: f64,
+    far_again: f64,
     share: Curve<{ SHARE.len() }>,
     far: Curve<{ FAR.len() }>,
     jump: Curve<{ JUMP.len() }>,
     jump_between: f64,
+    far_spread: f64,
     pub(super) new_page: f64,
     pub(super) large_folio: f64,
     pub(super) further_page: f64,
@@ -153,11 +167,13 @@ impl Prices {
             copy_knee: value("copy_knee"),
             byte_beyond_knee: value("byte_beyond_knee"),
             near_cache: value("near_cache"),
+            far_again: value("far_again"),
             near: NEAR.map(point),
             share: SHARE.map(|(mib, name)| (doublings(mib), value(name))),
             far: FAR.map(point),
             jump: JUMP.map(point),
             jump_between: value("jump_between"),
+            far_spread: value("far_spread"),
             new_page: value("new_page"),
             large_folio: value("large_folio"),
             further_page: value("further_page"),
@@ -207,6 +223,15 @@ impl Prices {
         Span::round(mean * (1.0 + self.noise * deviations).max(0.1))
     }
 
+    /// A wait for far data around its mean: most are a little shorter, and few much longer.
+    pub(super) fn waiting(&self, mean: u64, rng: &mut Rng) -> Span {
+        let mean = mean as f64;
+        if self.far_spread == 0.0 || mean == 0.0 {
+            return Span::round(mean);
+        }
+        Span::round(mean * (1.0 - self.far_spread) + rng.exponential(mean * self.far_spread))
+    }
+
     /// From the submission of a request to its first byte, in ns.
     pub(super) fn latency(&self, request: &Request) -> f64 {
         self.submission + if request.is_write { self.device_write_latency } else { self.device_latency }
@@ -223,13 +248,23 @@ impl Prices {
         share * (near + beyond * self.byte_beyond_knee)
     }
 
-    /// What a copy of `bytes` of a call of `of_call` waits for because the data are not near the CPU: so many bytes were
-    /// moved `since` they were, or they never were. A first copy may have jumped there.
+    /// What a copy of `bytes` of a call of `of_call` waits for because the data are not near the CPU, by when they were
+    /// `seen`. A first copy may have jumped there.
     ///
     /// The wait by size is no line, because the CPU fetches ahead while it does something else: it is drawn through
     /// points that are measured.
-    pub(super) fn being_far(&self, bytes: u64, of_call: u64, since: Option<u64>, jump: Option<Jump>) -> f64 {
-        let distance = self.distance(since.map_or(f64::INFINITY, |since| (since + of_call) as f64));
+    pub(super) fn being_far(&self, bytes: u64, of_call: u64, seen: Seen, jump: Option<Jump>) -> f64 {
+        let since = |since| (since + of_call) as f64;
+        let distance = match seen {
+            Seen::Never => self.distance(f64::INFINITY),
+            Seen::Often(bytes) => self.distance(since(bytes)),
+            Seen::Once(bytes) => {
+                let often = self.distance(since(bytes));
+                // What a CPU has for itself it keeps at once.
+                let is_out = since(bytes) > self.near_cache;
+                often + if is_out { (1.0 - often) * self.far_again } else { 0.0 }
+            }
+        };
         if distance == 0.0 {
             return 0.0;
         }
@@ -248,7 +283,7 @@ impl Prices {
     /// What a write of `of_call` waits for because the caller's own buffer is too large to be near: since a byte of it was
     /// last used all others were, and as many of the cache.
     pub(super) fn large_buffer(&self, bytes: u64, of_call: u64) -> f64 {
-        self.being_far(bytes, of_call, Some(of_call), None)
+        self.being_far(bytes, of_call, Seen::Often(of_call), None)
     }
 
     /// What a write of `of_call` waits for that walks through the buffers of a folio's pages, with so many bytes moved since
@@ -257,8 +292,18 @@ impl Prices {
         // Beside them the first cache holds what the caller writes.
         let is_out = since as f64 + of_call as f64 > self.first_cache;
         let page = self.walked_page + if is_out { self.walked_out } else { 0.0 };
-        // Since then as much was moved as it was moved to.
-        pages as f64 * (page + self.distance(2.0 * since as f64) * self.walked_far)
+        pages as f64 * (page + self.out_of_own_cache((since + of_call) as f64) * self.walked_far)
+    }
+
+    /// How likely the cache that a CPU has for itself has lost what it was given so many bytes ago: not for half of what it
+    /// holds, surely for twice as much. One line leads to the next, so that a walk waits for each of those that are lost,
+    /// from wherever they come.
+    fn out_of_own_cache(&self, bytes: f64) -> f64 {
+        if self.near_cache == 0.0 {
+            0.0
+        } else {
+            (((bytes / self.near_cache).log2() + 1.0) / 2.0).clamp(0.0, 1.0)
+        }
     }
 
     /// How far data are that come round again after so many bytes: 0 where they are near, 1 where they are wholly far. The
@@ -365,18 +410,60 @@ mod tests {
             let jump = Jump::to(128, jumped);
             let waits =
                 [("near_cache", "1M"), ("far_4k", "1000"), ("far_of_16m", "0.8"), ("far_of_32m", "0.9")];
-            with(&[jumps.as_slice(), &waits].concat()).being_far(4096, 4096, Some(mib << 20), jump).round()
+            with(&[jumps.as_slice(), &waits].concat())
+                .being_far(4096, 4096, Seen::Often(mib << 20), jump)
+                .round()
         };
         assert_eq!([far(0, true), far(128, false), far(1000, false)], [0.0, 1000.0, 1000.0]);
         assert_eq!([far(16, false), far(32, false), far(128, true)], [800.0, 900.0, 1300.0]);
         assert!(far(1, false) < far(2, false) && far(2, false) < far(8, false));
         let unaligned = with(&[("near_cache", "1M"), ("jump", "100"), ("jump_between", "70")]);
-        let jump = |offset, jumped| unaligned.being_far(512, 512, None, Jump::to(offset, jumped));
+        let jump = |offset, jumped| unaligned.being_far(512, 512, Seen::Never, Jump::to(offset, jumped));
         assert_eq!([jump(700, false), jump(700, true), jump(1 << 20, true)], [0.0, 170.0, 100.0]);
         assert_eq!(
-            with(&[("far_4k", "1000")]).being_far(4096, 4096, None, Jump::to(1, true)),
+            with(&[("far_4k", "1000")]).being_far(4096, 4096, Seen::Never, Jump::to(1, true)),
             0.0,
             "all is near"
         );
+    }
+
+    #[test]
+    fn the_second_time_round_shared_caches_have_kept_little_and_a_cpu_s_own_all() {
+        let settings = [
+            ("near_cache", "4M"),
+            ("far_4k", "1000"),
+            ("far_of_2m", "0.2"),
+            ("far_of_16m", "0.6"),
+            ("far_again", "0.5"),
+        ];
+        let prices = with(&settings);
+        let far = |seen| prices.being_far(4096, 4096, seen, None).round();
+        let page = 4096;
+        let rounds = |mib: u64| {
+            let since = (mib << 20) - page;
+            [far(Seen::Never), far(Seen::Once(since)), far(Seen::Often(since))]
+        };
+        assert_eq!(rounds(2), [1000.0, 200.0, 200.0]);
+        assert_eq!(rounds(16), [1000.0, 800.0, 600.0]);
+    }
+
+    #[test]
+    fn waits_differ_and_are_as_long_as_their_mean_together() {
+        let prices = with(&[("far_spread", "0.2")]);
+        let mut rng = Rng::new(7);
+        let mut waits: Vec<u64> = (0..100_000).map(|_| prices.waiting(1_000, &mut rng).as_ticks()).collect();
+        waits.sort_unstable();
+        let mean = waits.iter().sum::<u64>() as f64 / waits.len() as f64;
+        assert!((mean - 1_000.0).abs() < 5.0, "{mean}");
+        // 800 and what an exponential of 200 exceeds once in a hundred times.
+        assert!(waits[99_000].abs_diff(800 + 921) < 20 && waits[0] >= 800, "{}", waits[99_000]);
+        assert_eq!(with(&[]).waiting(1_000, &mut rng).as_ticks(), 1_000);
+    }
+
+    #[test]
+    fn buffers_are_lost_from_a_cpu_s_own_cache_between_half_of_it_and_twice_as_much() {
+        let prices = with(&[("near_cache", "2M"), ("walked_page", "1"), ("walked_far", "10")]);
+        let walking = |mib: u64| prices.walking(100, (mib << 20) - 4096, 4096);
+        assert_eq!([walking(1), walking(2), walking(4), walking(64)], [100.0, 600.0, 1_100.0, 1_100.0]);
     }
 }

@@ -32,9 +32,10 @@ pub(super) fn draw(
     net.transition("copy")
         .input(copies)
         .delay_by(move |(work,), rng| {
-            prices.around(prices.copying(work.copied, work.call.bytes) + work.owed_ns as f64, rng)
+            let working = prices.copying(work.copied, work.call.bytes) + work.owed_ns as f64;
+            prices.around(working, rng) + prices.waiting(work.far_ns, rng)
         })
-        .output_each(again, |(work,), _| work.has_more().then_some(Work { owed_ns: 0, ..*work }))
+        .output_each(again, |(work,), _| work.has_more().then_some(Work { owed_ns: 0, far_ns: 0, ..*work }))
         .output_each(returned, |(work,), _| (!work.has_more()).then_some(*work))
         .add();
     // Those who wait come first, so that one firing more ends what nobody waits for.

@@ -293,9 +293,9 @@ impl State {
             Batch::Copy { bytes, folios } => {
                 work.copied = bytes;
                 // Reading ahead costs the reader the submission; one who waits for it anyway does not notice.
-                let far = inner.read_far(work, [before, before + bytes], jumped, prices);
+                work.far_ns = inner.read_far(work, [before, before + bytes], jumped, prices) as u64;
                 let more = (folios - 1) as f64 * prices.folio;
-                work.owed_ns += (requests as f64 * prices.submission + more + far) as u64;
+                work.owed_ns += (requests as f64 * prices.submission + more) as u64;
                 Outcome::Copy
             }
             Batch::Wait(_) => {

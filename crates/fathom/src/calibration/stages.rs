@@ -79,10 +79,10 @@ pub(super) fn stages() -> Vec<Stage> {
     let near = |bytes| cached(Pattern::Sequential, bytes, NEAR, 64 * MIB);
     let far = |bytes| cached(Pattern::Sequential, bytes, FAR, FAR);
     // The end of a file, several times over.
-    let comes_round = |kib| Job {
+    let comes_round = |kib, moved| Job {
         offset: FAR - kib * KIB,
-        io_size: Some(256 * MIB),
-        name: format!("cached in order by {} of the last {}", 64 * KIB, kib * KIB),
+        io_size: Some(moved),
+        name: format!("cached in order by {} of the last {}, {moved} in all", 64 * KIB, kib * KIB),
         ..far(64 * KIB)
     };
     let far_random = |bytes| cached(Pattern::Random, bytes, FAR, 32 * MIB);
@@ -100,8 +100,8 @@ pub(super) fn stages() -> Vec<Stage> {
         },
         Stage {
             name: "data that are not near",
-            free: &["far_1k", "far_4k", "far_8k", "far_16k", "far_64k", "far_256k", "far_1m"],
-            jobs: [KIB, 4 * KIB, 8 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 2 * MIB].map(far).to_vec(),
+            free: &["far_1k", "far_4k", "far_8k", "far_16k", "far_64k", "far_256k", "far_1m", "far_4m"],
+            jobs: [KIB, 4 * KIB, 8 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB].map(far).to_vec(),
             caller: None,
             tries_depths: false,
         },
@@ -116,11 +116,13 @@ pub(super) fn stages() -> Vec<Stage> {
                 "far_of_16m",
                 "far_of_32m",
                 "far_of_64m",
+                "far_again",
             ],
             jobs: [1, 2, 4, 8, 12, 16, 32, 48, 64]
-                .map(|mib| comes_round(mib * 1024))
+                .map(|mib| comes_round(mib * 1024, 256 * MIB))
                 .into_iter()
-                .chain([comes_round(1536)])
+                .chain([comes_round(1536, 256 * MIB)])
+                .chain([8, 24, 48].map(|mib| comes_round(mib * 1024, 2 * mib * MIB)))
                 .collect(),
             caller: None,
             tries_depths: false,
@@ -303,23 +305,31 @@ fn synced(pattern: Pattern, bytes: u64, every: u32) -> Job {
 mod tests {
     use super::*;
 
-    /// What the jobs of all stages move where reads and writes are held to so many bytes a second.
-    fn moved(rate: f64) -> Vec<(String, u64)> {
+    /// The jobs of all stages where reads and writes are held to so many bytes a second.
+    fn held(rate: f64, journal: &str) -> Vec<Job> {
         let mut model = Model::assumed();
-        for (name, value) in [("limit_read_rate", rate), ("limit_write_rate", rate), ("limit_slice", 1e8)] {
-            model.parameters.set(name, &value.to_string()).unwrap();
-        }
-        let jobs = stages().into_iter().flat_map(|stage| stage.before_limits(&model).jobs);
-        jobs.map(|job| (job.name.clone(), job.transfer().unwrap().unwrap())).collect()
+        let rate = rate.to_string();
+        let settings = [
+            ("limit_read_rate", &*rate),
+            ("limit_write_rate", &rate),
+            ("limit_slice", "1e8"),
+            ("journal", journal),
+        ];
+        settings.into_iter().for_each(|(name, value)| model.parameters.set(name, value).unwrap());
+        stages().into_iter().flat_map(|stage| stage.before_limits(&model).jobs).collect()
+    }
+
+    fn moved(jobs: &[Job]) -> Vec<(String, u64)> {
+        jobs.iter().map(|job| (job.name.clone(), job.transfer().unwrap().unwrap())).collect()
     }
 
     #[test]
     fn jobs_of_a_device_that_is_held_fit_into_what_it_lets_through_at_once() {
-        let free = moved(0.0);
+        let free = moved(&held(0.0, "ordered"));
         let memory =
             |name: &str| !name.contains("cold") && !name.contains("direct") && !name.contains("sync");
         for rate in [10e6, 100e6, 1e9] {
-            for ((name, held), (_, whole)) in moved(rate).into_iter().zip(&free) {
+            for ((name, held), (_, whole)) in moved(&held(rate, "ordered")).into_iter().zip(&free) {
                 let is_whole = memory(&name) || *whole as f64 <= rate / 10.0 * OF_SLICE;
                 assert_eq!(held == *whole, is_whole, "{name} at {rate}: {held} of {whole}");
                 let is_one = held == MIB && rate < 20e6;
@@ -327,6 +337,19 @@ mod tests {
                     memory(&name) || held as f64 <= rate / 10.0 * OF_SLICE || is_one,
                     "{name} at {rate}: {held}"
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn what_each_sync_writes_of_a_log_fits_in_as_well() {
+        for rate in [10e6, 100e6, 1e9] {
+            for job in held(rate, "price").into_iter().filter(|job| job.fsync > 0) {
+                let written = job.transfer().unwrap().unwrap();
+                let block = job.blocks[Direction::Write as usize].most;
+                let syncs = written as f64 / (block * u64::from(job.fsync)) as f64;
+                let all = written as f64 + syncs * LARGEST_LOG;
+                assert!(all <= rate / 10.0 * OF_SLICE || written == block, "{} at {rate}: {all}", job.name);
             }
         }
     }

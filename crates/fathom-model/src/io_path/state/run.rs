@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{File, Inner};
 use crate::file_read::PAGE;
-use crate::io_path::prices::Jump;
+use crate::io_path::prices::{Jump, Seen};
 use crate::io_path::{Prices, Work};
 use crate::page_cache::FileId;
 
@@ -52,13 +52,14 @@ impl Walks {
         self.clock += bytes;
     }
 
-    /// Somebody walks through a folio; gives how many bytes came between this and the last time.
-    pub(super) fn walk(&mut self, file: FileId, first: u64, pages: u64) -> u64 {
+    /// Somebody walks through a folio; gives how many bytes came between this and the last time: `before`, if that was
+    /// before the job began.
+    pub(super) fn walk(&mut self, file: FileId, first: u64, pages: u64, before: u64) -> u64 {
         if pages == 1 {
             return 0;
         }
         let last = self.last.insert((file, first), self.clock);
-        let since = last.map_or(u64::MAX, |last| self.clock - last);
+        let since = last.map_or(before, |last| self.clock - last);
         self.clock += pages * Self::BUFFER;
         since
     }
@@ -66,17 +67,22 @@ impl Walks {
 
 impl File {
     /// How many bytes come round.
-    fn footprint(&self) -> u64 {
+    pub(super) fn footprint(&self) -> u64 {
         if self.visited == 0 { self.size } else { self.visited.min(self.size) }
     }
 
-    /// Somebody moves a range of bytes, and `other` is the run of those who do the opposite. Gives how many bytes were moved
-    /// since these were: none where nobody has moved them since the job began.
-    fn touch(&mut self, [from, to]: [u64; 2], other: Run) -> Option<u64> {
-        let rounds = (self.moved >= self.footprint()).then(|| self.footprint());
+    /// Somebody moves a range of bytes, and `other` is the run of those who do the opposite. Gives when these were moved since
+    /// the job began.
+    fn touch(&mut self, [from, to]: [u64; 2], other: Run) -> Seen {
+        let round = self.footprint();
+        let seen = match self.moved / round.max(1) {
+            0 => Seen::Never,
+            1 => Seen::Once(round),
+            _ => Seen::Often(round),
+        };
         self.moved += to - from;
         // Both go on alike.
-        other.moved_since(from, to).map(|behind| 2 * behind).or(rounds)
+        other.moved_since(from, to).map_or(seen, |behind| Seen::Often(2 * behind))
     }
 }
 
@@ -94,8 +100,8 @@ impl Inner {
         let [read, written] = &mut file.runs;
         read.follow(from, to);
         let written = *written;
-        let since = file.touch([from, to], written);
-        prices.being_far(to - from, work.call.bytes, since, Jump::to(from, jumped))
+        let seen = file.touch([from, to], written);
+        prices.being_far(to - from, work.call.bytes, seen, Jump::to(from, jumped))
     }
 
     /// Whether a write begins where the last one of its file ended. One that does not finds no extent to grow
@@ -118,13 +124,13 @@ impl Inner {
         let [read, written] = &mut file.runs;
         written.follow(from, to);
         let read = *read;
-        let since = file.touch([from, to], read);
+        let seen = file.touch([from, to], read);
         let buffer = prices.large_buffer(to - from, work.call.bytes);
         // The rest of a page that was just written to is near.
         let is_rest = goes_on && from % PAGE != 0;
         let far = if is_old && !is_rest {
             let jump = Jump::to(from, from == work.call.offset && !goes_on);
-            prices.being_far(to - from, work.call.bytes, since, jump)
+            prices.being_far(to - from, work.call.bytes, seen, jump)
         } else {
             0.0
         };
@@ -139,11 +145,11 @@ mod tests {
     #[test]
     fn a_folio_was_left_as_many_bytes_ago_as_were_moved_and_walked_through_since() {
         let mut walks = Walks::default();
-        assert_eq!(walks.walk(FileId(1), 0, 256), u64::MAX);
+        assert_eq!(walks.walk(FileId(1), 0, 256, 1 << 20), 1 << 20);
         walks.pass(8192);
-        assert_eq!(walks.walk(FileId(1), 256, 256), u64::MAX);
-        assert_eq!(walks.walk(FileId(1), 0, 256), 8192 + 2 * 256 * 104);
-        assert_eq!(walks.walk(FileId(2), 9, 1), 0);
+        assert_eq!(walks.walk(FileId(1), 256, 256, 1 << 20), 1 << 20);
+        assert_eq!(walks.walk(FileId(1), 0, 256, 1 << 20), 8192 + 2 * 256 * 104);
+        assert_eq!(walks.walk(FileId(2), 9, 1, 1 << 20), 0);
     }
 
     #[test]

@@ -125,13 +125,13 @@ impl Writeback {
 impl State {
     /// One turn of a write: fills folios until all is written or the writer has to pause.
     pub(in crate::io_path) fn write_turn(&mut self, work: &Work, prices: &Prices, now: Time) -> Work {
-        let mut work = Work { owed_ns: 0, copied: 0, pause_ns: 0, ..*work };
+        let mut work = Work { owed_ns: 0, far_ns: 0, copied: 0, pause_ns: 0, ..*work };
         let begun = self.since_start(now);
         if work.read.position == work.call.offset && !self.0.goes_on(work.call.file, work.call.offset) {
             work.owed_ns = prices.jumped_write as u64;
         }
         while work.has_more() {
-            let spent = work.owed_ns + prices.copying(work.copied, work.call.bytes) as u64;
+            let spent = work.owed_ns + work.far_ns + prices.copying(work.copied, work.call.bytes) as u64;
             work.pause_ns = self.0.balance(work.turn.job, begun + spent);
             if work.pause_ns > 0 {
                 break;
@@ -139,8 +139,8 @@ impl State {
             let position = work.read.position;
             let filled = self.0.fill_folio(work.call.file, position, work.read.end, begun + spent);
             let far = self.0.write_far(&work, [position, filled.end], filled.old_pages > 0, prices);
-            let cost = filled.cost(work.call.bytes, prices) + far;
-            work.owed_ns += cost;
+            work.owed_ns += filled.cost(work.call.bytes, prices);
+            work.far_ns += far;
             work.copied += filled.end - position;
             work.read.position = filled.end;
             self.0.dirtier(work.turn.job).nr_dirtied += filled.dirtied;
@@ -345,7 +345,9 @@ impl Inner {
         if self.writeback.alarm.is_none() {
             self.set_alarm(now);
         }
-        let since = self.walks.walk(file, folio.first, folio.pages);
+        // Whoever wrote them back walked through all of its buffers.
+        let before = self.files[file.0 as usize].footprint();
+        let since = self.walks.walk(file, folio.first, folio.pages, before);
         self.walks.pass(end - position);
         let [new_pages, old_pages] = if is_new { [folio.pages, 0] } else { [0, folio.pages] };
         Filled { end, new_pages, old_pages, since, new_blocks, dirtied, marked }
