@@ -47,6 +47,8 @@ pub struct PageCache {
     /// Whether a refault was activated since the last reclaim.
     refaulted: bool,
     dirty: u64,
+    /// Whether a reclaim found nothing but dirty folios that nobody writes.
+    lacks_writeback: bool,
 }
 
 /// A folio as callers see it.
@@ -118,6 +120,7 @@ impl PageCache {
             age: 0,
             refaulted: false,
             dirty: 0,
+            lacks_writeback: false,
         }
     }
 
@@ -287,6 +290,12 @@ impl PageCache {
     #[must_use]
     pub fn dirty_pages(&self) -> u64 {
         self.dirty
+    }
+
+    /// Whether reclaim has come upon dirty folios alone, which somebody has to write before they can go; asked once.
+    /// Source: `shrink_inactive_list`, `WB_REASON_VMSCAN`.
+    pub fn take_lack_of_writeback(&mut self) -> bool {
+        std::mem::take(&mut self.lacks_writeback)
     }
 
     #[inline]

@@ -153,10 +153,10 @@ pub const KNOWN: &[Known] = &[
     known(
         "far_of_1m",
         Unit::Share,
-        0.05,
+        0.0,
         "how far data are of which 1 MiB comes round: the share of the wait below",
     ),
-    known("far_of_1536k", Unit::Share, 0.11, "the same of 1.5 MiB"),
+    known("far_of_1536k", Unit::Share, 0.0, "the same of 1.5 MiB"),
     known("far_of_2m", Unit::Share, 0.16, "the same of 2 MiB"),
     known("far_of_4m", Unit::Share, 0.33, "the same of 4 MiB"),
     known("far_of_8m", Unit::Share, 0.5, "the same of 8 MiB"),
@@ -191,7 +191,7 @@ pub const KNOWN: &[Known] = &[
         "far_spread",
         Unit::Share,
         0.0,
-        "the part of the wait for far data that differs from call to call, by an exponential distribution",
+        "the part of each wait for far data that differs from the next, by an exponential distribution",
     ),
     known("new_page", Unit::Ns, 1_300.0, "the first write into a page of the cache"),
     known("large_folio", Unit::Ns, 0.0, "what a folio of several pages that a write makes costs more"),
@@ -242,12 +242,12 @@ pub const KNOWN: &[Known] = &[
     known("device_flush", Unit::Ns, 100_000.0, "making the device's own cache durable"),
     known("journal_commit", Unit::Ns, 200_000.0, "what a sync waits for the journal beside its data"),
     choice("kernel", KERNELS, "whose rules of read-ahead hold"),
-    choice("journal", JOURNALS, "what a sync does with the journal; for 'price' a commit is a price"),
+    choice("journal", JOURNALS, "what a sync does with jbd2's journal; for 'price' there is none"),
     known(
         "log_bytes",
         Unit::Bytes,
         0.0,
-        "what a sync writes beside its data where that is not jbd2's; 0 where a commit is a price",
+        "what a sync writes beside its data where there is no jbd2, in whole pages; 0 for journal_commit instead",
     ),
     known("commit_interval", Unit::Ns, 5e9, "the age at which a transaction is committed"),
     known("dirty_bytes", Unit::Bytes, 0.0, "how much may be dirty; 0 for the ratio"),
@@ -292,7 +292,7 @@ pub const KNOWN: &[Known] = &[
     known("wake", Unit::Ns, 0.0, "waking up once the device has answered"),
     known("caller", Unit::Ns, 0.0, "what a job does between two calls, clock and bookkeeping"),
     known("caller_written_byte", Unit::NsPerByte, 0.0, "what a job does to each byte before it writes it"),
-    known("noise", Unit::Share, 0.05, "the spread of every time around its mean"),
+    known("noise", Unit::Share, 0.05, "the spread of every other time around its mean"),
 ];
 
 /// Other names that people know parameters by.

@@ -31,6 +31,8 @@ pub const PRESETS: [Preset; 5] = [
             ("kernel", "fixed"),
             ("device", "plain_queue"),
             ("journal", "price"),
+            ("log_bytes", "0"),
+            ("far_spread", "0"),
             ("largest_folio", "4096"),
             ("noise", "0"),
         ],

@@ -140,7 +140,7 @@ pub trait Sink {
 
 /// Several [`Sink`]s as a tuple, and the tuple of what is to be put into each.
 ///
-/// Implemented for tuples of two to five sinks and of as many things to iterate over; it cannot be implemented
+/// Implemented for tuples of two to six sinks and of as many things to iterate over; it cannot be implemented
 /// elsewhere.
 ///
 /// ```
@@ -195,6 +195,7 @@ sinks!(A I i, B J j);
 sinks!(A I i, B J j, C K k);
 sinks!(A I i, B J j, C K k, D L l);
 sinks!(A I i, B J j, C K k, D L l, E M m);
+sinks!(A I i, B J j, C K k, D L l, E M m, F N n);
 
 /// Where a place is: which net, which node of its drawing, and which store. The places of a fusion
 /// set are several nodes with one store.

@@ -76,12 +76,13 @@ pub fn calibrate(
     let stages: Vec<Stage> = stages().into_iter().map(|stage| stage.before_limits(model)).collect();
     let jobs: Vec<Job> = stages.iter().flat_map(|stage| stage.jobs.clone()).chain(stages::checks()).collect();
     let trials = trial::run(&jobs, turns(seed, trial::rest_of(model)), site, progress)?;
-    if model.parameters.value("journal") == 0.0
-        && let Some(value) = quantile::median(&trials.iter().flat_map(Trial::logged).collect::<Vec<_>>())
-    {
-        put(model, "log_bytes", Parameter { value, interval: None, origin: Origin::Measured });
+    let staged = stages.iter().map(|stage| stage.jobs.len()).sum();
+    let (staged, checks) = trials.split_at(staged);
+    if model.parameters.value("journal") == 0.0 {
+        let logged: Vec<f64> = staged.iter().flat_map(Trial::logged).collect();
+        put_middle(model, "log_bytes", &logged);
     }
-    let mut left = trials.as_slice();
+    let mut left = staged;
     let mut accounts = Vec::new();
     for stage in stages {
         let (trials, others) = left.split_at(stage.jobs.len());
@@ -94,15 +95,15 @@ pub fn calibrate(
         }
         accounts.push(account(stage.name, model, trials));
     }
-    spread_of_far(model, &trials);
+    spread_of_far(model, staged);
     // For who asks for no size: what a byte of many costs.
     let byte = model.parameters.value("near_256k") / f64::from(256 << 10);
     put(model, "copied_byte", Parameter { value: byte, interval: None, origin: Origin::Measured });
     // What the kernel has learned by the time that somebody writes much.
     let rate = 1e9 / device_byte(model, Direction::Write).max(1e-3);
     put(model, "write_bandwidth", Parameter { value: rate, interval: None, origin: Origin::Measured });
-    model.residuals = residuals(model, left, &trials[..trials.len() - left.len()]);
-    accounts.push(account("checks: nothing was fitted to them", model, left));
+    model.residuals = residuals(model, checks, staged);
+    accounts.push(account("checks: nothing was fitted to them", model, checks));
     Ok(accounts)
 }
 
@@ -124,13 +125,15 @@ fn between_calls(model: &mut Model, stage: &Stage, trials: &[Trial]) {
     };
     let does_it_alone = |trial: &&Trial| trial.job.directions().all(|one| one == direction);
     let all: Vec<f64> = trials.iter().filter(does_it_alone).flat_map(|trial| trial.each(idle)).collect();
-    let Some(value) = quantile::median(&all) else { return };
-    let [low, high] = [0.25, 0.75].map(|share| quantile::quantile(&all, share).unwrap_or(value));
-    put(
-        model,
-        name,
-        Parameter { value, interval: Some([low.min(value), high.max(value)]), origin: Origin::Measured },
-    );
+    put_middle(model, name, &all);
+}
+
+/// Puts the median of what was seen, with the middle half as its interval, if there is anything.
+fn put_middle(model: &mut Model, name: &str, seen: &[f64]) {
+    let at = |share| quantile::quantile(seen, share);
+    if let [Some(low), Some(value), Some(high)] = [0.25, 0.5, 0.75].map(at) {
+        put(model, name, Parameter { value, interval: Some([low, high]), origin: Origin::Measured });
+    }
 }
 
 /// How much the wait for far data differs from call to call, by how far one in a hundred lies above the mean, in jobs that
@@ -158,11 +161,7 @@ fn spread_of_far(model: &mut Model, trials: &[Trial]) {
         (far > near).then(|| ((runs.latency_ns(0.99) - mean) / far / above).clamp(0.0, 1.0))
     };
     let spreads: Vec<f64> = trials.iter().filter_map(spread).collect();
-    let [Some(low), Some(value), Some(high)] = [0.25, 0.5, 0.75].map(|at| quantile::quantile(&spreads, at))
-    else {
-        return;
-    };
-    put(model, "far_spread", Parameter { value, interval: Some([low, high]), origin: Origin::Measured });
+    put_middle(model, "far_spread", &spreads);
 }
 
 /// Fits for each number of requests that the device may work at side by side, and keeps the best.

@@ -104,12 +104,13 @@ fn cycles(reasons: &mut Vec<String>) -> Result<(CycleCounter, Certificate), Stri
     let counter = CycleCounter::detect()?;
     reasons.push(format!("{} is invariant: it neither stops nor changes its rate", CycleCounter::NAME));
     let cpus = allowed_cpus();
-    let backwards = largest_step_back(counter, &cpus);
-    if backwards > 0 {
-        return Err(format!("{} goes back by {backwards} ticks between CPUs", CycleCounter::NAME));
-    }
-    reasons
-        .push(format!("it is synchronised: it never went back between {} CPUs", cpus.len().min(MOST_CPUS)));
+    reasons.push(match compared(counter, &cpus)? {
+        0 => "it is read on one CPU alone".to_owned(),
+        readings => format!(
+            "it is synchronised: it never went back between {} CPUs, which read it by turns {readings} times",
+            cpus.len().min(MOST_CPUS)
+        ),
+    });
     let certificate = certify(counter)?;
     if certificate.linearity_ppm > WORST_LINEARITY_PPM {
         return Err(format!(
@@ -239,50 +240,70 @@ fn empty_call_ns() -> f64 {
 
 const MOST_CPUS: usize = 16;
 
-/// How often two CPUs read the counter by turns, together, if they come to it soon enough.
+/// How often two CPUs read the counter by turns, if they come to it soon enough, and how often at least.
 const TURNS: usize = 20_000;
+const FEWEST_TURNS: usize = 100;
 
-/// The largest step back that a counter makes between CPUs, in ticks; zero where it is synchronised.
-fn largest_step_back<C: Counter>(counter: C, cpus: &[usize]) -> u64 {
-    let Some((&first, others)) = cpus.split_first() else { return 0 };
-    others
-        .iter()
-        .take(MOST_CPUS - 1)
-        .map(|&other| step_back_between(counter, [first, other]))
-        .max()
-        .unwrap_or(0)
+/// Compares a counter between CPUs; gives how many readings were compared, none where there is one CPU.
+///
+/// # Errors
+/// One sentence where it went back, or could not be compared.
+fn compared<C: Counter>(counter: C, cpus: &[usize]) -> Result<usize, String> {
+    let Some((&first, others)) = cpus.split_first() else { return Ok(0) };
+    let mut readings = 0;
+    for &other in others.iter().take(MOST_CPUS - 1) {
+        let Compared { turns, backwards } = compare(counter, [first, other]);
+        if backwards > 0 {
+            return Err(format!("{} goes back by {backwards} ticks between CPUs", C::NAME));
+        }
+        if turns < FEWEST_TURNS {
+            return Err(format!("{} could not be compared between CPUs {first} and {other}", C::NAME));
+        }
+        readings += turns;
+    }
+    Ok(readings)
 }
 
-/// The largest step back of a counter read on two CPUs by turns, in ticks.
+/// What two CPUs saw of a counter.
+struct Compared {
+    /// How many readings they made.
+    turns: usize,
+    /// The largest step back, in ticks.
+    backwards: u64,
+}
+
+/// Reads a counter on two CPUs by turns.
 ///
 /// Each reading must be at least the one before, which the other CPU made. The turn is handed over, not
 /// fought for: on a busy machine one thread could else be done before the other has begun, and nothing
 /// would have been compared. Source: `check_tsc_warp` of `arch/x86/kernel/tsc_sync.c`, whose CPUs
 /// contend for a lock, and can, as nothing else runs on them.
-fn step_back_between<C: Counter>(counter: C, cpus: [usize; 2]) -> u64 {
+fn compare<C: Counter>(counter: C, cpus: [usize; 2]) -> Compared {
     const LONGEST_NS: u64 = 100_000_000;
-    const FEWEST_TURNS: usize = 4;
     let began = monotonic_raw_ns();
     let (turn, last, backwards) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let read = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for (index, cpu) in cpus.into_iter().enumerate() {
-            let (turn, last, backwards) = (&turn, &last, &backwards);
+            let (turn, last, backwards, read) = (&turn, &last, &backwards, &read);
             scope.spawn(move || {
-                let _pinned = pin_to(cpu);
+                let pinned = pin_to(cpu);
                 for mine in (index..TURNS).step_by(cpus.len()) {
                     if wait_for(turn, mine) > mine {
                         return;
                     }
                     let now = counter.stop();
-                    backwards
-                        .fetch_max(last.swap(now, Ordering::Relaxed).saturating_sub(now), Ordering::Relaxed);
-                    let over = mine >= FEWEST_TURNS && monotonic_raw_ns() - began > LONGEST_NS;
-                    turn.store(if over { TURNS } else { mine + 1 }, Ordering::Release);
+                    let before = last.swap(now, Ordering::Relaxed);
+                    backwards.fetch_max(before.saturating_sub(now), Ordering::Relaxed);
+                    read.store(mine + 1, Ordering::Relaxed);
+                    let late = monotonic_raw_ns().saturating_sub(began) > LONGEST_NS;
+                    let is_over = pinned.is_none() || late && mine >= FEWEST_TURNS;
+                    turn.store(if is_over { TURNS } else { mine + 1 }, Ordering::Release);
                 }
             });
         }
     });
-    backwards.into_inner()
+    Compared { turns: read.into_inner(), backwards: backwards.into_inner() }
 }
 
 /// Waits until at least so many turns were taken; returns how many were.
@@ -361,8 +382,9 @@ mod tests {
         }
         let cpus = allowed_cpus();
         if cpus.len() >= 2 && cpus[0] == 0 {
-            assert!(largest_step_back(Skewed, &cpus) > 0);
+            assert!(compared(Skewed, &cpus).unwrap_err().starts_with("skewed goes back by "));
         }
-        assert_eq!(largest_step_back(MonotonicRaw, &cpus), 0);
+        let readings = compared(MonotonicRaw, &cpus).unwrap();
+        assert_eq!(readings >= FEWEST_TURNS, cpus.len() > 1, "{readings}");
     }
 }

@@ -94,10 +94,10 @@ fn together(jobs: &[Job], site: &mut Site) -> Result<Vec<Vec<Outcome>>, Fault> {
         }
     }
     let budget = AtomicU64::new(site.write_budget());
-    let records = match site.clock() {
+    let records = site.watching_device(|site| match site.clock() {
         Clock::Cycles(counter) => threads(counter, &seats, site, &budget),
         Clock::Monotonic(counter) => threads(counter, &seats, site, &budget),
-    };
+    });
     site.count_written(site.write_budget() - budget.into_inner());
     let records = records?;
     let ns_per_tick = 1e9 / site.ticks_per_second();

@@ -22,8 +22,8 @@ pub struct Trial {
     pub runs: Vec<Outcome>,
     /// How many of them somebody disturbed who worked on the same core, and no calm one came.
     pub disturbed: usize,
-    /// Bytes that the device wrote during each run, by its own count; fewer than runs where it does not count.
-    pub device_written: Vec<u64>,
+    /// Bytes that the device wrote during the last lap of each run, by its own count; none where it does not count.
+    pub device_written: Vec<Option<u64>>,
     /// Why there is none, where the system refused.
     pub refusal: Option<String>,
 }
@@ -136,22 +136,22 @@ fn lay_out_anew(jobs: &[Job], site: &mut Site) {
 /// A virtual machine tells its host which memory is free, and the host takes it: two seconds after it was freed
 /// (`mm/page_reporting.c`) whoever touches it first waits for ten times as long as a write of a page takes.
 /// What belongs to somebody is not taken, so that runs find memory that is there, and all find it alike: none of it is in
-/// the CPU's caches, however little it is and whoever had it last.
+/// the CPU's caches, where those can be told so. Whoever has no memory to spare measures without.
 #[derive(Debug, Default)]
 pub(crate) struct Reserve {
     _kept: Vec<memory::Mapping>,
 }
 
 impl Reserve {
-    /// Takes so many bytes twice, once in large pages.
+    /// Takes so many bytes twice, once in large pages, and rather more than less.
     pub(crate) fn of(space: u64) -> Self {
         // What a small file takes is else as likely to be what its last one left.
         const LEAST: u64 = 32 << 20;
-        let space = if space > 0 { space.max(LEAST) } else { 0 };
-        if space == 0 || space > facts::available_memory().unwrap_or(0) / 8 {
-            // Whoever has no memory to spare measures without.
+        let spare = facts::available_memory().unwrap_or(0) / 8;
+        if space == 0 || space > spare {
             return Self::default();
         }
+        let space = space.max(LEAST.min(spare));
         let kinds = [memory::Mapping::large, memory::Mapping::touched];
         let kept: Vec<memory::Mapping> =
             kinds.into_iter().filter_map(|kind| kind(space as usize).ok()).collect();
@@ -188,7 +188,6 @@ fn once(trial: &mut Trial, is_first: bool, turns: Turns, site: &mut Site) -> Res
     if trial.refusal.is_some() {
         return Ok(());
     }
-    let before = site.device_written();
     let outcome = match turns.state {
         _ if is_first => laps(&trial.job, &Turns { rest: Duration::ZERO, ..turns }, [1, 1], site),
         Settled::ByRuns if is_short(&trial.job) => {
@@ -202,9 +201,7 @@ fn once(trial: &mut Trial, is_first: bool, turns: Turns, site: &mut Site) -> Res
         Ok(_) if is_first => {}
         Ok((run, is_disturbed)) => {
             trial.disturbed += usize::from(is_disturbed && run.is_some());
-            let written =
-                site.device_written().zip(before).map(|(after, before)| after.saturating_sub(before));
-            trial.device_written.extend(written.filter(|_| run.is_some()));
+            trial.device_written.extend(run.as_ref().map(|_| site.device_wrote()));
             trial.runs.extend(run);
         }
         Err(Fault::Unsupported(reason)) => trial.refusal = Some(reason),
@@ -341,12 +338,14 @@ impl Trial {
         self.runs.iter().map(figure).collect()
     }
 
-    /// Bytes that the device wrote beside the data for each sync of each run.
+    /// Bytes that the device wrote beside the data for each sync of each run; runs with syncs have one lap.
     pub fn logged(&self) -> Vec<f64> {
-        let of = |(run, &written): (&Outcome, &u64)| {
+        let of = |(run, written): (&Outcome, &Option<u64>)| {
             let data = run.transfers[Direction::Write as usize].bytes;
-            let syncs = run.syncs.count();
-            (syncs > 0).then(|| written.saturating_sub(data) as f64 / syncs as f64)
+            // That of the end is not among those that were timed.
+            let syncs = run.syncs.count() + u64::from(self.job.end_fsync);
+            let beside = written.as_ref()?.saturating_sub(data) as f64 / syncs as f64;
+            (self.job.fsync > 0 && syncs > 0).then_some(beside)
         };
         self.runs.iter().zip(&self.device_written).filter_map(of).collect()
     }

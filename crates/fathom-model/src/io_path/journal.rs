@@ -1,8 +1,8 @@
 //! The journal: what a sync waits for once its data are written. After `fs/jbd2` and `ext4_sync_file`.
 //!
 //! A sync whose file changed in the running transaction has it committed, and those that come meanwhile
-//! share the next commit. A commit writes its blocks, has the device flush, and writes a record. Without a
-//! journal a sync costs the price of one.
+//! share the next commit. A commit writes its blocks, has the device flush, and writes a record. Without
+//! jbd2 a sync whose file has changed has the device flush and writes a log, or costs the price of a commit.
 
 use std::sync::Arc;
 

@@ -167,13 +167,13 @@ impl Prices {
             copy_knee: value("copy_knee"),
             byte_beyond_knee: value("byte_beyond_knee"),
             near_cache: value("near_cache"),
-            far_again: value("far_again"),
+            far_again: value("far_again").min(1.0),
             near: NEAR.map(point),
             share: SHARE.map(|(mib, name)| (doublings(mib), value(name))),
             far: FAR.map(point),
             jump: JUMP.map(point),
             jump_between: value("jump_between"),
-            far_spread: value("far_spread"),
+            far_spread: value("far_spread").min(1.0),
             new_page: value("new_page"),
             large_folio: value("large_folio"),
             further_page: value("further_page"),
@@ -290,9 +290,10 @@ impl Prices {
     /// the last one began, its buffers among them. Source: `block_write_begin`, `block_commit_write`.
     pub(super) fn walking(&self, pages: u64, since: u64, of_call: u64) -> f64 {
         // Beside them the first cache holds what the caller writes.
-        let is_out = since as f64 + of_call as f64 > self.first_cache;
+        let moved = since as f64 + of_call as f64;
+        let is_out = moved > self.first_cache;
         let page = self.walked_page + if is_out { self.walked_out } else { 0.0 };
-        pages as f64 * (page + self.out_of_own_cache((since + of_call) as f64) * self.walked_far)
+        pages as f64 * (page + self.out_of_own_cache(moved) * self.walked_far)
     }
 
     /// How likely the cache that a CPU has for itself has lost what it was given so many bytes ago: not for half of what it

@@ -8,7 +8,7 @@ use super::state::Outcome;
 use super::{Prices, Request, Shared, State, Work};
 use crate::page_cache::FetchId;
 
-/// Ports: `reads` and `arrived` in; `requests` and `returned` out. A read goes round as often as
+/// Ports: `reads` and `arrived` in; `requests`, `wakes` and `returned` out. A read goes round as often as
 /// `filemap_read` takes a turn.
 pub(super) fn draw(
     net: &mut NetBuilder,
@@ -20,12 +20,13 @@ pub(super) fn draw(
     let (incoming, still_arrived) = (net.port_in(reads), net.port_out(arrived));
     let arrived = net.port_in(arrived);
     let (requests, returned) = (net.port_out(shared.requests), net.port_out(shared.returned));
+    let wakes = net.port_out(shared.wakes);
     let kernel = net.fusion("kernel", shared.state);
     let (again, copies) = (net.place::<Work>("again"), net.place::<Work>("copies"));
     let waiting = net.place::<(FetchId, Work)>("waiting");
     let by_fetch = net.index(waiting, |(fetch, _)| *fetch);
 
-    let ways = Ways { kernel, again, copies, waiting, returned, requests };
+    let ways = Ways { kernel, again, copies, waiting, returned, requests, wakes };
     draw_look(net, "look", incoming, prices, ways);
     draw_look(net, "look again", again, prices, ways);
     let prices = Arc::clone(prices);
@@ -63,6 +64,7 @@ struct Ways {
     waiting: Place<(FetchId, Work)>,
     returned: Out<Work>,
     requests: Out<Request>,
+    wakes: Out<()>,
 }
 
 /// One turn of a read: the same for a call that has just come and for one that goes on.
@@ -74,18 +76,18 @@ fn draw_look<S: Source<Colour = Work>>(
     ways: Ways,
 ) {
     let prices = Arc::clone(prices);
-    let Ways { kernel, again, copies, waiting, returned, requests } = ways;
+    let Ways { kernel, again, copies, waiting, returned, requests, wakes } = ways;
     net.transition(name)
         .input(from)
-        .update_into(kernel, (copies, again, waiting, returned, requests), move |(work,), state, _| {
+        .update_into(kernel, (copies, again, waiting, returned, requests, wakes), move |(work,), state, _| {
             let mut work = *work;
             let outcome = state.look(&mut work, &prices);
-            let asked = state.take_requests();
+            let (asked, wakes) = (state.take_requests(), state.take_wake());
             match outcome {
-                Outcome::Copy => (Some(work), None, None, None, asked),
-                Outcome::Again => (None, Some(work), None, None, asked),
-                Outcome::Wait(fetch) => (None, None, Some((fetch, work)), None, asked),
-                Outcome::Return => (None, None, None, Some(work), asked),
+                Outcome::Copy => (Some(work), None, None, None, asked, wakes),
+                Outcome::Again => (None, Some(work), None, None, asked, wakes),
+                Outcome::Wait(fetch) => (None, None, Some((fetch, work)), None, asked, wakes),
+                Outcome::Return => (None, None, None, Some(work), asked, wakes),
             }
         })
         .add();

@@ -165,6 +165,7 @@ impl State {
     /// Says that no more than so many bytes of a file are read and written from now on: what comes round is as near as if
     /// it had no others. At first the CPU's caches hold none of them.
     pub fn visit(&mut self, file: FileId, bytes: u64) {
+        self.0.walks.forget(file);
         let file = &mut self.0.files[file.0 as usize];
         (file.visited, file.moved, file.runs) = (bytes, 0, Default::default());
     }
@@ -271,6 +272,7 @@ impl State {
             self.prefetch(work);
             return Outcome::Return;
         }
+        let begun = self.since_start(work.begun);
         let inner = &mut *self.0;
         let number = work.call.file.0 as usize;
         let size = inner.files[number].size;
@@ -284,6 +286,7 @@ impl State {
         let before = work.read.position;
         let jumped = before == work.call.offset && reader.previous != Some(before);
         let batch = work.read.turn(&mut inner.cache, reader, limits, size, unknown, &mut inner.steps);
+        inner.write_for_room(begun);
         let Submitted { requests, zeroed, folios, pages } = self.submit(work.call.file);
         let adding = folios as f64 * prices.added_folio + pages as f64 * prices.added_page;
         work.owed_ns += (zeroed as f64 * prices.zeroed_page + adding) as u64;

@@ -59,12 +59,20 @@ impl PageCache {
     fn shrink_inactive(&mut self, pages: u64) -> u64 {
         let mut evicted = 0;
         let mut looked_at = 0;
+        // Of the batch that is looked at: all of it, and what is dirty and not on its way.
+        let [mut batch, mut unqueued] = [0; 2];
         let most = self.inactive.pages;
         while evicted < pages && looked_at < most && self.inactive.tail != super::lists::NONE {
             let slot = self.inactive.tail;
             let folio = &mut self.folios[slot as usize];
             let folio_pages = 1_u64 << folio.order;
             looked_at += folio_pages;
+            batch += folio_pages;
+            unqueued += if folio.flags & (DIRTY | WRITEBACK) == DIRTY { folio_pages } else { 0 };
+            if batch >= BATCH {
+                self.lacks_writeback |= unqueued == batch;
+                [batch, unqueued] = [0; 2];
+            }
             if folio.awaits != 0 || folio.flags & (DIRTY | WRITEBACK) != 0 {
                 folio.flags &= !REFERENCED;
                 self.unlink(slot);

@@ -38,6 +38,9 @@ const DATA_JOURNAL: f64 = 3.0;
 /// As much as a sync writes of a log: so much was seen of btrfs, which writes each of its blocks twice.
 const LARGEST_LOG: f64 = (160 * KIB) as f64;
 
+/// And as many requests.
+const LOG_REQUESTS: f64 = 6.0;
+
 /// How much of what a slice lets through a job may move: the rest is for what is read ahead, and for the journal.
 const OF_SLICE: f64 = 0.75;
 
@@ -57,16 +60,17 @@ impl Stage {
                 0.0 => f64::INFINITY,
                 all => all * OF_SLICE,
             };
-            // A journal that takes data has them written twice, and where there is none of jbd2's each sync may write a log.
-            let beside = match side {
-                Direction::Write if value("journal") == DATA_JOURNAL => 1.0,
+            // A journal that takes data has them written twice, and where there is none of jbd2's each sync may write a log:
+            // so many times the bytes and the requests.
+            let [bytes, requests] = match side {
+                Direction::Write if value("journal") == DATA_JOURNAL => [2.0; 2],
                 Direction::Write if value("journal") == 0.0 && job.fsync > 0 => {
-                    LARGEST_LOG / (block * u64::from(job.fsync)) as f64
+                    let writes = f64::from(job.fsync);
+                    [1.0 + LARGEST_LOG / block as f64 / writes, 1.0 + LOG_REQUESTS / writes]
                 }
-                _ => 0.0,
+                _ => [1.0; 2],
             };
-            let times = 1.0 + beside;
-            let most = (at_once(rate).min(at_once(calls) * block as f64) / times) as u64;
+            let most = (at_once(rate) / bytes).min(at_once(calls) / requests * block as f64) as u64;
             let most = (most - most % block).max(block);
             job.size = job.size.map(|size| size.min(most));
         }
@@ -101,7 +105,9 @@ pub(super) fn stages() -> Vec<Stage> {
         Stage {
             name: "data that are not near",
             free: &["far_1k", "far_4k", "far_8k", "far_16k", "far_64k", "far_256k", "far_1m", "far_4m"],
-            jobs: [KIB, 4 * KIB, 8 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB].map(far).to_vec(),
+            jobs: [KIB, 4 * KIB, 8 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 2 * MIB, 4 * MIB]
+                .map(far)
+                .to_vec(),
             caller: None,
             tries_depths: false,
         },
@@ -280,7 +286,6 @@ fn mixed(pattern: Pattern, bytes: u64) -> Job {
     let moved = MIXED_MOVED.min(bytes * 8_000);
     Job {
         filename: Some("mixed".to_owned()),
-        size: Some(MIXED),
         filesize: Some(MIXED),
         io_size: Some(moved),
         read_percent: 50,

@@ -131,14 +131,14 @@ impl Journal {
         self.running
     }
 
-    /// Whether there is none.
-    pub(super) fn is_none(&self) -> bool {
-        self.mode == Mode::None
+    /// Whether it takes what leads to data: jbd2 does.
+    pub(super) fn takes_pointers(&self) -> bool {
+        matches!(self.mode, Mode::Metadata | Mode::Data)
     }
 
     /// So many blocks more than every change has belong to the running transaction.
     pub(super) fn change_more(&mut self, blocks: u64) {
-        if self.blocks > 0 {
+        if self.takes_pointers() && self.blocks > 0 {
             self.blocks += blocks;
         }
     }

@@ -47,6 +47,11 @@ impl Walks {
     /// `struct buffer_head`.
     const BUFFER: u64 = 104;
 
+    /// A job begins with a file: when others walked through it does not count.
+    pub(super) fn forget(&mut self, file: FileId) {
+        self.last.retain(|(of, _), _| *of != file);
+    }
+
     /// Somebody moves bytes.
     pub(super) fn pass(&mut self, bytes: u64) {
         self.clock += bytes;
@@ -150,6 +155,8 @@ mod tests {
         assert_eq!(walks.walk(FileId(1), 256, 256, 1 << 20), 1 << 20);
         assert_eq!(walks.walk(FileId(1), 0, 256, 1 << 20), 8192 + 2 * 256 * 104);
         assert_eq!(walks.walk(FileId(2), 9, 1, 1 << 20), 0);
+        walks.forget(FileId(1));
+        assert_eq!(walks.walk(FileId(1), 0, 256, 1 << 20), 1 << 20);
     }
 
     #[test]

@@ -312,6 +312,7 @@ impl Inner {
     fn fill_folio(&mut self, file: FileId, position: u64, end: u64, now: u64) -> Filled {
         let index = position / PAGE;
         let (folio, is_new) = write_begin(&mut self.cache, self.limits, file, position, end);
+        self.write_for_room(now);
         let end = end.min((folio.first + folio.pages) * PAGE);
         self.cache.mark_accessed(folio);
         let dirtied = if self.cache.set_dirty(folio, true) { folio.pages } else { 0 };
@@ -351,6 +352,14 @@ impl Inner {
         self.walks.pass(end - position);
         let [new_pages, old_pages] = if is_new { [folio.pages, 0] } else { [0, folio.pages] };
         Filled { end, new_pages, old_pages, since, new_blocks, dirtied, marked }
+    }
+
+    /// Sends the flusher off for all that is dirty where memory is short of folios that can go. Source:
+    /// `wakeup_flusher_threads`.
+    pub(super) fn write_for_room(&mut self, now: u64) {
+        if self.cache.take_lack_of_writeback() {
+            self.writeback.call(Flusher::Writes(NonZeroU64::new(now.max(1))));
+        }
     }
 
     fn set_alarm(&mut self, now: u64) {

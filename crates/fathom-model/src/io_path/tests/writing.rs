@@ -78,6 +78,35 @@ fn a_timer_brings_old_data_to_the_device_and_leaves_young_ones() {
 }
 
 #[test]
+fn the_flusher_writes_what_is_dirty_where_memory_is_short_of_anything_else() {
+    let mut parameters = silent();
+    parameters.set("cache", "16M").unwrap();
+    let after = |cold: u64| {
+        let mut state = State::new(&parameters);
+        let [read, written] = [state.create(), state.create()];
+        state.fill(read, 64 << 20);
+        let mut calls = writes(written, 1 << 16, 8 << 4);
+        calls.extend(reads(read, 1 << 16, cold << 4));
+        let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
+        after.dirty_and_writeback()[0]
+    };
+    // Eight MiB of it are dirty, and as long as others can go, they go.
+    assert_eq!([after(0), after(4)], [2048, 2048]);
+    assert_eq!(after(64), 0, "those of the reader are young or gone");
+}
+
+#[test]
+fn a_writer_of_more_than_memory_holds_has_the_flusher_write_before_any_threshold() {
+    let mut parameters = silent();
+    parameters.set("cache", "16M").unwrap();
+    let mut state = State::new(&parameters);
+    let file = state.create();
+    let after = Path::new(&parameters).run(Laps::once(writes(file, 1 << 16, 64 << 4)), state, 1);
+    let [dirty, writeback] = after.dirty_and_writeback();
+    assert!(dirty < 8_192 && writeback == 0, "{dirty} and {writeback} of 16,384 pages");
+}
+
+#[test]
 fn what_is_dirty_ages_from_run_to_run() {
     let parameters = silent();
     let mut state = State::new(&parameters);

@@ -77,7 +77,7 @@ impl Inner {
     /// A sync writes the blocks that lead to a file's data, where no journal does.
     fn write_pointers(&mut self, file: FileId) {
         for at in self.allocation.take_dirty(file) {
-            let at: Option<At> = self.journal.is_none().then_some(at);
+            let at: Option<At> = (!self.journal.takes_pointers()).then_some(at);
             if at.is_some() {
                 let (id, urgency) = (self.fetch_id(), Urgency::Sync);
                 self.fly(Request { id, file, first: 0, pages: 0, is_write: true, urgency, at }, 0);
