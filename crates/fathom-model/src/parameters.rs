@@ -196,7 +196,12 @@ pub const KNOWN: &[Known] = &[
     known("new_page", Unit::Ns, 1_300.0, "the first write into a page of the cache"),
     known("large_folio", Unit::Ns, 0.0, "what a folio of several pages that a write makes costs more"),
     known("further_page", Unit::Ns, 150.0, "each page but the first of a larger folio that a write makes"),
-    known("walked_page", Unit::Ns, 0.0, "each page of a folio in the cache that a write goes into"),
+    known(
+        "walked_page",
+        Unit::Ns,
+        0.0,
+        "a look at one page's buffers of a folio in the cache, of which a write into it takes two at each page",
+    ),
     known(
         "first_cache",
         Unit::Bytes,

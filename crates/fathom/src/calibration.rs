@@ -245,9 +245,9 @@ fn least(name: &str) -> f64 {
         "further_page" => 500.0,
         "dirtied_page" => 60.0,
         // A line of the first cache, the second, and memory.
-        "walked_page" => 2.0,
+        "walked_page" => 1.5,
         "walked_out" => 3.0,
-        "walked_far" => 20.0,
+        "walked_far" => 80.0,
         // A loop device's own work for a request.
         "device_write_request" => 3_000.0,
         name if name.contains("byte") => 0.01,

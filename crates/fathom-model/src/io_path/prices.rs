@@ -48,6 +48,10 @@ const SHARE: Points<8> = [
     (32.0, "far_of_32m"),
     (64.0, "far_of_64m"),
 ];
+/// When a CPU's first cache loses the buffers that a write walks through, by what it holds: as it is full. What streams
+/// through the next one leaves what is looked at again and again there for longer.
+const FIRST_LOSES: [f64; 2] = [0.8, 1.2];
+const NEXT_LOSES: [f64; 2] = [3.0, 12.0];
 /// So many MiB are near, as all are that what copying near data costs was measured with; and so many are wholly far.
 const WHOLLY_NEAR: f64 = 0.75;
 const WHOLLY_FAR: f64 = 128.0;
@@ -286,25 +290,19 @@ impl Prices {
         self.being_far(bytes, of_call, Seen::Often(of_call), None)
     }
 
-    /// What a write of `of_call` waits for that walks through the buffers of a folio's pages, with so many bytes moved since
-    /// the last one began, its buffers among them. Source: `block_write_begin`, `block_commit_write`.
-    pub(super) fn walking(&self, pages: u64, since: u64, of_call: u64) -> f64 {
-        // Beside them the first cache holds what the caller writes.
-        let moved = since as f64 + of_call as f64;
-        let is_out = moved > self.first_cache;
-        let page = self.walked_page + if is_out { self.walked_out } else { 0.0 };
-        pages as f64 * (page + self.out_of_own_cache(moved) * self.walked_far)
+    /// What a write of `bytes` waits for that walks through the buffers of a folio's pages, before it copies and after.
+    /// `since` the last one ended the caches took so many bytes. Source: `block_write_begin`, `block_commit_write`.
+    pub(super) fn walking(&self, pages: u64, since: u64, bytes: u64) -> f64 {
+        pages as f64 * (self.buffer(since) + self.buffer(taken_by(bytes, pages)))
     }
 
-    /// How likely the cache that a CPU has for itself has lost what it was given so many bytes ago: not for half of what it
-    /// holds, surely for twice as much. One line leads to the next, so that a walk waits for each of those that are lost,
-    /// from wherever they come.
-    fn out_of_own_cache(&self, bytes: f64) -> f64 {
-        if self.near_cache == 0.0 {
-            0.0
-        } else {
-            (((bytes / self.near_cache).log2() + 1.0) / 2.0).clamp(0.0, 1.0)
-        }
+    /// What one buffer of such a walk takes that was last looked at before the caches took so many bytes. It leads to the
+    /// next, so that a walk waits for each of those that are lost, from wherever they come.
+    fn buffer(&self, since: u64) -> f64 {
+        let since = since as f64;
+        let out = lost(since, self.first_cache, FIRST_LOSES) * self.walked_out;
+        let far = lost(since, self.near_cache, NEXT_LOSES) * self.walked_far;
+        self.walked_page + out + far
     }
 
     /// How far data are that come round again after so many bytes: 0 where they are near, 1 where they are wholly far. The
@@ -317,6 +315,19 @@ impl Prices {
         let wholly = (doublings(WHOLLY_FAR), 1.0);
         at(self.share.into_iter().chain([wholly]), doublings(mib.min(WHOLLY_FAR)))
     }
+}
+
+/// What a CPU's caches take in for a copy, which has two ends, and for a walk through the buffers of so many pages.
+pub(super) fn taken_by(copied: u64, pages: u64) -> u64 {
+    // `struct buffer_head`
+    const BUFFER: u64 = 104;
+    2 * copied + pages * BUFFER
+}
+
+/// How likely a cache has lost what it was given before so many bytes: not while they are less than one of these shares of
+/// what it holds, surely when they are more than the other.
+fn lost(bytes: f64, cache: f64, [kept, gone]: [f64; 2]) -> f64 {
+    if cache == 0.0 { 0.0 } else { ((bytes / cache / kept).log2() / (gone / kept).log2()).clamp(0.0, 1.0) }
 }
 
 /// How often what is near at most is to be doubled to be so many MiB.
@@ -462,9 +473,21 @@ mod tests {
     }
 
     #[test]
-    fn buffers_are_lost_from_a_cpu_s_own_cache_between_half_of_it_and_twice_as_much() {
-        let prices = with(&[("near_cache", "2M"), ("walked_page", "1"), ("walked_far", "10")]);
-        let walking = |mib: u64| prices.walking(100, (mib << 20) - 4096, 4096);
-        assert_eq!([walking(1), walking(2), walking(4), walking(64)], [100.0, 600.0, 1_100.0, 1_100.0]);
+    fn buffers_are_lost_from_one_cache_after_the_other() {
+        let settings = [
+            ("first_cache", "10000"),
+            ("near_cache", "2M"),
+            ("walked_page", "1"),
+            ("walked_out", "2"),
+            ("walked_far", "10"),
+        ];
+        let prices = with(&settings);
+        let buffer = |bytes: u64| prices.buffer(bytes).round();
+        assert_eq!([8_000, 9_798, 12_000].map(buffer), [1.0, 2.0, 3.0]);
+        assert_eq!([6, 12, 24, 64].map(|mib| buffer(mib << 20)), [3.0, 8.0, 13.0, 13.0]);
+        assert_eq!(with(&[("walked_far", "10")]).buffer(1 << 30), 0.0, "all is near");
+        // Before the copy from far, and after it from where the copy has pushed them.
+        assert_eq!(prices.walking(10, 24 << 20, 2_048), 10.0 * (13.0 + 1.0));
+        assert_eq!(prices.walking(10, 24 << 20, 65_536), 10.0 * (13.0 + 3.0));
     }
 }

@@ -27,7 +27,7 @@ const FAR: u64 = 64 * MIB;
 /// One that is written over: more than caches hold, and less than would be written back meanwhile.
 const MIXED: u64 = 26 * MIB;
 /// How much of it a run moves.
-const MIXED_MOVED: u64 = 16 * MIB;
+const MIXED_MOVED: u64 = 14 * MIB;
 
 /// A slow device answers in seconds what a fast one answers in milliseconds.
 const LONGEST: Duration = Duration::from_millis(400);
@@ -170,7 +170,7 @@ pub(super) fn stages() -> Vec<Stage> {
                 .into_iter()
                 .chain([4 * KIB, 16 * KIB, 64 * KIB].map(|bytes| written(Pattern::Random, bytes)))
                 .chain([4 * KIB, 16 * KIB, 64 * KIB].map(|bytes| mixed(Pattern::Sequential, bytes)))
-                .chain([4 * KIB, 16 * KIB, 64 * KIB].map(|bytes| mixed(Pattern::Random, bytes)))
+                .chain([4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB].map(|bytes| mixed(Pattern::Random, bytes)))
                 .collect(),
             caller: Some(("caller_written_byte", Direction::Write)),
             tries_depths: false,
@@ -208,7 +208,7 @@ pub(super) fn checks() -> Vec<Job> {
         jobs.push(written(Pattern::Sequential, bytes));
         jobs.push(written(Pattern::Random, bytes));
     }
-    for bytes in [2 * KIB, 32 * KIB, 256 * KIB] {
+    for bytes in [2 * KIB, 32 * KIB, 128 * KIB] {
         jobs.push(mixed(Pattern::Sequential, bytes));
         jobs.push(mixed(Pattern::Random, bytes));
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{File, Inner};
 use crate::file_read::PAGE;
-use crate::io_path::prices::{Jump, Seen};
+use crate::io_path::prices::{Jump, Seen, taken_by};
 use crate::io_path::{Prices, Work};
 use crate::page_cache::FileId;
 
@@ -37,36 +37,34 @@ impl Run {
 /// When folios were last written to: a write walks through the buffers of all their pages.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Walks {
-    /// Bytes that were moved and walked through so far.
+    /// Bytes that a CPU's caches took so far.
     clock: u64,
-    /// What it showed at the last walk through a folio, by file and first page.
+    /// What it showed after the last write into a folio, by file and first page.
     last: HashMap<(FileId, u64), u64>,
 }
 
 impl Walks {
-    /// `struct buffer_head`.
-    const BUFFER: u64 = 104;
-
     /// A job begins with a file: when others walked through it does not count.
     pub(super) fn forget(&mut self, file: FileId) {
         self.last.retain(|(of, _), _| *of != file);
     }
 
-    /// Somebody moves bytes.
+    /// Somebody copies bytes.
     pub(super) fn pass(&mut self, bytes: u64) {
-        self.clock += bytes;
+        self.clock += taken_by(bytes, 0);
     }
 
-    /// Somebody walks through a folio; gives how many bytes came between this and the last time: `before`, if that was
-    /// before the job began.
-    pub(super) fn walk(&mut self, file: FileId, first: u64, pages: u64, before: u64) -> u64 {
+    /// Somebody writes bytes into a folio; gives how many the caches took between the last look at a buffer and the one before
+    /// it copies, this walk's own among them: those of a copy of `before`, if the last one was before the job began.
+    pub(super) fn walk(&mut self, file: FileId, [first, pages]: [u64; 2], bytes: u64, before: u64) -> u64 {
         if pages == 1 {
+            self.pass(bytes);
             return 0;
         }
+        let begun = self.clock;
+        self.clock += taken_by(bytes, pages);
         let last = self.last.insert((file, first), self.clock);
-        let since = last.map_or(before, |last| self.clock - last);
-        self.clock += pages * Self::BUFFER;
-        since
+        last.map_or(taken_by(before, 0), |last| begun - last) + taken_by(0, pages)
     }
 }
 
@@ -148,15 +146,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folio_was_left_as_many_bytes_ago_as_were_moved_and_walked_through_since() {
+    fn a_buffer_was_left_before_all_that_was_moved_and_walked_through_since() {
         let mut walks = Walks::default();
-        assert_eq!(walks.walk(FileId(1), 0, 256, 1 << 20), 1 << 20);
-        walks.pass(8192);
-        assert_eq!(walks.walk(FileId(1), 256, 256, 1 << 20), 1 << 20);
-        assert_eq!(walks.walk(FileId(1), 0, 256, 1 << 20), 8192 + 2 * 256 * 104);
-        assert_eq!(walks.walk(FileId(2), 9, 1, 1 << 20), 0);
+        let (mib, walked) = (1 << 20, 256 * 104);
+        let mut walk = |first, passed| {
+            walks.pass(passed);
+            walks.walk(FileId(1), [first, 256], 4096, mib)
+        };
+        assert_eq!([walk(0, 0), walk(0, 0), walk(0, 8192)], [2 * mib + walked, walked, 2 * 8192 + walked]);
+        assert_eq!([walk(256, 0), walk(0, 0)], [2 * mib + walked, 2 * 4096 + 2 * walked]);
+        assert_eq!(walks.walk(FileId(2), [9, 1], 4096, mib), 0);
         walks.forget(FileId(1));
-        assert_eq!(walks.walk(FileId(1), 0, 256, 1 << 20), 1 << 20);
+        assert_eq!(walks.walk(FileId(1), [0, 256], 4096, mib), 2 * mib + walked);
     }
 
     #[test]

@@ -139,9 +139,9 @@ impl State {
             let position = work.read.position;
             let filled = self.0.fill_folio(work.call.file, position, work.read.end, begun + spent);
             let far = self.0.write_far(&work, [position, filled.end], filled.old_pages > 0, prices);
-            work.owed_ns += filled.cost(work.call.bytes, prices);
+            work.owed_ns += filled.cost(prices);
             work.far_ns += far;
-            work.copied += filled.end - position;
+            work.copied += filled.bytes;
             work.read.position = filled.end;
             self.0.dirtier(work.turn.job).nr_dirtied += filled.dirtied;
         }
@@ -246,11 +246,12 @@ impl State {
 /// A stretch of a write that lies in one folio.
 #[derive(Clone, Copy, Debug)]
 struct Filled {
-    /// The byte after its last.
+    /// The byte after its last, and how many it has.
     end: u64,
+    bytes: u64,
     /// Pages of the folio, if it is new.
     new_pages: u64,
-    /// Pages of the folio, if it was there before, and bytes that were moved since it was last written to.
+    /// Pages of the folio, if it was there before, and what the caches took since its buffers were looked at.
     old_pages: u64,
     since: u64,
     new_blocks: u64,
@@ -261,13 +262,13 @@ struct Filled {
 }
 
 impl Filled {
-    fn cost(self, of_call: u64, prices: &Prices) -> u64 {
+    fn cost(self, prices: &Prices) -> u64 {
         let folio = match self.new_pages {
             0 => 0.0,
             1 => prices.new_page,
             pages => prices.new_page + prices.large_folio + (pages - 1) as f64 * prices.further_page,
         };
-        let walked = prices.walking(self.old_pages, self.since, of_call);
+        let walked = prices.walking(self.old_pages, self.since, self.bytes);
         // What a new page costs, its mark is part of.
         let marked = if self.new_pages == 0 { self.marked as f64 * prices.dirtied_page } else { 0.0 };
         (prices.write_call + folio + walked + marked + self.new_blocks as f64 * prices.new_block) as u64
@@ -346,12 +347,12 @@ impl Inner {
         if self.writeback.alarm.is_none() {
             self.set_alarm(now);
         }
+        let bytes = end - position;
         // Whoever wrote them back walked through all of its buffers.
         let before = self.files[file.0 as usize].footprint();
-        let since = self.walks.walk(file, folio.first, folio.pages, before);
-        self.walks.pass(end - position);
+        let since = self.walks.walk(file, [folio.first, folio.pages], bytes, before);
         let [new_pages, old_pages] = if is_new { [folio.pages, 0] } else { [0, folio.pages] };
-        Filled { end, new_pages, old_pages, since, new_blocks, dirtied, marked }
+        Filled { end, bytes, new_pages, old_pages, since, new_blocks, dirtied, marked }
     }
 
     /// Sends the flusher off for all that is dirty where memory is short of folios that can go. Source:
