@@ -140,6 +140,7 @@ pub const KNOWN: &[Known] = &[
         0.0,
         "what it costs more where it does not go on where the last one of its file ended",
     ),
+    known("jumped_over", Unit::Ns, 0.0, "the same beside it, where it writes over what is there"),
     known(
         "stdio_buffer",
         Unit::Bytes,

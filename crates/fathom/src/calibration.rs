@@ -240,7 +240,7 @@ fn least(name: &str) -> f64 {
         "far_4m" => 200_000.0,
         // About as much as the call itself: from far below the search does not find its way.
         "write_call" => 150.0,
-        "jumped_write" | "large_folio" => 100.0,
+        "jumped_write" | "jumped_over" | "large_folio" => 100.0,
         "new_page" => 1_000.0,
         "further_page" => 500.0,
         "dirtied_page" => 60.0,

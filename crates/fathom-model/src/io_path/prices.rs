@@ -99,6 +99,7 @@ pub struct Prices {
     pub(super) copied_byte: f64,
     pub(super) write_call: f64,
     pub(super) jumped_write: f64,
+    pub(super) jumped_over: f64,
     /// Whether anything stands between those who ask and the device.
     pub(super) has_queue: bool,
     /// Whether files have places on the device.
@@ -164,6 +165,7 @@ impl Prices {
             copied_byte: value("copied_byte"),
             write_call: value("write_call"),
             jumped_write: value("jumped_write"),
+            jumped_over: value("jumped_over"),
             has_queue: value("scheduler") > 0.0 || value("wbt_lat") > 0.0,
             has_map: value("allocation") > 0.0,
             stdio_buffer: value("stdio_buffer") as u64,

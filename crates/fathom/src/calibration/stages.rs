@@ -157,6 +157,7 @@ pub(super) fn stages() -> Vec<Stage> {
             free: &[
                 "write_call",
                 "jumped_write",
+                "jumped_over",
                 "new_page",
                 "large_folio",
                 "further_page",

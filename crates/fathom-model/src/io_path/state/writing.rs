@@ -127,7 +127,9 @@ impl State {
     pub(in crate::io_path) fn write_turn(&mut self, work: &Work, prices: &Prices, now: Time) -> Work {
         let mut work = Work { owed_ns: 0, far_ns: 0, copied: 0, pause_ns: 0, ..*work };
         let begun = self.since_start(now);
-        if work.read.position == work.call.offset && !self.0.goes_on(work.call.file, work.call.offset) {
+        let jumps =
+            work.read.position == work.call.offset && !self.0.goes_on(work.call.file, work.call.offset);
+        if jumps {
             work.owed_ns = prices.jumped_write as u64;
         }
         while work.has_more() {
@@ -140,6 +142,9 @@ impl State {
             let filled = self.0.fill_folio(work.call.file, position, work.read.end, begun + spent);
             let far = self.0.write_far(&work, [position, filled.end], filled.old_pages > 0, prices);
             work.owed_ns += filled.cost(prices);
+            if jumps && position == work.call.offset && filled.new_blocks == 0 {
+                work.owed_ns += prices.jumped_over as u64;
+            }
             work.far_ns += far;
             work.copied += filled.bytes;
             work.read.position = filled.end;
