@@ -94,14 +94,22 @@ fn together(jobs: &[Job], site: &mut Site) -> Result<Vec<Vec<Outcome>>, Fault> {
         }
     }
     let budget = AtomicU64::new(site.write_budget());
-    let records = site.watching_device(|site| match site.clock() {
+    // Looking takes time, and tells something of syncs alone.
+    let syncs = jobs.iter().any(|job| job.fsync > 0);
+    let written = |site: &Site| if syncs { site.written_by_device() } else { None };
+    let before = written(site);
+    let records = match site.clock() {
         Clock::Cycles(counter) => threads(counter, &seats, site, &budget),
         Clock::Monotonic(counter) => threads(counter, &seats, site, &budget),
-    });
+    };
+    let device_written = written(site).zip(before).map(|(after, before)| after.saturating_sub(before));
     site.count_written(site.write_budget() - budget.into_inner());
     let records = records?;
     let ns_per_tick = 1e9 / site.ticks_per_second();
-    let mut outcomes = seats.iter().zip(records).map(|(seat, record)| outcome(seat, record, ns_per_tick));
+    let mut outcomes = seats
+        .iter()
+        .zip(records)
+        .map(|(seat, record)| Outcome { device_written, ..outcome(seat, record, ns_per_tick) });
     Ok(jobs.iter().map(|job| outcomes.by_ref().take(job.numjobs as usize).collect()).collect())
 }
 
@@ -114,6 +122,7 @@ fn outcome(seat: &Seat<'_>, record: Record, ns_per_tick: f64) -> Outcome {
         ns_per_tick,
         cached_before: seat.cached,
         usage: record.usage,
+        device_written: None,
     }
 }
 

@@ -22,8 +22,6 @@ pub struct Trial {
     pub runs: Vec<Outcome>,
     /// How many of them somebody disturbed who worked on the same core, and no calm one came.
     pub disturbed: usize,
-    /// Bytes that the device wrote during the last lap of each run, by its own count; none where it does not count.
-    pub device_written: Vec<Option<u64>>,
     /// Why there is none, where the system refused.
     pub refusal: Option<String>,
 }
@@ -95,13 +93,7 @@ pub fn run_beside(
 ) -> Result<Vec<Trial>, Fault> {
     let mut trials: Vec<Trial> = jobs
         .iter()
-        .map(|job| Trial {
-            job: job.clone(),
-            runs: Vec::new(),
-            disturbed: 0,
-            device_written: Vec::new(),
-            refusal: None,
-        })
+        .map(|job| Trial { job: job.clone(), runs: Vec::new(), disturbed: 0, refusal: None })
         .collect();
     let mut generator = Pcg64Mcg::seed_from_u64(turns.seed);
     let mut order: Vec<usize> = (0..trials.len()).collect();
@@ -218,7 +210,6 @@ fn once(trial: &mut Trial, is_first: bool, turns: Turns, site: &mut Site) -> Res
         Ok(_) if is_first => {}
         Ok((run, is_disturbed)) => {
             trial.disturbed += usize::from(is_disturbed && run.is_some());
-            trial.device_written.extend(run.as_ref().map(|_| site.device_wrote()));
             trial.runs.extend(run);
         }
         Err(Fault::Unsupported(reason)) => trial.refusal = Some(reason),
@@ -355,16 +346,16 @@ impl Trial {
         self.runs.iter().map(figure).collect()
     }
 
-    /// Bytes that the device wrote beside the data for each sync of each run; runs with syncs have one lap.
+    /// Bytes that the device wrote beside the data for each sync of each run.
     pub fn logged(&self) -> Vec<f64> {
-        let of = |(run, written): (&Outcome, &Option<u64>)| {
+        let of = |run: &Outcome| {
             let data = run.transfers[Direction::Write as usize].bytes;
             // That of the end is not among those that were timed.
             let syncs = run.syncs.count() + u64::from(self.job.end_fsync);
-            let beside = written.as_ref()?.saturating_sub(data) as f64 / syncs as f64;
+            let beside = run.device_written?.saturating_sub(data) as f64 / syncs as f64;
             (self.job.fsync > 0 && syncs > 0).then_some(beside)
         };
-        self.runs.iter().zip(&self.device_written).filter_map(of).collect()
+        self.runs.iter().filter_map(of).collect()
     }
 
     /// The median over the runs of the time per transfer, in ns; none without runs.

@@ -21,6 +21,8 @@ pub struct Outcome {
     pub cached_before: Option<Cached>,
     /// What the thread used.
     pub usage: Usage,
+    /// Bytes that the device wrote while the threads of all jobs ran, where some sync and it counts them.
+    pub device_written: Option<u64>,
 }
 
 /// What was transferred in one direction.
@@ -45,8 +47,9 @@ impl Outcome {
     /// Adds what was done after this: the times are added up as well.
     pub fn follow(&mut self, next: &Outcome) {
         let elapsed_ns = self.elapsed_ns + next.elapsed_ns;
+        let device_written = self.device_written.zip(next.device_written).map(|(mine, next)| mine + next);
         self.add(next);
-        self.elapsed_ns = elapsed_ns;
+        (self.elapsed_ns, self.device_written) = (elapsed_ns, device_written);
     }
 
     /// Adds what another thread did to what this one did.

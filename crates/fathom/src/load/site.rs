@@ -28,7 +28,6 @@ pub struct Site {
     residency: Residency,
     /// The block device below, as the kernel calls it, where there is one.
     device: Option<String>,
-    device_wrote: Option<u64>,
     clock: Clock,
     ticks_per_second: f64,
     limits: Limits,
@@ -64,17 +63,7 @@ impl Site {
         let clock = instrument.clock;
         let device = facts::mount_of(path).ok().and_then(|mount| facts::device_of(&mount));
         let device = device.map(|device| device.name);
-        Ok(Self {
-            files,
-            residency,
-            device,
-            device_wrote: None,
-            clock,
-            ticks_per_second,
-            limits,
-            interrupt,
-            calm: None,
-        })
+        Ok(Self { files, residency, device, clock, ticks_per_second, limits, interrupt, calm: None })
     }
 
     /// From now on each run is put off for so long at most until its CPU works for it alone.
@@ -96,18 +85,9 @@ impl Site {
         self.files.bytes_written()
     }
 
-    /// Bytes that the device wrote while the last jobs ran, by its own count; none where nobody counts.
-    pub(crate) fn device_wrote(&self) -> Option<u64> {
-        self.device_wrote
-    }
-
-    /// Does something, and notes what the device writes meanwhile.
-    pub(super) fn watching_device<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
-        let written = |site: &Self| Some(facts::device_stat(site.device.as_deref()?)?.written);
-        let before = written(self);
-        let done = run(self);
-        self.device_wrote = written(self).zip(before).map(|(after, before)| after.saturating_sub(before));
-        done
+    /// Bytes that the device has written so far, by its own count; none where nobody counts.
+    pub(super) fn written_by_device(&self) -> Option<u64> {
+        Some(facts::device_stat(self.device.as_deref()?)?.written)
     }
 
     /// Bytes that may still be written.
