@@ -128,7 +128,9 @@ fn lay_out_anew(jobs: &[Job], site: &mut Site) {
 /// does. How far apart pages lie that are no large folio is else decided by all that was freed before, and those of a small
 /// file that lies in pieces are read up to a quarter slower.
 fn hold_small_pieces() -> Option<memory::Mapping> {
-    match spare_memory() / 32 {
+    // To touch so much takes a second.
+    const MOST: u64 = 1 << 30;
+    match (spare_memory() / 32).min(MOST) {
         0 => None,
         bytes => memory::Mapping::touched(bytes as usize).ok(),
     }
