@@ -106,14 +106,12 @@ fn together(jobs: &[Job], site: &mut Site) -> Result<Vec<Vec<Outcome>>, Fault> {
     site.count_written(site.write_budget() - budget.into_inner());
     let records = records?;
     let ns_per_tick = 1e9 / site.ticks_per_second();
-    let mut outcomes = seats
-        .iter()
-        .zip(records)
-        .map(|(seat, record)| Outcome { device_written, ..outcome(seat, record, ns_per_tick) });
+    let of = |(seat, record)| outcome(seat, record, ns_per_tick, device_written);
+    let mut outcomes = seats.iter().zip(records).map(of);
     Ok(jobs.iter().map(|job| outcomes.by_ref().take(job.numjobs as usize).collect()).collect())
 }
 
-fn outcome(seat: &Seat<'_>, record: Record, ns_per_tick: f64) -> Outcome {
+fn outcome(seat: &Seat<'_>, record: Record, ns_per_tick: f64, device_written: Option<u64>) -> Outcome {
     let [reads, writes] = record.transfers;
     Outcome {
         transfers: [reads, writes].map(|one| Transfers { bytes: one.bytes, latency: one.latency }),
@@ -122,7 +120,7 @@ fn outcome(seat: &Seat<'_>, record: Record, ns_per_tick: f64) -> Outcome {
         ns_per_tick,
         cached_before: seat.cached,
         usage: record.usage,
-        device_written: None,
+        device_written,
     }
 }
 

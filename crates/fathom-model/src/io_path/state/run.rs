@@ -114,6 +114,11 @@ impl Inner {
         written.ends_at(from)
     }
 
+    /// Whether a write begins here, and elsewhere than the last one of its file ended.
+    pub(super) fn jumps(&self, work: &Work, from: u64) -> bool {
+        from == work.call.offset && !self.goes_on(work.call.file, from)
+    }
+
     /// What a write waits for because what it writes over, or what it writes, is not near, in ns.
     pub(super) fn write_far(
         &mut self,
@@ -122,7 +127,7 @@ impl Inner {
         is_old: bool,
         prices: &Prices,
     ) -> u64 {
-        let goes_on = self.goes_on(work.call.file, from);
+        let (goes_on, jumps) = (self.goes_on(work.call.file, from), self.jumps(work, from));
         let file = &mut self.files[work.call.file.0 as usize];
         let [read, written] = &mut file.runs;
         written.follow(from, to);
@@ -132,7 +137,7 @@ impl Inner {
         // The rest of a page that was just written to is near.
         let is_rest = goes_on && from % PAGE != 0;
         let far = if is_old && !is_rest {
-            let jump = Jump::to(from, from == work.call.offset && !goes_on);
+            let jump = Jump::to(from, jumps);
             prices.being_far(to - from, work.call.bytes, seen, jump)
         } else {
             0.0

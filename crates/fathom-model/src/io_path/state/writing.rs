@@ -127,9 +127,7 @@ impl State {
     pub(in crate::io_path) fn write_turn(&mut self, work: &Work, prices: &Prices, now: Time) -> Work {
         let mut work = Work { owed_ns: 0, far_ns: 0, copied: 0, pause_ns: 0, ..*work };
         let begun = self.since_start(now);
-        let jumps =
-            work.read.position == work.call.offset && !self.0.goes_on(work.call.file, work.call.offset);
-        if jumps {
+        if self.0.jumps(&work, work.read.position) {
             work.owed_ns = prices.jumped_write as u64;
         }
         while work.has_more() {
@@ -139,14 +137,16 @@ impl State {
                 break;
             }
             let position = work.read.position;
+            let jumps = self.0.jumps(&work, position);
             let filled = self.0.fill_folio(work.call.file, position, work.read.end, begun + spent);
             let far = self.0.write_far(&work, [position, filled.end], filled.old_pages > 0, prices);
-            work.owed_ns += filled.cost(prices);
-            if jumps && position == work.call.offset && filled.new_blocks == 0 {
+            let bytes = filled.end - position;
+            work.owed_ns += filled.cost(bytes, prices);
+            if jumps && filled.new_blocks == 0 {
                 work.owed_ns += prices.jumped_over as u64;
             }
             work.far_ns += far;
-            work.copied += filled.bytes;
+            work.copied += bytes;
             work.read.position = filled.end;
             self.0.dirtier(work.turn.job).nr_dirtied += filled.dirtied;
         }
@@ -251,9 +251,8 @@ impl State {
 /// A stretch of a write that lies in one folio.
 #[derive(Clone, Copy, Debug)]
 struct Filled {
-    /// The byte after its last, and how many it has.
+    /// The byte after its last.
     end: u64,
-    bytes: u64,
     /// Pages of the folio, if it is new.
     new_pages: u64,
     /// Pages of the folio, if it was there before, and what the caches took since its buffers were looked at.
@@ -267,13 +266,14 @@ struct Filled {
 }
 
 impl Filled {
-    fn cost(self, prices: &Prices) -> u64 {
+    /// What so many bytes cost that are written there.
+    fn cost(self, bytes: u64, prices: &Prices) -> u64 {
         let folio = match self.new_pages {
             0 => 0.0,
             1 => prices.new_page,
             pages => prices.new_page + prices.large_folio + (pages - 1) as f64 * prices.further_page,
         };
-        let walked = prices.walking(self.old_pages, self.since, self.bytes);
+        let walked = prices.walking(self.old_pages, self.since, bytes);
         // What a new page costs, its mark is part of.
         let marked = if self.new_pages == 0 { self.marked as f64 * prices.dirtied_page } else { 0.0 };
         (prices.write_call + folio + walked + marked + self.new_blocks as f64 * prices.new_block) as u64
@@ -352,12 +352,11 @@ impl Inner {
         if self.writeback.alarm.is_none() {
             self.set_alarm(now);
         }
-        let bytes = end - position;
         // Whoever wrote them back walked through all of its buffers.
         let before = self.files[file.0 as usize].footprint();
-        let since = self.walks.walk(file, [folio.first, folio.pages], bytes, before);
+        let since = self.walks.walk(file, [folio.first, folio.pages], end - position, before);
         let [new_pages, old_pages] = if is_new { [folio.pages, 0] } else { [0, folio.pages] };
-        Filled { end, bytes, new_pages, old_pages, since, new_blocks, dirtied, marked }
+        Filled { end, new_pages, old_pages, since, new_blocks, dirtied, marked }
     }
 
     /// Sends the flusher off for all that is dirty where memory is short of folios that can go. Source:
