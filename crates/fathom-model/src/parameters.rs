@@ -128,6 +128,7 @@ pub const KNOWN: &[Known] = &[
     known("near_32k", Unit::Ns, 0.0, "the same of 32 KiB"),
     known("near_64k", Unit::Ns, 0.0, "the same of 64 KiB"),
     known("near_256k", Unit::Ns, 0.0, "the same of 256 KiB, and of more in proportion"),
+    known("across_lines", Unit::Ns, 0.0, "4 KiB and more from within a line of the caches, longer"),
     known(
         "write_call",
         Unit::Ns,
@@ -182,12 +183,7 @@ pub const KNOWN: &[Known] = &[
     known("jump_4k", Unit::Ns, 0.0, "the same of 4 KiB"),
     known("jump_8k", Unit::Ns, 0.0, "the same of 8 KiB"),
     known("jump_16k", Unit::Ns, 0.0, "the same of 16 KiB and more"),
-    known(
-        "jump_between",
-        Unit::Ns,
-        0.0,
-        "what it waits longer for where it does not begin with a line of the caches",
-    ),
+    known("jump_between", Unit::Ns, 0.0, "what it waits longer for from within a line of the caches"),
     known(
         "far_spread",
         Unit::Share,
@@ -195,8 +191,10 @@ pub const KNOWN: &[Known] = &[
         "the part of each wait for far data that differs from the next, by an exponential distribution",
     ),
     known("new_page", Unit::Ns, 1_300.0, "the first write into a page of the cache"),
-    known("large_folio", Unit::Ns, 0.0, "what a folio of several pages that a write makes costs more"),
-    known("further_page", Unit::Ns, 150.0, "each page but the first of a larger folio that a write makes"),
+    known("new_8k", Unit::Ns, 1_450.0, "the first write into a folio of 8 KiB"),
+    known("new_16k", Unit::Ns, 1_750.0, "the same of 16 KiB"),
+    known("new_64k", Unit::Ns, 3_550.0, "the same of 64 KiB"),
+    known("new_256k", Unit::Ns, 10_750.0, "the same of 256 KiB, and of more in proportion"),
     known(
         "walked_page",
         Unit::Ns,

@@ -224,6 +224,7 @@ fn least(name: &str) -> f64 {
         "near_32k" => 800.0,
         "near_64k" => 1_600.0,
         "near_256k" => 6_400.0,
+        "across_lines" => 40.0,
         // A line that is not in the caches, and its page.
         "jump" | "jump_between" => 150.0,
         name if name.starts_with("jump_") => 300.0,
@@ -240,9 +241,12 @@ fn least(name: &str) -> f64 {
         "far_4m" => 200_000.0,
         // About as much as the call itself: from far below the search does not find its way.
         "write_call" => 150.0,
-        "jumped_write" | "jumped_over" | "large_folio" => 100.0,
+        "jumped_write" | "jumped_over" => 100.0,
         "new_page" => 1_000.0,
-        "further_page" => 500.0,
+        "new_8k" => 1_500.0,
+        "new_16k" => 2_500.0,
+        "new_64k" => 9_000.0,
+        "new_256k" => 35_000.0,
         "dirtied_page" => 60.0,
         // A line of the first cache, the second, and memory.
         "walked_page" => 1.5,

@@ -37,6 +37,14 @@ const FAR: Points<8> = [
 ];
 /// A jump to far data, by the size of the call in bytes; less and more cost what the ends do.
 const JUMP: Points<4> = [(512.0, "jump"), (4_096.0, "jump_4k"), (8_192.0, "jump_8k"), (16_384.0, "jump_16k")];
+/// A folio that a write makes, by its size in bytes.
+const NEW: Points<5> = [
+    (4_096.0, "new_page"),
+    (8_192.0, "new_8k"),
+    (16_384.0, "new_16k"),
+    (65_536.0, "new_64k"),
+    (262_144.0, "new_256k"),
+];
 /// The share of it, by the MiB that come round, and drawn by their logarithms.
 const SHARE: Points<8> = [
     (1.0, "far_of_1m"),
@@ -65,10 +73,12 @@ pub(super) enum Jump {
     BetweenLines,
 }
 
+/// A line of the CPU's caches, in bytes.
+const LINE: u64 = 64;
+
 impl Jump {
     /// The jump of a call at this offset, if it is one.
     pub(super) fn to(offset: u64, jumped: bool) -> Option<Self> {
-        const LINE: u64 = 64;
         jumped.then_some(if offset.is_multiple_of(LINE) { Self::ToLine } else { Self::BetweenLines })
     }
 }
@@ -109,6 +119,7 @@ pub struct Prices {
     copy_knee: f64,
     byte_beyond_knee: f64,
     near: Curve<{ NEAR.len() }>,
+    across_lines: f64,
     near_cache: f64,
     far_again: f64,
     share: Curve<{ SHARE.len() }>,
@@ -116,9 +127,7 @@ pub struct Prices {
     jump: Curve<{ JUMP.len() }>,
     jump_between: f64,
     far_spread: f64,
-    pub(super) new_page: f64,
-    pub(super) large_folio: f64,
-    pub(super) further_page: f64,
+    new: Curve<{ NEW.len() }>,
     first_cache: f64,
     walked_page: f64,
     walked_out: f64,
@@ -172,6 +181,7 @@ impl Prices {
             stdio_call: value("stdio_call"),
             copy_knee: value("copy_knee"),
             byte_beyond_knee: value("byte_beyond_knee"),
+            across_lines: value("across_lines"),
             near_cache: value("near_cache"),
             far_again: value("far_again").min(1.0),
             near: NEAR.map(point),
@@ -180,9 +190,7 @@ impl Prices {
             jump: JUMP.map(point),
             jump_between: value("jump_between"),
             far_spread: value("far_spread").min(1.0),
-            new_page: value("new_page"),
-            large_folio: value("large_folio"),
-            further_page: value("further_page"),
+            new: NEW.map(point),
             first_cache: value("first_cache"),
             walked_page: value("walked_page"),
             walked_out: value("walked_out"),
@@ -254,6 +262,17 @@ impl Prices {
         share * (near + beyond * self.byte_beyond_knee)
     }
 
+    /// What a copy of `bytes` of a read of `of_call` at an offset takes longer where it does not begin with a line of the
+    /// caches, so that each load lies across two. From some KiB on other things take longer, which hide it.
+    pub(super) fn being_across(&self, bytes: u64, of_call: u64, offset: u64) -> f64 {
+        const SEEN: f64 = 4_096.0;
+        if offset.is_multiple_of(LINE) {
+            return 0.0;
+        }
+        let of_call = of_call.max(1) as f64;
+        self.across_lines * (of_call / SEEN).min(1.0) * bytes as f64 / of_call
+    }
+
     /// What a copy of `bytes` of a call of `of_call` waits for because the data are not near the CPU, by when they were
     /// `seen`. A first copy may have jumped there.
     ///
@@ -284,6 +303,11 @@ impl Prices {
             }
         };
         distance * (wait + jump)
+    }
+
+    /// What a write takes to make a folio of so many pages, beside the copy.
+    pub(super) fn new_folio(&self, pages: u64) -> f64 {
+        at(self.new, (pages * PAGE) as f64)
     }
 
     /// What a write of `of_call` waits for because the caller's own buffer is too large to be near: since a byte of it was
@@ -415,6 +439,28 @@ mod tests {
             1_050.0,
             "what was not measured is left out"
         );
+    }
+
+    #[test]
+    fn a_new_folio_costs_by_its_size() {
+        let points = [("new_page", "1000"), ("new_8k", "1500"), ("new_16k", "2500"), ("new_64k", "8500")];
+        let prices = with(&[points.as_slice(), &[("new_256k", "32500")]].concat());
+        let folio = |pages| prices.new_folio(pages);
+        assert_eq!(
+            [0, 1, 2, 4, 8, 16, 64, 512].map(folio),
+            [0.0, 1_000.0, 1_500.0, 2_500.0, 4_500.0, 8_500.0, 32_500.0, 260_000.0]
+        );
+    }
+
+    #[test]
+    fn a_read_across_lines_takes_longer_by_its_size_up_to_a_page() {
+        let prices = with(&[("across_lines", "40")]);
+        let across = |bytes, of_call, offset| prices.being_across(bytes, of_call, offset);
+        assert_eq!(
+            [across(1_024, 1_024, 0), across(1_024, 1_024, 64), across(1_024, 1_024, 100)],
+            [0.0, 0.0, 10.0]
+        );
+        assert_eq!([across(8_000, 8_000, 1), across(2_000, 8_000, 1)], [40.0, 10.0]);
     }
 
     #[test]

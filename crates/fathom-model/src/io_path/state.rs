@@ -297,7 +297,8 @@ impl State {
                 work.copied = bytes;
                 // Reading ahead costs the reader the submission; one who waits for it anyway does not notice.
                 work.far_ns = inner.read_far(work, [before, before + bytes], jumped, prices) as u64;
-                let more = (folios - 1) as f64 * prices.folio;
+                let across = prices.being_across(bytes, work.call.bytes, work.call.offset);
+                let more = (folios - 1) as f64 * prices.folio + across;
                 work.owed_ns += (requests as f64 * prices.submission + more) as u64;
                 Outcome::Copy
             }

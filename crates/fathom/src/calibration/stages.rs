@@ -27,7 +27,7 @@ const FAR: u64 = 64 * MIB;
 /// One that is written over: more than caches hold, and less than would be written back meanwhile.
 const MIXED: u64 = 26 * MIB;
 /// How much of it a run moves.
-const MIXED_MOVED: u64 = 14 * MIB;
+const MIXED_MOVED: u64 = 13 * MIB;
 
 /// A slow device answers in seconds what a fast one answers in milliseconds.
 const LONGEST: Duration = Duration::from_millis(400);
@@ -95,8 +95,17 @@ pub(super) fn stages() -> Vec<Stage> {
     vec![
         Stage {
             name: "calls and near data",
-            free: &["call", "near_4k", "near_12k", "near_16k", "near_32k", "near_64k", "near_256k"],
-            jobs: [512, 4 * KIB, 8 * KIB, 12 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 256 * KIB]
+            free: &[
+                "call",
+                "near_4k",
+                "near_12k",
+                "near_16k",
+                "near_32k",
+                "near_64k",
+                "near_256k",
+                "across_lines",
+            ],
+            jobs: [512, 3_000, 4 * KIB, 8 * KIB, 12 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 256 * KIB]
                 .map(near)
                 .to_vec(),
             caller: Some(("caller", Direction::Read)),
@@ -159,17 +168,20 @@ pub(super) fn stages() -> Vec<Stage> {
                 "jumped_write",
                 "jumped_over",
                 "new_page",
-                "large_folio",
-                "further_page",
+                "new_8k",
+                "new_16k",
+                "new_64k",
+                "new_256k",
                 "walked_page",
                 "walked_out",
                 "walked_far",
                 "dirtied_page",
             ],
-            jobs: [512, 4 * KIB, 16 * KIB, 64 * KIB, MIB]
+            // What is written by 12 KiB lies in folios of 8 KiB and single pages.
+            jobs: [512, 4 * KIB, 12 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB]
                 .map(|bytes| written(Pattern::Sequential, bytes))
                 .into_iter()
-                .chain([4 * KIB, 16 * KIB, 64 * KIB].map(|bytes| written(Pattern::Random, bytes)))
+                .chain([4 * KIB, 64 * KIB].map(|bytes| written(Pattern::Random, bytes)))
                 .chain([4 * KIB, 16 * KIB, 64 * KIB].map(|bytes| mixed(Pattern::Sequential, bytes)))
                 .chain([4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB].map(|bytes| mixed(Pattern::Random, bytes)))
                 .collect(),
@@ -205,7 +217,7 @@ pub(super) fn checks() -> Vec<Job> {
         jobs.push(cold(Pattern::Sequential, bytes));
         jobs.push(cold(Pattern::Random, bytes));
     }
-    for bytes in [2 * KIB, 32 * KIB, 256 * KIB] {
+    for bytes in [2 * KIB, 32 * KIB, 128 * KIB] {
         jobs.push(written(Pattern::Sequential, bytes));
         jobs.push(written(Pattern::Random, bytes));
     }

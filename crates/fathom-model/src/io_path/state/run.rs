@@ -84,8 +84,8 @@ impl File {
             _ => Seen::Often(round),
         };
         self.moved += to - from;
-        // Both go on alike.
-        other.moved_since(from, to).map_or(seen, |behind| Seen::Often(2 * behind))
+        // Both go on alike, and what is written has two ends to find room for.
+        other.moved_since(from, to).map_or(seen, |behind| Seen::Often(taken_by(2 * behind, 0)))
     }
 }
 

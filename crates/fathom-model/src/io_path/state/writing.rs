@@ -268,11 +268,7 @@ struct Filled {
 impl Filled {
     /// What so many bytes cost that are written there.
     fn cost(self, bytes: u64, prices: &Prices) -> u64 {
-        let folio = match self.new_pages {
-            0 => 0.0,
-            1 => prices.new_page,
-            pages => prices.new_page + prices.large_folio + (pages - 1) as f64 * prices.further_page,
-        };
+        let folio = prices.new_folio(self.new_pages);
         let walked = prices.walking(self.old_pages, self.since, bytes);
         // What a new page costs, its mark is part of.
         let marked = if self.new_pages == 0 { self.marked as f64 * prices.dirtied_page } else { 0.0 };
