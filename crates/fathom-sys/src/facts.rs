@@ -239,6 +239,42 @@ pub fn available_memory() -> Option<u64> {
     memory(&meminfo(), "MemAvailable")
 }
 
+/// Bytes of files and of processes that the kernel has taken out of memory since it began, whoever had it do so: a lack of
+/// memory, a limit, or DAMON, which takes what nobody has used for long. None where it does not count. Source: `pgsteal_file`
+/// and `pgsteal_anon` of `/proc/vmstat`, counted in `mm/vmscan.c`.
+pub fn reclaimed_bytes() -> Option<u64> {
+    reclaimed(&fs::read_to_string("/proc/vmstat").ok()?, page_size())
+}
+
+fn reclaimed(vmstat: &str, page: u64) -> Option<u64> {
+    let count = |name: &str| {
+        let line = vmstat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+        line.trim().parse::<u64>().ok()
+    };
+    Some((count("pgsteal_file")? + count("pgsteal_anon")?) * page)
+}
+
+/// Bytes of free memory that lie in blocks smaller than 2 MiB; none where the kernel does not tell. Source: `/proc/buddyinfo`,
+/// `proc_buddyinfo(5)`.
+pub fn free_in_pieces() -> Option<u64> {
+    Some(in_pieces(&fs::read_to_string("/proc/buddyinfo").ok()?, page_size()))
+}
+
+fn in_pieces(buddyinfo: &str, page: u64) -> u64 {
+    const WHOLE: u64 = 2 << 20;
+    let of_zone = |line: &str| -> u64 {
+        // `Node 0, zone   Normal`, then how many blocks there are of one page, of two, of four and so on.
+        let counts = line.split_whitespace().skip(4).map_while(|count| count.parse::<u64>().ok());
+        counts
+            .zip(0..)
+            .map(|(count, order)| (count, page << order))
+            .take_while(|(_, bytes)| *bytes < WHOLE)
+            .map(|(count, bytes)| count * bytes)
+            .sum()
+    };
+    buddyinfo.lines().map(of_zone).sum()
+}
+
 /// What the kernel tells of memory, as one text; empty where it tells nothing. Source: `proc_meminfo(5)`.
 pub(crate) fn meminfo() -> String {
     fs::read_to_string("/proc/meminfo").unwrap_or_default()
@@ -357,6 +393,21 @@ fn word(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pieces_are_what_is_smaller_than_a_huge_page() {
+        let told =
+            "Node 0, zone      DMA      1      0      2 \nNode 0, zone   Normal  3 0 0 0 0 0 0 0 1 7 2552 \n";
+        assert_eq!(in_pieces(told, 4096), (1 + 2 * 4 + 3 + 256) * 4096);
+        assert_eq!(in_pieces("", 4096), 0);
+    }
+
+    #[test]
+    fn what_was_taken_is_counted_in_bytes_where_the_kernel_counts_it() {
+        let told = "pgsteal_kswapd 5\npgsteal_anon 2\npgsteal_file 30\npgsteal_filed 7\n";
+        assert_eq!(reclaimed(told, 4096), Some(32 * 4096));
+        assert_eq!(reclaimed("pgsteal_file 30\n", 4096), None);
+    }
 
     #[test]
     fn reads_a_line_with_escapes_and_optional_fields() {

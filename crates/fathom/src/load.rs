@@ -30,7 +30,7 @@ pub use self::outcome::{Outcome, Transfers};
 pub use self::site::{Cached, Limits, Site};
 
 pub(crate) use self::offsets::{Offsets, Span};
-pub(crate) use self::site::name as file_name;
+pub(crate) use self::site::{Folios, name as file_name};
 
 use self::engine::{Mapped, Psync, Pvsync, Sync, Transfer};
 use self::worker::{Control, Record, Worker};

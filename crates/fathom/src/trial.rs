@@ -9,7 +9,7 @@ use rand_pcg::rand_core::SeedableRng;
 
 use crate::fault::Fault;
 use crate::job::{Direction, Job};
-use crate::load::{self, Needs, Outcome, Site};
+use crate::load::{self, Folios, Needs, Outcome, Site};
 use crate::model::Model;
 use crate::shuffle::shuffle;
 
@@ -128,9 +128,10 @@ fn lay_out_anew(jobs: &[Job], site: &mut Site) {
 /// does. How far apart pages lie that are no large folio is else decided by all that was freed before, and those of a small
 /// file that lies in pieces are read up to a quarter slower.
 fn hold_small_pieces() -> Option<memory::Mapping> {
-    // To touch so much takes a second.
-    const MOST: u64 = 1 << 30;
-    match (spare_memory() / 32).min(MOST) {
+    // To touch so much takes two seconds.
+    const MOST: u64 = 4 << 30;
+    let spare = spare_memory();
+    match facts::free_in_pieces().unwrap_or(spare / 32).min(spare / 8).min(MOST) {
         0 => None,
         bytes => memory::Mapping::touched(bytes as usize).ok(),
     }
@@ -148,14 +149,19 @@ fn spare_memory() -> u64 {
 /// (`mm/page_reporting.c`) whoever touches it first waits for ten times as long as a write of a page takes.
 /// What belongs to somebody is not taken, so that runs find memory that is there, and all find it alike: none of it is in
 /// the CPU's caches, where those can be told so. Whoever has no memory to spare measures without.
+///
+/// What a process gives back stays in lists of each CPU's own, of single pages and of huge ones (`free_unref_page`); the sizes
+/// between, which files take, are found by what files give back.
 #[derive(Debug, Default)]
 pub(crate) struct Reserve {
     _kept: Vec<memory::Mapping>,
+    _folios: Option<Folios>,
 }
 
 impl Reserve {
-    /// Takes so many bytes twice, once in large pages, and rather more than less.
-    pub(crate) fn of(space: u64) -> Self {
+    /// Takes so many bytes twice, once in large pages, and rather more than less; as folios of a file as well, where there is a
+    /// site for it.
+    pub(crate) fn of(space: u64, site: Option<&mut Site>) -> Self {
         // What a small file takes is else as likely to be what its last one left.
         const LEAST: u64 = 32 << 20;
         let spare = spare_memory() / 8;
@@ -169,7 +175,7 @@ impl Reserve {
         for mapping in &kept {
             mapping.leave_cpu_caches();
         }
-        Self { _kept: kept }
+        Self { _kept: kept, _folios: site.and_then(|site| site.keep_folios(space).ok()) }
     }
 }
 
@@ -289,7 +295,7 @@ pub(crate) fn from_its_state<T>(
     // What is cached already takes no memory. Jobs were checked when they were laid out; one without a size needs none.
     let takes = !is_short(job) || is_new(job);
     let space = if takes { Needs::of(std::slice::from_ref(job)).map_or(0, |needs| needs.space) } else { 0 };
-    let reserve = Reserve::of(space);
+    let reserve = Reserve::of(space, Some(site));
     if !turns.rest.is_zero() && !is_short(job) {
         std::thread::sleep(turns.rest);
     }

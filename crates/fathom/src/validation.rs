@@ -57,6 +57,10 @@ pub struct Validation {
     pub duration_ns: u64,
     /// Bytes written.
     pub bytes_written: u64,
+    /// Bytes that the kernel took out of memory while jobs ran as the machine is, whose ever they were; none where it does
+    /// not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reclaimed_bytes: Option<u64>,
 }
 
 /// One job, predicted and run.
@@ -163,6 +167,8 @@ pub struct Outcomes {
     pub refused: Vec<String>,
     /// What was changed on the machine.
     pub effects: Vec<String>,
+    /// Bytes that the kernel took out of memory, as the machine is.
+    pub reclaimed_bytes: Option<u64>,
 }
 
 /// Predicts the jobs of a condition, makes it so on the machine, runs each job several times, and holds the two
@@ -217,6 +223,9 @@ pub fn validate(condition: Condition, trials: &Trials<'_>, site: &mut Site) -> R
     outcomes.refused.extend(beside.refused());
     for held in &mut outcomes.jobs {
         held.class += &condition.word().map(|word| format!(", {word}")).unwrap_or_default();
+    }
+    if condition == Condition::Usual {
+        outcomes.reclaimed_bytes = site.reclaimed_bytes();
     }
     Ok(outcomes)
 }

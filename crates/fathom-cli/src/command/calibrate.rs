@@ -98,6 +98,7 @@ pub(crate) fn calibrated(
         started: began,
         duration_ns: started.elapsed().as_nanos() as u64,
         bytes_written: surveyed + site.bytes_written(),
+        reclaimed_bytes: site.reclaimed_bytes(),
         machine: MachineFacts::here(),
         mount: MountFacts::of(path).map_err(|error| Failure::Failed(error.to_string()))?,
     });

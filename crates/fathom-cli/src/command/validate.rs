@@ -65,7 +65,7 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
     };
     drop(bar);
     let (outcomes, written) = held?;
-    let Outcomes { jobs, refused, effects } = outcomes;
+    let Outcomes { jobs, refused, effects, reclaimed_bytes } = outcomes;
     let validation = Validation {
         schema: SCHEMA.to_owned(),
         provenance,
@@ -75,6 +75,7 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
         effects: left.into_iter().chain(effects).collect(),
         duration_ns: started.elapsed().as_nanos() as u64,
         bytes_written: spent + written,
+        reclaimed_bytes,
     };
     let stdout_is_taken = json.as_ref().is_some_and(Output::is_stdout);
     console::tell(&report::validation(&validation, console::colours(stdout_is_taken)), stdout_is_taken)?;
@@ -130,10 +131,11 @@ fn against_jobs(
     let mut site = Site::at(trials.path, needs.space, instrument, limits, interrupt)?;
     let mut outcomes = Outcomes::default();
     for condition in conditions {
-        let Outcomes { jobs, refused, effects } = validation::validate(condition, trials, &mut site)?;
-        outcomes.jobs.extend(jobs);
-        outcomes.refused.extend(refused);
-        outcomes.effects.extend(effects);
+        let one = validation::validate(condition, trials, &mut site)?;
+        outcomes.jobs.extend(one.jobs);
+        outcomes.refused.extend(one.refused);
+        outcomes.effects.extend(one.effects);
+        outcomes.reclaimed_bytes = outcomes.reclaimed_bytes.or(one.reclaimed_bytes);
     }
     Ok((outcomes, site.bytes_written()))
 }

@@ -171,6 +171,7 @@ fn model() -> Model {
         started: provenance.started,
         duration_ns: 30_000_000_000,
         bytes_written: 1 << 30,
+        reclaimed_bytes: Some(300 << 20),
         machine: provenance.machine,
         mount: provenance.mount,
     });
@@ -254,6 +255,7 @@ fn validated() -> Validation {
         effects: vec![HOSTILE.to_owned()],
         duration_ns: 1,
         bytes_written: 1,
+        reclaimed_bytes: Some(300 << 20),
     }
 }
 

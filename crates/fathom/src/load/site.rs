@@ -33,6 +33,8 @@ pub struct Site {
     limits: Limits,
     interrupt: Arc<AtomicBool>,
     calm: Option<Calm>,
+    /// What the kernel had taken out of memory when this was made, in bytes.
+    reclaimed_before: Option<u64>,
 }
 
 /// How much of a job's region was in the page cache, in pages.
@@ -63,7 +65,19 @@ impl Site {
         let clock = instrument.clock;
         let device = facts::mount_of(path).ok().and_then(|mount| facts::device_of(&mount));
         let device = device.map(|device| device.name);
-        Ok(Self { files, residency, device, clock, ticks_per_second, limits, interrupt, calm: None })
+        let reclaimed_before = facts::reclaimed_bytes();
+        let calm = None;
+        Ok(Self {
+            files,
+            residency,
+            device,
+            clock,
+            ticks_per_second,
+            limits,
+            interrupt,
+            calm,
+            reclaimed_before,
+        })
     }
 
     /// From now on each run is put off for so long at most until its CPU works for it alone.
@@ -88,6 +102,12 @@ impl Site {
     /// Bytes that the device has written so far, by its own count; none where nobody counts.
     pub(super) fn written_by_device(&self) -> Option<u64> {
         Some(facts::device_stat(self.device.as_deref()?)?.written)
+    }
+
+    /// Bytes that the kernel has taken out of memory since the site was made, whose ever they were; none where it does not
+    /// count.
+    pub fn reclaimed_bytes(&self) -> Option<u64> {
+        Some(facts::reclaimed_bytes()?.saturating_sub(self.reclaimed_before?))
     }
 
     /// Bytes that may still be written.
@@ -213,6 +233,26 @@ impl Site {
         Ok(())
     }
 
+    /// Has the page cache hold so many bytes of a file that is all hole, none of them in the CPU's caches, until this is dropped.
+    ///
+    /// # Errors
+    /// Where such a file can't be made or read, or takes space.
+    pub(crate) fn keep_folios(&mut self, bytes: u64) -> Result<Folios, Fault> {
+        const NAME: &str = "holes";
+        self.files.provide(&[ScratchFile::sparse(NAME, bytes)], &|| None)?;
+        let (folios, path) = (Folios(self.files.descriptor(NAME)?), self.files.path(NAME));
+        let taken =
+            file::allocated_bytes(folios.0.as_fd()).map_err(|errno| Error::new("stat", &path, errno))?;
+        if taken > 0 {
+            return Err(Fault::Unsupported("holes take space here".to_owned()));
+        }
+        self.read_in(&folios.0, &path, Region { file: bytes, offset: 0, length: bytes })?;
+        if let Ok(mapping) = FileMapping::shared(&folios.0, bytes as usize, false) {
+            mapping.leave_cpu_caches(0, bytes as usize);
+        }
+        Ok(folios)
+    }
+
     /// Removes the files of a job, so that it finds none the next time.
     pub fn remove(&mut self, job: &Job) {
         (0..job.numjobs).for_each(|thread| self.files.forget(&name(job, thread)));
@@ -306,6 +346,17 @@ impl Site {
 
     pub(crate) fn count_written(&mut self, bytes: u64) {
         self.files.count_written(bytes);
+    }
+}
+
+/// Pages of a hole that are in the page cache, and leave it when this goes.
+#[derive(Debug)]
+pub(crate) struct Folios(OwnedFd);
+
+impl Drop for Folios {
+    fn drop(&mut self) {
+        // Whoever keeps them does no harm but to the next run.
+        let _ = cache::advise(&self.0, 0, 0, Hint::DontNeed);
     }
 }
 

@@ -28,6 +28,9 @@ pub fn calibration(model: &Model, accounts: &[Account]) -> String {
         text += &table::rows(&["job", "measured per call", "simulated", "rate off by"], &rows);
         text += &account.refused.iter().map(|reason| format!("not run: {reason}\n")).collect::<String>();
     }
+    if let Some(remark) = model.made.as_ref().and_then(|made| reclaimed(made.reclaimed_bytes)) {
+        text += &format!("\n{remark}\n");
+    }
     text
 }
 
@@ -123,7 +126,19 @@ pub(super) fn missed(validation: &Validation) -> Vec<String> {
 /// What else is to be known of the runs: who disturbed them, what fio's say of them, and what was changed for them.
 pub(super) fn remarks(validation: &Validation) -> Vec<String> {
     let effects = validation.effects.iter().cloned();
-    disturbed(validation).into_iter().chain(by_fio(validation)).chain(effects).collect()
+    let reclaimed = reclaimed(validation.reclaimed_bytes);
+    disturbed(validation).into_iter().chain(reclaimed).chain(by_fio(validation)).chain(effects).collect()
+}
+
+/// What it means that the kernel took so much out of memory meanwhile, if it is more than a trifle.
+fn reclaimed(bytes: Option<u64>) -> Option<String> {
+    const TRIFLE: u64 = 1 << 20;
+    let bytes = bytes.filter(|bytes| *bytes >= TRIFLE)?;
+    Some(format!(
+        "reclaimed: the kernel took {} out of memory meanwhile. What memory serves then takes up to a fifth longer, and not \
+         always alike. Where memory is not short that is DAMON: docs/model.md, 'A machine that keeps still', tells how to stop it",
+        Bytes(bytes)
+    ))
 }
 
 /// How many runs were not left alone, if any.

@@ -127,7 +127,7 @@ fn plain_ns(script: &Arc<Script>, model: &Model) -> f64 {
 }
 
 fn once(plan: &Plan, how: How, trials: &Trials<'_>, bounds: &Bounds) -> Result<Replayed, Fault> {
-    let mut reserve = Reserve::of(plan.laid_out().saturating_add(plan.writes));
+    let mut reserve = Reserve::of(plan.laid_out().saturating_add(plan.writes), None);
     let rest = trial::rest_of(trials.model);
     replay::replay(plan, trials.path, how, bounds, &mut || {
         thread::sleep(rest);
