@@ -142,6 +142,7 @@ pub const KNOWN: &[Known] = &[
         "what it costs more where it does not go on where the last one of its file ended",
     ),
     known("jumped_over", Unit::Ns, 0.0, "the same beside it, where it writes over what is there"),
+    known("scattered_sync", Unit::Ns, 0.0, "a sync of new blocks that lie apart, longer"),
     known(
         "stdio_buffer",
         Unit::Bytes,
@@ -171,6 +172,7 @@ pub const KNOWN: &[Known] = &[
         0.0,
         "the part of what is left of the wait that it is the second time round, as shared caches keep what comes more often",
     ),
+    known("far_buffer", Unit::Share, 1.0, "the part of it that a write waits for a large buffer of its own"),
     known("far_1k", Unit::Ns, 0.0, "what a read of 1 KiB waits for data that are not near"),
     known("far_4k", Unit::Ns, 0.0, "the same of 4 KiB"),
     known("far_8k", Unit::Ns, 0.0, "the same of 8 KiB"),

@@ -229,6 +229,7 @@ fn least(name: &str) -> f64 {
         "jump" | "jump_between" => 150.0,
         name if name.starts_with("jump_") => 300.0,
         "far_again" => 0.5,
+        "far_buffer" => 1.0,
         name if name.starts_with("far_of") => 0.05,
         // 20 GB/s.
         "far_1k" => 50.0,
@@ -252,6 +253,8 @@ fn least(name: &str) -> f64 {
         "walked_page" => 1.5,
         "walked_out" => 3.0,
         "walked_far" => 80.0,
+        // A request more of a fast device.
+        "scattered_sync" => 20_000.0,
         // A loop device's own work for a request.
         "device_write_request" => 3_000.0,
         name if name.contains("byte") => 0.01,

@@ -31,33 +31,40 @@ pub(super) fn draw(net: &mut NetBuilder, prices: &Arc<Prices>, ports: Ports, sha
     let (step, age) = (net.port_out(ports.steps), net.port_out(ports.aging));
     let (requests, returned) = (net.port_out(shared.requests), net.port_out(shared.returned));
     let kernel = net.fusion("kernel", shared.state);
-    let judged = net.place::<(Settling, Work)>("judged");
-    let by_job = net.index(judged, |(_, work)| work.turn.job);
+    let judged = net.place::<(Settling, bool, Work)>("judged");
+    let by_job = net.index(judged, |(_, _, work)| work.turn.job);
     net.transition("judge")
         .input(settling)
-        .update_each(kernel, judged, |(work,), state, _| [(state.settle(work), *work)])
+        .update_each(kernel, judged, |(work,), state, _| {
+            let (settling, is_scattered) = state.settle(work);
+            [(settling, is_scattered, *work)]
+        })
         .update_each(kernel, step, |_, state, _| state.take_step())
         .add();
     let price = Arc::clone(prices);
     net.transition("need no commit")
         .input(judged)
-        .guard(|((settling, _),)| *settling != Settling::Commit)
-        .delay_by(move |((settling, _),), rng| match settling {
+        .guard(|((settling, ..),)| *settling != Settling::Commit)
+        .delay_by(move |((settling, is_scattered, _),), rng| match settling {
             Settling::Flush => price.around(price.device_flush, rng),
-            Settling::Price => price.around(price.journal_commit + price.device_flush, rng),
+            Settling::Price => {
+                price.around(price.journal_commit + price.device_flush + price.scattered(*is_scattered), rng)
+            }
             Settling::Nothing | Settling::Commit => Span::ZERO,
         })
-        .update(kernel, |((_, work),), state, _| {
+        .update(kernel, |((.., work),), state, _| {
             if work.call.kind == Kind::Evict {
                 state.evict(work.call.file);
             }
         })
-        .output(returned, |((_, work),), _| *work)
+        .output(returned, |((.., work),), _| *work)
         .add();
+    let price = Arc::clone(prices);
     net.transition("see it committed")
         .input(committed)
         .input_by(by_job, |(job,)| *job)
-        .output(returned, |(_, (_, work)), _| *work)
+        .delay_by(move |(_, (_, is_scattered, _)), rng| price.around(price.scattered(*is_scattered), rng))
+        .output(returned, |(_, (.., work)), _| *work)
         .add();
     draw_commit(net, prices, steps, requests, kernel);
     draw_timer(net, aging, age, step, kernel);

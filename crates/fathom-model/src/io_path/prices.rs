@@ -66,20 +66,23 @@ const WHOLLY_FAR: f64 = 128.0;
 
 /// Whither a call goes that does not go on where the last one ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Jump {
-    /// To the begin of a line of the CPU's caches, as a page's and a sector's are.
-    ToLine,
-    /// Into one: all that it copies lies across two lines of the caller's, and more often across two pages.
-    BetweenLines,
+pub(super) struct Jump {
+    /// Not to the begin of a line of the CPU's caches: all that it copies lies across two lines of the caller's.
+    is_between_lines: bool,
+    /// Into one more page than so many bytes need: the CPU fetches ahead only to the end of a page, so that it jumps again.
+    goes_on_in_another: bool,
 }
 
 /// A line of the CPU's caches, in bytes.
 const LINE: u64 = 64;
 
 impl Jump {
-    /// The jump of a call at this offset, if it is one.
-    pub(super) fn to(offset: u64, jumped: bool) -> Option<Self> {
-        jumped.then_some(if offset.is_multiple_of(LINE) { Self::ToLine } else { Self::BetweenLines })
+    /// The jump of a call of so many bytes at this offset, if it is one.
+    pub(super) fn to(offset: u64, bytes: u64, jumped: bool) -> Option<Self> {
+        jumped.then_some(Self {
+            is_between_lines: !offset.is_multiple_of(LINE),
+            goes_on_in_another: (offset % PAGE + bytes).div_ceil(PAGE) > bytes.div_ceil(PAGE),
+        })
     }
 }
 
@@ -110,6 +113,7 @@ pub struct Prices {
     pub(super) write_call: f64,
     pub(super) jumped_write: f64,
     pub(super) jumped_over: f64,
+    scattered_sync: f64,
     /// Whether anything stands between those who ask and the device.
     pub(super) has_queue: bool,
     /// Whether files have places on the device.
@@ -122,6 +126,7 @@ pub struct Prices {
     across_lines: f64,
     near_cache: f64,
     far_again: f64,
+    far_buffer: f64,
     share: Curve<{ SHARE.len() }>,
     far: Curve<{ FAR.len() }>,
     jump: Curve<{ JUMP.len() }>,
@@ -175,6 +180,7 @@ impl Prices {
             write_call: value("write_call"),
             jumped_write: value("jumped_write"),
             jumped_over: value("jumped_over"),
+            scattered_sync: value("scattered_sync"),
             has_queue: value("scheduler") > 0.0 || value("wbt_lat") > 0.0,
             has_map: value("allocation") > 0.0,
             stdio_buffer: value("stdio_buffer") as u64,
@@ -184,6 +190,7 @@ impl Prices {
             across_lines: value("across_lines"),
             near_cache: value("near_cache"),
             far_again: value("far_again").min(1.0),
+            far_buffer: value("far_buffer"),
             near: NEAR.map(point),
             share: SHARE.map(|(mib, name)| (doublings(mib), value(name))),
             far: FAR.map(point),
@@ -251,6 +258,11 @@ impl Prices {
         self.submission + if request.is_write { self.device_write_latency } else { self.device_latency }
     }
 
+    /// What a sync takes longer by whether its new blocks lie apart, in ns.
+    pub(super) fn scattered(&self, is_scattered: bool) -> f64 {
+        if is_scattered { self.scattered_sync } else { 0.0 }
+    }
+
     /// Copying `bytes` of a call that moves `of_call` in all: t(x) of paper E, section 5.5.
     pub(super) fn copying(&self, bytes: u64, of_call: u64) -> f64 {
         let beyond = if self.copy_knee > 0.0 { (of_call as f64 - self.copy_knee).max(0.0) } else { 0.0 };
@@ -298,8 +310,9 @@ impl Prices {
         let jump = match jump {
             None => 0.0,
             Some(jump) => {
-                let between = if jump == Jump::BetweenLines { self.jump_between } else { 0.0 };
-                at(self.jump, (of_call as f64).clamp(least, most)) + between
+                let between = if jump.is_between_lines { self.jump_between } else { 0.0 };
+                let pages = if jump.goes_on_in_another { 2.0 } else { 1.0 };
+                pages * at(self.jump, (of_call as f64).clamp(least, most)) + between
             }
         };
         distance * (wait + jump)
@@ -313,7 +326,7 @@ impl Prices {
     /// What a write of `of_call` waits for because the caller's own buffer is too large to be near: since a byte of it was
     /// last used all others were, and as many of the cache.
     pub(super) fn large_buffer(&self, bytes: u64, of_call: u64) -> f64 {
-        self.being_far(bytes, of_call, Seen::Often(of_call), None)
+        self.far_buffer * self.being_far(bytes, of_call, Seen::Often(of_call), None)
     }
 
     /// What a write of `bytes` waits for that walks through the buffers of a folio's pages, before it copies and after.
@@ -467,7 +480,7 @@ mod tests {
     fn far_is_what_comes_round_after_more_than_the_caches_hold() {
         let far = |mib: u64, jumped: bool| {
             let jumps = [("jump", "100"), ("jump_4k", "300"), ("jump_8k", "500"), ("jump_16k", "200")];
-            let jump = Jump::to(128, jumped);
+            let jump = Jump::to(0, 4096, jumped);
             let waits =
                 [("near_cache", "1M"), ("far_4k", "1000"), ("far_of_16m", "0.8"), ("far_of_32m", "0.9")];
             with(&[jumps.as_slice(), &waits].concat())
@@ -478,10 +491,11 @@ mod tests {
         assert_eq!([far(16, false), far(32, false), far(128, true)], [800.0, 900.0, 1300.0]);
         assert!(far(1, false) < far(2, false) && far(2, false) < far(8, false));
         let unaligned = with(&[("near_cache", "1M"), ("jump", "100"), ("jump_between", "70")]);
-        let jump = |offset, jumped| unaligned.being_far(512, 512, Seen::Never, Jump::to(offset, jumped));
+        let jump = |offset, jumped| unaligned.being_far(512, 512, Seen::Never, Jump::to(offset, 512, jumped));
         assert_eq!([jump(700, false), jump(700, true), jump(1 << 20, true)], [0.0, 170.0, 100.0]);
+        assert_eq!([3_584, 3_648, 3_700].map(|offset| jump(offset, true)), [100.0, 200.0, 270.0]);
         assert_eq!(
-            with(&[("far_4k", "1000")]).being_far(4096, 4096, Seen::Never, Jump::to(1, true)),
+            with(&[("far_4k", "1000")]).being_far(4096, 4096, Seen::Never, Jump::to(1, 4096, true)),
             0.0,
             "all is near"
         );

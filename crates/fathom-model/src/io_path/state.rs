@@ -83,6 +83,8 @@ struct File {
     /// The transactions of its last change, and of the last of its blocks or its length.
     transaction: u64,
     data_transaction: u64,
+    /// Whether new blocks that no sync has seen lie apart from those before.
+    is_scattered: bool,
     /// The jiffy of its last write.
     mtime: u64,
     /// Where the flusher goes on: `writeback_index`.

@@ -172,13 +172,14 @@ pub(super) fn stages() -> Vec<Stage> {
                 "new_16k",
                 "new_64k",
                 "new_256k",
+                "far_buffer",
                 "walked_page",
                 "walked_out",
                 "walked_far",
                 "dirtied_page",
             ],
-            // What is written by 12 KiB lies in folios of 8 KiB and single pages.
-            jobs: [512, 4 * KIB, 12 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB]
+            // What is written by 12 KiB lies in folios of 8 KiB and single pages, and by 24 KiB in those of 8 and 16 KiB.
+            jobs: [512, 4 * KIB, 12 * KIB, 16 * KIB, 24 * KIB, 64 * KIB, 256 * KIB, MIB, 3 * MIB]
                 .map(|bytes| written(Pattern::Sequential, bytes))
                 .into_iter()
                 .chain([4 * KIB, 64 * KIB].map(|bytes| written(Pattern::Random, bytes)))
@@ -190,7 +191,13 @@ pub(super) fn stages() -> Vec<Stage> {
         },
         Stage {
             name: "write-back, sync and journal",
-            free: &["device_flush", "device_write_byte", "device_write_latency", "device_write_request"],
+            free: &[
+                "device_flush",
+                "device_write_byte",
+                "device_write_latency",
+                "device_write_request",
+                "scattered_sync",
+            ],
             jobs: [(4 * KIB, 1), (4 * KIB, 8), (64 * KIB, 1), (MIB, 1), (MIB, 8)]
                 .map(|(bytes, every)| synced(Pattern::Sequential, bytes, every))
                 .into_iter()
@@ -288,7 +295,7 @@ fn written(pattern: Pattern, bytes: u64) -> Job {
     Job {
         pattern,
         blocks: blocks(bytes),
-        size: Some((bytes * 8_000).min(6 * MIB)),
+        size: Some((bytes * 8_000).min((5 * MIB).max(2 * bytes))),
         read_percent: 0,
         ..Job::named(&format!("written {} by {bytes}", order(pattern)))
     }

@@ -156,8 +156,16 @@ impl Journal {
 }
 
 impl State {
-    /// What a sync waits for, whose data are written.
-    pub(in crate::io_path) fn settle(&mut self, work: &Work) -> Settling {
+    /// What a sync waits for, whose data are written, and whether new blocks among them lie apart: then more of what leads to
+    /// them has changed.
+    pub(in crate::io_path) fn settle(&mut self, work: &Work) -> (Settling, bool) {
+        let settling = self.settling(work);
+        let file = &mut self.0.files[work.call.file.0 as usize];
+        let syncs = matches!(settling, Settling::Price | Settling::Commit) && work.call.kind != Kind::SyncAll;
+        (settling, syncs && std::mem::take(&mut file.is_scattered))
+    }
+
+    fn settling(&mut self, work: &Work) -> Settling {
         let Inner { journal, files, .. } = &mut *self.0;
         let transaction = match work.call.kind {
             Kind::Sync => files[work.call.file.0 as usize].transaction,

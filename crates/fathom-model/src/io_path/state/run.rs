@@ -104,7 +104,7 @@ impl Inner {
         read.follow(from, to);
         let written = *written;
         let seen = file.touch([from, to], written);
-        prices.being_far(to - from, work.call.bytes, seen, Jump::to(from, jumped))
+        prices.being_far(to - from, work.call.bytes, seen, Jump::to(from, work.call.bytes, jumped))
     }
 
     /// Whether a write begins where the last one of its file ended. One that does not finds no extent to grow
@@ -137,7 +137,7 @@ impl Inner {
         // The rest of a page that was just written to is near.
         let is_rest = goes_on && from % PAGE != 0;
         let far = if is_old && !is_rest {
-            let jump = Jump::to(from, jumps);
+            let jump = Jump::to(from, work.call.bytes, jumps);
             prices.being_far(to - from, work.call.bytes, seen, jump)
         } else {
             0.0

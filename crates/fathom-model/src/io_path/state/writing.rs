@@ -137,13 +137,16 @@ impl State {
                 break;
             }
             let position = work.read.position;
-            let jumps = self.0.jumps(&work, position);
+            let number = work.call.file.0 as usize;
+            let (jumps, appends) = (self.0.jumps(&work, position), position == self.0.files[number].size);
             let filled = self.0.fill_folio(work.call.file, position, work.read.end, begun + spent);
             let far = self.0.write_far(&work, [position, filled.end], filled.old_pages > 0, prices);
             let bytes = filled.end - position;
             work.owed_ns += filled.cost(bytes, prices);
-            if jumps && filled.new_blocks == 0 {
-                work.owed_ns += prices.jumped_over as u64;
+            match filled.new_blocks {
+                0 if jumps => work.owed_ns += prices.jumped_over as u64,
+                1.. if jumps && !appends => self.0.files[number].is_scattered = true,
+                _ => {}
             }
             work.far_ns += far;
             work.copied += bytes;

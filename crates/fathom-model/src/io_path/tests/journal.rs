@@ -60,6 +60,22 @@ fn each_sync_that_has_something_to_say_flushes_and_writes_a_log() {
 }
 
 #[test]
+fn a_sync_of_new_blocks_that_lie_apart_takes_longer() {
+    for mode in ["ordered", "price"] {
+        let mut parameters = journaled(mode);
+        parameters.set("scattered_sync", "70000").unwrap();
+        let took = took(&parameters, |file| {
+            // The file has 256 pages: one of them, two that follow them, and two with gaps.
+            let pages = [7, 256, 257, 300, 290];
+            pages.map(|at| [call(Kind::Write, file, at), call(Kind::Sync, file, 0)]).concat()
+        });
+        let [over, first, next, beyond, between] = [1, 3, 5, 7, 9].map(|sync| took[sync]);
+        assert_eq!([first, next], [over; 2], "{mode}");
+        assert_eq!([beyond, between], [over + 70_000; 2], "{mode}");
+    }
+}
+
+#[test]
 fn data_that_go_through_the_journal_are_written_twice() {
     let after = |kernel: &str| {
         let mut parameters = journaled("journal");
