@@ -128,7 +128,7 @@ pub const KNOWN: &[Known] = &[
     known("near_32k", Unit::Ns, 0.0, "the same of 32 KiB"),
     known("near_64k", Unit::Ns, 0.0, "the same of 64 KiB"),
     known("near_256k", Unit::Ns, 0.0, "the same of 256 KiB, and of more in proportion"),
-    known("across_lines", Unit::Ns, 0.0, "4 KiB and more from within a line of the caches, longer"),
+    known("across_lines", Unit::Ns, 0.0, "4 KiB and more from within a cache line, longer"),
     known(
         "write_call",
         Unit::Ns,
@@ -172,7 +172,7 @@ pub const KNOWN: &[Known] = &[
         0.0,
         "the part of what is left of the wait that it is the second time round, as shared caches keep what comes more often",
     ),
-    known("far_buffer", Unit::Share, 1.0, "the part of it that a write waits for a large buffer of its own"),
+    known("far_buffer", Unit::Share, 1.0, "what a write's large buffer waits, in parts of a read"),
     known("far_1k", Unit::Ns, 0.0, "what a read of 1 KiB waits for data that are not near"),
     known("far_4k", Unit::Ns, 0.0, "the same of 4 KiB"),
     known("far_8k", Unit::Ns, 0.0, "the same of 8 KiB"),

@@ -158,7 +158,8 @@ fn spread_of_far(model: &mut Model, trials: &[Trial]) {
         // Of an exponential distribution.
         let above = 100.0_f64.ln() - 1.0;
         let far = (all - near).max(0.0);
-        (far > near).then(|| ((runs.latency_ns(0.99) - mean) / far / above).clamp(0.0, 1.0))
+        let tail = trial.latency_ns(0.99)? - mean;
+        (far > near).then(|| (tail / far / above).clamp(0.0, 1.0))
     };
     let spreads: Vec<f64> = trials.iter().filter_map(spread).collect();
     put_middle(model, "far_spread", &spreads);
@@ -335,14 +336,12 @@ fn residual(model: &Model, trials: &[&Trial], fitted: &[&Trial]) -> Option<Resid
     let left = mean_square(&fitted.iter().filter_map(error).collect::<Vec<_>>()).sqrt();
     let (mut errors, mut drifts, mut ratios) = (Vec::new(), Vec::new(), [const { Vec::new() }; SHARES.len()]);
     for trial in trials {
-        let (Some(measured), Some(runs)) = (trial.ns_per_transfer(), Outcome::together(&trial.runs)) else {
-            continue;
-        };
+        let Some(measured) = trial.ns_per_transfer() else { continue };
         errors.push((time(&trial.job, &still) / measured).ln());
         drifts.push(trial.drift().unwrap_or(0.0));
         let Some(told) = simulated(&trial.job, model) else { continue };
         for (ratios, share) in ratios.iter_mut().zip(SHARES) {
-            ratios.push((runs.latency_ns(share) / told.latency_ns(share)).ln());
+            ratios.extend(trial.latency_ns(share).map(|measured| (measured / told.latency_ns(share)).ln()));
         }
     }
     let count = errors.len() as f64;

@@ -253,6 +253,19 @@ mod tests {
     }
 
     #[test]
+    fn what_a_hole_keeps_in_memory_takes_no_space_and_leaves_with_who_keeps_it() {
+        let mut site = site(8 << 20, 64 << 20);
+        let written = site.bytes_written();
+        for bytes in [4 << 20, 6 << 20, 2 << 20] {
+            // Where there are no holes there is nothing to keep.
+            let Ok(kept) = site.keep_folios(bytes) else { return };
+            let taken = fathom_sys::file::allocated_bytes(kept.file()).unwrap();
+            assert!(taken < 1 << 20, "{taken}");
+        }
+        assert_eq!(site.bytes_written(), written);
+    }
+
+    #[test]
     fn every_engine_and_order_moves_what_the_job_says() {
         let mut site = site(8 << 20, 64 << 20);
         for engine in [Engine::Psync, Engine::Sync, Engine::Pvsync, Engine::Mmap] {

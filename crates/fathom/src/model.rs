@@ -70,7 +70,7 @@ pub struct Made {
     pub duration_ns: u64,
     /// Bytes written for it.
     pub bytes_written: u64,
-    /// Bytes that the kernel took out of memory meanwhile, whose ever they were; none where it does not count.
+    /// Bytes that the kernel took out of memory while jobs ran, whose ever they were; none where it does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaimed_bytes: Option<u64>,
     /// The machine.

@@ -130,8 +130,7 @@ fn lay_out_anew(jobs: &[Job], site: &mut Site) {
 fn hold_small_pieces() -> Option<memory::Mapping> {
     // To touch so much takes two seconds.
     const MOST: u64 = 4 << 30;
-    let spare = spare_memory();
-    match facts::free_in_pieces().unwrap_or(spare / 32).min(spare / 8).min(MOST) {
+    match facts::free_in_pieces().unwrap_or(0).min(spare_memory() / 8).min(MOST) {
         0 => None,
         bytes => memory::Mapping::touched(bytes as usize).ok(),
     }
@@ -389,6 +388,12 @@ impl Trial {
         Some(spread).filter(|spread| spread.is_finite())
     }
 
+    /// The median over the runs of the latency that a share of a run's transfers does not exceed, in ns; none without runs. Of
+    /// all runs together, a single one that was stopped for a moment would decide.
+    pub fn latency_ns(&self, share: f64) -> Option<f64> {
+        quantile::median(&self.each(|run| run.latency_ns(share))).filter(|latency| *latency > 0.0)
+    }
+
     /// The median over the runs of bytes per second in both directions.
     pub fn bytes_per_second(&self) -> Option<f64> {
         quantile::median(&self.each(bytes_per_second)).filter(|rate| *rate > 0.0)
@@ -419,6 +424,31 @@ fn bytes(outcome: &Outcome) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::Transfers;
+
+    #[test]
+    fn a_latency_is_that_of_the_middle_run_whatever_befell_one() {
+        let run = |latencies: &[u64]| {
+            let mut transfers = [Transfers::default(), Transfers::default()];
+            latencies.iter().for_each(|&ns| transfers[0].latency.record(ns));
+            Outcome {
+                transfers,
+                syncs: Default::default(),
+                elapsed_ns: 1,
+                ns_per_tick: 1.0,
+                cached_before: None,
+                usage: Default::default(),
+                device_written: None,
+            }
+        };
+        let of = |runs: Vec<Outcome>| {
+            let trial = Trial { job: Job::named("read"), runs, disturbed: 0, refusal: None };
+            [0.5, 0.99].map(|share| trial.latency_ns(share).map(f64::round))
+        };
+        let stopped: Vec<u64> = [10; 90].into_iter().chain([60; 10]).collect();
+        assert_eq!(of(vec![run(&[10; 100]), run(&stopped), run(&[12; 100])]), [Some(10.0), Some(12.0)]);
+        assert_eq!(of(Vec::new()), [None; 2]);
+    }
 
     #[test]
     fn what_is_only_written_lies_there_once_and_is_written_each_time() {

@@ -58,7 +58,7 @@ pub struct Validation {
     /// Bytes written.
     pub bytes_written: u64,
     /// Bytes that the kernel took out of memory while jobs ran as the machine is, whose ever they were; none where it does
-    /// not count.
+    /// not count, and of traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaimed_bytes: Option<u64>,
 }
@@ -95,9 +95,9 @@ pub struct Held {
     pub plain_error: f64,
     /// Whether the interval of 90 % holds the measured median.
     pub is_covered: bool,
-    /// How far the predicted 99 % latency is off that of all runs together, as a share.
+    /// How far the predicted 99 % latency is off the median over the runs of it, as a share.
     pub p99_error: f64,
-    /// What that of two halves of the runs differs by, as a share, where each run's latencies were kept.
+    /// What that of two halves of the runs differs by, as a share; none of a run alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_noise_floor: Option<f64>,
 }
@@ -178,6 +178,7 @@ pub struct Outcomes {
 /// What ends the runs: an interrupt, a budget, the end of the time.
 pub fn validate(condition: Condition, trials: &Trials<'_>, site: &mut Site) -> Result<Outcomes, Fault> {
     let mut outcomes = Outcomes::default();
+    let reclaimed_before = site.reclaimed_bytes();
     let refuse = |reason: String| format!("{}: {reason}", condition.word().unwrap_or("all jobs"));
     let mut model = trials.model.clone();
     let settled = condition.make(&mut model, trials.path, site);
@@ -225,7 +226,8 @@ pub fn validate(condition: Condition, trials: &Trials<'_>, site: &mut Site) -> R
         held.class += &condition.word().map(|word| format!(", {word}")).unwrap_or_default();
     }
     if condition == Condition::Usual {
-        outcomes.reclaimed_bytes = site.reclaimed_bytes();
+        outcomes.reclaimed_bytes =
+            site.reclaimed_bytes().zip(reclaimed_before).map(|(now, before)| now - before);
     }
     Ok(outcomes)
 }
@@ -274,7 +276,8 @@ fn foretell(job: &Job, model: &Model, seed: u64) -> Result<Foretold, String> {
 
 fn hold(one: &Foretold, trial: &Trial, model: &Model) -> Option<Held> {
     let runs = trial.each(trial::bytes_per_second);
-    let p99_ns = Outcome::together(&trial.runs)?.latency_ns(0.99);
+    let p99s = trial.each(|run| run.latency_ns(0.99));
+    let p99_ns = trial.latency_ns(0.99)?;
     let measured = trial.bytes_per_second()?;
     let off = |rate: f64| rate / measured - 1.0;
     Some(Held {
@@ -288,8 +291,8 @@ fn hold(one: &Foretold, trial: &Trial, model: &Model) -> Option<Held> {
         paper_error: off(one.paper),
         plain_error: off(one.plain),
         is_covered: one.rate.holds(measured),
-        p99_error: one.p99_ns / p99_ns.max(1.0) - 1.0,
-        p99_noise_floor: p99_of_halves_differs_by(&trial.runs),
+        p99_error: one.p99_ns / p99_ns - 1.0,
+        p99_noise_floor: floor_of(&p99s, p99_ns),
         runs,
         disturbed: trial.disturbed,
         fio: None,
@@ -305,13 +308,9 @@ fn halves_differ_by(runs: &[f64], all: f64) -> f64 {
     (half(0) / half(1) - 1.0).abs()
 }
 
-/// What the 99 % latencies of every other run differ by, as a share; none with a run alone.
-fn p99_of_halves_differs_by(runs: &[Outcome]) -> Option<f64> {
-    let half = |which: usize| {
-        let runs: Vec<Outcome> = runs.iter().skip(which).step_by(2).cloned().collect();
-        Outcome::together(&runs).map(|runs| runs.latency_ns(0.99))
-    };
-    Some((half(0)? / half(1)? - 1.0).abs()).filter(|differs| differs.is_finite())
+/// The same where there may be one run alone, or nothing in it.
+fn floor_of(runs: &[f64], all: f64) -> Option<f64> {
+    (runs.len() > 1).then(|| halves_differ_by(runs, all)).filter(|floor| floor.is_finite())
 }
 
 /// The jobs of each class together, and of all at the end.

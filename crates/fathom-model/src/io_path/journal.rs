@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use fathom_net::{In, NetBuilder, Out, Place, Span};
 
-use super::state::{Settling, ns};
+use super::state::{Judged, Settling, ns};
 use super::{Kind, Prices, Request, Shared, State, Work};
 
 /// The places that lead to the journal.
@@ -31,40 +31,38 @@ pub(super) fn draw(net: &mut NetBuilder, prices: &Arc<Prices>, ports: Ports, sha
     let (step, age) = (net.port_out(ports.steps), net.port_out(ports.aging));
     let (requests, returned) = (net.port_out(shared.requests), net.port_out(shared.returned));
     let kernel = net.fusion("kernel", shared.state);
-    let judged = net.place::<(Settling, bool, Work)>("judged");
-    let by_job = net.index(judged, |(_, _, work)| work.turn.job);
+    let judged = net.place::<Judged>("judged");
+    let by_job = net.index(judged, |judged| judged.work.turn.job);
     net.transition("judge")
         .input(settling)
-        .update_each(kernel, judged, |(work,), state, _| {
-            let (settling, is_scattered) = state.settle(work);
-            [(settling, is_scattered, *work)]
-        })
+        .update_each(kernel, judged, |(work,), state, _| [state.settle(work)])
         .update_each(kernel, step, |_, state, _| state.take_step())
         .add();
     let price = Arc::clone(prices);
     net.transition("need no commit")
         .input(judged)
-        .guard(|((settling, ..),)| *settling != Settling::Commit)
-        .delay_by(move |((settling, is_scattered, _),), rng| match settling {
+        .guard(|(judged,)| judged.settling != Settling::Commit)
+        .delay_by(move |(judged,), rng| match judged.settling {
             Settling::Flush => price.around(price.device_flush, rng),
             Settling::Price => {
-                price.around(price.journal_commit + price.device_flush + price.scattered(*is_scattered), rng)
+                let scattered = price.scattered(judged.is_scattered);
+                price.around(price.journal_commit + price.device_flush + scattered, rng)
             }
             Settling::Nothing | Settling::Commit => Span::ZERO,
         })
-        .update(kernel, |((.., work),), state, _| {
-            if work.call.kind == Kind::Evict {
-                state.evict(work.call.file);
+        .update(kernel, |(judged,), state, _| {
+            if judged.work.call.kind == Kind::Evict {
+                state.evict(judged.work.call.file);
             }
         })
-        .output(returned, |((.., work),), _| *work)
+        .output(returned, |(judged,), _| judged.work)
         .add();
     let price = Arc::clone(prices);
     net.transition("see it committed")
         .input(committed)
         .input_by(by_job, |(job,)| *job)
-        .delay_by(move |(_, (_, is_scattered, _)), rng| price.around(price.scattered(*is_scattered), rng))
-        .output(returned, |(_, (.., work)), _| *work)
+        .delay_by(move |(_, judged), rng| price.around(price.scattered(judged.is_scattered), rng))
+        .output(returned, |(_, judged), _| judged.work)
         .add();
     draw_commit(net, prices, steps, requests, kernel);
     draw_timer(net, aging, age, step, kernel);

@@ -69,8 +69,10 @@ const WHOLLY_FAR: f64 = 128.0;
 pub(super) struct Jump {
     /// Not to the begin of a line of the CPU's caches: all that it copies lies across two lines of the caller's.
     is_between_lines: bool,
-    /// Into one more page than so many bytes need: the CPU fetches ahead only to the end of a page, so that it jumps again.
-    goes_on_in_another: bool,
+    /// Pages that it touches, of which it jumps to each: the CPU fetches ahead only to the end of a page.
+    touched: u64,
+    /// Pages that as many bytes need, for which a jump's price is known.
+    needed: u64,
 }
 
 /// A line of the CPU's caches, in bytes.
@@ -81,7 +83,8 @@ impl Jump {
     pub(super) fn to(offset: u64, bytes: u64, jumped: bool) -> Option<Self> {
         jumped.then_some(Self {
             is_between_lines: !offset.is_multiple_of(LINE),
-            goes_on_in_another: (offset % PAGE + bytes).div_ceil(PAGE) > bytes.div_ceil(PAGE),
+            touched: (offset % PAGE + bytes).div_ceil(PAGE),
+            needed: bytes.div_ceil(PAGE).max(1),
         })
     }
 }
@@ -311,7 +314,7 @@ impl Prices {
             None => 0.0,
             Some(jump) => {
                 let between = if jump.is_between_lines { self.jump_between } else { 0.0 };
-                let pages = if jump.goes_on_in_another { 2.0 } else { 1.0 };
+                let pages = jump.touched as f64 / jump.needed as f64;
                 pages * at(self.jump, (of_call as f64).clamp(least, most)) + between
             }
         };
@@ -466,6 +469,17 @@ mod tests {
     }
 
     #[test]
+    fn a_large_buffer_waits_for_its_part() {
+        let settings = [("near_cache", "1M"), ("far_4m", "8000"), ("far_of_8m", "0.5")];
+        let waits = |part| {
+            let settings = [settings.as_slice(), &[("far_buffer", part)]].concat();
+            with(&settings).large_buffer(2 << 20, 4 << 20).round()
+        };
+        // Of a call of 4 MiB, which has the cache hold as much beside it.
+        assert_eq!([waits("1"), waits("0.5"), waits("1.5")], [2_000.0, 1_000.0, 3_000.0]);
+    }
+
+    #[test]
     fn a_read_across_lines_takes_longer_by_its_size_up_to_a_page() {
         let prices = with(&[("across_lines", "40")]);
         let across = |bytes, of_call, offset| prices.being_across(bytes, of_call, offset);
@@ -494,6 +508,8 @@ mod tests {
         let jump = |offset, jumped| unaligned.being_far(512, 512, Seen::Never, Jump::to(offset, 512, jumped));
         assert_eq!([jump(700, false), jump(700, true), jump(1 << 20, true)], [0.0, 170.0, 100.0]);
         assert_eq!([3_584, 3_648, 3_700].map(|offset| jump(offset, true)), [100.0, 200.0, 270.0]);
+        let large = |offset| unaligned.being_far(16_384, 16_384, Seen::Never, Jump::to(offset, 16_384, true));
+        assert_eq!(large(512), 1.25 * large(4_096), "five pages instead of four");
         assert_eq!(
             with(&[("far_4k", "1000")]).being_far(4096, 4096, Seen::Never, Jump::to(1, 4096, true)),
             0.0,

@@ -15,7 +15,7 @@ use fathom_net::{Span, Time};
 
 use self::allocation::Allocation;
 use self::journal::Journal;
-pub(super) use self::journal::Settling;
+pub(super) use self::journal::{Judged, Settling};
 pub(super) use self::outcome::Outcome;
 use self::queue::Queue;
 use self::run::{Run, Walks};
@@ -83,8 +83,8 @@ struct File {
     /// The transactions of its last change, and of the last of its blocks or its length.
     transaction: u64,
     data_transaction: u64,
-    /// Whether new blocks that no sync has seen lie apart from those before.
-    is_scattered: bool,
+    /// The transaction of new blocks that lie apart from those before, until a sync has written what leads to them.
+    scattered: Option<u64>,
     /// The jiffy of its last write.
     mtime: u64,
     /// Where the flusher goes on: `writeback_index`.

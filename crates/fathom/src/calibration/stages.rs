@@ -220,7 +220,7 @@ pub(super) fn checks() -> Vec<Job> {
         jobs.push(cached(Pattern::Sequential, bytes, 24 * MIB, 24 * MIB));
         jobs.push(cached(Pattern::Random, bytes, 24 * MIB, 24 * MIB));
     }
-    for bytes in [2 * KIB, 16 * KIB, 256 * KIB] {
+    for bytes in [2 * KIB, 16 * KIB, 128 * KIB] {
         jobs.push(cold(Pattern::Sequential, bytes));
         jobs.push(cold(Pattern::Random, bytes));
     }

@@ -35,7 +35,12 @@ pub struct Site {
     calm: Option<Calm>,
     /// What the kernel had taken out of memory when this was made, in bytes.
     reclaimed_before: Option<u64>,
+    /// Whether a file that is all hole takes no space, as far as is known.
+    has_holes: bool,
 }
+
+/// The file that is all hole.
+const HOLE: &str = "hole";
 
 /// How much of a job's region was in the page cache, in pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +82,7 @@ impl Site {
             interrupt,
             calm,
             reclaimed_before,
+            has_holes: true,
         })
     }
 
@@ -233,21 +239,41 @@ impl Site {
         Ok(())
     }
 
-    /// Has the page cache hold so many bytes of a file that is all hole, none of them in the CPU's caches, until this is dropped.
+    /// Has the page cache hold so many bytes of a file that is all hole, none of them in the CPU's caches, until this is
+    /// dropped. The file itself stays as long as the site; where it can't be had without taking space, it goes at once, and is
+    /// not tried again.
     ///
     /// # Errors
     /// Where such a file can't be made or read, or takes space.
     pub(crate) fn keep_folios(&mut self, bytes: u64) -> Result<Folios, Fault> {
-        const NAME: &str = "holes";
-        self.files.provide(&[ScratchFile::sparse(NAME, bytes)], &|| None)?;
-        let (folios, path) = (Folios(self.files.descriptor(NAME)?), self.files.path(NAME));
-        let taken =
-            file::allocated_bytes(folios.0.as_fd()).map_err(|errno| Error::new("stat", &path, errno))?;
-        if taken > 0 {
+        if !self.has_holes {
             return Err(Fault::Unsupported("holes take space here".to_owned()));
         }
-        self.read_in(&folios.0, &path, Region { file: bytes, offset: 0, length: bytes })?;
-        if let Ok(mapping) = FileMapping::shared(&folios.0, bytes as usize, false) {
+        let kept = self.read_hole(bytes);
+        if kept.is_err() {
+            self.has_holes = false;
+            self.files.forget(HOLE);
+        }
+        kept
+    }
+
+    fn read_hole(&mut self, bytes: u64) -> Result<Folios, Fault> {
+        // Where there are no holes, what a file is lengthened by is written.
+        const TRIED: u64 = 1 << 20;
+        self.files.provide(&[ScratchFile::sparse(HOLE, TRIED)], &|| None)?;
+        let (folios, path) = (Folios(self.files.descriptor(HOLE)?), self.files.path(HOLE));
+        let taken =
+            file::allocated_bytes(folios.0.as_fd()).map_err(|errno| Error::new("stat", &path, errno))?;
+        if taken >= TRIED / 2 {
+            return Err(Fault::Unsupported("holes take space here".to_owned()));
+        }
+        self.files.provide(&[ScratchFile::sparse(HOLE, bytes)], &|| None)?;
+        let region = Region { file: bytes, offset: 0, length: bytes };
+        self.read_in(&folios.0, &path, region)?;
+        // A file system that lives in memory gives a hole pages only where it is mapped, and keeps them.
+        if self.holds(&folios.0, region)
+            && let Ok(mapping) = FileMapping::shared(&folios.0, bytes as usize, false)
+        {
             mapping.leave_cpu_caches(0, bytes as usize);
         }
         Ok(folios)
@@ -352,6 +378,13 @@ impl Site {
 /// Pages of a hole that are in the page cache, and leave it when this goes.
 #[derive(Debug)]
 pub(crate) struct Folios(OwnedFd);
+
+#[cfg(test)]
+impl Folios {
+    pub(crate) fn file(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
 
 impl Drop for Folios {
     fn drop(&mut self) {

@@ -53,6 +53,13 @@ pub(super) fn made(model: &Model) -> String {
         ("machine", page::machine(&made.machine)),
         ("calibrated", format!("{}, Fathom {}", made.started, made.version)),
         ("took", format!("{}, {} written", Nanos(made.duration_ns as f64), Bytes(made.bytes_written))),
+        (
+            "reclaimed",
+            made.reclaimed_bytes.map_or_else(
+                || "nobody counts".to_owned(),
+                |bytes| format!("{} by the kernel while jobs ran", Bytes(bytes)),
+            ),
+        ),
     ])
 }
 

@@ -135,8 +135,8 @@ fn reclaimed(bytes: Option<u64>) -> Option<String> {
     const TRIFLE: u64 = 1 << 20;
     let bytes = bytes.filter(|bytes| *bytes >= TRIFLE)?;
     Some(format!(
-        "reclaimed: the kernel took {} out of memory meanwhile. What memory serves then takes up to a fifth longer, and not \
-         always alike. Where memory is not short that is DAMON: docs/model.md, 'A machine that keeps still', tells how to stop it",
+        "reclaimed: the kernel took {} out of memory meanwhile, for want of it, for a group's limit, or as DAMON does. What \
+         memory serves may take longer then, a fifth was seen, and not always alike: docs/model.md, 'A machine that keeps still'",
         Bytes(bytes)
     ))
 }

@@ -6,12 +6,11 @@ use std::thread;
 
 use fathom_model::io_path::{Call, Kind};
 use fathom_stats::quantile;
-use fathom_trace::show::Histogram;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
 use super::baselines::as_in_paper;
-use super::{Held, Outcomes, Trials, halves_differ_by};
+use super::{Held, Outcomes, Trials, floor_of, halves_differ_by};
 use crate::fault::Fault;
 use crate::job::Direction;
 use crate::model::Model;
@@ -31,7 +30,8 @@ struct Traced {
     /// Whether more than a hundredth of what it moves is written.
     writes: bool,
     runs: Vec<f64>,
-    took_ns: Histogram,
+    /// The 99 % latency of each replay.
+    p99s: Vec<f64>,
 }
 
 /// Predicts each trace's replay, replays it several times, and holds the two against each other.
@@ -66,8 +66,9 @@ pub fn validate_traces(
             let replayed = once(&one.plan, how, trials, bounds)?;
             let bytes = replayed.reads.bytes + replayed.writes.bytes;
             one.runs.push(bytes as f64 / replayed.elapsed.as_secs_f64().max(1e-9));
-            one.took_ns.merge(&replayed.reads.took_ns);
-            one.took_ns.merge(&replayed.writes.took_ns);
+            let mut took_ns = replayed.reads.took_ns;
+            took_ns.merge(&replayed.writes.took_ns);
+            one.p99s.extend(took_ns.quantile(0.99).map(|ns| ns as f64));
         }
     }
     outcomes.jobs = foretold.iter().filter_map(hold).collect();
@@ -93,7 +94,7 @@ fn foretell(trace: &Path, plan: Plan, how: How, trials: &Trials<'_>) -> Result<T
         plain: bytes as f64 / plain_ns(&script, model).max(1.0) * 1e9,
         plan,
         runs: Vec::new(),
-        took_ns: Histogram::default(),
+        p99s: Vec::new(),
     })
 }
 
@@ -137,6 +138,7 @@ fn once(plan: &Plan, how: How, trials: &Trials<'_>, bounds: &Bounds) -> Result<R
 
 fn hold(one: &Traced) -> Option<Held> {
     let measured = quantile::median(&one.runs).filter(|rate| *rate > 0.0)?;
+    let p99_ns = quantile::median(&one.p99s).filter(|latency| *latency > 0.0)?;
     let off = |rate: f64| rate / measured - 1.0;
     Some(Held {
         name: one.name.clone(),
@@ -150,8 +152,8 @@ fn hold(one: &Traced) -> Option<Held> {
         plain_error: off(one.plain),
         is_covered: one.rate.holds(measured),
         disturbed: 0,
-        p99_error: one.p99_ns / one.took_ns.quantile(0.99).unwrap_or(0).max(1) as f64 - 1.0,
-        p99_noise_floor: None,
+        p99_error: one.p99_ns / p99_ns - 1.0,
+        p99_noise_floor: floor_of(&one.p99s, p99_ns),
         runs: one.runs.clone(),
         fio: None,
     })

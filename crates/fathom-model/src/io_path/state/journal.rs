@@ -67,6 +67,15 @@ pub(in crate::io_path) enum Settling {
     Commit,
 }
 
+/// A call whose data are written, and what it has still to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::io_path) struct Judged {
+    pub(in crate::io_path) settling: Settling,
+    /// Whether new blocks among its data lie apart: then more of what leads to them has changed.
+    pub(in crate::io_path) is_scattered: bool,
+    pub(in crate::io_path) work: Work,
+}
+
 /// The journal's own file.
 const FILE: FileId = FileId(u32::MAX);
 /// Blocks of metadata that the first change of a file brings in: inode, bitmap, group, directory.
@@ -156,13 +165,25 @@ impl Journal {
 }
 
 impl State {
-    /// What a sync waits for, whose data are written, and whether new blocks among them lie apart: then more of what leads to
-    /// them has changed.
-    pub(in crate::io_path) fn settle(&mut self, work: &Work) -> (Settling, bool) {
-        let settling = self.settling(work);
-        let file = &mut self.0.files[work.call.file.0 as usize];
-        let syncs = matches!(settling, Settling::Price | Settling::Commit) && work.call.kind != Kind::SyncAll;
-        (settling, syncs && std::mem::take(&mut file.is_scattered))
+    /// What a call waits for whose data are written.
+    pub(in crate::io_path) fn settle(&mut self, work: &Work) -> Judged {
+        Judged { settling: self.settling(work), is_scattered: self.take_scattered(work), work: *work }
+    }
+
+    /// Whether what a sync of a file waits for has new blocks that lie apart; asked once.
+    fn take_scattered(&mut self, work: &Work) -> bool {
+        let Inner { journal, files, .. } = &mut *self.0;
+        match work.call.kind {
+            Kind::Sync | Kind::SyncData => {
+                let scattered = files[work.call.file.0 as usize].scattered.take();
+                scattered.is_some_and(|of| journal.mode == Mode::None || of > journal.committed)
+            }
+            Kind::SyncAll => {
+                files.iter_mut().for_each(|file| file.scattered = None);
+                false
+            }
+            _ => false,
+        }
     }
 
     fn settling(&mut self, work: &Work) -> Settling {

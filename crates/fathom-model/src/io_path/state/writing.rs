@@ -143,9 +143,10 @@ impl State {
             let far = self.0.write_far(&work, [position, filled.end], filled.old_pages > 0, prices);
             let bytes = filled.end - position;
             work.owed_ns += filled.cost(bytes, prices);
+            let file = &mut self.0.files[number];
             match filled.new_blocks {
                 0 if jumps => work.owed_ns += prices.jumped_over as u64,
-                1.. if jumps && !appends => self.0.files[number].is_scattered = true,
+                1.. if jumps && !appends => file.scattered = Some(file.transaction),
                 _ => {}
             }
             work.far_ns += far;

@@ -64,14 +64,24 @@ fn a_sync_of_new_blocks_that_lie_apart_takes_longer() {
     for mode in ["ordered", "price"] {
         let mut parameters = journaled(mode);
         parameters.set("scattered_sync", "70000").unwrap();
+        for kind in [Kind::Sync, Kind::SyncData] {
+            // The file has 256 pages: two that follow them, two with gaps, and one that is there now.
+            let took = took(&parameters, |file| {
+                [256, 257, 300, 290, 300]
+                    .map(|at| [call(Kind::Write, file, at), call(kind, file, 0)])
+                    .concat()
+            });
+            let [first, next, beyond, between, over] = [1, 3, 5, 7, 9].map(|sync| took[sync]);
+            assert_eq!(next, first, "{mode}");
+            assert_eq!([beyond, between], [first + 70_000; 2], "{mode}");
+            assert!(over <= first, "{mode}: once alone");
+        }
+        // Somebody has synced everything meanwhile.
         let took = took(&parameters, |file| {
-            // The file has 256 pages: one of them, two that follow them, and two with gaps.
-            let pages = [7, 256, 257, 300, 290];
-            pages.map(|at| [call(Kind::Write, file, at), call(Kind::Sync, file, 0)]).concat()
+            let [write, sync] = [Kind::Write, Kind::Sync].map(|kind| move |at| call(kind, file, at));
+            vec![write(256), sync(0), write(300), call(Kind::SyncAll, file, 0), write(301), sync(0)]
         });
-        let [over, first, next, beyond, between] = [1, 3, 5, 7, 9].map(|sync| took[sync]);
-        assert_eq!([first, next], [over; 2], "{mode}");
-        assert_eq!([beyond, between], [over + 70_000; 2], "{mode}");
+        assert_eq!(took[5], took[1], "{mode}");
     }
 }
 
