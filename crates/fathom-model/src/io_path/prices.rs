@@ -25,9 +25,11 @@ const NEAR: Points<6> = [
     (262_144.0, "near_256k"),
 ];
 /// The wait for far data, by the size of the call in bytes.
-const FAR: Points<8> = [
+const FAR: Points<10> = [
     (1_024.0, "far_1k"),
+    (2_048.0, "far_2k"),
     (4_096.0, "far_4k"),
+    (6_144.0, "far_6k"),
     (8_192.0, "far_8k"),
     (16_384.0, "far_16k"),
     (65_536.0, "far_64k"),
@@ -36,7 +38,13 @@ const FAR: Points<8> = [
     (4_194_304.0, "far_4m"),
 ];
 /// A jump to far data, by the size of the call in bytes; less and more cost what the ends do.
-const JUMP: Points<4> = [(512.0, "jump"), (4_096.0, "jump_4k"), (8_192.0, "jump_8k"), (16_384.0, "jump_16k")];
+const JUMP: Points<5> = [
+    (512.0, "jump"),
+    (2_048.0, "jump_2k"),
+    (4_096.0, "jump_4k"),
+    (8_192.0, "jump_8k"),
+    (16_384.0, "jump_16k"),
+];
 /// A folio that a write makes, by its size in bytes.
 const NEW: Points<5> = [
     (4_096.0, "new_page"),

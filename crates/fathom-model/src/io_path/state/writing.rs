@@ -145,7 +145,7 @@ impl State {
             work.owed_ns += filled.cost(bytes, prices);
             let file = &mut self.0.files[number];
             match filled.new_blocks {
-                0 if jumps => work.owed_ns += prices.jumped_over as u64,
+                0 if jumps && filled.marked > 0 => work.owed_ns += prices.jumped_over as u64,
                 1.. if jumps && !appends => file.scattered = Some(file.transaction),
                 _ => {}
             }
