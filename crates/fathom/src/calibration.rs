@@ -234,7 +234,7 @@ fn least(name: &str) -> f64 {
         name if name.starts_with("far_of") => 0.05,
         // 20 GB/s.
         "far_1k" => 50.0,
-        "far_2k" => 150.0,
+        "far_2k" => 100.0,
         "far_4k" => 200.0,
         "far_6k" => 300.0,
         "far_8k" => 400.0,

@@ -118,21 +118,7 @@ pub(super) fn stages() -> Vec<Stage> {
                 "far_4m",
             ],
             // The CPU fetches ahead within a page: two reads of each are another thing than four, or one.
-            jobs: [
-                KIB,
-                2 * KIB,
-                4 * KIB,
-                6 * KIB,
-                8 * KIB,
-                16 * KIB,
-                64 * KIB,
-                256 * KIB,
-                MIB,
-                2 * MIB,
-                4 * MIB,
-            ]
-            .map(far)
-            .to_vec(),
+            jobs: [1, 2, 4, 6, 8, 16, 64, 256, 1024, 2048, 4096].map(|kib| far(kib * KIB)).to_vec(),
             caller: None,
             tries_depths: false,
         },

@@ -96,6 +96,27 @@ fn the_flusher_writes_what_is_dirty_where_memory_is_short_of_anything_else() {
 }
 
 #[test]
+fn a_jump_over_what_is_there_costs_more_where_it_is_clean() {
+    let took = |over: &str| -> Vec<u64> {
+        let mut parameters = silent();
+        parameters.set("jumped_over", over).unwrap();
+        let (state, file) = machine(&parameters, 1 << 20);
+        // Two pages that were clean, the first of them again, the one after it, and a new one.
+        let calls = [7, 90, 7, 8, 300].map(|page| Call {
+            kind: Kind::Write,
+            file,
+            offset: page * 4096,
+            bytes: 4096,
+            fresh_pages: 0,
+        });
+        let after = Path::new(&parameters).run(Laps::once(calls.to_vec()), state, 1);
+        after.done().iter().map(Done::took_ns).collect()
+    };
+    let more: Vec<u64> = took("5000").iter().zip(took("0")).map(|(with, without)| with - without).collect();
+    assert_eq!(more, [5_000, 5_000, 0, 0, 0]);
+}
+
+#[test]
 fn a_writer_of_more_than_memory_holds_has_the_flusher_write_before_any_threshold() {
     let mut parameters = silent();
     parameters.set("cache", "16M").unwrap();
