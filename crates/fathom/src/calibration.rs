@@ -229,8 +229,9 @@ fn least(name: &str) -> f64 {
         // A line that is not in the caches, and its page.
         "jump" | "jump_between" => 150.0,
         name if name.starts_with("jump_") => 300.0,
-        "far_again" => 0.5,
-        "far_buffer" => 1.0,
+        "far_once_4m" | "far_once_16m" => 0.5,
+        "far_settles" => 1e7,
+        "far_buffer" | "far_both" => 0.02,
         name if name.starts_with("far_of") => 0.05,
         // 20 GB/s.
         "far_1k" => 50.0,
@@ -241,8 +242,6 @@ fn least(name: &str) -> f64 {
         "far_16k" => 800.0,
         "far_64k" => 3_200.0,
         "far_256k" => 13_000.0,
-        "far_1m" => 50_000.0,
-        "far_4m" => 200_000.0,
         // About as much as the call itself: from far below the search does not find its way.
         "write_call" => 150.0,
         "jumped_write" | "jumped_over" => 100.0,

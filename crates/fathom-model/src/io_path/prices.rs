@@ -25,7 +25,7 @@ const NEAR: Points<6> = [
     (262_144.0, "near_256k"),
 ];
 /// The wait for far data, by the size of the call in bytes.
-const FAR: Points<10> = [
+const FAR: Points<8> = [
     (1_024.0, "far_1k"),
     (2_048.0, "far_2k"),
     (4_096.0, "far_4k"),
@@ -34,8 +34,6 @@ const FAR: Points<10> = [
     (16_384.0, "far_16k"),
     (65_536.0, "far_64k"),
     (262_144.0, "far_256k"),
-    (1_048_576.0, "far_1m"),
-    (4_194_304.0, "far_4m"),
 ];
 /// A jump to far data, by the size of the call in bytes; less and more cost what the ends do.
 const JUMP: Points<5> = [
@@ -64,6 +62,10 @@ const SHARE: Points<8> = [
     (32.0, "far_of_32m"),
     (64.0, "far_of_64m"),
 ];
+/// The same of what was moved but once before.
+const ONCE: Points<2> = [(4.0, "far_once_4m"), (16.0, "far_once_16m")];
+/// When a CPU's own cache loses the caller's buffer, by what it holds: as it is full.
+const OWN_LOSES: [f64; 2] = [0.85, 1.6];
 /// When a CPU's first cache loses the buffers that a write walks through, by what it holds: as it is full. What streams
 /// through the next one leaves what is looked at again and again there for longer.
 const FIRST_LOSES: [f64; 2] = [0.8, 1.2];
@@ -98,14 +100,14 @@ impl Jump {
 }
 
 /// When data were last moved that a copy finds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Seen {
     /// Never.
     Never,
-    /// So many bytes ago, and never before.
-    Once(u64),
-    /// So many bytes ago, and before that as well.
-    Often(u64),
+    /// So many times, a part of which was a read or write like this one, and the last time so many bytes ago.
+    Before { bytes: u64, times: u64, alike: f64 },
+    /// They are made now, or were moved a moment ago.
+    Now,
 }
 
 /// Prices in ns and ns per byte, and the sizes that rules depend on in bytes.
@@ -136,9 +138,11 @@ pub struct Prices {
     near: Curve<{ NEAR.len() }>,
     across_lines: f64,
     near_cache: f64,
-    far_again: f64,
-    far_buffer: f64,
     share: Curve<{ SHARE.len() }>,
+    once: Curve<{ ONCE.len() }>,
+    far_settles: f64,
+    far_buffer: f64,
+    far_both: f64,
     far: Curve<{ FAR.len() }>,
     jump: Curve<{ JUMP.len() }>,
     jump_between: f64,
@@ -200,10 +204,12 @@ impl Prices {
             byte_beyond_knee: value("byte_beyond_knee"),
             across_lines: value("across_lines"),
             near_cache: value("near_cache"),
-            far_again: value("far_again").min(1.0),
-            far_buffer: value("far_buffer"),
             near: NEAR.map(point),
             share: SHARE.map(|(mib, name)| (doublings(mib), value(name))),
+            once: ONCE.map(|(mib, name)| (doublings(mib), value(name))),
+            far_settles: value("far_settles"),
+            far_buffer: value("far_buffer"),
+            far_both: value("far_both"),
             far: FAR.map(point),
             jump: JUMP.map(point),
             jump_between: value("jump_between"),
@@ -296,26 +302,24 @@ impl Prices {
         self.across_lines * (of_call / SEEN).min(1.0) * bytes as f64 / of_call
     }
 
-    /// What a copy of `bytes` of a call of `of_call` waits for because the data are not near the CPU, by when they were
-    /// `seen`. A first copy may have jumped there.
+    /// What a copy of a range of bytes, of a call of `of_call` in all, waits for because the data or the caller's buffer are not
+    /// near the CPU: the data by when they were `seen`, where a first copy may have `jumped` to; the buffer where it is too
+    /// large, as since a byte of it was last used all others were, and as many of the cache.
+    pub(super) fn waiting_for(&self, of_call: u64, [from, to]: [u64; 2], seen: Seen, jumped: bool) -> f64 {
+        let distance = self.seen_from(seen);
+        let data = distance * self.far_data(to - from, of_call, Jump::to(from, of_call, jumped));
+        // Who waits for data waits for both at once.
+        let buffer = self.far_buffer + distance * (self.far_both - self.far_buffer);
+        // What is made now is written without being read, and takes no room before.
+        let taken = if seen == Seen::Now { of_call } else { taken_by(of_call, 0) };
+        data + buffer * (to - from) as f64 * lost(taken as f64, self.near_cache, OWN_LOSES)
+    }
+
+    /// What a copy of `bytes` of a call of `of_call` waits for data that are wholly far.
     ///
     /// The wait by size is no line, because the CPU fetches ahead while it does something else: it is drawn through
     /// points that are measured.
-    pub(super) fn being_far(&self, bytes: u64, of_call: u64, seen: Seen, jump: Option<Jump>) -> f64 {
-        let since = |since| (since + of_call) as f64;
-        let distance = match seen {
-            Seen::Never => self.distance(f64::INFINITY),
-            Seen::Often(bytes) => self.distance(since(bytes)),
-            Seen::Once(bytes) => {
-                let often = self.distance(since(bytes));
-                // What a CPU has for itself it keeps at once.
-                let is_out = since(bytes) > self.near_cache;
-                often + if is_out { (1.0 - often) * self.far_again } else { 0.0 }
-            }
-        };
-        if distance == 0.0 {
-            return 0.0;
-        }
+    fn far_data(&self, bytes: u64, of_call: u64, jump: Option<Jump>) -> f64 {
         let wait = at(self.far, of_call as f64) * bytes as f64 / of_call.max(1) as f64;
         let [(least, _), .., (most, _)] = self.jump;
         let jump = match jump {
@@ -326,18 +330,12 @@ impl Prices {
                 pages * at(self.jump, (of_call as f64).clamp(least, most)) + between
             }
         };
-        distance * (wait + jump)
+        wait + jump
     }
 
     /// What a write takes to make a folio of so many pages, beside the copy.
     pub(super) fn new_folio(&self, pages: u64) -> f64 {
         at(self.new, (pages * PAGE) as f64)
-    }
-
-    /// What a write of `of_call` waits for because the caller's own buffer is too large to be near: since a byte of it was
-    /// last used all others were, and as many of the cache.
-    pub(super) fn large_buffer(&self, bytes: u64, of_call: u64) -> f64 {
-        self.far_buffer * self.being_far(bytes, of_call, Seen::Often(of_call), None)
     }
 
     /// What a write of `bytes` waits for that walks through the buffers of a folio's pages, before it copies and after.
@@ -355,15 +353,36 @@ impl Prices {
         self.walked_page + out + far
     }
 
-    /// How far data are that come round again after so many bytes: 0 where they are near, 1 where they are wholly far. The
-    /// caches let go of them little by little, and further ones are looked for in more pages than the CPU keeps in mind.
-    fn distance(&self, bytes: f64) -> f64 {
+    /// How far data are: 0 where they are near, 1 where they are wholly far. A shared cache keeps what is asked for again, so
+    /// that with each time they are nearer to where they stay; what was written is not asked for, and the other way round.
+    fn seen_from(&self, seen: Seen) -> f64 {
+        let (bytes, times, alike) = match seen {
+            Seen::Never => return self.distance(self.share, f64::INFINITY),
+            Seen::Before { bytes, times, alike } => (bytes as f64, times.min(64) as i32, alike),
+            Seen::Now => return 0.0,
+        };
+        let often = self.distance(self.share, bytes);
+        let more = self.distance(self.once, bytes) - often;
+        if more <= 0.0 {
+            return often;
+        }
+        // Each time after the first leaves this part of it. How often it was is binomial: the mean over it.
+        let left = bytes / (bytes + self.far_settles);
+        let other = 1.0 - alike;
+        let never = other.powi(times);
+        let kept = never + ((other + alike * left).powi(times) - never) / left;
+        often + more * kept.min(1.0)
+    }
+
+    /// How far data are that come round again after so many bytes. The caches let go of them little by little, and further ones
+    /// are looked for in more pages than the CPU keeps in mind.
+    fn distance<const N: usize>(&self, curve: Curve<N>, bytes: f64) -> f64 {
         let mib = bytes / (1 << 20) as f64;
         if self.near_cache == 0.0 || mib <= WHOLLY_NEAR {
             return 0.0;
         }
         let wholly = (doublings(WHOLLY_FAR), 1.0);
-        at(self.share.into_iter().chain([wholly]), doublings(mib.min(WHOLLY_FAR)))
+        at(curve.into_iter().chain([wholly]), doublings(mib.min(WHOLLY_FAR)))
     }
 }
 
@@ -476,15 +495,21 @@ mod tests {
         );
     }
 
+    /// Data of which so many bytes come round and were moved so often, a part of it alike.
+    fn round(bytes: u64, times: u64, alike: f64) -> Seen {
+        Seen::Before { bytes, times, alike }
+    }
+
     #[test]
-    fn a_large_buffer_waits_for_its_part() {
-        let settings = [("near_cache", "1M"), ("far_4m", "8000"), ("far_of_8m", "0.5")];
-        let waits = |part| {
-            let settings = [settings.as_slice(), &[("far_buffer", part)]].concat();
-            with(&settings).large_buffer(2 << 20, 4 << 20).round()
-        };
-        // Of a call of 4 MiB, which has the cache hold as much beside it.
-        assert_eq!([waits("1"), waits("0.5"), waits("1.5")], [2_000.0, 1_000.0, 3_000.0]);
+    fn a_buffer_that_the_own_cache_has_no_room_for_is_waited_for() {
+        let prices = with(&[("near_cache", "2M"), ("far_buffer", "0.03"), ("far_both", "0.01")]);
+        let waits = |kib: u64, seen| prices.waiting_for(kib << 10, [0, 10_000], seen, false).round();
+        let near = round(0, 1, 1.0);
+        assert_eq!([512, 768, 2048, 4096].map(|kib| waits(kib, near)), [0.0, 0.0, 300.0, 300.0]);
+        let at_the_brim = waits(1024, near);
+        assert!(0.0 < at_the_brim && at_the_brim < 150.0, "{at_the_brim}");
+        assert_eq!(waits(2048, Seen::Never), 100.0, "one waits for both at once");
+        assert_eq!([1536, 4096].map(|kib| waits(kib, Seen::Now)), [0.0, 300.0], "a new page takes no room");
     }
 
     #[test]
@@ -502,47 +527,44 @@ mod tests {
     fn far_is_what_comes_round_after_more_than_the_caches_hold() {
         let far = |mib: u64, jumped: bool| {
             let jumps = [("jump", "100"), ("jump_4k", "300"), ("jump_8k", "500"), ("jump_16k", "200")];
-            let jump = Jump::to(0, 4096, jumped);
             let waits =
                 [("near_cache", "1M"), ("far_4k", "1000"), ("far_of_16m", "0.8"), ("far_of_32m", "0.9")];
             with(&[jumps.as_slice(), &waits].concat())
-                .being_far(4096, 4096, Seen::Often(mib << 20), jump)
+                .waiting_for(4096, [0, 4096], round(mib << 20, 60, 1.0), jumped)
                 .round()
         };
         assert_eq!([far(0, true), far(128, false), far(1000, false)], [0.0, 1000.0, 1000.0]);
         assert_eq!([far(16, false), far(32, false), far(128, true)], [800.0, 900.0, 1300.0]);
         assert!(far(1, false) < far(2, false) && far(2, false) < far(8, false));
         let unaligned = with(&[("near_cache", "1M"), ("jump", "100"), ("jump_between", "70")]);
-        let jump = |offset, jumped| unaligned.being_far(512, 512, Seen::Never, Jump::to(offset, 512, jumped));
+        let jump = |offset, jumped| unaligned.waiting_for(512, [offset, offset + 512], Seen::Never, jumped);
         assert_eq!([jump(700, false), jump(700, true), jump(1 << 20, true)], [0.0, 170.0, 100.0]);
         assert_eq!([3_584, 3_648, 3_700].map(|offset| jump(offset, true)), [100.0, 200.0, 270.0]);
-        let large = |offset| unaligned.being_far(16_384, 16_384, Seen::Never, Jump::to(offset, 16_384, true));
+        let large = |offset| unaligned.waiting_for(16_384, [offset, offset + 16_384], Seen::Never, true);
         assert_eq!(large(512), 1.25 * large(4_096), "five pages instead of four");
-        assert_eq!(
-            with(&[("far_4k", "1000")]).being_far(4096, 4096, Seen::Never, Jump::to(1, 4096, true)),
-            0.0,
-            "all is near"
-        );
+        let near = with(&[("far_4k", "1000"), ("far_once_4m", "0.5")]);
+        assert_eq!(near.waiting_for(4096, [1, 4097], Seen::Never, true), 0.0, "all is near");
     }
 
     #[test]
-    fn the_second_time_round_shared_caches_have_kept_little_and_a_cpu_s_own_all() {
+    fn with_each_time_that_data_are_asked_for_again_they_are_nearer() {
         let settings = [
             ("near_cache", "4M"),
             ("far_4k", "1000"),
-            ("far_of_2m", "0.2"),
-            ("far_of_16m", "0.6"),
-            ("far_again", "0.5"),
+            ("far_of_16m", "0.2"),
+            ("far_once_16m", "1"),
+            ("far_settles", "16M"),
         ];
         let prices = with(&settings);
-        let far = |seen| prices.being_far(4096, 4096, seen, None).round();
-        let page = 4096;
-        let rounds = |mib: u64| {
-            let since = (mib << 20) - page;
-            [far(Seen::Never), far(Seen::Once(since)), far(Seen::Often(since))]
-        };
-        assert_eq!(rounds(2), [1000.0, 200.0, 200.0]);
-        assert_eq!(rounds(16), [1000.0, 800.0, 600.0]);
+        let far =
+            |times, alike| prices.waiting_for(4096, [0, 4096], round(16 << 20, times, alike), false).round();
+        assert_eq!(prices.waiting_for(4096, [0, 4096], Seen::Never, false), 1000.0);
+        assert_eq!([1, 2, 3, 60].map(|times| far(times, 1.0)), [1000.0, 600.0, 400.0, 200.0]);
+        assert_eq!(far(9, 0.0), 1000.0, "what was written alone");
+        // One of four was read twice before.
+        assert_eq!(far(2, 0.5), 900.0);
+        let apart = |mib: u64| prices.waiting_for(4096, [0, 4096], round(mib << 20, 1, 1.0), false);
+        assert!(0.0 < apart(1) && apart(1) < apart(4) && apart(4) < 1000.0, "not all at once");
     }
 
     #[test]

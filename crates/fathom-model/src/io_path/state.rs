@@ -67,8 +67,8 @@ struct File {
     size: u64,
     /// How many bytes of it are read and written again and again; 0 for all.
     visited: u64,
-    /// How many have been since that was said.
-    moved: u64,
+    /// How many were read and written since that was said.
+    moved: [u64; 2],
     /// One per descriptor that was ever used.
     readers: Vec<Reader>,
     is_direct: bool,
@@ -169,7 +169,7 @@ impl State {
     pub fn visit(&mut self, file: FileId, bytes: u64) {
         self.0.walks.forget(file);
         let file = &mut self.0.files[file.0 as usize];
-        (file.visited, file.moved, file.runs) = (bytes, 0, Default::default());
+        (file.visited, file.moved, file.runs) = (bytes, [0; 2], Default::default());
     }
 
     /// A file's length in bytes.

@@ -83,11 +83,11 @@ pub(super) fn stages() -> Vec<Stage> {
     let near = |bytes| cached(Pattern::Sequential, bytes, NEAR, 64 * MIB);
     let far = |bytes| cached(Pattern::Sequential, bytes, FAR, FAR);
     // The end of a file, several times over.
-    let comes_round = |kib, moved| Job {
+    let comes_round = |bytes, kib, moved| Job {
         offset: FAR - kib * KIB,
         io_size: Some(moved),
-        name: format!("cached in order by {} of the last {}, {moved} in all", 64 * KIB, kib * KIB),
-        ..far(64 * KIB)
+        name: format!("cached in order by {bytes} of the last {}, {moved} in all", kib * KIB),
+        ..far(bytes)
     };
     let far_random = |bytes| cached(Pattern::Random, bytes, FAR, 32 * MIB);
     let cold = |bytes| cold(Pattern::Sequential, bytes);
@@ -113,12 +113,9 @@ pub(super) fn stages() -> Vec<Stage> {
         },
         Stage {
             name: "data that are not near",
-            free: &[
-                "far_1k", "far_2k", "far_4k", "far_6k", "far_8k", "far_16k", "far_64k", "far_256k", "far_1m",
-                "far_4m",
-            ],
+            free: &["far_1k", "far_2k", "far_4k", "far_6k", "far_8k", "far_16k", "far_64k", "far_256k"],
             // The CPU fetches ahead within a page: two reads of each are another thing than four, or one.
-            jobs: [1, 2, 4, 6, 8, 16, 64, 256, 1024, 2048, 4096].map(|kib| far(kib * KIB)).to_vec(),
+            jobs: [1, 2, 4, 6, 8, 16, 64, 256].map(|kib| far(kib * KIB)).to_vec(),
             caller: None,
             tries_depths: false,
         },
@@ -133,13 +130,23 @@ pub(super) fn stages() -> Vec<Stage> {
                 "far_of_16m",
                 "far_of_32m",
                 "far_of_64m",
-                "far_again",
+                "far_once_4m",
+                "far_once_16m",
+                "far_settles",
+                "far_buffer",
+                "far_both",
             ],
-            jobs: [1, 2, 4, 8, 12, 16, 32, 48, 64]
-                .map(|mib| comes_round(mib * 1024, 256 * MIB))
+            jobs: [1024, 1536, 2048, 4096, 8192, 12_288, 16_384, 32_768, 49_152, 65_536]
+                .map(|kib| comes_round(64 * KIB, kib, 256 * MIB))
                 .into_iter()
-                .chain([comes_round(1536, 256 * MIB)])
-                .chain([8, 24, 48].map(|mib| comes_round(mib * 1024, 2 * mib * MIB)))
+                // Twice, and a few times.
+                .chain(
+                    [(4, 2), (8, 2), (16, 2), (48, 2), (8, 4), (24, 4)]
+                        .map(|(mib, times)| comes_round(64 * KIB, mib * 1024, times * mib * MIB)),
+                )
+                // Larger buffers than a CPU has room for, beside what is nearer and what is far.
+                .chain([1024, 2048, 3072].map(|kib| comes_round(kib * KIB, 9 * 1024, 252 * MIB)))
+                .chain([1024, 2048, 4096].map(|kib| far(kib * KIB)))
                 .collect(),
             caller: None,
             tries_depths: false,
@@ -174,7 +181,6 @@ pub(super) fn stages() -> Vec<Stage> {
                 "new_16k",
                 "new_64k",
                 "new_256k",
-                "far_buffer",
                 "walked_page",
                 "walked_out",
                 "walked_far",

@@ -4,23 +4,30 @@ use std::collections::HashMap;
 
 use super::{File, Inner};
 use crate::file_read::PAGE;
-use crate::io_path::prices::{Jump, Seen, taken_by};
-use crate::io_path::{Prices, Work};
+use crate::io_path::prices::{Seen, taken_by};
+use crate::io_path::{Call, Kind, Prices, Work};
 use crate::page_cache::FileId;
 
-/// Bytes that were moved one after the other.
+/// Bytes that were moved one after the other, and again from the start where it ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Run {
     start: u64,
     end: u64,
+    /// As far as it ever came.
+    reach: u64,
 }
 
 impl Run {
     pub(super) fn follow(&mut self, from: u64, to: u64) {
-        if from != self.end {
-            self.start = from;
+        if from != self.end && from != self.start {
+            (self.start, self.reach) = (from, to);
         }
-        self.end = to;
+        (self.end, self.reach) = (to, self.reach.max(to));
+    }
+
+    /// Whether it ever came by a range.
+    fn was_at(&self, from: u64, to: u64) -> bool {
+        self.start <= from && to <= self.reach
     }
 
     /// Whether what is moved next from a byte on belongs to it.
@@ -74,18 +81,29 @@ impl File {
         if self.visited == 0 { self.size } else { self.visited.min(self.size) }
     }
 
-    /// Somebody moves a range of bytes, and `other` is the run of those who do the opposite. Gives when these were moved since
-    /// the job began.
-    fn touch(&mut self, [from, to]: [u64; 2], other: Run) -> Seen {
+    /// A call of so many bytes moves a range. Gives when these were moved since the job began.
+    fn touch(&mut self, call: &Call, [from, to]: [u64; 2]) -> Seen {
         let round = self.footprint();
-        let seen = match self.moved / round.max(1) {
-            0 => Seen::Never,
-            1 => Seen::Once(round),
-            _ => Seen::Often(round),
-        };
-        self.moved += to - from;
-        // Both go on alike, and what is written has two ends to find room for.
-        other.moved_since(from, to).map_or(seen, |behind| Seen::Often(taken_by(2 * behind, 0)))
+        let is_write = call.kind == Kind::Write;
+        let own = usize::from(is_write);
+        let [alike, all] = [self.moved[own], self.moved.iter().sum()];
+        self.moved[own] += to - from;
+        self.runs[own].follow(from, to);
+        let other = &self.runs[1 - own];
+        // Both go on alike. What is written pushes out less of what was read than the other way round.
+        let behind = |bytes| if is_write { bytes + bytes / 2 } else { 2 * bytes };
+        let behind = other.moved_since(from, to).map(behind).filter(|bytes| *bytes < round + call.bytes);
+        match behind {
+            Some(bytes) => Seen::Before { bytes, times: 1, alike: 1.0 },
+            None if all < round => Seen::Never,
+            None => Seen::Before {
+                // Beside the data the caller's buffer.
+                bytes: round + call.bytes,
+                times: all / round.max(1),
+                // What others came by soon after is as good as asked for again by the same.
+                alike: if other.was_at(from, to) { 1.0 } else { alike as f64 / all.max(1) as f64 },
+            },
+        }
     }
 }
 
@@ -100,11 +118,8 @@ impl Inner {
     ) -> f64 {
         self.walks.pass(to - from);
         let file = &mut self.files[work.call.file.0 as usize];
-        let [read, written] = &mut file.runs;
-        read.follow(from, to);
-        let written = *written;
-        let seen = file.touch([from, to], written);
-        prices.being_far(to - from, work.call.bytes, seen, Jump::to(from, work.call.bytes, jumped))
+        let seen = file.touch(&work.call, [from, to]);
+        prices.waiting_for(work.call.bytes, [from, to], seen, jumped)
     }
 
     /// Whether a write begins where the last one of its file ended. One that does not finds no extent to grow
@@ -129,20 +144,11 @@ impl Inner {
     ) -> u64 {
         let (goes_on, jumps) = (self.goes_on(work.call.file, from), self.jumps(work, from));
         let file = &mut self.files[work.call.file.0 as usize];
-        let [read, written] = &mut file.runs;
-        written.follow(from, to);
-        let read = *read;
-        let seen = file.touch([from, to], read);
-        let buffer = prices.large_buffer(to - from, work.call.bytes);
+        let seen = file.touch(&work.call, [from, to]);
         // The rest of a page that was just written to is near.
         let is_rest = goes_on && from % PAGE != 0;
-        let far = if is_old && !is_rest {
-            let jump = Jump::to(from, work.call.bytes, jumps);
-            prices.being_far(to - from, work.call.bytes, seen, jump)
-        } else {
-            0.0
-        };
-        (buffer + far) as u64
+        let seen = if is_old && !is_rest { seen } else { Seen::Now };
+        prices.waiting_for(work.call.bytes, [from, to], seen, jumps) as u64
     }
 }
 
@@ -173,5 +179,38 @@ mod tests {
         assert_eq!([run.moved_since(0, 4096), run.moved_since(4096, 8192)], [Some(8192), Some(4096)]);
         run.follow(65_536, 69_632);
         assert_eq!([run.moved_since(4096, 8192), run.moved_since(65_536, 69_632)], [None, Some(4096)]);
+        assert!(!run.was_at(4096, 8192) && run.was_at(65_536, 69_632));
+    }
+
+    #[test]
+    fn who_begins_again_was_everywhere() {
+        let mut run = Run::default();
+        [(0, 4096), (4096, 8192), (0, 4096)].into_iter().for_each(|(from, to)| run.follow(from, to));
+        assert_eq!([run.moved_since(0, 4096), run.moved_since(4096, 8192)], [Some(4096), None]);
+        assert!(run.was_at(4096, 8192) && !run.was_at(8192, 12_288));
+    }
+
+    #[test]
+    fn data_were_seen_by_who_moves_alike_and_by_who_goes_on_beside() {
+        let (size, block) = (1 << 20, 4096);
+        let mut file = File { size, ..File::default() };
+        let mut touch = |kind, at: u64| {
+            let call = Call { kind, file: FileId(1), offset: at, bytes: block, fresh_pages: 0 };
+            file.touch(&call, [at, at + block])
+        };
+        assert_eq!([touch(Kind::Write, 0), touch(Kind::Write, block)], [Seen::Never; 2]);
+        assert_eq!(touch(Kind::Read, 0), Seen::Before { bytes: 4 * block, times: 1, alike: 1.0 });
+        assert_eq!(touch(Kind::Read, 8 * block), Seen::Never);
+        for page in 0..256 {
+            touch(Kind::Read, page * block);
+        }
+        let seen = touch(Kind::Read, 9 * block);
+        let Seen::Before { bytes, times: 1, alike } = seen else { panic!("{seen:?}") };
+        assert!(bytes == size + block && (0.98..1.0).contains(&alike), "{seen:?}");
+        for page in 0..256 {
+            touch(Kind::Write, page * block);
+        }
+        let seen = touch(Kind::Read, 0);
+        assert!(matches!(seen, Seen::Before { times: 2, alike: 1.0, .. }), "{seen:?}");
     }
 }
