@@ -228,8 +228,9 @@ fn least(name: &str) -> f64 {
         "across_lines" => 40.0,
         // A line that is not in the caches, and its page.
         "jump" | "jump_between" => 150.0,
+        "far_once_4m" | "far_once_16m" | "far_small" => 0.5,
+        name if name.starts_with("jump_of") => 0.5,
         name if name.starts_with("jump_") => 300.0,
-        "far_once_4m" | "far_once_16m" => 0.5,
         "far_settles" => 1e7,
         "far_buffer" | "far_both" => 0.02,
         name if name.starts_with("far_of") => 0.05,

@@ -64,6 +64,10 @@ const SHARE: Points<8> = [
 ];
 /// The same of what was moved but once before.
 const ONCE: Points<2> = [(4.0, "far_once_4m"), (16.0, "far_once_16m")];
+/// How far a jump is, whose page is to be found as well.
+const JUMP_SHARE: Points<2> = [(4.0, "jump_of_4m"), (16.0, "jump_of_16m")];
+/// Calls up to the first size wait alone, those from the second on for much at once.
+const WAITS_ALONE: [f64; 2] = [16_384.0, 65_536.0];
 /// When a CPU's own cache loses the caller's buffer, by what it holds: as it is full.
 const OWN_LOSES: [f64; 2] = [0.85, 1.6];
 /// When a CPU's first cache loses the buffers that a write walks through, by what it holds: as it is full. What streams
@@ -73,6 +77,8 @@ const NEXT_LOSES: [f64; 2] = [3.0, 12.0];
 /// So many MiB are near, as all are that what copying near data costs was measured with; and so many are wholly far.
 const WHOLLY_NEAR: f64 = 0.75;
 const WHOLLY_FAR: f64 = 128.0;
+/// And so many are as far to jump to as can be, as are those that jumps were measured with.
+const JUMPS_FAR: f64 = 64.0;
 
 /// Whither a call goes that does not go on where the last one ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +147,8 @@ pub struct Prices {
     share: Curve<{ SHARE.len() }>,
     once: Curve<{ ONCE.len() }>,
     far_settles: f64,
+    far_small: f64,
+    jump_share: Curve<{ JUMP_SHARE.len() }>,
     far_buffer: f64,
     far_both: f64,
     far: Curve<{ FAR.len() }>,
@@ -181,6 +189,7 @@ impl Prices {
     pub fn of(parameters: &Parameters) -> Self {
         let value = |name| parameters.value(name);
         let point = |(x, name)| (x, value(name));
+        let by_mib = |(mib, name)| (doublings(mib), value(name));
         Self {
             call: value("call"),
             seek_call: value("seek_call"),
@@ -205,8 +214,10 @@ impl Prices {
             across_lines: value("across_lines"),
             near_cache: value("near_cache"),
             near: NEAR.map(point),
-            share: SHARE.map(|(mib, name)| (doublings(mib), value(name))),
-            once: ONCE.map(|(mib, name)| (doublings(mib), value(name))),
+            share: SHARE.map(by_mib),
+            once: ONCE.map(by_mib),
+            jump_share: JUMP_SHARE.map(by_mib),
+            far_small: value("far_small"),
             far_settles: value("far_settles"),
             far_buffer: value("far_buffer"),
             far_both: value("far_both"),
@@ -305,9 +316,18 @@ impl Prices {
     /// What a copy of a range of bytes, of a call of `of_call` in all, waits for because the data or the caller's buffer are not
     /// near the CPU: the data by when they were `seen`, where a first copy may have `jumped` to; the buffer where it is too
     /// large, as since a byte of it was last used all others were, and as many of the cache.
+    ///
+    /// The wait for data by size is no line, because the CPU fetches ahead while it does something else: it is drawn
+    /// through points that are measured.
     pub(super) fn waiting_for(&self, of_call: u64, [from, to]: [u64; 2], seen: Seen, jumped: bool) -> f64 {
-        let distance = self.seen_from(seen);
-        let data = distance * self.far_data(to - from, of_call, Jump::to(from, of_call, jumped));
+        let share = self.seen_from(seen, self.share, WHOLLY_FAR);
+        let [alone, at_once] = WAITS_ALONE;
+        let small = ((at_once - of_call as f64) / (at_once - alone)).clamp(0.0, 1.0);
+        let distance = share + small * self.far_small * share * (1.0 - share);
+        let mut data = distance * at(self.far, of_call as f64) * (to - from) as f64 / of_call.max(1) as f64;
+        if let Some(jump) = Jump::to(from, of_call, jumped) {
+            data += self.seen_from(seen, self.jump_share, JUMPS_FAR) * self.far_jump(of_call, jump);
+        }
         // Who waits for data waits for both at once.
         let buffer = self.far_buffer + distance * (self.far_both - self.far_buffer);
         // What is made now is written without being read, and takes no room before.
@@ -315,22 +335,12 @@ impl Prices {
         data + buffer * (to - from) as f64 * lost(taken as f64, self.near_cache, OWN_LOSES)
     }
 
-    /// What a copy of `bytes` of a call of `of_call` waits for data that are wholly far.
-    ///
-    /// The wait by size is no line, because the CPU fetches ahead while it does something else: it is drawn through
-    /// points that are measured.
-    fn far_data(&self, bytes: u64, of_call: u64, jump: Option<Jump>) -> f64 {
-        let wait = at(self.far, of_call as f64) * bytes as f64 / of_call.max(1) as f64;
+    /// What a jump of a call of so many bytes to what is wholly far takes.
+    fn far_jump(&self, of_call: u64, jump: Jump) -> f64 {
         let [(least, _), .., (most, _)] = self.jump;
-        let jump = match jump {
-            None => 0.0,
-            Some(jump) => {
-                let between = if jump.is_between_lines { self.jump_between } else { 0.0 };
-                let pages = jump.touched as f64 / jump.needed as f64;
-                pages * at(self.jump, (of_call as f64).clamp(least, most)) + between
-            }
-        };
-        wait + jump
+        let between = if jump.is_between_lines { self.jump_between } else { 0.0 };
+        let pages = jump.touched as f64 / jump.needed as f64;
+        pages * at(self.jump, (of_call as f64).clamp(least, most)) + between
     }
 
     /// What a write takes to make a folio of so many pages, beside the copy.
@@ -353,16 +363,17 @@ impl Prices {
         self.walked_page + out + far
     }
 
-    /// How far data are: 0 where they are near, 1 where they are wholly far. A shared cache keeps what is asked for again, so
-    /// that with each time they are nearer to where they stay; what was written is not asked for, and the other way round.
-    fn seen_from(&self, seen: Seen) -> f64 {
+    /// How far data are, by how far those are that come round often: 0 where they are near, 1 where they are wholly far. A
+    /// shared cache keeps what is asked for again, so that with each time they are nearer to where they stay; what was
+    /// written is not asked for, and the other way round.
+    fn seen_from<const N: usize>(&self, seen: Seen, share: Curve<N>, wholly: f64) -> f64 {
         let (bytes, times, alike) = match seen {
-            Seen::Never => return self.distance(self.share, f64::INFINITY),
+            Seen::Never => return self.distance(share, wholly, f64::INFINITY),
             Seen::Before { bytes, times, alike } => (bytes as f64, times.min(64) as i32, alike),
             Seen::Now => return 0.0,
         };
-        let often = self.distance(self.share, bytes);
-        let more = self.distance(self.once, bytes) - often;
+        let often = self.distance(share, wholly, bytes);
+        let more = self.distance(self.once, WHOLLY_FAR, bytes) - often;
         if more <= 0.0 {
             return often;
         }
@@ -374,15 +385,14 @@ impl Prices {
         often + more * kept.min(1.0)
     }
 
-    /// How far data are that come round again after so many bytes. The caches let go of them little by little, and further ones
-    /// are looked for in more pages than the CPU keeps in mind.
-    fn distance<const N: usize>(&self, curve: Curve<N>, bytes: f64) -> f64 {
+    /// How far data are that come round again after so many bytes, where so many MiB are wholly far. The caches let go of
+    /// them little by little, and further ones are looked for in more pages than the CPU keeps in mind.
+    fn distance<const N: usize>(&self, curve: Curve<N>, wholly: f64, bytes: f64) -> f64 {
         let mib = bytes / (1 << 20) as f64;
         if self.near_cache == 0.0 || mib <= WHOLLY_NEAR {
             return 0.0;
         }
-        let wholly = (doublings(WHOLLY_FAR), 1.0);
-        at(curve.into_iter().chain([wholly]), doublings(mib.min(WHOLLY_FAR)))
+        at(curve.into_iter().chain([(doublings(wholly), 1.0)]), doublings(mib.min(wholly)))
     }
 }
 
@@ -544,6 +554,29 @@ mod tests {
         assert_eq!(large(512), 1.25 * large(4_096), "five pages instead of four");
         let near = with(&[("far_4k", "1000"), ("far_once_4m", "0.5")]);
         assert_eq!(near.waiting_for(4096, [1, 4097], Seen::Never, true), 0.0, "all is near");
+    }
+
+    #[test]
+    fn small_calls_wait_for_more_and_jumps_by_a_curve_of_their_own() {
+        let settings = [
+            ("near_cache", "1M"),
+            ("far_16k", "1000"),
+            ("far_64k", "1000"),
+            ("far_of_16m", "0.2"),
+            ("far_once_16m", "0"),
+            ("far_once_4m", "0"),
+            ("far_small", "0.5"),
+            ("jump_16k", "100"),
+            ("jump_of_16m", "0.6"),
+        ];
+        let prices = with(&settings);
+        let waits = |kib: u64, mib: u64, jumped| {
+            let bytes = kib << 10;
+            prices.waiting_for(bytes, [0, bytes], round(mib << 20, 60, 1.0), jumped).round()
+        };
+        assert_eq!([16, 40, 64].map(|kib| waits(kib, 16, false)), [280.0, 240.0, 200.0]);
+        assert_eq!(waits(16, 128, false), 1000.0, "of what is wholly far nothing is left");
+        assert_eq!([16, 64].map(|mib| waits(64, mib, true) - waits(64, mib, false)), [60.0, 100.0]);
     }
 
     #[test]

@@ -90,6 +90,11 @@ pub(super) fn stages() -> Vec<Stage> {
         ..far(bytes)
     };
     let far_random = |bytes| cached(Pattern::Random, bytes, FAR, 32 * MIB);
+    let comes_back = |bytes: u64, mib| Job {
+        pattern: Pattern::Random,
+        name: format!("cached at random by {bytes} of the last {} many times", mib * MIB),
+        ..comes_round(bytes, mib * 1024, (256 * MIB).min(bytes * 256 * KIB))
+    };
     let cold = |bytes| cold(Pattern::Sequential, bytes);
     let cold_random = |bytes| self::cold(Pattern::Random, bytes);
     vec![
@@ -130,6 +135,7 @@ pub(super) fn stages() -> Vec<Stage> {
                 "far_of_16m",
                 "far_of_32m",
                 "far_of_64m",
+                "far_small",
                 "far_once_4m",
                 "far_once_16m",
                 "far_settles",
@@ -139,6 +145,10 @@ pub(super) fn stages() -> Vec<Stage> {
             jobs: [1024, 1536, 2048, 4096, 8192, 12_288, 16_384, 32_768, 49_152, 65_536]
                 .map(|kib| comes_round(64 * KIB, kib, 256 * MIB))
                 .into_iter()
+                .chain(
+                    [(8, 4), (16, 8), (8, 16), (16, 32)]
+                        .map(|(kib, mib)| comes_round(kib * KIB, mib * 1024, 256 * MIB)),
+                )
                 // Twice, and a few times.
                 .chain(
                     [(4, 2), (8, 2), (16, 2), (48, 2), (8, 4), (24, 4)]
@@ -153,8 +163,24 @@ pub(super) fn stages() -> Vec<Stage> {
         },
         Stage {
             name: "jumps",
-            free: &["jump", "jump_2k", "jump_4k", "jump_8k", "jump_16k", "jump_between"],
-            jobs: [512, 1_000, 2 * KIB, 4 * KIB, 8 * KIB, 16 * KIB, 64 * KIB].map(far_random).to_vec(),
+            free: &[
+                "jump",
+                "jump_2k",
+                "jump_4k",
+                "jump_8k",
+                "jump_16k",
+                "jump_between",
+                "jump_of_4m",
+                "jump_of_16m",
+            ],
+            jobs: [512, 1_000, 2 * KIB, 4 * KIB, 8 * KIB, 16 * KIB, 64 * KIB]
+                .map(far_random)
+                .into_iter()
+                .chain(
+                    [(4 * KIB, 4), (4 * KIB, 16), (8 * KIB, 16), (512, 16)]
+                        .map(|(bytes, mib)| comes_back(bytes, mib)),
+                )
+                .collect(),
             caller: None,
             tries_depths: false,
         },
