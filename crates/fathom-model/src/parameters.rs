@@ -142,6 +142,18 @@ pub const KNOWN: &[Known] = &[
         "what it costs more where it does not go on where the last one of its file ended",
     ),
     known("jumped_over", Unit::Ns, 0.0, "the same beside it, where it writes over what is clean"),
+    known(
+        "journal_blocks",
+        Unit::Count,
+        4.0,
+        "blocks that a file's change brings into a transaction of jbd2",
+    ),
+    known(
+        "scattered_blocks",
+        Unit::Count,
+        0.0,
+        "the same of each block of extents where new blocks lie apart",
+    ),
     known("scattered_sync", Unit::Ns, 0.0, "a sync of new blocks that lie apart, longer"),
     known(
         "stdio_buffer",

@@ -17,9 +17,9 @@ pub use self::known::found_by_other_means;
 
 use self::stages::{Stage, stages};
 use crate::fault::Fault;
-use crate::job::{Direction, Job};
+use crate::job::{Direction, Job, Pattern};
 use crate::load::{Needs, Outcome, Site};
-use crate::model::{Model, Origin, Parameter, Residual, Tail};
+use crate::model::{Model, Origin, PAGE, Parameter, Residual, Tail};
 use crate::prediction::{SHARES, class, device_byte, simulate};
 use crate::trial::{self, Settled, Trial, Turns, ns_per_transfer};
 
@@ -78,10 +78,7 @@ pub fn calibrate(
     let trials = trial::run(&jobs, turns(seed, trial::rest_of(model)), site, progress)?;
     let staged = stages.iter().map(|stage| stage.jobs.len()).sum();
     let (staged, checks) = trials.split_at(staged);
-    if model.parameters.value("journal") == 0.0 {
-        let logged: Vec<f64> = staged.iter().flat_map(Trial::logged).collect();
-        put_middle(model, "log_bytes", &logged);
-    }
+    logs(model, staged);
     let mut left = staged;
     let mut accounts = Vec::new();
     for stage in stages {
@@ -126,6 +123,32 @@ fn between_calls(model: &mut Model, stage: &Stage, trials: &[Trial]) {
     let does_it_alone = |trial: &&Trial| trial.job.directions().all(|one| one == direction);
     let all: Vec<f64> = trials.iter().filter(does_it_alone).flat_map(|trial| trial.each(idle)).collect();
     put_middle(model, name, &all);
+}
+
+/// What each sync writes beside its data, as the device counted it: of a log as a whole, or of jbd2's journal the blocks that
+/// are neither the transaction's first nor its last (`jbd2_journal_commit_transaction`).
+fn logs(model: &mut Model, trials: &[Trial]) {
+    const ENDS: f64 = 2.0;
+    let logged = |of: &dyn Fn(&Trial) -> bool, per: &dyn Fn(&Trial, f64) -> f64| -> Vec<f64> {
+        let each =
+            |trial: &Trial| trial.logged().into_iter().map(|bytes| per(trial, bytes)).collect::<Vec<_>>();
+        trials.iter().filter(|trial| of(trial)).flat_map(each).collect()
+    };
+    let journal = model.parameters.value("journal");
+    if journal == 0.0 {
+        return put_middle(model, "log_bytes", &logged(&|_| true, &|_, bytes| bytes));
+    }
+    let blocks = |trial: &Trial, bytes: f64| {
+        let block = trial.job.blocks[Direction::Write as usize].most as f64;
+        let again = if journal == stages::DATA_JOURNAL { block * f64::from(trial.job.fsync) } else { 0.0 };
+        ((bytes - again) / PAGE as f64 - ENDS).max(0.0)
+    };
+    let in_order = |trial: &Trial| trial.job.pattern == Pattern::Sequential;
+    put_middle(model, "journal_blocks", &logged(&in_order, &blocks));
+    let first = model.parameters.value("journal_blocks");
+    // Their files are small enough for one block of extents.
+    let more = |trial: &Trial, bytes| (blocks(trial, bytes) - first).max(0.0);
+    put_middle(model, "scattered_blocks", &logged(&|trial| !in_order(trial), &more));
 }
 
 /// Puts the median of what was seen, with the middle half as its interval, if there is anything.
@@ -402,5 +425,44 @@ mod tests {
         near(factor(&[0.7]), (1.0, 0.7));
         assert_eq!(factor(&[]), None);
         near(factor(&[0.0; 2]), (1.0, 0.0));
+    }
+
+    #[test]
+    fn a_log_is_what_the_device_wrote_beside_the_data() {
+        let trial = |name: &str, fsync: u32, writes: u32, pages: u64| {
+            let jobs = stages().into_iter().flat_map(|stage| stage.jobs);
+            let job = jobs.into_iter().find(|job| job.name == name).unwrap();
+            assert_eq!(job.fsync, fsync);
+            let bytes = u64::from(writes) * job.blocks[Direction::Write as usize].most;
+            let mut run = Outcome {
+                transfers: Default::default(),
+                syncs: Default::default(),
+                elapsed_ns: 1,
+                ns_per_tick: 1.0,
+                cached_before: None,
+                usage: Default::default(),
+                device_written: Some(bytes + u64::from(writes / fsync) * pages * PAGE),
+            };
+            run.transfers[Direction::Write as usize].bytes = bytes;
+            // The last one is the job's end, and not counted.
+            (1..writes / fsync).for_each(|_| run.syncs.record(1));
+            Trial { job, runs: vec![run], disturbed: 0, refusal: None }
+        };
+        let [order, eight] =
+            ["written in order by 4096, synced after 1", "written in order by 4096, synced after 8"];
+        let random = "written at random by 4096, synced after 16";
+        let found = |journal: &str, trials: &[Trial]| {
+            let mut model = Model::assumed();
+            model.parameters.set("journal", journal).unwrap();
+            logs(&mut model, trials);
+            ["log_bytes", "journal_blocks", "scattered_blocks"].map(|name| model.parameters.value(name))
+        };
+        let of = |pages: [u64; 3]| {
+            [trial(order, 1, 96, pages[0]), trial(eight, 8, 96, pages[1]), trial(random, 16, 96, pages[2])]
+        };
+        assert_eq!(found("price", &of([9, 9, 9])), [36_864.0, 4.0, 0.0]);
+        assert_eq!(found("ordered", &of([3, 3, 5])), [0.0, 1.0, 2.0]);
+        assert_eq!(found("ordered", &of([6, 6, 5])), [0.0, 4.0, 0.0], "never less");
+        assert_eq!(found("journal", &of([4, 11, 19])), [0.0, 1.0, 0.0], "data are written twice");
     }
 }

@@ -19,6 +19,7 @@ use fathom_model::presets::preset;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use fathom_model::file_read::PAGE;
 pub use fathom_model::io_path::View;
 pub use fathom_model::parameters::{ALIASES, Origin, Parameter, Parameters};
 

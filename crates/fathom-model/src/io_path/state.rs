@@ -83,8 +83,8 @@ struct File {
     /// The transactions of its last change, and of the last of its blocks or its length.
     transaction: u64,
     data_transaction: u64,
-    /// The transaction of new blocks that lie apart from those before, until a sync has written what leads to them.
-    scattered: Option<u64>,
+    /// New blocks that lie apart from those before.
+    scattered: journal::Scattered,
     /// The jiffy of its last write.
     mtime: u64,
     /// Where the flusher goes on: `writeback_index`.

@@ -33,7 +33,7 @@ const MIXED_MOVED: u64 = 13 * MIB;
 const LONGEST: Duration = Duration::from_millis(400);
 
 /// The journal that data go through, among [`JOURNALS`](fathom_model::parameters::JOURNALS).
-const DATA_JOURNAL: f64 = 3.0;
+pub(super) const DATA_JOURNAL: f64 = 3.0;
 
 /// As much as a sync writes of a log: so much was seen of btrfs, which writes each of its blocks twice.
 const LARGEST_LOG: f64 = (160 * KIB) as f64;

@@ -106,8 +106,13 @@ impl Seat {
 
     fn transfer(&mut self, direction: Direction, span: Span) {
         let every = |every: u32| every > 0 && self.writes > 0 && self.writes.is_multiple_of(u64::from(every));
-        if every(self.job.fsync) || every(self.job.fdatasync) {
-            self.push(What::Sync, Kind::Sync, Span { offset: 0, length: 0 }, 0.0);
+        let sync = match (every(self.job.fsync), every(self.job.fdatasync)) {
+            (true, _) => Some(Kind::Sync),
+            (false, true) => Some(Kind::SyncData),
+            (false, false) => None,
+        };
+        if let Some(kind) = sync {
+            self.push(What::Sync, kind, Span { offset: 0, length: 0 }, 0.0);
         }
         if self.job.engine == Engine::Sync {
             if self.at != Some(span.offset) {

@@ -47,9 +47,6 @@ fn refusal(job: &Job) -> Option<String> {
     if job.direct && !job.blocks[Direction::Read as usize].least.is_multiple_of(512) {
         return because("direct=1 with a block that is no multiple of 512 bytes, which devices refuse");
     }
-    if job.fdatasync > 0 {
-        return because("fdatasync=, and it knows fsync alone");
-    }
     if !job.ramp_time.is_zero() {
         return because("ramp_time=, and everything counts there");
     }

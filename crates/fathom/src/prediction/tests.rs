@@ -72,6 +72,23 @@ fn the_calls_are_those_of_the_load() {
 }
 
 #[test]
+fn a_sync_of_data_alone_waits_for_no_journal_where_they_had_their_place() {
+    let mut model = silent();
+    model.parameters.set("journal", "ordered").unwrap();
+    let over = Job { pre_read: true, read_percent: 1, filesize: Some(1 << 20), ..job("over") };
+    let syncs = |fsync, fdatasync| {
+        let one = Job { fsync, fdatasync, ..over.clone() };
+        let told = predict(&[one], &model, Settings { draws: 0, seed: 1 }).unwrap();
+        let syncs = &told.outcomes[0][0].syncs;
+        (syncs.count(), syncs.sum())
+    };
+    let [(all, by_all), (data, by_data)] = [syncs(4, 0), syncs(0, 4)];
+    assert!(all == data && all > 10, "{all} {data}");
+    assert!(by_data < by_all, "{by_data} {by_all}");
+    assert_eq!(syncs(4, 4), (all, by_all), "where both are due, it is fsync");
+}
+
+#[test]
 fn time_ends_a_job_and_pauses_make_it_longer() {
     let model = silent();
     let timed = Job {
@@ -96,7 +113,6 @@ fn what_the_model_has_no_part_for_is_refused_by_name() {
         (Job { direct: true, read_percent: 50, ..job("a") }, "direct=1"),
         (Job { rate: [1, 0], ..job("a") }, "rate="),
         (Job { ramp_time: std::time::Duration::from_secs(1), ..job("a") }, "ramp_time="),
-        (Job { fdatasync: 1, ..job("a") }, "fdatasync="),
         (shared, "'one'"),
     ] {
         let error = predict(&[job], &model, Settings::default()).unwrap_err();

@@ -1,5 +1,7 @@
 //! The journal's half of the kernel's memory: transactions, and who waits for them. After `fs/jbd2`.
 
+use std::collections::BTreeSet;
+
 use fathom_net::Time;
 
 use super::{Inner, State};
@@ -31,6 +33,10 @@ pub(super) struct Journal {
     /// The number of the running transaction, and of the last that is committed.
     running: u64,
     committed: u64,
+    /// Blocks of metadata that the first change of a file brings in: inode, bitmap, group, directory.
+    first_blocks: u64,
+    /// And what each block of extents brings in beside them that gets new ones which lie apart.
+    scattered_blocks: u64,
     /// Pages that the running one holds; none if it has not begun.
     blocks: u64,
     data_pages: u64,
@@ -67,6 +73,35 @@ pub(in crate::io_path) enum Settling {
     Commit,
 }
 
+/// New blocks of a file that lie apart from those before.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scattered {
+    /// The last transaction that has some, until a sync has written what leads to them.
+    transaction: Option<u64>,
+    /// Which blocks of extents that transaction has.
+    leaves: BTreeSet<u64>,
+}
+
+impl Scattered {
+    /// The transaction has the stretch of this number as well; gives whether it has to have another block of extents.
+    ///
+    /// Such a block of 4 KiB holds 340 extents (`ext4_ext_space_block`). It is split where it is full, and written at random
+    /// every second stretch begins one.
+    pub(super) fn add(&mut self, transaction: u64, stretch: u64) -> bool {
+        const STRETCHES: u64 = 340 * 2 / 3 * 2;
+        if self.transaction.replace(transaction) != Some(transaction) {
+            self.leaves.clear();
+        }
+        self.leaves.insert(stretch / STRETCHES)
+    }
+
+    /// The transaction of those that no sync has written.
+    fn take(&mut self) -> Option<u64> {
+        self.leaves.clear();
+        self.transaction.take()
+    }
+}
+
 /// A call whose data are written, and what it has still to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::io_path) struct Judged {
@@ -78,8 +113,6 @@ pub(in crate::io_path) struct Judged {
 
 /// The journal's own file.
 const FILE: FileId = FileId(u32::MAX);
-/// Blocks of metadata that the first change of a file brings in: inode, bitmap, group, directory.
-const FIRST_BLOCKS: u64 = 4;
 
 impl Journal {
     pub(super) fn new(parameters: &Parameters) -> Self {
@@ -93,6 +126,8 @@ impl Journal {
                 _ => Mode::Metadata,
             },
             interval: parameters.value("commit_interval") as u64,
+            first_blocks: (parameters.value("journal_blocks").round() as u64).max(1),
+            scattered_blocks: parameters.value("scattered_blocks").round() as u64,
             running: 1,
             committed: 0,
             blocks: 0,
@@ -129,7 +164,7 @@ impl Journal {
             // How long one waits for who syncs is not modelled.
             Mode::Log(pages) => self.blocks = self.blocks.max(pages),
             _ if self.blocks == 0 => {
-                self.blocks = FIRST_BLOCKS;
+                self.blocks = self.first_blocks;
                 (self.due, self.sets_timer) = (Some(now + self.interval), true);
             }
             _ => {}
@@ -150,6 +185,11 @@ impl Journal {
         if self.takes_pointers() && self.blocks > 0 {
             self.blocks += blocks;
         }
+    }
+
+    /// A block of extents changes that the running transaction does not have yet.
+    pub(super) fn scatter(&mut self) {
+        self.change_more(self.scattered_blocks);
     }
 
     /// Begins to commit the running transaction, unless a commit is under way or there is nothing.
@@ -179,7 +219,7 @@ impl State {
                 scattered.is_some_and(|of| journal.mode == Mode::None || of > journal.committed)
             }
             Kind::SyncAll => {
-                files.iter_mut().for_each(|file| file.scattered = None);
+                files.iter_mut().for_each(|file| file.scattered = Scattered::default());
                 false
             }
             _ => false,

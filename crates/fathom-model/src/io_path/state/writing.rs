@@ -144,10 +144,11 @@ impl State {
             let bytes = filled.end - position;
             work.owed_ns += filled.cost(bytes, prices);
             let file = &mut self.0.files[number];
-            match filled.new_blocks {
-                0 if jumps && filled.marked > 0 => work.owed_ns += prices.jumped_over as u64,
-                1.. if jumps && !appends => file.scattered = Some(file.transaction),
-                _ => {}
+            let is_apart = filled.new_blocks > 0 && jumps && !appends;
+            if is_apart && file.scattered.add(file.transaction, position / work.call.bytes.max(1)) {
+                self.0.journal.scatter();
+            } else if filled.new_blocks == 0 && jumps && filled.marked > 0 {
+                work.owed_ns += prices.jumped_over as u64;
             }
             work.far_ns += far;
             work.copied += bytes;

@@ -86,6 +86,33 @@ fn a_sync_of_new_blocks_that_lie_apart_takes_longer() {
 }
 
 #[test]
+fn a_transaction_has_each_block_of_extents_once_that_new_blocks_are_in() {
+    let mut parameters = journaled("ordered");
+    [("journal_blocks", "1"), ("scattered_blocks", "2")]
+        .iter()
+        .for_each(|(name, value)| parameters.set(name, value).unwrap());
+    // The file has 256 pages. Each row of pages is written, and then synced.
+    let took = |rows: &[&[u64]]| {
+        let took = took(&parameters, |file| {
+            let row = |row: &&[u64]| {
+                let writes = row.iter().map(|at| call(Kind::Write, file, *at));
+                writes.chain([call(Kind::Sync, file, 0)]).collect::<Vec<_>>()
+            };
+            rows.iter().flat_map(row).collect()
+        });
+        *took.last().unwrap()
+    };
+    let in_order = took(&[&[256]]);
+    assert_eq!(took(&[&[256], &[257]]), in_order);
+    assert_eq!(took(&[&[258]]), in_order + 2 * PAGE_NS);
+    assert_eq!(took(&[&[256], &[300]]), in_order + 2 * PAGE_NS);
+    // Data side by side.
+    let data = PAGE_NS;
+    assert_eq!(took(&[&[300, 310]]), in_order + 2 * PAGE_NS + data, "both are in one");
+    assert_eq!(took(&[&[300, 2000]]), in_order + 4 * PAGE_NS + data, "and far ones in two");
+}
+
+#[test]
 fn data_that_go_through_the_journal_are_written_twice() {
     let after = |kernel: &str| {
         let mut parameters = journaled("journal");
