@@ -152,7 +152,7 @@ pub const KNOWN: &[Known] = &[
         "scattered_blocks",
         Unit::Count,
         0.0,
-        "the same of each block of extents where new blocks lie apart",
+        "the same of the first block of extents where new blocks lie apart",
     ),
     known("scattered_sync", Unit::Ns, 0.0, "a sync of new blocks that lie apart, longer"),
     known(
@@ -257,7 +257,7 @@ pub const KNOWN: &[Known] = &[
         "log_bytes",
         Unit::Bytes,
         0.0,
-        "what a sync writes beside its data where there is no jbd2, in whole pages; 0 for journal_commit instead",
+        "what a sync writes beside its data where there is no jbd2; 0 for journal_commit instead",
     ),
     known("commit_interval", Unit::Ns, 5e9, "the age at which a transaction is committed"),
     known("dirty_bytes", Unit::Bytes, 0.0, "how much may be dirty; 0 for the ratio"),

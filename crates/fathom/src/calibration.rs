@@ -126,29 +126,31 @@ fn between_calls(model: &mut Model, stage: &Stage, trials: &[Trial]) {
 }
 
 /// What each sync writes beside its data, as the device counted it: of a log as a whole, or of jbd2's journal the blocks that
-/// are neither the transaction's first nor its last (`jbd2_journal_commit_transaction`).
+/// are neither the transaction's first nor its last (`jbd2_journal_commit_transaction`); and how many more where new blocks
+/// lie apart, in files that are small enough for one block of extents.
 fn logs(model: &mut Model, trials: &[Trial]) {
     const ENDS: f64 = 2.0;
-    let logged = |of: &dyn Fn(&Trial) -> bool, per: &dyn Fn(&Trial, f64) -> f64| -> Vec<f64> {
-        let each =
-            |trial: &Trial| trial.logged().into_iter().map(|bytes| per(trial, bytes)).collect::<Vec<_>>();
-        trials.iter().filter(|trial| of(trial)).flat_map(each).collect()
-    };
     let journal = model.parameters.value("journal");
-    if journal == 0.0 {
-        return put_middle(model, "log_bytes", &logged(&|_| true, &|_, bytes| bytes));
-    }
-    let blocks = |trial: &Trial, bytes: f64| {
-        let block = trial.job.blocks[Direction::Write as usize].most as f64;
-        let again = if journal == stages::DATA_JOURNAL { block * f64::from(trial.job.fsync) } else { 0.0 };
-        ((bytes - again) / PAGE as f64 - ENDS).max(0.0)
+    let of = |pattern: Pattern| -> Vec<f64> {
+        let of_one = |trial: &Trial| {
+            let block = trial.job.blocks[Direction::Write as usize].most as f64;
+            let again =
+                if journal == stages::DATA_JOURNAL { block * f64::from(trial.job.fsync) } else { 0.0 };
+            trial.logged().into_iter().map(|bytes| (bytes - again).max(0.0)).collect::<Vec<_>>()
+        };
+        trials.iter().filter(|trial| trial.job.pattern == pattern).flat_map(of_one).collect()
     };
-    let in_order = |trial: &Trial| trial.job.pattern == Pattern::Sequential;
-    put_middle(model, "journal_blocks", &logged(&in_order, &blocks));
-    let first = model.parameters.value("journal_blocks");
-    // Their files are small enough for one block of extents.
-    let more = |trial: &Trial, bytes| (blocks(trial, bytes) - first).max(0.0);
-    put_middle(model, "scattered_blocks", &logged(&|trial| !in_order(trial), &more));
+    let pages = |bytes: Vec<f64>, less: f64| -> Vec<f64> {
+        bytes.into_iter().map(|bytes| (bytes / PAGE as f64 - less).max(0.0)).collect()
+    };
+    let in_order = of(Pattern::Sequential);
+    let Some(usual) = quantile::median(&in_order) else { return };
+    if journal == 0.0 {
+        put_middle(model, "log_bytes", &in_order);
+    } else {
+        put_middle(model, "journal_blocks", &pages(in_order, ENDS));
+    }
+    put_middle(model, "scattered_blocks", &pages(of(Pattern::Random), usual / PAGE as f64));
 }
 
 /// Puts the median of what was seen, with the middle half as its interval, if there is anything.

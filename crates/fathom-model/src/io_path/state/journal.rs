@@ -6,7 +6,7 @@ use fathom_net::Time;
 
 use super::{Inner, State};
 use crate::file_read::PAGE;
-use crate::io_path::{Kind, Request, Urgency, Work};
+use crate::io_path::{At, Kind, Request, Urgency, Work};
 use crate::page_cache::FileId;
 use crate::parameters::Parameters;
 
@@ -15,7 +15,7 @@ use crate::parameters::Parameters;
 enum Mode {
     /// There is none: a sync costs what a commit costs, always.
     None,
-    /// Each sync writes so many pages of what it has changed, as the logs of xfs and btrfs do.
+    /// Each sync writes so many bytes of what it has changed, as the logs of xfs and btrfs do.
     Log(u64),
     /// Metadata are written to it. The data of a file that is synced are written before, in both modes of
     /// the same name; what `ordered` writes of other files is not modelled.
@@ -35,9 +35,9 @@ pub(super) struct Journal {
     committed: u64,
     /// Blocks of metadata that the first change of a file brings in: inode, bitmap, group, directory.
     first_blocks: u64,
-    /// And what each block of extents brings in beside them that gets new ones which lie apart.
+    /// And what the first block of extents brings in beside them that gets new ones which lie apart.
     scattered_blocks: u64,
-    /// Pages that the running one holds; none if it has not begun.
+    /// Pages that the running one holds; none if it has not begun. Of a log the first stands for all but extents.
     blocks: u64,
     data_pages: u64,
     /// What the commit under way does next.
@@ -83,16 +83,17 @@ pub(super) struct Scattered {
 }
 
 impl Scattered {
-    /// The transaction has the stretch of this number as well; gives whether it has to have another block of extents.
+    /// The transaction has the stretch of this number as well; gives how many blocks of extents it has now, if they are more
+    /// than before.
     ///
     /// Such a block of 4 KiB holds 340 extents (`ext4_ext_space_block`). It is split where it is full, and written at random
     /// every second stretch begins one.
-    pub(super) fn add(&mut self, transaction: u64, stretch: u64) -> bool {
+    pub(super) fn add(&mut self, transaction: u64, stretch: u64) -> Option<usize> {
         const STRETCHES: u64 = 340 * 2 / 3 * 2;
         if self.transaction.replace(transaction) != Some(transaction) {
             self.leaves.clear();
         }
-        self.leaves.insert(stretch / STRETCHES)
+        self.leaves.insert(stretch / STRETCHES).then_some(self.leaves.len())
     }
 
     /// The transaction of those that no sync has written.
@@ -120,7 +121,7 @@ impl Journal {
             mode: match parameters.value("journal") as usize {
                 0 => match parameters.value("log_bytes") as u64 {
                     0 => Mode::None,
-                    bytes => Mode::Log(bytes.div_ceil(PAGE)),
+                    bytes => Mode::Log(bytes),
                 },
                 3 => Mode::Data,
                 _ => Mode::Metadata,
@@ -162,7 +163,7 @@ impl Journal {
         match self.mode {
             Mode::None => return 0,
             // How long one waits for who syncs is not modelled.
-            Mode::Log(pages) => self.blocks = self.blocks.max(pages),
+            Mode::Log(_) => self.blocks = self.blocks.max(1),
             _ if self.blocks == 0 => {
                 self.blocks = self.first_blocks;
                 (self.due, self.sets_timer) = (Some(now + self.interval), true);
@@ -187,9 +188,14 @@ impl Journal {
         }
     }
 
-    /// A block of extents changes that the running transaction does not have yet.
-    pub(super) fn scatter(&mut self) {
-        self.change_more(self.scattered_blocks);
+    /// So many blocks of a file's extents belong to the running transaction now, and the last did not before.
+    pub(super) fn scatter(&mut self, blocks: usize) {
+        match blocks {
+            _ if self.blocks == 0 => {}
+            0 => {}
+            1 => self.blocks += self.scattered_blocks,
+            _ => self.blocks += 1,
+        }
     }
 
     /// Begins to commit the running transaction, unless a commit is under way or there is nothing.
@@ -249,33 +255,31 @@ impl State {
     pub(in crate::io_path) fn commit_step(&mut self, now: Time) {
         self.note(now);
         let journal = &mut self.0.journal;
-        let pages = match journal.commit {
+        let bytes = match journal.commit {
             // Changes from here on are the next one's.
             Some(Phase::Blocks(_)) => {
                 let pages = 1 + std::mem::take(&mut journal.blocks) + std::mem::take(&mut journal.data_pages);
                 journal.running += 1;
                 journal.due = None;
-                pages
+                pages * PAGE
             }
-            Some(Phase::Record(_)) if matches!(journal.mode, Mode::Log(_)) => {
-                journal.running += 1;
-                std::mem::take(&mut journal.blocks)
-            }
-            Some(Phase::Record(_)) => 1,
+            Some(Phase::Record(_)) => match journal.mode {
+                Mode::Log(bytes) => {
+                    journal.running += 1;
+                    bytes + std::mem::take(&mut journal.blocks).saturating_sub(1) * PAGE
+                }
+                _ => PAGE,
+            },
             None => return,
         };
-        let first = journal.head;
+        let (first, pages) = (journal.head, bytes.div_ceil(PAGE));
         journal.head += pages;
         let id = self.0.fetch_id();
-        self.0.requests.push(Request {
-            id,
-            file: FILE,
-            first,
-            pages,
-            is_write: true,
-            urgency: Urgency::Sync,
-            at: None,
-        });
+        let request =
+            Request { id, file: FILE, first, pages, is_write: true, urgency: Urgency::Sync, at: None };
+        // A log need not write whole pages.
+        let at = Some(At { byte: request.place(), bytes });
+        self.0.requests.push(Request { at, ..request });
     }
 
     /// A write of the journal is done. Gives whether it was one.

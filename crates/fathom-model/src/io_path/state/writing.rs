@@ -144,9 +144,9 @@ impl State {
             let bytes = filled.end - position;
             work.owed_ns += filled.cost(bytes, prices);
             let file = &mut self.0.files[number];
-            let is_apart = filled.new_blocks > 0 && jumps && !appends;
-            if is_apart && file.scattered.add(file.transaction, position / work.call.bytes.max(1)) {
-                self.0.journal.scatter();
+            if filled.new_blocks > 0 && jumps && !appends {
+                let blocks = file.scattered.add(file.transaction, position / work.call.bytes.max(1));
+                self.0.journal.scatter(blocks.unwrap_or(0));
             } else if filled.new_blocks == 0 && jumps && filled.marked > 0 {
                 work.owed_ns += prices.jumped_over as u64;
             }
