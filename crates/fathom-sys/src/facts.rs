@@ -74,6 +74,8 @@ pub struct Machine {
     pub virtualisation: String,
     /// Load averages over 1, 5 and 15 minutes.
     pub load: Vec<f64>,
+    /// Whether free memory goes back to the host, where who takes it next has to wait for it.
+    pub returns_free_memory: bool,
 }
 
 /// Whether the kernel sorts pages into generations (MGLRU). Source: `/sys/kernel/mm/lru_gen/enabled`, bit 0;
@@ -231,6 +233,7 @@ pub fn machine() -> Machine {
         memory_bytes: memory(&meminfo(), "MemTotal").unwrap_or(0),
         virtualisation: virtualisation(),
         load: load.split(' ').take(3).filter_map(|figure| figure.parse().ok()).collect(),
+        returns_free_memory: returns_free_memory(),
     }
 }
 
@@ -252,6 +255,25 @@ fn reclaimed(vmstat: &str, page: u64) -> Option<u64> {
         line.trim().parse::<u64>().ok()
     };
     Some((count("pgsteal_file")? + count("pgsteal_anon")?) * page)
+}
+
+/// Whether free memory goes back to the host of this virtual machine. Source: `mm/page_reporting.c`;
+/// `VIRTIO_BALLOON_F_REPORTING`, feature 5 of the virtio balloon.
+fn returns_free_memory() -> bool {
+    const BALLOON: &str = "/sys/bus/virtio/drivers/virtio_balloon";
+    const ORDER: &str = "/sys/module/page_reporting/parameters/page_reporting_order";
+    let read = |path: &Path| fs::read_to_string(path).ok();
+    let devices = fs::read_dir(BALLOON).into_iter().flatten().flatten();
+    let features: Vec<String> = devices.filter_map(|device| read(&device.path().join("features"))).collect();
+    is_reporting(&features, read(ORDER.as_ref()).as_deref())
+}
+
+fn is_reporting(features: &[String], order: Option<&str>) -> bool {
+    const REPORTING: usize = 5;
+    // `MAX_PAGE_ORDER`: no free block is larger.
+    const LARGEST: i64 = 10;
+    let is_off = order.and_then(|order| order.trim().parse().ok()).is_some_and(|order: i64| order > LARGEST);
+    !is_off && features.iter().any(|bits| bits.as_bytes().get(REPORTING) == Some(&b'1'))
 }
 
 /// Bytes of free memory that lie in blocks smaller than 2 MiB; none where the kernel does not tell. Source: `/proc/buddyinfo`,
@@ -407,6 +429,15 @@ mod tests {
         let told = "pgsteal_kswapd 5\npgsteal_anon 2\npgsteal_file 30\npgsteal_filed 7\n";
         assert_eq!(reclaimed(told, 4096), Some(32 * 4096));
         assert_eq!(reclaimed("pgsteal_file 30\n", 4096), None);
+    }
+
+    #[test]
+    fn free_memory_goes_back_where_the_balloon_may_and_the_kernel_does() {
+        let [may, may_not] = ["0110010100\n", "0110000100\n"].map(str::to_owned);
+        let both = [may_not.clone(), may];
+        assert_eq!([Some("9\n"), Some("-1\n"), None].map(|order| is_reporting(&both, order)), [true; 3]);
+        assert!(!is_reporting(&both, Some("11\n")) && !is_reporting(&[may_not], Some("9\n")));
+        assert!(!is_reporting(&[], None));
     }
 
     #[test]

@@ -41,6 +41,9 @@ pub struct MachineFacts {
     pub virtualisation: String,
     /// Load averages over 1, 5 and 15 minutes when it began.
     pub load: Vec<f64>,
+    /// Whether its free memory goes back to the host of a virtual machine, where who takes it next has to wait for it.
+    #[serde(default)]
+    pub returns_free_memory: bool,
 }
 
 /// The mount that was measured.
@@ -115,6 +118,7 @@ impl Provenance {
             memory_bytes: 0,
             virtualisation: String::new(),
             load: Vec::new(),
+            returns_free_memory: false,
         };
         let (machine, mount) = made.map_or((&none, None), |(machine, mount)| (machine, Some(mount)));
         let of = |text: &dyn Fn(&MountFacts) -> String| mount.map_or_else(|| "nothing".to_owned(), text);
@@ -156,6 +160,7 @@ impl MachineFacts {
             memory_bytes: facts.memory_bytes,
             virtualisation: facts.virtualisation,
             load: facts.load,
+            returns_free_memory: facts.returns_free_memory,
         }
     }
 }

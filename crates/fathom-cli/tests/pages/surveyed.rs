@@ -125,6 +125,7 @@ pub(crate) fn provenance() -> Provenance {
             memory_bytes: 1 << 30,
             virtualisation: word(),
             load: vec![0.1, 0.2, 0.3],
+            returns_free_memory: false,
         },
         mount: MountFacts {
             path: word(),

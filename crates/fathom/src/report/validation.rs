@@ -4,6 +4,7 @@ use super::colours::Colours;
 use super::{sketch, table};
 use crate::calibration::Account;
 use crate::model::{Model, Origin};
+use crate::provenance::MachineFacts;
 use crate::units::{Bytes, Nanos};
 use crate::validation::{Agreement, Class, Validation, agreement};
 
@@ -28,8 +29,9 @@ pub fn calibration(model: &Model, accounts: &[Account]) -> String {
         text += &table::rows(&["job", "measured per call", "simulated", "rate off by"], &rows);
         text += &account.refused.iter().map(|reason| format!("not run: {reason}\n")).collect::<String>();
     }
-    if let Some(remark) = model.made.as_ref().and_then(|made| reclaimed(made.reclaimed_bytes)) {
-        text += &format!("\n{remark}\n");
+    if let Some(made) = &model.made {
+        let remarks = reclaimed(made.reclaimed_bytes).into_iter().chain(returned(&made.machine));
+        text += &remarks.map(|remark| format!("\n{remark}\n")).collect::<String>();
     }
     text
 }
@@ -126,8 +128,18 @@ pub(super) fn missed(validation: &Validation) -> Vec<String> {
 /// What else is to be known of the runs: who disturbed them, what fio's say of them, and what was changed for them.
 pub(super) fn remarks(validation: &Validation) -> Vec<String> {
     let effects = validation.effects.iter().cloned();
-    let reclaimed = reclaimed(validation.reclaimed_bytes);
-    disturbed(validation).into_iter().chain(reclaimed).chain(by_fio(validation)).chain(effects).collect()
+    let memory =
+        reclaimed(validation.reclaimed_bytes).into_iter().chain(returned(&validation.provenance.machine));
+    disturbed(validation).into_iter().chain(memory).chain(by_fio(validation)).chain(effects).collect()
+}
+
+/// What it means that free memory goes back to the host.
+fn returned(machine: &MachineFacts) -> Option<String> {
+    machine.returns_free_memory.then(|| {
+        "given back: this machine's free memory goes back to its host (free page reporting), and who takes it next waits for it, \
+         most of all where a device is a file in memory: docs/model.md, 'A machine that keeps still', says how to stop it"
+            .to_owned()
+    })
 }
 
 /// What it means that the kernel took so much out of memory meanwhile, if it is more than a trifle.

@@ -16,6 +16,7 @@ pub(crate) fn provenance(seed: u64) -> Provenance {
             memory_bytes: 0,
             virtualisation: "none".to_owned(),
             load: vec![0.1, 0.2, 0.3],
+            returns_free_memory: false,
         },
         mount: MountFacts {
             path: "/".to_owned(),

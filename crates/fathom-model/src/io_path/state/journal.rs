@@ -188,13 +188,10 @@ impl Journal {
         }
     }
 
-    /// So many blocks of a file's extents belong to the running transaction now, and the last did not before.
+    /// So many blocks of a file's extents belong to the running transaction now, the last of which did not before.
     pub(super) fn scatter(&mut self, blocks: usize) {
-        match blocks {
-            _ if self.blocks == 0 => {}
-            0 => {}
-            1 => self.blocks += self.scattered_blocks,
-            _ => self.blocks += 1,
+        if self.blocks > 0 {
+            self.blocks += if blocks == 1 { self.scattered_blocks } else { 1 };
         }
     }
 

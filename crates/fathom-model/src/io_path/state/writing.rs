@@ -145,8 +145,10 @@ impl State {
             work.owed_ns += filled.cost(bytes, prices);
             let file = &mut self.0.files[number];
             if filled.new_blocks > 0 && jumps && !appends {
-                let blocks = file.scattered.add(file.transaction, position / work.call.bytes.max(1));
-                self.0.journal.scatter(blocks.unwrap_or(0));
+                let stretch = position / work.call.bytes.max(1);
+                if let Some(blocks) = file.scattered.add(file.transaction, stretch) {
+                    self.0.journal.scatter(blocks);
+                }
             } else if filled.new_blocks == 0 && jumps && filled.marked > 0 {
                 work.owed_ns += prices.jumped_over as u64;
             }
