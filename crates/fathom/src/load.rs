@@ -314,8 +314,11 @@ mod tests {
         };
         let before = Instant::now();
         let outcomes = run(&timed, &mut site).unwrap();
-        assert!(before.elapsed() >= Duration::from_millis(100));
-        assert!((59_000_000..300_000_000).contains(&outcomes[0].elapsed_ns), "{}", outcomes[0].elapsed_ns);
+        let taken = before.elapsed();
+        assert!(taken >= Duration::from_millis(100), "{taken:?}");
+        // A thread that has to wait for its CPU begins to count after the ramp, never before its end.
+        let counted = Duration::from_nanos(outcomes[0].elapsed_ns);
+        assert!(counted <= taken - Duration::from_millis(40), "{counted:?} of {taken:?}");
         assert!(total(&outcomes, Direction::Read).0 > 256 << 10, "it goes round");
     }
 
