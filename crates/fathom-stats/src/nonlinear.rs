@@ -1,7 +1,8 @@
 //! Fits of positive numbers to a model that is no line: Levenberg (1944) and Marquardt (1963), in logarithms.
 //!
 //! Prices are positive and known by their share, so that the search steps in their logarithms, and the
-//! intervals that come out are products. Derivatives are differences: the model is called once per number.
+//! intervals that come out are products. Derivatives are differences, for which the model is called once per number; from
+//! step to step they are learned from what the step led to (Broyden, 1965), and taken anew where that leads no further.
 //!
 //! ```
 //! use fathom_stats::nonlinear::fit;
@@ -16,6 +17,11 @@
 //! assert!((found.values[0] - 10.0).abs() < 1e-3 && (found.values[1] - 1.0).abs() < 1e-3);
 //! ```
 
+use std::num::NonZero;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
 /// What a fit found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
@@ -29,45 +35,60 @@ pub struct Fit {
 
 /// The relative step of a difference: far above the rounding of simulated times, far below their bends.
 const STEP: f64 = 0.02;
-const ROUNDS: usize = 25;
+const ROUNDS: usize = 30;
 /// The largest step of a logarithm: a number changes by less than a factor of e.
 const LONGEST: f64 = 1.0;
+/// The damping that a search begins with. It grows ever faster while steps lead no further (Nielsen, 1999).
+const LEAST_DAMPING: f64 = 1e-4;
+/// A step that makes the sum of squares less by no more than this share, or promises no more, is the last.
+const ENOUGH: f64 = 1e-3;
 
 /// Finds the positive numbers that make the sum of the squared residuals least, from a start.
 ///
-/// `residuals` gives one residual per observation, all of the same weight. None where there are fewer
-/// observations than numbers, or a residual is no number at the start.
-pub fn fit(start: &[f64], mut residuals: impl FnMut(&[f64]) -> Vec<f64>) -> Option<Fit> {
+/// `residuals` gives one residual per observation, all of the same weight, and is asked on all CPUs at once. None where there
+/// are fewer observations than numbers, or a residual is no number at the start.
+pub fn fit(start: &[f64], residuals: impl Fn(&[f64]) -> Vec<f64> + Sync) -> Option<Fit> {
     let mut values: Vec<f64> = start.iter().map(|value| value.max(f64::MIN_POSITIVE)).collect();
     let mut left = residuals(&values);
     if left.len() < values.len() || values.is_empty() || left.iter().any(|one| !one.is_finite()) {
         return None;
     }
-    let mut damping = 1e-3;
-    let mut slopes = differences(&values, &left, &mut residuals);
+    let (mut damping, mut grows) = (LEAST_DAMPING, 2.0);
+    let mut slopes = differences(&values, &left, &residuals);
+    // Not learned from the steps.
+    let mut are_taken = true;
     for _ in 0..ROUNDS {
+        if squares(&left) < 1e-24 {
+            break;
+        }
         let Some(step) = step(&slopes, &left, damping) else { break };
-        let tried: Vec<f64> = values
-            .iter()
-            .zip(&step)
-            .map(|(value, step)| value * step.clamp(-LONGEST, LONGEST).exp())
-            .collect();
+        let is_whole = step.iter().all(|step| step.abs() <= LONGEST);
+        let step: Vec<f64> = step.iter().map(|step| step.clamp(-LONGEST, LONGEST)).collect();
+        let promised = 1.0 - squares(&led_to(&slopes, &step, &left)) / squares(&left);
+        let tried: Vec<f64> = values.iter().zip(&step).map(|(value, step)| value * step.exp()).collect();
         let there = residuals(&tried);
-        if squares(&there) < squares(&left) {
-            let gained = 1.0 - squares(&there) / squares(&left);
-            (values, left, damping) = (tried, there, damping / 5.0);
-            if gained < 1e-6 || squares(&left) < 1e-24 {
-                break;
-            }
-            slopes = differences(&values, &left, &mut residuals);
-        } else {
-            damping *= 5.0;
-            if damping > 1e6 {
-                break;
-            }
+        let gained = 1.0 - squares(&there) / squares(&left);
+        let were_taken = are_taken;
+        if gained > 0.0 {
+            learn(&mut slopes, &step, &left, &there);
+            (values, left, are_taken) = (tried, there, false);
+            (damping, grows) = (LEAST_DAMPING.max(damping / 5.0), 2.0);
+        } else if were_taken {
+            (damping, grows) = (damping * grows, grows * 2.0);
+        }
+        if gained >= ENOUGH {
+            continue;
+        }
+        if were_taken && is_whole && (gained > 0.0 || promised < ENOUGH) {
+            break;
+        }
+        if !are_taken {
+            (slopes, are_taken) = (differences(&values, &left, &residuals), true);
         }
     }
-    let slopes = differences(&values, &left, &mut residuals);
+    if !are_taken {
+        slopes = differences(&values, &left, &residuals);
+    }
     let deviations = deviations(&slopes, &left);
     Some(Fit { values, deviations, residuals: left })
 }
@@ -76,17 +97,53 @@ pub fn fit(start: &[f64], mut residuals: impl FnMut(&[f64]) -> Vec<f64>) -> Opti
 fn differences(
     values: &[f64],
     left: &[f64],
-    residuals: &mut impl FnMut(&[f64]) -> Vec<f64>,
+    residuals: &(impl Fn(&[f64]) -> Vec<f64> + Sync),
 ) -> Vec<Vec<f64>> {
-    let mut slopes = vec![vec![0.0; values.len()]; left.len()];
-    for column in 0..values.len() {
+    let along = |column: usize| -> Vec<f64> {
         let mut aside = values.to_vec();
         aside[column] *= STEP.exp();
-        for (row, (there, here)) in residuals(&aside).iter().zip(left).enumerate() {
-            slopes[row][column] = (there - here) / STEP;
+        residuals(&aside).iter().zip(left).map(|(there, here)| (there - here) / STEP).collect()
+    };
+    let next = AtomicUsize::new(0);
+    let work = || -> Vec<(usize, Vec<f64>)> {
+        let columns = std::iter::from_fn(|| {
+            Some(next.fetch_add(1, Ordering::Relaxed)).filter(|column| *column < values.len())
+        });
+        columns.map(|column| (column, along(column))).collect()
+    };
+    let cpus = thread::available_parallelism().map_or(1, NonZero::get).min(values.len());
+    let columns = thread::scope(|scope| {
+        let others: Vec<_> = (1..cpus).map(|_| scope.spawn(work)).collect();
+        let mut columns = work();
+        for other in others {
+            columns.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
         }
+        columns
+    });
+    let mut slopes = vec![vec![0.0; values.len()]; left.len()];
+    for (column, along) in columns {
+        slopes.iter_mut().zip(along).for_each(|(row, slope)| row[column] = slope);
     }
     slopes
+}
+
+/// The residuals that a step leads to, as the slopes have it.
+fn led_to(slopes: &[Vec<f64>], step: &[f64], left: &[f64]) -> Vec<f64> {
+    let along = |row: &[f64]| -> f64 { row.iter().zip(step).map(|(slope, one)| slope * one).sum() };
+    slopes.iter().zip(left).map(|(row, here)| here + along(row)).collect()
+}
+
+/// Has slopes agree with what a step led to: the least change of them that does (Broyden, 1965).
+fn learn(slopes: &mut [Vec<f64>], step: &[f64], left: &[f64], there: &[f64]) {
+    let length: f64 = step.iter().map(|one| one * one).sum();
+    if length == 0.0 {
+        return;
+    }
+    let told = led_to(slopes, step, left);
+    for ((row, told), there) in slopes.iter_mut().zip(told).zip(there) {
+        let off = (there - told) / length;
+        row.iter_mut().zip(step).for_each(|(slope, one)| *slope += off * one);
+    }
 }
 
 fn squares(residuals: &[f64]) -> f64 {
