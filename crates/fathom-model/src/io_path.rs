@@ -294,6 +294,9 @@ pub struct Request {
     pub urgency: Urgency,
     /// Where it goes on the device, where somebody says so.
     pub at: Option<At>,
+    /// As how many pieces it is handed over, each of which a control group's throttle counts: the kernel's bios, those
+    /// of one request lying one behind the other.
+    pub bios: u64,
 }
 
 /// A place on the device.
@@ -306,6 +309,22 @@ pub struct At {
 }
 
 impl Request {
+    /// A read of so many pages of a file, for which somebody waits.
+    pub(in crate::io_path) fn read(id: FetchId, file: FileId, first: u64, pages: u64) -> Self {
+        Self { id, file, first, pages, is_write: false, urgency: Urgency::Sync, at: None, bios: 1 }
+    }
+
+    /// A write of so many pages of a file.
+    pub(in crate::io_path) fn write(
+        id: FetchId,
+        file: FileId,
+        first: u64,
+        pages: u64,
+        urgency: Urgency,
+    ) -> Self {
+        Self { is_write: true, urgency, ..Self::read(id, file, first, pages) }
+    }
+
     /// How many bytes it moves.
     #[must_use]
     pub fn bytes(&self) -> u64 {

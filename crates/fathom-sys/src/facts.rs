@@ -192,6 +192,8 @@ pub struct DeviceStat {
     pub reads: u64,
     /// Milliseconds between submission and completion, of all reads together.
     pub read_ms: u64,
+    /// Writes as they were submitted: those that were completed, and those that became part of others.
+    pub writes: u64,
     /// Bytes that were written.
     pub written: u64,
 }
@@ -202,9 +204,10 @@ pub fn device_stat(name: &str) -> Option<DeviceStat> {
     let mut figures = text.split_whitespace().map(|figure| figure.parse().ok());
     let reads = figures.next()??;
     let read_ms = figures.nth(2)??;
+    let [completed, merged]: [u64; 2] = [figures.next()??, figures.next()??];
     // In sectors of 512 bytes, whatever the device's own are.
-    let sectors: u64 = figures.nth(2)??;
-    Some(DeviceStat { reads, read_ms, written: sectors * 512 })
+    let sectors: u64 = figures.next()??;
+    Some(DeviceStat { reads, read_ms, writes: completed + merged, written: sectors * 512 })
 }
 
 /// The caches between a processor and its memory that hold data: level and bytes, in ascending order; empty

@@ -24,7 +24,7 @@ use crate::prediction::{SHARES, class, device_byte, simulate};
 use crate::trial::{self, Settled, Trial, Turns, ns_per_transfer};
 
 /// How often each job is run: what disturbed one run or two does not move the median.
-const REPEATS: usize = 4;
+pub const REPEATS: usize = 4;
 /// An interval wider than this, as a deviation of the logarithm, is no answer.
 const UNKNOWN: f64 = 0.7;
 /// Numbers of requests side by side that are tried.
@@ -125,20 +125,22 @@ fn between_calls(model: &mut Model, stage: &Stage, trials: &[Trial]) {
     put_middle(model, name, &all);
 }
 
-/// What each sync writes beside its data, as the device counted it: of a log as a whole, or of jbd2's journal the blocks that
-/// are neither the transaction's first nor its last (`jbd2_journal_commit_transaction`); and how many more where new blocks
-/// lie apart, in files that are small enough for one block of extents.
+/// What each sync writes beside its data, as the device counted it: of a log as a whole, and in how many writes, or of jbd2's
+/// journal the blocks that are neither the transaction's first nor its last (`jbd2_journal_commit_transaction`); and how many
+/// more where new blocks lie apart, in files that are small enough for one block of extents.
 fn logs(model: &mut Model, trials: &[Trial]) {
     const ENDS: f64 = 2.0;
     let journal = model.parameters.value("journal");
+    let largest = model.parameters.value("largest_io");
+    // What a sync has to write of data, in bytes.
+    let data = |job: &Job| job.blocks[Direction::Write as usize].most as f64 * f64::from(job.fsync);
+    let in_turn = |pattern: Pattern| trials.iter().filter(move |trial| trial.job.pattern == pattern);
     let of = |pattern: Pattern| -> Vec<f64> {
         let of_one = |trial: &Trial| {
-            let block = trial.job.blocks[Direction::Write as usize].most as f64;
-            let again =
-                if journal == stages::DATA_JOURNAL { block * f64::from(trial.job.fsync) } else { 0.0 };
-            trial.logged().into_iter().map(|bytes| (bytes - again).max(0.0)).collect::<Vec<_>>()
+            let again = if journal == stages::DATA_JOURNAL { data(&trial.job) } else { 0.0 };
+            trial.logged().into_iter().map(|[_, bytes]| (bytes - again).max(0.0)).collect::<Vec<_>>()
         };
-        trials.iter().filter(|trial| trial.job.pattern == pattern).flat_map(of_one).collect()
+        in_turn(pattern).flat_map(of_one).collect()
     };
     let pages = |bytes: Vec<f64>, less: f64| -> Vec<f64> {
         bytes.into_iter().map(|bytes| (bytes / PAGE as f64 - less).max(0.0)).collect()
@@ -146,6 +148,11 @@ fn logs(model: &mut Model, trials: &[Trial]) {
     let in_order = of(Pattern::Sequential);
     let Some(usual) = quantile::median(&in_order) else { return };
     if journal == 0.0 {
+        let requests = in_turn(Pattern::Sequential).flat_map(|trial| {
+            let own = (data(&trial.job) / largest).ceil();
+            trial.logged().into_iter().map(move |[requests, _]| (requests - own).max(1.0))
+        });
+        put_middle(model, "log_requests", &requests.collect::<Vec<_>>());
         put_middle(model, "log_bytes", &in_order);
     } else {
         put_middle(model, "journal_blocks", &pages(in_order, ENDS));
@@ -361,47 +368,63 @@ fn residual(model: &Model, trials: &[&Trial], fitted: &[&Trial]) -> Option<Resid
     let still = without_noise(model);
     let error = |trial: &&Trial| Some((time(&trial.job, &still) / trial.ns_per_transfer()?).ln());
     let left = mean_square(&fitted.iter().filter_map(error).collect::<Vec<_>>()).sqrt();
-    let (mut errors, mut drifts, mut ratios) = (Vec::new(), Vec::new(), [const { Vec::new() }; SHARES.len()]);
+    let (mut errors, mut drifts) = (Vec::new(), Vec::new());
+    let mut latencies = [const { Vec::new() }; SHARES.len()];
     for trial in trials {
         let Some(measured) = trial.ns_per_transfer() else { continue };
         errors.push((time(&trial.job, &still) / measured).ln());
         drifts.push(trial.drift().unwrap_or(0.0));
         let Some(told) = simulated(&trial.job, model) else { continue };
-        for (ratios, share) in ratios.iter_mut().zip(SHARES) {
-            ratios.extend(trial.latency_ns(share).map(|measured| (measured / told.latency_ns(share)).ln()));
+        for (latencies, share) in latencies.iter_mut().zip(SHARES) {
+            latencies.extend(trial.latency_ns(share).map(|measured| [measured, told.latency_ns(share)]));
         }
     }
+    let waits = !trials.iter().any(|trial| trial::is_short(&trial.job));
     let count = errors.len() as f64;
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
-    let tail = |(share, ratios): (f64, Vec<f64>)| tail(share, &ratios);
+    let tail = |(share, latencies): (f64, Vec<[f64; 2]>)| tail(share, &latencies, waits);
     (count > 0.0).then(|| Residual {
         jobs: errors.len() as u32,
         mean_error: errors.iter().map(|error| error.abs()).sum::<f64>() / count,
         // What befell all of them meanwhile befalls what comes later as well.
         spread: mean_square(&errors).sqrt().max(left).hypot(mean(&drifts) / 2.0),
-        latencies: SHARES.into_iter().zip(ratios).filter_map(tail).collect(),
+        latencies: SHARES.into_iter().zip(latencies).filter_map(tail).collect(),
     })
 }
 
-/// By which factor a latency was longer than simulated, from the logarithms of what it was for each job: the middle of
-/// them, drawn towards none at all by as much as it is uncertain itself (James and Stein, its positive part).
-fn tail(share: f64, ratios: &[f64]) -> Option<Tail> {
+/// What a latency was longer by than simulated, from what was measured and told of each job, in ns: who `waits` for the device
+/// wakes up later and finds the CPU's caches cold, which takes its time however long the wait was; whom memory serves is slower
+/// in proportion. None of no jobs.
+fn tail(share: f64, latencies: &[[f64; 2]], waits: bool) -> Option<Tail> {
+    let ratios: Vec<f64> = latencies.iter().map(|[measured, told]| (measured / told).ln()).collect();
+    let (factor, added_ns) = if waits { (1.0, added(latencies)?) } else { (factor(&ratios)?, 0.0) };
+    let off = |[measured, told]: &[f64; 2]| (measured / (told * factor + added_ns)).ln();
+    let squares: f64 = latencies.iter().map(|one| off(one).powi(2)).sum();
+    // One freedom goes into what is corrected.
+    let spread = (squares / (latencies.len() as f64 - 1.0).max(1.0)).sqrt();
+    let told = Tail { share, factor, added_ns, spread };
+    Some(told).filter(|tail| tail.factor.is_finite() && tail.spread.is_finite())
+}
+
+/// By how many ns latencies were longer: the middle of it, where three of four were longer at all.
+fn added(latencies: &[[f64; 2]]) -> Option<f64> {
+    let longer: Vec<f64> = latencies.iter().map(|[measured, told]| measured - told).collect();
+    let most_are = quantile::quantile(&longer, 0.25)? > 0.0;
+    quantile::median(&longer).map(|middle| if most_are { middle } else { 0.0 })
+}
+
+/// By which factor they were, from the logarithms of what it was for each job: the middle of them, drawn towards none at all by
+/// as much as it is uncertain itself (James and Stein, its positive part).
+fn factor(ratios: &[f64]) -> Option<f64> {
     let middle = quantile::median(ratios)?;
     let count = ratios.len() as f64;
-    let around = |centre: f64| {
-        let squares: f64 = ratios.iter().map(|ratio| (ratio - centre).powi(2)).sum();
-        // One freedom goes into the middle.
-        squares / (count - 1.0).max(1.0)
-    };
+    let squares: f64 = ratios.iter().map(|ratio| (ratio - middle).powi(2)).sum();
     // Of one job alone nothing is known of how far it lies off.
-    let variance = if count > 1.0 { around(middle) } else { f64::INFINITY };
-    let centre = match 1.0 - variance / count / middle.powi(2) {
-        kept if kept > 0.0 => kept * middle,
-        _ => 0.0,
-    };
-    let spread = around(centre).sqrt();
-    let told = Tail { share, factor: centre.exp(), spread };
-    Some(told).filter(|tail| tail.factor.is_finite() && tail.spread.is_finite())
+    let variance = if count > 1.0 { squares / (count - 1.0) } else { f64::INFINITY };
+    Some(match 1.0 - variance / count / middle.powi(2) {
+        kept if kept > 0.0 => (kept * middle).exp(),
+        _ => 1.0,
+    })
 }
 
 fn mean_square(values: &[f64]) -> f64 {
@@ -411,22 +434,44 @@ fn mean_square(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::Wrote;
 
     #[test]
     fn a_latency_is_corrected_by_as_much_as_jobs_agree_about_it() {
-        let factor = |ratios: &[f64]| tail(0.99, ratios).map(|tail| (tail.factor, tail.spread));
-        let near = |told: Option<(f64, f64)>, wanted: (f64, f64)| {
-            let (factor, spread) = told.unwrap();
-            assert!((factor / wanted.0 - 1.0).abs() < 0.01 && (spread - wanted.1).abs() < 0.01, "{told:?}");
+        let told = |ratios: &[f64]| {
+            let latencies: Vec<[f64; 2]> = ratios.iter().map(|ratio| [100.0 * ratio.exp(), 100.0]).collect();
+            tail(0.99, &latencies, false)
         };
-        near(factor(&[2.0_f64.ln(); 3]), (2.0, 0.0));
+        let near = |ratios: &[f64], wanted: (f64, f64)| {
+            let Tail { factor, spread, added_ns, .. } = told(ratios).unwrap();
+            assert!(
+                (factor / wanted.0 - 1.0).abs() < 0.01 && (spread - wanted.1).abs() < 0.01,
+                "{factor} {spread}"
+            );
+            assert_eq!(added_ns, 0.0);
+        };
+        near(&[2.0_f64.ln(); 3], (2.0, 0.0));
         // Six times as long give or take a half: nearly all of it, and what is left is its interval.
-        near(factor(&[1.4, 1.8, 2.2]), ((1.8 - 0.16 / 3.0 / 1.8_f64).exp(), 0.402));
+        near(&[1.4, 1.8, 2.2], ((1.8 - 0.16 / 3.0 / 1.8_f64).exp(), 0.402));
         // As often shorter as longer, or seen once: nothing.
-        near(factor(&[-1.0, 0.1, 0.9]), (1.0, (1.82_f64 / 2.0).sqrt()));
-        near(factor(&[0.7]), (1.0, 0.7));
-        assert_eq!(factor(&[]), None);
-        near(factor(&[0.0; 2]), (1.0, 0.0));
+        near(&[-1.0, 0.1, 0.9], (1.0, (1.82_f64 / 2.0).sqrt()));
+        near(&[0.7], (1.0, 0.7));
+        assert!(told(&[]).is_none());
+        near(&[0.0; 2], (1.0, 0.0));
+    }
+
+    #[test]
+    fn who_waits_for_the_device_wakes_later_by_a_time_and_not_by_a_factor() {
+        let told = |latencies: &[[f64; 2]]| {
+            let tail = tail(0.99, latencies, true).unwrap();
+            assert_eq!(tail.factor, 1.0);
+            (tail.added_ns, tail.spread)
+        };
+        let (added, spread) = told(&[[12e3, 2e3], [30e3, 20e3], [1.01e8, 1e8]]);
+        assert_eq!(added, 10e3);
+        assert!(spread < 0.01, "{spread}");
+        assert_eq!(told(&[[12e3, 2e3], [15e3, 20e3], [9e3, 8e3]]).0, 0.0, "they do not agree");
+        assert!(tail(0.99, &[], true).is_none());
     }
 
     #[test]
@@ -443,7 +488,10 @@ mod tests {
                 ns_per_tick: 1.0,
                 cached_before: None,
                 usage: Default::default(),
-                device_written: Some(bytes + u64::from(writes / fsync) * pages * PAGE),
+                device_wrote: Some(Wrote {
+                    requests: u64::from(writes / fsync) * (1 + pages / 3),
+                    bytes: bytes + u64::from(writes / fsync) * pages * PAGE,
+                }),
             };
             run.transfers[Direction::Write as usize].bytes = bytes;
             // The last one is the job's end, and not counted.
@@ -457,14 +505,15 @@ mod tests {
             let mut model = Model::assumed();
             model.parameters.set("journal", journal).unwrap();
             logs(&mut model, trials);
-            ["log_bytes", "journal_blocks", "scattered_blocks"].map(|name| model.parameters.value(name))
+            ["log_bytes", "log_requests", "journal_blocks", "scattered_blocks"]
+                .map(|name| model.parameters.value(name))
         };
         let of = |pages: [u64; 3]| {
             [trial(order, 1, 96, pages[0]), trial(eight, 8, 96, pages[1]), trial(random, 16, 96, pages[2])]
         };
-        assert_eq!(found("price", &of([9, 9, 9])), [36_864.0, 4.0, 0.0]);
-        assert_eq!(found("ordered", &of([3, 3, 5])), [0.0, 1.0, 2.0]);
-        assert_eq!(found("ordered", &of([6, 6, 5])), [0.0, 4.0, 0.0], "never less");
-        assert_eq!(found("journal", &of([4, 11, 19])), [0.0, 1.0, 0.0], "data are written twice");
+        assert_eq!(found("price", &of([9, 9, 9])), [36_864.0, 3.0, 4.0, 0.0]);
+        assert_eq!(found("ordered", &of([3, 3, 5])), [0.0, 1.0, 1.0, 2.0]);
+        assert_eq!(found("ordered", &of([6, 6, 5])), [0.0, 1.0, 4.0, 0.0], "never less");
+        assert_eq!(found("journal", &of([4, 11, 19])), [0.0, 1.0, 1.0, 0.0], "data are written twice");
     }
 }

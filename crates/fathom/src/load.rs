@@ -26,7 +26,7 @@ use fathom_sys::{Error, affinity, facts};
 pub use self::burst::{Burst, burst};
 pub use self::histogram::Histogram;
 pub use self::needs::Needs;
-pub use self::outcome::{Outcome, Transfers};
+pub use self::outcome::{Outcome, Transfers, Wrote};
 pub use self::site::{Cached, Limits, Site};
 
 pub(crate) use self::offsets::{Offsets, Span};
@@ -96,22 +96,22 @@ fn together(jobs: &[Job], site: &mut Site) -> Result<Vec<Vec<Outcome>>, Fault> {
     let budget = AtomicU64::new(site.write_budget());
     // Looking takes time, and tells something of syncs alone.
     let syncs = jobs.iter().any(|job| job.fsync > 0);
-    let written = |site: &Site| if syncs { site.written_by_device() } else { None };
-    let before = written(site);
+    let wrote = |site: &Site| if syncs { site.device_wrote() } else { None };
+    let before = wrote(site);
     let records = match site.clock() {
         Clock::Cycles(counter) => threads(counter, &seats, site, &budget),
         Clock::Monotonic(counter) => threads(counter, &seats, site, &budget),
     };
-    let device_written = written(site).zip(before).map(|(after, before)| after.saturating_sub(before));
+    let device_wrote = wrote(site).zip(before).map(|(after, before)| after.since(before));
     site.count_written(site.write_budget() - budget.into_inner());
     let records = records?;
     let ns_per_tick = 1e9 / site.ticks_per_second();
-    let of = |(seat, record)| outcome(seat, record, ns_per_tick, device_written);
+    let of = |(seat, record)| outcome(seat, record, ns_per_tick, device_wrote);
     let mut outcomes = seats.iter().zip(records).map(of);
     Ok(jobs.iter().map(|job| outcomes.by_ref().take(job.numjobs as usize).collect()).collect())
 }
 
-fn outcome(seat: &Seat<'_>, record: Record, ns_per_tick: f64, device_written: Option<u64>) -> Outcome {
+fn outcome(seat: &Seat<'_>, record: Record, ns_per_tick: f64, device_wrote: Option<Wrote>) -> Outcome {
     let [reads, writes] = record.transfers;
     Outcome {
         transfers: [reads, writes].map(|one| Transfers { bytes: one.bytes, latency: one.latency }),
@@ -120,7 +120,7 @@ fn outcome(seat: &Seat<'_>, record: Record, ns_per_tick: f64, device_written: Op
         ns_per_tick,
         cached_before: seat.cached,
         usage: record.usage,
-        device_written,
+        device_wrote,
     }
 }
 

@@ -129,8 +129,11 @@ pub struct Residual {
 pub struct Tail {
     /// Which latency: the one that this share of the calls does not exceed.
     pub share: f64,
-    /// How many times as long it was as simulated: the median of the jobs.
+    /// How many times as long it was as simulated: the median of the jobs, where memory serves them.
     pub factor: f64,
+    /// By how many ns it was longer, where they wait for the device.
+    #[serde(default)]
+    pub added_ns: f64,
     /// The spread of the jobs around that, as a share.
     pub spread: f64,
 }

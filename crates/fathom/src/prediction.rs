@@ -41,10 +41,11 @@ pub use self::refusal::check;
 pub use self::script::Script;
 pub use self::trace::{predict_trace, simulate_trace};
 
+use self::forecast::Runs;
 use self::program::{Seat, Threads};
 use crate::job::{Direction, Job, Pattern, Region};
 use crate::load::{Cached, Outcome, file_name, groups};
-use crate::model::{Model, Parameter, Parameters};
+use crate::model::{Model, Origin, Parameter, Parameters};
 
 /// How to predict.
 #[derive(Debug, Clone, Copy)]
@@ -101,12 +102,46 @@ pub fn predict(jobs: &[Job], model: &Model, settings: Settings) -> Result<Predic
         let parameters = drawn_from(&model.parameters, &mut dice);
         drawn.push(simulate(jobs, &parameters, dice.next_u64())?);
     }
-    let of_job = |index: usize| drawn.iter().filter_map(move |run| Outcome::together(&run[index]));
-    let forecasts = jobs
-        .iter()
-        .enumerate()
-        .map(|(index, job)| Forecast::of(job, &of_job(index).collect::<Vec<_>>(), model));
+    let brims = at_brims(&model.parameters, jobs);
+    let brims =
+        brims.iter().map(|held| simulate(jobs, held, settings.seed)).collect::<Result<Vec<_>, _>>()?;
+    let together = |runs: &[Vec<Vec<Outcome>>], index: usize| {
+        runs.iter().filter_map(|run| Outcome::together(&run[index])).collect()
+    };
+    let forecasts = jobs.iter().enumerate().map(|(index, job)| {
+        let runs = Runs { drawn: together(&drawn, index), brims: together(&brims, index) };
+        Forecast::of(job, &runs, model)
+    });
     Ok(Prediction { forecasts: forecasts.collect(), outcomes })
+}
+
+/// The same device held to a little less and to a little more, if it is handed out by slices: a job that needs nearly all of
+/// a slice waits for the next with a few blocks more of metadata, which nobody knows so well. And what is read in before a job
+/// from a file that memory does not hold may have used up two already, which the kernel remembers for as long.
+fn at_brims(parameters: &Parameters, jobs: &[Job]) -> Vec<Parameters> {
+    const UNKNOWN: f64 = 0.03;
+    const LIMITS: [&str; 4] = ["limit_read_rate", "limit_write_rate", "limit_read_iops", "limit_write_iops"];
+    let is_held = LIMITS.iter().any(|limit| parameters.value(limit) > 0.0);
+    if !is_held || parameters.value("limit_slice") == 0.0 {
+        return Vec::new();
+    }
+    let held_to = |part: f64| {
+        let mut held = parameters.clone();
+        for limit in LIMITS {
+            let Parameter { value, origin, .. } = parameters.parameter(limit);
+            // What is zero stays so, and no limit.
+            let _ = held.put(limit, Parameter { value: value * part, interval: None, origin });
+        }
+        held
+    };
+    let mut brims = [1.0 - UNKNOWN, 1.0 + UNKNOWN].map(held_to).to_vec();
+    if jobs.iter().any(|job| job.pre_read && class(job, parameters).starts_with("past_cache")) {
+        let mut spent = parameters.clone();
+        let all = Parameter { value: 2.0, interval: None, origin: Origin::Assumed };
+        let _ = spent.put("limit_spent", all);
+        brims.push(spent);
+    }
+    brims
 }
 
 /// Every parameter somewhere in its interval, as if it were normal.

@@ -1,6 +1,6 @@
 //! Jobs run for real, several times over and in random turns, so that drift meets all of them alike.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fathom_stats::quantile;
 use fathom_sys::{cgroup, facts, memory};
@@ -57,14 +57,17 @@ const ENOUGH_LAPS: usize = 2;
 /// How long a run is put off at most while somebody works beside: others do so for some tens of ms at a time, or for seconds.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How many times as long as the one before a round may take.
+const ROUNDS_DIFFER: f64 = 1.2;
+
 /// The rest that a device needs to be in the state that a prediction begins with: one that is held to a rate
 /// remembers what it has just done.
 pub fn rest_of(model: &Model) -> Duration {
     Duration::from_nanos((2.25 * model.parameters.value("limit_slice")) as u64)
 }
 
-/// Runs every job several times: all of them once in a random order, then all of them again in another.
-/// `progress` is told how many runs are done.
+/// Runs every job several times: all of them once in a random order, then all of them again in another; less often than
+/// wanted, but once, where the time allowed would not do. `progress` is told how many runs are done.
 ///
 /// # Errors
 /// What concerns all jobs: an interrupt, the end of the time, a budget, a full disk.
@@ -99,16 +102,30 @@ pub fn run_beside(
     let mut order: Vec<usize> = (0..trials.len()).collect();
     let warm = usize::from(turns.state == Settled::ByRuns);
     let _held = if warm > 0 { hold_small_pieces() } else { None };
-    for round in 0..turns.repeats + warm {
+    let rounds = turns.repeats + warm;
+    for round in 0..rounds {
+        let began = Instant::now();
         if warm > 0 {
             lay_out_anew(jobs, site);
         }
         // No job always follows the same one.
         shuffle(&mut order, &mut generator);
-        for (done, &index) in order.iter().enumerate() {
-            // The first use of a file system is no repeat of any other: it reads its maps of free space.
-            once(&mut trials[index], round < warm, turns, site)?;
-            beside(round * trials.len() + done + 1, index, site)?;
+        let mut run_all = || {
+            order.iter().enumerate().try_for_each(|(done, &index)| {
+                // The first use of a file system is no repeat of any other: it reads its maps of free space.
+                once(&mut trials[index], round < warm, turns, site)?;
+                beside(round * jobs.len() + done + 1, index, site)
+            })
+        };
+        match run_all() {
+            // Some jobs have run once more than others.
+            Err(Fault::OutOfTime) if round > warm => break,
+            all => all?,
+        }
+        // Fewer runs of all jobs are worth something, more runs of some are not.
+        let is_some = round >= warm;
+        if is_some && round + 1 < rounds && !site.has_time_for(began.elapsed().mul_f64(ROUNDS_DIFFER)) {
+            break;
         }
     }
     Ok(trials)
@@ -353,14 +370,15 @@ impl Trial {
         self.runs.iter().map(figure).collect()
     }
 
-    /// Bytes that the device wrote beside the data for each sync of each run.
-    pub fn logged(&self) -> Vec<f64> {
+    /// What the device wrote for each sync of each run: requests, data and all, and bytes beside the data.
+    pub fn logged(&self) -> Vec<[f64; 2]> {
         let of = |run: &Outcome| {
             let data = run.transfers[Direction::Write as usize].bytes;
             // That of the end is not among those that were timed.
             let syncs = run.syncs.count() + u64::from(self.job.end_fsync);
-            let beside = run.device_written?.saturating_sub(data) as f64 / syncs as f64;
-            (self.job.fsync > 0 && syncs > 0).then_some(beside)
+            let wrote = run.device_wrote?;
+            let beside = [wrote.requests, wrote.bytes.saturating_sub(data)];
+            (self.job.fsync > 0 && syncs > 0).then_some(beside.map(|count| count as f64 / syncs as f64))
         };
         self.runs.iter().filter_map(of).collect()
     }
@@ -423,8 +441,11 @@ fn bytes(outcome: &Outcome) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
-    use crate::load::Transfers;
+    use crate::instrument::Instrument;
+    use crate::load::{Limits, Transfers};
 
     #[test]
     fn a_latency_is_that_of_the_middle_run_whatever_befell_one() {
@@ -438,7 +459,7 @@ mod tests {
                 ns_per_tick: 1.0,
                 cached_before: None,
                 usage: Default::default(),
-                device_written: None,
+                device_wrote: None,
             }
         };
         let of = |runs: Vec<Outcome>| {
@@ -448,6 +469,24 @@ mod tests {
         let stopped: Vec<u64> = [10; 90].into_iter().chain([60; 10]).collect();
         assert_eq!(of(vec![run(&[10; 100]), run(&stopped), run(&[12; 100])]), [Some(10.0), Some(12.0)]);
         assert_eq!(of(Vec::new()), [None; 2]);
+    }
+
+    #[test]
+    fn what_there_was_time_for_is_a_result() {
+        let instrument = Instrument::calibrate().unwrap();
+        let job = Job { size: Some(1 << 20), ..Job::named("read") };
+        let turns =
+            Turns { repeats: 1_000_000, seed: 1, rest: Duration::from_millis(10), state: Settled::AsLeft };
+        let runs = |time: Duration| {
+            let limits = Limits { max_write: 8 << 20, deadline: Some(Instant::now() + time) };
+            let mut site =
+                Site::at(&std::env::temp_dir(), 1 << 20, &instrument, limits, Arc::default()).unwrap();
+            run(std::slice::from_ref(&job), turns, &mut site, &mut |_| ()).map(|trials| trials[0].runs.len())
+        };
+        // Each run rests for 10 ms, so that 4 s have fewer than 400 of them.
+        let some = runs(Duration::from_secs(4)).unwrap();
+        assert!((1..400).contains(&some), "{some}");
+        assert_eq!(runs(Duration::ZERO), Err(Fault::OutOfTime));
     }
 
     #[test]

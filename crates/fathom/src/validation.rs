@@ -50,6 +50,9 @@ pub struct Validation {
     pub classes: Vec<Class>,
     /// What was not predicted or not run, with the reason.
     pub refused: Vec<String>,
+    /// How often each job was to be run.
+    #[serde(default)]
+    pub repeats: usize,
     /// What was changed on the machine meanwhile, and put back.
     #[serde(default)]
     pub effects: Vec<String>,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use fathom::fault::Fault;
 use fathom::instrument::Instrument;
 use fathom::intrusion;
 use fathom::load::{Limits, Site, program};
@@ -72,6 +73,7 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
         classes: validation::classes(&jobs),
         jobs,
         refused,
+        repeats,
         effects: left.into_iter().chain(effects).collect(),
         duration_ns: started.elapsed().as_nanos() as u64,
         bytes_written: spent + written,
@@ -131,7 +133,15 @@ fn against_jobs(
     let mut site = Site::at(trials.path, needs.space, instrument, limits, interrupt)?;
     let mut outcomes = Outcomes::default();
     for condition in conditions {
-        let one = validation::validate(condition, trials, &mut site)?;
+        let one = match validation::validate(condition, trials, &mut site) {
+            // What was held so far is worth something.
+            Err(fault @ Fault::OutOfTime) if !outcomes.jobs.is_empty() => {
+                let jobs = condition.word().unwrap_or("all jobs");
+                outcomes.refused.push(format!("{jobs}: {fault}: raise --max-time"));
+                break;
+            }
+            one => one?,
+        };
         outcomes.jobs.extend(one.jobs);
         outcomes.refused.extend(one.refused);
         outcomes.effects.extend(one.effects);

@@ -255,6 +255,7 @@ fn validated() -> Validation {
         effects: vec![HOSTILE.to_owned()],
         duration_ns: 1,
         bytes_written: 1,
+        repeats: 6,
         reclaimed_bytes: Some(300 << 20),
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn draw(
         .input(copies)
         .delay_by(move |(work,), rng| {
             let working = prices.copying(work.copied, work.call.bytes) + work.owed_ns as f64;
-            prices.around(working, rng) + prices.waiting(work.far_ns, rng)
+            prices.around(working, rng) + prices.caches.waiting(work.far_ns, rng)
         })
         .output_each(again, |(work,), _| work.has_more().then_some(Work { owed_ns: 0, far_ns: 0, ..*work }))
         .output_each(returned, |(work,), _| (!work.has_more()).then_some(*work))

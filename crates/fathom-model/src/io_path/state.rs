@@ -21,7 +21,7 @@ use self::queue::Queue;
 use self::run::{Run, Walks};
 use self::stdio::Streams;
 use self::writing::Writeback;
-use super::{Done, Kind, Prices, Request, Totals, Turn, Urgency, Work, prices};
+use super::{Done, Kind, Prices, Request, Totals, Turn, Work, prices};
 use crate::file_read::{Batch, PAGE};
 use crate::page_cache::{FetchId, FileId, PageCache};
 use crate::page_set::PageSet;
@@ -299,7 +299,7 @@ impl State {
                 work.copied = bytes;
                 // Reading ahead costs the reader the submission; one who waits for it anyway does not notice.
                 work.far_ns = inner.read_far(work, [before, before + bytes], jumped, prices) as u64;
-                let across = prices.being_across(bytes, work.call.bytes, work.call.offset);
+                let across = prices.caches.being_across(bytes, work.call.bytes, work.call.offset);
                 let more = (folios - 1) as f64 * prices.folio + across;
                 work.owed_ns += (requests as f64 * prices.submission + more) as u64;
                 Outcome::Copy
@@ -330,15 +330,7 @@ impl State {
         let id = inner.fetch_id();
         let (file, pages) = (work.call.file, beyond - first);
         inner.reading += 1;
-        inner.requests.push(Request {
-            id,
-            file,
-            first,
-            pages,
-            is_write: false,
-            urgency: Urgency::Sync,
-            at: None,
-        });
+        inner.requests.push(Request::read(id, file, first, pages));
         Outcome::Wait(id)
     }
 
@@ -482,15 +474,7 @@ impl Inner {
         let id = self.fetch_id();
         self.cache.expect(file, first, end - first, id);
         self.reading += 1;
-        self.requests.push(Request {
-            id,
-            file,
-            first,
-            pages: end - first,
-            is_write: false,
-            urgency: Urgency::Sync,
-            at: None,
-        });
+        self.requests.push(Request::read(id, file, first, end - first));
     }
 }
 

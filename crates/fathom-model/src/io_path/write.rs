@@ -36,7 +36,7 @@ pub(super) fn draw(
         .input(copies)
         .delay_by(move |(work,), rng| {
             let working = copy.copying(work.copied, work.call.bytes) + work.owed_ns as f64;
-            copy.around(working, rng) + copy.waiting(work.far_ns, rng) + ns(work.pause_ns)
+            copy.around(working, rng) + copy.caches.waiting(work.far_ns, rng) + ns(work.pause_ns)
         })
         .output_each(again, |(work,), _| work.has_more().then_some(*work))
         .output_each(returned, |(work,), _| (!work.has_more()).then_some(*work))

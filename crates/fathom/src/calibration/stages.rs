@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::job::{Blocks, DIRECTIONS, Direction, Job, Pattern};
-use crate::model::Model;
+use crate::model::{Model, PAGE};
 use crate::trial::is_short;
 
 /// One group of parameters and the jobs that identify it.
@@ -35,11 +35,14 @@ const LONGEST: Duration = Duration::from_millis(400);
 /// The journal that data go through, among [`JOURNALS`](fathom_model::parameters::JOURNALS).
 pub(super) const DATA_JOURNAL: f64 = 3.0;
 
-/// As much as a sync writes of a log: so much was seen of btrfs, which writes each of its blocks twice.
-const LARGEST_LOG: f64 = (160 * KIB) as f64;
+/// As much as a sync writes of a log, in bytes: so much was seen of btrfs, which writes each of its blocks twice.
+const LARGEST_LOG: u64 = 160 * KIB;
 
-/// And as many requests.
-const LOG_REQUESTS: f64 = 6.0;
+/// And of jbd2's journal: its ends, inode, bitmap, group and blocks of extents.
+const LARGEST_TRANSACTION: u64 = 8 * PAGE;
+
+/// In as many writes, each of which counts for a device that is held to a number of them.
+const LOG_REQUESTS: u64 = 8;
 
 /// How much of what a slice lets through a job may move: the rest is for what is read ahead, and for the journal.
 const OF_SLICE: f64 = 0.75;
@@ -48,6 +51,7 @@ impl Stage {
     /// The same stage on a device that may be held to a rate: its jobs move no more than the block layer hands out at
     /// once, so that they show how fast the device itself is. What it is held to is declared.
     pub(super) fn before_limits(mut self, model: &Model) -> Self {
+        let value = |name| model.parameters.value(name);
         for job in self.jobs.iter_mut().filter(|job| !is_short(job)) {
             let side = if job.does(Direction::Read) { Direction::Read } else { Direction::Write };
             let block = job.blocks[side as usize].most;
@@ -55,27 +59,34 @@ impl Stage {
                 Direction::Read => ["limit_read_rate", "limit_read_iops"],
                 Direction::Write => ["limit_write_rate", "limit_write_iops"],
             };
-            let value = |name| model.parameters.value(name);
             let at_once = |limit| match value(limit) * value("limit_slice") / 1e9 {
                 0.0 => f64::INFINITY,
                 all => all * OF_SLICE,
             };
-            // A journal that takes data has them written twice, and where there is none of jbd2's each sync may write a log:
-            // so many times the bytes and the requests.
-            let [bytes, requests] = match side {
-                Direction::Write if value("journal") == DATA_JOURNAL => [2.0; 2],
-                Direction::Write if value("journal") == 0.0 && job.fsync > 0 => {
-                    let writes = f64::from(job.fsync);
-                    [1.0 + LARGEST_LOG / block as f64 / writes, 1.0 + LOG_REQUESTS / writes]
-                }
-                _ => [1.0; 2],
-            };
-            let most = (at_once(rate) / bytes).min(at_once(calls) / requests * block as f64) as u64;
-            let most = (most - most % block).max(block);
+            let [bytes, requests] = moves(job, side, &value);
+            let times = (at_once(rate) / bytes).min(at_once(calls) / requests);
+            let most = (times as u64).max(1).saturating_mul(block);
             job.size = job.size.map(|size| size.min(most));
         }
         self
     }
+}
+
+/// What each call of a job has the device move at most: bytes, and requests.
+fn moves(job: &Job, side: Direction, value: &impl Fn(&'static str) -> f64) -> [f64; 2] {
+    let block = job.blocks[side as usize].most as f64;
+    let mut moves = [block, (block / value("largest_io")).ceil()];
+    let journal = value("journal");
+    if side == Direction::Write && journal == DATA_JOURNAL {
+        // They are written there first, each block by itself.
+        moves = [2.0 * block, moves[1] + (block / PAGE as f64).ceil()];
+    }
+    if job.fsync > 0 {
+        let log = if journal == 0.0 { LARGEST_LOG } else { LARGEST_TRANSACTION };
+        let each = [log, LOG_REQUESTS].map(|of_sync| of_sync as f64 / f64::from(job.fsync));
+        moves = [moves[0] + each[0], moves[1] + each[1]];
+    }
+    moves
 }
 
 /// The stages, in order.
@@ -364,16 +375,13 @@ fn synced(pattern: Pattern, bytes: u64, every: u32) -> Job {
 mod tests {
     use super::*;
 
-    /// The jobs of all stages where reads and writes are held to so many bytes a second.
-    fn held(rate: f64, journal: &str) -> Vec<Job> {
+    /// The jobs of all stages where reads and writes are held to so much a second: `rate` bytes, or requests for `iops`.
+    fn held(limit: &str, most: f64, journal: &str) -> Vec<Job> {
         let mut model = Model::assumed();
-        let rate = rate.to_string();
-        let settings = [
-            ("limit_read_rate", &*rate),
-            ("limit_write_rate", &rate),
-            ("limit_slice", "1e8"),
-            ("journal", journal),
-        ];
+        let most = most.to_string();
+        let of = |side: &str| format!("limit_{side}_{limit}");
+        let [read, write] = ["read", "write"].map(of);
+        let settings = [(&*read, &*most), (&write, &most), ("limit_slice", "1e8"), ("journal", journal)];
         settings.into_iter().for_each(|(name, value)| model.parameters.set(name, value).unwrap());
         stages().into_iter().flat_map(|stage| stage.before_limits(&model).jobs).collect()
     }
@@ -384,13 +392,12 @@ mod tests {
 
     #[test]
     fn jobs_of_a_device_that_is_held_fit_into_what_it_lets_through_at_once() {
-        let free = moved(&held(0.0, "ordered"));
+        let free = moved(&held("rate", 0.0, "ordered"));
         let memory =
             |name: &str| !name.contains("cold") && !name.contains("direct") && !name.contains("sync");
         for rate in [10e6, 100e6, 1e9] {
-            for ((name, held), (_, whole)) in moved(&held(rate, "ordered")).into_iter().zip(&free) {
-                let is_whole = memory(&name) || *whole as f64 <= rate / 10.0 * OF_SLICE;
-                assert_eq!(held == *whole, is_whole, "{name} at {rate}: {held} of {whole}");
+            for ((name, held), (_, whole)) in moved(&held("rate", rate, "ordered")).into_iter().zip(&free) {
+                assert!(held == *whole || !memory(&name), "{name} at {rate}: {held} of {whole}");
                 let is_one = held == MIB && rate < 20e6;
                 assert!(
                     memory(&name) || held as f64 <= rate / 10.0 * OF_SLICE || is_one,
@@ -400,16 +407,34 @@ mod tests {
         }
     }
 
+    /// How often a job syncs, and how many bytes and requests of data it writes.
+    fn synced(job: &Job) -> [u64; 3] {
+        let written = job.transfer().unwrap().unwrap();
+        let block = job.blocks[Direction::Write as usize].most;
+        let writes = written / block;
+        [writes.div_ceil(u64::from(job.fsync)), written, writes]
+    }
+
     #[test]
     fn what_each_sync_writes_of_a_log_fits_in_as_well() {
-        for rate in [10e6, 100e6, 1e9] {
-            for job in held(rate, "price").into_iter().filter(|job| job.fsync > 0) {
-                let written = job.transfer().unwrap().unwrap();
-                let block = job.blocks[Direction::Write as usize].most;
-                let syncs = written as f64 / (block * u64::from(job.fsync)) as f64;
-                let all = written as f64 + syncs * LARGEST_LOG;
-                assert!(all <= rate / 10.0 * OF_SLICE || written == block, "{} at {rate}: {all}", job.name);
+        for (journal, log) in [("price", 160 * KIB), ("ordered", 32 * KIB)] {
+            for rate in [10e6, 100e6, 1e9] {
+                for job in held("rate", rate, journal).into_iter().filter(|job| job.fsync > 0) {
+                    let [syncs, written, writes] = synced(&job);
+                    let all = (written + (syncs - 1) * log) as f64;
+                    assert!(all <= rate / 10.0 * OF_SLICE || writes == 1, "{} at {rate}: {all}", job.name);
+                }
+            }
+            for rate in [300.0, 1_500.0, 20_000.0] {
+                for job in held("iops", rate, journal).into_iter().filter(|job| job.fsync > 0) {
+                    let [syncs, _, writes] = synced(&job);
+                    let all = (writes + (syncs - 1) * 8) as f64;
+                    assert!(all <= rate / 10.0 * OF_SLICE || writes == 1, "{} at {rate}: {all}", job.name);
+                }
             }
         }
+        let data = held("iops", 1_500.0, "journal");
+        let large = data.iter().find(|job| job.name == "written in order by 65536, synced after 1").unwrap();
+        assert_eq!(synced(large)[2], 4, "each of its blocks is a request");
     }
 }

@@ -21,8 +21,31 @@ pub struct Outcome {
     pub cached_before: Option<Cached>,
     /// What the thread used.
     pub usage: Usage,
-    /// Bytes that the device wrote while the threads of all jobs ran, where some sync and it counts them.
-    pub device_written: Option<u64>,
+    /// What the device wrote while the threads of all jobs ran, where some sync and it counts.
+    pub device_wrote: Option<Wrote>,
+}
+
+/// What a device has written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wrote {
+    /// Writes, as they were submitted.
+    pub requests: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Wrote {
+    /// What came on top of what was written `before`.
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            requests: self.requests.saturating_sub(before.requests),
+            bytes: self.bytes.saturating_sub(before.bytes),
+        }
+    }
+
+    fn and(self, next: Self) -> Self {
+        Self { requests: self.requests + next.requests, bytes: self.bytes + next.bytes }
+    }
 }
 
 /// What was transferred in one direction.
@@ -47,9 +70,9 @@ impl Outcome {
     /// Adds what was done after this: the times are added up as well.
     pub fn follow(&mut self, next: &Outcome) {
         let elapsed_ns = self.elapsed_ns + next.elapsed_ns;
-        let device_written = self.device_written.zip(next.device_written).map(|(mine, next)| mine + next);
+        let device_wrote = self.device_wrote.zip(next.device_wrote).map(|(mine, next)| mine.and(next));
         self.add(next);
-        (self.elapsed_ns, self.device_written) = (elapsed_ns, device_written);
+        (self.elapsed_ns, self.device_wrote) = (elapsed_ns, device_wrote);
     }
 
     /// Adds what another thread did to what this one did.

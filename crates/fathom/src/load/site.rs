@@ -11,6 +11,7 @@ use fathom_sys::file::Errno;
 use fathom_sys::memory::{FileMapping, Mapping};
 use fathom_sys::{Error, facts, file};
 
+use super::Wrote;
 use super::calm::Calm;
 use crate::fault::Fault;
 use crate::instrument::{Clock, Instrument};
@@ -105,9 +106,10 @@ impl Site {
         self.files.bytes_written()
     }
 
-    /// Bytes that the device has written so far, by its own count; none where nobody counts.
-    pub(super) fn written_by_device(&self) -> Option<u64> {
-        Some(facts::device_stat(self.device.as_deref()?)?.written)
+    /// What the device has written so far, by its own count; none where nobody counts.
+    pub(super) fn device_wrote(&self) -> Option<Wrote> {
+        let stat = facts::device_stat(self.device.as_deref()?)?;
+        Some(Wrote { requests: stat.writes, bytes: stat.written })
     }
 
     /// Bytes that the kernel has taken out of memory since the site was made, whose ever they were; none where it does not
@@ -364,6 +366,11 @@ impl Site {
 
     pub(super) fn interrupt(&self) -> &AtomicBool {
         &self.interrupt
+    }
+
+    /// Whether what takes so long will be done in the time allowed.
+    pub(crate) fn has_time_for(&self, duration: Duration) -> bool {
+        self.limits.deadline.is_none_or(|deadline| Instant::now() + duration < deadline)
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {

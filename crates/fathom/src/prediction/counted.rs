@@ -43,6 +43,6 @@ pub(super) fn outcome<'a>(
         ns_per_tick: 1.0,
         cached_before: None,
         usage: Default::default(),
-        device_written: None,
+        device_wrote: None,
     }
 }

@@ -121,6 +121,15 @@ impl Estimate {
         Self { value, low: value / reach, high: value * reach }
     }
 
+    /// The same with an interval that holds those of these, too.
+    fn reaching(self, others: impl IntoIterator<Item = Self>) -> Self {
+        others.into_iter().fold(self, |wide, other| Self {
+            low: wide.low.min(other.low),
+            high: wide.high.max(other.high),
+            ..wide
+        })
+    }
+
     /// Whether a value lies within.
     pub fn holds(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
@@ -131,10 +140,18 @@ impl Residual {
     /// A latency of a job of this class that is simulated as so many ns.
     pub(crate) fn latency(&self, share: f64, simulated: f64) -> Estimate {
         match self.latencies.iter().find(|tail| tail.share == share) {
-            Some(tail) => Estimate::seen(simulated * tail.factor, tail.spread, self.jobs),
+            Some(tail) => Estimate::seen(simulated * tail.factor + tail.added_ns, tail.spread, self.jobs),
             None => Estimate::seen(simulated, self.spread, self.jobs),
         }
     }
+}
+
+/// What a model made of one job, or of anything.
+pub(super) struct Runs {
+    /// As it is, and then with each set of parameters that was drawn.
+    pub(super) drawn: Vec<Outcome>,
+    /// Where a device is held to a little less or more.
+    pub(super) brims: Vec<Outcome>,
 }
 
 /// What is known of a model's own errors.
@@ -146,8 +163,8 @@ pub(super) enum Known<'a> {
 }
 
 impl Forecast {
-    /// Of the outcomes of one job, one per draw.
-    pub(super) fn of(job: &Job, drawn: &[Outcome], model: &Model) -> Self {
+    /// Of the outcomes of one job.
+    pub(super) fn of(job: &Job, runs: &Runs, model: &Model) -> Self {
         let class = class(job, &model.parameters);
         let caveats = unvalidated(&class, model).into_iter().collect();
         let known = match model.residuals.get(&class) {
@@ -155,22 +172,26 @@ impl Forecast {
             None => Known::Spread(own_error(&class, model)),
         };
         let directions: Vec<Direction> = job.directions().collect();
-        Self { caveats, ..Self::new(&job.name, class, &known, &directions, drawn) }
+        Self { caveats, ..Self::new(&job.name, class, &known, &directions, runs) }
     }
 
-    /// Of the outcomes of anything, one per draw.
+    /// Of the outcomes of anything.
     pub(super) fn new(
         name: &str,
         class: String,
         known: &Known<'_>,
         directions: &[Direction],
-        drawn: &[Outcome],
+        runs: &Runs,
     ) -> Self {
-        let over = |figure: &dyn Fn(&Outcome) -> f64| match (known, drawn.first()) {
-            (Known::OfClass(seen), Some(one)) => Estimate::seen(figure(one), seen.spread, seen.jobs),
-            (Known::OfClass(Residual { spread: own, .. }) | Known::Spread(own), _) => {
-                Estimate::of(&drawn.iter().map(figure).collect::<Vec<_>>(), *own)
-            }
+        let Runs { drawn, brims } = runs;
+        let over = |figure: &dyn Fn(&Outcome) -> f64| {
+            let of = |runs: &[Outcome]| match (known, runs.first()) {
+                (Known::OfClass(seen), Some(one)) => Estimate::seen(figure(one), seen.spread, seen.jobs),
+                (Known::OfClass(Residual { spread: own, .. }) | Known::Spread(own), _) => {
+                    Estimate::of(&runs.iter().map(figure).collect::<Vec<_>>(), *own)
+                }
+            };
+            of(drawn).reaching(brims.iter().map(|brim| of(std::slice::from_ref(brim))))
         };
         // What transfers were longer by says nothing of syncs.
         let latencies = |of: &dyn Fn(&Outcome) -> &Histogram, are_transfers: bool| {
@@ -178,7 +199,10 @@ impl Forecast {
             let told = SHARES.map(|share| {
                 let plain = |one: &Outcome| of(one).quantile(share) as f64 * one.ns_per_tick;
                 let told = match (known, drawn.first()) {
-                    (Known::OfClass(seen), Some(one)) if are_transfers => seen.latency(share, plain(one)),
+                    (Known::OfClass(seen), Some(one)) if are_transfers => {
+                        let of = |one: &Outcome| seen.latency(share, plain(one));
+                        of(one).reaching(brims.iter().map(of))
+                    }
                     _ => over(&plain),
                 };
                 // Factors of neighbours differ, and what fewer calls exceed is no shorter.

@@ -40,7 +40,7 @@ fn intervals_carry_those_of_the_parameters_and_the_model_s_own_error() {
     // A deviation of the call is 40.8 of 810 ns.
     let reach = (narrow.high / narrow.value).ln();
     assert!((reach - 1.645 * 40.8 / 810.0).abs() < 0.03, "{reach}");
-    let tail = crate::model::Tail { share: 0.99, factor: 1.5, spread: 0.2 };
+    let tail = crate::model::Tail { share: 0.99, factor: 1.5, added_ns: 0.0, spread: 0.2 };
     let residual = crate::model::Residual { jobs: 4, mean_error: 0.1, spread: 0.12, latencies: vec![tail] };
     model.residuals.insert("cached_sequential_read".to_owned(), residual);
     let seen = rate(&model);
@@ -50,6 +50,25 @@ fn intervals_carry_those_of_the_parameters_and_the_model_s_own_error() {
     let latency = &told.forecasts[0].sides[0].latency;
     assert!((latency.p99_ns.value / latency.median_ns.value - 1.5).abs() < 0.02, "{latency:?}");
     assert!(latency.p999_ns.value >= latency.p99_ns.value);
+}
+
+#[test]
+fn the_interval_of_a_job_that_ends_as_a_slice_does_reaches_into_the_next() {
+    let mut model = silent();
+    ["device=token_bucket", "limit_slice=100ms", "limit_read_rate=10M", "submission=0", "device_latency=1us"]
+        .iter()
+        .for_each(|typed| model.set(typed).unwrap());
+    let residual = crate::model::Residual { jobs: 40, spread: 0.001, ..Default::default() };
+    model.residuals.insert("cold_sequential_read".to_owned(), residual);
+    let rate = |kib: u64| {
+        let cold = Job { blocks: [Blocks::fixed(16 << 10); 2], size: Some(kib << 10), ..job("cold") };
+        predict(&[cold], &model, Settings::default()).unwrap().forecasts[0].sides[0].bytes_per_second
+    };
+    let wide = |rate: Estimate| (rate.high / rate.low).ln();
+    // Slices of one MiB: a job of 4.9 MiB waits for four of them, with a little more or less for the same; one of 5 MiB
+    // may wait for five.
+    let [within, at_its_end] = [4_500, 5_120].map(rate).map(wide);
+    assert!(within < 0.06 && at_its_end > 0.15, "{within} {at_its_end}");
 }
 
 #[test]

@@ -6,10 +6,10 @@ use fathom_model::io_path::{Done, Path, State};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
-use super::forecast::{Known, own_error, unvalidated};
+use super::forecast::{Known, Runs, own_error, unvalidated};
 use super::replaying::Replaying;
 use super::script::Script;
-use super::{Forecast, Settings, drawn_from};
+use super::{Forecast, Settings, at_brims, drawn_from};
 use crate::job::Direction;
 use crate::load::Outcome;
 use crate::model::{Model, Parameters};
@@ -50,6 +50,8 @@ pub fn predict_trace(
         let parameters = drawn_from(&model.parameters, &mut dice);
         drawn.push(run(script, &parameters, dice.next_u64()).0);
     }
+    let brims = at_brims(&model.parameters, &[]);
+    let brims = brims.iter().map(|held| run(script, held, settings.seed).0).collect();
     let parts = parts(script, &plain);
     let own = parts.iter().map(|(class, share)| share * own_error(class, model)).sum();
     let caveats = parts.iter().filter_map(|(class, _)| unvalidated(class, model)).collect();
@@ -59,7 +61,8 @@ pub fn predict_trace(
         .collect();
     let names: Vec<&str> = parts.iter().map(|(class, _)| class.as_str()).collect();
     let class = format!("trace: {}", names.join(", "));
-    Ok((Forecast { caveats, ..Forecast::new(name, class, &Known::Spread(own), &directions, &drawn) }, plain))
+    let runs = Runs { drawn, brims };
+    Ok((Forecast { caveats, ..Forecast::new(name, class, &Known::Spread(own), &directions, &runs) }, plain))
 }
 
 /// One run of a script on a machine that has just been started.

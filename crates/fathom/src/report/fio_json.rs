@@ -208,7 +208,7 @@ impl Entry {
             ns_per_tick: one.latencies.as_ref().map_or(1.0, |all| all.ns_per_tick),
             cached_before: None,
             usage: Default::default(),
-            device_written: None,
+            device_wrote: None,
         };
         outcome.usage.user = Duration::from_nanos(cpu(0));
         outcome.usage.system = Duration::from_nanos(cpu(1));

@@ -2,7 +2,7 @@
 
 use super::colours::Colours;
 use super::{sketch, table};
-use crate::calibration::Account;
+use crate::calibration::{Account, REPEATS};
 use crate::model::{Model, Origin};
 use crate::provenance::MachineFacts;
 use crate::units::{Bytes, Nanos};
@@ -29,11 +29,12 @@ pub fn calibration(model: &Model, accounts: &[Account]) -> String {
         text += &table::rows(&["job", "measured per call", "simulated", "rate off by"], &rows);
         text += &account.refused.iter().map(|reason| format!("not run: {reason}\n")).collect::<String>();
     }
-    if let Some(made) = &model.made {
-        let remarks = reclaimed(made.reclaimed_bytes).into_iter().chain(returned(&made.machine));
-        text += &remarks.map(|remark| format!("\n{remark}\n")).collect::<String>();
-    }
-    text
+    let hurried = hurried(accounts.iter().flat_map(|account| &account.runs), REPEATS);
+    let machine = model
+        .made
+        .iter()
+        .flat_map(|made| reclaimed(made.reclaimed_bytes).into_iter().chain(returned(&made.machine)));
+    text + &hurried.into_iter().chain(machine).map(|remark| format!("\n{remark}\n")).collect::<String>()
 }
 
 /// The ends of the scale on which errors are drawn, as shares, and the columns on each side of its middle.
@@ -130,7 +131,16 @@ pub(super) fn remarks(validation: &Validation) -> Vec<String> {
     let effects = validation.effects.iter().cloned();
     let memory =
         reclaimed(validation.reclaimed_bytes).into_iter().chain(returned(&validation.provenance.machine));
-    disturbed(validation).into_iter().chain(memory).chain(by_fio(validation)).chain(effects).collect()
+    let hurried = hurried(validation.jobs.iter().map(|job| &job.runs), validation.repeats);
+    let runs = disturbed(validation).into_iter().chain(hurried);
+    runs.chain(memory).chain(by_fio(validation)).chain(effects).collect()
+}
+
+/// That jobs ran less often than wanted, if any did.
+fn hurried<'a>(mut runs: impl Iterator<Item = &'a Vec<f64>>, wanted: usize) -> Option<String> {
+    runs.any(|runs| (1..wanted).contains(&runs.len())).then(|| {
+        format!("hurried: not all jobs ran {wanted} times, for want of time: what they differ by is less certain; raise --max-time")
+    })
 }
 
 /// What it means that free memory goes back to the host.

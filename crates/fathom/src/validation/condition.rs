@@ -70,7 +70,7 @@ impl Condition {
     }
 
     /// What it is about, in a word; none as the machine is.
-    pub(super) fn word(self) -> Option<&'static str> {
+    pub fn word(self) -> Option<&'static str> {
         match self {
             Self::Usual => None,
             Self::DirtyBytes(_) => Some("dirty_bytes"),

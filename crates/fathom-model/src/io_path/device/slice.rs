@@ -27,8 +27,15 @@ struct Rates {
 }
 
 impl Slice {
-    /// When a request that comes `now` goes on to the device, both in ns. Source: `tg_dispatch_time`,
-    /// `throtl_charge_bio`, `throtl_trim_slice`.
+    /// The first one of reads or of writes, before which some may have been spent.
+    pub(super) fn first(prices: &Prices, is_write: bool) -> Self {
+        let slices = prices.limit_slice as f64 / 1e9 * prices.limit_spent;
+        let [requests, bytes] = prices.limits[usize::from(is_write)].map(|rate| (rate * slices) as u64);
+        Self { requests, bytes, ..Self::default() }
+    }
+
+    /// When a request that comes `now` has gone on to the device with its last bio, both in ns. Source:
+    /// `tg_dispatch_time`, `throtl_charge_bio`, `throtl_trim_slice`.
     pub(super) fn dispatch(&mut self, prices: &Prices, request: &Request, now: u64) -> u64 {
         let jiffy = prices.jiffy;
         let [requests, bytes] = prices.limits[usize::from(request.is_write)].map(|rate| rate as u64);
@@ -37,6 +44,12 @@ impl Slice {
         if requests == 0 && bytes == 0 {
             return now;
         }
+        let bios = request.bios.max(1);
+        (0..bios).fold(now, |_, _| self.dispatch_bio(&rates, jiffy, request.bytes() / bios, now))
+    }
+
+    /// When one bio of so many bytes goes on.
+    fn dispatch_bio(&mut self, rates: &Rates, jiffy: u64, bytes: u64, now: u64) -> u64 {
         let is_first = now >= self.last;
         let mut at = now.max(self.last);
         if is_first && at / jiffy > self.end {
@@ -44,20 +57,20 @@ impl Slice {
         }
         loop {
             let tick = at / jiffy;
-            self.end = self.end.max((tick + slice).next_multiple_of(slice));
-            match self.wait(&rates, request.bytes(), tick - self.start) {
+            self.end = self.end.max((tick + rates.slice).next_multiple_of(rates.slice));
+            match self.wait(rates, bytes, tick - self.start) {
                 0 => break,
                 wait => at = (tick + wait) * jiffy,
             }
         }
         self.requests += 1;
-        self.bytes += request.bytes();
-        self.trim(&rates, at / jiffy);
+        self.bytes += bytes;
+        self.trim(rates, at / jiffy);
         self.last = at;
         at
     }
 
-    /// How many jiffies a request waits that comes `elapsed` jiffies after the slice began. Source:
+    /// How many jiffies a bio waits that comes `elapsed` jiffies after the slice began. Source:
     /// `tg_within_bps_limit`, `tg_within_iops_limit`.
     fn wait(&self, rates: &Rates, bytes: u64, elapsed: u64) -> u64 {
         let mut wait = 0;
@@ -96,7 +109,6 @@ mod tests {
     use std::num::NonZeroU32;
 
     use super::*;
-    use crate::io_path::Urgency;
     use crate::page_cache::{FetchId, FileId};
     use crate::parameters::Parameters;
 
@@ -107,15 +119,7 @@ mod tests {
     }
 
     fn read(pages: u64) -> Request {
-        Request {
-            id: FetchId(NonZeroU32::MIN),
-            file: FileId(0),
-            first: 0,
-            pages,
-            is_write: false,
-            urgency: Urgency::Sync,
-            at: None,
-        }
+        Request::read(FetchId(NonZeroU32::MIN), FileId(0), 0, pages)
     }
 
     const MS: u64 = 1_000_000;
@@ -135,6 +139,24 @@ mod tests {
         };
         assert_eq!(after(100), 300, "what a slice leaves adds up");
         assert_eq!(after(250), 200, "rest is forgotten");
+    }
+
+    #[test]
+    fn of_a_first_slice_that_is_spent_nothing_is_left() {
+        let prices = held_to(&[("limit_read_rate", "10M"), ("limit_slice", "100ms"), ("limit_spent", "1")]);
+        let mut slice = Slice::first(&prices, false);
+        assert!(slice.dispatch(&prices, &read(200), 0) > 100 * MS);
+        assert_eq!(Slice::default().dispatch(&prices, &read(200), 0), 0);
+    }
+
+    #[test]
+    fn each_bio_of_a_request_counts() {
+        let prices = held_to(&[("limit_read_iops", "2000"), ("limit_slice", "100ms")]);
+        let mut slice = Slice::default();
+        let four = Request { bios: 4, ..read(4) };
+        let times: Vec<u64> = (0..100).map(|_| slice.dispatch(&prices, &four, 1000 * MS)).collect();
+        assert!(times[..50].iter().all(|&time| time == 1000 * MS));
+        assert!(times[50..].iter().all(|&time| time == 1100 * MS), "{times:?}");
     }
 
     #[test]

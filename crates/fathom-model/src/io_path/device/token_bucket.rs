@@ -30,7 +30,8 @@ pub fn token_bucket(
 ) {
     let buckets = net.place::<[Used; 2]>("buckets");
     let (held, admitted) = (net.place::<(u64, Request)>("held"), net.place::<Request>("admitted"));
-    net.initial(buckets, [[Used::default(); 2]]);
+    let used = |is_write| Used { slice: Slice::first(prices, is_write), ..Used::default() };
+    net.initial(buckets, [[false, true].map(used)]);
     let limits = Arc::clone(prices);
     net.transition("weigh")
         .input(requests)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Inner, State};
 use crate::allocation::{Layout, Pointer, Scheme};
-use crate::io_path::{At, Request, Urgency};
+use crate::io_path::{At, Request};
 use crate::page_cache::{FetchId, FileId};
 use crate::parameters::Parameters;
 
@@ -178,7 +178,8 @@ impl Inner {
             let runs: Vec<(u64, u64, u64)> = layout.runs([whole.next, until]).collect();
             for (first, pages, byte) in runs {
                 let at = Some(At { byte, bytes: pages * crate::file_read::PAGE });
-                let piece = Request { id: self.fetch_id(), file, first, pages, is_write, urgency, at };
+                let own = Request::read(self.fetch_id(), file, first, pages);
+                let piece = Request { is_write, urgency, at, ..own };
                 self.allocation.pieces.insert(piece.id, id);
                 self.allocation.mapped.push(piece);
                 whole.left += 1;
@@ -201,8 +202,7 @@ impl Inner {
         let id = self.fetch_id();
         let byte = self.allocation.layouts[&file].pointer(pointer).map_or(0, |(byte, _)| byte);
         let at = Some(At { byte, bytes: self.allocation.block });
-        let urgency = Urgency::Sync;
         self.allocation.reading.insert(id, (file, pointer));
-        self.allocation.mapped.push(Request { id, file, first: 0, pages: 0, is_write: false, urgency, at });
+        self.allocation.mapped.push(Request { at, ..Request::read(id, file, 0, 0) });
     }
 }

@@ -37,6 +37,8 @@ pub(super) struct Journal {
     first_blocks: u64,
     /// And what the first block of extents brings in beside them that gets new ones which lie apart.
     scattered_blocks: u64,
+    /// As how many bios a log is handed over.
+    log_requests: u64,
     /// Pages that the running one holds; none if it has not begun. Of a log the first stands for all but extents.
     blocks: u64,
     data_pages: u64,
@@ -129,6 +131,7 @@ impl Journal {
             interval: parameters.value("commit_interval") as u64,
             first_blocks: (parameters.value("journal_blocks").round() as u64).max(1),
             scattered_blocks: parameters.value("scattered_blocks").round() as u64,
+            log_requests: (parameters.value("log_requests").round() as u64).max(1),
             running: 1,
             committed: 0,
             blocks: 0,
@@ -271,12 +274,13 @@ impl State {
         };
         let (first, pages) = (journal.head, bytes.div_ceil(PAGE));
         journal.head += pages;
+        // jbd2 hands over each block by itself (`jbd2_journal_commit_transaction`).
+        let bios = if let Mode::Log(_) = journal.mode { journal.log_requests } else { pages };
         let id = self.0.fetch_id();
-        let request =
-            Request { id, file: FILE, first, pages, is_write: true, urgency: Urgency::Sync, at: None };
+        let request = Request::write(id, FILE, first, pages, Urgency::Sync);
         // A log need not write whole pages.
         let at = Some(At { byte: request.place(), bytes });
-        self.0.requests.push(Request { at, ..request });
+        self.0.requests.push(Request { at, bios, ..request });
     }
 
     /// A write of the journal is done. Gives whether it was one.

@@ -190,6 +190,7 @@ impl Queue {
             id: parts[0].id,
             pages: parts.iter().map(|part| part.pages).sum(),
             at: first.at.map(|at| At { bytes, ..at }),
+            bios: parts.iter().map(|part| part.bios).sum(),
             ..*first
         };
         self.issued.insert(id, now);

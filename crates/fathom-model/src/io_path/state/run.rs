@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{File, Inner};
 use crate::file_read::PAGE;
-use crate::io_path::prices::{Seen, taken_by};
+use crate::io_path::prices::caches::{Seen, taken_by};
 use crate::io_path::{Call, Kind, Prices, Work};
 use crate::page_cache::FileId;
 
@@ -119,7 +119,7 @@ impl Inner {
         self.walks.pass(to - from);
         let file = &mut self.files[work.call.file.0 as usize];
         let seen = file.touch(&work.call, [from, to]);
-        prices.waiting_for(work.call.bytes, [from, to], seen, jumped)
+        prices.caches.waiting_for(work.call.bytes, [from, to], seen, jumped)
     }
 
     /// Whether a write begins where the last one of its file ended. One that does not finds no extent to grow
@@ -148,7 +148,7 @@ impl Inner {
         // The rest of a page that was just written to is near.
         let is_rest = goes_on && from % PAGE != 0;
         let seen = if is_old && !is_rest { seen } else { Seen::Now };
-        prices.waiting_for(work.call.bytes, [from, to], seen, jumps) as u64
+        prices.caches.waiting_for(work.call.bytes, [from, to], seen, jumps) as u64
     }
 }
 

@@ -276,7 +276,7 @@ impl Filled {
     /// What so many bytes cost that are written there.
     fn cost(self, bytes: u64, prices: &Prices) -> u64 {
         let folio = prices.new_folio(self.new_pages);
-        let walked = prices.walking(self.old_pages, self.since, bytes);
+        let walked = prices.caches.walking(self.old_pages, self.since, bytes);
         // What a new page costs, its mark is part of.
         let marked = if self.new_pages == 0 { self.marked as f64 * prices.dirtied_page } else { 0.0 };
         (prices.write_call + folio + walked + marked + self.new_blocks as f64 * prices.new_block) as u64
@@ -439,7 +439,7 @@ impl Inner {
     fn send(&mut self, file: FileId, run: Option<([u64; 2], u64)>, urgency: Urgency) {
         let Some(([first, end], held)) = run else { return };
         let id = self.fetch_id();
-        let request = Request { id, file, first, pages: end - first, is_write: true, urgency, at: None };
+        let request = Request::write(id, file, first, end - first, urgency);
         let pointers = self.allocation.written_back(file, [first, end]);
         self.journal.change_more(pointers);
         self.cache.set_writeback(file, first, end - first, true);

@@ -79,8 +79,8 @@ impl Inner {
         for at in self.allocation.take_dirty(file) {
             let at: Option<At> = (!self.journal.takes_pointers()).then_some(at);
             if at.is_some() {
-                let (id, urgency) = (self.fetch_id(), Urgency::Sync);
-                self.fly(Request { id, file, first: 0, pages: 0, is_write: true, urgency, at }, 0);
+                let id = self.fetch_id();
+                self.fly(Request { at, ..Request::write(id, file, 0, 0, Urgency::Sync) }, 0);
             }
         }
     }
