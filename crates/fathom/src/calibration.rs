@@ -100,8 +100,20 @@ pub fn calibrate(
     let rate = 1e9 / device_byte(model, Direction::Write).max(1e-3);
     put(model, "write_bandwidth", Parameter { value: rate, interval: None, origin: Origin::Measured });
     model.residuals = residuals(model, checks, staged);
+    model.checks =
+        checks.iter().filter_map(|check| Some((check.job.name.clone(), check.bytes_per_second()?))).collect();
     accounts.push(account("checks: nothing was fitted to them", model, checks));
     Ok(accounts)
+}
+
+/// A job of each class that calibrations run and fit nothing to.
+pub fn one_check_of_each(model: &Model) -> Vec<Job> {
+    let mut of_class: BTreeMap<String, Vec<Job>> = BTreeMap::new();
+    for job in stages::checks() {
+        of_class.entry(class(&job, &model.parameters)).or_default().push(job);
+    }
+    // Neither the smallest nor the largest calls.
+    of_class.into_values().map(|mut jobs| jobs.swap_remove(jobs.len() / 2)).collect()
 }
 
 fn turns(seed: u64, rest: Duration) -> Turns {

@@ -38,6 +38,8 @@ pub struct Model {
     pub parameters: Parameters,
     /// How far it was off on the jobs that it was fitted to, by class of job.
     pub residuals: BTreeMap<String, Residual>,
+    /// Bytes per second of jobs that nothing was fitted to, by name: who runs them again sees what has changed since.
+    pub checks: BTreeMap<String, f64>,
 }
 
 /// A model as it is written to `MODEL.json`.
@@ -58,6 +60,9 @@ pub struct Written {
     /// How far it was off on the jobs that it was fitted to, by class of job.
     #[serde(default)]
     residuals: BTreeMap<String, Residual>,
+    /// Bytes per second of jobs that nothing was fitted to, by name: who runs them again sees what has changed since.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    checks: BTreeMap<String, f64>,
 }
 
 /// What a model was made from.
@@ -141,7 +146,12 @@ pub struct Tail {
 impl Model {
     /// A model of no machine: everything is assumed.
     pub fn assumed() -> Self {
-        Self { made: None, parameters: Parameters::assumed(), residuals: BTreeMap::new() }
+        Self {
+            made: None,
+            parameters: Parameters::assumed(),
+            residuals: BTreeMap::new(),
+            checks: BTreeMap::new(),
+        }
     }
 
     /// Reads what was written.
@@ -221,7 +231,8 @@ impl TryFrom<Written> for Model {
             }
             parameters.put(&name, Parameter { value, interval, origin })?;
         }
-        let mut model = Self { made: written.made, parameters, residuals: written.residuals };
+        let mut model =
+            Self { made: written.made, parameters, residuals: written.residuals, checks: written.checks };
         for (name, word) in written.components {
             let known = known_as(&name)?;
             if known.words.is_empty() {
@@ -249,6 +260,7 @@ impl From<Model> for Written {
                 .collect(),
             made: model.made,
             residuals: model.residuals,
+            checks: model.checks,
         }
     }
 }

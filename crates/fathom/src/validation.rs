@@ -2,8 +2,9 @@
 //!
 //! Every job is run several times, in turns with the others, and what two halves of its runs differ by is the
 //! noise floor beside which the model's error stands. So do the errors of two simpler models: that of paper E, and
-//! one of a bandwidth and a latency.
+//! one of a bandwidth and a latency; and by how much jobs that the calibration ran as well have changed since.
 
+mod again;
 mod baselines;
 mod by_fio;
 mod condition;
@@ -18,6 +19,7 @@ use fathom_stats::quantile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::again::Again;
 pub use self::by_fio::{Agreement, ByFio, agreement};
 pub use self::condition::Condition;
 pub use self::traces::validate_traces;
@@ -48,6 +50,9 @@ pub struct Validation {
     pub jobs: Vec<Held>,
     /// The jobs of each class together.
     pub classes: Vec<Class>,
+    /// What the calibration ran as well, then and now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub again: Vec<Again>,
     /// What was not predicted or not run, with the reason.
     pub refused: Vec<String>,
     /// How often each job was to be run.
@@ -115,7 +120,8 @@ pub struct Class {
     /// What the mean error shall not exceed, as a share.
     #[serde(default)]
     pub bar: f64,
-    /// Whether it does: `kept`, `noise` where two halves of the runs differ by half as much, or `missed`.
+    /// Whether it does: `kept`, `noise` where two halves of the runs differ by half as much, `drift` where jobs that the
+    /// calibration ran as well have changed by half as much since, or `missed`.
     #[serde(default)]
     pub verdict: String,
     /// The mean of the errors' sizes.
@@ -124,6 +130,9 @@ pub struct Class {
     pub worst_error: f64,
     /// The mean noise floor.
     pub noise_floor: f64,
+    /// What jobs of the class that the calibration ran as well have changed by since, as a share; none where it ran none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<f64>,
     /// The mean error of paper E's model.
     pub paper_error: f64,
     /// The mean error of a bandwidth and a latency.
@@ -166,6 +175,8 @@ pub struct Trials<'a> {
 pub struct Outcomes {
     /// One entry per job.
     pub jobs: Vec<Held>,
+    /// What the calibration ran as well, then and now.
+    pub again: Vec<Again>,
     /// What was not predicted or not run, with the reason.
     pub refused: Vec<String>,
     /// What was changed on the machine.
@@ -202,13 +213,14 @@ pub fn validate(condition: Condition, trials: &Trials<'_>, site: &mut Site) -> R
             Err(reason) => outcomes.refused.push(reason),
         }
     }
-    let jobs: Vec<Job> = foretold.iter().map(|one| one.job.clone()).collect();
+    let mut jobs: Vec<Job> = foretold.iter().map(|one| one.job.clone()).collect();
+    jobs.extend(condition.again(&model));
     let rest = trial::rest_of(&model);
     let turns = Turns { repeats: trials.repeats, seed: trials.seed, rest, state: condition.state() };
     let warm = if turns.state == Settled::ByRuns { jobs.len() } else { 0 };
-    let mut beside = Beside::new(&jobs, Turns { repeats: trials.by_fio, ..turns });
+    let mut beside = Beside::new(&jobs[..foretold.len()], Turns { repeats: trials.by_fio, ..turns });
     let trials = trial::run_beside(&jobs, turns, site, &mut |done, index, site| {
-        if done > warm { beside.run(index, site) } else { Ok(()) }
+        if done > warm && index < foretold.len() { beside.run(index, site) } else { Ok(()) }
     })?;
     for (index, (one, trial)) in foretold.iter().zip(&trials).enumerate() {
         let held = hold(one, trial, &model);
@@ -224,6 +236,7 @@ pub fn validate(condition: Condition, trials: &Trials<'_>, site: &mut Site) -> R
             }
         }
     }
+    outcomes.again = trials[foretold.len()..].iter().filter_map(|trial| again::of(trial, &model)).collect();
     outcomes.refused.extend(beside.refused());
     for held in &mut outcomes.jobs {
         held.class += &condition.word().map(|word| format!(", {word}")).unwrap_or_default();
@@ -235,11 +248,16 @@ pub fn validate(condition: Condition, trials: &Trials<'_>, site: &mut Site) -> R
     Ok(outcomes)
 }
 
-/// What the jobs of some conditions need, each run so often, and so often by fio.
+/// What the jobs of some conditions need to be held against a model, each run so often, and so often by fio.
 ///
 /// # Errors
 /// A job that makes no sense.
-pub fn needs(conditions: &[Condition], repeats: usize, by_fio: usize) -> Result<Needs, String> {
+pub fn needs(
+    conditions: &[Condition],
+    model: &Model,
+    repeats: usize,
+    by_fio: usize,
+) -> Result<Needs, String> {
     let turns = |repeats, state| Turns { repeats, seed: 0, rest: Duration::ZERO, state };
     let own = |condition: &Condition| (condition.jobs(), turns(repeats, condition.state()));
     let own: Vec<_> = conditions.iter().map(own).collect();
@@ -249,7 +267,9 @@ pub fn needs(conditions: &[Condition], repeats: usize, by_fio: usize) -> Result<
         (jobs.cloned().collect::<Vec<_>>(), turns(by_fio, Settled::AsLeft))
     };
     let fios: Vec<_> = own.iter().map(fios).collect();
-    let needs = trial::needs(&own)?;
+    let again =
+        conditions.iter().map(|condition| (condition.again(model), turns(repeats, condition.state())));
+    let needs = trial::needs(&own.into_iter().chain(again).collect::<Vec<_>>())?;
     Ok(Needs { writes: needs.writes + trial::writes(&fios)?, ..needs })
 }
 
@@ -316,26 +336,31 @@ fn floor_of(runs: &[f64], all: f64) -> Option<f64> {
     (runs.len() > 1).then(|| halves_differ_by(runs, all)).filter(|floor| floor.is_finite())
 }
 
-/// The jobs of each class together, and of all at the end.
-pub fn classes(jobs: &[Held]) -> Vec<Class> {
+/// The class of all jobs together.
+const ALL: &str = "all";
+
+/// The jobs of each class together, and of all at the end, beside what the calibration ran as well.
+pub fn classes(jobs: &[Held], again: &[Again]) -> Vec<Class> {
     let mut by_class: BTreeMap<&str, Vec<&Held>> = BTreeMap::new();
     jobs.iter().for_each(|job| by_class.entry(&job.class).or_default().push(job));
-    let mut classes: Vec<Class> = by_class.iter().map(|(class, jobs)| of(class, jobs)).collect();
+    let mut classes: Vec<Class> = by_class.iter().map(|(class, jobs)| of(class, jobs, again)).collect();
     if classes.len() > 1 {
-        classes.push(of("all", &jobs.iter().collect::<Vec<_>>()));
+        classes.push(of(ALL, &jobs.iter().collect::<Vec<_>>(), again));
     }
     classes
 }
 
-fn of(class: &str, jobs: &[&Held]) -> Class {
+fn of(class: &str, jobs: &[&Held], again: &[Again]) -> Class {
     let mean = |figure: &dyn Fn(&Held) -> f64| {
         jobs.iter().map(|job| figure(job).abs()).sum::<f64>() / jobs.len().max(1) as f64
     };
     let (mean_error, noise_floor) = (mean(&|job| job.error), mean(&|job| job.noise_floor));
+    let drift = again::drift(again, class);
     let bar = bar(class);
     let verdict = match mean_error {
         error if error <= bar => "kept",
         error if error <= 2.0 * noise_floor => "noise",
+        error if error <= 2.0 * drift.unwrap_or(0.0) => "drift",
         _ => "missed",
     };
     Class {
@@ -346,6 +371,7 @@ fn of(class: &str, jobs: &[&Held]) -> Class {
         mean_error,
         worst_error: jobs.iter().map(|job| job.error.abs()).fold(0.0, f64::max),
         noise_floor,
+        drift,
         paper_error: mean(&|job| job.paper_error),
         plain_error: mean(&|job| job.plain_error),
         covered: jobs.iter().filter(|job| job.is_covered).count() as u32,
@@ -360,7 +386,7 @@ fn of(class: &str, jobs: &[&Held]) -> Class {
 
 /// What the mean error of a class shall not exceed: 10 % of traces that only read and 15 % of others; of jobs 5 % in order, 10 % of reads at random and past the dirty
 /// threshold, 15 % of writes at random.
-fn bar(class: &str) -> f64 {
+pub(crate) fn bar(class: &str) -> f64 {
     let has = |word: &str| class.contains(word);
     if has("traces") {
         return if has("write") { 0.15 } else { 0.10 };
@@ -409,8 +435,26 @@ mod tests {
             held("random_write", 0.2, 0.12),
             held("throttled_sequential_write, dirty_bytes", -0.2, 0.01),
         ];
-        let classes = classes(&jobs);
-        let told: Vec<_> = classes.iter().map(|class| (class.bar, class.verdict.as_str())).collect();
-        assert_eq!(told[..3], [(0.05, "kept"), (0.15, "noise"), (0.10, "missed")]);
+        let verdicts = |again: &[Again]| {
+            let classes = classes(&jobs, again);
+            classes.iter().map(|class| (class.bar, class.verdict.clone(), class.drift)).collect::<Vec<_>>()
+        };
+        let none = verdicts(&[]);
+        let told = |verdict: &str| verdict.to_owned();
+        assert_eq!(
+            none[..3],
+            [(0.05, told("kept"), None), (0.15, told("noise"), None), (0.10, told("missed"), None)]
+        );
+        let again = |class: &str, now| Again { name: String::new(), class: told(class), then: 4.0, now };
+        let class = "throttled_sequential_write, dirty_bytes";
+        let drifted = verdicts(&[again(class, 3.0), again("random_write", 4.4)]);
+        let near = |drift: Option<f64>, wanted: f64| (drift.unwrap() - wanted).abs() < 1e-9;
+        assert_eq!(drifted[2].1, "drift");
+        assert!(
+            near(drifted[2].2, 0.25) && near(drifted[1].2, 0.1) && near(drifted[3].2, 0.175),
+            "{drifted:?}"
+        );
+        assert_eq!((drifted[0].2, &drifted[1].1), (None, &told("noise")));
+        assert_eq!(verdicts(&[again(class, 3.8)])[2].1, "missed");
     }
 }

@@ -120,6 +120,7 @@ pub(crate) struct BudgetOptions {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use fathom::model::Model;
 
     use super::*;
 
@@ -142,7 +143,11 @@ mod tests {
         assert!(calibration <= options.budget.max_write, "a calibration writes {calibration}");
         let Validates { options } = Validates::parse_from(["validate"]);
         let repeats = usize::from(options.repeats);
-        let needs = fathom::validation::needs(&options.conditions(), repeats, options.by_fio()).unwrap();
+        let mut model = Model::assumed();
+        let again = fathom::calibration::one_check_of_each(&model);
+        model.checks = again.into_iter().map(|job| (job.name, 1.0)).collect();
+        let needs =
+            fathom::validation::needs(&options.conditions(), &model, repeats, options.by_fio()).unwrap();
         let both = calibration + needs.writes;
         assert!(both <= options.budget().max_write, "a calibration and a validation write {both}");
     }

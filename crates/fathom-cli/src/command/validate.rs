@@ -9,6 +9,7 @@ use fathom::fault::Fault;
 use fathom::instrument::Instrument;
 use fathom::intrusion;
 use fathom::load::{Limits, Site, program};
+use fathom::model::Model;
 use fathom::provenance::Provenance;
 use fathom::replay::Bounds;
 use fathom::report;
@@ -53,7 +54,7 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
         deadline: Some(started + budget.max_time),
     };
     let repeats = usize::from(options.repeats);
-    let by_fio = by_fio(options, repeats, limits.max_write)?;
+    let by_fio = by_fio(options, &model, repeats, limits.max_write)?;
     let trials = Trials { model: &model, path: &path, repeats, by_fio, seed: budget.seed };
     let bar = Spinner::new("predicting, then running");
     let held = if options.traces.is_empty() {
@@ -66,12 +67,13 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
     };
     drop(bar);
     let (outcomes, written) = held?;
-    let Outcomes { jobs, refused, effects, reclaimed_bytes } = outcomes;
+    let Outcomes { jobs, again, refused, effects, reclaimed_bytes } = outcomes;
     let validation = Validation {
         schema: SCHEMA.to_owned(),
         provenance,
-        classes: validation::classes(&jobs),
+        classes: validation::classes(&jobs, &again),
         jobs,
+        again,
         refused,
         repeats,
         effects: left.into_iter().chain(effects).collect(),
@@ -88,7 +90,12 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
 }
 
 /// How often fio runs each job: never where it is not installed, or what it writes is more than is left; that is said.
-fn by_fio(options: &ValidateOptions, repeats: usize, max_write: u64) -> Result<usize, Failure> {
+fn by_fio(
+    options: &ValidateOptions,
+    model: &Model,
+    repeats: usize,
+    max_write: u64,
+) -> Result<usize, Failure> {
     let wanted = options.by_fio();
     if wanted == 0 {
         return Ok(0);
@@ -97,7 +104,8 @@ fn by_fio(options: &ValidateOptions, repeats: usize, max_write: u64) -> Result<u
         console::complain("fio is not installed: Fathom alone runs the jobs");
         return Ok(0);
     }
-    let writes = |by_fio| validation::needs(&options.conditions(), repeats, by_fio).map(|needs| needs.writes);
+    let writes =
+        |by_fio| validation::needs(&options.conditions(), model, repeats, by_fio).map(|needs| needs.writes);
     let [alone, beside] = [writes(0), writes(wanted)].map(|writes| writes.map_err(Failure::Failed));
     let (alone, beside) = (alone?, beside?);
     // Where even Fathom's runs write too much, that ends everything.
@@ -121,7 +129,8 @@ fn against_jobs(
     interrupt: Arc<AtomicBool>,
 ) -> Result<(Outcomes, u64), Failure> {
     let conditions = options.conditions();
-    let needs = validation::needs(&conditions, trials.repeats, trials.by_fio).map_err(Failure::Failed)?;
+    let needs = validation::needs(&conditions, trials.model, trials.repeats, trials.by_fio)
+        .map_err(Failure::Failed)?;
     let allowed = limits.max_write;
     if needs.writes > allowed {
         return Err(Failure::Failed(format!(
@@ -143,6 +152,7 @@ fn against_jobs(
             one => one?,
         };
         outcomes.jobs.extend(one.jobs);
+        outcomes.again.extend(one.again);
         outcomes.refused.extend(one.refused);
         outcomes.effects.extend(one.effects);
         outcomes.reclaimed_bytes = outcomes.reclaimed_bytes.or(one.reclaimed_bytes);

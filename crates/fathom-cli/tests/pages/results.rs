@@ -14,7 +14,7 @@ use fathom::speed::measurement::Measurement;
 use fathom::speed::syscalls::{self, Syscalls};
 use fathom::speed::versus::{self, Entry, Sample, Versus};
 use fathom::speed::xor::{self, Method, Trial, Xor};
-use fathom::validation::{self, Held, Validation};
+use fathom::validation::{self, Again, Held, Validation};
 use fathom::{job, prediction::Estimate, report};
 use fathom_trace::show::{Histogram, Shown};
 use fathom_trace::{Access, Clock, FileId, Files, Kind, Level};
@@ -246,11 +246,19 @@ fn validated() -> Validation {
     };
     let jobs: Vec<Held> =
         validation::Condition::Usual.jobs().iter().enumerate().map(|(at, job)| held(job, at)).collect();
+    let again = |at: usize, job: &Held| Again {
+        name: job.name.clone(),
+        class: job.class.clone(),
+        then: job.measured,
+        now: job.measured * (0.8 + 0.02 * at as f64),
+    };
+    let again: Vec<Again> = jobs.iter().step_by(3).enumerate().map(|(at, job)| again(at, job)).collect();
     Validation {
         schema: validation::SCHEMA.to_owned(),
         provenance: provenance(),
-        classes: validation::classes(&jobs),
+        classes: validation::classes(&jobs, &again),
         jobs,
+        again,
         refused: vec![HOSTILE.to_owned()],
         effects: vec![HOSTILE.to_owned()],
         duration_ns: 1,

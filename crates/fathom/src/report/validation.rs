@@ -6,7 +6,7 @@ use crate::calibration::{Account, REPEATS};
 use crate::model::{Model, Origin};
 use crate::provenance::MachineFacts;
 use crate::units::{Bytes, Nanos};
-use crate::validation::{Agreement, Class, Validation, agreement};
+use crate::validation::{self, Again, Agreement, Class, Validation, agreement};
 
 /// The parameters of a model with where they come from, and how well they explain what they were fitted to.
 pub fn calibration(model: &Model, accounts: &[Account]) -> String {
@@ -67,7 +67,7 @@ fn classes(validation: &Validation, colours: Colours) -> Vec<Vec<String>> {
         cells[2] = match class.verdict.as_str() {
             _ if class.class == "all" => continue,
             "kept" => colours.good(&cells[2]),
-            "noise" => colours.open(&cells[2]),
+            "noise" | "drift" => colours.open(&cells[2]),
             _ => colours.bad(&cells[2]),
         };
     }
@@ -132,7 +132,7 @@ pub(super) fn remarks(validation: &Validation) -> Vec<String> {
     let memory =
         reclaimed(validation.reclaimed_bytes).into_iter().chain(returned(&validation.provenance.machine));
     let hurried = hurried(validation.jobs.iter().map(|job| &job.runs), validation.repeats);
-    let runs = disturbed(validation).into_iter().chain(hurried);
+    let runs = disturbed(validation).into_iter().chain(hurried).chain(changed(validation));
     runs.chain(memory).chain(by_fio(validation)).chain(effects).collect()
 }
 
@@ -174,13 +174,27 @@ fn disturbed(validation: &Validation) -> Option<String> {
     })
 }
 
+/// The classes in which jobs that the calibration ran as well have changed by more than the model may be off, if any.
+fn changed(validation: &Validation) -> Option<String> {
+    let is_far = |one: &&Again| one.change().abs() > validation::bar(&one.class);
+    let told = |one: &Again| format!("{} {:+.1} %", one.class, one.change() * 100.0);
+    let changed: Vec<String> = validation.again.iter().filter(is_far).map(told).collect();
+    (!changed.is_empty()).then(|| {
+        format!(
+            "changed: jobs that the calibration ran as well have another rate now: {}. The model tells of the machine as it \
+             was then: calibrate again",
+            changed.join(", ")
+        )
+    })
+}
+
 pub(super) const CLASSES: [&str; 10] = [
     "class",
     "jobs",
     "bar",
     "error",
     "worst",
-    "noise floor",
+    "noise floor (drift)",
     "paper E",
     "latency + bandwidth",
     "covered",
@@ -228,17 +242,19 @@ pub(super) fn by_class(validation: &Validation) -> Vec<Vec<String>> {
                 },
                 percent(class.mean_error),
                 percent(class.worst_error),
-                percent(class.noise_floor),
+                beside(class.noise_floor, class.drift),
                 percent(class.paper_error),
                 percent(class.plain_error),
                 format!("{} of {}", class.covered, class.jobs),
-                match class.p99_noise_floor {
-                    Some(floor) => format!("{} ({})", percent(class.p99_error), percent(floor)),
-                    None => percent(class.p99_error),
-                },
+                beside(class.p99_error, class.p99_noise_floor),
             ]
         })
         .collect()
+}
+
+/// A share, and what it is to be seen beside.
+fn beside(share: f64, other: Option<f64>) -> String {
+    other.map_or_else(|| percent(share), |other| format!("{} ({})", percent(share), percent(other)))
 }
 
 pub(super) fn by_job(validation: &Validation) -> Vec<Vec<String>> {

@@ -49,6 +49,10 @@ fn card(class: &Class) -> String {
         _ if class.class == "all" => ("all classes together".to_owned(), "single"),
         "kept" => (format!("within its bar of {}", percent(class.bar)), "agree"),
         "noise" => (format!("beyond its bar of {}, as noise may be", percent(class.bar)), "inconclusive"),
+        "drift" => (
+            format!("beyond its bar of {}, as what changed since the calibration may be", percent(class.bar)),
+            "inconclusive",
+        ),
         _ => (format!("beyond its bar of {}", percent(class.bar)), "disagree"),
     };
     let simpler = match class.mean_error < class.paper_error.min(class.plain_error) {

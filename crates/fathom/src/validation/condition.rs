@@ -5,7 +5,7 @@ use std::path::Path;
 use fathom_sys::tracing::{Event, Trace};
 use fathom_sys::{dirty, facts};
 
-use super::held_out;
+use super::{again, held_out};
 use crate::fault::Fault;
 use crate::intrusion::{self, Change, Group, Settings};
 use crate::job::Job;
@@ -57,6 +57,11 @@ impl Condition {
             Self::ReadAhead(_) => held_out::read_ahead(),
             Self::Memory(limit) => held_out::past_cache(limit),
         }
+    }
+
+    /// The jobs that tell whether the machine still is what the model was made of: only as the machine is can they.
+    pub(super) fn again(self, model: &Model) -> Vec<Job> {
+        if self == Self::Usual { again::jobs(model) } else { Vec::new() }
     }
 
     /// How each run finds the state in which its prediction begins: what may be dirty depends on what was, and what

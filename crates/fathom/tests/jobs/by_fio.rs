@@ -13,6 +13,7 @@ use fathom::instrument::Instrument;
 use fathom::job::{Blocks, Direction, Job, Pattern};
 use fathom::load::program::{Told, is_same_in_fio, run_fio};
 use fathom::load::{self, Limits, Site};
+use fathom::model::Model;
 use fathom::validation::Condition;
 
 use super::has_fio;
@@ -112,7 +113,8 @@ fn fio_can_run_the_jobs_that_models_are_held_to() {
             condition.jobs().iter().filter(|job| !is_same_in_fio(job)).map(|job| job.name.clone()).collect();
         assert!(others.is_empty(), "{others:?}");
     }
-    let needs = |by_fio| fathom::validation::needs(&[Condition::Usual], 6, by_fio).unwrap();
+    let model = Model::assumed();
+    let needs = |by_fio| fathom::validation::needs(&[Condition::Usual], &model, 6, by_fio).unwrap();
     let (alone, beside) = (needs(0), needs(3));
     assert_eq!(alone.space, beside.space);
     assert!(beside.writes > alone.writes && beside.writes < alone.writes / 4 * 5);
