@@ -311,9 +311,11 @@ pub(crate) fn from_its_state<T>(
     // What is cached already takes no memory. Jobs were checked when they were laid out; one without a size needs none.
     let takes = !is_short(job) || is_new(job);
     let space = if takes { Needs::of(std::slice::from_ref(job)).map_or(0, |needs| needs.space) } else { 0 };
+    // The device rests meanwhile.
+    let rests_from = Instant::now();
     let reserve = Reserve::of(space, Some(site));
-    if !turns.rest.is_zero() && !is_short(job) {
-        std::thread::sleep(turns.rest);
+    if !is_short(job) {
+        std::thread::sleep(turns.rest.saturating_sub(rests_from.elapsed()));
     }
     drop(reserve);
     let outcome = run(site);
@@ -420,8 +422,7 @@ impl Trial {
 
 /// What one transfer took, with all around it, in ns.
 pub fn ns_per_transfer(outcome: &Outcome) -> f64 {
-    let transfers: u64 = outcome.transfers.iter().map(|side| side.latency.count()).sum();
-    outcome.elapsed_ns as f64 / transfers.max(1) as f64
+    outcome.elapsed_ns as f64 / outcome.calls().max(1) as f64
 }
 
 /// Bytes per second in both directions.

@@ -291,7 +291,7 @@ fn foretell(job: &Job, model: &Model, seed: u64) -> Result<Foretold, String> {
         p99_ns: model
             .residuals
             .get(&prediction::class(job, &model.parameters))
-            .map_or(sum.latency_ns(0.99), |seen| seen.latency(0.99, sum.latency_ns(0.99)).value),
+            .map_or(sum.latency_ns(0.99), |seen| seen.latency(0.99, sum.calls(), sum.latency_ns(0.99)).value),
         paper: baselines::paper(job, model)?,
         plain: baselines::plain(job, model)?,
     })

@@ -98,6 +98,11 @@ impl Outcome {
         };
     }
 
+    /// Transfers in both directions.
+    pub fn calls(&self) -> u64 {
+        self.transfers.iter().map(|side| side.latency.count()).sum()
+    }
+
     /// The latency that a share of the transfers of both directions does not exceed, in ns.
     pub fn latency_ns(&self, share: f64) -> f64 {
         let mut all = self.transfers[0].latency.clone();

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::class;
 use crate::job::{Direction, Job};
 use crate::load::{Histogram, Outcome};
-use crate::model::{Made, Model, Residual};
+use crate::model::{Made, Model, Residual, Tail};
 
 /// The name of the schema that [`Predicted`] is published under.
 pub const SCHEMA: &str = "fathom.prediction/1";
@@ -137,13 +137,39 @@ impl Estimate {
 }
 
 impl Residual {
-    /// A latency of a job of this class that is simulated as so many ns.
-    pub(crate) fn latency(&self, share: f64, simulated: f64) -> Estimate {
-        match self.latencies.iter().find(|tail| tail.share == share) {
+    /// The latency that a share of a job's calls does not exceed, of a job of this class for which so many ns are simulated.
+    pub(crate) fn latency(&self, share: f64, calls: u64, simulated: f64) -> Estimate {
+        match self.tail(level(share, calls)) {
             Some(tail) => Estimate::seen(simulated * tail.factor + tail.added_ns, tail.spread, self.jobs),
             None => Estimate::seen(simulated, self.spread, self.jobs),
         }
     }
+
+    /// How far latencies at a level were off: between those that are known by how rare it is what exceeds them.
+    fn tail(&self, level: f64) -> Option<Tail> {
+        let (below, above) =
+            self.latencies.split_at(self.latencies.partition_point(|tail| tail.share < level));
+        let (low, high) = match (below.last(), above.first()) {
+            (Some(low), Some(high)) => (low, high),
+            (one, other) => return one.or(other).copied(),
+        };
+        let rarity = |share: f64| -(1.0 - share).ln();
+        let part = (rarity(level) - rarity(low.share)) / (rarity(high.share) - rarity(low.share));
+        let between = |low: f64, high: f64| low + part * (high - low);
+        Some(Tail {
+            share: level,
+            factor: between(low.factor.ln(), high.factor.ln()).exp(),
+            added_ns: between(low.added_ns, high.added_ns),
+            spread: between(low.spread, high.spread),
+        })
+    }
+}
+
+/// At which level of all calls the latency lies that a share of so many calls does not exceed: of three calls 99 % is the longest,
+/// and one call in five is longer than that. Source: the median of an order statistic (Benard and Bos-Levenbach, 1953).
+fn level(share: f64, calls: u64) -> f64 {
+    let rank = (share * calls as f64).ceil().max(1.0);
+    ((rank - 1.0 / 3.0) / (calls as f64 + 1.0 / 3.0)).min(share)
 }
 
 /// What a model made of one job, or of anything.
@@ -200,7 +226,7 @@ impl Forecast {
                 let plain = |one: &Outcome| of(one).quantile(share) as f64 * one.ns_per_tick;
                 let told = match (known, drawn.first()) {
                     (Known::OfClass(seen), Some(one)) if are_transfers => {
-                        let of = |one: &Outcome| seen.latency(share, plain(one));
+                        let of = |one: &Outcome| seen.latency(share, of(one).count(), plain(one));
                         of(one).reaching(brims.iter().map(of))
                     }
                     _ => over(&plain),

@@ -1,6 +1,6 @@
 use super::*;
 use crate::job::{Blocks, Engine};
-use crate::model::Origin;
+use crate::model::{Origin, Residual, Tail};
 
 fn silent() -> Model {
     let mut model = Model::assumed();
@@ -40,8 +40,9 @@ fn intervals_carry_those_of_the_parameters_and_the_model_s_own_error() {
     // A deviation of the call is 40.8 of 810 ns.
     let reach = (narrow.high / narrow.value).ln();
     assert!((reach - 1.645 * 40.8 / 810.0).abs() < 0.03, "{reach}");
-    let tail = crate::model::Tail { share: 0.99, factor: 1.5, added_ns: 0.0, spread: 0.2 };
-    let residual = crate::model::Residual { jobs: 4, mean_error: 0.1, spread: 0.12, latencies: vec![tail] };
+    let tail = |share, factor| Tail { share, factor, added_ns: 0.0, spread: 0.2 };
+    let latencies = vec![tail(0.5, 1.0), tail(0.99, 1.5)];
+    let residual = Residual { jobs: 4, mean_error: 0.1, spread: 0.12, latencies };
     model.residuals.insert("cached_sequential_read".to_owned(), residual);
     let seen = rate(&model);
     // Student's t of four freedoms.
@@ -53,12 +54,34 @@ fn intervals_carry_those_of_the_parameters_and_the_model_s_own_error() {
 }
 
 #[test]
+fn the_longest_of_a_few_calls_is_none_of_a_hundred() {
+    let tail = |share, factor, added_ns| Tail { share, factor, added_ns, spread: 0.1 };
+    let latencies =
+        vec![tail(0.5, 1.0, 0.0), tail(0.9, 1.2, 10.0), tail(0.99, 2.0, 110.0), tail(0.999, 4.0, 210.0)];
+    let residual = Residual { latencies, ..Residual::default() };
+    let told = |share, calls| residual.latency(share, calls, 1000.0).value;
+    // Among very many calls each level is its own.
+    let many = [0.5, 0.9, 0.99, 0.999].map(|share| told(share, 100_000_000));
+    for (told, wanted) in many.into_iter().zip([1000.0, 1210.0, 2110.0, 4210.0]) {
+        assert!((told / wanted - 1.0).abs() < 1e-4, "{many:?}");
+    }
+    // Of three the longest lies at 0.8: log(0.5 / 0.2) / log(5) of the way from 0.5 to 0.9.
+    let way = 2.5_f64.ln() / 5.0_f64.ln();
+    let longest = 1000.0 * (way * 1.2_f64.ln()).exp() + way * 10.0;
+    assert!([0.9, 0.99, 0.999].iter().all(|&share| (told(share, 3) - longest).abs() < 1e-6));
+    // Of 24 it lies between the two levels around it, of 1,000 nearly at its own.
+    assert!(told(0.99, 24) > 1210.0 && told(0.99, 24) < 2110.0);
+    assert!((told(0.99, 1_000) / 2110.0 - 1.0).abs() < 0.02);
+    assert_eq!([told(0.99, 1), told(0.5, 2), told(0.99, 0)].map(f64::round), [1000.0, 1000.0, 2110.0]);
+}
+
+#[test]
 fn the_interval_of_a_job_that_ends_as_a_slice_does_reaches_into_the_next() {
     let mut model = silent();
     ["device=token_bucket", "limit_slice=100ms", "limit_read_rate=10M", "submission=0", "device_latency=1us"]
         .iter()
         .for_each(|typed| model.set(typed).unwrap());
-    let residual = crate::model::Residual { jobs: 40, spread: 0.001, ..Default::default() };
+    let residual = Residual { jobs: 40, spread: 0.001, ..Default::default() };
     model.residuals.insert("cold_sequential_read".to_owned(), residual);
     let rate = |kib: u64| {
         let cold = Job { blocks: [Blocks::fixed(16 << 10); 2], size: Some(kib << 10), ..job("cold") };
