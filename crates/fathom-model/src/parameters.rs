@@ -469,6 +469,15 @@ fn hint(name: &str) -> String {
 }
 
 #[cfg(test)]
+impl Parameters {
+    /// The same with some of them set as somebody types them.
+    pub(crate) fn with(mut self, settings: &[(&str, &str)]) -> Self {
+        settings.iter().for_each(|(name, value)| self.set(name, value).unwrap());
+        self
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -240,9 +240,7 @@ mod tests {
     use super::*;
 
     fn with(settings: &[(&str, &str)]) -> Prices {
-        let mut parameters = Parameters::assumed();
-        settings.iter().for_each(|(name, value)| parameters.set(name, value).unwrap());
-        Prices::of(&parameters)
+        Prices::of(&Parameters::assumed().with(settings))
     }
 
     #[test]

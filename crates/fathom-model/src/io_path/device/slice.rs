@@ -113,9 +113,7 @@ mod tests {
     use crate::parameters::Parameters;
 
     fn held_to(settings: &[(&str, &str)]) -> Prices {
-        let mut parameters = Parameters::assumed();
-        settings.iter().for_each(|(name, value)| parameters.set(name, value).unwrap());
-        Prices::of(&parameters)
+        Prices::of(&Parameters::assumed().with(settings))
     }
 
     fn read(pages: u64) -> Request {

@@ -266,9 +266,7 @@ mod tests {
     use super::*;
 
     fn with(settings: &[(&str, &str)]) -> Caches {
-        let mut parameters = Parameters::assumed();
-        settings.iter().for_each(|(name, value)| parameters.set(name, value).unwrap());
-        Caches::of(&parameters)
+        Caches::of(&Parameters::assumed().with(settings))
     }
 
     /// Data of which so many bytes come round and were moved so often, a part of it alike.

@@ -5,11 +5,7 @@ use super::*;
 const READ: u64 = 12_000 + 80_000;
 
 fn with(settings: &[(&str, &str)]) -> Parameters {
-    let mut parameters = silent();
-    for (name, value) in settings {
-        parameters.set(name, value).unwrap();
-    }
-    parameters
+    silent().with(settings)
 }
 
 fn call(kind: Kind, file: FileId, page: u64, pages: u64) -> Call {

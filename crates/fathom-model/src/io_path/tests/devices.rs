@@ -4,10 +4,7 @@ use super::*;
 
 /// Bytes a second of writing 64 MiB in order and syncing it, and of reading it cold.
 fn rates(settings: &[(&str, &str)]) -> [f64; 2] {
-    let mut parameters = silent();
-    for (name, value) in settings {
-        parameters.set(name, value).unwrap();
-    }
+    let parameters = silent().with(settings);
     let path = Path::new(&parameters);
     let mut state = State::new(&parameters);
     let file = state.create();

@@ -87,10 +87,7 @@ fn a_sync_of_new_blocks_that_lie_apart_takes_longer() {
 
 #[test]
 fn a_transaction_has_each_block_of_extents_once_that_new_blocks_are_in() {
-    let mut parameters = journaled("ordered");
-    [("journal_blocks", "1"), ("scattered_blocks", "2")]
-        .iter()
-        .for_each(|(name, value)| parameters.set(name, value).unwrap());
+    let parameters = journaled("ordered").with(&[("journal_blocks", "1"), ("scattered_blocks", "2")]);
     // The file has 256 pages. Each row of pages is written, and then synced.
     let took = |rows: &[&[u64]]| {
         let took = took(&parameters, |file| {

@@ -3,11 +3,7 @@
 use super::*;
 
 fn with(settings: &[(&str, &str)]) -> Parameters {
-    let mut parameters = silent();
-    for (name, value) in settings {
-        parameters.set(name, value).unwrap();
-    }
-    parameters
+    silent().with(settings)
 }
 
 fn call(kind: Kind, file: FileId, page: u64) -> Call {

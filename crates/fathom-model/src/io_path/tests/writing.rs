@@ -11,11 +11,7 @@ fn pause() -> Call {
 }
 
 fn limited() -> Parameters {
-    let mut parameters = silent();
-    for (name, value) in [("dirty_bytes", "200M"), ("dirty_background_bytes", "64M"), ("device_byte", "10")] {
-        parameters.set(name, value).unwrap();
-    }
-    parameters
+    silent().with(&[("dirty_bytes", "200M"), ("dirty_background_bytes", "64M"), ("device_byte", "10")])
 }
 
 /// Calls, and a wait of so many ns before each of them.
