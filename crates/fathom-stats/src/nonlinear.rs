@@ -17,10 +17,7 @@
 //! assert!((found.values[0] - 10.0).abs() < 1e-3 && (found.values[1] - 1.0).abs() < 1e-3);
 //! ```
 
-use std::num::NonZero;
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 /// What a fit found.
 #[derive(Debug, Clone, PartialEq)]
@@ -104,24 +101,9 @@ fn differences(
         aside[column] *= STEP.exp();
         residuals(&aside).iter().zip(left).map(|(there, here)| (there - here) / STEP).collect()
     };
-    let next = AtomicUsize::new(0);
-    let work = || -> Vec<(usize, Vec<f64>)> {
-        let columns = std::iter::from_fn(|| {
-            Some(next.fetch_add(1, Ordering::Relaxed)).filter(|column| *column < values.len())
-        });
-        columns.map(|column| (column, along(column))).collect()
-    };
-    let cpus = thread::available_parallelism().map_or(1, NonZero::get).min(values.len());
-    let columns = thread::scope(|scope| {
-        let others: Vec<_> = (1..cpus).map(|_| scope.spawn(work)).collect();
-        let mut columns = work();
-        for other in others {
-            columns.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        }
-        columns
-    });
+    let columns: Vec<Vec<f64>> = (0..values.len()).into_par_iter().map(along).collect();
     let mut slopes = vec![vec![0.0; values.len()]; left.len()];
-    for (column, along) in columns {
+    for (column, along) in columns.into_iter().enumerate() {
         slopes.iter_mut().zip(along).for_each(|(row, slope)| row[column] = slope);
     }
     slopes

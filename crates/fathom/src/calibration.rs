@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fathom_stats::{nonlinear, quantile};
+use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
 
 pub use self::known::found_by_other_means;
@@ -211,13 +212,14 @@ fn spread_of_far(model: &mut Model, trials: &[Trial]) {
 
 /// Fits for each number of requests that the device may work at side by side, and keeps the best.
 fn fit_with_depth(model: &mut Model, stage: &Stage, trials: &[Trial]) {
-    let tried = DEPTHS.iter().map(|&depth| {
+    let tried = DEPTHS.par_iter().map(|&depth| {
         let mut one = model.clone();
         put(&mut one, "device_depth", Parameter { value: depth, interval: None, origin: Origin::Measured });
         let left = fit(&mut one, stage.free, trials);
         (left, one)
     });
-    if let Some((_, best)) = tried.min_by(|a, b| a.0.total_cmp(&b.0)) {
+    let tried: Vec<(f64, Model)> = tried.collect();
+    if let Some((_, best)) = tried.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)) {
         *model = best;
     }
 }
@@ -232,7 +234,10 @@ fn fit(model: &mut Model, free: &[&'static str], trials: &[Trial]) -> f64 {
     let found = nonlinear::fit(&start, |values| {
         let mut tried = without_noise(model);
         free.iter().zip(values).for_each(|(name, value)| price(&mut tried, name, *value));
-        measured.iter().map(|(job, measured, weight)| (time(job, &tried) / measured).ln() * weight).collect()
+        measured
+            .par_iter()
+            .map(|(job, measured, weight)| (time(job, &tried) / measured).ln() * weight)
+            .collect()
     });
     let Some(found) = found else { return f64::INFINITY };
     // Few jobs: the tails of Student's t reach further.
@@ -340,7 +345,7 @@ fn account(name: &str, model: &Model, trials: &[Trial]) -> Account {
         let simulated = time(&trial.job, &still);
         Some(((trial.job.name.clone(), trial.ns_per_transfer()?, simulated), trial.each(ns_per_transfer)))
     };
-    let (jobs, runs) = trials.iter().filter_map(told).unzip();
+    let (jobs, runs) = trials.par_iter().filter_map(told).unzip();
     let refused =
         trials.iter().filter_map(|trial| Some(format!("{}: {}", trial.job.name, trial.refusal.as_ref()?)));
     Account {
@@ -371,7 +376,7 @@ fn residuals(model: &Model, trials: &[Trial], fitted: &[Trial]) -> BTreeMap<Stri
             fitted.iter().filter(|trial| self::class(&trial.job, &model.parameters) == class).collect();
         Some((class, residual(model, &trials, &of_class)?))
     };
-    by_class.into_iter().filter_map(of).collect()
+    by_class.into_par_iter().filter_map(of).collect()
 }
 
 /// How far the model is off on jobs of one class; none where nothing ran. Few jobs may lie close by chance: not closer
@@ -379,28 +384,29 @@ fn residuals(model: &Model, trials: &[Trial], fitted: &[Trial]) -> BTreeMap<Stri
 fn residual(model: &Model, trials: &[&Trial], fitted: &[&Trial]) -> Option<Residual> {
     let still = without_noise(model);
     let error = |trial: &&Trial| Some((time(&trial.job, &still) / trial.ns_per_transfer()?).ln());
-    let left = mean_square(&fitted.iter().filter_map(error).collect::<Vec<_>>()).sqrt();
-    let (mut errors, mut drifts) = (Vec::new(), Vec::new());
-    let mut latencies = [const { Vec::new() }; SHARES.len()];
-    for trial in trials {
-        let Some(measured) = trial.ns_per_transfer() else { continue };
-        errors.push((time(&trial.job, &still) / measured).ln());
-        drifts.push(trial.drift().unwrap_or(0.0));
-        let Some(told) = simulated(&trial.job, model) else { continue };
-        for (latencies, share) in latencies.iter_mut().zip(SHARES) {
-            latencies.extend(trial.latency_ns(share).map(|measured| [measured, told.latency_ns(share)]));
-        }
-    }
+    let left = mean_square(&fitted.par_iter().filter_map(error).collect::<Vec<_>>()).sqrt();
+    let seen = |trial: &&Trial| {
+        let off = error(trial)?;
+        let told = simulated(&trial.job, model);
+        let latency = |share| Some([trial.latency_ns(share)?, told.as_ref()?.latency_ns(share)]);
+        Some((off, trial.drift().unwrap_or(0.0), SHARES.map(latency)))
+    };
+    let seen: Vec<_> = trials.par_iter().filter_map(seen).collect();
+    let errors: Vec<f64> = seen.iter().map(|(off, ..)| *off).collect();
+    let drifts: Vec<f64> = seen.iter().map(|(_, drift, _)| *drift).collect();
     let waits = !trials.iter().any(|trial| trial::is_short(&trial.job));
     let count = errors.len() as f64;
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
-    let tail = |(share, latencies): (f64, Vec<[f64; 2]>)| tail(share, &latencies, waits);
+    let tail = |(index, share): (usize, f64)| {
+        let latencies: Vec<[f64; 2]> = seen.iter().filter_map(|(.., latencies)| latencies[index]).collect();
+        tail(share, &latencies, waits)
+    };
     (count > 0.0).then(|| Residual {
         jobs: errors.len() as u32,
         mean_error: errors.iter().map(|error| error.abs()).sum::<f64>() / count,
         // What befell all of them meanwhile befalls what comes later as well.
         spread: mean_square(&errors).sqrt().max(left).hypot(mean(&drifts) / 2.0),
-        latencies: SHARES.into_iter().zip(latencies).filter_map(tail).collect(),
+        latencies: SHARES.into_iter().enumerate().filter_map(tail).collect(),
     })
 }
 

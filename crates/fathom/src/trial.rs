@@ -54,8 +54,11 @@ pub enum Settled {
 /// run is neither calm nor disturbed: it sees what the core is like on average.
 const LAPS_NS: u64 = 40_000_000;
 const ENOUGH_LAPS: usize = 2;
-/// How long a run is put off at most while somebody works beside: others do so for some tens of ms at a time, or for seconds.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a run is put off at most while somebody works beside: others do so for some tens of ms at a time, or for
+/// seconds, which would be too long to wait before each of two thousand laps.
+const PATIENCE: Duration = Duration::from_millis(150);
+/// The same where the device has rested, and is not to rest for much longer.
+const PATIENCE_AT_REST: Duration = Duration::from_millis(20);
 
 /// How many times as long as the one before a round may take.
 const ROUNDS_DIFFER: f64 = 1.2;
@@ -282,8 +285,7 @@ fn lap(job: &Job, turns: &Turns, site: &mut Site) -> Result<Option<Outcome>, Fau
     site.await_calm(match turns.state {
         // What was read in has used up what a device that is held lets through, and waiting would bring it back.
         Settled::ByDropping => Duration::ZERO,
-        // A device that has rested is not to rest for longer.
-        _ if is_at_rest => PATIENCE / 100,
+        _ if is_at_rest => PATIENCE_AT_REST,
         _ => PATIENCE,
     });
     let threads = from_its_state(job, *turns, site, |site| load::run(job, site))?;

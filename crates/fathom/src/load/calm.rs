@@ -19,8 +19,10 @@ const BESIDE: f64 = 1.2;
 /// So long must nobody have worked beside before a run, and after it: others come and go within a ms as well.
 const BEFORE: Duration = Duration::from_millis(2);
 const AFTER: Duration = Duration::from_micros(500);
-/// How long all runs together are put off at most until then.
-const IN_ALL: Duration = Duration::from_secs(30);
+/// How long all runs together are put off at most until then, and what part of what is left of it one run may take: where
+/// others are hardly ever still, the first runs do not use up what is there for all.
+const IN_ALL: Duration = Duration::from_secs(15);
+const PART: u32 = 100;
 
 /// What is known of the CPU's own speed, and of the last run.
 #[derive(Debug)]
@@ -61,7 +63,8 @@ impl Calm {
 
     /// Before a run, on the thread that makes it: waits until nobody works beside, but not for long.
     pub(super) fn await_it(&self) {
-        let patience = self.patience.min(Duration::from_nanos(self.left.load(Ordering::Relaxed)));
+        let left = Duration::from_nanos(self.left.load(Ordering::Relaxed));
+        let patience = self.patience.min(left / PART);
         let begun = Instant::now();
         while !self.is_alone_for(BEFORE) && begun.elapsed() < patience {}
         let waited = begun.elapsed().saturating_sub(BEFORE).as_nanos() as u64;
@@ -134,11 +137,12 @@ mod tests {
         assert!(!calm.was_disturbed());
         // As if it had once taken no time.
         calm.fastest.store(1, Ordering::Relaxed);
-        calm.left.store(20_000_000, Ordering::Relaxed);
+        calm.left.store(2_000_000_000, Ordering::Relaxed);
         let begun = Instant::now();
         calm.await_it();
-        assert!(begun.elapsed() >= Duration::from_millis(20));
-        assert!(calm.left.load(Ordering::Relaxed) <= BEFORE.as_nanos() as u64);
+        assert!(begun.elapsed() >= Duration::from_millis(20), "its part of what is left");
+        let left = calm.left.load(Ordering::Relaxed);
+        assert!(left <= 2_000_000_000 - 18_000_000, "{left}");
         calm.end();
         assert!(calm.was_disturbed());
         calm.begin();

@@ -22,6 +22,7 @@ use fathom::experiment::{Effort, REGISTRY, by_name};
 use fathom::finding::{Finding, Kind, Status, Value};
 use fathom::machine::scripted::{Pure, Script, Scripted};
 use fathom::survey::{self, Plan};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 const SIGMAS: [f64; 3] = [0.05, 0.15, 0.3];
 
@@ -111,14 +112,13 @@ const NOISES: [Pure; 10] = [
 
 /// On noise of every kind, `trials` in all, at least 99 % must be inconclusive.
 fn is_silent_on_noise(parameter: &str, trials: u64) {
-    let mut spoken = Vec::new();
-    for seed in 0..trials {
+    let spoken = |seed: u64| {
         let pure = NOISES[seed as usize % NOISES.len()];
         let finding = ask(Script::noise_only(pure, seed), parameter);
-        if finding.status != Status::Inconclusive {
-            spoken.push(format!("{pure:?}, seed {seed}: {} {:?}", finding.status, finding.value));
-        }
-    }
+        (finding.status != Status::Inconclusive)
+            .then(|| format!("{pure:?}, seed {seed}: {} {:?}", finding.status, finding.value))
+    };
+    let spoken: Vec<String> = (0..trials).into_par_iter().filter_map(spoken).collect();
     show(&format!("{parameter} on noise alone: {} of {trials} inconclusive", trials - spoken.len() as u64));
     assert!(100 * spoken.len() as u64 <= trials, "{parameter}: {spoken:#?}");
 }
