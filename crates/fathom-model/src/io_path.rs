@@ -14,9 +14,9 @@
 //! ```
 //!
 //! ```
-//! use fathom_model::io_path::{Call, Kind, Laps, Path, State};
-//! use fathom_model::page_cache::FileId;
+//! use fathom_model::io_path::{Call, Kind, Path, State};
 //! use fathom_model::parameters::Parameters;
+//! use fathom_program::program::repeated;
 //!
 //! let parameters = Parameters::assumed();
 //! let mut state = State::new(&parameters);
@@ -24,8 +24,8 @@
 //! state.fill(file, 1 << 20);
 //! state.evict(file);
 //! // The file once, in order, 64 KiB at a time.
-//! let calls = (0..16).map(|at| Call { kind: Kind::Read, file, offset: at << 16, bytes: 1 << 16, fresh_pages: 0 });
-//! let after = Path::new(&parameters).run(Laps::once(calls.collect()), state, 1);
+//! let calls = (0..16).map(|at| Call::new(Kind::Read, file).at(at << 16, 1 << 16));
+//! let after = Path::new(&parameters).run(repeated(calls.collect(), 1), state, 1);
 //! assert_eq!(after.totals().bytes, 1 << 20);
 //! assert!(after.done()[0].took_ns() > 80_000, "the first read waits for the device");
 //! ```
@@ -47,9 +47,14 @@ mod write;
 
 use std::sync::Arc;
 
+pub use fathom_program::call::{Call, CallKind as Kind};
+use fathom_program::program::{Program, Thread};
+
 pub use fathom_net::{Drawing, Time};
 use fathom_net::{In, Net, NetBuilder, Out, Place, Simulation};
 
+use self::application::Application;
+pub use self::application::{Load, Overhead};
 pub use self::ledger::{Done, Totals};
 pub use self::picture::View;
 pub use self::prices::{Prices, thresholds};
@@ -60,192 +65,33 @@ use crate::parameters::Parameters;
 pub use crate::read_ahead::Advice;
 pub use crate::writeback_throttle::Urgency;
 
-/// One system call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Call {
-    /// Which.
-    pub kind: Kind,
-    /// Of which file.
-    pub file: FileId,
-    /// At which byte, where that matters.
-    pub offset: u64,
-    /// How many bytes, where that matters.
-    pub bytes: u64,
-    /// Pages of the caller's buffer that this call is the first to touch.
-    pub fresh_pages: u32,
-}
-
-/// The system calls that the model knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// `pread(2)`, or `read(2)` at the file position.
-    Read,
-    /// `pwrite(2)`, or `write(2)` at the file position.
-    Write,
-    /// `posix_fadvise(2)`, POSIX_FADV_WILLNEED.
-    Prefetch,
-    /// `fsync(2)`.
-    Sync,
-    /// `fdatasync(2)`: times that changed are left.
-    SyncData,
-    /// `sync(2)` or `syncfs(2)`: all files.
-    SyncAll,
-    /// `sync_file_range(2)` that writes a range and waits for it: no journal, no flush.
-    WriteOut,
-    /// `lseek(2)`.
-    Seek,
-    /// `open(2)`: a new reader.
-    Open,
-    /// `open(2)` with O_DIRECT: reads go past the cache.
-    OpenDirect,
-    /// `close(2)`.
-    Close,
-    /// A new, empty file takes the place of the old one, and is open.
-    Create,
-    /// The file's dirty pages are written, and all of them dropped; takes no time but the device's.
-    Evict,
-    /// Notes how many of the call's pages are cached; takes no time.
-    Look,
-    /// Nothing.
-    Pause,
-}
-
-impl Kind {
+/// What of the path serves a kind.
+trait Served {
     /// Whether the read path serves it.
+    fn reads(self) -> bool;
+    /// Whether the write path serves it.
+    fn writes(self) -> bool;
+    /// Whether it waits for writes of the device.
+    fn syncs(self) -> bool;
+}
+
+impl Served for Kind {
     fn reads(self) -> bool {
         matches!(self, Self::Read | Self::Prefetch)
     }
 
-    /// Whether the write path serves it.
     fn writes(self) -> bool {
         self == Self::Write || self.syncs()
     }
 
-    /// Whether it waits for writes of the device.
     fn syncs(self) -> bool {
-        matches!(self, Self::Sync | Self::SyncData | Self::SyncAll | Self::WriteOut | Self::Evict)
-    }
-}
-
-/// What a program does: its calls, one after the other, per job.
-pub trait Program: Send + Sync + 'static {
-    /// How many jobs run side by side.
-    fn jobs(&self) -> u32 {
-        1
-    }
-
-    /// The call of a number; none once the job is done.
-    fn call(&self, job: u32, number: u64) -> Option<Call>;
-
-    /// The same for programs that look at the clock: `now` is the time since the run began.
-    fn call_at(&self, job: u32, number: u64, now: Time) -> Option<Call> {
-        let _ = now;
-        self.call(job, number)
-    }
-
-    /// How long the job waits before that call, in ns.
-    fn think_ns(&self, job: u32, number: u64) -> u64 {
-        let _ = (job, number);
-        0
-    }
-
-    /// Which of its file's descriptors the call goes through: each has its own state of reading ahead.
-    fn descriptor(&self, job: u32, number: u64) -> u32 {
-        let _ = (job, number);
-        0
-    }
-
-    /// Whether a job begins at once; one that does not waits until [`returned`](Self::returned) names it.
-    fn begins(&self, job: u32) -> bool {
-        let _ = job;
-        true
-    }
-
-    /// Who goes on now that a call has returned.
-    fn returned(&self, job: u32, number: u64, now: Time) -> GoOn {
-        let _ = (job, number, now);
-        GoOn::default()
-    }
-}
-
-/// Who goes on after a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GoOn {
-    /// Whether the job that made it does: else it waits until another's call names it.
-    pub itself: bool,
-    /// Jobs that waited, and the numbers of the calls that they make next.
-    pub others: Vec<(u32, u64)>,
-}
-
-impl Default for GoOn {
-    /// The job itself, and nobody waits.
-    fn default() -> Self {
-        Self { itself: true, others: Vec::new() }
-    }
-}
-
-/// For whoever wants to ask a program afterwards what it did.
-impl<P: Program> Program for Arc<P> {
-    fn jobs(&self) -> u32 {
-        self.as_ref().jobs()
-    }
-
-    fn call(&self, job: u32, number: u64) -> Option<Call> {
-        self.as_ref().call(job, number)
-    }
-
-    fn call_at(&self, job: u32, number: u64, now: Time) -> Option<Call> {
-        self.as_ref().call_at(job, number, now)
-    }
-
-    fn think_ns(&self, job: u32, number: u64) -> u64 {
-        self.as_ref().think_ns(job, number)
-    }
-
-    fn descriptor(&self, job: u32, number: u64) -> u32 {
-        self.as_ref().descriptor(job, number)
-    }
-
-    fn begins(&self, job: u32) -> bool {
-        self.as_ref().begins(job)
-    }
-
-    fn returned(&self, job: u32, number: u64, now: Time) -> GoOn {
-        self.as_ref().returned(job, number, now)
-    }
-}
-
-/// A list of calls, made once or several times over by one job.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Laps {
-    calls: Vec<Call>,
-    laps: u64,
-}
-
-impl Laps {
-    /// Each call once.
-    #[must_use]
-    pub fn once(calls: Vec<Call>) -> Self {
-        Self::times(calls, 1)
-    }
-
-    /// The list `laps` times.
-    #[must_use]
-    pub fn times(calls: Vec<Call>, laps: u64) -> Self {
-        Self { calls, laps }
-    }
-}
-
-impl Program for Laps {
-    fn call(&self, _: u32, number: u64) -> Option<Call> {
-        let length = self.calls.len() as u64;
-        (number < length * self.laps).then(|| self.calls[(number % length) as usize])
+        self.is_sync() || self == Self::Evict
     }
 }
 
 /// A job, before its call of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Turn {
+pub(crate) struct Turn {
     job: u32,
     number: u64,
 }
@@ -389,7 +235,7 @@ impl Path {
     /// # Panics
     /// Never: the net is the same for every program.
     #[must_use]
-    pub fn net(&self, program: Arc<dyn Program>) -> Net {
+    pub(crate) fn net(&self, program: Arc<dyn Application>) -> Net {
         let mut net = NetBuilder::new("I/O path");
         let shared = Shared {
             state: net.place("kernel"),
@@ -453,9 +299,23 @@ impl Path {
     /// # Panics
     /// Never: the state is a token that is always there.
     #[must_use]
-    pub fn run(&self, program: impl Program, mut state: State, seed: u64) -> State {
-        let jobs = program.jobs();
-        let net = self.net(Arc::new(program));
+    pub fn run<T: Thread + Send + 'static>(&self, program: Program<T>, state: State, seed: u64) -> State {
+        self.run_load(&Arc::new(Load::new(program)), state, seed)
+    }
+
+    /// Runs a program whose calls somebody asks for afterwards.
+    ///
+    /// # Panics
+    /// Never: the state is a token that is always there.
+    #[must_use]
+    pub fn run_load<T: Thread + Send + 'static>(
+        &self,
+        load: &Arc<Load<T>>,
+        mut state: State,
+        seed: u64,
+    ) -> State {
+        let jobs = load.jobs();
+        let net = self.net(Arc::clone(load) as Arc<dyn Application>);
         let kernel = net.place::<State>("kernel").expect("the path has one");
         let ended = net.place::<()>("application/ended").expect("the application has one");
         let mut simulation = Simulation::new(&net, seed);

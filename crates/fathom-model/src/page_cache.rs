@@ -24,9 +24,7 @@ use std::ops::Range;
 
 use self::lists::List;
 
-/// A file, by number: the caller counts them from zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FileId(pub u32);
+pub use fathom_program::call::FileId;
 
 /// A read of the device that fills folios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

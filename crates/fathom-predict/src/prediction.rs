@@ -20,17 +20,17 @@
 mod class;
 mod counted;
 mod forecast;
-mod program;
 mod refusal;
-mod replaying;
-mod script;
+mod replay;
 mod trace;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use fathom_model::io_path::{Advice, Call, Kind, Laps, Path, State};
-use fathom_model::page_cache::FileId;
+use fathom_model::io_path::{Advice, Load, Overhead, Path, State};
+use fathom_program::call::{Call, CallKind, FileId};
+use fathom_program::job_calls::JobCalls;
+use fathom_program::program::{Program, repeated};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
@@ -38,11 +38,10 @@ pub use self::class::class;
 pub(crate) use self::forecast::SHARES;
 pub use self::forecast::{Estimate, Forecast, Latencies, Predicted, SCHEMA, Side, schema};
 pub use self::refusal::check;
-pub use self::script::Script;
-pub use self::trace::{predict_trace, simulate_trace};
+pub use self::trace::{Replay, predict_trace, simulate_trace, trace_calls};
 
 use self::forecast::Runs;
-use self::program::{Seat, Threads};
+use self::counted::outcome;
 use crate::model::{Model, Origin, Parameter, Parameters};
 use fathom_program::job::{Direction, Job, Pattern, Region};
 use fathom_run::load::{Cached, Outcome, file_name, groups};
@@ -173,6 +172,21 @@ pub fn simulate(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<
     Ok(outcomes)
 }
 
+/// The calls that each thread of jobs makes that run at the same time, in order: for those who compare machines.
+///
+/// # Errors
+/// A job that has no sense.
+pub fn calls(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<Vec<Call>>, String> {
+    let mut bench =
+        Bench { path: Path::new(parameters), state: State::new(parameters), files: HashMap::new() };
+    let (load, _) = bench.load(jobs, parameters, seed)?;
+    let _ = bench.path.run_load(&load, bench.state, seed);
+    Ok(load.made().into_iter().map(|made| made.into_iter().map(|(call, _)| call).collect()).collect())
+}
+
+/// Simulated time is in ns.
+const TICKS_PER_SECOND: f64 = 1e9;
+
 /// The simulated machine with its files.
 struct Bench {
     path: Path,
@@ -187,26 +201,57 @@ impl Bench {
         parameters: &Parameters,
         seed: u64,
     ) -> Result<Vec<Vec<Outcome>>, String> {
+        let (load, mut cached) = self.load(jobs, parameters, seed)?;
+        let started = self.state.now().as_ticks();
+        self.state = self.path.run_load(&load, std::mem::take(&mut self.state), seed);
+        let (done, made) = (self.state.done(), load.made());
+        let mut thread = 0;
+        let mut outcomes = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            let mut of_job = Vec::with_capacity(job.numjobs as usize);
+            for cached in cached.drain(..job.numjobs as usize) {
+                let own = done.iter().filter(|done| done.job == thread);
+                let calls = own.map(|done| (done, made[thread as usize][done.number as usize]));
+                let calls = calls.filter_map(|(done, (call, counts))| Some((done, counts.then_some(call)?)));
+                let one = outcome(calls.map(|(done, call)| (done, call, call.bytes)), started, done, thread);
+                let thinks = job.thinktime.as_nanos() as u64;
+                let elapsed_ns = one.elapsed_ns + thinks;
+                of_job.push(Outcome { cached_before: Some(cached), elapsed_ns, ..one });
+                thread += 1;
+            }
+            outcomes.push(of_job);
+        }
+        Ok(outcomes)
+    }
+
+    /// The threads of jobs that run at the same time, with their files in the state that they begin with.
+    fn load(
+        &mut self,
+        jobs: &[Job],
+        parameters: &Parameters,
+        seed: u64,
+    ) -> Result<(Arc<Load<JobCalls>>, Vec<Cached>), String> {
         for job in jobs {
             self.lay_out(job, job.region()?);
         }
-        let (mut seats, mut cached) = (Vec::new(), Vec::new());
+        let (mut threads, mut cached, mut files) = (Vec::new(), Vec::new(), Vec::new());
         for job in jobs {
             let region = job.region()?;
             for thread in 0..job.numjobs {
                 let file = self.files[&file_name(job, thread)];
                 cached.push(self.prepare(job, region, file, seed));
-                seats.push(Seat::new(job, region, thread, file, parameters)?);
+                let number = FileId(files.len() as u32);
+                files.push(file);
+                threads.push(JobCalls::new(job, region, thread, number, TICKS_PER_SECOND)?);
             }
         }
         self.state.forget_done();
-        let started = self.state.now().as_ticks();
-        let threads = Arc::new(Threads::new(seats));
-        self.state = self.path.run(Arc::clone(&threads), std::mem::take(&mut self.state), seed);
-        let outcomes = threads.outcomes(self.state.done(), started).into_iter();
-        let mut outcomes =
-            outcomes.zip(cached).map(|(one, cached)| Outcome { cached_before: Some(cached), ..one });
-        Ok(jobs.iter().map(|job| outcomes.by_ref().take(job.numjobs as usize).collect()).collect())
+        let overhead = Overhead {
+            call_ns: parameters.value("caller"),
+            written_byte_ns: parameters.value("caller_written_byte"),
+            is_within_waits: false,
+        };
+        Ok((Arc::new(Load::with(Program::of(threads), files, overhead)), cached))
     }
 
     /// As `load::Site::lay_out`: files that are read get data, those that are only written get space.
@@ -248,14 +293,8 @@ impl Bench {
         const CHUNK: u64 = 1 << 20;
         let end = region.offset + region.length;
         let starts = (region.offset..end).step_by(CHUNK as usize);
-        let read = |offset: u64| Call {
-            kind: Kind::Read,
-            file,
-            offset,
-            bytes: CHUNK.min(end - offset),
-            fresh_pages: 0,
-        };
-        let reads = Laps::once(starts.map(read).collect());
+        let read = |offset: u64| Call::new(CallKind::Read, file).at(offset, CHUNK.min(end - offset));
+        let reads = repeated(starts.map(read).collect(), 1);
         self.state.open(file, Advice::Normal, false);
         self.state = self.path.run(reads, std::mem::take(&mut self.state), seed);
     }

@@ -23,14 +23,16 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use fathom_model::io_path::{self, Call, Done, Kind, Program, State};
-use fathom_model::page_cache::FileId;
+use fathom_model::io_path::{self, Done, State};
+use fathom_program::call::{Call, CallKind, FileId};
+use fathom_program::passes::PassCalls;
+use fathom_program::program::{Step, Thread, numbered};
 use fathom_sys::file::Errno;
 
 pub use fathom_model::parameters::Parameters;
 
 use fathom_program::units::Ticks;
-use fathom_program::workload::{Buffer, CacheState, Op, Pass, Workload};
+use fathom_program::workload::{CacheState, Workload};
 use fathom_run::machine::{Fault, Machine};
 use fathom_run::samples::{Reading, Samples};
 
@@ -116,7 +118,8 @@ impl Machine for Simulated {
         self.state.forget_done();
         self.runs += 1;
         let seed = self.seed ^ workload.seed.rotate_left(32) ^ self.runs.rotate_left(48);
-        let program = Script::program(&actions);
+        let calls: Vec<(u64, Call)> = actions.iter().map(|action| (action.wait_ns, action.call)).collect();
+        let program = numbered(1, move |_, number| calls.get(number as usize).copied());
         self.state = self.path.run(program, std::mem::take(&mut self.state), seed);
         self.write_budget -= filled + bytes_written;
         Ok(Samples {
@@ -141,7 +144,7 @@ impl Machine for Simulated {
 #[derive(Debug, Clone, Copy)]
 struct Action {
     call: Call,
-    think_ns: u64,
+    wait_ns: u64,
     /// None where nothing is kept of it.
     reading: Option<Reading>,
 }
@@ -181,46 +184,48 @@ impl<'a> Script<'a> {
         let file = self.files[name].id;
         let opens_itself = pass.ops.iter().any(|op| op.changes_descriptor());
         if !opens_itself && !self.files[name].is_open {
-            self.push(Call { kind: Kind::Open, file, offset: 0, bytes: 0, fresh_pages: 0 }, None);
+            self.push(Call::new(CallKind::Open, file), None);
             self.opened(name, true);
         }
         let order = workload.order(index, round);
-        let offset = |position: u32| pass.region.offset + u64::from(position) * pass.region.step;
         if pass.needs.is_some() {
             for &position in &order {
-                let (offset, bytes) = (offset(position), pass.region.size);
-                self.push(Call { kind: Kind::Look, file, offset, bytes, fresh_pages: 0 }, None);
+                let offset = pass.region.offset + u64::from(position) * pass.region.step;
+                self.push(Call::new(CallKind::Look, file).at(offset, pass.region.size), None);
             }
         }
         let kept = round.checked_sub(workload.warmup_rounds).filter(|_| pass.timed);
-        let mut touched = Vec::new();
-        for &position in &order {
-            for (step, &op) in pass.ops.iter().enumerate() {
-                let fresh_pages = self.fresh_pages(pass, op, position, &mut touched);
-                let bytes = pass.region.size;
-                let call = Call { kind: kind(op), file, offset: offset(position), bytes, fresh_pages };
-                self.allow(name, op, call)?;
-                let reading = kept.map(|round| Reading {
-                    offset: call.offset,
-                    latency: Ticks(0),
-                    round,
-                    cache: pass.needs,
-                    op,
-                    pass: index as u32,
-                    step: step as u32,
-                    position,
-                    start: Ticks(0),
-                });
-                self.push(call, reading);
+        let mut calls = PassCalls::new(pass, file, order, TICKS_PER_SECOND, self.page);
+        loop {
+            let (call, visit) = match calls.next(0) {
+                Step::Call(call, visit) => (call, visit),
+                Step::Wait(gap_ns) => {
+                    self.gap_ns += gap_ns;
+                    continue;
+                }
+                _ => return Ok(()),
+            };
+            if visit.is_some() {
+                self.allow(name, call)?;
             }
-            self.gap_ns += pass.gap_ns;
+            let reading = kept.zip(visit).map(|(round, visit)| Reading {
+                offset: call.offset,
+                latency: Ticks(0),
+                round,
+                cache: pass.needs,
+                op: call.kind,
+                pass: index as u32,
+                step: visit.step,
+                position: visit.position,
+                start: Ticks(0),
+            });
+            self.push(call, reading);
         }
-        Ok(())
     }
 
     fn push(&mut self, call: Call, reading: Option<Reading>) {
-        let think_ns = std::mem::take(&mut self.gap_ns);
-        self.actions.push(Action { call, think_ns, reading });
+        let wait_ns = std::mem::take(&mut self.gap_ns);
+        self.actions.push(Action { call, wait_ns, reading });
     }
 
     fn opened(&mut self, name: &str, is_open: bool) {
@@ -230,13 +235,14 @@ impl<'a> Script<'a> {
     }
 
     /// Fails where the kernel would, and keeps account of sizes and descriptors.
-    fn allow(&mut self, name: &str, op: Op, call: Call) -> Result<(), Fault> {
-        if !self.files[name].is_open && !op.changes_descriptor() && op != Op::Pause {
+    fn allow(&mut self, name: &str, call: Call) -> Result<(), Fault> {
+        let op = call.kind;
+        if !self.files[name].is_open && !op.changes_descriptor() && op != CallKind::Pause {
             return Err(fathom_sys::Error::new("use the closed", Path::new(name), Errno::BADF).into());
         }
         let size = self.sizes.entry(call.file).or_default();
         match op {
-            Op::Read | Op::Pread => {
+            op if op.is_read() => {
                 let there = size.saturating_sub(call.offset);
                 if there < call.bytes {
                     let (wanted, moved) = (call.bytes as usize, there as usize);
@@ -245,71 +251,21 @@ impl<'a> Script<'a> {
                 }
                 self.moved[0] += call.bytes;
             }
-            Op::Write | Op::Pwrite => {
+            op if op.is_write() => {
                 *size = (call.offset + call.bytes).max(*size);
                 self.moved[1] += call.bytes;
             }
-            Op::Create => {
+            CallKind::Create => {
                 *size = 0;
                 self.opened(name, true);
             }
-            Op::Open | Op::OpenDirect => self.opened(name, true),
-            Op::Close => self.opened(name, false),
+            CallKind::Open | CallKind::OpenDirect => self.opened(name, true),
+            CallKind::Close => self.opened(name, false),
             _ => {}
         }
         Ok(())
     }
 
-    /// Pages of a fresh buffer that an operation at `position` is the first to touch.
-    fn fresh_pages(&self, pass: &Pass, op: Op, position: u32, touched: &mut Vec<bool>) -> u32 {
-        let Buffer::Fresh { step } = pass.buffer else { return 0 };
-        if !matches!(op, Op::Read | Op::Pread | Op::Write | Op::Pwrite) {
-            return 0;
-        }
-        let from = u64::from(position) * step;
-        let pages = from / self.page..(from + pass.region.size).div_ceil(self.page);
-        if touched.len() < pages.end as usize {
-            touched.resize(pages.end as usize, false);
-        }
-        pages.filter(|&page| !std::mem::replace(&mut touched[page as usize], true)).count() as u32
-    }
-
-    fn program(actions: &[Action]) -> Calls {
-        Calls(actions.iter().map(|action| (action.call, action.think_ns)).collect())
-    }
-}
-
-/// The calls of a script, with the wait before each.
-struct Calls(Vec<(Call, u64)>);
-
-impl Program for Calls {
-    fn call(&self, _: u32, number: u64) -> Option<Call> {
-        self.0.get(number as usize).map(|&(call, _)| call)
-    }
-
-    fn think_ns(&self, _: u32, number: u64) -> u64 {
-        self.0.get(number as usize).map_or(0, |&(_, think_ns)| think_ns)
-    }
-}
-
-fn kind(op: Op) -> Kind {
-    match op {
-        Op::Read | Op::Pread => Kind::Read,
-        Op::Write | Op::Pwrite => Kind::Write,
-        Op::Prefetch => Kind::Prefetch,
-        Op::Lseek => Kind::Seek,
-        Op::Fsync => Kind::Sync,
-        Op::Fdatasync => Kind::SyncData,
-        // There is no other file system.
-        Op::Sync | Op::Syncfs => Kind::SyncAll,
-        Op::WriteOut => Kind::WriteOut,
-        Op::Open => Kind::Open,
-        Op::OpenDirect => Kind::OpenDirect,
-        Op::Close => Kind::Close,
-        Op::Create => Kind::Create,
-        Op::Evict => Kind::Evict,
-        Op::Pause => Kind::Pause,
-    }
 }
 
 /// The readings of the calls that are kept, with the cache's state as it was before their pass.

@@ -21,6 +21,8 @@ mod value;
 
 use std::time::Duration;
 
+pub use crate::call::{DIRECTIONS, Direction};
+
 pub use self::file::{JobFile, Mistake, Surroundings, parse};
 
 /// One job: some threads that do the same to files of one size.
@@ -127,18 +129,6 @@ pub struct Region {
     /// How long the file must be.
     pub file: u64,
 }
-
-/// Reading or writing; the index of what a job has for each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// From the file.
-    Read = 0,
-    /// To the file.
-    Write = 1,
-}
-
-/// The number of directions.
-pub const DIRECTIONS: usize = 2;
 
 /// Larger blocks than any device or file system takes at once; each thread has a buffer of this size at most.
 const LARGEST_BLOCK: u64 = 1 << 30;

@@ -5,6 +5,10 @@
 
 pub mod units;
 pub mod shuffle;
+pub mod call;
+pub mod program;
 pub mod workload;
+pub mod passes;
 pub mod job;
 pub mod offsets;
+pub mod job_calls;

@@ -21,6 +21,7 @@ use rand_pcg::rand_core::SeedableRng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::call::CallKind as Op;
 use crate::shuffle::shuffle;
 
 /// A whole run: which scratch files it needs, and what happens in each round.
@@ -84,47 +85,6 @@ pub struct Region {
     pub step: u64,
     /// How many positions there are.
     pub count: u64,
-}
-
-/// One system call, or a pause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Op {
-    /// `read(2)` at the file position, which is first moved there, untimed, if it is elsewhere.
-    Read,
-    /// `write(2)` at the file position, which is first moved there, untimed, if it is elsewhere.
-    Write,
-    /// `pread(2)`.
-    Pread,
-    /// `pwrite(2)`.
-    Pwrite,
-    /// `posix_fadvise(2)`, POSIX_FADV_WILLNEED: what of the range is not in the cache is brought there.
-    Prefetch,
-    /// `lseek(2)` to the position.
-    Lseek,
-    /// `fsync(2)`.
-    Fsync,
-    /// `fdatasync(2)`.
-    Fdatasync,
-    /// `sync(2)`: all that is dirty is written, of this and of every other file of the machine.
-    Sync,
-    /// `sync_file_range(2)`: the dirty pages of the range are written and waited for; metadata are left.
-    WriteOut,
-    /// `syncfs(2)`: everything that is dirty on the file's file system is written.
-    Syncfs,
-    /// `open(2)` of the file, which must not be open.
-    Open,
-    /// `open(2)` of the file with O_DIRECT: until it is opened again, reads and writes go past the page
-    /// cache. Buffers are aligned to pages; offsets and sizes are the workload's to align.
-    OpenDirect,
-    /// `close(2)` of the file, which need not be open.
-    Close,
-    /// A new, empty file takes the place of the old one, and is open.
-    Create,
-    /// Dirty pages are written, and all of the file's pages are dropped from the cache.
-    Evict,
-    /// Nothing, for as long as the pass's gap says.
-    Pause,
 }
 
 /// The order in which positions are visited.
@@ -225,12 +185,12 @@ impl Workload {
 
     /// Bytes that the passes write, in all rounds together; filling the scratch files comes on top.
     pub fn bytes_written(&self) -> u64 {
-        self.bytes_by(|op| matches!(op, Op::Write | Op::Pwrite))
+        self.bytes_by(|op| op.is_write())
     }
 
     /// Bytes that the passes ask to read, in all rounds together.
     pub fn bytes_read(&self) -> u64 {
-        self.bytes_by(|op| matches!(op, Op::Read | Op::Pread))
+        self.bytes_by(|op| op.is_read())
     }
 
     /// The offsets that a pass visits, in order, in one round; warm-up rounds count from zero too.
@@ -268,13 +228,6 @@ impl Workload {
             })
             .fold(0, u64::saturating_add);
         round.saturating_mul(u64::from(self.rounds) + u64::from(self.warmup_rounds))
-    }
-}
-
-impl Op {
-    /// Whether it makes or closes the descriptor, so that none need be there before.
-    pub fn changes_descriptor(self) -> bool {
-        matches!(self, Op::Open | Op::OpenDirect | Op::Create | Op::Close)
     }
 }
 
@@ -366,7 +319,10 @@ impl Pass {
         if self.region.count == 0 || self.region.count > MOST_POSITIONS {
             return Err(format!("{} positions: there must be 1 to {MOST_POSITIONS}", self.region.count));
         }
-        let moves = self.ops.iter().any(|op| matches!(op, Op::Read | Op::Write | Op::Pread | Op::Pwrite));
+        if let Some(op) = self.ops.iter().find(|op| !op.is_of_pass()) {
+            return Err(format!("a pass makes no call of the kind '{}'", op.name()));
+        }
+        let moves = self.ops.iter().any(|op| op.direction().is_some());
         if moves && self.region.size == 0 {
             return Err("reads and writes need a size above zero".to_owned());
         }

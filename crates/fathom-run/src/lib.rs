@@ -10,6 +10,7 @@ pub mod intrusion;
 pub mod fault;
 pub mod provenance;
 pub mod witness;
+mod executor;
 pub mod machine;
 pub mod load;
 pub mod replay;

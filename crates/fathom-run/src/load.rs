@@ -6,22 +6,20 @@
 
 mod burst;
 mod calm;
-mod engine;
 mod histogram;
 mod needs;
 
 mod outcome;
 pub mod program;
 mod site;
-mod worker;
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use fathom_sys::clock::Counter;
-use fathom_sys::memory::Mapping;
-use fathom_sys::{Error, affinity, facts};
+use fathom_sys::usage::Usage;
+use fathom_sys::{affinity, facts};
 
 pub use self::burst::{Burst, burst};
 pub use self::histogram::Histogram;
@@ -31,12 +29,12 @@ pub use self::site::{Cached, Limits, Site};
 
 pub use self::site::{Folios, name as file_name};
 
-use self::engine::{Mapped, Psync, Pvsync, Sync, Transfer};
-use self::worker::{Control, Record, Worker};
+use crate::executor::{self, Buffer, Control, Counters, Mapped, Own, Recorder, System, Window};
 use crate::fault::Fault;
 use crate::instrument::Clock;
+use fathom_program::call::{Call, DIRECTIONS, FileId};
 use fathom_program::job::{Engine, Job, Region, Surroundings};
-use fathom_program::offsets::Offsets;
+use fathom_program::job_calls::JobCalls;
 
 /// This machine, as job files may refer to it.
 pub fn surroundings(variable: &dyn Fn(&str) -> Option<String>) -> Surroundings<'_> {
@@ -76,61 +74,114 @@ pub fn groups(jobs: &[Job]) -> impl Iterator<Item = &[Job]> {
     jobs.chunk_by(|_, next| !next.stonewall)
 }
 
-/// A thread to be: its job, its number, and what was cached before.
-struct Seat<'a> {
+/// A thread to be: its job, its number in it, its file, and what was cached before.
+struct JobThread<'a> {
     job: &'a Job,
     region: Region,
-    thread: u32,
+    number: u32,
+    /// By its place among the different files of the jobs.
+    file: FileId,
     cached: Option<Cached>,
 }
 
+/// How long before its end a wait begins to spin: waking from a sleep takes about that long.
+const SPIN: Duration = Duration::from_micros(100);
+
 fn together(jobs: &[Job], site: &mut Site) -> Result<Vec<Vec<Outcome>>, Fault> {
-    site.lay_out(jobs)?;
-    let mut seats = Vec::new();
-    for job in jobs {
-        let region = job.region().map_err(Fault::Unsupported)?;
-        for thread in 0..job.numjobs {
-            seats.push(Seat { job, region, thread, cached: site.prepare(job, region, thread)? });
-        }
-    }
-    let budget = AtomicU64::new(site.write_budget());
     // Looking takes time, and tells something of syncs alone.
     let syncs = jobs.iter().any(|job| job.fsync > 0);
     let wrote = |site: &Site| if syncs { site.device_wrote() } else { None };
     let before = wrote(site);
-    let records = match site.clock() {
-        Clock::Cycles(counter) => threads(counter, &seats, site, &budget),
-        Clock::Monotonic(counter) => threads(counter, &seats, site, &budget),
-    };
+    let (threads, records) = started::<Record>(jobs, site)?;
     let device_wrote = wrote(site).zip(before).map(|(after, before)| after.since(before));
-    site.count_written(site.write_budget() - budget.into_inner());
-    let records = records?;
     let ns_per_tick = 1e9 / site.ticks_per_second();
-    let of = |(seat, record)| outcome(seat, record, ns_per_tick, device_wrote);
-    let mut outcomes = seats.iter().zip(records).map(of);
+    let of = |(thread, record)| outcome(thread, record, ns_per_tick, device_wrote);
+    let mut outcomes = threads.iter().zip(records).map(of);
     Ok(jobs.iter().map(|job| outcomes.by_ref().take(job.numjobs as usize).collect()).collect())
 }
 
-fn outcome(seat: &Seat<'_>, record: Record, ns_per_tick: f64, device_wrote: Option<Wrote>) -> Outcome {
-    let [reads, writes] = record.transfers;
+/// Gets everything ready and runs the threads of some jobs.
+fn started<'a, K: Keep>(jobs: &'a [Job], site: &mut Site) -> Result<(Vec<JobThread<'a>>, Vec<K>), Fault> {
+    site.lay_out(jobs)?;
+    let mut list = Vec::new();
+    let mut names: Vec<String> = Vec::new();
+    for job in jobs {
+        let region = job.region().map_err(Fault::Unsupported)?;
+        for number in 0..job.numjobs {
+            let name = file_name(job, number);
+            let known = names.iter().position(|known| *known == name);
+            let file = known.unwrap_or_else(|| {
+                names.push(name);
+                names.len() - 1
+            });
+            let cached = site.prepare(job, region, number)?;
+            list.push(JobThread { job, region, number, file: FileId(file as u32), cached });
+        }
+    }
+    let budget = AtomicU64::new(site.write_budget());
+    let kept = match site.clock() {
+        Clock::Cycles(counter) => threads(counter, &list, site, &budget),
+        Clock::Monotonic(counter) => threads(counter, &list, site, &budget),
+    };
+    site.count_written(site.write_budget() - budget.into_inner());
+    Ok((list, kept?))
+}
+
+/// What one thread did, in ticks.
+#[derive(Debug, Clone, Default)]
+struct Record {
+    transfers: [Transfers; DIRECTIONS],
+    syncs: Histogram,
+    /// When it began to count.
+    began: u64,
+    elapsed: u64,
+    usage: Usage,
+}
+
+impl Recorder<bool> for Record {
+    #[inline(always)]
+    fn record(&mut self, call: &Call, counts: bool, window: Window, moved: u64) {
+        match call.kind.direction() {
+            _ if !counts => {}
+            Some(direction) => {
+                let transfers = &mut self.transfers[direction as usize];
+                transfers.bytes += moved;
+                transfers.latency.record(window.ticks());
+            }
+            None => self.syncs.record(window.ticks()),
+        }
+    }
+
+    #[cold]
+    fn start_counting(&mut self, now: u64) {
+        for transfers in &mut self.transfers {
+            transfers.bytes = 0;
+            transfers.latency.clear();
+        }
+        self.syncs.clear();
+        (self.began, self.usage) = (now, Usage::of_this_thread());
+    }
+}
+
+fn outcome(thread: &JobThread<'_>, record: Record, ns_per_tick: f64, device_wrote: Option<Wrote>) -> Outcome {
     Outcome {
-        transfers: [reads, writes].map(|one| Transfers { bytes: one.bytes, latency: one.latency }),
+        transfers: record.transfers,
         syncs: record.syncs,
         elapsed_ns: (record.elapsed as f64 * ns_per_tick) as u64,
         ns_per_tick,
-        cached_before: seat.cached,
+        cached_before: thread.cached,
         usage: record.usage,
         device_wrote,
     }
 }
 
 /// Runs all threads; each opens its own file and gets everything ready, and then they begin at once.
-fn threads<C: Counter>(
+fn threads<C: Counter, K: Keep>(
     clock: C,
-    seats: &[Seat<'_>],
+    threads: &[JobThread<'_>],
     site: &Site,
     budget: &AtomicU64,
-) -> Result<Vec<Record>, Fault> {
+) -> Result<Vec<K>, Fault> {
     let failed = AtomicBool::new(false);
     let control = Control {
         interrupt: site.interrupt(),
@@ -138,26 +189,28 @@ fn threads<C: Counter>(
         budget,
         deadline: deadline(clock, site),
         ticks_per_second: site.ticks_per_second(),
+        counters: &Counters::default(),
+        spin: SPIN,
     };
-    let start = Barrier::new(seats.len());
+    let start = Barrier::new(threads.len());
     let calm = site.calm();
     if let Some(calm) = calm {
         calm.begin();
     }
-    let outcomes: Vec<Result<Record, Fault>> = std::thread::scope(|scope| {
-        let spawn = |seat| {
+    let outcomes: Vec<Result<K, Fault>> = std::thread::scope(|scope| {
+        let spawn = |thread| {
             let (control, start, failed) = (&control, &start, &failed);
             scope.spawn(move || {
                 affinity::sleep_precisely();
-                let worker = seated(seat, site, control);
-                if worker.is_err() {
+                let ready = ready(thread, site);
+                if ready.is_err() {
                     failed.store(true, Ordering::Relaxed);
                 }
                 if let Some(calm) = calm {
                     calm.await_it();
                 }
                 start.wait();
-                let outcome = worker.and_then(|worker| work(clock, worker, seat));
+                let outcome = ready.and_then(|(calls, system)| work(clock, calls, system, thread, control));
                 if let Some(calm) = calm {
                     calm.end();
                 }
@@ -167,55 +220,95 @@ fn threads<C: Counter>(
                 outcome
             })
         };
-        let handles: Vec<_> = seats.iter().map(spawn).collect();
+        let handles: Vec<_> = threads.iter().map(spawn).collect();
         let gone = || Err(Fault::Unsupported("a thread of the load died".to_owned()));
         handles.into_iter().map(|handle| handle.join().unwrap_or_else(|_| gone())).collect()
     });
-    first_cause(outcomes)
+    executor::first_cause(outcomes)
 }
 
-/// All records, or the fault that made the others stop.
-fn first_cause(outcomes: Vec<Result<Record, Fault>>) -> Result<Vec<Record>, Fault> {
-    let is_cause =
-        |outcome: &&Result<Record, Fault>| matches!(outcome, Err(fault) if *fault != Fault::Interrupted);
-    match outcomes.iter().find(is_cause) {
-        Some(Err(fault)) => Err(fault.clone()),
-        _ => outcomes.into_iter().collect(),
+/// A thread's calls, and what makes them.
+fn ready(thread: &JobThread<'_>, site: &Site) -> Result<(JobCalls, System<Own>), Fault> {
+    let job = thread.job;
+    let own = Own::of_job(job, site.path(job, thread.number))?;
+    if let Some(file) = &own.open {
+        site.hint(job, file, &own.path)?;
     }
-}
-
-fn seated<'a>(seat: &Seat<'a>, site: &Site, control: &'a Control<'a>) -> Result<Worker<'a>, Fault> {
-    let job = seat.job;
-    let path = site.path(job, seat.thread);
-    let file = engine::open(job, &path)?;
-    site.hint(job, &file, &path)?;
     let most = job.directions().map(|direction| job.blocks[direction as usize].most).max().unwrap_or(1);
-    let buffer =
-        Mapping::touched(most as usize).map_err(|errno| Error::new("map a buffer for", &path, errno))?;
-    let offsets = Offsets::new(job, seat.region, seat.thread).map_err(Fault::Unsupported)?;
-    let left = job.transfer().map_err(Fault::Unsupported)?.unwrap_or(u64::MAX);
-    let loops = job.loops().map_err(Fault::Unsupported)?;
-    let record = Record::default();
-    Ok(Worker { job, control, path, file, buffer, offsets, record, left, loops, unclaimed: 0, writes: 0 })
+    let buffer = Buffer { changes: true, ..Buffer::touched(most, &own.path)? };
+    let calls = JobCalls::new(job, thread.region, thread.number, thread.file, site.ticks_per_second());
+    Ok((calls.map_err(Fault::Unsupported)?, System::new(own, buffer)))
 }
 
-fn work<C: Counter>(clock: C, worker: Worker<'_>, seat: &Seat<'_>) -> Result<Record, Fault> {
-    match seat.job.engine {
-        Engine::Psync => drive(clock, worker, Psync),
-        Engine::Pvsync => drive(clock, worker, Pvsync),
-        Engine::Sync => drive(clock, worker, Sync::default()),
-        Engine::Mmap => {
-            let mapped = Mapped::of(&worker.file, seat.job, seat.region, &worker.path)?;
-            drive(clock, worker, mapped)
-        }
+fn work<C: Counter, K: Keep>(
+    clock: C,
+    calls: JobCalls,
+    system: System<Own>,
+    thread: &JobThread<'_>,
+    control: &Control<'_>,
+) -> Result<K, Fault> {
+    match thread.job.engine {
+        Engine::Mmap => drive(clock, calls, Mapped::of(system, thread.job, thread.region)?, control),
+        Engine::Psync | Engine::Pvsync | Engine::Sync => drive(clock, calls, system, control),
     }
 }
 
-fn drive<C: Counter, T: Transfer>(clock: C, mut worker: Worker<'_>, mut engine: T) -> Result<Record, Fault> {
-    let outcome = worker.run(clock, &mut engine);
-    // What was written counts, however the run ended.
-    let claimed = worker.claim();
-    outcome.and(claimed).map(|()| worker.record)
+fn drive<C: Counter, E: executor::Engine, K: Keep>(
+    clock: C,
+    mut calls: JobCalls,
+    mut engine: E,
+    control: &Control<'_>,
+) -> Result<K, Fault> {
+    let mut kept = K::default();
+    let origin = clock.stop();
+    let record = kept.counted();
+    (record.began, record.usage) = (origin, Usage::of_this_thread());
+    let ticks = executor::run(clock, &mut calls, &mut engine, &mut kept, control, Some(origin))?;
+    let record = kept.counted();
+    record.elapsed = (origin + ticks).saturating_sub(record.began);
+    record.usage = Usage::of_this_thread().since(record.usage);
+    Ok(kept)
+}
+
+/// What is kept of a thread: its record, and for whoever compares machines its calls.
+trait Keep: Recorder<bool> + Default + Send {
+    fn counted(&mut self) -> &mut Record;
+}
+
+impl Keep for Record {
+    fn counted(&mut self) -> &mut Record {
+        self
+    }
+}
+
+/// A record, and every call that was made.
+#[derive(Default)]
+struct Listed(Record, Vec<Call>);
+
+impl Recorder<bool> for Listed {
+    fn record(&mut self, call: &Call, counts: bool, window: Window, moved: u64) {
+        self.1.push(*call);
+        self.0.record(call, counts, window, moved);
+    }
+
+    fn start_counting(&mut self, now: u64) {
+        self.0.start_counting(now);
+    }
+}
+
+impl Keep for Listed {
+    fn counted(&mut self) -> &mut Record {
+        &mut self.0
+    }
+}
+
+/// Runs jobs at the same time, and gives each thread's calls in order: for those who compare machines.
+///
+/// # Errors
+/// As [`run`].
+pub fn calls(jobs: &[Job], site: &mut Site) -> Result<Vec<Vec<Call>>, Fault> {
+    let (_, kept) = started::<Listed>(jobs, site)?;
+    Ok(kept.into_iter().map(|Listed(_, calls)| calls).collect())
 }
 
 /// The end of the time allowed, in ticks of the clock.

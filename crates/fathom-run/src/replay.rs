@@ -6,41 +6,30 @@
 //! in the scratch directory, so that a renamed file is found under its new one. Forks and maps are left out; a process's
 //! children are threads here.
 
-mod plan;
-mod worker;
+mod record;
+mod slots;
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
 use fathom_sys::{Error, cache, facts, file};
-use fathom_trace::FileId;
+use fathom_sys::clock::Counter;
 use fathom_trace::format::Reader;
-use fathom_trace::show::Histogram;
+use fathom_trace::replay::ReplayCalls;
 use serde::{Deserialize, Serialize};
 
-pub use self::plan::O_TRUNC;
-pub use self::plan::{Begin, Plan, Step};
-use self::worker::{Gate, Shared, Slot};
+pub use fathom_trace::replay::{Pace, Plan};
+
+pub use self::record::{Moved, Replayed, SCHEMA};
+use self::record::Record;
+use self::slots::Slots;
+use crate::executor::{self, Buffer, Control, Counters, System};
+use crate::instrument::{Clock, Instrument};
 use crate::fault::Fault;
 use crate::scratch::Scratch;
-
-/// What [`Replayed`] is called where it is written.
-pub const SCHEMA: &str = "fathom.replay/1";
-
-/// When an operation begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Pace {
-    /// When its thread has paused after the last one as long as in the trace.
-    Think,
-    /// At once.
-    Fast,
-    /// When it did in the trace, counted from the first; late ones at once.
-    Recorded,
-}
 
 /// What the page cache holds of the files when the first operation begins. All that is in them is on the device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,66 +57,12 @@ pub struct How {
 pub struct Bounds {
     /// Bytes to write at most, with those that lay the files out.
     pub max_write: u64,
+    /// The clock that times it.
+    pub instrument: Instrument,
     /// When it must have ended.
     pub deadline: Option<Instant>,
     /// Set to end it early.
     pub interrupt: Arc<AtomicBool>,
-}
-
-/// What a replay came to.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Replayed {
-    /// Always [`SCHEMA`].
-    pub schema: String,
-    /// How it was replayed.
-    #[serde(flatten)]
-    pub how: How,
-    /// Threads.
-    pub threads: u64,
-    /// From the first operation to the end of the last.
-    #[serde(rename = "elapsed_ns", with = "nanos")]
-    pub elapsed: Duration,
-    /// Reads.
-    pub reads: Moved,
-    /// Writes.
-    pub writes: Moved,
-    /// Operations of the trace that are not replayed: forks, maps, failed ones, and those that say too little.
-    pub left_out: u64,
-    /// Bytes that laid the files out.
-    pub laid_out_bytes: u64,
-}
-
-/// Reads, or writes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Moved {
-    /// How many.
-    pub operations: u64,
-    /// Bytes that they moved.
-    pub bytes: u64,
-    /// The time that they took, all threads together.
-    #[serde(rename = "time_ns", with = "nanos")]
-    pub time: Duration,
-    /// How long each took, in ns.
-    pub took_ns: Histogram,
-    /// How long the same took in the trace, where that says so.
-    pub recorded_ns: Histogram,
-    /// Those that moved another number of bytes than in the trace.
-    pub different: u64,
-}
-
-/// A duration as whole nanoseconds.
-mod nanos {
-    use std::time::Duration;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u64(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-        u64::deserialize(deserializer).map(Duration::from_nanos)
-    }
 }
 
 /// More threads than that are not made.
@@ -139,12 +74,12 @@ const MOST_MEMORY: u64 = 1 << 30;
 ///
 /// # Errors
 /// The trace can't be read.
-pub fn plan(trace: &Path) -> Result<Plan, Fault> {
+pub fn plan(trace: &Path) -> Result<Arc<Plan>, Fault> {
     let unread = |error: fathom_trace::Error| Fault::Unsupported(error.to_string());
     let reader = Reader::open(trace).map_err(unread)?;
     let level = reader.origin().level;
     let (operations, files) = reader.read_all().map_err(unread)?;
-    Ok(Plan::new(&operations, &files, level))
+    Ok(Arc::new(Plan::new(&operations, &files, level)))
 }
 
 /// Replays a trace on scratch files below `path`; `ready` is called when they are there, before the first operation.
@@ -152,7 +87,7 @@ pub fn plan(trace: &Path) -> Result<Plan, Fault> {
 /// # Errors
 /// The plan is too much for the budget, the time or the free space, or a call fails that did not fail in the trace.
 pub fn replay(
-    plan: &Plan,
+    plan: &Arc<Plan>,
     path: &Path,
     how: How,
     bounds: &Bounds,
@@ -197,77 +132,63 @@ fn affordable(plan: &Plan, path: &Path, bounds: &Bounds) -> Result<(), Fault> {
     Ok(())
 }
 
-fn run(plan: &Plan, paths: Vec<PathBuf>, how: How, bounds: &Bounds) -> Result<Replayed, Fault> {
-    let slots: Vec<Slot> = std::iter::repeat_with(Slot::default).take(plan.slots).collect();
-    for (slot, FileId(at), position) in &plan.inherited {
-        let path = &paths[*at as usize];
-        let opened = file::open(path).map_err(|errno| Error::new("open", path, errno))?;
-        file::seek(opened.as_fd(), *position).map_err(|errno| Error::new("seek", path, errno))?;
-        slots[*slot].fill(opened);
-    }
-    let shared = Shared {
-        plan,
-        slots,
-        gates: gates(plan),
-        on_path: paths.iter().map(|_| AtomicU32::new(0)).collect(),
-        paths,
-        pace: how.pace,
-        // Late enough for every thread to be there.
-        start: Instant::now() + Duration::from_millis(20),
-        deadline: bounds.deadline,
+/// How long before its end a wait begins to spin: sleeping is no more exact than that.
+const SPIN: Duration = Duration::from_micros(150);
+
+fn run(plan: &Arc<Plan>, paths: Vec<PathBuf>, how: How, bounds: &Bounds) -> Result<Replayed, Fault> {
+    let slots = Slots::new(plan, paths)?;
+    let records = match bounds.instrument.clock {
+        Clock::Cycles(clock) => threads(clock, plan, &slots, how, bounds),
+        Clock::Monotonic(clock) => threads(clock, plan, &slots, how, bounds),
+    }?;
+    Ok(Replayed::of(plan, how, &records, bounds.instrument.certificate.ticks_per_second))
+}
+
+/// Runs all threads from the same moment.
+fn threads<'a, C: Counter>(
+    clock: C,
+    plan: &'a Arc<Plan>,
+    slots: &Slots,
+    how: How,
+    bounds: &Bounds,
+) -> Result<Vec<Record<'a>>, Fault> {
+    let ticks_per_second = bounds.instrument.certificate.ticks_per_second;
+    let ticks = |time: Duration| (time.as_secs_f64() * ticks_per_second) as u64;
+    let program = plan.program(how.pace, ticks_per_second);
+    let now = clock.stop();
+    let left = bounds.deadline.map(|end| end.saturating_duration_since(Instant::now()));
+    let control = Control {
         interrupt: &bounds.interrupt,
-        failed: AtomicBool::new(false),
-        fault: Mutex::new(None),
+        failed: &AtomicBool::new(false),
+        budget: &AtomicU64::new(u64::MAX),
+        deadline: left.map_or(u64::MAX, |left| now.saturating_add(ticks(left))),
+        ticks_per_second,
+        counters: &Counters::new(&program.counters),
+        spin: SPIN,
     };
-    let (moved, ended) = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..plan.threads.len())
-            .map(|thread| {
-                scope.spawn({
-                    let shared = &shared;
-                    move || worker::run(shared, thread)
-                })
+    // Late enough for every thread to be there.
+    let start = now + ticks(Duration::from_millis(20));
+    let outcomes = std::thread::scope(|scope| {
+        let control = &control;
+        let spawn = |(thread, mut calls): (usize, ReplayCalls)| {
+            scope.spawn(move || {
+                let mut record = Record::new(&plan.threads[thread]);
+                let outcome = Buffer::touched(plan.largest, Path::new("")).and_then(|buffer| {
+                    let mut engine = System::new(slots, buffer);
+                    control.wait_until(clock, start);
+                    executor::run(clock, &mut calls, &mut engine, &mut record, control, Some(start))
+                });
+                if outcome.is_err() {
+                    control.failed.store(true, std::sync::atomic::Ordering::Relaxed);
+                }
+                outcome.map(|elapsed| record.of(elapsed))
             })
-            .collect();
-        let moved: Vec<[Moved; 2]> = threads.into_iter().filter_map(|thread| thread.join().ok()).collect();
-        (moved, Instant::now())
+        };
+        let handles: Vec<_> = program.threads.into_iter().enumerate().map(spawn).collect();
+        let gone = || Err(Fault::Unsupported("a thread of the replay died".to_owned()));
+        handles.into_iter().map(|handle| handle.join().unwrap_or_else(|_| gone())).collect()
     });
-    if let Some(fault) = shared.fault.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        return Err(fault);
-    }
-    Ok(summed(plan, how, &moved, ended.saturating_duration_since(shared.start)))
-}
-
-fn summed(plan: &Plan, how: How, moved: &[[Moved; 2]], elapsed: Duration) -> Replayed {
-    let sum = |way: usize| {
-        moved.iter().map(|thread| &thread[way]).fold(Moved::default(), |mut sum, one| {
-            sum.operations += one.operations;
-            sum.bytes += one.bytes;
-            sum.time += one.time;
-            sum.took_ns.merge(&one.took_ns);
-            sum.recorded_ns.merge(&one.recorded_ns);
-            sum.different += one.different;
-            sum
-        })
-    };
-    Replayed {
-        schema: SCHEMA.to_owned(),
-        how,
-        threads: plan.threads.len() as u64,
-        elapsed,
-        reads: sum(0),
-        writes: sum(1),
-        left_out: plan.left_out,
-        laid_out_bytes: plan.laid_out(),
-    }
-}
-
-/// Who waits for which of a thread's steps.
-fn gates(plan: &Plan) -> Vec<Gate> {
-    let mut waited = vec![Vec::new(); plan.threads.len()];
-    for begin in plan.threads.iter().filter_map(|steps| steps.first()?.after_thread) {
-        waited[begin.thread].push(begin.steps);
-    }
-    waited.into_iter().map(Gate::new).collect()
+    executor::first_cause(outcomes)
 }
 
 /// Makes the files, has all of them on the device, and gives the paths.

@@ -370,7 +370,7 @@ impl Scripted {
                 let commit = self.journal.commit(script, file.transaction());
                 self.dirty.settle(script.throttle, self.now) + file.sync(script) + commit
             }
-            Op::Fdatasync | Op::WriteOut | Op::Sync => {
+            Op::Fdatasync | Op::SyncRange | Op::Sync => {
                 self.dirty.settle(script.throttle, self.now) + file.sync(script)
             }
             Op::Syncfs => {
@@ -380,7 +380,7 @@ impl Scripted {
             }
             Op::Evict => self.dirty.settle(script.throttle, self.now) + file.evict(script),
             Op::Prefetch => file.prefetch(script, &mut self.device, self.now, offset, size),
-            Op::Lseek => 0.0,
+            Op::Seek => 0.0,
             Op::Open => {
                 file.open();
                 0.0
@@ -399,7 +399,8 @@ impl Scripted {
                 file.close();
                 0.0
             }
-            Op::Pause => return Ok(script.costs.clock),
+            // A workload's check lets no other kind pass.
+            _ => return Ok(script.costs.clock),
         };
         Ok(script.costs.clock + script.costs.call + cost)
     }

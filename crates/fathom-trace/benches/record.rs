@@ -14,7 +14,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use fathom_trace::Kind;
+use fathom_trace::CallKind;
 use fathom_trace::format::Reader;
 use fathom_trace::record::{Method, Subject, record};
 
@@ -80,7 +80,7 @@ fn main() {
                         let (operations, _) = Reader::open(&out).and_then(Reader::read_all).expect("a trace");
                         let seen = operations
                             .iter()
-                            .filter(|one| one.kind == Kind::Pread && one.length == 4096)
+                            .filter(|one| one.kind == CallKind::Pread && one.length == 4096)
                             .count();
                         println!(
                             "{:<10} {calls:>10} {:>10.0} {with:>12.1} {:>9.1}% {seen:>10} {:>8}",

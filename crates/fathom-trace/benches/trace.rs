@@ -16,7 +16,7 @@ use fathom_trace::FileId;
 use fathom_trace::format::Writer;
 use fathom_trace::import::{Format, read};
 use fathom_trace::show::Reuse;
-use fathom_trace::{Access, Error};
+use fathom_trace::{Direction, Error};
 
 const BYTES: usize = 128 << 20;
 
@@ -184,7 +184,7 @@ fn reusing() {
             while below > 64 && stream.next(2) == 0 {
                 below /= 8;
             }
-            reuse.access(FileId(0), stream.next(below), Access::Read, 0);
+            reuse.access(FileId(0), stream.next(below), Direction::Read, 0);
         }
         println!(
             "{accesses} accesses, {} blocks, at most {bound} followed, rate {:.4}: {:.1} s, peak of memory so far {} MiB",

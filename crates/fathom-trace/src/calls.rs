@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use crate::operation::{Access, FileId, Files, Kind, Operation};
+use crate::operation::{Direction, FileId, Files, CallKind, Operation};
 
 /// The flags of open(2) that decide positions and inheritance, as on x86-64 and aarch64.
 pub(crate) const O_TRUNC: u32 = 0o1000;
@@ -63,7 +63,7 @@ pub(crate) enum Under<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
     /// Something to a file.
-    Do(Kind),
+    Do(CallKind),
     /// truncate(2), by a path.
     TruncatePath,
     /// A dup onto a descriptor that closes at exec.
@@ -92,8 +92,8 @@ pub(crate) enum What {
 /// preadv2(2) and pwritev2(2) move data at the position where the offset is -1.
 pub(crate) fn at_position(what: What, offset: Option<u64>) -> What {
     match (what, offset) {
-        (What::Do(Kind::Preadv), None) => What::Do(Kind::Readv),
-        (What::Do(Kind::Pwritev), None) => What::Do(Kind::Writev),
+        (What::Do(CallKind::Preadv), None) => What::Do(CallKind::Readv),
+        (What::Do(CallKind::Pwritev), None) => What::Do(CallKind::Writev),
         _ => what,
     }
 }
@@ -243,29 +243,29 @@ impl Processes {
         };
         let succeeded = call.result.filter(|&result| result >= 0);
         match call.what {
-            What::Do(Kind::Open) => self.open(call, &thread, files).map(|file| operation(Kind::Open, file)),
+            What::Do(CallKind::Open) => self.open(call, &thread, files).map(|file| operation(CallKind::Open, file)),
             What::TruncatePath => {
                 let file = files.id(&self.path(call, &thread, files)?);
                 if succeeded.is_some() {
                     self.sizes.insert(file, call.length);
                 }
-                Some(operation(Kind::Truncate, file))
+                Some(operation(CallKind::Truncate, file))
             }
-            What::Do(Kind::Unlink) => {
+            What::Do(CallKind::Unlink) => {
                 let file = files.id(&self.path(call, &thread, files)?);
                 if succeeded.is_some() {
                     self.unname(file);
                 }
-                Some(operation(Kind::Unlink, file))
+                Some(operation(CallKind::Unlink, file))
             }
-            What::Do(Kind::Rename) => {
+            What::Do(CallKind::Rename) => {
                 let (from, to) = (self.path(call, &thread, files)?, call.to.as_ref()?);
                 let to = files.id(&self.whole(&to.0, &to.1, &thread, files)?);
                 let from = files.id(&from);
                 if succeeded.is_some() {
                     self.rename(from, to, call.flags & RENAME_EXCHANGE != 0, files);
                 }
-                Some(Operation { to: Some(to), ..operation(Kind::Rename, from) })
+                Some(Operation { to: Some(to), ..operation(CallKind::Rename, from) })
             }
             What::ChangeDirectory => {
                 succeeded?;
@@ -281,7 +281,7 @@ impl Processes {
             What::Fork { shares, is_thread } => {
                 let child = u32::try_from(succeeded?).ok()?;
                 self.fork(call.thread, child, shares, is_thread);
-                (!is_thread).then(|| operation(Kind::Fork, files.id(b"")))
+                (!is_thread).then(|| operation(CallKind::Fork, files.id(b"")))
             }
             What::Exec => {
                 succeeded?;
@@ -300,7 +300,7 @@ impl Processes {
                 None
             }
             What::Nothing => None,
-            What::DupCloseOnExec => self.on_descriptor(call, &thread, files, operation(Kind::Dup, FileId(0))),
+            What::DupCloseOnExec => self.on_descriptor(call, &thread, files, operation(CallKind::Dup, FileId(0))),
             What::Do(kind) => self.on_descriptor(call, &thread, files, operation(kind, FileId(0))),
         }
     }
@@ -338,7 +338,7 @@ impl Processes {
     ) -> Option<Operation> {
         let Some(entry) = known(call, thread, files) else {
             // What is not followed may take the place of what was.
-            if operation.kind == Kind::Dup {
+            if operation.kind == CallKind::Dup {
                 thread.forget(call.result);
             }
             return None;
@@ -348,8 +348,8 @@ impl Processes {
         let done = call.result.filter(|&result| result >= 0);
         let table = &thread.table;
         match operation.kind {
-            Kind::Read | Kind::Readv | Kind::Write | Kind::Writev => {
-                let is_write = matches!(operation.kind, Kind::Write | Kind::Writev);
+            CallKind::Read | CallKind::Readv | CallKind::Write | CallKind::Writev => {
+                let is_write = matches!(operation.kind, CallKind::Write | CallKind::Writev);
                 if is_write && description.appends {
                     let size = self.sizes.get(&description.file).filter(|_| !description.is_nameless);
                     description.position = size.copied();
@@ -358,7 +358,7 @@ impl Processes {
                 let moved = u64::try_from(done.unwrap_or(0)).unwrap_or(0);
                 description.position = description.position.and_then(|position| position.checked_add(moved));
             }
-            Kind::Seek => {
+            CallKind::Seek => {
                 description.position = done.map_or(description.position, |to| u64::try_from(to).ok());
                 operation.offset = done.and_then(|to| u64::try_from(to).ok());
                 if operation.flags == 2
@@ -370,13 +370,13 @@ impl Processes {
                 }
                 operation.length = 0;
             }
-            Kind::Truncate if done.is_some() && !description.is_nameless => {
+            CallKind::Truncate if done.is_some() && !description.is_nameless => {
                 self.sizes.insert(description.file, operation.length);
             }
-            Kind::Close => {
+            CallKind::Close => {
                 table.borrow_mut().remove(&call.descriptor);
             }
-            Kind::Dup => {
+            CallKind::Dup => {
                 if let Some(to) = done.and_then(|to| i32::try_from(to).ok()) {
                     let closes_on_exec = call.what == What::DupCloseOnExec;
                     let copy = Descriptor { description: entry.description.clone(), closes_on_exec };
@@ -396,7 +396,7 @@ impl Processes {
 impl Processes {
     /// A write makes a file whose size is known as large as its end.
     fn grow(&mut self, operation: &Operation) {
-        if operation.kind.access() == Some(Access::Write)
+        if operation.kind.direction() == Some(Direction::Write)
             && let (Some(offset), Some(size)) = (operation.offset, self.sizes.get_mut(&operation.file))
         {
             *size = (*size).max(offset.saturating_add(operation.moved_bytes()));

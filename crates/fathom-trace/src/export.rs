@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::format::Reader;
-use crate::operation::{Files, Kind, Operation};
+use crate::operation::{Files, CallKind, Operation};
 
 /// What an export came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -82,15 +82,15 @@ fn line(operation: &Operation) -> Option<(&'static str, (u64, u64))> {
     if operation.result.is_some_and(|result| result < 0) {
         return None;
     }
-    let length = if operation.kind.access().is_some() { operation.moved_bytes() } else { operation.length };
+    let length = if operation.kind.direction().is_some() { operation.moved_bytes() } else { operation.length };
     let place = operation.offset.map(|offset| (offset, length)).filter(|_| length > 0);
     match operation.kind {
-        Kind::Fsync | Kind::Flush => Some(("sync", (0, 0))),
-        Kind::Fdatasync => Some(("datasync", (0, 0))),
-        Kind::Discard => Some(("trim", place?)),
-        kind => match kind.access()? {
-            crate::operation::Access::Read => Some(("read", place?)),
-            crate::operation::Access::Write => Some(("write", place?)),
+        CallKind::Fsync | CallKind::Flush => Some(("sync", (0, 0))),
+        CallKind::Fdatasync => Some(("datasync", (0, 0))),
+        CallKind::Discard => Some(("trim", place?)),
+        kind => match kind.direction()? {
+            crate::operation::Direction::Read => Some(("read", place?)),
+            crate::operation::Direction::Write => Some(("write", place?)),
         },
     }
 }

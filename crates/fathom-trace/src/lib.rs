@@ -9,7 +9,8 @@ pub mod format;
 pub mod import;
 pub mod operation;
 pub mod record;
+pub mod replay;
 pub mod show;
 
 pub use error::{Error, Result};
-pub use operation::{Access, Clock, FileId, Files, Kind, Level, Operation, Origin};
+pub use operation::{Clock, Direction, FileId, Files, CallKind, Level, Operation, Origin};

@@ -1,5 +1,6 @@
 //! What a trace is made of: operations, and the files that they go to.
 
+pub use fathom_program::call::{CallKind, Direction};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ pub struct Operation {
     /// The thread; the process's own number where the source does not tell threads apart.
     pub thread: u32,
     /// What was asked for.
-    pub kind: Kind,
+    pub kind: CallKind,
     /// Of which file, volume or device.
     pub file: FileId,
     /// Through which descriptor.
@@ -36,7 +37,7 @@ pub struct Operation {
 impl Operation {
     /// An operation with nothing but what every source tells.
     #[must_use]
-    pub fn new(kind: Kind, file: FileId, start_ns: i64) -> Self {
+    pub fn new(kind: CallKind, file: FileId, start_ns: i64) -> Self {
         Self {
             start_ns,
             duration_ns: None,
@@ -56,147 +57,10 @@ impl Operation {
     /// The bytes that a read or write moved; what was asked for where the source has no result.
     #[must_use]
     pub fn moved_bytes(&self) -> u64 {
-        if self.kind.access().is_none() {
+        if self.kind.direction().is_none() {
             return 0;
         }
         self.result.map_or(self.length, |result| u64::try_from(result).unwrap_or(0))
-    }
-}
-
-/// What an operation does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// open(2) and its kin.
-    Open,
-    /// close(2).
-    Close,
-    /// read(2) at the descriptor's position; a block device's read.
-    Read,
-    /// write(2) at the descriptor's position; a block device's write.
-    Write,
-    /// readv(2).
-    Readv,
-    /// writev(2).
-    Writev,
-    /// pread(2).
-    Pread,
-    /// pwrite(2).
-    Pwrite,
-    /// preadv(2).
-    Preadv,
-    /// pwritev(2).
-    Pwritev,
-    /// lseek(2).
-    Seek,
-    /// fsync(2).
-    Fsync,
-    /// fdatasync(2).
-    Fdatasync,
-    /// sync_file_range(2).
-    SyncRange,
-    /// truncate(2) and ftruncate(2): the length is the file's new size.
-    Truncate,
-    /// fallocate(2).
-    Allocate,
-    /// mmap(2) of a file: what is then touched, no trace shows.
-    Map,
-    /// dup(2) and its kin.
-    Dup,
-    /// unlink(2): the path means nothing, or another file, from here on.
-    Unlink,
-    /// rename(2): the file has another path from here on, and what had that path has none.
-    Rename,
-    /// A new process, whose number is the result.
-    Fork,
-    /// A discard of blocks.
-    Discard,
-    /// A flush of a block device's cache.
-    Flush,
-}
-
-/// The two ways to move data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Access {
-    /// From the file.
-    Read,
-    /// To the file.
-    Write,
-}
-
-impl Kind {
-    /// Every kind.
-    pub const ALL: [Self; 23] = [
-        Self::Open,
-        Self::Close,
-        Self::Read,
-        Self::Write,
-        Self::Readv,
-        Self::Writev,
-        Self::Pread,
-        Self::Pwrite,
-        Self::Preadv,
-        Self::Pwritev,
-        Self::Seek,
-        Self::Fsync,
-        Self::Fdatasync,
-        Self::SyncRange,
-        Self::Truncate,
-        Self::Allocate,
-        Self::Map,
-        Self::Dup,
-        Self::Unlink,
-        Self::Rename,
-        Self::Fork,
-        Self::Discard,
-        Self::Flush,
-    ];
-
-    /// Its name in our format.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Close => "close",
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Readv => "readv",
-            Self::Writev => "writev",
-            Self::Pread => "pread",
-            Self::Pwrite => "pwrite",
-            Self::Preadv => "preadv",
-            Self::Pwritev => "pwritev",
-            Self::Seek => "seek",
-            Self::Fsync => "fsync",
-            Self::Fdatasync => "fdatasync",
-            Self::SyncRange => "sync_range",
-            Self::Truncate => "truncate",
-            Self::Allocate => "allocate",
-            Self::Map => "map",
-            Self::Dup => "dup",
-            Self::Unlink => "unlink",
-            Self::Rename => "rename",
-            Self::Fork => "fork",
-            Self::Discard => "discard",
-            Self::Flush => "flush",
-        }
-    }
-
-    /// The kind of that name.
-    #[must_use]
-    pub fn named(name: &[u8]) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name().as_bytes() == name)
-    }
-
-    /// Whether it moves data, and which way.
-    #[must_use]
-    pub fn access(self) -> Option<Access> {
-        match self {
-            Self::Read | Self::Readv | Self::Pread | Self::Preadv => Some(Access::Read),
-            Self::Write | Self::Writev | Self::Pwrite | Self::Pwritev => Some(Access::Write),
-            _ => None,
-        }
     }
 }
 

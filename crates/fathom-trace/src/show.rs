@@ -22,7 +22,7 @@ use self::timing::Clocks;
 pub use self::timing::Timing;
 use crate::error::Result;
 use crate::format::Reader;
-use crate::operation::{Access, FileId, Kind, Operation, Origin};
+use crate::operation::{Direction, FileId, CallKind, Operation, Origin};
 
 /// What [`Shown`] is called where it is written.
 pub const SCHEMA: &str = "fathom.trace-show/1";
@@ -75,12 +75,31 @@ pub struct Shown {
 /// How often a kind of operation was asked for.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Mix {
-    /// The kind.
-    pub kind: Kind,
+    /// The kind, by its name in traces.
+    #[serde(with = "by_name")]
+    #[schemars(with = "String")]
+    pub kind: CallKind,
     /// How often.
     pub count: u64,
     /// How often it failed.
     pub failed: u64,
+}
+
+/// Kinds by their names in traces, which differ from those in workloads for two of them.
+mod by_name {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::CallKind;
+
+    pub(super) fn serialize<S: Serializer>(kind: &CallKind, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(kind.name())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<CallKind, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        CallKind::named(name.as_bytes()).ok_or_else(|| D::Error::custom(format!("no kind of call: {name}")))
+    }
 }
 
 /// Reads, or writes.
@@ -165,7 +184,7 @@ impl Extent {
         self.last_ns = if self.operations == 0 { end } else { self.last_ns.max(end) };
         self.first_ns = Some(self.first_ns.map_or(start, |first| first.min(start)));
         self.operations += 1;
-        if operation.kind.access().is_some()
+        if operation.kind.direction().is_some()
             && let Some(offset) = operation.offset
         {
             let file = operation.file.0 as usize;
@@ -187,7 +206,7 @@ struct Look {
     window_ns: u64,
     mix: Vec<(u64, u64)>,
     moved: [Moved; 2],
-    places: FxHashMap<(FileId, Access), u64>,
+    places: FxHashMap<(FileId, Direction), u64>,
     runs: [u64; 2],
     uses: Vec<FileUse>,
     clocks: Clocks,
@@ -203,7 +222,7 @@ impl Look {
         Self {
             first_ns: extent.first_ns.unwrap_or(0),
             window_ns: extent.span_ns() / WINDOWS as u64 + 1,
-            mix: vec![(0, 0); Kind::ALL.len()],
+            mix: vec![(0, 0); CallKind::ALL.len()],
             moved: [Moved::default(), Moved::default()],
             places: FxHashMap::default(),
             runs: [0; 2],
@@ -228,13 +247,13 @@ impl Look {
             self.uses.resize(file + 1, none);
         }
         self.uses[file].operations += 1;
-        if let Some(access) = operation.kind.access() {
+        if let Some(access) = operation.kind.direction() {
             self.access(operation, access);
         }
         self.order += 1;
     }
 
-    fn access(&mut self, operation: &Operation, access: Access) {
+    fn access(&mut self, operation: &Operation, access: Direction) {
         let bytes = operation.moved_bytes();
         let moved = &mut self.moved[access as usize];
         moved.count += 1;
@@ -242,8 +261,8 @@ impl Look {
         moved.sizes.add(operation.length);
         let used = &mut self.uses[operation.file.0 as usize];
         match access {
-            Access::Read => used.read_bytes = used.read_bytes.saturating_add(bytes),
-            Access::Write => used.written_bytes = used.written_bytes.saturating_add(bytes),
+            Direction::Read => used.read_bytes = used.read_bytes.saturating_add(bytes),
+            Direction::Write => used.written_bytes = used.written_bytes.saturating_add(bytes),
         }
         let Some(offset) = operation.offset else {
             self.without_offset += 1;
@@ -265,7 +284,7 @@ impl Look {
         }
     }
 
-    fn touch(&mut self, operation: &Operation, access: Access, first: u64, last: u64) {
+    fn touch(&mut self, operation: &Operation, access: Direction, first: u64, last: u64) {
         let since = operation.start_ns.abs_diff(self.first_ns);
         let window = usize::try_from(since / self.window_ns).unwrap_or(0).min(WINDOWS - 1);
         // No call moves more than 2 GiB; a line that says so does not keep this busy for ever.
@@ -295,7 +314,7 @@ impl Look {
         files.truncate(FILES);
         let path = |at: usize| String::from_utf8_lossy(&reader.files().paths()[at]).into_owned();
         let files = files.into_iter().map(|(at, used)| FileUse { path: path(at), ..used }).collect();
-        let mix = Kind::ALL.into_iter().zip(self.mix).filter(|(_, mix)| mix.0 > 0);
+        let mix = CallKind::ALL.into_iter().zip(self.mix).filter(|(_, mix)| mix.0 > 0);
         let [reads, writes] = self.moved;
         Shown {
             schema: SCHEMA.to_owned(),

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use fathom_trace::format::{Reader, create};
 use fathom_trace::import::Format;
-use fathom_trace::{Clock, Kind, Level, Operation};
+use fathom_trace::{Clock, CallKind, Level, Operation};
 use support::{Scratch, blktrace_record, import};
 
 /// What an operation must be: kind, file, start, duration, offset, length.
-type Known = (Kind, &'static str, i64, Option<u64>, Option<u64>, u64);
+type Known = (CallKind, &'static str, i64, Option<u64>, Option<u64>, u64);
 
 struct Example {
     format: Format,
@@ -61,8 +61,8 @@ fn msr() -> Example {
     let first = (128_166_372_003_061_629 - 116_444_736_000_000_000) * 100;
     let second = (128_166_372_016_382_155 - 116_444_736_000_000_000) * 100;
     let operations = [
-        (Kind::Read, "usr,0", first, Some(4_128_600), Some(7_014_609_920), 24576),
-        (Kind::Write, "usr,1", second, Some(196_300), Some(1_317_441_536), 8192),
+        (CallKind::Read, "usr,0", first, Some(4_128_600), Some(7_014_609_920), 24576),
+        (CallKind::Write, "usr,1", second, Some(196_300), Some(1_317_441_536), 8192),
     ];
     text(Format::Msr, lines, &operations, &[3, 5])
 }
@@ -71,8 +71,8 @@ fn alibaba() -> Example {
     let lines = "419,W,8792731648,16384,1577808144360767\n\
         725,R,59110326272,360448,1577808144360813\n725,R,59110326272,360448\n,,,,\n";
     let operations = [
-        (Kind::Write, "419", 1_577_808_144_360_767_000, None, Some(8_792_731_648), 16384),
-        (Kind::Read, "725", 1_577_808_144_360_813_000, None, Some(59_110_326_272), 360_448),
+        (CallKind::Write, "419", 1_577_808_144_360_767_000, None, Some(8_792_731_648), 16384),
+        (CallKind::Read, "725", 1_577_808_144_360_813_000, None, Some(59_110_326_272), 360_448),
     ];
     text(Format::Alibaba, lines, &operations, &[3, 4])
 }
@@ -80,8 +80,8 @@ fn alibaba() -> Example {
 fn tencent() -> Example {
     let lines = "1538323200,12910952,128,0,1063\n1538323201,6338688,8,1,1627\n1538323201,6338688,8,2,1627\n";
     let operations = [
-        (Kind::Read, "1063", 1_538_323_200_000_000_000, None, Some(12_910_952 * 512), 65536),
-        (Kind::Write, "1627", 1_538_323_201_000_000_000, None, Some(6_338_688 * 512), 4096),
+        (CallKind::Read, "1063", 1_538_323_200_000_000_000, None, Some(12_910_952 * 512), 65536),
+        (CallKind::Write, "1627", 1_538_323_201_000_000_000, None, Some(6_338_688 * 512), 4096),
     ];
     text(Format::Tencent, lines, &operations, &[3])
 }
@@ -89,8 +89,8 @@ fn tencent() -> Example {
 fn spc() -> Example {
     let lines = "0,20941264,8192,W,0.551706\n1, 3436288 ,15872,r,1.011732,more\n1,3436288,15872,X,1.0\n";
     let operations = [
-        (Kind::Write, "0", 551_706_000, None, Some(20_941_264 * 512), 8192),
-        (Kind::Read, "1", 1_011_732_000, None, Some(3_436_288 * 512), 15872),
+        (CallKind::Write, "0", 551_706_000, None, Some(20_941_264 * 512), 8192),
+        (CallKind::Read, "1", 1_011_732_000, None, Some(3_436_288 * 512), 15872),
     ];
     text(Format::Spc, lines, &operations, &[3])
 }
@@ -105,8 +105,8 @@ fn darshan() -> Example {
         \x20X_POSIX       3   read        1         1048576            4096      4.8436      4.8437  [247]\n\
         \x20X_POSIX       3  write        x               0         1048576      4.8324      4.8436\n";
     let operations = [
-        (Kind::Pwrite, "/scratch/out file", 4_832_400_000, Some(11_200_000), Some(0), 1 << 20),
-        (Kind::Pread, "/scratch/out file", 4_843_600_000, Some(100_000), Some(1 << 20), 4096),
+        (CallKind::Pwrite, "/scratch/out file", 4_832_400_000, Some(11_200_000), Some(0), 1 << 20),
+        (CallKind::Pread, "/scratch/out file", 4_843_600_000, Some(100_000), Some(1 << 20), 4096),
     ];
     text(Format::Darshan, lines, &operations, &[9])
 }
@@ -115,10 +115,10 @@ fn fio2() -> Example {
     let lines = "fio version 2 iolog\n/tmp/a b add\n/tmp/a b open\n/tmp/a b read 4096 8192\n\
         /tmp/a b wait 1500 0\n/tmp/a b sync 0 0\n/tmp/a b flip 0 0\n/tmp/a b close\n";
     let operations = [
-        (Kind::Open, "/tmp/a b", 0, None, None, 0),
-        (Kind::Pread, "/tmp/a b", 0, None, Some(4096), 8192),
-        (Kind::Fsync, "/tmp/a b", 1_500_000_000, None, None, 0),
-        (Kind::Close, "/tmp/a b", 1_500_000_000, None, None, 0),
+        (CallKind::Open, "/tmp/a b", 0, None, None, 0),
+        (CallKind::Pread, "/tmp/a b", 0, None, Some(4096), 8192),
+        (CallKind::Fsync, "/tmp/a b", 1_500_000_000, None, None, 0),
+        (CallKind::Close, "/tmp/a b", 1_500_000_000, None, None, 0),
     ];
     text(Format::Fio, lines, &operations, &[7])
 }
@@ -127,10 +127,10 @@ fn fio3() -> Example {
     let lines = "fio version 3 iolog\n28 /f add\n176 /f open\n180 /f write 61440 4096\n\
         706 /f trim 0 4096\nnonsense\n887 /f close\n";
     let operations = [
-        (Kind::Open, "/f", 176_000, None, None, 0),
-        (Kind::Pwrite, "/f", 180_000, None, Some(61440), 4096),
-        (Kind::Discard, "/f", 706_000, None, Some(0), 4096),
-        (Kind::Close, "/f", 887_000, None, None, 0),
+        (CallKind::Open, "/f", 176_000, None, None, 0),
+        (CallKind::Pwrite, "/f", 180_000, None, Some(61440), 4096),
+        (CallKind::Discard, "/f", 706_000, None, Some(0), 4096),
+        (CallKind::Close, "/f", 887_000, None, None, 0),
     ];
     text(Format::Fio, lines, &operations, &[6])
 }
@@ -153,16 +153,16 @@ fn strace() -> Example {
         5 1.000014 write(3</w/d/x>(deleted), \"\"..., 1) = 1 <0.000001>\n";
     let at = |micros: i64| 1_000_000_000 + micros * 1000;
     let operations = [
-        (Kind::Unlink, "a", at(1), Some(1000), None, 0),
-        (Kind::Open, "/w/a", at(2), Some(1000), None, 0),
-        (Kind::Write, "/w/a", at(3), Some(1000), Some(0), 7),
-        (Kind::Rename, "/w/a", at(4), Some(1000), None, 0),
-        (Kind::Write, "/w/b", at(5), Some(1000), Some(7), 7),
-        (Kind::Unlink, "/w/d/c", at(6), Some(1000), None, 0),
-        (Kind::Rename, "/w/b", at(10), Some(1000), None, 0),
-        (Kind::Write, "/w/d/x", at(11), Some(1000), Some(14), 1),
-        (Kind::Unlink, "/w/d/x", at(13), Some(1000), None, 0),
-        (Kind::Write, "/w/d/x", at(14), Some(1000), Some(15), 1),
+        (CallKind::Unlink, "a", at(1), Some(1000), None, 0),
+        (CallKind::Open, "/w/a", at(2), Some(1000), None, 0),
+        (CallKind::Write, "/w/a", at(3), Some(1000), Some(0), 7),
+        (CallKind::Rename, "/w/a", at(4), Some(1000), None, 0),
+        (CallKind::Write, "/w/b", at(5), Some(1000), Some(7), 7),
+        (CallKind::Unlink, "/w/d/c", at(6), Some(1000), None, 0),
+        (CallKind::Rename, "/w/b", at(10), Some(1000), None, 0),
+        (CallKind::Write, "/w/d/x", at(11), Some(1000), Some(14), 1),
+        (CallKind::Unlink, "/w/d/x", at(13), Some(1000), None, 0),
+        (CallKind::Write, "/w/d/x", at(14), Some(1000), Some(15), 1),
     ];
     text(Format::Strace, lines, &operations, &[12])
 }
@@ -181,9 +181,9 @@ fn blkparse() -> Example {
         CPU0 (8,0):\n Reads Queued:           0,        0KiB\tWrites Queued:  1,        4KiB\n\
         Total (8,0):\n\nThroughput (R/W): 0KiB/s / 0KiB/s\n";
     let operations = [
-        (Kind::Write, "8:0", 10_000, Some(300_000), Some(223_490 * 512), 4096),
-        (Kind::Read, "9:0", 400_000, Some(100_000), Some(16 * 512), 4096),
-        (Kind::Read, "8:0", 20_000, None, Some(4096 * 512), 131_072),
+        (CallKind::Write, "8:0", 10_000, Some(300_000), Some(223_490 * 512), 4096),
+        (CallKind::Read, "9:0", 400_000, Some(100_000), Some(16 * 512), 4096),
+        (CallKind::Read, "8:0", 20_000, None, Some(4096 * 512), 131_072),
     ];
     text(Format::Blkparse, lines, &operations, &[8])
 }
@@ -199,8 +199,8 @@ fn blktrace(version: u8) -> Example {
     bytes.extend(record(4, 3000, 128, 4096, 1 | 1 << 6, 7, b""));
     bytes.extend(&record(5, 4000, 128, 4096, 1 | 1 << 7, 8, b"")[..20]);
     let operations = vec![
-        (Kind::Write, "8:1", 1000, Some(1500), Some(64 * 512), 8192),
-        (Kind::Read, "8:1", 3000, None, Some(128 * 512), 4096),
+        (CallKind::Write, "8:1", 1000, Some(1500), Some(64 * 512), 8192),
+        (CallKind::Read, "8:1", 3000, None, Some(128 * 512), 4096),
     ];
     Example {
         format: Format::Blktrace,
@@ -235,8 +235,8 @@ fn vscsi(version: u8) -> Example {
     let parts = [record(0x28, 4096, 2048, 10), record(0x2a, 512, 1, 20), record(0, 0, 0, 30), vec![1; 9]];
     let took = (version == 2).then_some(350_000);
     let operations = vec![
-        (Kind::Read, "disk", 10_000, took, Some(1 << 20), 4096),
-        (Kind::Write, "disk", 20_000, took, Some(512), 512),
+        (CallKind::Read, "disk", 10_000, took, Some(1 << 20), 4096),
+        (CallKind::Write, "disk", 20_000, took, Some(512), 512),
     ];
     Example {
         format: Format::Vscsi,
@@ -248,7 +248,7 @@ fn vscsi(version: u8) -> Example {
     }
 }
 
-fn known(operation: &Operation, path: &[u8]) -> (Kind, String, i64, Option<u64>, Option<u64>, u64) {
+fn known(operation: &Operation, path: &[u8]) -> (CallKind, String, i64, Option<u64>, Option<u64>, u64) {
     let path = String::from_utf8_lossy(path).into_owned();
     (operation.kind, path, operation.start_ns, operation.duration_ns, operation.offset, operation.length)
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use fathom_trace::format::Reader;
 use fathom_trace::record::{Method, Subject, record};
-use fathom_trace::{Clock, Files, Kind, Level, Operation};
+use fathom_trace::{Clock, Files, CallKind, Level, Operation};
 use support::{Scratch, has, skip};
 
 /// Descriptors inherited, copied, shared and closed; appends; a child in the background; a truncated file; one that is
@@ -23,11 +23,11 @@ const SCRIPT: &str = "cd \"$1\"; exec 7<data; dd bs=4096 count=3 <&7 >copy 2>/de
     rm -f gone; exit 5";
 
 /// What was done to a file: kind, name, offset, bytes moved, whether it went well.
-type Done = (Kind, String, Option<u64>, u64, bool);
+type Done = (CallKind, String, Option<u64>, u64, bool);
 
 /// What an operation did, if it was to a file of one of these names.
 fn done(one: &Operation, files: &Files, names: &[&str]) -> Option<Done> {
-    if matches!(one.kind, Kind::Fork | Kind::Dup | Kind::Map) {
+    if matches!(one.kind, CallKind::Fork | CallKind::Dup | CallKind::Map) {
         return None;
     }
     let path = String::from_utf8_lossy(files.path(one.file)).into_owned();
@@ -81,28 +81,28 @@ fn the_kernel_and_strace_tell_the_same() {
     fs::write(scratch.0.join("data"), vec![7; 65536]).unwrap();
     let Some(by_strace) = recorded(&scratch, Method::Strace) else { return };
     let reads: Vec<_> =
-        by_strace.iter().filter(|one| one.0 == Kind::Read && one.1 == "data" && one.3 > 0).collect();
+        by_strace.iter().filter(|one| one.0 == CallKind::Read && one.1 == "data" && one.3 > 0).collect();
     assert_eq!(reads[0].2, Some(0));
-    assert!(by_strace.contains(&(Kind::Write, "copy".to_owned(), Some(12288), 1000, true)), "{by_strace:?}");
-    assert!(by_strace.contains(&(Kind::Write, "copy".to_owned(), Some(1024), 512, true)), "{by_strace:?}");
-    assert!(by_strace.contains(&(Kind::Fsync, "copy".to_owned(), None, 0, true)), "{by_strace:?}");
-    assert!(by_strace.iter().any(|one| one.0 == Kind::Open && one.1 == "absent" && !one.4));
+    assert!(by_strace.contains(&(CallKind::Write, "copy".to_owned(), Some(12288), 1000, true)), "{by_strace:?}");
+    assert!(by_strace.contains(&(CallKind::Write, "copy".to_owned(), Some(1024), 512, true)), "{by_strace:?}");
+    assert!(by_strace.contains(&(CallKind::Fsync, "copy".to_owned(), None, 0, true)), "{by_strace:?}");
+    assert!(by_strace.iter().any(|one| one.0 == CallKind::Open && one.1 == "absent" && !one.4));
     let names: Vec<_> =
-        by_strace.iter().filter(|one| matches!(one.0, Kind::Rename | Kind::Unlink)).cloned().collect();
+        by_strace.iter().filter(|one| matches!(one.0, CallKind::Rename | CallKind::Unlink)).cloned().collect();
     let of = |kind, name: &str, went_well| (kind, name.to_owned(), None, 0, went_well);
     let expected = [
-        of(Kind::Rename, "log to old", true),
-        of(Kind::Rename, "x to y", true),
-        of(Kind::Unlink, "y", true),
-        of(Kind::Unlink, "old", true),
-        of(Kind::Unlink, "gone", false),
+        of(CallKind::Rename, "log to old", true),
+        of(CallKind::Rename, "x to y", true),
+        of(CallKind::Unlink, "y", true),
+        of(CallKind::Unlink, "old", true),
+        of(CallKind::Unlink, "gone", false),
     ];
     assert_eq!(names, expected);
     let written = [("log", 0), ("old", 2), ("old", 4)];
-    let written = written.map(|(name, at)| (Kind::Write, name.to_owned(), Some(at), 2, true));
+    let written = written.map(|(name, at)| (CallKind::Write, name.to_owned(), Some(at), 2, true));
     let to_log: Vec<_> = by_strace
         .iter()
-        .filter(|one| one.0 == Kind::Write && ["log", "old"].contains(&one.1.as_str()))
+        .filter(|one| one.0 == CallKind::Write && ["log", "old"].contains(&one.1.as_str()))
         .cloned()
         .collect();
     assert_eq!(to_log, written);
@@ -195,18 +195,18 @@ fn a_process_that_runs_already_is_recorded_with_what_it_has_open() {
         operations.iter().filter_map(|one| done(one, &files, &["data", "copy", "rest"])).collect();
     let of = |kind, name: &str, offset, bytes| (kind, name.to_owned(), offset, bytes, true);
     let expected = [
-        of(Kind::Read, "data", Some(1000), 500),
-        of(Kind::Open, "copy", None, 0),
-        of(Kind::Write, "copy", Some(0), 300),
-        of(Kind::Read, "data", Some(1500), 700),
-        of(Kind::Open, "rest", None, 0),
-        of(Kind::Write, "rest", Some(0), 10),
-        of(Kind::Read, "data", Some(2200), 4096),
-        of(Kind::Fsync, "copy", None, 0),
-        of(Kind::Close, "copy", None, 0),
+        of(CallKind::Read, "data", Some(1000), 500),
+        of(CallKind::Open, "copy", None, 0),
+        of(CallKind::Write, "copy", Some(0), 300),
+        of(CallKind::Read, "data", Some(1500), 700),
+        of(CallKind::Open, "rest", None, 0),
+        of(CallKind::Write, "rest", Some(0), 10),
+        of(CallKind::Read, "data", Some(2200), 4096),
+        of(CallKind::Fsync, "copy", None, 0),
+        of(CallKind::Close, "copy", None, 0),
     ];
     assert_eq!(done, expected);
-    let children = operations.iter().filter(|one| one.kind == Kind::Fork && one.process == process);
+    let children = operations.iter().filter(|one| one.kind == CallKind::Fork && one.process == process);
     assert_eq!(children.count(), 1);
     // Nobody can have looked what was open for so short a time; it is counted, and so are the interpreter's own.
     let brief = operations.iter().filter(|one| files.path(one.file).ends_with(b"brief")).count();

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use fathom_trace::format::create;
 use fathom_trace::import::{Format, detect};
-use fathom_trace::{Kind, Operation, export};
+use fathom_trace::{CallKind, Operation, export};
 use support::{Scratch, has, import};
 
 fn run(command: &mut Command) -> String {
@@ -16,7 +16,7 @@ fn run(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn count(operations: &[Operation], kinds: &[Kind]) -> usize {
+fn count(operations: &[Operation], kinds: &[CallKind]) -> usize {
     operations.iter().filter(|one| kinds.contains(&one.kind)).count()
 }
 
@@ -45,8 +45,8 @@ fn fio_writes_what_is_imported_and_reads_what_is_exported() {
     assert_eq!(detect(&log).unwrap(), Format::Fio);
     let (operations, files, imported) = import(&fs::read(&log).unwrap(), Format::Fio);
     assert_eq!(imported.rejected.count, 0, "{imported:?}");
-    assert_eq!(count(&operations, &[Kind::Pread, Kind::Pwrite]), 128);
-    assert_eq!((count(&operations, &[Kind::Open]), count(&operations, &[Kind::Close])), (1, 1));
+    assert_eq!(count(&operations, &[CallKind::Pread, CallKind::Pwrite]), 128);
+    assert_eq!((count(&operations, &[CallKind::Open]), count(&operations, &[CallKind::Close])), (1, 1));
     assert!(operations.iter().all(|one| files.path(one.file) == data.as_os_str().as_encoded_bytes()));
     assert!(operations.iter().map(|one| one.length).all(|length| length == 0 || length == 8192));
 
@@ -55,11 +55,11 @@ fn fio_writes_what_is_imported_and_reads_what_is_exported() {
     writer.add(&operations, &files).unwrap();
     writer.finish().unwrap();
     let exported = export::fio(&trace, &mut fs::File::create(&iolog).unwrap()).unwrap();
-    let syncs = count(&operations, &[Kind::Fsync]);
+    let syncs = count(&operations, &[CallKind::Fsync]);
     assert_eq!(exported.operations as usize, 128 + syncs);
     let replayed: serde_json::Value = serde_json::from_str(&fio(&[named("read_iolog", &iolog)])).unwrap();
     let job = &replayed["jobs"][0];
-    for (way, kind) in [("read", Kind::Pread), ("write", Kind::Pwrite)] {
+    for (way, kind) in [("read", CallKind::Pread), ("write", CallKind::Pwrite)] {
         let wanted = operations.iter().filter(|one| one.kind == kind);
         assert_eq!(job[way]["total_ios"], wanted.clone().count() as u64, "{way}");
         assert_eq!(job[way]["io_bytes"], wanted.map(|one| one.length).sum::<u64>(), "{way}");
@@ -89,12 +89,12 @@ fn strace_with_and_without_paths_gives_the_same_operations() {
         assert_eq!(detect(&log).unwrap(), Format::Strace);
         let (operations, files, imported) = import(&fs::read(&log).unwrap(), Format::Strace);
         assert_eq!(imported.rejected.count, 0, "{:?}", imported.rejected);
-        let of_data = |name: &str, kind: Kind| -> Vec<(Option<u64>, u64)> {
+        let of_data = |name: &str, kind: CallKind| -> Vec<(Option<u64>, u64)> {
             let ours = operations.iter().filter(|one| one.kind == kind && one.moved_bytes() > 0);
             let ours = ours.filter(|one| files.path(one.file).ends_with(name.as_bytes()));
             ours.map(|one| (one.offset, one.moved_bytes())).collect()
         };
-        Some((of_data("data", Kind::Read), of_data("copy", Kind::Write)))
+        Some((of_data("data", CallKind::Read), of_data("copy", CallKind::Write)))
     };
     let (Some(with), Some(without)) = (traced(&["-y"]), traced(&[])) else { return };
     assert_eq!(with.0[..4], [(Some(0), 4096), (Some(4096), 4096), (Some(8192), 4096), (Some(12288), 1000)]);
@@ -116,7 +116,7 @@ fn blkparse_and_our_reader_of_blktrace_agree() {
     let (from_text, _, parsed) = import(text.as_bytes(), Format::Blkparse);
     let (from_binary, _, read) = import(&binary, Format::Blktrace);
     assert_eq!((parsed.rejected.count, read.rejected.count), (0, 0), "{parsed:?} {read:?}\n{text}");
-    assert_eq!(count(&from_binary, &[Kind::Read, Kind::Write, Kind::Discard]), 300);
+    assert_eq!(count(&from_binary, &[CallKind::Read, CallKind::Write, CallKind::Discard]), 300);
     assert_eq!(from_text.len(), from_binary.len());
     for (one, other) in from_text.iter().zip(&from_binary) {
         assert_eq!(one, other);

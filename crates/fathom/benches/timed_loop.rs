@@ -29,7 +29,7 @@ const PAIRS: usize = 101;
 const BAR: f64 = 1.25;
 const REGION: Region = Region { offset: 0, size: 1, step: 1, count: CALLS };
 const OPS: [(&str, Op); 3] =
-    [("read of 1 byte", Op::Read), ("pread of 1 byte", Op::Pread), ("lseek", Op::Lseek)];
+    [("read of 1 byte", Op::Read), ("pread of 1 byte", Op::Pread), ("lseek", Op::Seek)];
 
 /// Nanoseconds per call of both sides, pair by pair.
 #[derive(Default)]

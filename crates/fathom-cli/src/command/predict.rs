@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fathom::load::Outcome;
 use fathom::model::Model;
-use fathom::prediction::{self, Predicted, Prediction, SCHEMA, Script, Settings};
+use fathom::prediction::{self, Predicted, Prediction, SCHEMA, Replay, Settings};
 use fathom::report;
 use fathom::report::fio_json::{self, Detail};
 use fathom::run_folder::Kept;
@@ -77,8 +77,8 @@ fn refused(options: &PredictOptions, reason: &str) -> Failure {
 fn of_trace(options: &PredictOptions, model: &Model) -> Result<Prediction, Failure> {
     let plan = fathom::replay::plan(&options.job)?;
     let name = options.job.file_name().unwrap_or_default().to_string_lossy();
-    let script = Script::new(&plan, options.replaying.how()).map_err(|reason| refused(options, &reason))?;
-    let (forecast, outcome) = prediction::predict_trace(&name, &script, model, settings(options))
+    let replay = Replay::new(&plan, options.replaying.how()).map_err(|reason| refused(options, &reason))?;
+    let (forecast, outcome) = prediction::predict_trace(&name, &replay, model, settings(options))
         .map_err(|reason| refused(options, &reason))?;
     Ok(Prediction { outcomes: vec![vec![outcome]], forecasts: vec![forecast] })
 }

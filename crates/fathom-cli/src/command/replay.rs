@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use fathom::instrument::Instrument;
 use fathom::replay::{self, Bounds};
 use fathom::report;
 use fathom::run_folder::Kept;
@@ -35,7 +36,8 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     let interrupt = interrupt::flag()?;
     let deadline = Instant::now() + options.max_time;
     guard::watch(deadline, interrupt.clone());
-    let bounds = Bounds { max_write: options.max_write, deadline: Some(deadline), interrupt };
+    let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
+    let bounds = Bounds { max_write: options.max_write, instrument, deadline: Some(deadline), interrupt };
     let bar = Spinner::new("replaying");
     let how = options.replaying.how();
     let replayed =

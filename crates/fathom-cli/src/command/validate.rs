@@ -61,7 +61,7 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
         against_jobs(options, &trials, &instrument, limits, interrupt)
     } else {
         let Limits { max_write, deadline } = limits;
-        let bounds = Bounds { max_write, deadline, interrupt };
+        let bounds = Bounds { max_write, instrument: instrument.clone(), deadline, interrupt };
         let held = validate_traces(&options.traces, options.replaying.how(), &trials, &bounds);
         held.map_err(Failure::from)
     };

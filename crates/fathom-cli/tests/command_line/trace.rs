@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use fathom_trace::format::Reader;
-use fathom_trace::{Files, Kind, Operation};
+use fathom_trace::{Files, CallKind as Kind, Operation};
 
 use crate::published;
 use crate::support::require;
@@ -93,7 +93,7 @@ fn per_file(trace: &Path, is_ours: impl Fn(&str) -> bool) -> Vec<Vec<Done>> {
             all[one.file.0 as usize].push((one.kind, one.offset, one.length, one.moved_bytes()));
         }
     }
-    all.retain(|done| done.iter().any(|one| one.0.access().is_some()));
+    all.retain(|done| done.iter().any(|one| one.0.direction().is_some()));
     all.sort();
     all
 }

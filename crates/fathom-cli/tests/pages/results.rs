@@ -17,7 +17,7 @@ use fathom::speed::xor::{self, Method, Trial, Xor};
 use fathom::validation::{self, Again, Held, Validation};
 use fathom::{job, prediction::Estimate, report};
 use fathom_trace::show::{Histogram, Shown};
-use fathom_trace::{Access, Clock, FileId, Files, Kind, Level};
+use fathom_trace::{CallKind as Kind, Clock, Direction as Access, FileId, Files, Level};
 use fathom_trace::{Operation as Traced, Origin as Source, format, show};
 
 use crate::surveyed::{HOSTILE, Place, provenance};

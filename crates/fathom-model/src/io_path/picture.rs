@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use fathom_net::{Drawing, Net, Simulation};
 
-use super::{Call, Kind, Laps, Path, State};
+use fathom_program::program::repeated;
+
+use super::{Call, Kind, Load, Path, State};
 use crate::parameters::Parameters;
 
 /// What of the net is drawn.
@@ -23,7 +25,7 @@ impl Path {
     /// Never: the net is the same for every program.
     #[must_use]
     pub fn modules(&self) -> Vec<String> {
-        self.net(Arc::new(Laps::once(Vec::new()))).modules().skip(1).map(str::to_owned).collect()
+        self.net(Arc::new(Load::new(repeated(Vec::new(), 1)))).modules().skip(1).map(str::to_owned).collect()
     }
 
     /// A drawing; with the marking after some firings of a cold file of 1 MiB being read in order, where they
@@ -38,8 +40,8 @@ impl Path {
         state.fill(file, 1 << 20);
         state.evict(file);
         let read =
-            |at: u64| Call { kind: Kind::Read, file, offset: at << 14, bytes: 1 << 14, fresh_pages: 0 };
-        let net = self.net(Arc::new(Laps::once((0..64).map(read).collect())));
+            |at: u64| Call::new(Kind::Read, file).at(at << 14, 1 << 14);
+        let net = self.net(Arc::new(Load::new(repeated((0..64).map(read).collect(), 1))));
         let drawing = match view {
             View::Flat => Drawing::flat(&net),
             View::Module(name) => Drawing::page(&net, name)?,

@@ -20,6 +20,7 @@ pub(super) use self::outcome::Outcome;
 use self::queue::Queue;
 use self::run::{Run, Walks};
 use self::stdio::Streams;
+pub(super) use self::stdio::goes_through_streams;
 use self::writing::Writeback;
 use super::{Done, Kind, Prices, Request, Totals, Turn, Work, prices};
 use crate::file_read::{Batch, PAGE};

@@ -33,7 +33,7 @@ pub(super) fn draw(net: &mut NetBuilder, prices: &Arc<Prices>, ports: Ports, sha
         .input(buffered)
         .delay_by(move |(work,), rng| {
             let fresh = f64::from(work.call.fresh_pages) * prices.fresh_page;
-            match work.call.kind.goes_through_streams() {
+            match super::state::goes_through_streams(work.call.kind) {
                 true => {
                     prices.around(prices.stdio_call + prices.copied_byte * work.copied as f64 + fresh, rng)
                 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fathom_net::{NetBuilder, Place, Span};
 
-use super::{Kind, Prices, Shared, Work};
+use super::{Kind, Served, Prices, Shared, Work};
 
 /// Where calls go on.
 #[derive(Clone, Copy)]
@@ -29,8 +29,8 @@ pub(super) fn draw(
         .input(calls)
         .delay_by(move |(work,), rng| match work.call.kind {
             Kind::Evict | Kind::Look | Kind::Pause => Span::ZERO,
-            Kind::Seek => prices.around(prices.seek_call, rng),
-            Kind::Open | Kind::OpenDirect | Kind::Close | Kind::Create => {
+            Kind::Seek | Kind::Dup | Kind::Truncate | Kind::Allocate | Kind::Discard => prices.around(prices.seek_call, rng),
+            Kind::Open | Kind::OpenDirect | Kind::Close | Kind::Create | Kind::Unlink | Kind::Rename => {
                 prices.around(prices.open_call, rng)
             }
             _ => prices.around(prices.call + f64::from(work.call.fresh_pages) * prices.fresh_page, rng),

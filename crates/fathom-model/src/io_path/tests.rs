@@ -9,7 +9,7 @@ fn silent() -> Parameters {
 }
 
 fn reads(file: FileId, bytes: u64, count: u64) -> Vec<Call> {
-    (0..count).map(|at| Call { kind: Kind::Read, file, offset: at * bytes, bytes, fresh_pages: 0 }).collect()
+    (0..count).map(|at| Call::new(Kind::Read, file).at(at * bytes, bytes)).collect()
 }
 
 fn machine(parameters: &Parameters, size: u64) -> (State, FileId) {
@@ -78,10 +78,10 @@ fn a_sync_waits_for_every_dirty_page_and_leaves_none() {
     let mut state = State::new(&parameters);
     let file = state.create();
     let mut calls: Vec<Call> = (0..8)
-        .map(|at| Call { kind: Kind::Write, file, offset: at << 20, bytes: 4096, fresh_pages: 0 })
+        .map(|at| Call::new(Kind::Write, file).at(at << 20, 4096))
         .collect();
-    calls.push(Call { kind: Kind::Sync, file, offset: 0, bytes: 0, fresh_pages: 0 });
-    calls.push(Call { kind: Kind::Sync, file, offset: 0, bytes: 0, fresh_pages: 0 });
+    calls.push(Call::new(Kind::Fsync, file));
+    calls.push(Call::new(Kind::Fsync, file));
     let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
     assert_eq!(after.cache().dirty_pages(), 0);
     let took: Vec<u64> = after.done().iter().map(Done::took_ns).collect();
@@ -120,7 +120,7 @@ fn o_direct_leaves_nothing_in_the_cache() {
     let parameters = silent();
     let (mut state, file) = machine(&parameters, 1 << 20);
     state.evict(file);
-    let mut calls = vec![Call { kind: Kind::OpenDirect, file, offset: 0, bytes: 0, fresh_pages: 0 }];
+    let mut calls = vec![Call::new(Kind::OpenDirect, file)];
     calls.extend(reads(file, 4096, 4));
     let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
     assert_eq!(after.cache().pages(), 0);
@@ -132,7 +132,7 @@ fn what_is_cached_can_be_looked_at_on_the_way() {
     let parameters = silent();
     let (mut state, file) = machine(&parameters, 1 << 20);
     state.evict(file);
-    let look = |offset| Call { kind: Kind::Look, file, offset, bytes: 8192, fresh_pages: 0 };
+    let look = |offset| Call::new(Kind::Look, file).at(offset, 8192);
     let calls = vec![look(0), reads(file, 4096, 1)[0], look(0), look(1 << 19)];
     let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
     let cached: Vec<_> = after.done().iter().map(|done| done.cached).collect();
@@ -145,7 +145,7 @@ fn pages_on_their_way_survive_an_eviction_as_on_linux() {
     parameters.set("readahead", "32K").unwrap();
     let (mut state, file) = machine(&parameters, 1 << 20);
     state.evict(file);
-    let call = |kind, offset| Call { kind, file, offset, bytes: 4096, fresh_pages: 0 };
+    let call = |kind, offset| Call::new(kind, file).at(offset, 4096);
     // The second read touches the mark, and the window that follows is locked while it is read.
     let calls =
         vec![call(Kind::Read, 0), call(Kind::Read, 4096), call(Kind::Evict, 0), call(Kind::Look, 8192)];

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fathom_net::{NetBuilder, Out, Place, Source};
 
 use super::state::ns;
-use super::{Kind, Prices, Request, Shared, State, Work, journal};
+use super::{Kind, Prices, Request, Served, Shared, State, Work, journal};
 
 /// Ports: `writes` and `written` in; `requests`, `wakes`, `dirtied`, `returned` and those of the journal out. A
 /// write goes round as often as it pauses.

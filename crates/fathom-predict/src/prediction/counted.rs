@@ -1,39 +1,30 @@
 //! What simulated calls come to.
 
 use fathom_model::io_path::Done;
-
-use fathom_program::job::{DIRECTIONS, Direction};
+use fathom_program::call::{Call, DIRECTIONS};
 use fathom_run::load::{Histogram, Outcome, Transfers};
 
-/// What a call is to whoever counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counted {
-    /// It moves so many bytes.
-    Transfer(Direction, u64),
-    Sync,
-    /// It only takes its time.
-    Other,
-}
-
-/// What a run was that began at `started`, in ns, from the calls that the model made of it.
+/// What a run of a thread, or of all, was that began at `started`, in ns: from the calls that count, each with the bytes
+/// that it moved. The last of all calls ends it, whether it counts or not.
 pub(super) fn outcome<'a>(
-    done: impl Iterator<Item = &'a Done>,
+    counted: impl Iterator<Item = (&'a Done, Call, u64)>,
     started: u64,
-    counted: impl Fn(&Done) -> Counted,
+    done: &[Done],
+    thread: impl Into<Option<u32>>,
 ) -> Outcome {
+    let thread = thread.into();
+    let own = done.iter().filter(|one| thread.is_none_or(|thread| one.job == thread));
+    let end = own.map(|one| one.span[1].as_ticks()).max().unwrap_or(started);
     let mut transfers: [Transfers; DIRECTIONS] = Default::default();
     let mut syncs = Histogram::default();
-    let mut end = started;
-    for call in done {
-        end = end.max(call.span[1].as_ticks());
-        match counted(call) {
-            Counted::Transfer(direction, bytes) => {
+    for (one, call, bytes) in counted {
+        match call.kind.direction() {
+            Some(direction) => {
                 let side = &mut transfers[direction as usize];
                 side.bytes += bytes;
-                side.latency.record(call.took_ns());
+                side.latency.record(one.took_ns());
             }
-            Counted::Sync => syncs.record(call.took_ns()),
-            Counted::Other => {}
+            None => syncs.record(one.took_ns()),
         }
     }
     Outcome {

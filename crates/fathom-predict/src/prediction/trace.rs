@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use fathom_model::io_path::{Done, Path, State};
+use fathom_model::io_path::{Done, Load, Overhead, Path, State};
+use fathom_program::call::Call;
+use fathom_trace::replay::ReplayCalls;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
 use super::forecast::{Known, Runs, own_error, unvalidated};
-use super::replaying::Replaying;
-use super::script::Script;
+use super::counted::outcome;
+pub use super::replay::Replay;
 use super::{Forecast, Settings, at_brims, drawn_from};
 use crate::model::{Model, Parameters};
 use fathom_program::job::Direction;
@@ -29,11 +31,11 @@ const CROWDED: f64 = 0.05;
 /// More calls at once than the model's machine has CPUs for.
 pub fn predict_trace(
     name: &str,
-    script: &Arc<Script>,
+    replay: &Replay,
     model: &Model,
     settings: Settings,
 ) -> Result<(Forecast, Outcome), String> {
-    let (plain, done) = run(script, &model.parameters, settings.seed);
+    let (plain, done) = run(replay, &model.parameters, settings.seed);
     if let Some(cpus) = model.cpus() {
         let crowded = crowded(&done, cpus as usize);
         if crowded > CROWDED {
@@ -48,11 +50,11 @@ pub fn predict_trace(
     let mut drawn = vec![plain.clone()];
     for _ in 0..settings.draws {
         let parameters = drawn_from(&model.parameters, &mut dice);
-        drawn.push(run(script, &parameters, dice.next_u64()).0);
+        drawn.push(run(replay, &parameters, dice.next_u64()).0);
     }
     let brims = at_brims(&model.parameters, &[]);
-    let brims = brims.iter().map(|held| run(script, held, settings.seed).0).collect();
-    let parts = parts(script, &plain);
+    let brims = brims.iter().map(|held| run(replay, held, settings.seed).0).collect();
+    let parts = parts(replay, &plain);
     let own = parts.iter().map(|(class, share)| share * own_error(class, model)).sum();
     let caveats = parts.iter().filter_map(|(class, _)| unvalidated(class, model)).collect();
     let directions: Vec<Direction> = [Direction::Read, Direction::Write]
@@ -65,45 +67,65 @@ pub fn predict_trace(
     Ok((Forecast { caveats, ..Forecast::new(name, class, &Known::Spread(own), &directions, &runs) }, plain))
 }
 
-/// One run of a script on a machine that has just been started.
-pub fn simulate_trace(script: &Arc<Script>, parameters: &Parameters, seed: u64) -> Outcome {
-    run(script, parameters, seed).0
+/// One run of a replay on a machine that has just been started.
+pub fn simulate_trace(replay: &Replay, parameters: &Parameters, seed: u64) -> Outcome {
+    run(replay, parameters, seed).0
 }
 
-fn run(script: &Arc<Script>, parameters: &Parameters, seed: u64) -> (Outcome, Vec<Done>) {
+/// The calls that each thread of a replay makes, in order: for those who compare machines.
+pub fn trace_calls(replay: &Replay, parameters: &Parameters, seed: u64) -> Vec<Vec<Call>> {
+    let (_, load) = loaded(replay, parameters, seed);
+    load.made().into_iter().map(|made| made.into_iter().map(|(call, _)| call).collect()).collect()
+}
+
+fn loaded(replay: &Replay, parameters: &Parameters, seed: u64) -> (State, Arc<Load<ReplayCalls>>) {
     let mut state = State::new(parameters);
-    for size in &script.sizes {
+    for size in &replay.plan.files {
         let file = state.create();
         state.fill(file, *size);
-        if script.how.cache == Cache::Cold {
+        if replay.how.cache == Cache::Cold {
             state.evict(file);
         }
     }
-    // For calls that change no file.
-    state.create();
-    let replaying = Arc::new(Replaying::new(script, ROUNDS * parameters.value("caller")));
-    let state = Path::new(parameters).run(Arc::clone(&replaying), state, seed);
-    (replaying.outcome(state.done()), state.done().to_vec())
+    let overhead = Overhead {
+        call_ns: (ROUNDS * parameters.value("caller")).trunc(),
+        written_byte_ns: 0.0,
+        is_within_waits: true,
+    };
+    let program = replay.plan.program(replay.how.pace, 1e9);
+    let load = Arc::new(Load::with(program, Vec::new(), overhead));
+    (Path::new(parameters).run_load(&load, state, seed), load)
+}
+
+fn run(replay: &Replay, parameters: &Parameters, seed: u64) -> (Outcome, Vec<Done>) {
+    let (state, load) = loaded(replay, parameters, seed);
+    let (done, made) = (state.done(), load.made());
+    let counted = done.iter().filter_map(|one| {
+        let (call, step) = made[one.job as usize][one.number as usize];
+        let counts = call.kind.direction().is_some() || call.kind.is_sync();
+        let step = &replay.plan.threads[one.job as usize][step as usize];
+        counts.then(|| (one, call, step.operation.moved_bytes()))
+    });
+    (outcome(counted, 0, done, None), done.to_vec())
 }
 
 /// The classes of jobs that a trace is made of, each with the share of the time that is spent in their calls.
-fn parts(script: &Script, outcome: &Outcome) -> Vec<(String, f64)> {
+fn parts(replay: &Replay, outcome: &Outcome) -> Vec<(String, f64)> {
     let elapsed = outcome.elapsed_ns.max(1) as f64;
     let mut parts = Vec::new();
     for (way, noun) in [(Direction::Read, "read"), (Direction::Write, "write")] {
         let latency = &outcome.transfers[way as usize].latency;
-        let orders: Vec<bool> = script.orders(way).collect();
-        if orders.is_empty() {
+        let [in_order, all] = replay.in_order[way as usize];
+        if all == 0 {
             continue;
         }
-        let in_order = orders.iter().filter(|in_order| **in_order).count() * 2 > orders.len();
-        let order = if in_order { "sequential" } else { "random" };
-        let (cache, syncs) = match (way, script.how.cache) {
+        let order = if in_order * 2 > all { "sequential" } else { "random" };
+        let (cache, syncs) = match (way, replay.how.cache) {
             (Direction::Read, Cache::Cold) => ("cold_", 0),
             (Direction::Read, Cache::Warm) => ("cached_", 0),
             (Direction::Write, _) => ("", outcome.syncs.sum()),
         };
-        let tail = if way == Direction::Write && script.syncs() { "_sync" } else { "" };
+        let tail = if way == Direction::Write && replay.syncs() { "_sync" } else { "" };
         let share = ((latency.sum() + syncs) as f64 / elapsed).min(1.0);
         parts.push((format!("{cache}{order}_{noun}{tail}"), share));
     }

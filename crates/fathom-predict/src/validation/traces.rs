@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use fathom_model::io_path::{Call, Kind};
+use fathom_program::call::{Call, Direction};
 use fathom_stats::quantile;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
@@ -12,9 +12,8 @@ use rand_pcg::rand_core::SeedableRng;
 use super::baselines::as_in_paper;
 use super::{Held, Outcomes, Trials, floor_of, halves_differ_by};
 use crate::model::Model;
-use crate::prediction::{Estimate, Script, Settings, device_byte, predict_trace, simulate_trace};
+use crate::prediction::{Estimate, Replay, Settings, device_byte, predict_trace, simulate_trace};
 use crate::trial::{self, Reserve, bytes_per_second};
-use fathom_program::job::Direction;
 use fathom_program::shuffle::shuffle;
 use fathom_run::fault::Fault;
 use fathom_run::replay::{self, Bounds, Cache, How, Plan, Replayed};
@@ -22,7 +21,7 @@ use fathom_run::replay::{self, Bounds, Cache, How, Plan, Replayed};
 /// A trace with what was predicted of it, and what its replays gave.
 struct Traced {
     name: String,
-    plan: Plan,
+    plan: Arc<Plan>,
     rate: Estimate,
     p99_ns: f64,
     paper: f64,
@@ -66,21 +65,19 @@ pub fn validate_traces(
             let replayed = once(&one.plan, how, trials, bounds)?;
             let bytes = replayed.reads.bytes + replayed.writes.bytes;
             one.runs.push(bytes as f64 / replayed.elapsed.as_secs_f64().max(1e-9));
-            let mut took_ns = replayed.reads.took_ns;
-            took_ns.merge(&replayed.writes.took_ns);
-            one.p99s.extend(took_ns.quantile(0.99).map(|ns| ns as f64));
+            one.p99s.extend(replayed.quantile_ns(0.99).map(|ns| ns as f64));
         }
     }
     outcomes.jobs = foretold.iter().filter_map(hold).collect();
     Ok((outcomes, written))
 }
 
-fn foretell(trace: &Path, plan: Plan, how: How, trials: &Trials<'_>) -> Result<Traced, String> {
+fn foretell(trace: &Path, plan: Arc<Plan>, how: How, trials: &Trials<'_>) -> Result<Traced, String> {
     let model = trials.model;
     let name = trace.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let script = Script::new(&plan, how)?;
+    let replay = Replay::new(&plan, how)?;
     let settings = Settings { seed: trials.seed, ..Settings::default() };
-    let (forecast, plain) = predict_trace(&name, &script, model, settings)?;
+    let (forecast, plain) = predict_trace(&name, &replay, model, settings)?;
     let rates = forecast.sides.iter().map(|side| side.bytes_per_second);
     let rate =
         rates.reduce(|a, b| Estimate { value: a.value + b.value, low: a.low + b.low, high: a.high + b.high });
@@ -89,9 +86,9 @@ fn foretell(trace: &Path, plan: Plan, how: How, trials: &Trials<'_>) -> Result<T
         name,
         rate: rate.ok_or("it moves no data")?,
         p99_ns: plain.latency_ns(0.99),
-        paper: bytes_per_second(&simulate_trace(&script, &as_in_paper(model)?.parameters, 1)),
+        paper: bytes_per_second(&simulate_trace(&replay, &as_in_paper(model)?.parameters, 1)),
         writes: plan.writes * 100 > bytes,
-        plain: bytes as f64 / plain_ns(&script, model).max(1.0) * 1e9,
+        plain: bytes as f64 / plain_ns(&replay, model).max(1.0) * 1e9,
         plan,
         runs: Vec::new(),
         p99s: Vec::new(),
@@ -100,34 +97,34 @@ fn foretell(trace: &Path, plan: Plan, how: How, trials: &Trials<'_>) -> Result<T
 
 /// How long the replay takes on a latency and a bandwidth: the device's for what a file holds when it is read for the
 /// first time and for what is synced, the memory's for all else.
-fn plain_ns(script: &Arc<Script>, model: &Model) -> f64 {
+fn plain_ns(replay: &Replay, model: &Model) -> f64 {
     let value = |name| model.parameters.value(name);
-    let is_cold = script.how().cache == Cache::Cold;
-    let mut unread: Vec<u64> = script.sizes().map(|size| if is_cold { size } else { 0 }).collect();
+    let is_cold = replay.how().cache == Cache::Cold;
+    let mut unread: Vec<u64> = replay.sizes().map(|size| if is_cold { size } else { 0 }).collect();
     let mut unsynced = vec![0_u64; unread.len()];
-    script.length_ns(|file, Call { kind, bytes, .. }| {
-        let file = file as usize;
+    replay.length_ns(|&Call { file, kind, bytes, .. }| {
+        let file = file.0 as usize;
         let memory = value("call") + bytes as f64 * value("copied_byte");
         match kind {
-            Kind::Read if unread[file] > 0 => {
+            kind if kind.is_read() && unread[file] > 0 => {
                 unread[file] = unread[file].saturating_sub(bytes);
                 value("device_latency") + bytes as f64 * device_byte(model, Direction::Read)
             }
-            Kind::Write => {
+            kind if kind.is_write() => {
                 unsynced[file] += bytes;
                 memory
             }
-            Kind::Sync | Kind::SyncData | Kind::WriteOut => {
+            kind if kind.is_sync() => {
                 let bytes = std::mem::take(&mut unsynced[file]);
                 value("device_write_latency") + bytes as f64 * device_byte(model, Direction::Write)
             }
-            Kind::Read => memory,
+            kind if kind.is_read() => memory,
             _ => value("call"),
         }
     })
 }
 
-fn once(plan: &Plan, how: How, trials: &Trials<'_>, bounds: &Bounds) -> Result<Replayed, Fault> {
+fn once(plan: &Arc<Plan>, how: How, trials: &Trials<'_>, bounds: &Bounds) -> Result<Replayed, Fault> {
     let mut reserve = Reserve::of(plan.laid_out().saturating_add(plan.writes), None);
     let rest = trial::rest_of(trials.model);
     replay::replay(plan, trials.path, how, bounds, &mut || {

@@ -1,18 +1,17 @@
 //! A burst of writes over a file that is in memory, every write timed by itself and kept.
 
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
 
+use fathom_program::call::{Call, CallKind, FileId};
+use fathom_program::job::{Direction, Job};
+use fathom_program::program::repeated;
 use fathom_sys::clock::Counter;
-use fathom_sys::memory::Mapping;
-use fathom_sys::{Error, file};
 
-use super::engine;
 use super::site::Site;
+use crate::executor::{self, Buffer, Control, Counters, Own, Recorder, System, Window};
 use crate::fault::Fault;
 use crate::instrument::Clock;
-use fathom_program::job::{Direction, Job};
 
 /// What the calls of a burst took, in ns; the clock's own cost is in them.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,47 +36,49 @@ pub fn burst(job: &Job, count: u64, site: &mut Site) -> Result<Burst, Fault> {
         return Err(Fault::OverBudget { wanted, left });
     }
     site.ready(&Job { pre_read: true, ..job.clone() })?;
-    let path = site.path(job, 0);
-    let file = engine::open(job, &path)?;
-    let buffer =
-        Mapping::touched(size as usize).map_err(|errno| Error::new("map a buffer for", &path, errno))?;
+    let own = Own::of_job(job, site.path(job, 0))?;
+    let buffer = Buffer::touched(size, &own.path)?;
     fathom_sys::dirty::sync();
-    let burst = Writes { file: &file, path: &path, buffer, site };
-    let (mut ticks, sync) = match site.clock() {
-        Clock::Cycles(clock) => burst.run(clock, count)?,
-        Clock::Monotonic(clock) => burst.run(clock, count)?,
-    };
+    let write = |index| Call::new(CallKind::Pwrite, FileId(0)).at(index * size, size);
+    let calls = (0..count).map(write).chain([Call::new(CallKind::Fsync, FileId(0))]).collect();
+    let ticks = match site.clock() {
+        Clock::Cycles(clock) => timed(clock, calls, System::new(own, buffer), site),
+        Clock::Monotonic(clock) => timed(clock, calls, System::new(own, buffer), site),
+    }?;
     site.count_written(wanted);
-    let ns = 1e9 / site.ticks_per_second();
-    Ok(Burst { writes_ns: ticks.drain(..).map(|one| one as f64 * ns).collect(), sync_ns: sync as f64 * ns })
+    let mut writes_ns: Vec<f64> = ticks.iter().map(|&one| one as f64 * 1e9 / site.ticks_per_second()).collect();
+    let sync_ns = writes_ns.pop().unwrap_or(0.0);
+    Ok(Burst { writes_ns, sync_ns })
 }
 
-struct Writes<'a> {
-    file: &'a OwnedFd,
-    path: &'a Path,
-    buffer: Mapping,
-    site: &'a Site,
+/// What each call took, in ticks.
+fn timed<C: Counter>(
+    clock: C,
+    calls: Vec<Call>,
+    mut engine: System<Own>,
+    site: &Site,
+) -> Result<Vec<u64>, Fault> {
+    let mut ticks = Each(Vec::with_capacity(calls.len()));
+    let control = Control {
+        interrupt: site.interrupt(),
+        failed: &AtomicBool::new(false),
+        budget: &AtomicU64::new(u64::MAX),
+        deadline: u64::MAX,
+        ticks_per_second: site.ticks_per_second(),
+        counters: &Counters::default(),
+        spin: Duration::ZERO,
+    };
+    for mut thread in repeated(calls, 1).threads {
+        executor::run(clock, &mut thread, &mut engine, &mut ticks, &control, None)?;
+    }
+    Ok(ticks.0)
 }
 
-impl Writes<'_> {
-    fn run<C: Counter>(mut self, clock: C, count: u64) -> Result<(Vec<u64>, u64), Fault> {
-        let mut ticks = Vec::with_capacity(count as usize);
-        let size = self.buffer.bytes().len();
-        for offset in (0..count).map(|index| index * size as u64) {
-            if self.site.interrupt().load(Ordering::Relaxed) {
-                return Err(Fault::Interrupted);
-            }
-            let before = clock.start();
-            let outcome = file::pwrite(self.file.as_fd(), self.buffer.bytes(), offset);
-            let now = clock.stop();
-            let moved = outcome.map_err(|errno| Error::new("pwrite", self.path, errno).at(offset))?;
-            if moved != size {
-                return Err(Fault::short("pwrite", self.path, offset, size, moved));
-            }
-            ticks.push(now.saturating_sub(before));
-        }
-        let before = clock.start();
-        file::fsync(self.file).map_err(|errno| Error::new("fsync", self.path, errno))?;
-        Ok((ticks, clock.stop().saturating_sub(before)))
+struct Each(Vec<u64>);
+
+impl Recorder<()> for Each {
+    #[inline(always)]
+    fn record(&mut self, _: &Call, (): (), window: Window, _: u64) {
+        self.0.push(window.ticks());
     }
 }

@@ -5,29 +5,31 @@ pub(crate) mod files;
 mod layout;
 mod quiet;
 pub(crate) mod residency;
-mod timed;
 mod witness;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use fathom_sys::affinity;
+use fathom_program::call::{Call, DIRECTIONS, FileId};
+use fathom_program::passes::{PassCalls, Visit};
+use fathom_sys::memory::Mapping;
+use fathom_sys::{Error, affinity, file};
 pub use fathom_sys::blocked::{Blocked, calls as blocked_calls};
 use fathom_sys::clock::{Counter, monotonic_raw_ns};
 pub use fathom_sys::process::{Surrender, supervise};
 
 use self::files::Files;
 use self::residency::Residency;
-use self::timed::{Stop, Timed, Window};
+use crate::executor::{self, Buffer, Control, Counters, Own, Recorder, System, Window};
 use crate::instrument::{Clock, Instrument};
 use crate::machine::{Fault, Machine};
 use crate::samples::{Reading, Samples};
 use crate::witness::{Declared, Witness};
 use fathom_program::units::Ticks;
-use fathom_program::workload::{CacheState, Pass, ScratchFile, Workload};
+use fathom_program::workload::{Buffer as Fill, CacheState, Pass, ScratchFile, Workload};
 
 /// What a run may cost.
 #[derive(Debug, Clone, Copy)]
@@ -170,7 +172,7 @@ impl Linux {
                 )?),
                 None => None,
             };
-            let windows = self.perform(clock, workload, pass, &order, &offsets)?;
+            let windows = self.perform(clock, workload, pass, &order)?;
             if let (true, Some(round)) = (pass.timed, round) {
                 readings.extend(label(index, round, pass, &order, &offsets, states.as_deref(), &windows));
             }
@@ -189,10 +191,10 @@ impl Linux {
             let states = self.residency.states(&self.files, name, pass, &offsets)?;
             return Ok(states.into_iter().map(|state| state == CacheState::Cached).collect());
         }
-        let (order, offsets) = (workload.order(index, 0), workload.offsets(index, 0));
+        let order = workload.order(index, 0);
         match self.clock {
-            Clock::Cycles(counter) => self.perform(counter, workload, pass, &order, &offsets)?,
-            Clock::Monotonic(counter) => self.perform(counter, workload, pass, &order, &offsets)?,
+            Clock::Cycles(counter) => self.perform(counter, workload, pass, &order)?,
+            Clock::Monotonic(counter) => self.perform(counter, workload, pass, &order)?,
         };
         Ok(Vec::new())
     }
@@ -203,20 +205,76 @@ impl Linux {
         workload: &Workload,
         pass: &Pass,
         order: &[u32],
-        offsets: &[u64],
     ) -> Result<Vec<Window>, Fault> {
-        let mut timed = Timed::prepare(&mut self.files, &workload.files[pass.file].name, pass)?;
-        let left = self.limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let stop = Stop {
-            interrupt: &self.interrupt,
-            ticks: left.map(|left| clock.start() + (left.as_secs_f64() * self.ticks_per_second) as u64),
-            ns: left.map(|left| monotonic_raw_ns() + left.as_nanos() as u64),
+        let name = workload.files[pass.file].name.as_str();
+        let path = self.files.path(name);
+        let size = pass.region.size.max(1);
+        let buffer = match pass.buffer {
+            Fill::Reused => Buffer::touched(size, &path)?,
+            Fill::Fresh { step } => {
+                let span = step.saturating_mul(pass.region.count).saturating_add(size);
+                let memory = Mapping::fresh(span as usize);
+                let memory = memory.map_err(|errno| Error::new("map a buffer for", &path, errno))?;
+                Buffer { memory, changes: false }
+            }
         };
-        let outcome = timed.run(clock, pass, order, offsets, stop);
-        let (windows, read, written) = timed.finish(&mut self.files);
+        let opens_itself = pass.ops.iter().any(|op| op.changes_descriptor());
+        let entry = self.files.entry(name);
+        if entry.open.is_none() && !opens_itself {
+            entry.open = Some(file::open(&path).map_err(|errno| Error::new("open", &path, errno))?);
+        }
+        let own = Own { path, open: entry.open.take(), created: false };
+        let mut engine = System::new(own, buffer);
+        let mut calls =
+            PassCalls::new(pass, FileId(pass.file as u32), order.to_vec(), self.ticks_per_second, 0);
+        let mut kept = Windows { windows: Vec::with_capacity(order.len() * pass.ops.len()), moved: [0; 2] };
+        let left = self.limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let deadline =
+            left.map(|left| clock.start() + (left.as_secs_f64() * self.ticks_per_second) as u64);
+        let control = Control {
+            interrupt: &self.interrupt,
+            failed: &AtomicBool::new(false),
+            budget: &AtomicU64::new(u64::MAX),
+            deadline: deadline.unwrap_or(u64::MAX),
+            ticks_per_second: self.ticks_per_second,
+            counters: &Counters::default(),
+            spin: if affinity::online_cpus() == 1 { SPIN_ALONE } else { SPIN },
+        };
+        let outcome = executor::run(clock, &mut calls, &mut engine, &mut kept, &control, None);
+        let entry = self.files.entry(name);
+        let Own { open, created, .. } = engine.descriptors;
+        entry.open = open;
+        if created {
+            entry.filled = 0;
+        }
+        let [read, written] = kept.moved;
         self.bytes_read += read;
         self.files.count_written(written);
-        outcome.map(|()| windows)
+        outcome.map(|_| kept.windows)
+    }
+}
+
+/// A shorter pause is spent spinning: waking from a sleep takes longer than that, and a CPU that
+/// slept wakes with cold caches, which shows in the next call.
+const SPIN: Duration = Duration::from_millis(2);
+/// The same where the only CPU must be left to the kernel's own threads.
+const SPIN_ALONE: Duration = Duration::from_micros(10);
+
+/// The windows of a pass, and the bytes that it read and wrote.
+struct Windows {
+    windows: Vec<Window>,
+    moved: [u64; DIRECTIONS],
+}
+
+impl Recorder<Option<Visit>> for Windows {
+    #[inline(always)]
+    fn record(&mut self, call: &Call, visit: Option<Visit>, window: Window, moved: u64) {
+        if visit.is_some() {
+            self.windows.push(window);
+            if let Some(direction) = call.kind.direction() {
+                self.moved[direction as usize] += moved;
+            }
+        }
     }
 }
 
@@ -289,7 +347,7 @@ fn label<'a>(
         let (visit, step) = (index / steps, index % steps);
         Reading {
             offset: offsets[visit],
-            latency: Ticks(window.stop.saturating_sub(window.start)),
+            latency: Ticks(window.ticks()),
             round,
             cache: states.map(|states| states[visit]),
             op: pass.ops[step],
@@ -351,7 +409,7 @@ mod tests {
             Op::Pwrite,
             Op::Read,
             Op::Pread,
-            Op::Lseek,
+            Op::Seek,
             Op::Fsync,
             Op::Fdatasync,
             Op::Evict,

@@ -219,11 +219,11 @@ fn asking(places: std::ops::Range<usize>, waited: f64) -> Workload {
     places.fold(Workload::new(files()), |mut workload, place| {
         workload = workload
             .pass(Pass::pause((age(place) - now) as u64))
-            .pass(Pass::timed(IDLE, &[Op::WriteOut], block(KNOWN)))
-            .pass(Pass::timed(BUSY, &[Op::Pwrite, Op::WriteOut], block(KNOWN)));
+            .pass(Pass::timed(IDLE, &[Op::SyncRange], block(KNOWN)))
+            .pass(Pass::timed(BUSY, &[Op::Pwrite, Op::SyncRange], block(KNOWN)));
         now = age(place);
         files_of(place)
-            .fold(workload, |workload, file| workload.pass(Pass::timed(file, &[Op::WriteOut], block(1))))
+            .fold(workload, |workload, file| workload.pass(Pass::timed(file, &[Op::SyncRange], block(1))))
     })
 }
 

@@ -143,5 +143,5 @@ pub(super) fn calls() -> Workload {
     Workload::new(vec![ScratchFile::filled("recipe", 100_000)])
         .pass(Pass::untimed(0, &[Op::Open]))
         .pass(Pass::timed(0, &[Op::Read], bytes))
-        .pass(Pass::timed(0, &[Op::Lseek], bytes))
+        .pass(Pass::timed(0, &[Op::Seek], bytes))
 }

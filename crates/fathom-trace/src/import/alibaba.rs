@@ -5,7 +5,7 @@
 use super::requests::Volumes;
 use super::text::Text;
 use super::{Lines, Output};
-use crate::operation::{Kind, Operation};
+use crate::operation::{CallKind, Operation};
 
 #[derive(Default)]
 pub(super) struct Reader {
@@ -19,8 +19,8 @@ impl Lines for Reader {
             return output.heading(line, b"device_id,", "no device number");
         };
         let kind = match text.until(b',') {
-            Some(b"R") => Kind::Read,
-            Some(b"W") => Kind::Write,
+            Some(b"R") => CallKind::Read,
+            Some(b"W") => CallKind::Write,
             _ => return Err("neither R nor W"),
         };
         let offset = text.number_before(b',').ok_or("no offset")?;

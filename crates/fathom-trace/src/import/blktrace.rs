@@ -18,7 +18,7 @@
 
 use super::requests::{InFlight, Moment, Request, SECTOR};
 use super::{Output, Records, Taken};
-use crate::operation::Kind;
+use crate::operation::CallKind;
 
 const MAGIC: u32 = 0x6561_7400;
 /// `BLK_TC_*`: what an action's upper half says of a request.
@@ -107,16 +107,16 @@ impl Header<'_> {
         };
         let (sector, bytes) = (self.u64(16), u64::from(self.u32(24)));
         let kind = if categories & DISCARDS != 0 {
-            Kind::Discard
+            CallKind::Discard
         } else if bytes > 0 {
-            if categories & WRITES != 0 { Kind::Write } else { Kind::Read }
+            if categories & WRITES != 0 { CallKind::Write } else { CallKind::Read }
         } else if categories & FLUSHES != 0 {
-            Kind::Flush
+            CallKind::Flush
         } else {
             return None;
         };
         // A flush has no place, and some kernels write all ones.
-        let sector = if kind == Kind::Flush { 0 } else { sector };
+        let sector = if kind == CallKind::Flush { 0 } else { sector };
         i64::try_from(sector.checked_mul(SECTOR)?.checked_add(bytes)?).ok()?;
         Some(Request {
             moment,

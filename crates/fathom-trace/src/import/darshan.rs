@@ -12,7 +12,7 @@ use memchr::memmem;
 
 use super::text::Text;
 use super::{Lines, Output};
-use crate::operation::{FileId, Kind, Operation};
+use crate::operation::{FileId, CallKind, Operation};
 
 #[derive(Default)]
 pub(super) struct Reader {
@@ -40,8 +40,8 @@ impl Lines for Reader {
         let file = self.file.ok_or("no file was named before")?;
         let rank = word(&mut text, Text::signed).ok_or("no rank")?;
         let kind = match text.word() {
-            b"read" => Kind::Pread,
-            b"write" => Kind::Pwrite,
+            b"read" => CallKind::Pread,
+            b"write" => CallKind::Pwrite,
             _ => return Err("neither read nor write"),
         };
         word(&mut text, Text::number).ok_or("no segment")?;

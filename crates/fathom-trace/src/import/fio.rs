@@ -6,7 +6,7 @@
 
 use super::text::Text;
 use super::{Lines, Output};
-use crate::operation::{Kind, Operation};
+use crate::operation::{CallKind, Operation};
 
 #[derive(Default)]
 pub(super) struct Reader {
@@ -70,12 +70,12 @@ impl Reader {
             return Err("no file");
         }
         let kind = match action {
-            b"read" => Kind::Pread,
-            b"write" => Kind::Pwrite,
-            b"sync" => Kind::Fsync,
-            b"datasync" => Kind::Fdatasync,
-            b"sync_file_range" => Kind::SyncRange,
-            b"trim" => Kind::Discard,
+            b"read" => CallKind::Pread,
+            b"write" => CallKind::Pwrite,
+            b"sync" => CallKind::Fsync,
+            b"datasync" => CallKind::Fdatasync,
+            b"sync_file_range" => CallKind::SyncRange,
+            b"trim" => CallKind::Discard,
             b"wait" if self.version == 2 => {
                 let wait = i64::try_from(offset).ok().and_then(|millis| millis.checked_mul(1_000_000));
                 self.now_ns = self.now_ns.max(wait.ok_or("no time to wait")?);
@@ -84,7 +84,7 @@ impl Reader {
             }
             _ => return Err("no action of an iolog"),
         };
-        let offset = (!matches!(kind, Kind::Fsync | Kind::Fdatasync)).then_some(offset);
+        let offset = (!matches!(kind, CallKind::Fsync | CallKind::Fdatasync)).then_some(offset);
         let length = if offset.is_some() { length } else { 0 };
         output.operations.push(Operation {
             offset,
@@ -96,11 +96,11 @@ impl Reader {
 }
 
 /// What is done to a file as a whole; nothing that a trace keeps where it is only announced.
-fn file_action(word: &[u8]) -> Option<Option<Kind>> {
+fn file_action(word: &[u8]) -> Option<Option<CallKind>> {
     match word {
         b"add" | b"unlink" => Some(None),
-        b"open" => Some(Some(Kind::Open)),
-        b"close" => Some(Some(Kind::Close)),
+        b"open" => Some(Some(CallKind::Open)),
+        b"close" => Some(Some(CallKind::Close)),
         _ => None,
     }
 }

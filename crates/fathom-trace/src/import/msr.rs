@@ -5,7 +5,7 @@
 
 use super::text::Text;
 use super::{Lines, Output};
-use crate::operation::{Kind, Operation};
+use crate::operation::{CallKind, Operation};
 
 /// From 1601 to 1970, in units of 100 ns.
 const UNIX_EPOCH: i64 = 116_444_736_000_000_000;
@@ -24,8 +24,8 @@ impl Lines for Reader {
         // Host and disk, with the comma between them.
         let volume = &volume_start[..volume_start.len() - text.0.len() - 1];
         let kind = match text.until(b',') {
-            Some(b"Read") => Kind::Read,
-            Some(b"Write") => Kind::Write,
+            Some(b"Read") => CallKind::Read,
+            Some(b"Write") => CallKind::Write,
             _ => return Err("neither Read nor Write"),
         };
         let offset = text.number_before(b',').ok_or("no offset")?;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Output;
-use crate::operation::{FileId, Kind, Operation};
+use crate::operation::{FileId, CallKind, Operation};
 
 /// Linux and most tracers count in sectors of 512 bytes, whatever the device's own are.
 pub(super) const SECTOR: u64 = 512;
@@ -58,7 +58,7 @@ pub(super) struct Request {
     pub(super) time_ns: i64,
     pub(super) process: u32,
     pub(super) device: (u32, u32),
-    pub(super) kind: Kind,
+    pub(super) kind: CallKind,
     pub(super) sector: u64,
     pub(super) bytes: u64,
 }
@@ -66,7 +66,7 @@ pub(super) struct Request {
 /// No device holds more at once; where a trace lacks completions, the oldest give way.
 const IN_FLIGHT: usize = 1 << 16;
 
-type Key = ((u32, u32), u64, Kind);
+type Key = ((u32, u32), u64, CallKind);
 
 /// Requests that wait for their ends.
 ///
@@ -128,7 +128,7 @@ impl InFlight {
         let file = *self.files.entry(request.device).or_insert_with(|| {
             output.files.id(format!("{}:{}", request.device.0, request.device.1).as_bytes())
         });
-        let has_place = request.kind != Kind::Flush;
+        let has_place = request.kind != CallKind::Flush;
         output.operations.push(Operation {
             duration_ns: completed
                 .and_then(|end| u64::try_from(end.time_ns.checked_sub(request.time_ns)?).ok()),
@@ -183,16 +183,16 @@ impl Waiting {
 /// What the letters say that blktrace describes a request with: F for a flush, then what is done, then how.
 ///
 /// None for what moves nothing and flushes nothing. Source: `blk_fill_rwbs` in the kernel's blktrace.c.
-pub(super) fn kind(letters: &[u8], bytes: u64) -> Option<Kind> {
+pub(super) fn kind(letters: &[u8], bytes: u64) -> Option<CallKind> {
     let (flushes, rest) = match letters {
         [b'F', rest @ ..] => (true, rest),
         _ => (false, letters),
     };
     match rest.first() {
-        Some(b'D' | b'E') => Some(Kind::Discard),
-        Some(b'W') if bytes > 0 => Some(Kind::Write),
-        Some(b'R') if bytes > 0 => Some(Kind::Read),
-        _ if flushes => Some(Kind::Flush),
+        Some(b'D' | b'E') => Some(CallKind::Discard),
+        Some(b'W') if bytes > 0 => Some(CallKind::Write),
+        Some(b'R') if bytes > 0 => Some(CallKind::Read),
+        _ if flushes => Some(CallKind::Flush),
         _ => None,
     }
 }

@@ -6,7 +6,7 @@
 use super::requests::{Volumes, in_bytes};
 use super::text::Text;
 use super::{Lines, Output};
-use crate::operation::{Kind, Operation};
+use crate::operation::{CallKind, Operation};
 
 #[derive(Default)]
 pub(super) struct Reader {
@@ -21,8 +21,8 @@ impl Lines for Reader {
         let length = field(&mut text, Text::number).ok_or("no size")?;
         text.spaces();
         let kind = match text.0.first() {
-            Some(b'R' | b'r') => Kind::Read,
-            Some(b'W' | b'w') => Kind::Write,
+            Some(b'R' | b'r') => CallKind::Read,
+            Some(b'W' | b'w') => CallKind::Write,
             _ => return Err("neither R nor W"),
         };
         text.0 = &text.0[1..];

@@ -6,7 +6,7 @@
 use super::requests::{Volumes, in_bytes};
 use super::text::Text;
 use super::{Lines, Output};
-use crate::operation::{Kind, Operation};
+use crate::operation::{CallKind, Operation};
 
 #[derive(Default)]
 pub(super) struct Reader {
@@ -22,8 +22,8 @@ impl Lines for Reader {
         let offset = text.number_before(b',').ok_or("no offset")?;
         let length = text.number_before(b',').ok_or("no size")?;
         let kind = match text.number_before(b',') {
-            Some(0) => Kind::Read,
-            Some(1) => Kind::Write,
+            Some(0) => CallKind::Read,
+            Some(1) => CallKind::Write,
             _ => return Err("neither 0 for a read nor 1 for a write"),
         };
         let volume = text.last_number().ok_or("no volume")?;

@@ -10,7 +10,7 @@
 
 use super::requests::in_bytes;
 use super::{Output, Records, Taken};
-use crate::operation::{FileId, Kind, Operation};
+use crate::operation::{FileId, CallKind, Operation};
 
 const DEVICE: &[u8] = b"disk";
 
@@ -102,12 +102,12 @@ fn second(bytes: &[u8]) -> Record {
 }
 
 /// What a SCSI command does to blocks.
-fn kind(command: u16) -> Option<Kind> {
+fn kind(command: u16) -> Option<CallKind> {
     match command {
-        0x08 | 0x28 | 0xa8 | 0x88 => Some(Kind::Read),
-        0x0a | 0x2a | 0xaa | 0x8a | 0x2e | 0xae | 0x8e => Some(Kind::Write),
-        0x35 | 0x91 => Some(Kind::Flush),
-        0x42 => Some(Kind::Discard),
+        0x08 | 0x28 | 0xa8 | 0x88 => Some(CallKind::Read),
+        0x0a | 0x2a | 0xaa | 0x8a | 0x2e | 0xae | 0x8e => Some(CallKind::Write),
+        0x35 | 0x91 => Some(CallKind::Flush),
+        0x42 => Some(CallKind::Discard),
         _ => None,
     }
 }

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::ring::{Field, Layout, SubBuffer};
 use super::running::Seen;
 use crate::calls::{Call, O_CLOEXEC, Processes, Under, What, at_position};
-use crate::operation::{FileId, Files, Kind, Operation};
+use crate::operation::{FileId, Files, CallKind, Operation};
 
 /// `CLONE_FILES` and `CLONE_THREAD` of clone(2).
 const CLONE_FILES: u64 = 0x400;
@@ -133,7 +133,7 @@ pub(super) type Paths = FxHashMap<u32, VecDeque<Told>>;
 /// A call that names a file, or two.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Told {
-    pub(super) kind: Kind,
+    pub(super) kind: CallKind,
     pub(super) file: FileId,
     pub(super) to: Option<FileId>,
     pub(super) flags: u32,
@@ -223,15 +223,15 @@ impl Maker<'_> {
         let is_thread = flags & CLONE_THREAD != 0;
         self.processes.fork(creator, made, flags & CLONE_FILES != 0, is_thread);
         let process = self.processes.process(creator);
-        let fork = Operation::new(Kind::Fork, self.files.id(b""), i64::try_from(time_ns).ok()?);
+        let fork = Operation::new(CallKind::Fork, self.files.id(b""), i64::try_from(time_ns).ok()?);
         (!is_thread).then_some(Operation { process, thread: creator, result: Some(i64::from(made)), ..fork })
     }
 
     /// Puts the path in of a call that names one.
     fn name(&mut self, call: &mut Call, ended_ns: u64) {
         let kind = match call.what {
-            What::Do(kind @ (Kind::Open | Kind::Unlink | Kind::Rename)) => kind,
-            What::TruncatePath => Kind::Truncate,
+            What::Do(kind @ (CallKind::Open | CallKind::Unlink | CallKind::Rename)) => kind,
+            What::TruncatePath => CallKind::Truncate,
             _ => return,
         };
         let named = match &mut self.names {
@@ -245,7 +245,7 @@ impl Maker<'_> {
                     (path(told.file), told.flags)
                 })
             }
-            Names::Seen(seen) if kind == Kind::Open => seen.opened(call, ended_ns),
+            Names::Seen(seen) if kind == CallKind::Open => seen.opened(call, ended_ns),
             Names::Seen(_) => None,
         };
         if let Some((path, flags)) = named {
@@ -263,7 +263,7 @@ fn call(name: &str, arguments: &[u64; 6], result: i64) -> Option<Call<'static>> 
         thread: 0,
         start_ns: 0,
         duration_ns: None,
-        what: What::Do(Kind::Read),
+        what: What::Do(CallKind::Read),
         descriptor: arguments[0] as u32 as i32,
         offset: None,
         length: 0,
@@ -276,28 +276,28 @@ fn call(name: &str, arguments: &[u64; 6], result: i64) -> Option<Call<'static>> 
     let place = |value: u64| u64::try_from(value.cast_signed()).ok();
     let moved = u64::try_from(result).unwrap_or(0);
     let (kind, offset, length) = match name {
-        "read" => (Kind::Read, None, arguments[2]),
-        "write" => (Kind::Write, None, arguments[2]),
-        "pread64" => (Kind::Pread, place(arguments[3]), arguments[2]),
-        "pwrite64" => (Kind::Pwrite, place(arguments[3]), arguments[2]),
-        "readv" => (Kind::Readv, None, moved),
-        "writev" => (Kind::Writev, None, moved),
-        "preadv" | "preadv2" => (Kind::Preadv, place(arguments[3]), moved),
-        "pwritev" | "pwritev2" => (Kind::Pwritev, place(arguments[3]), moved),
-        "fsync" => (Kind::Fsync, None, 0),
-        "fdatasync" => (Kind::Fdatasync, None, 0),
-        "sync_file_range" => (Kind::SyncRange, place(arguments[1]), arguments[2]),
-        "ftruncate" => (Kind::Truncate, None, arguments[1]),
-        "fallocate" => (Kind::Allocate, place(arguments[2]), arguments[3]),
-        "close" => (Kind::Close, None, 0),
+        "read" => (CallKind::Read, None, arguments[2]),
+        "write" => (CallKind::Write, None, arguments[2]),
+        "pread64" => (CallKind::Pread, place(arguments[3]), arguments[2]),
+        "pwrite64" => (CallKind::Pwrite, place(arguments[3]), arguments[2]),
+        "readv" => (CallKind::Readv, None, moved),
+        "writev" => (CallKind::Writev, None, moved),
+        "preadv" | "preadv2" => (CallKind::Preadv, place(arguments[3]), moved),
+        "pwritev" | "pwritev2" => (CallKind::Pwritev, place(arguments[3]), moved),
+        "fsync" => (CallKind::Fsync, None, 0),
+        "fdatasync" => (CallKind::Fdatasync, None, 0),
+        "sync_file_range" => (CallKind::SyncRange, place(arguments[1]), arguments[2]),
+        "ftruncate" => (CallKind::Truncate, None, arguments[1]),
+        "fallocate" => (CallKind::Allocate, place(arguments[2]), arguments[3]),
+        "close" => (CallKind::Close, None, 0),
         "lseek" => {
             call.flags = arguments[2] as u32;
-            (Kind::Seek, None, arguments[1].cast_signed().unsigned_abs())
+            (CallKind::Seek, None, arguments[1].cast_signed().unsigned_abs())
         }
         "mmap" => {
             call.descriptor = arguments[4] as u32 as i32;
             call.result = Some(result.min(0));
-            (Kind::Map, place(arguments[5]), arguments[1])
+            (CallKind::Map, place(arguments[5]), arguments[1])
         }
         _ => return other(name, arguments, call),
     };
@@ -307,10 +307,10 @@ fn call(name: &str, arguments: &[u64; 6], result: i64) -> Option<Call<'static>> 
 /// The calls that open or copy descriptors, and those that name files.
 fn other(name: &str, arguments: &[u64; 6], mut call: Call<'static>) -> Option<Call<'static>> {
     call.what = match name {
-        "dup" | "dup2" => What::Do(Kind::Dup),
+        "dup" | "dup2" => What::Do(CallKind::Dup),
         "dup3" if arguments[2] as u32 & O_CLOEXEC != 0 => What::DupCloseOnExec,
-        "dup3" => What::Do(Kind::Dup),
-        "fcntl" if arguments[1] == F_DUPFD => What::Do(Kind::Dup),
+        "dup3" => What::Do(CallKind::Dup),
+        "fcntl" if arguments[1] == F_DUPFD => What::Do(CallKind::Dup),
         "fcntl" if arguments[1] == F_DUPFD_CLOEXEC => What::DupCloseOnExec,
         "fcntl" if arguments[1] == F_SETFD => {
             call.flags = arguments[2] as u32;
@@ -331,10 +331,10 @@ fn other(name: &str, arguments: &[u64; 6], mut call: Call<'static>) -> Option<Ca
                 _ => {}
             }
             match name {
-                "open" | "openat" | "openat2" | "creat" => What::Do(Kind::Open),
+                "open" | "openat" | "openat2" | "creat" => What::Do(CallKind::Open),
                 "truncate" => What::TruncatePath,
-                "unlink" | "unlinkat" => What::Do(Kind::Unlink),
-                "rename" | "renameat" | "renameat2" => What::Do(Kind::Rename),
+                "unlink" | "unlinkat" => What::Do(CallKind::Unlink),
+                "rename" | "renameat" | "renameat2" => What::Do(CallKind::Rename),
                 "execve" | "execveat" => What::Exec,
                 _ => return None,
             }

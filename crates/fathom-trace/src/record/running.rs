@@ -279,7 +279,7 @@ impl Seen {
 mod tests {
     use super::*;
     use crate::calls::{Under, What};
-    use crate::operation::{Kind, Operation};
+    use crate::operation::{CallKind, Operation};
 
     fn seen(changes: &[(&str, u64, (u64, u64))]) -> Seen {
         let mut all = Changes::default();
@@ -294,7 +294,7 @@ mod tests {
         Look { path: b"/f".to_vec(), position: 4096, flags: 2, began_ns, ended_ns }
     }
 
-    fn call(what: Kind, descriptor: i32, result: i64) -> Call<'static> {
+    fn call(what: CallKind, descriptor: i32, result: i64) -> Call<'static> {
         Call {
             thread: 9,
             start_ns: 0,
@@ -316,7 +316,7 @@ mod tests {
         let named = |changes: &[(&str, u64, (u64, u64))]| {
             let mut seen = seen(changes);
             seen.looks.insert((9, 100), look(150, 200));
-            seen.opened(&call(Kind::Open, -1, 5), 100).is_some()
+            seen.opened(&call(CallKind::Open, -1, 5), 100).is_some()
         };
         assert!(named(&[]));
         assert!(named(&[("close", 5, (50, 99)), ("close", 6, (120, 130)), ("close", 5, (201, 210))]));
@@ -340,9 +340,9 @@ mod tests {
             let mut seen = seen(changes);
             seen.enter(found, &mut processes, &mut files);
             seen.place(199, 9, &mut processes);
-            let before = processes.apply(&call(Kind::Read, 3, 10), &mut files);
+            let before = processes.apply(&call(CallKind::Read, 3, 10), &mut files);
             seen.place(200, 9, &mut processes);
-            let after = processes.apply(&call(Kind::Read, 3, 10), &mut files);
+            let after = processes.apply(&call(CallKind::Read, 3, 10), &mut files);
             [before, after].map(|one: Option<Operation>| one.map(|one| one.offset))
         };
         assert_eq!(offset(&[]), [Some(None), Some(Some(4096))]);

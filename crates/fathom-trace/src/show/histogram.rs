@@ -16,10 +16,11 @@ pub struct Histogram {
 impl Histogram {
     /// Counts a value.
     pub fn add(&mut self, value: u64) {
-        self.count(value, 1);
+        self.add_times(value, 1);
     }
 
-    fn count(&mut self, value: u64, times: u64) {
+    /// Counts a value so many times.
+    pub fn add_times(&mut self, value: u64, times: u64) {
         let place = value.checked_ilog2().map_or(0, |log| log as usize + 1);
         if self.counts.len() <= place {
             self.counts.resize(place + 1, 0);
@@ -29,7 +30,7 @@ impl Histogram {
 
     /// Adds what another has counted.
     pub fn merge(&mut self, other: &Self) {
-        other.steps().for_each(|(least, count)| self.count(least, count));
+        other.steps().for_each(|(least, count)| self.add_times(least, count));
     }
 
     /// The least value of each place that holds any, and how many it holds.
@@ -75,7 +76,7 @@ impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut histogram = Self::default();
         for (least, count) in Vec::<(u64, u64)>::deserialize(deserializer)? {
-            histogram.count(least, count);
+            histogram.add_times(least, count);
         }
         Ok(histogram)
     }

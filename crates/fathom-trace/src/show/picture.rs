@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::reuse::mixed;
-use crate::operation::{Access, FileId};
+use crate::operation::{Direction, FileId};
 
 /// Dots that are kept, about.
 const DOTS: u64 = 20_000;
@@ -36,7 +36,7 @@ pub struct Dot {
     /// How much it asked for, in bytes.
     pub length: u64,
     /// Which way.
-    pub access: Access,
+    pub access: Direction,
 }
 
 impl Picture {
@@ -50,7 +50,7 @@ impl Picture {
         Self { operations, bytes, every: operations.div_ceil(DOTS).max(1), dots: Vec::new(), bases, seen: 0 }
     }
 
-    pub(super) fn add(&mut self, order: u64, file: FileId, offset: u64, length: u64, access: Access) {
+    pub(super) fn add(&mut self, order: u64, file: FileId, offset: u64, length: u64, access: Direction) {
         self.seen += 1;
         // By chance and not by count: every third of three threads in turn would be one thread alone.
         if mixed(FileId(0), self.seen).is_multiple_of(self.every) {

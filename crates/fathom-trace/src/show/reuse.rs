@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::operation::{Access, FileId};
+use crate::operation::{Direction, FileId};
 
 /// Blocks whose accesses are followed at once: some 150 MiB.
 pub const TRACKED: usize = 1 << 22;
@@ -100,7 +100,7 @@ impl Reuse {
     }
 
     /// An access to a block of a file in a window of time.
-    pub fn access(&mut self, file: FileId, block: u64, access: Access, window: u8) -> Touched {
+    pub fn access(&mut self, file: FileId, block: u64, access: Direction, window: u8) -> Touched {
         let key = mixed(file, block);
         let near = self.near();
         let tally = &mut self.tallies[access as usize];
@@ -450,7 +450,7 @@ mod tests {
         let accesses: Vec<u64> = (0..20_000).map(|_| stream.skewed(700)).collect();
         let mut reuse = Reuse::with_bound(1000);
         for &block in &accesses {
-            reuse.access(FileId(3), block, Access::Read, 0);
+            reuse.access(FileId(3), block, Direction::Read, 0);
         }
         assert_eq!(reuse.rate(), 1.0);
         let curve = reuse.curve(1);
@@ -468,8 +468,8 @@ mod tests {
         let (mut short, mut long) = (Reuse::with_bound(4000), Reuse::with_bound(1 << 20));
         assert!(short.sampled.line.slots() < accesses.len());
         for &block in &accesses {
-            short.access(FileId(0), block, Access::Write, 0);
-            long.access(FileId(0), block, Access::Write, 0);
+            short.access(FileId(0), block, Direction::Write, 0);
+            long.access(FileId(0), block, Direction::Write, 0);
         }
         assert_eq!(short.curve(4096), long.curve(4096));
     }
@@ -481,7 +481,7 @@ mod tests {
             let (mut exact, mut sampled) = (Reuse::default(), Reuse::with_bound(10_000));
             for _ in 0..700_000 {
                 let block = stream.skewed(100_000);
-                let access = if stream.next(3) == 0 { Access::Write } else { Access::Read };
+                let access = if stream.next(3) == 0 { Direction::Write } else { Direction::Read };
                 exact.access(FileId(1), block, access, 0);
                 sampled.access(FileId(1), block, access, 0);
             }

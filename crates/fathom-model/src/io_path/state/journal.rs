@@ -220,11 +220,11 @@ impl State {
     fn take_scattered(&mut self, work: &Work) -> bool {
         let Inner { journal, files, .. } = &mut *self.0;
         match work.call.kind {
-            Kind::Sync | Kind::SyncData => {
+            Kind::Fsync | Kind::Fdatasync => {
                 let scattered = files[work.call.file.0 as usize].scattered.take();
                 scattered.is_some_and(|of| journal.mode == Mode::None || of > journal.committed)
             }
-            Kind::SyncAll => {
+            Kind::Sync => {
                 files.iter_mut().for_each(|file| file.scattered = Scattered::default());
                 false
             }
@@ -235,9 +235,9 @@ impl State {
     fn settling(&mut self, work: &Work) -> Settling {
         let Inner { journal, files, .. } = &mut *self.0;
         let transaction = match work.call.kind {
-            Kind::Sync => files[work.call.file.0 as usize].transaction,
-            Kind::SyncData => files[work.call.file.0 as usize].data_transaction,
-            Kind::SyncAll => journal.running - u64::from(journal.blocks == 0),
+            Kind::Fsync => files[work.call.file.0 as usize].transaction,
+            Kind::Fdatasync => files[work.call.file.0 as usize].data_transaction,
+            Kind::Sync => journal.running - u64::from(journal.blocks == 0),
             _ => return Settling::Nothing,
         };
         if journal.mode == Mode::None {

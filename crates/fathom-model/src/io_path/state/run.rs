@@ -195,7 +195,7 @@ mod tests {
         let (size, block) = (1 << 20, 4096);
         let mut file = File { size, ..File::default() };
         let mut touch = |kind, at: u64| {
-            let call = Call { kind, file: FileId(1), offset: at, bytes: block, fresh_pages: 0 };
+            let call = Call::new(kind, FileId(1)).at(at, block);
             file.touch(&call, [at, at + block])
         };
         assert_eq!([touch(Kind::Write, 0), touch(Kind::Write, block)], [Seen::Never; 2]);

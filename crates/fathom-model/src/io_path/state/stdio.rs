@@ -43,11 +43,9 @@ impl Streams {
     }
 }
 
-impl Kind {
-    /// Whether the library has a part in it.
-    pub(in crate::io_path) fn goes_through_streams(self) -> bool {
-        matches!(self, Self::Read | Self::Write | Self::Seek)
-    }
+/// Whether the library has a part in calls of a kind.
+pub(in crate::io_path) fn goes_through_streams(kind: Kind) -> bool {
+    matches!(kind, Kind::Read | Kind::Write | Kind::Seek)
 }
 
 impl State {
@@ -61,12 +59,12 @@ impl State {
         let open = streams.of.entry((work.turn.job, call.file)).or_insert_with(|| Open::new(buffer));
         let mut library = Library::on(length);
         // What goes past the kernel's cache goes past the library, too.
-        let is_buffered = call.kind.goes_through_streams() && !is_direct;
+        let is_buffered = goes_through_streams(call.kind) && !is_direct;
         if is_buffered {
             open.perform(call, &mut library);
         } else {
             match call.kind {
-                Kind::Sync | Kind::SyncData => open.stream.fflush(&mut library),
+                Kind::Fsync | Kind::Fdatasync => open.stream.fflush(&mut library),
                 Kind::Close => open.stream.fclose(&mut library),
                 Kind::Open | Kind::OpenDirect | Kind::Create => {
                     open.stream.fclose(&mut library);

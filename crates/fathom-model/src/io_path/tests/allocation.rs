@@ -9,7 +9,7 @@ fn with(settings: &[(&str, &str)]) -> Parameters {
 }
 
 fn call(kind: Kind, file: FileId, page: u64, pages: u64) -> Call {
-    Call { kind, file, offset: page * 4096, bytes: pages * 4096, fresh_pages: 0 }
+    Call::new(kind, file).at(page * 4096, pages * 4096)
 }
 
 /// What reading a page takes, once right after the file was evicted and once more after its pages alone were.
@@ -50,7 +50,7 @@ fn read_after_turns(scheme: &str) -> u64 {
     let files = [state.create(), state.create()];
     let mut calls: Vec<Call> =
         (0..512).flat_map(|at| files.map(|file| call(Kind::Write, file, 16 * at, 16))).collect();
-    calls.extend(files.map(|file| call(Kind::Sync, file, 0, 0)));
+    calls.extend(files.map(|file| call(Kind::Fsync, file, 0, 0)));
     let mut state = path.run(Laps::once(calls), state, 1);
     state.evict(files[0]);
     let reads = (0..512).map(|at| call(Kind::Read, files[0], 16 * at, 16)).collect();
@@ -73,7 +73,7 @@ fn a_sync_writes_the_pointers_too_or_the_journal_does() {
         let mut state = State::new(&parameters);
         let file = state.create();
         let calls =
-            vec![call(Kind::Write, file, 0, 64), call(Kind::Sync, file, 0, 0), call(Kind::Sync, file, 0, 0)];
+            vec![call(Kind::Write, file, 0, 64), call(Kind::Fsync, file, 0, 0), call(Kind::Fsync, file, 0, 0)];
         let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
         assert_eq!(after.dirty_and_writeback(), [0, 0]);
         [1, 2].map(|at| after.done()[at].took_ns())

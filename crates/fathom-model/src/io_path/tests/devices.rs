@@ -8,9 +8,9 @@ fn rates(settings: &[(&str, &str)]) -> [f64; 2] {
     let path = Path::new(&parameters);
     let mut state = State::new(&parameters);
     let file = state.create();
-    let call = |kind, at: u64| Call { kind, file, offset: at << 20, bytes: 1 << 20, fresh_pages: 0 };
+    let call = |kind, at: u64| Call::new(kind, file).at(at << 20, 1 << 20);
     let mut writes: Vec<Call> = (0..64).map(|at| call(Kind::Write, at)).collect();
-    writes.push(call(Kind::Sync, 0));
+    writes.push(call(Kind::Fsync, 0));
     let mut state = path.run(Laps::once(writes), state, 1);
     let written = state.now().as_ticks();
     state.evict(file);
@@ -48,9 +48,9 @@ fn of_writes_that_wait_each_takes_its_turn_and_all_are_noticed_at_once() {
         parameters.set("device_depth", "1").unwrap();
         let (state, file) = machine(&parameters, 1 << 20);
         let write =
-            |at: u64| Call { kind: Kind::Write, file, offset: at * apart, bytes: 4096, fresh_pages: 0 };
+            |at: u64| Call::new(Kind::Write, file).at(at * apart, 4096);
         let mut calls: Vec<Call> = (0..8).map(write).collect();
-        calls.push(Call { kind: Kind::Sync, file, offset: 0, bytes: 0, fresh_pages: 0 });
+        calls.push(Call::new(Kind::Fsync, file));
         Path::new(&parameters).run(Laps::once(calls), state, 1).done()[8].took_ns()
     };
     let around = 400 + 12_000 + 90_000 + 8 * 4096 + 300_000;
@@ -65,7 +65,7 @@ fn on_a_disk_it_is_the_order_of_requests_that_counts() {
     let (mut state, file) = machine(&parameters, 64 << 20);
     state.evict(file);
     let path = Path::new(&parameters);
-    let read = |at: u64| Call { kind: Kind::Read, file, offset: at << 12, bytes: 4096, fresh_pages: 0 };
+    let read = |at: u64| Call::new(Kind::Read, file).at(at << 12, 4096);
     let in_order = path.run(Laps::once((0..4096).map(read).collect()), state.clone(), 1);
     let about = path.run(Laps::once((0..256).map(|at| read(at * 7919 % 16_384)).collect()), state, 1);
     let each = |state: &State, calls: u64| state.now().as_ticks() / calls;
@@ -81,7 +81,7 @@ fn a_device_known_by_its_times_takes_those() {
     let times = device::Times { bytes: 4096, quantiles_ns: vec![50_000.0; 2] };
     let times = device::ServiceTimes { reads: vec![times], writes: Vec::new() };
     let path = Path::new(&parameters).before_one_like(times);
-    let mut calls = vec![Call { kind: Kind::OpenDirect, file, offset: 0, bytes: 0, fresh_pages: 0 }];
+    let mut calls = vec![Call::new(Kind::OpenDirect, file)];
     calls.extend(reads(file, 4096, 2));
     let after = path.run(Laps::once(calls), state, 1);
     assert_eq!(after.done()[2].took_ns(), 400 + 50_000);

@@ -7,7 +7,7 @@ fn with(settings: &[(&str, &str)]) -> Parameters {
 }
 
 fn call(kind: Kind, file: FileId, page: u64) -> Call {
-    Call { kind, file, offset: page * 4096, bytes: 4096, fresh_pages: 0 }
+    Call::new(kind, file).at(page * 4096, 4096)
 }
 
 /// A job that writes pages of a file and syncs them, and one that reads pages of another meanwhile.
@@ -26,7 +26,7 @@ impl Program for Both {
         let page = 2 * number;
         match job {
             0 if number < self.writes => Some(call(Kind::Write, self.files[0], page)),
-            0 if number == self.writes => Some(call(Kind::Sync, self.files[0], 0)),
+            0 if number == self.writes => Some(call(Kind::Fsync, self.files[0], 0)),
             1 if number < self.reads => Some(call(Kind::Read, self.files[1], page)),
             _ => None,
         }
@@ -80,7 +80,7 @@ fn what_touches_goes_as_one_up_to_the_largest_request() {
             }
             fn call(&self, job: u32, number: u64) -> Option<Call> {
                 let write = call(Kind::Write, self.0, 4 * (number / 2) + u64::from(job));
-                let range = Call { kind: Kind::WriteOut, offset: write.offset, ..write };
+                let range = Call { kind: Kind::SyncRange, offset: write.offset, ..write };
                 (number < 64).then_some([write, range][number as usize % 2])
             }
         }
@@ -112,7 +112,7 @@ fn the_device_gets_no_more_at_once_than_the_queue_holds() {
         let file = state.create();
         state.fill(file, 8 << 20);
         let mut calls: Vec<Call> = (0..1000).map(|at| call(Kind::Write, file, 2 * at)).collect();
-        calls.push(call(Kind::Sync, file, 0));
+        calls.push(call(Kind::Fsync, file, 0));
         let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
         after.done()[1000].took_ns()
     };

@@ -11,7 +11,7 @@ fn buffered(bytes: &str) -> Parameters {
 const CALL: u64 = 15;
 
 fn call(kind: Kind, file: FileId, offset: u64, bytes: u64) -> Call {
-    Call { kind, file, offset, bytes, fresh_pages: 0 }
+    Call::new(kind, file).at(offset, bytes)
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn what_is_written_reaches_the_kernel_once_the_buffer_is_full_or_flushed() {
     assert_eq!((state.size(file), state.dirty_and_writeback()), (0, [0, 0]), "all is in the buffer");
     let state = path.run(writes(4, 5), state, 1);
     assert_eq!(state.size(file), 4096, "and stays there between two runs");
-    let state = path.run(Laps::once(vec![call(Kind::Sync, file, 0, 0)]), state, 1);
+    let state = path.run(Laps::once(vec![call(Kind::Fsync, file, 0, 0)]), state, 1);
     assert_eq!((state.size(file), state.dirty_and_writeback()), (5000, [0, 0]));
 }
 

@@ -3,11 +3,11 @@
 use super::*;
 
 fn writes(file: FileId, bytes: u64, count: u64) -> Vec<Call> {
-    (0..count).map(|at| Call { kind: Kind::Write, file, offset: at * bytes, bytes, fresh_pages: 0 }).collect()
+    (0..count).map(|at| Call::new(Kind::Write, file).at(at * bytes, bytes)).collect()
 }
 
 fn pause() -> Call {
-    Call { kind: Kind::Pause, file: FileId(0), offset: 0, bytes: 0, fresh_pages: 0 }
+    Call::new(Kind::Pause, FileId(0))
 }
 
 fn limited() -> Parameters {
@@ -32,7 +32,7 @@ fn a_folio_is_as_large_as_the_write_that_makes_it_and_as_aligned() {
     let parameters = silent();
     let mut state = State::new(&parameters);
     let file = state.create();
-    let write = |offset, bytes| Call { kind: Kind::Write, file, offset, bytes, fresh_pages: 0 };
+    let write = |offset, bytes| Call::new(Kind::Write, file).at(offset, bytes);
     let calls = vec![write(0, 65_536), write(65_536, 24_576), write(90_112, 100), write(94_208, 1 << 20)];
     let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
     let sizes: Vec<u64> = [0, 15, 16, 20, 21, 22, 23, 24, 32, 64, 128, 256]
@@ -145,7 +145,7 @@ fn a_sync_waits_for_what_the_flusher_has_sent_off_too() {
     let mut state = State::new(&parameters);
     let file = state.create();
     let mut calls = writes(file, 1 << 20, 100);
-    calls.push(Call { kind: Kind::Sync, file, offset: 0, bytes: 0, fresh_pages: 0 });
+    calls.push(Call::new(Kind::Fsync, file));
     let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
     let all = after.done()[100].span[1].as_ticks();
     assert_eq!(after.dirty_and_writeback(), [0, 0]);
@@ -159,8 +159,8 @@ fn an_eviction_takes_what_the_device_takes_and_only_pages_that_are_dirty_are_wri
     let file = state.create();
     state.fill(file, 4 << 20);
     // A page of a large folio: the folio is dirty, and the page is written.
-    let mut calls = vec![Call { kind: Kind::Write, file, offset: 8192, bytes: 4096, fresh_pages: 0 }];
-    calls.push(Call { kind: Kind::Evict, file, offset: 0, bytes: 0, fresh_pages: 0 });
+    let mut calls = vec![Call::new(Kind::Write, file).at(8192, 4096)];
+    calls.push(Call::new(Kind::Evict, file));
     let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
     assert_eq!(after.cache().pages(), 0);
     assert_eq!(after.done()[1].took_ns(), 12_000 + 90_000 + 4096);
@@ -180,7 +180,7 @@ impl Program for Writers {
     fn call(&self, job: u32, number: u64) -> Option<Call> {
         let (file, bytes) = self.files[job as usize];
         let offset = number * bytes;
-        (offset < self.bytes).then_some(Call { kind: Kind::Write, file, offset, bytes, fresh_pages: 0 })
+        (offset < self.bytes).then_some(Call::new(Kind::Write, file).at(offset, bytes))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fathom_trace::operation::Access;
+use fathom_trace::operation::Direction;
 use fathom_trace::show::{Dot, Shown};
 
 use crate::report::figure::{Axis, Figure, Quantity, Series, Style};
@@ -23,7 +23,7 @@ pub(super) fn picture(shown: &Shown) -> Option<Figure> {
         Axis::new("place: files lie one behind the other", Quantity::Bytes).fixed(),
     );
     let mut thinned = Vec::new();
-    for (name, access) in [("reads", Access::Read), ("writes", Access::Write)] {
+    for (name, access) in [("reads", Direction::Read), ("writes", Direction::Write)] {
         let dots: Vec<&Dot> = picture.dots.iter().filter(|dot| dot.access == access).collect();
         let told_apart = apart(&dots, picture.operations, picture.bytes);
         let every = told_apart.len().div_ceil(MOST).max(1) as u64;
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn dots_that_lie_on_each_other_are_one_and_the_rest_stay() {
-        let dot = |order, offset| Dot { order, offset, length: 1, access: Access::Read };
+        let dot = |order, offset| Dot { order, offset, length: 1, access: Direction::Read };
         let dots = [dot(0, 0), dot(1, 10), dot(0, 900_000), dot(5000, 0)];
         let left = apart(&dots.iter().collect::<Vec<_>>(), 10_000, 1_000_000);
         assert_eq!(

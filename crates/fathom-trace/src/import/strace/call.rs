@@ -7,7 +7,7 @@ use memchr::{memchr, memmem, memrchr};
 use super::super::text::Text;
 use super::errno;
 use crate::calls::{Call, Under, What, at_position};
-use crate::operation::Kind;
+use crate::operation::CallKind;
 
 /// What a line holds.
 pub(super) enum Parsed<'a> {
@@ -66,32 +66,32 @@ enum Shape {
 
 fn shape(name: &[u8]) -> Option<(What, Shape)> {
     let (kind, shape) = match name {
-        b"read" => (Kind::Read, Shape::Data),
-        b"write" => (Kind::Write, Shape::Data),
-        b"pread64" | b"pread" => (Kind::Pread, Shape::DataAt),
-        b"pwrite64" | b"pwrite" => (Kind::Pwrite, Shape::DataAt),
-        b"readv" => (Kind::Readv, Shape::Vectors),
-        b"writev" => (Kind::Writev, Shape::Vectors),
-        b"preadv" => (Kind::Preadv, Shape::VectorsAt(2)),
-        b"pwritev" => (Kind::Pwritev, Shape::VectorsAt(2)),
-        b"preadv2" => (Kind::Preadv, Shape::VectorsAt(3)),
-        b"pwritev2" => (Kind::Pwritev, Shape::VectorsAt(3)),
-        b"close" => (Kind::Close, Shape::Descriptor),
-        b"lseek" => (Kind::Seek, Shape::Seek),
-        b"fsync" => (Kind::Fsync, Shape::Descriptor),
-        b"fdatasync" => (Kind::Fdatasync, Shape::Descriptor),
-        b"sync_file_range" => (Kind::SyncRange, Shape::Range),
-        b"ftruncate" => (Kind::Truncate, Shape::Length),
-        b"fallocate" => (Kind::Allocate, Shape::Allocate),
-        b"mmap" => (Kind::Map, Shape::Map),
-        b"dup" | b"dup2" => (Kind::Dup, Shape::Descriptor),
-        b"dup3" | b"fcntl" => (Kind::Dup, Shape::Control),
-        b"open" | b"creat" => (Kind::Open, Shape::Open),
-        b"openat" | b"openat2" => (Kind::Open, Shape::OpenAt),
-        b"unlink" => (Kind::Unlink, Shape::Path),
-        b"unlinkat" => (Kind::Unlink, Shape::RemoveAt),
-        b"rename" => (Kind::Rename, Shape::Rename),
-        b"renameat" | b"renameat2" => (Kind::Rename, Shape::RenameAt),
+        b"read" => (CallKind::Read, Shape::Data),
+        b"write" => (CallKind::Write, Shape::Data),
+        b"pread64" | b"pread" => (CallKind::Pread, Shape::DataAt),
+        b"pwrite64" | b"pwrite" => (CallKind::Pwrite, Shape::DataAt),
+        b"readv" => (CallKind::Readv, Shape::Vectors),
+        b"writev" => (CallKind::Writev, Shape::Vectors),
+        b"preadv" => (CallKind::Preadv, Shape::VectorsAt(2)),
+        b"pwritev" => (CallKind::Pwritev, Shape::VectorsAt(2)),
+        b"preadv2" => (CallKind::Preadv, Shape::VectorsAt(3)),
+        b"pwritev2" => (CallKind::Pwritev, Shape::VectorsAt(3)),
+        b"close" => (CallKind::Close, Shape::Descriptor),
+        b"lseek" => (CallKind::Seek, Shape::Seek),
+        b"fsync" => (CallKind::Fsync, Shape::Descriptor),
+        b"fdatasync" => (CallKind::Fdatasync, Shape::Descriptor),
+        b"sync_file_range" => (CallKind::SyncRange, Shape::Range),
+        b"ftruncate" => (CallKind::Truncate, Shape::Length),
+        b"fallocate" => (CallKind::Allocate, Shape::Allocate),
+        b"mmap" => (CallKind::Map, Shape::Map),
+        b"dup" | b"dup2" => (CallKind::Dup, Shape::Descriptor),
+        b"dup3" | b"fcntl" => (CallKind::Dup, Shape::Control),
+        b"open" | b"creat" => (CallKind::Open, Shape::Open),
+        b"openat" | b"openat2" => (CallKind::Open, Shape::OpenAt),
+        b"unlink" => (CallKind::Unlink, Shape::Path),
+        b"unlinkat" => (CallKind::Unlink, Shape::RemoveAt),
+        b"rename" => (CallKind::Rename, Shape::Rename),
+        b"renameat" | b"renameat2" => (CallKind::Rename, Shape::RenameAt),
         b"chdir" => return Some((What::ChangeDirectory, Shape::Path)),
         b"fchdir" => return Some((What::ChangeDirectory, Shape::Descriptor)),
         b"close_range" => return Some((What::CloseRange, Shape::CloseRange)),
@@ -146,7 +146,7 @@ pub(super) fn parse(thread: u32, start_ns: i64, text: &[u8]) -> Result<Parsed<'_
     if fill(&mut call, shape, arguments, name).is_none() {
         return Err("arguments that make no sense");
     }
-    if call.what == What::Do(Kind::Open)
+    if call.what == What::Do(CallKind::Open)
         && let Some(path) = named
     {
         (call.path, call.under) = (Some(path), call.under.of_the_process());
@@ -329,7 +329,7 @@ fn control(call: &mut Call, left: &mut Text, last: &mut Fields, name: &[u8]) {
     left.spaces();
     let command = left.0.split(|&byte| byte == b',' || byte == b')').next().unwrap_or_default();
     call.what = match command {
-        b"F_DUPFD" => What::Do(Kind::Dup),
+        b"F_DUPFD" => What::Do(CallKind::Dup),
         b"F_DUPFD_CLOEXEC" => What::DupCloseOnExec,
         b"F_SETFD" => {
             call.flags = u32::from(last.next() == b"FD_CLOEXEC");

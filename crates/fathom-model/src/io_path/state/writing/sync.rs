@@ -15,9 +15,9 @@ impl State {
         let jiffy = self.since_start(now) / self.0.writeback.jiffy;
         let inner = &mut *self.0;
         let call = work.call;
-        let file = (call.kind != Kind::SyncAll).then_some(call.file);
+        let file = (call.kind != Kind::Sync).then_some(call.file);
         let pages = match call.kind {
-            Kind::WriteOut => [call.offset / PAGE, (call.offset + call.bytes).div_ceil(PAGE)],
+            Kind::SyncRange => [call.offset / PAGE, (call.offset + call.bytes).div_ceil(PAGE)],
             _ => [0, u64::MAX],
         };
         let files = file.map_or(0..inner.files.len() as u32, |file| file.0..file.0 + 1);
@@ -25,10 +25,10 @@ impl State {
         // What goes through the journal waited for its place, until `ext4_sync_file` of 6.4 wrote it there as well.
         let is_early = matches!(inner.limits.kernel, Kernel::V2_6 | Kernel::Fixed);
         let is_journaled =
-            inner.journal.takes_data() && is_early && matches!(call.kind, Kind::Sync | Kind::SyncData);
+            inner.journal.takes_data() && is_early && matches!(call.kind, Kind::Fsync | Kind::Fdatasync);
         for file in files.filter(|_| !is_journaled) {
             inner.write_out(FileId(file), pages, u64::MAX, Urgency::Sync);
-            if call.kind != Kind::WriteOut {
+            if call.kind != Kind::SyncRange {
                 inner.write_pointers(FileId(file));
             }
         }

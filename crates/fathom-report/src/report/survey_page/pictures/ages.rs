@@ -56,7 +56,7 @@ fn sorted(runs: &[Samples]) -> Syncs {
             let pass = &run.workload.passes[reading.pass as usize];
             let ns = run.nanoseconds(reading.latency.0 as f64);
             let is_change = matches!(reading.op, Op::Pwrite | Op::Create);
-            let is_sync = matches!(reading.op, Op::WriteOut | Op::Fsync);
+            let is_sync = matches!(reading.op, Op::SyncRange | Op::Fsync);
             match (is_change, is_sync, pass.ops.len()) {
                 (true, _, 1) => {
                     changed.insert(pass.file, reading.start.0 + reading.latency.0);

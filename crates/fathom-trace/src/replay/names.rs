@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use fathom_trace::{FileId, Files};
+use crate::operation::{FileId, Files};
 
 use super::O_TRUNC;
 

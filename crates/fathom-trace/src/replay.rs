@@ -1,15 +1,31 @@
-//! What a replay must do before it begins: which files of what size, and what each operation works on.
+//! The replay of a trace as a program: which files of what size it begins with, what each operation works on, and what
+//! it waits for.
 
+mod calls;
 mod names;
 
 use std::collections::HashMap;
 
-use fathom_trace::{Access, FileId, Files, Kind, Level, Operation};
+use serde::{Deserialize, Serialize};
 
+pub use self::calls::ReplayCalls;
 use self::names::Names;
+use crate::operation::{CallKind, Direction, FileId, Files, Level, Operation};
 
 /// What [`Operation::flags`] holds of an open: `O_TRUNC`.
 pub const O_TRUNC: u32 = 0o1000;
+
+/// When an operation begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pace {
+    /// When its thread has paused after the last one as long as in the trace.
+    Think,
+    /// At once.
+    Fast,
+    /// When it did in the trace, counted from the first; late ones at once.
+    Recorded,
+}
 
 /// A replay, ready to be run.
 #[derive(Debug)]
@@ -127,7 +143,7 @@ impl Plan {
     pub fn new(operations: &[Operation], files: &Files, level: Level) -> Self {
         let mut planner = Planner { names: Names::new(files), ..Planner::default() };
         for operation in operations {
-            if level == Level::Block && operation.kind == Kind::Flush {
+            if level == Level::Block && operation.kind == CallKind::Flush {
                 planner.left_out += 1;
                 continue;
             }
@@ -162,31 +178,31 @@ fn key(operation: &Operation) -> Key {
 /// Whether it moves the position, or depends on it.
 fn is_positional(operation: &Operation) -> bool {
     operation.descriptor.is_some()
-        && matches!(operation.kind, Kind::Read | Kind::Readv | Kind::Write | Kind::Writev | Kind::Seek)
+        && matches!(operation.kind, CallKind::Read | CallKind::Readv | CallKind::Write | CallKind::Writev | CallKind::Seek)
 }
 
 impl Planner<'_> {
     fn add(&mut self, operation: &Operation) {
         let failed = operation.result.is_some_and(|result| result < 0);
         let planned = match operation.kind {
-            Kind::Fork => {
+            CallKind::Fork => {
                 self.fork(operation);
                 None
             }
-            Kind::Map => None,
+            CallKind::Map => None,
             // What failed has changed nothing; of opens it is a search that many programs do.
-            _ if failed && operation.kind != Kind::Open => None,
-            Kind::Open => self.open(operation, failed),
-            Kind::Unlink => self.unlink(operation),
-            Kind::Rename => self.rename(operation),
-            kind if kind.access().is_some()
+            _ if failed && operation.kind != CallKind::Open => None,
+            CallKind::Open => self.open(operation, failed),
+            CallKind::Unlink => self.unlink(operation),
+            CallKind::Rename => self.rename(operation),
+            kind if kind.direction().is_some()
                 && operation.descriptor.is_none()
                 && operation.offset.is_none() =>
             {
                 None
             }
-            Kind::Truncate if operation.descriptor.is_none() => None,
-            Kind::Close => self.close(operation),
+            CallKind::Truncate if operation.descriptor.is_none() => None,
+            CallKind::Close => self.close(operation),
             _ => self.work(operation),
         };
         match planned {
@@ -263,7 +279,7 @@ impl Planner<'_> {
         };
         self.names.hold(file);
         let slot = self.new_slot(file);
-        let position = operation.offset.filter(|_| is_positional(operation) && operation.kind != Kind::Seek);
+        let position = operation.offset.filter(|_| is_positional(operation) && operation.kind != CallKind::Seek);
         self.inherited.push((slot, path, position.unwrap_or(0)));
         self.keys.insert(key(operation), Some(slot));
         Some(slot)
@@ -290,7 +306,7 @@ impl Planner<'_> {
             known.moves += 1;
         }
         let mut makes = slot;
-        if operation.kind == Kind::Dup {
+        if operation.kind == CallKind::Dup {
             makes = self.new_slot(file);
             self.names.hold(file);
             if let Some(number) = operation.result {
@@ -334,16 +350,16 @@ impl Planner<'_> {
     fn size(&mut self, operation: &Operation, file: usize) {
         let bytes = operation.moved_bytes();
         let end = operation.offset.unwrap_or(0).saturating_add(bytes);
-        match operation.kind.access() {
-            Some(Access::Read) if bytes > 0 => self.names.read(file, end),
-            Some(Access::Write) => {
+        match operation.kind.direction() {
+            Some(Direction::Read) if bytes > 0 => self.names.read(file, end),
+            Some(Direction::Write) => {
                 self.names.written(file, end);
                 self.writes = self.writes.saturating_add(bytes);
             }
-            _ if operation.kind == Kind::Truncate => self.names.truncated(file, operation.length),
+            _ if operation.kind == CallKind::Truncate => self.names.truncated(file, operation.length),
             _ => {}
         }
-        if operation.kind.access().is_some() {
+        if operation.kind.direction().is_some() {
             self.largest = self.largest.max(operation.length);
         }
     }
@@ -353,7 +369,7 @@ impl Planner<'_> {
 mod tests {
     use super::*;
 
-    fn operation(kind: Kind, file: u32, descriptor: Option<i32>, offset: u64, length: u64) -> Operation {
+    fn operation(kind: CallKind, file: u32, descriptor: Option<i32>, offset: u64, length: u64) -> Operation {
         Operation {
             descriptor,
             offset: Some(offset),
@@ -374,10 +390,10 @@ mod tests {
     #[test]
     fn a_file_begins_with_what_is_read_before_it_is_written() {
         let plan = plan(&[
-            operation(Kind::Pwrite, 0, Some(3), 0, 1000),
-            operation(Kind::Pread, 0, Some(3), 500, 500),
-            operation(Kind::Pread, 1, Some(4), 4096, 4096),
-            operation(Kind::Pread, 0, Some(3), 900, 700),
+            operation(CallKind::Pwrite, 0, Some(3), 0, 1000),
+            operation(CallKind::Pread, 0, Some(3), 500, 500),
+            operation(CallKind::Pread, 1, Some(4), 4096, 4096),
+            operation(CallKind::Pread, 0, Some(3), 900, 700),
         ]);
         assert_eq!(plan.sizes, [Some(1600), Some(8192)]);
         assert_eq!((plan.writes, plan.laid_out(), plan.largest), (1000, 9792, 4096));
@@ -385,9 +401,9 @@ mod tests {
 
     #[test]
     fn descriptions_are_told_apart_by_when_they_were_opened() {
-        let open = Operation { result: Some(3), flags: 0, ..operation(Kind::Open, 0, None, 0, 0) };
-        let close = Operation { result: Some(0), ..operation(Kind::Close, 0, Some(3), 0, 0) };
-        let read = operation(Kind::Read, 0, Some(3), 0, 10);
+        let open = Operation { result: Some(3), flags: 0, ..operation(CallKind::Open, 0, None, 0, 0) };
+        let close = Operation { result: Some(0), ..operation(CallKind::Close, 0, Some(3), 0, 0) };
+        let read = operation(CallKind::Read, 0, Some(3), 0, 10);
         let other = Operation { thread: 9, ..read };
         let plan = plan(&[open, read, other, close, open, read, close]);
         let slots: Vec<usize> = plan.threads[0].iter().map(|step| step.slot).collect();
@@ -401,15 +417,15 @@ mod tests {
     }
 
     fn open(file: u32, flags: u32, descriptor: i64) -> Operation {
-        Operation { result: Some(descriptor), flags, ..operation(Kind::Open, file, None, 0, 0) }
+        Operation { result: Some(descriptor), flags, ..operation(CallKind::Open, file, None, 0, 0) }
     }
 
     fn unlink(file: u32) -> Operation {
-        operation(Kind::Unlink, file, None, 0, 0)
+        operation(CallKind::Unlink, file, None, 0, 0)
     }
 
     fn rename(file: u32, to: u32, flags: u32) -> Operation {
-        Operation { to: Some(FileId(to)), flags, ..operation(Kind::Rename, file, None, 0, 0) }
+        Operation { to: Some(FileId(to)), flags, ..operation(CallKind::Rename, file, None, 0, 0) }
     }
 
     const O_CREAT: u32 = 0o100;
@@ -420,9 +436,9 @@ mod tests {
         let plan = plan(&[
             rename(0, 1, 0),
             open(1, 0, 3),
-            operation(Kind::Pread, 1, Some(3), 0, 4096),
+            operation(CallKind::Pread, 1, Some(3), 0, 4096),
             open(0, O_CREAT | O_EXCL, 4),
-            operation(Kind::Pwrite, 0, Some(4), 0, 10),
+            operation(CallKind::Pwrite, 0, Some(4), 0, 10),
         ]);
         // What is read was at the old path at first, and the new one was free.
         assert_eq!(plan.sizes, [Some(4096), None]);
@@ -435,13 +451,13 @@ mod tests {
 
     #[test]
     fn a_removed_file_lives_as_long_as_it_is_open() {
-        let close = |descriptor| operation(Kind::Close, 0, Some(descriptor), 0, 0);
+        let close = |descriptor| operation(CallKind::Close, 0, Some(descriptor), 0, 0);
         let plan = plan(&[
             open(0, 0, 3),
             unlink(0),
-            operation(Kind::Pread, 0, Some(3), 0, 100),
+            operation(CallKind::Pread, 0, Some(3), 0, 100),
             open(0, O_CREAT, 4),
-            operation(Kind::Pread, 0, Some(4), 0, 50),
+            operation(CallKind::Pread, 0, Some(4), 0, 50),
             close(3),
             close(4),
             rename(1, 0, 0),
@@ -457,7 +473,7 @@ mod tests {
     #[test]
     fn what_the_trace_does_not_tell_is_left_out_and_counted() {
         let left_out = |operations: &[Operation]| plan(operations).left_out;
-        let read = operation(Kind::Pread, 0, Some(3), 0, 10);
+        let read = operation(CallKind::Pread, 0, Some(3), 0, 10);
         // Somebody else has made it again, or removed it before.
         assert_eq!(left_out(&[unlink(0), open(0, 0, 3), read]), 2);
         assert_eq!(left_out(&[open(0, 0, 3), open(0, O_CREAT | O_EXCL, 4)]), 1);

@@ -1,0 +1,250 @@
+//! Runs one thread of a program on Linux, for passes, jobs and traces alike.
+//!
+//! Between the two clock readings of a call stands the system call and nothing else: no allocation, no formatting, no
+//! dynamic dispatch. What to call is decided before the window opens, and the books are kept after it has closed.
+
+mod engine;
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use fathom_program::call::Call;
+use fathom_program::program::{Await, Step, Thread};
+use fathom_sys::clock::Counter;
+
+pub(crate) use self::engine::{Buffer, Descriptors, Engine, Mapped, Own, System};
+use crate::fault::Fault;
+
+/// Two clock readings, in ticks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Window {
+    pub(crate) start: u64,
+    pub(crate) stop: u64,
+}
+
+impl Window {
+    /// How long it was open.
+    #[inline(always)]
+    pub(crate) fn ticks(self) -> u64 {
+        self.stop.saturating_sub(self.start)
+    }
+}
+
+/// What is kept of readings.
+pub(crate) trait Recorder<L> {
+    /// A call has returned and moved so many bytes.
+    fn record(&mut self, call: &Call, label: L, window: Window, moved: u64);
+
+    /// What was recorded so far does not count.
+    fn start_counting(&mut self, _now: u64) {}
+}
+
+/// What all threads of a run look at.
+pub(crate) struct Control<'a> {
+    pub(crate) interrupt: &'a AtomicBool,
+    /// Set by the first thread that fails, so that the others stop.
+    pub(crate) failed: &'a AtomicBool,
+    /// Bytes that may still be written.
+    pub(crate) budget: &'a AtomicU64,
+    /// When everything must have ended, in ticks of the clock.
+    pub(crate) deadline: u64,
+    pub(crate) ticks_per_second: f64,
+    pub(crate) counters: &'a Counters,
+    /// A shorter wait than this is spent spinning, and of a longer one what is left of it.
+    pub(crate) spin: Duration,
+}
+
+/// How much may be written before the common budget is asked: rarely enough not to be felt.
+const CLAIM: u64 = 8 << 20;
+/// The longest sleep that hears no interrupt.
+const SLICE: Duration = Duration::from_millis(50);
+
+impl Control<'_> {
+    fn stop(&self) -> Option<Fault> {
+        let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        (is_set(self.interrupt) || is_set(self.failed)).then_some(Fault::Interrupted)
+    }
+
+    /// Takes what was written from the common budget.
+    fn claim(&self, wanted: u64) -> Result<(), Fault> {
+        let take = |left: u64| left.checked_sub(wanted);
+        match self.budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
+            Ok(_) => Ok(()),
+            Err(left) => Err(Fault::OverBudget { wanted, left }),
+        }
+    }
+
+    /// Waits until the clock shows `moment`, asleep for most of it, unless the run is to end.
+    pub(crate) fn wait_until<C: Counter>(&self, clock: C, moment: u64) {
+        let moment = moment.min(self.deadline);
+        loop {
+            let now = clock.stop();
+            if now >= moment {
+                return;
+            }
+            let left = Duration::from_secs_f64((moment - now) as f64 / self.ticks_per_second);
+            if left <= self.spin {
+                std::hint::spin_loop();
+                continue;
+            }
+            if self.stop().is_some() {
+                return;
+            }
+            std::thread::sleep((left - self.spin).min(SLICE));
+        }
+    }
+}
+
+/// A program's counters, which threads wait for.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    values: Vec<AtomicU32>,
+    /// Threads asleep until a counter changes.
+    sleepers: AtomicU32,
+    lock: Mutex<()>,
+    changed: Condvar,
+}
+
+impl Counters {
+    pub(crate) fn new(values: &[u32]) -> Self {
+        Self { values: values.iter().map(|&value| AtomicU32::new(value)).collect(), ..Self::default() }
+    }
+
+    fn are(&self, awaits: &[Await]) -> bool {
+        awaits.iter().all(|one| self.values[one.counter as usize].load(Ordering::SeqCst) >= one.least)
+    }
+
+    #[inline(always)]
+    fn signal(&self, counters: &[u32]) {
+        if counters.is_empty() {
+            return;
+        }
+        for &counter in counters {
+            self.values[counter as usize].fetch_add(1, Ordering::SeqCst);
+        }
+        // Who goes to sleep says so before it looks at the counters a last time.
+        if self.sleepers.load(Ordering::SeqCst) > 0 {
+            drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits for other threads: a short time on the CPU, a long one asleep.
+    fn wait<C: Counter>(&self, clock: C, awaits: &[Await], control: &Control<'_>) -> Result<(), Fault> {
+        const LOOKS: u32 = 1024;
+        for _ in 0..LOOKS {
+            if self.are(awaits) {
+                return Ok(());
+            }
+            std::thread::yield_now();
+        }
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = loop {
+            if self.are(awaits) {
+                break Ok(());
+            }
+            if let Some(fault) = control.stop() {
+                break Err(fault);
+            }
+            if clock.stop() >= control.deadline {
+                break Err(Fault::OutOfTime);
+            }
+            lock = self.changed.wait_timeout(lock, SLICE).unwrap_or_else(PoisonError::into_inner).0;
+        };
+        drop(lock);
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+        outcome
+    }
+}
+
+/// Makes a thread's calls to its end; gives how many ticks it took from `origin`, which is the first reading of the
+/// clock where there is none. What was written is taken from the budget however it ends.
+#[inline(always)]
+pub(crate) fn run<C: Counter, T: Thread, E: Engine, R: Recorder<T::Label>>(
+    clock: C,
+    thread: &mut T,
+    engine: &mut E,
+    recorder: &mut R,
+    control: &Control<'_>,
+    origin: Option<u64>,
+) -> Result<u64, Fault> {
+    let mut unclaimed = 0;
+    let outcome = steps(clock, thread, engine, recorder, control, origin, &mut unclaimed);
+    // What was written counts, however the run ended.
+    let claimed = control.claim(unclaimed);
+    outcome.and_then(|ticks| claimed.map(|()| ticks))
+}
+
+#[inline(always)]
+fn steps<C: Counter, T: Thread, E: Engine, R: Recorder<T::Label>>(
+    clock: C,
+    thread: &mut T,
+    engine: &mut E,
+    recorder: &mut R,
+    control: &Control<'_>,
+    origin: Option<u64>,
+    unclaimed: &mut u64,
+) -> Result<u64, Fault> {
+    let origin = origin.unwrap_or_else(|| clock.stop());
+    let mut now = origin;
+    loop {
+        if let Some(fault) = control.stop() {
+            return Err(fault);
+        }
+        match thread.next(now - origin) {
+            Step::Call(call, label) => {
+                if now >= control.deadline {
+                    return Err(Fault::OutOfTime);
+                }
+                engine.prepare(&call);
+                let (window, outcome) = engine.make(clock, &call);
+                now = window.stop.max(origin);
+                // A signal may have cut the call short: then the signal is what ended the run.
+                let outcome = outcome.map_err(|errno| engine.failure(&call, errno));
+                let moved = match outcome.and_then(|moved| engine.check(&call, moved)) {
+                    Ok(moved) => moved,
+                    Err(fault) => return Err(control.stop().unwrap_or(fault)),
+                };
+                recorder.record(&call, label, window, moved);
+                control.counters.signal(thread.signals());
+                if call.kind.is_write() {
+                    *unclaimed += moved;
+                    if *unclaimed >= CLAIM {
+                        control.claim(std::mem::take(unclaimed))?;
+                    }
+                }
+            }
+            Step::Wait(until) => {
+                control.wait_until(clock, origin.saturating_add(until));
+                now = clock.stop();
+            }
+            Step::Await => {
+                control.counters.wait(clock, thread.awaits(), control)?;
+                now = clock.stop().max(origin);
+            }
+            Step::StartCounting => recorder.start_counting(now),
+            Step::End => return Ok(clock.stop().saturating_sub(origin)),
+        }
+    }
+}
+
+/// All records, or the fault that made the others stop.
+pub(crate) fn first_cause<K>(outcomes: Vec<Result<K, Fault>>) -> Result<Vec<K>, Fault> {
+    let is_cause =
+        |outcome: &&Result<K, Fault>| matches!(outcome, Err(fault) if *fault != Fault::Interrupted);
+    match outcomes.iter().find(is_cause) {
+        Some(Err(fault)) => Err(fault.clone()),
+        _ => outcomes.into_iter().collect(),
+    }
+}
+
+/// The timed window: a reading, the call, a reading.
+#[inline(always)]
+pub(crate) fn window<C: Counter, T>(clock: C, call: impl FnOnce() -> T) -> (Window, T) {
+    let start = clock.start();
+    let outcome = call();
+    let stop = clock.stop();
+    (Window { start, stop }, outcome)
+}

@@ -1,0 +1,288 @@
+//! Engines: how a call of a program becomes a system call. Each arm of the match opens and closes its own window.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use fathom_program::call::{Call, CallKind, Direction};
+use fathom_program::job::{Engine as Named, Job, Pattern, Region};
+use fathom_sys::clock::Counter;
+use fathom_sys::file::{self, Access, Errno};
+use fathom_sys::memory::{FileMapping, Mapping};
+use fathom_sys::{Error, cache, dirty};
+
+use super::{Window, window};
+use crate::fault::Fault;
+
+/// Makes calls, one after the other.
+pub(crate) trait Engine {
+    /// What must happen before a call and is no part of it.
+    #[inline(always)]
+    fn prepare(&mut self, _call: &Call) {}
+
+    /// A call in its window; gives how many bytes it moved.
+    fn make<C: Counter>(&mut self, clock: C, call: &Call) -> (Window, Result<usize, Errno>);
+
+    /// Judges what a call has moved; gives it where it is enough.
+    fn check(&mut self, call: &Call, moved: usize) -> Result<u64, Fault>;
+
+    /// What a failed call is called in messages.
+    fn failure(&self, call: &Call, errno: Errno) -> Fault;
+}
+
+/// The descriptors of a program, and the calls that make and end them.
+pub(crate) trait Descriptors {
+    /// Whether a read or write that moves less than it should ends the run.
+    const MUST_MOVE_ALL: bool;
+
+    /// A call that makes or ends a descriptor, or works on a path, in its window.
+    fn lifecycle<C: Counter>(&mut self, clock: C, call: &Call) -> (Window, Result<usize, Errno>);
+
+    /// Acts on an open descriptor.
+    fn with<R>(
+        &self,
+        descriptor: u32,
+        act: impl FnOnce(BorrowedFd<'_>) -> (Window, Result<R, Errno>),
+    ) -> (Window, Result<R, Errno>);
+
+    /// The path that a call works on.
+    fn path(&self, call: &Call) -> &Path;
+}
+
+/// The memory that calls copy from and to.
+pub(crate) struct Buffer {
+    pub(crate) memory: Mapping,
+    /// Whether each write is to differ from the one before, so that nothing is found twice on the way down.
+    pub(crate) changes: bool,
+}
+
+impl Buffer {
+    /// So many bytes that were touched, the same for all calls.
+    pub(crate) fn touched(bytes: u64, path: &Path) -> Result<Self, Fault> {
+        let memory = Mapping::touched((bytes as usize).max(1));
+        let memory = memory.map_err(|errno| Error::new("map a buffer for", path, errno))?;
+        Ok(Self { memory, changes: false })
+    }
+}
+
+/// System calls.
+pub(crate) struct System<D> {
+    pub(crate) descriptors: D,
+    pub(crate) buffer: Buffer,
+    writes: u64,
+}
+
+impl<D: Descriptors> System<D> {
+    pub(crate) fn new(descriptors: D, buffer: Buffer) -> Self {
+        Self { descriptors, buffer, writes: 0 }
+    }
+
+    /// Makes what is written next unlike what was written before, in every 512 bytes.
+    #[inline(always)]
+    pub(crate) fn change(&mut self, call: &Call) {
+        if !self.buffer.changes || !call.kind.is_write() {
+            return;
+        }
+        let mark = (call.offset ^ self.writes).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.writes += 1;
+        for sector in self.buffer.memory.bytes()[..call.bytes as usize].chunks_mut(512) {
+            if let Some(word) = sector.first_chunk_mut::<8>() {
+                *word = (u64::from_ne_bytes(*word) ^ mark).to_ne_bytes();
+            }
+        }
+    }
+}
+
+impl<D: Descriptors> Engine for System<D> {
+    #[inline(always)]
+    fn prepare(&mut self, call: &Call) {
+        self.change(call);
+    }
+
+    #[inline(always)]
+    fn make<C: Counter>(&mut self, clock: C, call: &Call) -> (Window, Result<usize, Errno>) {
+        let from = call.buffer as usize;
+        let Call { kind, offset, bytes, .. } = *call;
+        match kind {
+            CallKind::Pause | CallKind::Look => return window(clock, || Ok(0)),
+            CallKind::Unlink | CallKind::Rename | CallKind::Dup => {
+                return self.descriptors.lifecycle(clock, call);
+            }
+            kind if kind.changes_descriptor() => return self.descriptors.lifecycle(clock, call),
+            _ => {}
+        }
+        let moves = if kind.direction().is_some() { bytes as usize } else { 0 };
+        let buffer = &mut self.buffer.memory.bytes()[from..from + moves];
+        self.descriptors.with(call.descriptor, |file| match kind {
+            CallKind::Read => window(clock, || file::read(file, buffer)),
+            CallKind::Write => window(clock, || file::write(file, buffer)),
+            CallKind::Readv => window(clock, || file::readv(file, buffer)),
+            CallKind::Writev => window(clock, || file::writev(file, buffer)),
+            CallKind::Pread => window(clock, || file::pread(file, buffer, offset)),
+            CallKind::Pwrite => window(clock, || file::pwrite(file, buffer, offset)),
+            CallKind::Preadv => window(clock, || file::preadv(file, buffer, offset)),
+            CallKind::Pwritev => window(clock, || file::pwritev(file, buffer, offset)),
+            CallKind::Prefetch => window(clock, || cache::prefetch(file, offset, bytes).map(|()| 0)),
+            CallKind::DontNeed => {
+                window(clock, || cache::advise(file, 0, 0, cache::Hint::DontNeed).map(|()| 0))
+            }
+            CallKind::Seek => window(clock, || file::seek(file, offset).map(|_| 0)),
+            CallKind::Fsync => window(clock, || file::fsync(file).map(|()| 0)),
+            CallKind::Fdatasync => window(clock, || file::fdatasync(file).map(|()| 0)),
+            CallKind::Sync => window(clock, || {
+                dirty::sync();
+                Ok(0)
+            }),
+            CallKind::SyncRange => window(clock, || cache::write_out(file, offset, bytes).map(|()| 0)),
+            CallKind::Syncfs => window(clock, || file::syncfs(file).map(|()| 0)),
+            CallKind::Evict => window(clock, || cache::evict(file, 0, 0).map(|()| 0)),
+            CallKind::Truncate => window(clock, || file::ftruncate(file, bytes).map(|()| 0)),
+            CallKind::Allocate => {
+                window(clock, || file::allocate(file, offset.saturating_add(bytes)).map(|()| 0))
+            }
+            CallKind::Discard => window(clock, || file::punch(file, offset, bytes).map(|()| 0)),
+            _ => window(clock, || Ok(0)),
+        })
+    }
+
+    #[inline(always)]
+    fn check(&mut self, call: &Call, moved: usize) -> Result<u64, Fault> {
+        if D::MUST_MOVE_ALL && call.kind.direction().is_some() && moved as u64 != call.bytes {
+            let path = self.descriptors.path(call);
+            return Err(Fault::short(named(call.kind), path, call.offset, call.bytes as usize, moved));
+        }
+        Ok(moved as u64)
+    }
+
+    #[cold]
+    fn failure(&self, call: &Call, errno: Errno) -> Fault {
+        let has_offset = call.kind.direction().is_some()
+            || matches!(call.kind, CallKind::Prefetch | CallKind::Seek | CallKind::SyncRange);
+        let error = Error::new(named(call.kind), self.descriptors.path(call), errno);
+        Fault::System(if has_offset && D::MUST_MOVE_ALL { error.at(call.offset) } else { error })
+    }
+}
+
+/// What a call is called in messages, before the path.
+fn named(kind: CallKind) -> &'static str {
+    match kind {
+        CallKind::Seek => "lseek",
+        CallKind::SyncRange => "write out",
+        CallKind::Syncfs => "sync the file system of",
+        CallKind::OpenDirect => "open past the cache",
+        CallKind::DontNeed => "drop the cached pages of",
+        kind => kind.name(),
+    }
+}
+
+/// The one file of a pass or of a job's thread.
+pub(crate) struct Own {
+    pub(crate) path: PathBuf,
+    pub(crate) open: Option<OwnedFd>,
+    /// Whether a new file took the old one's place.
+    pub(crate) created: bool,
+}
+
+impl Descriptors for Own {
+    const MUST_MOVE_ALL: bool = true;
+
+    fn lifecycle<C: Counter>(&mut self, clock: C, call: &Call) -> (Window, Result<usize, Errno>) {
+        let open = self.open.take();
+        if call.kind == CallKind::Close {
+            return match open {
+                Some(file) => window(clock, || file::close(file).map(|()| 0)),
+                None => window(clock, || Ok(0)),
+            };
+        }
+        // Else its close would be in nobody's window, yet change the file.
+        drop(open);
+        let (window, opened) = match call.kind {
+            CallKind::OpenDirect => window(clock, || file::open_past_cache(&self.path)),
+            CallKind::Create => {
+                self.created = true;
+                // There may be no old file.
+                let _ = std::fs::remove_file(&self.path);
+                window(clock, || file::create_new(&self.path).map_err(|error| error.errno))
+            }
+            _ => window(clock, || file::open(&self.path)),
+        };
+        (window, opened.map(|file| self.open = Some(file)).map(|()| 0))
+    }
+
+    #[inline(always)]
+    fn with<R>(
+        &self,
+        _: u32,
+        act: impl FnOnce(BorrowedFd<'_>) -> (Window, Result<R, Errno>),
+    ) -> (Window, Result<R, Errno>) {
+        match &self.open {
+            Some(file) => act(file.as_fd()),
+            None => (Window { start: 0, stop: 0 }, Err(Errno::BADF)),
+        }
+    }
+
+    fn path(&self, _: &Call) -> &Path {
+        &self.path
+    }
+}
+
+impl Own {
+    /// Opens a job's file as its engine needs it.
+    pub(crate) fn of_job(job: &Job, path: PathBuf) -> Result<Self, Fault> {
+        let access = Access { write: job.does(Direction::Write), direct: job.direct };
+        let opened = file::open_for(&path, access).map_err(|errno| {
+            let what = match (job.direct, job.engine) {
+                (true, _) => "open with O_DIRECT",
+                (false, Named::Mmap) => "open for mmap",
+                (false, _) => "open",
+            };
+            Error::new(what, &path, errno)
+        })?;
+        Ok(Self { open: Some(opened), path, created: false })
+    }
+}
+
+/// Copies from and to a mapping of the file; all else by system calls.
+pub(crate) struct Mapped {
+    system: System<Own>,
+    mapping: FileMapping,
+}
+
+impl Mapped {
+    pub(crate) fn of(system: System<Own>, job: &Job, region: Region) -> Result<Self, Fault> {
+        let path = &system.descriptors.path;
+        let failed = |errno| Error::new("mmap", path, errno);
+        let length = usize::try_from(region.file).map_err(|_| failed(Errno::NOMEM))?;
+        let Some(file) = &system.descriptors.open else { return Err(failed(Errno::BADF).into()) };
+        let mapping = FileMapping::shared(file, length, job.does(Direction::Write)).map_err(failed)?;
+        if job.fadvise_hint {
+            mapping.expect(job.pattern == Pattern::Random).map_err(failed)?;
+        }
+        Ok(Self { system, mapping })
+    }
+}
+
+impl Engine for Mapped {
+    #[inline(always)]
+    fn prepare(&mut self, call: &Call) {
+        self.system.change(call);
+    }
+
+    #[inline(always)]
+    fn make<C: Counter>(&mut self, clock: C, call: &Call) -> (Window, Result<usize, Errno>) {
+        let Some(direction) = call.kind.direction() else { return self.system.make(clock, call) };
+        let buffer = &mut self.system.buffer.memory.bytes()[..call.bytes as usize];
+        match direction {
+            Direction::Read => window(clock, || Ok(self.mapping.copy_out(call.offset, buffer))),
+            Direction::Write => window(clock, || Ok(self.mapping.copy_in(call.offset, buffer))),
+        }
+    }
+
+    #[inline(always)]
+    fn check(&mut self, call: &Call, moved: usize) -> Result<u64, Fault> {
+        self.system.check(call, moved)
+    }
+
+    fn failure(&self, call: &Call, errno: Errno) -> Fault {
+        self.system.failure(call, errno)
+    }
+}
