@@ -119,7 +119,7 @@ impl Read {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Kernel;
+    use crate::parameters::Kernel;
 
     const FETCH: FetchId = FetchId(std::num::NonZeroU32::MIN);
 

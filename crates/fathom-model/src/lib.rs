@@ -13,7 +13,6 @@ pub mod components;
 pub mod file_read;
 pub mod file_write;
 pub mod io_path;
-pub mod kernel;
 pub mod page_cache;
 pub mod page_set;
 pub mod page_writeback;

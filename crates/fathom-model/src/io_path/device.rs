@@ -13,9 +13,18 @@ pub use self::disk::disk_with_seeks;
 pub use self::empirical::{ServiceTimes, Times, empirical};
 pub use self::token_bucket::token_bucket;
 use super::{DeviceModule, Prices, Request};
+use crate::parameters::Device;
 
-/// The modules, in the order of [`DEVICES`](crate::parameters::DEVICES).
-pub const MODULES: [DeviceModule; 5] = [queue_and_bus, plain_queue, token_bucket, disk_with_seeks, empirical];
+/// The module of a kind of device.
+pub(super) fn module(device: Device) -> DeviceModule {
+    match device {
+        Device::QueueAndBus => queue_and_bus,
+        Device::PlainQueue => plain_queue,
+        Device::TokenBucket => token_bucket,
+        Device::DiskWithSeeks => disk_with_seeks,
+        Device::Empirical => empirical,
+    }
+}
 
 /// A device that works at several requests side by side and moves their data one after the other: a
 /// solid-state disk, or a virtual one. Seeks cost nothing.

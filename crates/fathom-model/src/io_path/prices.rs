@@ -8,33 +8,9 @@ use self::caches::Caches;
 use super::Request;
 use super::device::ServiceTimes;
 use crate::file_read::PAGE;
-use crate::kernel::Kernel;
 use crate::page_writeback::Thresholds;
-use crate::parameters::Parameters;
+use crate::parameters::{Allocation, Curve, Parameters, Scalar, Scheduler};
 use crate::read_ahead::Limits;
-
-/// A curve in straight lines: at each x the parameter that says how high it is there.
-type Points<const N: usize> = [(f64, &'static str); N];
-/// The same with the heights themselves.
-type Curve<const N: usize> = [(f64, f64); N];
-
-/// Copying near data, by the size of the call in bytes.
-const NEAR: Points<6> = [
-    (4_096.0, "near_4k"),
-    (12_288.0, "near_12k"),
-    (16_384.0, "near_16k"),
-    (32_768.0, "near_32k"),
-    (65_536.0, "near_64k"),
-    (262_144.0, "near_256k"),
-];
-/// A folio that a write makes, by its size in bytes.
-const NEW: Points<5> = [
-    (4_096.0, "new_page"),
-    (8_192.0, "new_8k"),
-    (16_384.0, "new_16k"),
-    (65_536.0, "new_64k"),
-    (262_144.0, "new_256k"),
-];
 
 /// Prices in ns and ns per byte, and the sizes that rules depend on in bytes.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,8 +38,8 @@ pub struct Prices {
     pub(super) caches: Caches,
     copy_knee: f64,
     byte_beyond_knee: f64,
-    near: Curve<{ NEAR.len() }>,
-    new: Curve<{ NEW.len() }>,
+    near: Vec<(f64, f64)>,
+    new: Vec<(f64, f64)>,
     pub(super) dirtied_page: f64,
     pub(super) new_block: f64,
     pub(super) submission: f64,
@@ -92,59 +68,58 @@ impl Prices {
     /// The prices of a set of parameters.
     #[must_use]
     pub fn of(parameters: &Parameters) -> Self {
-        let value = |name| parameters.value(name);
-        let point = |(x, name)| (x, value(name));
+        let value = |scalar| parameters[scalar];
         Self {
-            call: value("call"),
-            seek_call: value("seek_call"),
-            open_call: value("open_call"),
-            folio: value("folio"),
-            added_folio: value("added_folio"),
-            added_page: value("added_page"),
-            wake: value("wake"),
-            fresh_page: value("fresh_page"),
-            zeroed_page: value("zeroed_page"),
-            copied_byte: value("copied_byte"),
-            write_call: value("write_call"),
-            jumped_write: value("jumped_write"),
-            jumped_over: value("jumped_over"),
-            scattered_sync: value("scattered_sync"),
-            has_queue: value("scheduler") > 0.0 || value("wbt_lat") > 0.0,
-            has_map: value("allocation") > 0.0,
-            stdio_buffer: value("stdio_buffer") as u64,
-            stdio_call: value("stdio_call"),
+            call: value(Scalar::Call),
+            seek_call: value(Scalar::SeekCall),
+            open_call: value(Scalar::OpenCall),
+            folio: value(Scalar::Folio),
+            added_folio: value(Scalar::AddedFolio),
+            added_page: value(Scalar::AddedPage),
+            wake: value(Scalar::Wake),
+            fresh_page: value(Scalar::FreshPage),
+            zeroed_page: value(Scalar::ZeroedPage),
+            copied_byte: value(Scalar::CopiedByte),
+            write_call: value(Scalar::WriteCall),
+            jumped_write: value(Scalar::JumpedWrite),
+            jumped_over: value(Scalar::JumpedOver),
+            scattered_sync: value(Scalar::ScatteredSync),
+            has_queue: parameters.choices.scheduler != Scheduler::None || value(Scalar::WbtLat) > 0.0,
+            has_map: parameters.choices.allocation != Allocation::None,
+            stdio_buffer: value(Scalar::StdioBuffer) as u64,
+            stdio_call: value(Scalar::StdioCall),
             caches: Caches::of(parameters),
-            copy_knee: value("copy_knee"),
-            byte_beyond_knee: value("byte_beyond_knee"),
-            near: NEAR.map(point),
-            new: NEW.map(point),
-            dirtied_page: value("dirtied_page"),
-            new_block: value("new_block"),
-            submission: value("submission"),
-            device_latency: value("device_latency"),
-            device_write_latency: value("device_write_latency"),
-            device_write_request: value("device_write_request"),
-            device_byte: value("device_byte"),
-            device_write_byte: match value("device_write_byte") {
-                0.0 => value("device_byte"),
+            copy_knee: value(Scalar::CopyKnee),
+            byte_beyond_knee: value(Scalar::ByteBeyondKnee),
+            near: parameters.curve(Curve::Near),
+            new: parameters.curve(Curve::New),
+            dirtied_page: value(Scalar::DirtiedPage),
+            new_block: value(Scalar::NewBlock),
+            submission: value(Scalar::Submission),
+            device_latency: value(Scalar::DeviceLatency),
+            device_write_latency: value(Scalar::DeviceWriteLatency),
+            device_write_request: value(Scalar::DeviceWriteRequest),
+            device_byte: value(Scalar::DeviceByte),
+            device_write_byte: match value(Scalar::DeviceWriteByte) {
+                0.0 => value(Scalar::DeviceByte),
                 own => own,
             },
             limits: [
-                [value("limit_read_iops"), value("limit_read_rate")],
-                [value("limit_write_iops"), value("limit_write_rate")],
+                [value(Scalar::LimitReadIops), value(Scalar::LimitReadRate)],
+                [value(Scalar::LimitWriteIops), value(Scalar::LimitWriteRate)],
             ],
-            limit_burst: value("limit_burst") as u64,
-            limit_slice: value("limit_slice") as u64,
-            limit_spent: value("limit_spent"),
-            jiffy: (value("jiffy") as u64).max(1),
-            seek: value("seek"),
-            rotation: value("rotation"),
-            disk_pages: (value("disk") / PAGE as f64).max(1.0),
+            limit_burst: value(Scalar::LimitBurst) as u64,
+            limit_slice: value(Scalar::LimitSlice) as u64,
+            limit_spent: value(Scalar::LimitSpent),
+            jiffy: (value(Scalar::Jiffy) as u64).max(1),
+            seek: value(Scalar::Seek),
+            rotation: value(Scalar::Rotation),
+            disk_pages: (value(Scalar::Disk) / PAGE as f64).max(1.0),
             service_times: ServiceTimes::default(),
-            device_depth: value("device_depth").max(1.0) as u32,
-            device_flush: value("device_flush"),
-            journal_commit: value("journal_commit"),
-            noise: value("noise"),
+            device_depth: value(Scalar::DeviceDepth).max(1.0) as u32,
+            device_flush: value(Scalar::DeviceFlush),
+            journal_commit: value(Scalar::JournalCommit),
+            noise: value(Scalar::Noise),
         }
     }
 
@@ -175,16 +150,16 @@ impl Prices {
     pub(super) fn copying(&self, bytes: u64, of_call: u64) -> f64 {
         let beyond = if self.copy_knee > 0.0 { (of_call as f64 - self.copy_knee).max(0.0) } else { 0.0 };
         let share = bytes as f64 / of_call.max(1) as f64;
-        let near = match self.near {
+        let near = match self.near[..] {
             [(_, 0.0), ..] => of_call as f64 * self.copied_byte,
-            near => at(near, of_call as f64),
+            _ => at(self.near.iter().copied(), of_call as f64),
         };
         share * (near + beyond * self.byte_beyond_knee)
     }
 
     /// What a write takes to make a folio of so many pages, beside the copy.
     pub(super) fn new_folio(&self, pages: u64) -> f64 {
-        at(self.new, (pages * PAGE) as f64)
+        at(self.new.iter().copied(), (pages * PAGE) as f64)
     }
 }
 
@@ -203,20 +178,14 @@ fn at(points: impl IntoIterator<Item = (f64, f64)>, x: f64) -> f64 {
 
 /// The limits of read-ahead that hold for every file.
 pub(super) fn limits(parameters: &Parameters) -> Limits {
-    let pages = |name| parameters.value(name) as u64 / PAGE;
+    let pages = |scalar| parameters[scalar] as u64 / PAGE;
     let order = |pages: u64| pages.max(1).ilog2();
     Limits {
-        // In the order of `KERNELS`.
-        kernel: match parameters.value("kernel") as u32 {
-            0 => Kernel::V6_18,
-            1 => Kernel::V6_6,
-            2 => Kernel::V2_6,
-            _ => Kernel::Fixed,
-        },
-        window: pages("readahead"),
-        largest_io: pages("largest_io").max(1),
-        least_order: order(pages("block")),
-        largest_order: order(pages("largest_folio")).max(order(pages("block"))).min(9),
+        kernel: parameters.choices.kernel,
+        window: pages(Scalar::Readahead),
+        largest_io: pages(Scalar::LargestIo).max(1),
+        least_order: order(pages(Scalar::Block)),
+        largest_order: order(pages(Scalar::LargestFolio)).max(order(pages(Scalar::Block))).min(9),
         is_random: false,
         file_pages: 0,
     }
@@ -225,13 +194,13 @@ pub(super) fn limits(parameters: &Parameters) -> Limits {
 /// How much may be dirty. Source: `domain_dirty_limits`.
 #[must_use]
 pub fn thresholds(parameters: &Parameters) -> Thresholds {
-    let threshold = |bytes, ratio| match parameters.value(bytes) {
-        0.0 => parameters.value(ratio) / 100.0 * parameters.value("dirtyable"),
+    let threshold = |bytes, ratio| match parameters[bytes] {
+        0.0 => parameters[ratio] / 100.0 * parameters[Scalar::Dirtyable],
         bytes => bytes,
     };
     let pages = |bytes: f64| bytes as u64 / PAGE;
-    let limit = pages(threshold("dirty_bytes", "dirty_ratio")).max(2);
-    let background = pages(threshold("dirty_background_bytes", "dirty_background_ratio"));
+    let limit = pages(threshold(Scalar::DirtyBytes, Scalar::DirtyRatio)).max(2);
+    let background = pages(threshold(Scalar::DirtyBackgroundBytes, Scalar::DirtyBackgroundRatio));
     Thresholds { background: if background >= limit { limit / 2 } else { background }, limit }
 }
 

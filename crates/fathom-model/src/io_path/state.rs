@@ -25,7 +25,7 @@ use super::{Done, Kind, Prices, Request, Totals, Turn, Work, prices};
 use crate::file_read::{Batch, PAGE};
 use crate::page_cache::{FetchId, FileId, PageCache};
 use crate::page_set::PageSet;
-use crate::parameters::Parameters;
+use crate::parameters::{Parameters, Scalar};
 use crate::read_ahead::{Advice, Limits, ReadAhead, Reader, Step};
 
 /// The kernel's memory, and the ledger of what was done.
@@ -115,10 +115,10 @@ impl State {
     /// A machine that has just been started, with no file.
     #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
-        let cache = parameters.value("cache") as u64 / PAGE;
+        let cache = parameters[Scalar::Cache] as u64 / PAGE;
         Self(Box::new(Inner {
             limits: prices::limits(parameters),
-            block: (parameters.value("block") as u64).max(512),
+            block: (parameters[Scalar::Block] as u64).max(512),
             cache: PageCache::new((cache > 0).then_some(cache)),
             files: Vec::new(),
             next_fetch: 1,
@@ -128,7 +128,7 @@ impl State {
             allocation: Allocation::new(parameters),
             queue: Queue::new(parameters),
             walks: Walks::default(),
-            streams: Streams::new(parameters.value("stdio_buffer") as u64),
+            streams: Streams::new(parameters[Scalar::StdioBuffer] as u64),
             jobs_left: 0,
             latest: Time::ZERO,
             requests: Vec::new(),

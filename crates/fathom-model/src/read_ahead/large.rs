@@ -1,7 +1,7 @@
 //! Putting a window into the cache: in large folios where there are any, and page by page.
 
 use super::{ReadAhead, Step, round_down};
-use crate::kernel::Kernel;
+use crate::parameters::Kernel;
 
 impl ReadAhead<'_> {
     /// The window that the reader's state describes, in folios as large as order and alignment allow.

@@ -5,8 +5,8 @@ use fathom_net::Time;
 use super::{Barrier, Flusher, Flying, Inner, State};
 use crate::file_read::PAGE;
 use crate::io_path::{At, Kind, Request, Urgency, Work};
-use crate::kernel::Kernel;
 use crate::page_cache::FileId;
+use crate::parameters::Kernel;
 
 impl State {
     /// Begins to write what a sync asks for. The jobs that have nothing to wait for are among
