@@ -14,19 +14,27 @@
 use std::collections::BTreeMap;
 
 use fathom_model::io_path::Path;
-use fathom_model::parameters::{KNOWN, Known, known_as};
+use fathom_model::parameters::{CHOICES, ChoiceRow, Named, named};
 use fathom_model::presets::preset;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use fathom_model::file_read::PAGE;
 pub use fathom_model::io_path::View;
-pub use fathom_model::parameters::{ALIASES, Origin, Parameter, Parameters};
+pub use fathom_model::parameters::{
+    Curve, Device, Found, Journal, Number, Origin, Parameter, Parameters, Scalar, Stage as Fits,
+};
 
 use crate::provenance::{MachineFacts, MountFacts};
 
 /// The name of the schema that [`Model`] is published under.
-pub const SCHEMA: &str = "fathom.model/1";
+pub const SCHEMA: &str = "fathom.model/2";
+/// The schema of models that were written before: the points of curves are parameters of their own in it.
+const BEFORE: &str = "fathom.model/1";
+
+/// What a device may be held to: bytes a second read and written, and requests a second read and written.
+pub const LIMITS: [Scalar; 4] =
+    [Scalar::LimitReadRate, Scalar::LimitWriteRate, Scalar::LimitReadIops, Scalar::LimitWriteIops];
 
 /// A model of a machine's I/O path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,7 +42,7 @@ pub const SCHEMA: &str = "fathom.model/1";
 pub struct Model {
     /// What it was made from; none of a model that nobody measured.
     pub made: Option<Made>,
-    /// Its numbers, and the device.
+    /// Its numbers, and its parts.
     pub parameters: Parameters,
     /// How far it was off on the jobs that it was fitted to, by class of job.
     pub residuals: BTreeMap<String, Residual>,
@@ -44,19 +52,24 @@ pub struct Model {
 
 /// A model as it is written to `MODEL.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(title = "fathom.model/1")]
+#[schemars(title = "fathom.model/2")]
 #[serde(deny_unknown_fields)]
 pub struct Written {
-    /// Always `fathom.model/1`.
+    /// Always `fathom.model/2`.
     #[schemars(extend("const" = SCHEMA))]
     schema: String,
     /// What it was made from; nothing of a model that nobody measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     made: Option<Made>,
     /// Which parts the path has, by name: `device`, `kernel`, `journal`; those that are missing are assumed.
-    components: BTreeMap<String, String>,
+    #[serde(default, alias = "components")]
+    choices: BTreeMap<String, String>,
     /// Its numbers by name; those that are missing are assumed.
-    parameters: BTreeMap<String, Entry>,
+    #[serde(default, alias = "parameters")]
+    scalars: BTreeMap<String, Entry>,
+    /// Its numbers that depend on a size, by name; points that are missing are assumed.
+    #[serde(default)]
+    curves: BTreeMap<String, Points>,
     /// How far it was off on the jobs that it was fitted to, by class of job.
     #[serde(default)]
     residuals: BTreeMap<String, Residual>,
@@ -97,6 +110,32 @@ struct Entry {
     /// `bytes`, `ns`, `ns_per_byte`, `count` or `share`: the parameter's own.
     unit: String,
     /// Where the value lies with 95 % confidence, where somebody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    interval: Option<[f64; 2]>,
+    /// Where it comes from: `measured`, `declared`, `assumed` or `set`.
+    #[schemars(with = "OriginWord")]
+    origin: Origin,
+}
+
+/// A curve as it is written: straight lines through its points.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Points {
+    /// `ns` or `share`: the curve's own.
+    unit: String,
+    /// The points, in the order of their sizes.
+    points: Vec<Point>,
+}
+
+/// A point of a curve as it is written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Point {
+    /// The size that it belongs to.
+    bytes: u32,
+    /// The height, in the curve's unit.
+    value: f64,
+    /// Where the height lies with 95 % confidence, where somebody knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     interval: Option<[f64; 2]>,
     /// Where it comes from: `measured`, `declared`, `assumed` or `set`.
@@ -162,15 +201,17 @@ impl Model {
         let value: serde_json::Value =
             serde_json::from_str(text).map_err(|error| format!("not a model: {error}"))?;
         match value.get("schema").and_then(serde_json::Value::as_str) {
-            Some(SCHEMA) => {}
-            Some(other) => return Err(format!("its schema is '{other}', and '{SCHEMA}' is understood")),
+            Some(SCHEMA | BEFORE) => {}
+            Some(other) => {
+                return Err(format!("its schema is '{other}', and '{SCHEMA}' and '{BEFORE}' are understood"));
+            }
             None => return Err(format!("not a model: the key 'schema' is missing, which says '{SCHEMA}'")),
         }
         serde_json::from_value(value).map_err(|error| format!("not a model: {error}"))
     }
 
-    /// Sets a parameter, a part or a set of them to what somebody typed: `readahead=1M`, `device=plain_queue`,
-    /// `preset=paper`.
+    /// Sets a number, points of a curve, a part or a set of them to what somebody typed: `readahead=1M`,
+    /// `far_of=4M:0.2,8M:0.4`, `device=plain_queue`, `preset=paper`.
     ///
     /// # Errors
     /// One sentence that says what is wrong.
@@ -188,8 +229,14 @@ impl Model {
         }
         self.parameters.set(name, value)?;
         // As on Linux: of a share and a number of bytes the one that was set last is in force.
-        if let Some(other) = name.strip_suffix("_ratio").filter(|_| name.starts_with("dirty")) {
-            self.parameters.set(&format!("{other}_bytes"), "0")?;
+        match named(name)? {
+            Named::Number(Number::Scalar(Scalar::DirtyRatio)) => {
+                self.parameters.put_value(Scalar::DirtyBytes, 0.0);
+            }
+            Named::Number(Number::Scalar(Scalar::DirtyBackgroundRatio)) => {
+                self.parameters.put_value(Scalar::DirtyBackgroundBytes, 0.0);
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -203,71 +250,80 @@ impl Model {
     pub fn cpus(&self) -> Option<u32> {
         self.made.as_ref().map(|made| made.machine.cpus as u32)
     }
+}
 
-    /// The word of a choice.
-    fn word(&self, known: &Known) -> &'static str {
-        known.words[self.parameters.value(known.name) as usize]
-    }
+/// An error of a name that stands in the wrong map of a model's file.
+fn belongs(name: &str, to: &str) -> String {
+    format!("'{name}' belongs under '{to}'")
+}
 
-    /// Every number with what is known of it, in the order in which they are documented.
-    pub fn entries(&self) -> impl Iterator<Item = (&'static Known, Parameter)> + '_ {
-        let numbers = KNOWN.iter().filter(|known| known.words.is_empty());
-        numbers.map(|known| (known, self.parameters.parameter(known.name)))
+/// A number as it is read.
+fn checked(name: &str, number: Number, unit: &str, parameter: Parameter) -> Result<Parameter, String> {
+    let own = number.unit().word();
+    if unit != own {
+        return Err(format!("'{name}' is in {unit}, and its unit is {own}"));
     }
+    parameter.checked(name)
 }
 
 impl TryFrom<Written> for Model {
     type Error = String;
 
     fn try_from(written: Written) -> Result<Self, String> {
-        let mut parameters = Parameters::assumed();
-        for (name, Entry { value, unit, interval, origin }) in written.parameters {
-            let known = known_as(&name)?;
-            if !known.words.is_empty() {
-                return Err(format!("'{name}' is no number: it belongs under 'components'"));
-            }
-            if unit != known.unit.word() {
-                return Err(format!("'{name}' is in {unit}, and its unit is {}", known.unit.word()));
-            }
-            parameters.put(&name, Parameter { value, interval, origin })?;
+        let mut model = Self::assumed();
+        for (name, Entry { value, unit, interval, origin }) in written.scalars {
+            let Named::Number(number) = named(&name)? else {
+                return Err(belongs(&name, "choices' or 'curves"));
+            };
+            let read = checked(&name, number, &unit, Parameter { value, interval, origin })?;
+            model.parameters.put(number, read);
         }
-        let mut model =
-            Self { made: written.made, parameters, residuals: written.residuals, checks: written.checks };
-        for (name, word) in written.components {
-            let known = known_as(&name)?;
-            if known.words.is_empty() {
-                return Err(format!("'{name}' is a number: it belongs under 'parameters'"));
-            }
-            if model.word(known) != word {
-                model.set(&format!("{name}={word}"))?;
+        for (name, Points { unit, points }) in written.curves {
+            let curve = Curve::named(&name).ok_or_else(|| format!("there is no curve '{name}'"))?;
+            for Point { bytes, value, interval, origin } in points {
+                let number = curve.at(f64::from(bytes))?;
+                let read = checked(&name, number, &unit, Parameter { value, interval, origin })?;
+                model.parameters.put(number, read);
             }
         }
-        Ok(model)
+        for (name, word) in written.choices {
+            let Named::Choice(_) = named(&name)? else { return Err(belongs(&name, "scalars' or 'curves")) };
+            model.set(&format!("{name}={word}"))?;
+        }
+        Ok(Self { made: written.made, residuals: written.residuals, checks: written.checks, ..model })
     }
 }
 
 impl From<Model> for Written {
+    /// Leaves out what is assumed as in every model.
     fn from(model: Model) -> Self {
-        let entry = |(known, parameter): (&Known, Parameter)| {
-            let Parameter { value, interval, origin } = parameter;
-            (known.name.to_owned(), Entry { value, unit: known.unit.word().to_owned(), interval, origin })
-        };
+        let (mut scalars, mut curves) = (BTreeMap::new(), BTreeMap::new());
+        for (number, parameter) in model.parameters.iter().filter(|(number, one)| *one != number.assumed()) {
+            let (Parameter { value, interval, origin }, unit) = (parameter, number.unit().word().to_owned());
+            match number {
+                Number::Scalar(scalar) => {
+                    let entry = Entry { value, unit, interval, origin };
+                    scalars.insert(scalar.row().name.to_owned(), entry);
+                }
+                Number::Point(curve, _) => {
+                    let written = curves.entry(curve.row().name.to_owned());
+                    let written = written.or_insert(Points { unit, points: Vec::new() });
+                    written.points.push(Point { bytes: number.bytes(), value, interval, origin });
+                }
+            }
+        }
+        let choice =
+            |row: &ChoiceRow| (row.name.to_owned(), (row.word)(&model.parameters.choices).to_owned());
         Self {
             schema: SCHEMA.to_owned(),
-            parameters: model.entries().map(entry).collect(),
-            components: choices()
-                .map(|known| (known.name.to_owned(), model.word(known).to_owned()))
-                .collect(),
+            choices: CHOICES.iter().map(choice).collect(),
+            scalars,
+            curves,
             made: model.made,
             residuals: model.residuals,
             checks: model.checks,
         }
     }
-}
-
-/// Parameters that are words and no numbers.
-fn choices() -> impl Iterator<Item = &'static Known> {
-    KNOWN.iter().filter(|known| !known.words.is_empty())
 }
 
 /// The JSON Schema of a model.
@@ -282,12 +338,10 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_model_is_said() {
         let of = |parameters: &str| {
-            let components = "\"components\": {\"device\": \"queue_and_bus\"}";
-            Model::read(&format!(
-                "{{\"schema\": \"{SCHEMA}\", {components}, \"parameters\": {{{parameters}}}}}"
-            ))
+            let choices = "\"choices\": {\"device\": \"queue_and_bus\"}";
+            Model::read(&format!("{{\"schema\": \"{SCHEMA}\", {choices}, \"scalars\": {{{parameters}}}}}"))
         };
-        assert_eq!(of("").unwrap().parameters.value("call"), Model::assumed().parameters.value("call"));
+        assert_eq!(of("").unwrap(), Model::assumed());
         for (parameters, said) in [
             (r#""cal": {"value": 1, "unit": "ns", "origin": "assumed"}"#, "did you mean 'call'"),
             (r#""call": {"value": 1, "unit": "bytes", "origin": "assumed"}"#, "its unit is ns"),
@@ -306,10 +360,10 @@ mod tests {
         let mut model = Model::assumed();
         model.set("device=plain_queue").unwrap();
         model.set("read_ahead=64K").unwrap();
-        assert_eq!(model.word(known_as("device").unwrap()), "plain_queue");
+        assert_eq!(model.parameters.choices.device, Device::PlainQueue);
         model.set("preset=paper").unwrap();
         assert!(model.set("device=empirical").unwrap_err().contains("times"));
-        assert_eq!(model.parameters.value("readahead"), 65_536.0);
+        assert_eq!(model.parameters[Scalar::Readahead], 65_536.0);
         assert!(model.set("device=tape").is_err());
         assert!(model.set("readahead").unwrap_err().contains("NAME=VALUE"));
     }

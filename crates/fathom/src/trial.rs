@@ -10,7 +10,7 @@ use rand_pcg::rand_core::SeedableRng;
 use crate::fault::Fault;
 use crate::job::{Direction, Job};
 use crate::load::{self, Folios, Needs, Outcome, Site};
-use crate::model::Model;
+use crate::model::{Model, Scalar};
 use crate::shuffle::shuffle;
 
 /// A job and what its runs gave.
@@ -66,7 +66,7 @@ const ROUNDS_DIFFER: f64 = 1.2;
 /// The rest that a device needs to be in the state that a prediction begins with: one that is held to a rate
 /// remembers what it has just done.
 pub fn rest_of(model: &Model) -> Duration {
-    Duration::from_nanos((2.25 * model.parameters.value("limit_slice")) as u64)
+    Duration::from_nanos((2.25 * model.parameters[Scalar::LimitSlice]) as u64)
 }
 
 /// Runs every job several times: all of them once in a random order, then all of them again in another; less often than

@@ -39,11 +39,6 @@ pub fn named(name: &str) -> Result<Named, String> {
     found.map(|(_, named)| named).ok_or_else(|| format!("there is no parameter '{name}'{}", hint(name)))
 }
 
-/// The curve of a name.
-fn curve(name: &str) -> Option<Curve> {
-    Curve::ALL.iter().copied().find(|curve| curve.row().name == name)
-}
-
 fn all() -> impl Iterator<Item = (String, Named)> {
     let numbers = Number::all().map(|number| (number.name(), Named::Number(number)));
     let choices = CHOICES.iter().map(|choice| (choice.name.to_owned(), Named::Choice(choice)));
@@ -92,6 +87,12 @@ fn value(typed: &str, unit: Unit) -> Option<f64> {
 }
 
 impl Curve {
+    /// The curve of a name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|curve| curve.row().name == name)
+    }
+
     /// The point at a size in bytes.
     ///
     /// # Errors
@@ -116,7 +117,7 @@ impl Parameters {
     /// # Errors
     /// One sentence that says what is wrong with the name or the value.
     pub fn set(&mut self, name: &str, typed: &str) -> Result<(), String> {
-        let points = curve(name).filter(|_| typed.contains(':')).map(Named::Curve);
+        let points = Curve::named(name).filter(|_| typed.contains(':')).map(Named::Curve);
         match points.map_or_else(|| named(name), Ok)? {
             Named::Choice(choice) => self.choices.choose(choice, typed),
             Named::Number(number) => self.set_number(name, number, typed),

@@ -9,7 +9,7 @@ use fathom_model::page_cache::FileId;
 use super::counted::{Counted, outcome};
 use crate::job::{Direction, Engine, Job, Region};
 use crate::load::{Offsets, Outcome, Span};
-use crate::model::Parameters;
+use crate::model::{Parameters, Scalar};
 
 /// Threads that begin at once.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl Seat {
             next: VecDeque::new(),
             is_over: false,
             is_synced: false,
-            caller: Caller { call: model.value("caller"), written_byte: model.value("caller_written_byte") },
+            caller: Caller { call: model[Scalar::Caller], written_byte: model[Scalar::CallerWrittenByte] },
             made: Vec::new(),
             job: job.clone(),
         })

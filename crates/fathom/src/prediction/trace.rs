@@ -12,7 +12,7 @@ use super::script::Script;
 use super::{Forecast, Settings, at_brims, drawn_from};
 use crate::job::Direction;
 use crate::load::Outcome;
-use crate::model::{Model, Parameters};
+use crate::model::{Model, Parameters, Scalar};
 use crate::replay::Cache;
 
 /// What a replay does between two calls takes as long as so many rounds of the loop of a job, whose price a model has:
@@ -81,7 +81,7 @@ fn run(script: &Arc<Script>, parameters: &Parameters, seed: u64) -> (Outcome, Ve
     }
     // For calls that change no file.
     state.create();
-    let replaying = Arc::new(Replaying::new(script, ROUNDS * parameters.value("caller")));
+    let replaying = Arc::new(Replaying::new(script, ROUNDS * parameters[Scalar::Caller]));
     let state = Path::new(parameters).run(Arc::clone(&replaying), state, seed);
     (replaying.outcome(state.done()), state.done().to_vec())
 }
