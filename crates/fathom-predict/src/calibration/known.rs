@@ -1,0 +1,137 @@
+//! Parameters that need no fit: those that a survey finds, and those that the kernel declares.
+
+use std::path::Path;
+use std::time::Duration;
+
+use fathom_sys::facts::{Device, Mount};
+use fathom_sys::{cgroup, dirty, facts};
+
+use crate::model::{Device as DeviceKind, Journal, LIMITS, Model, Origin, Parameter, Scalar};
+use fathom_run::fault::Fault;
+use fathom_run::machine::Machine;
+use fathom_survey::experiment::{Effort, by_name};
+use fathom_survey::finding::{Finding, Kind, Status, Value};
+use fathom_survey::survey::{self, Plan};
+
+/// Parameters by the questions of a survey that find them.
+const SURVEYED: [(Scalar, &str); 2] =
+    [(Scalar::Block, "block_size"), (Scalar::Readahead, "readahead_window")];
+/// How long the survey may take.
+const SURVEY: Duration = Duration::from_secs(45);
+
+/// Finds the block and the read-ahead window by their experiments, and takes what only the kernel can say from it.
+///
+/// # Errors
+/// As [`survey::ask`].
+pub fn found_by_other_means(
+    model: &mut Model,
+    machine: &mut dyn Machine,
+    path: &Path,
+    seed: u64,
+) -> Result<Vec<Finding>, Fault> {
+    let plan = Plan {
+        experiments: SURVEYED.iter().filter_map(|(_, question)| by_name(question)).collect(),
+        evidence: vec![Kind::Timing, Kind::Witness, Kind::Declared],
+        effort: Effort::Quick,
+        seed,
+        max_time: SURVEY,
+        intrusive: false,
+    };
+    let answers = survey::ask(machine, &plan, &mut |_, _| ())?;
+    let findings: Vec<Finding> = answers.into_iter().map(|answer| answer.finding).collect();
+    for (scalar, question) in SURVEYED {
+        let finding = findings.iter().find(|finding| finding.parameter == question);
+        if let Some(parameter) = finding.and_then(of_finding) {
+            model.parameters.put(scalar, parameter);
+        }
+    }
+    let mount = facts::mount_of(path)?;
+    if let Some(device) = facts::device_of(&mount) {
+        declare(model, Scalar::LargestIo, device.largest_request_bytes);
+        model.parameters.choices.journal = journal(&mount, &device);
+        limits(model, &device);
+    }
+    for (scalar, setting) in [
+        (Scalar::DirtyBytes, "dirty_bytes"),
+        (Scalar::DirtyBackgroundBytes, "dirty_background_bytes"),
+        (Scalar::DirtyRatio, "dirty_ratio"),
+        (Scalar::DirtyBackgroundRatio, "dirty_background_ratio"),
+    ] {
+        declare(model, scalar, dirty::setting(setting));
+    }
+    let witness = machine.witness().map(|it| it.declared().clone());
+    if let Some([_, limit]) = witness.as_ref().and_then(|it| it.dirty_thresholds) {
+        let ratio = model.parameters[Scalar::DirtyRatio];
+        declare(model, Scalar::Dirtyable, (ratio > 0.0).then_some((limit as f64 / ratio * 100.0) as u64));
+    }
+    if let Some(times) = witness.as_ref().and_then(|it| it.flusher) {
+        let [expire, period] = times.map(|time| Some(time.as_nanos() as u64));
+        declare(model, Scalar::DirtyExpire, expire);
+        declare(model, Scalar::DirtyWriteback, period);
+    }
+    let caches = witness.map(|it| it.cpu_caches).unwrap_or_default();
+    let size = |cache: Option<&(u32, u64)>| cache.map(|&(_, bytes)| bytes);
+    declare(model, Scalar::FirstCache, size(caches.first()));
+    // The largest cache that a CPU has for itself: the one before the last, which all share.
+    declare(model, Scalar::NearCache, size(caches.iter().rev().nth(1)));
+    // No job tells what a new block costs from what its page does, nor a commit from the flush that it waits for.
+    super::assume(model, Scalar::NewBlock, 0.0);
+    super::assume(model, Scalar::JournalCommit, 0.0);
+    // No call tells which folios a file system makes: those that are known to make large ones.
+    let large = ["ext2", "ext3", "ext4", "xfs", "erofs"].contains(&mount.fs_type.as_str());
+    super::assume(model, Scalar::LargestFolio, if large { 2_097_152.0 } else { 4_096.0 });
+    Ok(findings)
+}
+
+/// Puts what the kernel declares, if it does.
+fn declare(model: &mut Model, scalar: Scalar, declared: Option<u64>) {
+    if let Some(value) = declared {
+        let parameter = Parameter { value: value as f64, interval: None, origin: Origin::Declared };
+        model.parameters.put(scalar, parameter);
+    }
+}
+
+/// Which of the model's journals a mount has. Source: `ext4(5)`, `data=`.
+fn journal(mount: &Mount, device: &Device) -> Journal {
+    if !facts::has_journal(&device.name) {
+        return Journal::Price;
+    }
+    match facts::option_value(&mount.options, "data") {
+        Some("journal") => Journal::Data,
+        Some("writeback") => Journal::Writeback,
+        _ => Journal::Ordered,
+    }
+}
+
+/// Declares the limits of a device that a control group holds to a rate.
+fn limits(model: &mut Model, device: &Device) {
+    // Not those of the mount: btrfs has numbers of its own.
+    let limits = facts::device_numbers(&device.name).map(cgroup::device_limits).unwrap_or_default();
+    if !limits.is_limited() {
+        return;
+    }
+    model.parameters.choices.device = DeviceKind::TokenBucket;
+    // The kernel's slice: DFL_THROTL_SLICE, a tenth of a second.
+    declare(model, Scalar::LimitSlice, Some(100_000_000));
+    let values = limits.bytes.into_iter().chain(limits.requests);
+    for (scalar, value) in LIMITS.into_iter().zip(values) {
+        declare(model, scalar, Some(value.unwrap_or_default()));
+    }
+}
+
+/// A finding as a parameter: measured where timing or a witness says so, or what the kernel declares.
+fn of_finding(finding: &Finding) -> Option<Parameter> {
+    let value =
+        finding.value.as_ref().and_then(Value::as_number).filter(|_| finding.status == Status::Measured);
+    let seen =
+        finding.evidence.iter().any(|one| one.kind != Kind::Declared && one.status == Status::Measured);
+    match value {
+        Some(value) if seen => Some(Parameter { value, interval: None, origin: Origin::Measured }),
+        Some(value) => Some(Parameter { value, interval: None, origin: Origin::Declared }),
+        None => {
+            let said = finding.evidence.iter().find(|one| one.kind == Kind::Declared)?;
+            let value = said.value.as_ref().and_then(Value::as_number)?;
+            Some(Parameter { value, interval: None, origin: Origin::Declared })
+        }
+    }
+}
