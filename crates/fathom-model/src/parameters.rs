@@ -17,6 +17,7 @@
 //! ```
 
 mod choices;
+mod listed;
 mod table;
 mod typed;
 
@@ -27,6 +28,7 @@ use serde::{Deserialize, Serialize};
 pub use self::choices::{
     Allocation, CHOICES, ChoiceRow, Choices, Device, Eviction, Journal, Kernel, Scheduler,
 };
+pub use self::listed::page;
 pub use self::table::{Curve, Scalar};
 pub use self::typed::{ALIASES, Named, named};
 
@@ -149,6 +151,22 @@ pub enum Unit {
     Count,
     /// A share of one.
     Share,
+}
+
+impl Stage {
+    /// How reports name it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NearData => "calls and near data",
+            Self::FarData => "data that are not near",
+            Self::Distances => "how much is how far",
+            Self::Jumps => "jumps",
+            Self::ColdReads => "the device and cold reads",
+            Self::Writes => "writes",
+            Self::Syncs => "write-back, sync and journal",
+        }
+    }
 }
 
 impl Unit {

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 pub use fathom_model::file_read::PAGE;
 pub use fathom_model::io_path::View;
 pub use fathom_model::parameters::{
-    Curve, Device, Found, Journal, Number, Origin, Parameter, Parameters, Scalar, Stage as Fits,
+    Curve, Device, Found, Journal, Number, Origin, Parameter, Parameters, Scalar, Stage as Fits, page,
 };
 
 use fathom_run::provenance::{MachineFacts, MountFacts};
@@ -347,12 +347,36 @@ mod tests {
             (r#""call": {"value": 1, "unit": "bytes", "origin": "assumed"}"#, "its unit is ns"),
             (r#""call": {"value": -1, "unit": "ns", "origin": "assumed"}"#, "zero or more"),
             (r#""call": {"value": 1, "unit": "ns", "origin": "guessed"}"#, "guessed"),
+            (r#""device": {"value": 1, "unit": "count", "origin": "set"}"#, "under 'choices'"),
         ] {
             let error = of(parameters).unwrap_err();
             assert!(error.contains(said), "{error}");
         }
         assert!(Model::read("{\"schema\": \"other/1\"}").unwrap_err().contains("other/1"));
         assert!(Model::read("[").unwrap_err().starts_with("not a model"));
+    }
+
+    #[test]
+    fn a_model_of_version_1_is_read_and_written_as_version_2() {
+        let model = Model::read(
+            r#"{"schema": "fathom.model/1", "components": {"device": "plain_queue"}, "parameters": {
+                "far_of_4m": {"value": 0.2, "unit": "share", "interval": [0.1, 0.3], "origin": "measured"},
+                "jump": {"value": 170, "unit": "ns", "origin": "measured"},
+                "call": {"value": 310, "unit": "ns", "origin": "measured"},
+                "new_page": {"value": 1300, "unit": "ns", "origin": "assumed"}}}"#,
+        )
+        .unwrap();
+        let share = model.parameters.number(Number::Point(Curve::FarOf, 3));
+        assert_eq!((share.value, share.interval), (0.2, Some([0.1, 0.3])));
+        assert_eq!(model.parameters.curve(Curve::Jump)[0], (512.0, 170.0));
+        let written = serde_json::to_value(&model).unwrap();
+        assert_eq!(written["schema"], SCHEMA);
+        assert_eq!(written["choices"]["device"], "plain_queue");
+        let point = r#"{"bytes": 4194304, "value": 0.2, "interval": [0.1, 0.3], "origin": "measured"}"#;
+        let point: serde_json::Value = serde_json::from_str(point).unwrap();
+        assert_eq!(written["curves"]["far_of"]["points"], serde_json::json!([point]));
+        assert!(written["curves"].get("new").is_none(), "what is assumed of every model is left out");
+        assert_eq!(Model::read(&written.to_string()).unwrap(), model);
     }
 
     #[test]

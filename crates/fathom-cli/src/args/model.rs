@@ -22,7 +22,7 @@ pub(crate) struct OnOptions {
 /// What is different from the model.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SetOptions {
-    /// Ask what would be if a parameter of the model had this value: readahead=1M; docs/model.md lists them.
+    /// Ask what would be if a parameter of the model had this value: readahead=1M, device=plain_queue, or far_of=4M:0.2,8M:0.4 for points of a curve; 'fathom net parameters' lists them.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
 }

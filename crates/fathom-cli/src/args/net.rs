@@ -10,6 +10,8 @@ use crate::args::model::OnOptions;
 pub(crate) enum NetCommand {
     /// List the modules.
     List,
+    /// List the parameters of a model, as --set takes them: docs/parameters.md.
+    Parameters,
     /// Draw a module, or the top level.
     Show(ShowOptions),
 }

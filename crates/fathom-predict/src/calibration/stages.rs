@@ -8,8 +8,7 @@ use fathom_program::job::{Blocks, DIRECTIONS, Direction, Job, Pattern};
 
 /// One group of parameters and the jobs that identify it.
 pub(super) struct Stage {
-    pub(super) name: &'static str,
-    /// The numbers that it fits are those of whose rows this is the stage.
+    /// The numbers that it fits are those whose rows name this.
     pub(super) fits: Fits,
     pub(super) jobs: Vec<Job>,
     /// The parameter of what is done between calls, where these jobs show it, and the direction that does.
@@ -116,7 +115,6 @@ pub(super) fn stages() -> Vec<Stage> {
     let cold_random = |bytes| self::cold(Pattern::Random, bytes);
     vec![
         Stage {
-            name: "calls and near data",
             fits: Fits::NearData,
             jobs: [512, 3_000, 4 * KIB, 8 * KIB, 12 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 256 * KIB]
                 .map(near)
@@ -125,7 +123,6 @@ pub(super) fn stages() -> Vec<Stage> {
             tries_depths: false,
         },
         Stage {
-            name: "data that are not near",
             fits: Fits::FarData,
             // The CPU fetches ahead within a page: two reads of each are another thing than four, or one.
             jobs: [1, 2, 4, 6, 8, 16, 64, 256].map(|kib| far(kib * KIB)).to_vec(),
@@ -133,7 +130,6 @@ pub(super) fn stages() -> Vec<Stage> {
             tries_depths: false,
         },
         Stage {
-            name: "how much is how far",
             fits: Fits::Distances,
             jobs: [1024, 1536, 2048, 4096, 8192, 12_288, 16_384, 32_768, 49_152, 65_536]
                 .map(|kib| comes_round(64 * KIB, kib, 256 * MIB))
@@ -155,7 +151,6 @@ pub(super) fn stages() -> Vec<Stage> {
             tries_depths: false,
         },
         Stage {
-            name: "jumps",
             fits: Fits::Jumps,
             jobs: [512, 1_000, 2 * KIB, 4 * KIB, 8 * KIB, 16 * KIB, 64 * KIB]
                 .map(far_random)
@@ -169,7 +164,6 @@ pub(super) fn stages() -> Vec<Stage> {
             tries_depths: false,
         },
         Stage {
-            name: "the device and cold reads",
             fits: Fits::ColdReads,
             jobs: [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB]
                 .map(direct)
@@ -181,7 +175,6 @@ pub(super) fn stages() -> Vec<Stage> {
             tries_depths: true,
         },
         Stage {
-            name: "writes",
             fits: Fits::Writes,
             // What is written by 12 KiB lies in folios of 8 KiB and single pages, and by 24 KiB in those of 8 and 16 KiB.
             jobs: [512, 4 * KIB, 12 * KIB, 16 * KIB, 24 * KIB, 64 * KIB, 256 * KIB, MIB, 3 * MIB]
@@ -195,7 +188,6 @@ pub(super) fn stages() -> Vec<Stage> {
             tries_depths: false,
         },
         Stage {
-            name: "write-back, sync and journal",
             fits: Fits::Syncs,
             jobs: [(4 * KIB, 1), (4 * KIB, 8), (64 * KIB, 1), (MIB, 1), (MIB, 8)]
                 .map(|(bytes, every)| synced(Pattern::Sequential, bytes, every))
