@@ -3,10 +3,10 @@
 mod dot;
 mod svg;
 
-use crate::Time;
 use crate::net::Net;
 use crate::simulation::Simulation;
 use crate::structure::{Arc, ArcKind, Structure, TransitionNode};
+use crate::time::Time;
 
 /// Tokens of a place that are written out; the rest are counted.
 const TOKENS_SHOWN: usize = 3;

@@ -3,12 +3,14 @@
 use std::ops::ControlFlow;
 
 use crate::binding::Binding;
+use crate::chain::SlotId;
+use crate::distribution::Distribution;
+use crate::handle::Series;
 use crate::marking::Marking;
 use crate::pattern::{MAX_ARCS, Pattern, Picks, Refs};
-use crate::store::SlotId;
+use crate::rng::Rng;
 use crate::tally::Tally;
-use crate::transition::Series;
-use crate::{Distribution, Rng, Span, Time};
+use crate::time::{Span, Time};
 
 /// The slots of a binding's tokens, one per arc that binds a variable.
 pub(crate) type Slots = [SlotId; MAX_ARCS];

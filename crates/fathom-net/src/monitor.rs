@@ -1,37 +1,13 @@
 //! What can be seen of a simulation: its marking, its monitors and its log.
 
-use crate::Time;
-use crate::binding::Colour;
+use crate::binding::Token;
+use crate::event::Event;
+use crate::handle::{Series, Transition};
 use crate::net::Net;
 use crate::place::{Address, Place};
 use crate::simulation::Simulation;
 use crate::tally::Tally;
-use crate::transition::{Series, Transition};
-
-/// A firing, as logged.
-///
-/// ```
-/// # let mut net = fathom_net::NetBuilder::new("doc");
-/// # let jobs = net.place::<u8>("jobs");
-/// # net.initial(jobs, [7]);
-/// # net.transition("drop").input(jobs).add();
-/// # let net = net.build()?;
-/// let mut sim = fathom_net::Simulation::new(&net, 1);
-/// sim.log();
-/// sim.step();
-/// let event = &sim.events()[0];
-/// assert_eq!((event.time.as_ticks(), event.binding.as_str()), (0, "(7,)"));
-/// # Ok::<(), fathom_net::NetError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// When it fired.
-    pub time: Time,
-    /// What fired.
-    pub transition: Transition,
-    /// The tokens bound, in the order of the arcs.
-    pub binding: String,
-}
+use crate::time::Time;
 
 impl<'n> Simulation<'n> {
     /// The time.
@@ -74,7 +50,7 @@ impl<'n> Simulation<'n> {
     /// # Panics
     /// If the place belongs to another net.
     #[must_use]
-    pub fn count<C: Colour>(&self, place: Place<C>) -> usize {
+    pub fn count<C: Token>(&self, place: Place<C>) -> usize {
         self.marking.counts[self.store(place.at)].total as usize
     }
 
@@ -93,7 +69,7 @@ impl<'n> Simulation<'n> {
     /// # Panics
     /// If the place belongs to another net.
     #[must_use]
-    pub fn available<C: Colour>(&self, place: Place<C>) -> usize {
+    pub fn available<C: Token>(&self, place: Place<C>) -> usize {
         self.marking.counts[self.store(place.at)].available as usize
     }
 
@@ -113,7 +89,7 @@ impl<'n> Simulation<'n> {
     ///
     /// # Panics
     /// If the place belongs to another net.
-    pub fn tokens<C: Colour>(&self, place: Place<C>) -> impl Iterator<Item = (&C, Time)> {
+    pub fn tokens<C: Token>(&self, place: Place<C>) -> impl Iterator<Item = (&C, Time)> {
         self.marking.store::<C>(self.store(place.at) as u32).tokens()
     }
 
@@ -184,7 +160,7 @@ impl<'n> Simulation<'n> {
     ///
     /// # Panics
     /// If the place belongs to another net.
-    pub fn watch<C: Colour>(&mut self, place: Place<C>) {
+    pub fn watch<C: Token>(&mut self, place: Place<C>) {
         self.marking.watch(self.store(place.at) as u32);
     }
 
@@ -204,7 +180,7 @@ impl<'n> Simulation<'n> {
     /// # Panics
     /// If the place belongs to another net.
     #[must_use]
-    pub fn level<C: Colour>(&self, place: Place<C>) -> Option<Tally> {
+    pub fn level<C: Token>(&self, place: Place<C>) -> Option<Tally> {
         let level = self.marking.level(self.store(place.at) as u32)?;
         Some(level.until(self.now()))
     }

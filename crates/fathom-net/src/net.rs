@@ -2,13 +2,13 @@
 
 use std::any::Any;
 
-use crate::binding::Colour;
+use crate::binding::Token;
+use crate::handle::Transition;
 use crate::logic::Logic;
 use crate::marking::Marking;
 use crate::place::{Address, Place};
 use crate::store::{Store, StoreSet};
 use crate::structure::{ArcKind, Structure};
-use crate::transition::Transition;
 
 /// A checked and compiled net. Simulations borrow it, on any number of threads.
 ///
@@ -88,7 +88,7 @@ impl Net {
     /// # Ok::<(), fathom_net::NetError>(())
     /// ```
     #[must_use]
-    pub fn place<C: Colour>(&self, name: &str) -> Option<Place<C>> {
+    pub fn place<C: Token>(&self, name: &str) -> Option<Place<C>> {
         let node = self.structure.places.iter().position(|place| place.name == name)?;
         let store = self.structure.places[node].store;
         let tokens: &dyn Any = self.initial.stores[store as usize].as_ref();

@@ -1,13 +1,16 @@
 //! The side of a transition that gives: its delay, the arcs out, and what is recorded.
 
-use crate::binding::Colour;
-use crate::builder::NetBuilder;
+use crate::binding::{Colour, Token};
+use crate::distribution::Distribution;
+use crate::draft::Draft;
+use crate::handle::{Series, Transition};
 use crate::logic::{Compiled, Delay, Effect, Firing};
 use crate::pattern::{Pattern, Refs};
-use crate::place::{Address, Place, Sink, Sinks};
+use crate::place::{Address, Place, Sink};
+use crate::rng::Rng;
+use crate::sinks::Sinks;
 use crate::structure::{Arc, ArcKind, TransitionNode};
-use crate::transition::{Series, Transition};
-use crate::{Distribution, Rng, Span};
+use crate::time::Span;
 
 /// A transition being built: its delay, the arcs that give, and what is recorded.
 ///
@@ -25,13 +28,13 @@ use crate::{Distribution, Rng, Span};
 /// ```
 #[must_use = "a transition joins the net when `add` is called"]
 pub struct OutputBuilder<'n, P: Pattern> {
-    net: &'n mut NetBuilder,
+    net: &'n mut Draft,
     node: TransitionNode,
     logic: Compiled<P>,
 }
 
 impl<'n, P: Pattern> OutputBuilder<'n, P> {
-    pub(crate) fn new(net: &'n mut NetBuilder, node: TransitionNode, logic: Compiled<P>) -> Self {
+    pub(crate) fn new(net: &'n mut Draft, node: TransitionNode, logic: Compiled<P>) -> Self {
         Self { net, node, logic }
     }
 
@@ -141,19 +144,17 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
         })
     }
 
-    /// Takes a token and puts it back changed, without copying it: an arc in and an arc out, for a
-    /// state too large to copy at each firing, such as a table of a million entries.
+    /// Changes a [state](crate::NetBuilder::state) in place, without copying it: an arc in and an arc out of a token
+    /// that is available again at once.
     ///
-    /// The token is the one that the place's [`Selection`](crate::Selection) prefers, it is available
-    /// again at once, and guards do not see it; so keep one such token in a place. Updates happen in
-    /// order with the arc expressions.
+    /// It works on other places, too: on the token that the place's [`Selection`](crate::Selection) prefers. Guards
+    /// do not see the token. Updates happen in order with the arc expressions.
     ///
     /// ```
     /// # use fathom_net::{NetBuilder, Simulation};
     /// # let mut net = NetBuilder::new("doc");
-    /// let (words, seen) = (net.place::<u32>("words"), net.place::<Vec<u32>>("seen"));
+    /// let (words, seen) = (net.place::<u32>("words"), net.state("seen", Vec::new()));
     /// net.initial(words, [3, 1, 2]);
-    /// net.initial(seen, [Vec::new()]);
     /// net.transition("note").input(words).update(seen, |(word,), seen, _| seen.push(*word)).add();
     /// let net = net.build()?;
     /// let mut sim = Simulation::new(&net, 1);
@@ -163,7 +164,7 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
     /// ```
     pub fn update<C, F>(self, state: Place<C>, change: F) -> Self
     where
-        C: Colour,
+        C: Token,
         F: for<'a> Fn(Refs<'a, P>, &mut C, &mut Firing<'_>) + Send + Sync + 'static,
     {
         let store = state.at.store;
@@ -181,9 +182,8 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
     /// # use fathom_net::{NetBuilder, Simulation};
     /// # let mut net = NetBuilder::new("doc");
     /// let (pages, misses) = (net.place::<u64>("pages"), net.place::<u64>("misses"));
-    /// let cache = net.place::<std::collections::BTreeSet<u64>>("cache");
+    /// let cache = net.state("cache", std::collections::HashSet::new());
     /// net.initial(pages, [7, 8, 7]);
-    /// net.initial(cache, [std::collections::BTreeSet::new()]);
     /// net.transition("look")
     ///     .input(pages)
     ///     .update_each(cache, misses, |(page,), cache, _| cache.insert(*page).then_some(*page))
@@ -197,7 +197,7 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
     pub fn update_each<S, T, C, I, F>(self, state: Place<T>, to: S, change: F) -> Self
     where
         S: Sink<Colour = C>,
-        T: Colour,
+        T: Token,
         C: Colour,
         I: IntoIterator<Item = C>,
         F: for<'a> Fn(Refs<'a, P>, &mut T, &mut Firing<'_>) -> I + Send + Sync + 'static,
@@ -218,10 +218,9 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
     /// ```
     /// # use fathom_net::{NetBuilder, Simulation};
     /// # let mut net = NetBuilder::new("doc");
-    /// let (pages, cache) = (net.place::<u64>("pages"), net.place::<Vec<u64>>("cache"));
+    /// let (pages, cache) = (net.place::<u64>("pages"), net.state("cache", Vec::new()));
     /// let (hits, misses) = (net.place::<u64>("hits"), net.place::<u64>("misses"));
     /// net.initial(pages, [7, 8, 7]);
-    /// net.initial(cache, [Vec::new()]);
     /// net.transition("look")
     ///     .input(pages)
     ///     .update_into(cache, (hits, misses), |(page,), cache, _| {
@@ -241,7 +240,7 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
     pub fn update_into<S, T, I, F>(self, state: Place<T>, to: S, change: F) -> Self
     where
         S: Sinks<I>,
-        T: Colour,
+        T: Token,
         F: for<'a> Fn(Refs<'a, P>, &mut T, &mut Firing<'_>) -> I + Send + Sync + 'static,
     {
         let from = state.at.store;
@@ -321,7 +320,7 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
     }
 
     /// The two arcs of an update; several updates of one place by one transition share them.
-    fn holds<C: Colour>(mut self, state: Place<C>) -> Self {
+    fn holds<C: Token>(mut self, state: Place<C>) -> Self {
         self.net.check_handle(state.at, &self.node.name);
         let place = state.at.node;
         if !self.node.arcs.iter().any(|arc| arc.place == place && arc.holds) {

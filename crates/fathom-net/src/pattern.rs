@@ -7,11 +7,12 @@
 use std::any::Any;
 use std::ops::ControlFlow;
 
-use crate::Rng;
 use crate::binding::{Append, Binding, Colour};
+use crate::chain::SlotId;
 use crate::index::{HashIndex, Key};
 use crate::marking::Marking;
-use crate::store::{SlotId, Store};
+use crate::rng::Rng;
+use crate::store::Store;
 
 /// The most arcs that can bind a variable of one transition.
 pub(crate) const MAX_ARCS: usize = 8;

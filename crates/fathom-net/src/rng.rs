@@ -50,7 +50,7 @@ impl Rng {
     /// ```
     #[inline]
     pub fn uniform(&mut self) -> f64 {
-        (self.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+        ziggurat::unit(self.next_u64())
     }
 
     /// A whole number drawn evenly from `0..bound`.
@@ -82,6 +82,6 @@ impl Rng {
     /// ```
     #[inline]
     pub fn exponential(&mut self, mean: f64) -> f64 {
-        mean * ziggurat::exponential(self)
+        mean * ziggurat::exponential(|| self.next_u64())
     }
 }

@@ -1,15 +1,16 @@
 //! Running a net.
 
-use crate::binding::Colour;
+use crate::binding::Token;
 use crate::enabled::EnabledSet;
+use crate::event::Event;
+use crate::handle::Transition;
 use crate::logic::{Firing, Logic, Slots};
 use crate::marking::Marking;
-use crate::monitor::Event;
 use crate::net::Net;
 use crate::place::Source;
+use crate::rng::Rng;
 use crate::tally::Tally;
-use crate::transition::Transition;
-use crate::{Rng, Time};
+use crate::time::Time;
 
 /// One run of a net from its initial marking.
 ///
@@ -74,8 +75,8 @@ pub struct Simulation<'n> {
 #[derive(Clone, Debug)]
 pub struct Enabled {
     transition: Transition,
-    binding: String,
-    slots: Slots,
+    pub(crate) binding: String,
+    pub(crate) slots: Slots,
     /// Firings before this binding was found: it is stale after the next.
     found_at: u64,
 }
@@ -135,14 +136,6 @@ impl Enabled {
     pub fn binding(&self) -> &str {
         &self.binding
     }
-
-    pub(crate) fn into_binding(self) -> String {
-        self.binding
-    }
-
-    pub(crate) fn slots(&self) -> &Slots {
-        &self.slots
-    }
 }
 
 impl<'n> Simulation<'n> {
@@ -193,7 +186,7 @@ impl<'n> Simulation<'n> {
     /// assert_eq!(sim.change(seen, std::mem::take), Some(vec![9, 3, 1, 2]));
     /// # Ok::<(), fathom_net::NetError>(())
     /// ```
-    pub fn change<C: Colour, T>(
+    pub fn change<C: Token, T>(
         &mut self,
         place: impl Source<Colour = C>,
         change: impl FnOnce(&mut C) -> T,

@@ -1,7 +1,7 @@
 //! Collected data: means, extremes, and intervals by batch means.
 
-use crate::Time;
 use crate::estimate::Estimate;
+use crate::time::Time;
 
 /// Few long batches: their means are nearer to independent and normal, and past thirty more of them
 /// narrow the interval but little (Schmeiser, "Batch Size Effects in the Analysis of Simulation

@@ -1,41 +1,18 @@
 //! Transitions: the fluent builder that reads like the picture, arcs in before arcs out.
 
-use crate::binding::{Append, Colour};
-use crate::builder::NetBuilder;
+use crate::binding::{Append, Colour, Token};
+use crate::distribution::Distribution;
+use crate::draft::Draft;
+use crate::handle::{Series, Transition};
 use crate::index::Key;
 use crate::logic::{Compiled, Firing};
 use crate::output::OutputBuilder;
 use crate::pattern::{self, Bind, Guarded, Lacking, Pattern, Refs, Start};
-use crate::place::{Index, Place, Sink, Sinks, Source};
+use crate::place::{Index, Place, Sink, Source};
+use crate::rng::Rng;
+use crate::sinks::Sinks;
 use crate::structure::{Arc, ArcKind, TransitionNode};
-use crate::{Distribution, Rng, Span};
-
-/// A transition of a built net.
-///
-/// ```
-/// use fathom_net::{NetBuilder, Simulation, Span, Time};
-/// let mut net = NetBuilder::new("clock");
-/// let due = net.place("due");
-/// net.initial(due, [()]);
-/// let tick = net.transition("tick").consume(due, 1).delay(Span::ticks(10)).produce(due, 1).add();
-/// let net = net.build()?;
-/// let mut sim = Simulation::new(&net, 1);
-/// sim.run_until(Time::ticks(95));
-/// assert_eq!(sim.firings(tick), 10);
-/// # Ok::<(), fathom_net::NetError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Transition(pub(crate) u32);
-
-/// A series of observations collected by [`OutputBuilder::record`].
-///
-/// ```
-/// let mut net = fathom_net::NetBuilder::new("queue");
-/// let sojourn: fathom_net::Series = net.series("sojourn");
-/// # let _ = sojourn;
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Series(pub(crate) u32);
+use crate::time::Span;
 
 /// A transition being built: the arcs that take, read and inhibit, and the guards.
 ///
@@ -58,7 +35,7 @@ pub struct Series(pub(crate) u32);
 /// ```
 #[must_use = "a transition joins the net when `add` is called"]
 pub struct TransitionBuilder<'n, P> {
-    net: &'n mut NetBuilder,
+    net: &'n mut Draft,
     node: TransitionNode,
     pattern: P,
     /// Stores of the arcs that bind a variable, in their order.
@@ -67,10 +44,10 @@ pub struct TransitionBuilder<'n, P> {
 }
 
 impl<'n> TransitionBuilder<'n, Start> {
-    pub(crate) fn new(net: &'n mut NetBuilder, name: &str) -> Self {
+    pub(crate) fn new(net: &'n mut Draft, name: &str) -> Self {
         let node = TransitionNode {
             name: net.path_of(name),
-            page: net.page(),
+            page: net.page,
             priority: 0,
             delay: None,
             arcs: Vec::new(),
@@ -319,7 +296,7 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
     /// ```
     pub fn update<C, F>(self, state: Place<C>, change: F) -> OutputBuilder<'n, P>
     where
-        C: Colour,
+        C: Token,
         F: for<'a> Fn(Refs<'a, P>, &mut C, &mut Firing<'_>) + Send + Sync + 'static,
     {
         self.outputs().update(state, change)
@@ -339,7 +316,7 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
     pub fn update_each<S, T, C, I, F>(self, state: Place<T>, to: S, change: F) -> OutputBuilder<'n, P>
     where
         S: Sink<Colour = C>,
-        T: Colour,
+        T: Token,
         C: Colour,
         I: IntoIterator<Item = C>,
         F: for<'a> Fn(Refs<'a, P>, &mut T, &mut Firing<'_>) -> I + Send + Sync + 'static,
@@ -364,7 +341,7 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
     pub fn update_into<S, T, I, F>(self, state: Place<T>, to: S, change: F) -> OutputBuilder<'n, P>
     where
         S: Sinks<I>,
-        T: Colour,
+        T: Token,
         F: for<'a> Fn(Refs<'a, P>, &mut T, &mut Firing<'_>) -> I + Send + Sync + 'static,
     {
         self.outputs().update_into(state, to, change)

@@ -8,10 +8,10 @@
 use std::fmt;
 
 use crate::binding::Colour;
+use crate::handle::Transition;
 use crate::net::Net;
 use crate::place::Place;
 use crate::simulation::Simulation;
-use crate::transition::Transition;
 
 /// Rows that the elimination may hold; their number can grow exponentially with the net.
 const MOST_ROWS: usize = 10_000;
