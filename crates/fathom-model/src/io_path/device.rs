@@ -10,9 +10,15 @@ use std::sync::Arc;
 use fathom_net::{In, NetBuilder, Out};
 
 pub use self::disk::disk_with_seeks;
-pub use self::empirical::{ServiceTimes, Times, empirical};
+pub use self::empirical::empirical;
 pub use self::token_bucket::token_bucket;
-use super::{DeviceModule, Prices, Request};
+use super::prices::Prices;
+use super::request::Request;
+pub use super::service_times::{ServiceTimes, Times};
+
+/// A module that serves requests: takes them from the first port, and puts those that are done into the
+/// second if they read and into the third if they wrote.
+pub type DeviceModule = fn(&mut NetBuilder, &Arc<Prices>, In<Request>, Out<Request>, Out<Request>);
 
 /// The modules, in the order of [`DEVICES`](crate::parameters::DEVICES).
 pub const MODULES: [DeviceModule; 5] = [queue_and_bus, plain_queue, token_bucket, disk_with_seeks, empirical];

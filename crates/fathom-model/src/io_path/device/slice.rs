@@ -5,10 +5,11 @@
 //! adds up until nothing was dispatched for one to two slices, the end of a slice being rounded up, and is forgotten
 //! then.
 
-use crate::io_path::{Prices, Request};
+use crate::io_path::prices::Prices;
+use crate::io_path::request::Request;
 
 /// The slice of one direction. Times in jiffies, but for the last dispatch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slice {
     start: u64,
     end: u64,
