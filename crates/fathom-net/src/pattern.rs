@@ -11,6 +11,7 @@ use crate::binding::{Append, Binding, Colour};
 use crate::chain::SlotId;
 use crate::index::{HashIndex, Key};
 use crate::marking::Marking;
+use crate::place::Selection;
 use crate::rng::Rng;
 use crate::store::Store;
 
@@ -323,7 +324,7 @@ where
     F: for<'a> Fn(Refs<'a, P>) -> K + Send + Sync + 'static,
 {
     Box::new(move |store, refs, visit| {
-        let newest_first = store.selection() == crate::Selection::Newest;
+        let newest_first = store.selection() == Selection::Newest;
         index::<C, K>(store, number).offers(&key(refs), newest_first).try_for_each(visit)
     })
 }
