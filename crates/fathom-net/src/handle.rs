@@ -17,8 +17,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Transition(pub(crate) u32);
 
-/// A series of observations collected by
-/// [`OutputBuilder::record`](crate::OutputBuilder::record).
+/// A series of observations collected by [`record`](crate::TransitionBuilder::record).
 ///
 /// ```
 /// let mut net = fathom_net::NetBuilder::new("queue");

@@ -32,8 +32,8 @@ mod logic;
 mod check;
 mod net;
 mod draft;
-mod output;
 mod transition;
+mod output;
 mod builder;
 mod event;
 mod simulation;
@@ -58,7 +58,6 @@ pub use handle::{Series, Transition};
 pub use index::Key;
 pub use logic::Firing;
 pub use net::Net;
-pub use output::OutputBuilder;
 pub use pattern::{Bind, Guarded, Lacking, Pattern, Refs, Start};
 pub use place::{In, Index, Out, Place, Selection, Sink, Source};
 pub use rng::Rng;
@@ -66,7 +65,7 @@ pub use simulation::{Enabled, Simulation, Stop};
 pub use sinks::Sinks;
 pub use tally::Tally;
 pub use time::{Span, Time};
-pub use transition::TransitionBuilder;
+pub use transition::{Inputs, Outputs, TransitionBuilder};
 
 /// The guide, whose every example is run as a test.
 #[cfg(all(doctest, feature = "analysis"))]

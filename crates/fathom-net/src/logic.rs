@@ -134,11 +134,11 @@ type ComputedDelay<P> = Box<dyn for<'a> Fn(Refs<'a, P>, &mut Rng) -> Span + Send
 
 /// A transition's functions over the types of its variables.
 pub(crate) struct Compiled<P: Pattern> {
-    pattern: P,
+    pub(crate) pattern: P,
     /// What the pattern says of itself.
     is_free: bool,
     /// Stores and numbers of black tokens taken without binding them.
-    consumes: Vec<(u32, u32)>,
+    pub(crate) consumes: Vec<(u32, u32)>,
     pub(crate) delay: Delay<P>,
     pub(crate) effects: Vec<Box<dyn Effect<P>>>,
 }

@@ -58,7 +58,7 @@ impl State {
         self.writeback.start_estimate(now);
         let most = self.writeback.chunk();
         // Where the last chunk ended, and round.
-        let cursor = self.writeback.cursor(file);
+        let cursor = self.writeback.dirty(file).cursor;
         let written = self.write_out(file, [cursor, u64::MAX], most, Urgency::Background, &mut effects);
         if written < most {
             self.write_out(file, [0, cursor], most - written, Urgency::Background, &mut effects);

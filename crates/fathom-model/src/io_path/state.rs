@@ -24,14 +24,14 @@ use fathom_net::Time;
 use self::allocation::Allocation;
 use self::clock::Clock;
 pub(crate) use self::effects::Effects;
-use self::files::Files;
+use self::files::{File, Files};
 pub(crate) use self::journal::{Change, Journal, Judged, Settling};
 use self::ledger::Ledger;
 pub use self::ledger::{Done, Totals};
 pub(crate) use self::queue::{Moment, Queue};
 use self::recency::Recency;
 pub(crate) use self::stdio::{Next, Streams};
-use self::writeback::Writeback;
+use self::writeback::{Dirty, Writeback};
 use super::prices;
 use super::request::RequestIds;
 use crate::file_read::PAGE;
@@ -118,9 +118,9 @@ impl State {
     /// A new, empty file takes the place of a file; `now` in ns since the machine was started.
     pub(crate) fn replace(&mut self, file: FileId, now: u64) {
         self.clean(file);
-        self.files.replace(file);
+        *self.files.of(file) = File::default();
+        *self.writeback.dirty(file) = Dirty::default();
         self.recency.replace_file(file);
-        self.writeback.replace_file(file);
         self.journal.replace_file(file, now);
         self.cache.evict_file(file);
         self.allocation.remove(file);

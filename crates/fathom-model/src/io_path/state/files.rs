@@ -52,11 +52,6 @@ impl Files {
         FileId(self.files.len() as u32 - 1)
     }
 
-    /// An empty file takes the place of a file.
-    pub(crate) fn replace(&mut self, file: FileId) {
-        *self.of(file) = File::default();
-    }
-
     /// Every file.
     pub(crate) fn all(&self) -> impl Iterator<Item = FileId> + use<> {
         (0..self.files.len() as u32).map(FileId)

@@ -18,10 +18,10 @@ impl State {
         let (mut at, mut taken) = (first, 0);
         let mut run: Option<([u64; 2], u64)> = None;
         while taken < most
-            && let Some(next) = self.writeback.next_dirty(file, at, end)
+            && let Some(next) = self.writeback.dirty(file).pages.next(at).filter(|&next| next < end)
         {
             let Some(folio) = self.cache.folio(file, next) else {
-                self.writeback.clean_run(file, next, next + 1);
+                self.writeback.dirty(file).pages.remove(next, next + 1);
                 continue;
             };
             self.cache.set_dirty(folio, false);
@@ -29,7 +29,9 @@ impl State {
             let (mut held, mut from) = (folio.pages, next);
             at = folio.first + folio.pages;
             while from < at {
-                let until = self.writeback.clean_run(file, from, at.min(from + self.limits.largest_io));
+                let dirty = &mut self.writeback.dirty(file).pages;
+                let until = dirty.run_end(from, at.min(from + self.limits.largest_io));
+                dirty.remove(from, until);
                 run = match run {
                     Some(([start, last], pages))
                         if last == from && until - start <= self.limits.largest_io =>
@@ -42,11 +44,11 @@ impl State {
                     }
                 };
                 held = 0;
-                from = self.writeback.next_dirty(file, until, u64::MAX).unwrap_or(at);
+                from = self.writeback.dirty(file).pages.next(until).unwrap_or(at);
             }
         }
         self.send_run(file, run, urgency, effects);
-        self.writeback.set_cursor(file, at);
+        self.writeback.dirty(file).cursor = at;
         taken
     }
 
@@ -74,7 +76,7 @@ impl State {
 
     /// Makes a file's dirty folios clean in no time.
     pub(crate) fn clean(&mut self, file: FileId) {
-        let dirty = self.writeback.clean(file);
+        let dirty = std::mem::take(&mut self.writeback.dirty(file).pages);
         let mut at = 0;
         while let Some(next) = dirty.next(at) {
             self.allocation.written_back(file, [next, dirty.run_end(next, u64::MAX)]);

@@ -49,14 +49,14 @@ pub(crate) struct Writeback {
 
 /// The dirty pages of a file.
 #[derive(Clone, Debug, Default)]
-struct Dirty {
-    pages: PageSet,
+pub(crate) struct Dirty {
+    pub(crate) pages: PageSet,
     /// When the first of them became dirty.
     since: u64,
     /// The number of the flusher's last chunk of it, as long as it stays dirty.
     round: u64,
     /// The page at which the flusher goes on: `writeback_index`.
-    cursor: u64,
+    pub(crate) cursor: u64,
 }
 
 /// A write of the device under way.
@@ -127,11 +127,6 @@ impl Writeback {
         self.files.push(Dirty::default());
     }
 
-    /// A file is replaced by an empty one.
-    pub(crate) fn replace_file(&mut self, file: FileId) {
-        *self.dirty(file) = Dirty::default();
-    }
-
     /// A run begins: the timers of the last one are gone.
     pub(crate) fn begin_run(&mut self) {
         self.is_timer_set = false;
@@ -157,7 +152,8 @@ impl Writeback {
         self.slept_at.is_some_and(|slept| now < slept + RECENT)
     }
 
-    fn dirty(&mut self, file: FileId) -> &mut Dirty {
+    /// The dirty pages of a file.
+    pub(crate) fn dirty(&mut self, file: FileId) -> &mut Dirty {
         &mut self.files[file.0 as usize]
     }
 
@@ -208,34 +204,6 @@ impl Writeback {
             self.plan_look(now);
         }
         marked
-    }
-
-    /// The next dirty page of a file from `at` to before `end`.
-    pub(crate) fn next_dirty(&self, file: FileId, at: u64, end: u64) -> Option<u64> {
-        self.files[file.0 as usize].pages.next(at).filter(|&next| next < end)
-    }
-
-    /// Makes the dirty pages of a file from `from` on clean, up to the first clean one or to before `end`. Returns the
-    /// page after the last of them.
-    pub(crate) fn clean_run(&mut self, file: FileId, from: u64, end: u64) -> u64 {
-        let dirty = self.dirty(file);
-        let until = dirty.pages.run_end(from, end);
-        dirty.pages.remove(from, until);
-        until
-    }
-
-    /// Makes all pages of a file clean; returns those that were dirty.
-    pub(crate) fn clean(&mut self, file: FileId) -> PageSet {
-        std::mem::take(&mut self.dirty(file).pages)
-    }
-
-    /// Where the flusher goes on in a file.
-    pub(crate) fn cursor(&self, file: FileId) -> u64 {
-        self.files[file.0 as usize].cursor
-    }
-
-    pub(crate) fn set_cursor(&mut self, file: FileId, page: u64) {
-        self.dirty(file).cursor = page;
     }
 
     /// A write goes to the device that holds pages of folios.
