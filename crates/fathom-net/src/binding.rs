@@ -52,38 +52,18 @@ pub trait Binding: Send + Sync + 'static + sealed::Sealed {
     type Refs<'a>: Copy + Debug + Ord;
 
     /// Borrows each component.
-    ///
-    /// ```
-    /// use fathom_net::Binding;
-    /// assert_eq!((7,).refs(), (&7,));
-    /// ```
     fn refs(&self) -> Self::Refs<'_>;
 }
 
 /// A binding that one more input arc can extend by a colour.
-///
-/// ```
-/// use fathom_net::Append;
-/// assert_eq!((1_u8,).append('x'), (1, 'x'));
-/// ```
 pub trait Append<C: Colour>: Binding {
     /// The binding with the colour at its end.
     type Extended: Binding;
 
     /// Adds the colour.
-    ///
-    /// ```
-    /// use fathom_net::Append;
-    /// assert_eq!(().append(3), (3,));
-    /// ```
     fn append(self, colour: C) -> Self::Extended;
 
     /// Adds the colour by reference.
-    ///
-    /// ```
-    /// use fathom_net::Append;
-    /// assert_eq!(<(u8,)>::append_ref((&1,), &'x'), (&1, &'x'));
-    /// ```
     fn append_ref<'a>(refs: Self::Refs<'a>, colour: &'a C) -> <Self::Extended as Binding>::Refs<'a>;
 }
 

@@ -43,11 +43,6 @@ pub struct NetBuilder {
 
 impl NetBuilder {
     /// An empty net.
-    ///
-    /// ```
-    /// let net = fathom_net::NetBuilder::new("disk");
-    /// # let _ = net;
-    /// ```
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self { draft: Draft::new(name) }
@@ -209,23 +204,11 @@ impl NetBuilder {
     }
 
     /// Begins a transition; see [`TransitionBuilder`].
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let jobs = net.place::<u32>("jobs");
-    /// net.transition("drop").input(jobs).add();
-    /// ```
     pub fn transition(&mut self, name: &str) -> TransitionBuilder<'_, Start> {
         TransitionBuilder::new(&mut self.draft, name)
     }
 
     /// Begins a series of observations for [`record`](TransitionBuilder::record).
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// let latency = net.series("latency");
-    /// # let _ = latency;
-    /// ```
     pub fn series(&mut self, name: &str) -> Series {
         let name = self.draft.path_of(name);
         self.draft.structure.series.push(name);

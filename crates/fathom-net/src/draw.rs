@@ -76,12 +76,6 @@ enum End {
 
 impl Drawing {
     /// The whole net, its modules as frames.
-    ///
-    /// ```
-    /// let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// assert!(fathom_net::Drawing::flat(&net).to_dot().contains("empty"));
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     #[must_use]
     pub fn flat(net: &Net) -> Self {
         let structure = &net.structure;

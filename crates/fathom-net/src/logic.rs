@@ -40,12 +40,6 @@ impl<'a> Firing<'a> {
     }
 
     /// The instant of the firing.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (next, born) = (net.place("next"), net.place::<fathom_net::Time>("born"));
-    /// net.transition("arrive").consume(next, 1).output(born, |_, firing| firing.now()).add();
-    /// ```
     #[must_use]
     pub fn now(&self) -> Time {
         self.now
@@ -86,12 +80,6 @@ impl<'a> Firing<'a> {
 
     /// The generator of the simulation, for expressions that draw. A net with such expressions has
     /// no state space.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (next, dice) = (net.place("next"), net.place::<u64>("dice"));
-    /// net.transition("roll").consume(next, 1).output(dice, |_, firing| 1 + firing.rng().below(6)).add();
-    /// ```
     pub fn rng(&mut self) -> &mut Rng {
         self.drew = true;
         self.rng

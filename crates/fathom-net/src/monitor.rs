@@ -11,41 +11,18 @@ use crate::time::Time;
 
 impl<'n> Simulation<'n> {
     /// The time.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// # let sim = fathom_net::Simulation::new(&net, 1);
-    /// assert_eq!(sim.now().as_ticks(), 0);
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     #[must_use]
     pub fn now(&self) -> Time {
         self.marking.now
     }
 
     /// The net.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// assert_eq!(fathom_net::Simulation::new(&net, 1).net().name(), "empty");
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     #[must_use]
     pub fn net(&self) -> &'n Net {
         self.net
     }
 
     /// Tokens in a place, available or not.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let jobs = net.place::<u8>("jobs");
-    /// # net.initial(jobs, [7, 9]);
-    /// # net.transition("drop").input(jobs).add();
-    /// # let net = net.build()?;
-    /// assert_eq!(fathom_net::Simulation::new(&net, 1).count(jobs), 2);
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     ///
     /// # Panics
     /// If the place belongs to another net.
@@ -112,12 +89,6 @@ impl<'n> Simulation<'n> {
     }
 
     /// Firings of all transitions since the start.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// assert_eq!(fathom_net::Simulation::new(&net, 1).total_firings(), 0);
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     #[must_use]
     pub fn total_firings(&self) -> u64 {
         self.fired
@@ -166,16 +137,6 @@ impl<'n> Simulation<'n> {
 
     /// The time average of the number of tokens in a place since it was watched, or `None` if it
     /// is not.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let jobs = net.place::<u8>("jobs");
-    /// # net.initial(jobs, [7]);
-    /// # net.transition("drop").input(jobs).add();
-    /// # let net = net.build()?;
-    /// assert!(fathom_net::Simulation::new(&net, 1).level(jobs).is_none());
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     ///
     /// # Panics
     /// If the place belongs to another net.
@@ -233,13 +194,6 @@ impl<'n> Simulation<'n> {
     }
 
     /// The firings logged.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// # let mut sim = fathom_net::Simulation::new(&net, 1);
-    /// assert!(sim.events().is_empty(), "nothing is logged unless asked for");
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     #[must_use]
     pub fn events(&self) -> &[Event] {
         self.log.as_deref().unwrap_or_default()

@@ -53,11 +53,6 @@ pub(crate) struct Rule {
 
 impl Net {
     /// The name given to the builder.
-    ///
-    /// ```
-    /// assert_eq!(fathom_net::NetBuilder::new("empty").build()?.name(), "empty");
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     #[must_use]
     pub fn name(&self) -> &str {
         &self.structure.name
@@ -96,12 +91,6 @@ impl Net {
     }
 
     /// The path of every module, those around it before it; the first is the whole net, and empty.
-    ///
-    /// ```
-    /// let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// assert_eq!(net.modules().collect::<Vec<_>>(), [""]);
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     pub fn modules(&self) -> impl Iterator<Item = &str> {
         self.structure.pages.iter().map(|page| page.path.as_str())
     }
@@ -122,12 +111,6 @@ impl Net {
     }
 
     /// Every transition, in the order of building.
-    ///
-    /// ```
-    /// let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// assert_eq!(net.transitions().count(), 0);
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     pub fn transitions(&self) -> impl Iterator<Item = Transition> + use<> {
         (0..self.logic.len() as u32).map(Transition)
     }

@@ -18,12 +18,6 @@ type Giving<'n, P> = TransitionBuilder<'n, P, Outputs>;
 impl<'n, P: Pattern, Side> TransitionBuilder<'n, P, Side> {
     /// Tokens produced become available this much later: the time inscription `@+` of CPN ML.
     /// A distribution is drawn from once per firing, before the arc expressions run.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let due = net.place("due");
-    /// net.transition("tick").consume(due, 1).delay(fathom_net::Span::ticks(5)).produce(due, 1).add();
-    /// ```
     pub fn delay(self, delay: impl Into<Distribution>) -> Giving<'n, P> {
         let (mut giving, delay) = (self.outputs(), delay.into());
         giving.net.check_delay(&delay, &giving.node.name);
@@ -51,12 +45,6 @@ impl<'n, P: Pattern, Side> TransitionBuilder<'n, P, Side> {
     }
 
     /// Puts the token that the arc expression makes.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (from, to) = (net.place::<u32>("from"), net.place::<u32>("to"));
-    /// net.transition("move").input(from).output(to, |(token,), _| *token).add();
-    /// ```
     pub fn output<S, C, F>(self, to: S, expression: F) -> Giving<'n, P>
     where
         S: Sink<Colour = C>,
@@ -235,12 +223,6 @@ impl<'n, P: Pattern, Side> TransitionBuilder<'n, P, Side> {
     }
 
     /// Puts `number` black tokens.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (water, steam) = (net.place("water"), net.place("steam"));
-    /// net.transition("boil").consume(water, 1).produce(steam, 1).add();
-    /// ```
     pub fn produce(self, to: impl Sink<Colour = ()>, number: u32) -> Giving<'n, P> {
         let place = to.place();
         let store = place.at.store;

@@ -109,29 +109,12 @@ const LIVELOCK: u64 = 10_000_000;
 
 impl Enabled {
     /// The transition.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// # let sim = fathom_net::Simulation::new(&net, 1);
-    /// let first = sim.enabled().first().map(|enabled| enabled.transition());
-    /// # let _ = first;
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     #[must_use]
     pub fn transition(&self) -> Transition {
         self.transition
     }
 
     /// The tokens bound, printed in the order of the arcs.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// # let sim = fathom_net::Simulation::new(&net, 1);
-    /// for enabled in sim.enabled() {
-    ///     assert!(enabled.binding().starts_with('('));
-    /// }
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     #[must_use]
     pub fn binding(&self) -> &str {
         &self.binding
@@ -140,13 +123,6 @@ impl Enabled {
 
 impl<'n> Simulation<'n> {
     /// A run from the initial marking at time zero.
-    ///
-    /// ```
-    /// let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// let sim = fathom_net::Simulation::new(&net, 42);
-    /// assert_eq!(sim.now(), fathom_net::Time::ZERO);
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     #[must_use]
     pub fn new(net: &'n Net, seed: u64) -> Self {
         let transitions = net.logic.len();
@@ -220,13 +196,6 @@ impl<'n> Simulation<'n> {
     }
 
     /// Runs until nothing is enabled any more, or a breakpoint.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// # let mut sim = fathom_net::Simulation::new(&net, 1);
-    /// assert_eq!(sim.run(), fathom_net::Stop::Dead);
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     pub fn run(&mut self) -> Stop {
         self.run_while(|_| true)
     }

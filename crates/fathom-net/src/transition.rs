@@ -71,12 +71,6 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
     ///
     /// Tokens are tried in the order of the place's [`Selection`](crate::Selection); the variables
     /// of earlier arcs change slowest.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let queue = net.place::<u32>("queue");
-    /// net.transition("drop").input(queue).add();
-    /// ```
     pub fn input<S, C>(self, from: S) -> TransitionBuilder<'n, Bind<P, C>>
     where
         S: Source<Colour = C>,
@@ -105,12 +99,6 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
     }
 
     /// Binds a token that stays where it is: a test arc. Firing copies it.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (jobs, limit) = (net.place::<u32>("jobs"), net.place::<u32>("limit"));
-    /// net.transition("admit").input(jobs).read(limit).guard(|(job, limit)| job <= limit).add();
-    /// ```
     pub fn read<S, C>(self, from: S) -> TransitionBuilder<'n, Bind<P, C>>
     where
         S: Source<Colour = C>,
@@ -155,12 +143,6 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
 
     /// Fires only while the place holds fewer than `limit` tokens, available or not: an inhibitor
     /// arc.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (free, urgent) = (net.place::<u32>("free"), net.place::<u32>("urgent"));
-    /// net.transition("idle").input(free).inhibit(urgent, 1).add();
-    /// ```
     pub fn inhibit<S: Source>(mut self, by: S, limit: u32) -> Self {
         self.arc(by.place(), ArcKind::Inhibitor(limit), false);
         self
@@ -187,12 +169,6 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
     }
 
     /// Fires only for bindings of which the condition holds. It must depend on nothing else.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let jobs = net.place::<u32>("jobs");
-    /// net.transition("large").input(jobs).guard(|(size,)| *size > 4096).add();
-    /// ```
     pub fn guard<F>(mut self, condition: F) -> TransitionBuilder<'n, Guarded<P, F>>
     where
         F: for<'a> Fn(Refs<'a, P>) -> bool + Send + Sync + 'static,
@@ -250,25 +226,12 @@ impl<'n, P: Pattern, Side> TransitionBuilder<'n, P, Side> {
     }
 
     /// Fires before every enabled transition of a lower priority. The default is 0.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (a, b) = (net.place("a"), net.place("b"));
-    /// net.transition("first").consume(a, 1).produce(b, 1).priority(1).add();
-    /// ```
     pub fn priority(mut self, priority: i32) -> Self {
         self.node.priority = priority;
         self
     }
 
     /// Adds the transition to the net.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (a, b) = (net.place("a"), net.place("b"));
-    /// let step = net.transition("step").consume(a, 1).produce(b, 1).add();
-    /// # let _ = step;
-    /// ```
     pub fn add(self) -> Transition {
         self.net.add_transition(self.node, Box::new(self.logic))
     }

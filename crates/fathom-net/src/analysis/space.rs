@@ -53,10 +53,6 @@ pub struct StateSpace<'n> {
 }
 
 /// A reachable marking. The first is the initial one.
-///
-/// ```
-/// assert_eq!(fathom_net::State::INITIAL.index(), 0);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct State(u32);
 
@@ -136,20 +132,9 @@ impl std::error::Error for StateSpaceError {}
 
 impl State {
     /// The initial marking.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// let space = fathom_net::StateSpace::explore(&net, 10)?;
-    /// assert_eq!(space.states().next(), Some(fathom_net::State::INITIAL));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub const INITIAL: Self = Self(0);
 
     /// The position in [`StateSpace::states`].
-    ///
-    /// ```
-    /// assert_eq!(fathom_net::State::INITIAL.index(), 0);
-    /// ```
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
@@ -186,24 +171,11 @@ impl<'n> StateSpace<'n> {
     }
 
     /// Every state, in the order of discovery.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// assert_eq!(fathom_net::StateSpace::explore(&net, 10)?.states().len(), 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn states(&self) -> impl ExactSizeIterator<Item = State> + use<> {
         (0..self.states.len() as u32).map(State)
     }
 
     /// The firings out of a state.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// let space = fathom_net::StateSpace::explore(&net, 10)?;
-    /// assert!(space.steps(fathom_net::State::INITIAL).is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn steps(&self, state: State) -> &[Step] {
         &self.firings[state.index()]
@@ -229,13 +201,6 @@ impl<'n> StateSpace<'n> {
     }
 
     /// The shortest sequence of firings from the initial marking to a state, with their bindings.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// let space = fathom_net::StateSpace::explore(&net, 10)?;
-    /// assert!(space.path_to(fathom_net::State::INITIAL).is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn path_to(&self, state: State) -> Vec<&Step> {
         let mut path = Vec::new();
@@ -249,13 +214,6 @@ impl<'n> StateSpace<'n> {
     }
 
     /// States in which nothing is enabled.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// let space = fathom_net::StateSpace::explore(&net, 10)?;
-    /// assert_eq!(space.deadlocks(), [fathom_net::State::INITIAL]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn deadlocks(&self) -> Vec<State> {
         self.states().filter(|&state| self.steps(state).is_empty()).collect()
