@@ -13,7 +13,8 @@
 
 use std::fmt;
 
-use crate::parameters::{Allocation, Device, Journal, Kernel, Parameters, Scalar, Scheduler};
+use crate::kernel::Kernel;
+use crate::parameters::{Allocation, Device, Journal, Parameters, Scalar, Scheduler};
 
 /// A part of the model.
 #[derive(Clone, Copy, Debug)]

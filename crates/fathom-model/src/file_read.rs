@@ -119,7 +119,7 @@ impl Read {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameters::Kernel;
+    use crate::kernel::Kernel;
 
     const FETCH: FetchId = FetchId(std::num::NonZeroU32::MIN);
 

@@ -292,9 +292,10 @@ impl PageCache {
         self.dirty
     }
 
-    /// Whether reclaim has come upon dirty folios alone, which somebody has to write before they can go; asked once.
+    /// Whether reclaim has found nothing but dirty folios, which have to be written before they can go, since this was
+    /// last asked.
     /// Source: `shrink_inactive_list`, `WB_REASON_VMSCAN`.
-    pub fn take_lack_of_writeback(&mut self) -> bool {
+    pub fn wants_writeback(&mut self) -> bool {
         std::mem::take(&mut self.lacks_writeback)
     }
 

@@ -25,9 +25,7 @@ use std::ops::Index;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::choices::{
-    Allocation, CHOICES, ChoiceRow, Choices, Device, Eviction, Journal, Kernel, Scheduler,
-};
+pub use self::choices::{Allocation, CHOICES, ChoiceRow, Choices, Device, Eviction, Journal, Scheduler};
 pub use self::listed::page;
 pub use self::table::{Curve, Scalar};
 pub use self::typed::{ALIASES, Named, named};

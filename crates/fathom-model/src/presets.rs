@@ -10,7 +10,8 @@
 //! # Ok::<(), String>(())
 //! ```
 
-use crate::parameters::{Choices, Device, Journal, Kernel, Parameters, Scalar};
+use crate::kernel::Kernel;
+use crate::parameters::{Choices, Device, Journal, Parameters, Scalar};
 
 /// Settings that belong together. What they do not name, prices above all, stays as it was measured.
 #[derive(Clone, Copy, Debug)]

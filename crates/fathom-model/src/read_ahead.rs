@@ -6,8 +6,8 @@
 
 mod large;
 
+use crate::kernel::Kernel;
 use crate::page_cache::{FetchId, FileId, Folio, PageCache};
-use crate::parameters::Kernel;
 
 /// What one open file remembers of its reader: `struct file_ra_state`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -67,9 +67,9 @@ pub struct Written {
     /// Its numbers by name; those that are missing are assumed.
     #[serde(default, alias = "parameters")]
     scalars: BTreeMap<String, Entry>,
-    /// Its numbers that depend on a size, by name; points that are missing are assumed.
+    /// Its numbers that depend on a size, by name: straight lines through points; those that are missing are assumed.
     #[serde(default)]
-    curves: BTreeMap<String, Points>,
+    curves: BTreeMap<String, Vec<Entry>>,
     /// How far it was off on the jobs that it was fitted to, by class of job.
     #[serde(default)]
     residuals: BTreeMap<String, Residual>,
@@ -101,41 +101,18 @@ pub struct Made {
 /// A device whose times are drawn from lists, which this file does not hold.
 const LISTED: &str = "empirical";
 
-/// A parameter as it is written.
+/// A number as it is written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Entry {
+    /// The size that a point of a curve belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bytes: Option<u32>,
     /// The value, in the unit.
     value: f64,
     /// `bytes`, `ns`, `ns_per_byte`, `count` or `share`: the parameter's own.
     unit: String,
     /// Where the value lies with 95 % confidence, where somebody knows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    interval: Option<[f64; 2]>,
-    /// Where it comes from: `measured`, `declared`, `assumed` or `set`.
-    #[schemars(with = "OriginWord")]
-    origin: Origin,
-}
-
-/// A curve as it is written: straight lines through its points.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Points {
-    /// `ns` or `share`: the curve's own.
-    unit: String,
-    /// The points, in the order of their sizes.
-    points: Vec<Point>,
-}
-
-/// A point of a curve as it is written.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Point {
-    /// The size that it belongs to.
-    bytes: u32,
-    /// The height, in the curve's unit.
-    value: f64,
-    /// Where the height lies with 95 % confidence, where somebody knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     interval: Option<[f64; 2]>,
     /// Where it comes from: `measured`, `declared`, `assumed` or `set`.
@@ -229,14 +206,12 @@ impl Model {
         }
         self.parameters.set(name, value)?;
         // As on Linux: of a share and a number of bytes the one that was set last is in force.
-        match named(name)? {
-            Named::Number(Number::Scalar(Scalar::DirtyRatio)) => {
-                self.parameters.put_value(Scalar::DirtyBytes, 0.0);
+        if let Named::Number(Number::Scalar(scalar)) = named(name)? {
+            match scalar {
+                Scalar::DirtyRatio => self.parameters.put_value(Scalar::DirtyBytes, 0.0),
+                Scalar::DirtyBackgroundRatio => self.parameters.put_value(Scalar::DirtyBackgroundBytes, 0.0),
+                _ => {}
             }
-            Named::Number(Number::Scalar(Scalar::DirtyBackgroundRatio)) => {
-                self.parameters.put_value(Scalar::DirtyBackgroundBytes, 0.0);
-            }
-            _ => {}
         }
         Ok(())
     }
@@ -252,18 +227,15 @@ impl Model {
     }
 }
 
-/// An error of a name that stands in the wrong map of a model's file.
-fn belongs(name: &str, to: &str) -> String {
-    format!("'{name}' belongs under '{to}'")
-}
-
-/// A number as it is read.
-fn checked(name: &str, number: Number, unit: &str, parameter: Parameter) -> Result<Parameter, String> {
+/// Puts a number as it is read in its place.
+fn put(model: &mut Model, name: &str, number: Number, entry: Entry) -> Result<(), String> {
+    let Entry { value, unit, interval, origin, .. } = entry;
     let own = number.unit().word();
     if unit != own {
         return Err(format!("'{name}' is in {unit}, and its unit is {own}"));
     }
-    parameter.checked(name)
+    model.parameters.put(number, Parameter { value, interval, origin }.checked(name)?);
+    Ok(())
 }
 
 impl TryFrom<Written> for Model {
@@ -271,23 +243,22 @@ impl TryFrom<Written> for Model {
 
     fn try_from(written: Written) -> Result<Self, String> {
         let mut model = Self::assumed();
-        for (name, Entry { value, unit, interval, origin }) in written.scalars {
+        for (name, entry) in written.scalars {
             let Named::Number(number) = named(&name)? else {
-                return Err(belongs(&name, "choices' or 'curves"));
+                return Err(format!("'{name}' is no scalar: it belongs under 'choices' or 'curves'"));
             };
-            let read = checked(&name, number, &unit, Parameter { value, interval, origin })?;
-            model.parameters.put(number, read);
+            put(&mut model, &name, number, entry)?;
         }
-        for (name, Points { unit, points }) in written.curves {
+        for (name, points) in written.curves {
             let curve = Curve::named(&name).ok_or_else(|| format!("there is no curve '{name}'"))?;
-            for Point { bytes, value, interval, origin } in points {
-                let number = curve.at(f64::from(bytes))?;
-                let read = checked(&name, number, &unit, Parameter { value, interval, origin })?;
-                model.parameters.put(number, read);
+            for point in points {
+                put(&mut model, &name, curve.at(f64::from(point.bytes.unwrap_or(0)))?, point)?;
             }
         }
         for (name, word) in written.choices {
-            let Named::Choice(_) = named(&name)? else { return Err(belongs(&name, "scalars' or 'curves")) };
+            let Named::Choice(_) = named(&name)? else {
+                return Err(format!("'{name}' is a number: it belongs under 'scalars' or 'curves'"));
+            };
             model.set(&format!("{name}={word}"))?;
         }
         Ok(Self { made: written.made, residuals: written.residuals, checks: written.checks, ..model })
@@ -300,15 +271,14 @@ impl From<Model> for Written {
         let (mut scalars, mut curves) = (BTreeMap::new(), BTreeMap::new());
         for (number, parameter) in model.parameters.iter().filter(|(number, one)| *one != number.assumed()) {
             let (Parameter { value, interval, origin }, unit) = (parameter, number.unit().word().to_owned());
+            let entry = |bytes| Entry { bytes, value, unit, interval, origin };
             match number {
                 Number::Scalar(scalar) => {
-                    let entry = Entry { value, unit, interval, origin };
-                    scalars.insert(scalar.row().name.to_owned(), entry);
+                    scalars.insert(scalar.row().name.to_owned(), entry(None));
                 }
                 Number::Point(curve, _) => {
-                    let written = curves.entry(curve.row().name.to_owned());
-                    let written = written.or_insert(Points { unit, points: Vec::new() });
-                    written.points.push(Point { bytes: number.bytes(), value, interval, origin });
+                    let points: &mut Vec<_> = curves.entry(curve.row().name.to_owned()).or_default();
+                    points.push(entry(Some(number.bytes())));
                 }
             }
         }
@@ -347,7 +317,7 @@ mod tests {
             (r#""call": {"value": 1, "unit": "bytes", "origin": "assumed"}"#, "its unit is ns"),
             (r#""call": {"value": -1, "unit": "ns", "origin": "assumed"}"#, "zero or more"),
             (r#""call": {"value": 1, "unit": "ns", "origin": "guessed"}"#, "guessed"),
-            (r#""device": {"value": 1, "unit": "count", "origin": "set"}"#, "under 'choices'"),
+            (r#""device": {"value": 1, "unit": "count", "origin": "set"}"#, "it belongs under 'choices'"),
         ] {
             let error = of(parameters).unwrap_err();
             assert!(error.contains(said), "{error}");
@@ -372,9 +342,9 @@ mod tests {
         let written = serde_json::to_value(&model).unwrap();
         assert_eq!(written["schema"], SCHEMA);
         assert_eq!(written["choices"]["device"], "plain_queue");
-        let point = r#"{"bytes": 4194304, "value": 0.2, "interval": [0.1, 0.3], "origin": "measured"}"#;
-        let point: serde_json::Value = serde_json::from_str(point).unwrap();
-        assert_eq!(written["curves"]["far_of"]["points"], serde_json::json!([point]));
+        let point = serde_json::json!({"bytes": 4_194_304, "value": 0.2, "unit": "share", "interval": [0.1, 0.3],
+            "origin": "measured"});
+        assert_eq!(written["curves"]["far_of"], serde_json::json!([point]));
         assert!(written["curves"].get("new").is_none(), "what is assumed of every model is left out");
         assert_eq!(Model::read(&written.to_string()).unwrap(), model);
     }

@@ -17,8 +17,8 @@ use std::sync::{Mutex, PoisonError};
 
 use fathom_model::file_read::{Batch, PAGE, Read};
 use fathom_model::file_write::write_begin;
+use fathom_model::kernel::Kernel;
 use fathom_model::page_cache::{FileId, PageCache};
-use fathom_model::parameters::Kernel;
 use fathom_model::read_ahead::{Limits, Reader, Step};
 use fathom_sys::loop_device::LoopDevice;
 use fathom_sys::tracing::{Event, PAGE_ADDED, Trace};

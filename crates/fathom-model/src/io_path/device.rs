@@ -10,10 +10,16 @@ use std::sync::Arc;
 use fathom_net::{In, NetBuilder, Out};
 
 pub use self::disk::disk_with_seeks;
-pub use self::empirical::{ServiceTimes, Times, empirical};
+pub use self::empirical::empirical;
 pub use self::token_bucket::token_bucket;
-use super::{DeviceModule, Prices, Request};
-use crate::parameters::Device;
+use super::prices::Prices;
+use super::request::Request;
+pub use super::service_times::{ServiceTimes, Times};
+use crate::parameters::{Device, Scalar};
+
+/// A module that serves requests: takes them from the first port, and puts those that are done into the
+/// second if they read and into the third if they wrote.
+pub type DeviceModule = fn(&mut NetBuilder, &Arc<Prices>, In<Request>, Out<Request>, Out<Request>);
 
 /// The module of a kind of device.
 pub(super) fn module(device: Device) -> DeviceModule {
@@ -61,7 +67,7 @@ pub fn queue_and_bus(
         .input(found)
         .consume(bus, 1)
         .delay_by(move |(request,), rng| {
-            let alone = if request.is_write { transfer.device_write_request } else { 0.0 };
+            let alone = if request.is_write { transfer[Scalar::DeviceWriteRequest] } else { 0.0 };
             transfer.around(alone + moving(&transfer, request), rng)
         })
         .produce(bus, 1)
@@ -85,7 +91,9 @@ pub fn plain_queue(
     net.transition("serve")
         .input(requests)
         .consume(idle, 1)
-        .delay_by(move |(request,), rng| prices.around(prices.device_latency + moving(&prices, request), rng))
+        .delay_by(move |(request,), rng| {
+            prices.around(prices[Scalar::DeviceLatency] + moving(&prices, request), rng)
+        })
         .produce(idle, 1)
         .output_each(arrived, |(request,), _| (!request.is_write).then_some(*request))
         .output_each(written, |(request,), _| request.is_write.then_some(*request))
@@ -94,6 +102,6 @@ pub fn plain_queue(
 
 /// Moving a request's data, in ns.
 fn moving(prices: &Prices, request: &Request) -> f64 {
-    let byte = if request.is_write { prices.device_write_byte } else { prices.device_byte };
+    let byte = if request.is_write { prices.device_write_byte } else { prices[Scalar::DeviceByte] };
     request.bytes() as f64 * byte
 }

@@ -2,11 +2,13 @@
 
 pub(super) mod caches;
 
+use std::ops::Index;
+
 use fathom_net::{Rng, Span};
 
 use self::caches::Caches;
-use super::Request;
-use super::device::ServiceTimes;
+use super::request::Request;
+use super::service_times::ServiceTimes;
 use crate::file_read::PAGE;
 use crate::page_writeback::Thresholds;
 use crate::parameters::{Allocation, Curve, Parameters, Scalar, Scheduler};
@@ -15,53 +17,34 @@ use crate::read_ahead::Limits;
 /// Prices in ns and ns per byte, and the sizes that rules depend on in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prices {
-    pub(super) call: f64,
-    pub(super) seek_call: f64,
-    pub(super) open_call: f64,
-    pub(super) folio: f64,
-    pub(super) added_folio: f64,
-    pub(super) added_page: f64,
-    pub(super) wake: f64,
-    pub(super) fresh_page: f64,
-    pub(super) zeroed_page: f64,
-    pub(super) copied_byte: f64,
-    pub(super) write_call: f64,
-    pub(super) jumped_write: f64,
-    pub(super) jumped_over: f64,
-    scattered_sync: f64,
+    /// By [`Scalar`].
+    scalars: [f64; Scalar::ALL.len()],
     /// Whether anything stands between those who ask and the device.
     pub(super) has_queue: bool,
     /// Whether files have places on the device.
     pub(super) has_map: bool,
     pub(super) stdio_buffer: u64,
-    pub(super) stdio_call: f64,
     pub(super) caches: Caches,
-    copy_knee: f64,
-    byte_beyond_knee: f64,
     near: Vec<(f64, f64)>,
     new: Vec<(f64, f64)>,
-    pub(super) dirtied_page: f64,
-    pub(super) new_block: f64,
-    pub(super) submission: f64,
-    pub(super) device_latency: f64,
-    pub(super) device_write_latency: f64,
-    pub(super) device_write_request: f64,
-    pub(super) device_byte: f64,
+    /// That of a byte that is read, where a write has none of its own.
     pub(super) device_write_byte: f64,
     /// Requests and bytes a second, of reads and of writes; zero for no limit.
     pub(super) limits: [[f64; 2]; 2],
     pub(super) limit_burst: u64,
     pub(super) limit_slice: u64,
-    pub(super) limit_spent: f64,
     pub(super) jiffy: u64,
-    pub(super) seek: f64,
-    pub(super) rotation: f64,
     pub(super) disk_pages: f64,
     pub(super) service_times: ServiceTimes,
     pub(super) device_depth: u32,
-    pub(super) device_flush: f64,
-    pub(super) journal_commit: f64,
-    noise: f64,
+}
+
+impl Index<Scalar> for Prices {
+    type Output = f64;
+
+    fn index(&self, scalar: Scalar) -> &f64 {
+        &self.scalars[scalar as usize]
+    }
 }
 
 impl Prices {
@@ -70,36 +53,13 @@ impl Prices {
     pub fn of(parameters: &Parameters) -> Self {
         let value = |scalar| parameters[scalar];
         Self {
-            call: value(Scalar::Call),
-            seek_call: value(Scalar::SeekCall),
-            open_call: value(Scalar::OpenCall),
-            folio: value(Scalar::Folio),
-            added_folio: value(Scalar::AddedFolio),
-            added_page: value(Scalar::AddedPage),
-            wake: value(Scalar::Wake),
-            fresh_page: value(Scalar::FreshPage),
-            zeroed_page: value(Scalar::ZeroedPage),
-            copied_byte: value(Scalar::CopiedByte),
-            write_call: value(Scalar::WriteCall),
-            jumped_write: value(Scalar::JumpedWrite),
-            jumped_over: value(Scalar::JumpedOver),
-            scattered_sync: value(Scalar::ScatteredSync),
+            scalars: std::array::from_fn(|at| parameters[Scalar::ALL[at]]),
             has_queue: parameters.choices.scheduler != Scheduler::None || value(Scalar::WbtLat) > 0.0,
             has_map: parameters.choices.allocation != Allocation::None,
             stdio_buffer: value(Scalar::StdioBuffer) as u64,
-            stdio_call: value(Scalar::StdioCall),
             caches: Caches::of(parameters),
-            copy_knee: value(Scalar::CopyKnee),
-            byte_beyond_knee: value(Scalar::ByteBeyondKnee),
             near: parameters.curve(Curve::Near),
             new: parameters.curve(Curve::New),
-            dirtied_page: value(Scalar::DirtiedPage),
-            new_block: value(Scalar::NewBlock),
-            submission: value(Scalar::Submission),
-            device_latency: value(Scalar::DeviceLatency),
-            device_write_latency: value(Scalar::DeviceWriteLatency),
-            device_write_request: value(Scalar::DeviceWriteRequest),
-            device_byte: value(Scalar::DeviceByte),
             device_write_byte: match value(Scalar::DeviceWriteByte) {
                 0.0 => value(Scalar::DeviceByte),
                 own => own,
@@ -110,51 +70,50 @@ impl Prices {
             ],
             limit_burst: value(Scalar::LimitBurst) as u64,
             limit_slice: value(Scalar::LimitSlice) as u64,
-            limit_spent: value(Scalar::LimitSpent),
             jiffy: (value(Scalar::Jiffy) as u64).max(1),
-            seek: value(Scalar::Seek),
-            rotation: value(Scalar::Rotation),
             disk_pages: (value(Scalar::Disk) / PAGE as f64).max(1.0),
             service_times: ServiceTimes::default(),
             device_depth: value(Scalar::DeviceDepth).max(1.0) as u32,
-            device_flush: value(Scalar::DeviceFlush),
-            journal_commit: value(Scalar::JournalCommit),
-            noise: value(Scalar::Noise),
         }
     }
 
     /// A time around its mean, in ns. The spread is that of four even draws, near enough to normal and
     /// without the platform's logarithms, whose last bits differ.
     pub fn around(&self, mean: f64, rng: &mut Rng) -> Span {
-        if self.noise == 0.0 {
+        if self[Scalar::Noise] == 0.0 {
             return Span::round(mean);
         }
         let bits = rng.next_u64();
         let draws: u64 = (0..4).map(|piece| bits >> (16 * piece) & 0xFFFF).sum();
         // Four draws from 0 to 1 have the mean 2 and the variance 1/3.
         let deviations = (draws as f64 / 65_535.0 - 2.0) * 3.0_f64.sqrt();
-        Span::round(mean * (1.0 + self.noise * deviations).max(0.1))
+        Span::round(mean * (1.0 + self[Scalar::Noise] * deviations).max(0.1))
     }
 
     /// From the submission of a request to its first byte, in ns.
     pub(super) fn latency(&self, request: &Request) -> f64 {
-        self.submission + if request.is_write { self.device_write_latency } else { self.device_latency }
+        self[Scalar::Submission]
+            + if request.is_write { self[Scalar::DeviceWriteLatency] } else { self[Scalar::DeviceLatency] }
     }
 
     /// What a sync takes longer by whether its new blocks lie apart, in ns.
     pub(super) fn scattered(&self, is_scattered: bool) -> f64 {
-        if is_scattered { self.scattered_sync } else { 0.0 }
+        if is_scattered { self[Scalar::ScatteredSync] } else { 0.0 }
     }
 
     /// Copying `bytes` of a call that moves `of_call` in all: t(x) of paper E, section 5.5.
     pub(super) fn copying(&self, bytes: u64, of_call: u64) -> f64 {
-        let beyond = if self.copy_knee > 0.0 { (of_call as f64 - self.copy_knee).max(0.0) } else { 0.0 };
+        let beyond = if self[Scalar::CopyKnee] > 0.0 {
+            (of_call as f64 - self[Scalar::CopyKnee]).max(0.0)
+        } else {
+            0.0
+        };
         let share = bytes as f64 / of_call.max(1) as f64;
         let near = match self.near[..] {
-            [(_, 0.0), ..] => of_call as f64 * self.copied_byte,
+            [(_, 0.0), ..] => of_call as f64 * self[Scalar::CopiedByte],
             _ => at(self.near.iter().copied(), of_call as f64),
         };
-        share * (near + beyond * self.byte_beyond_knee)
+        share * (near + beyond * self[Scalar::ByteBeyondKnee])
     }
 
     /// What a write takes to make a folio of so many pages, beside the copy.

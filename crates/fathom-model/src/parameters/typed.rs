@@ -144,7 +144,8 @@ impl Parameters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameters::{Device, Kernel, Scalar};
+    use crate::kernel::Kernel;
+    use crate::parameters::{Device, Scalar};
 
     #[test]
     fn values_are_typed_with_their_units() {

@@ -1,7 +1,7 @@
 //! Putting a window into the cache: in large folios where there are any, and page by page.
 
 use super::{ReadAhead, Step, round_down};
-use crate::parameters::Kernel;
+use crate::kernel::Kernel;
 
 impl ReadAhead<'_> {
     /// The window that the reader's state describes, in folios as large as order and alignment allow.

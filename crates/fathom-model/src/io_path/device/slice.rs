@@ -5,10 +5,12 @@
 //! adds up until nothing was dispatched for one to two slices, the end of a slice being rounded up, and is forgotten
 //! then.
 
-use crate::io_path::{Prices, Request};
+use crate::io_path::prices::Prices;
+use crate::io_path::request::Request;
+use crate::parameters::Scalar;
 
 /// The slice of one direction. Times in jiffies, but for the last dispatch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slice {
     start: u64,
     end: u64,
@@ -29,7 +31,7 @@ struct Rates {
 impl Slice {
     /// The first one of reads or of writes, before which some may have been spent.
     pub(super) fn first(prices: &Prices, is_write: bool) -> Self {
-        let slices = prices.limit_slice as f64 / 1e9 * prices.limit_spent;
+        let slices = prices.limit_slice as f64 / 1e9 * prices[Scalar::LimitSpent];
         let [requests, bytes] = prices.limits[usize::from(is_write)].map(|rate| (rate * slices) as u64);
         Self { requests, bytes, ..Self::default() }
     }

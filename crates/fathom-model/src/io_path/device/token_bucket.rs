@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use fathom_net::{In, NetBuilder, Out};
+use fathom_net::{In, NetBuilder, Out, Span};
 
 use super::queue_and_bus;
 use super::slice::Slice;
-use crate::io_path::state::ns;
-use crate::io_path::{Prices, Request};
+use crate::io_path::prices::Prices;
+use crate::io_path::request::Request;
 
 /// What each direction has used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Used {
     /// When each of its two buckets is paid up, in ns: requests, and bytes.
     paid: [u64; 2],
@@ -28,10 +28,9 @@ pub fn token_bucket(
     arrived: Out<Request>,
     written: Out<Request>,
 ) {
-    let buckets = net.place::<[Used; 2]>("buckets");
-    let (held, admitted) = (net.place::<(u64, Request)>("held"), net.place::<Request>("admitted"));
     let used = |is_write| Used { slice: Slice::first(prices, is_write), ..Used::default() };
-    net.initial(buckets, [[false, true].map(used)]);
+    let buckets = net.state("buckets", [false, true].map(used));
+    let (held, admitted) = (net.place::<(u64, Request)>("held"), net.place::<Request>("admitted"));
     let limits = Arc::clone(prices);
     net.transition("weigh")
         .input(requests)
@@ -47,7 +46,7 @@ pub fn token_bucket(
         .add();
     net.transition("hold")
         .input(held)
-        .delay_by(|((wait, _),), _| ns(*wait))
+        .delay_by(|((wait, _),), _| Span::ticks(*wait))
         .output(admitted, |((_, request),), _| *request)
         .add();
     net.module("volume", |net| {
