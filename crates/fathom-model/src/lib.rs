@@ -11,6 +11,8 @@
 //! In reading order: each module uses only what stands above it.
 #![cfg_attr(rustfmt, rustfmt_skip)]
 
+mod choice;
+pub mod kernel;
 pub mod page_set;
 pub mod page_cache;
 pub mod read_ahead;
@@ -18,7 +20,6 @@ pub mod file_read;
 pub mod file_write;
 pub mod page_writeback;
 pub mod allocation;
-mod choice;
 pub mod scheduler;
 pub mod writeback_throttle;
 pub mod stdio;
@@ -26,4 +27,3 @@ pub mod parameters;
 pub mod presets;
 pub mod components;
 pub mod io_path;
-pub mod kernel;

@@ -1,18 +1,23 @@
 //! All parameters as a page, made from their rows.
 
-use super::{CHOICES, Curve, Found, Scalar, typed};
+use super::{CHOICES, Choices, Curve, Found, Scalar, typed};
 
 /// The page in Markdown: a table for each shape. docs/parameters.md is this.
 #[must_use]
 pub fn page() -> String {
     let mut page = String::from(
         "# Parameters of a model\n\nMade by `fathom net parameters`. `--set NAME=VALUE` changes one of them to see what would be if; \
-         [model.md](model.md) says how a calibration finds them.\n\n## Choices\n\nThe first word is assumed: `--set device=plain_queue`.\n\n\
-         | name | words | what it is |\n|---|---|---|\n",
+         [model.md](model.md) says how a calibration finds them.\n\n## Choices\n\n`--set device=plain_queue` makes one.\n\n\
+         | name | words | assumed | what it is |\n|---|---|---|---|\n",
     );
     for choice in CHOICES {
         let words: Vec<String> = choice.words.iter().map(|word| format!("`{word}`")).collect();
-        page += &line(&[&format!("`{}`", choice.name), &words.join(" "), choice.about.trim()]);
+        page += &line(&[
+            &format!("`{}`", choice.name),
+            &words.join(" "),
+            (choice.word)(&Choices::default()),
+            choice.about.trim(),
+        ]);
     }
     page.push_str(
         "\n## Scalars\n\nSizes take K, M, G or T and times ns, us, ms or s: `--set readahead=1M`, `--set device_latency=20us`.\n\n\
