@@ -4,35 +4,13 @@
 //! gives back [`Samples`](samples::Samples). An experiment asks its question of *a* machine and
 //! cannot know which. The library prints nothing; ARCHITECTURE.md has the map.
 //!
-//! In reading order: each module uses only what stands above it.
-#![cfg_attr(rustfmt, rustfmt_skip)]
+//! Each room is a crate of its own; this one gathers what they offer under one name.
 
-pub mod units;
-mod shuffle;
-pub mod workload;
-pub mod job;
-pub mod samples;
-pub mod instrument;
-pub mod scratch;
-pub mod intrusion;
-pub mod fault;
-pub mod provenance;
-pub mod witness;
-pub mod machine;
-pub mod load;
-pub mod replay;
-pub mod inference;
-pub mod recipe;
-pub mod finding;
-pub mod experiment;
-pub mod survey;
-pub mod speed;
-pub mod model;
-pub mod prediction;
-pub mod trial;
-pub mod calibration;
-pub mod validation;
-pub mod lab;
-pub mod comparison;
-pub mod run_folder;
-pub mod report;
+pub use fathom_predict::{calibration, model, prediction, simulated, trial, validation};
+pub use fathom_program::{job, units, workload};
+pub use fathom_report::{comparison, report, run_folder};
+pub use fathom_run::{
+    fault, instrument, intrusion, load, machine, provenance, replay, samples, scratch, witness,
+};
+pub use fathom_speed as speed;
+pub use fathom_survey::{experiment, finding, inference, lab, recipe, recorded, survey};

@@ -7,8 +7,8 @@ use std::time::Duration;
 use fathom::comparison::{self, Comparison, Outcome, Rules, Verdict};
 use fathom::experiment::{Effort, by_name};
 use fathom::finding::Kind;
-use fathom::machine::scripted::{Noise, Script, Scripted};
 use fathom::survey::{self, Plan, SCHEMA, Survey};
+use fathom_scripted::{Noise, Script, Scripted};
 use planted::provenance;
 
 const RULES: Rules = Rules { rate: 0.05, margin: 0.75 };

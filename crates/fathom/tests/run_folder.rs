@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use fathom::experiment::{Effort, REGISTRY};
 use fathom::finding::{Evidence, Finding, Kind, Status, Value};
-use fathom::machine::scripted::{Noise, Script, Scripted};
 use fathom::run_folder::{self, Error};
 use fathom::survey::{self, Answer, Plan, SCHEMA, Survey};
+use fathom_scripted::{Noise, Script, Scripted};
 use planted::provenance;
 
 /// A directory of its own for one test, removed at its end.

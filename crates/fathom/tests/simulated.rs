@@ -10,7 +10,7 @@ use std::time::Duration;
 use fathom::experiment::{Effort, by_name};
 use fathom::finding::{Finding, Kind, Value};
 use fathom::lab::first_read_pages;
-use fathom::machine::simulated::{Parameters, Simulated};
+use fathom::simulated::{Parameters, Simulated};
 use fathom::survey::{self, Plan};
 
 const ASKED: [&str; 5] =

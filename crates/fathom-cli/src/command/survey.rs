@@ -8,11 +8,11 @@ use std::time::Instant;
 use fathom::instrument::Instrument;
 use fathom::intrusion;
 use fathom::machine::linux::{Limits, Linux};
-use fathom::machine::simulated::Simulated;
 use fathom::model::Model;
 use fathom::provenance::Provenance;
 use fathom::report;
 use fathom::run_folder::{self, RunFolder};
+use fathom::simulated::Simulated;
 use fathom::survey::{self, Answer, SCHEMA, Survey};
 
 use crate::args::SurveyOptions;

@@ -8,13 +8,13 @@ use fathom::experiment::{Effort, REGISTRY};
 use fathom::finding::{Evidence, Finding, Kind, Trial, Value};
 use fathom::instrument::Certificate;
 use fathom::machine::Machine;
-use fathom::machine::scripted::{Noise, Script, Scripted};
 use fathom::provenance::{DeviceFacts, MachineFacts, MountFacts, Provenance};
 use fathom::report;
 use fathom::samples::Samples;
 use fathom::speed::curve::{self, Curve, Latency, Operation, Order, Point, Proof, Sample, Setting, State};
 use fathom::survey::{self, Answer, Plan, SCHEMA, Survey};
 use fathom::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
+use fathom_scripted::{Noise, Script, Scripted};
 
 /// What a directory, a label or an option may be called.
 pub(crate) const HOSTILE: &str =

@@ -1,7 +1,7 @@
 //! Blocks, pages and blocks of pointers.
 
 use fathom::finding::{Status, Value};
-use fathom::machine::scripted::{Costs, Noise, Script};
+use fathom_scripted::{Costs, Noise, Script};
 
 use crate::{SIGMAS, Score, ask, is_silent_on_noise};
 

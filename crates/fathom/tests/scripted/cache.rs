@@ -1,7 +1,7 @@
 //! What is kept in memory, by timing alone, on machines whose truth is planted.
 
 use fathom::finding::{Status, Value};
-use fathom::machine::scripted::{Noise, Script, Throttle};
+use fathom_scripted::{Noise, Script, Throttle};
 
 use crate::{SIGMAS, ask, is_silent_on_noise, show};
 

@@ -5,7 +5,7 @@
 //! an answer is right if it lies between the cost at the start and that at the end.
 
 use fathom::finding::{Finding, Status, Value};
-use fathom::machine::scripted::{Costs, Noise, Script};
+use fathom_scripted::{Costs, Noise, Script};
 
 use crate::{ask, is_silent_on_noise, show};
 

@@ -20,8 +20,8 @@ use std::time::Duration;
 
 use fathom::experiment::{Effort, REGISTRY, by_name};
 use fathom::finding::{Finding, Kind, Status, Value};
-use fathom::machine::scripted::{Pure, Script, Scripted};
 use fathom::survey::{self, Plan};
+use fathom_scripted::{Pure, Script, Scripted};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 const SIGMAS: [f64; 3] = [0.05, 0.15, 0.3];

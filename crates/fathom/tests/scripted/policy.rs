@@ -1,7 +1,7 @@
 //! By which rule pages leave a full cache, by timing alone, on machines whose rule is planted.
 
 use fathom::finding::{Status, Value};
-use fathom::machine::scripted::{Noise, Replacement, Script};
+use fathom_scripted::{Noise, Replacement, Script};
 
 use crate::{SIGMAS, Score, ask, is_silent_on_noise, show};
 

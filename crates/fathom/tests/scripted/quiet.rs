@@ -1,7 +1,7 @@
 //! What the kernel writes by itself, by timing alone, on machines whose delays are planted.
 
 use fathom::finding::{Status, Value};
-use fathom::machine::scripted::{Noise, Quiet, Script};
+use fathom_scripted::{Noise, Quiet, Script};
 
 use crate::{SIGMAS, ask, is_silent_on_noise, show};
 

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use fathom::finding::{Status, Value};
 use fathom::machine::Machine;
-use fathom::machine::scripted::{Costs, Noise, ReadAhead, Script, Scripted};
 use fathom::workload::{Op, Pass, Region, ScratchFile, Workload};
+use fathom_scripted::{Costs, Noise, ReadAhead, Script, Scripted};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 

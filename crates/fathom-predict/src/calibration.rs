@@ -1,0 +1,537 @@
+//! From runs on a real mount to a model: in stages, each of which identifies one group of parameters.
+//!
+//! A stage runs a few jobs and searches for the prices at which the model takes the times that they took.
+//! What a stage has found holds for those after it. Last come jobs that nothing was fitted to: how far the
+//! model is off on them is what its predictions are widened by.
+
+mod known;
+mod stages;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use fathom_stats::{nonlinear, quantile};
+use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
+use serde::{Deserialize, Serialize};
+
+pub use self::known::found_by_other_means;
+
+use self::stages::{Stage, stages};
+use crate::model::{Model, Origin, PAGE, Parameter, Residual, Tail};
+use crate::prediction::{SHARES, class, device_byte, simulate};
+use crate::trial::{self, Settled, Trial, Turns, ns_per_transfer};
+use fathom_program::job::{Direction, Job, Pattern};
+use fathom_run::fault::Fault;
+use fathom_run::load::{Needs, Outcome, Site};
+
+/// How often each job is run: what disturbed one run or two does not move the median.
+pub const REPEATS: usize = 4;
+/// An interval wider than this, as a deviation of the logarithm, is no answer.
+const UNKNOWN: f64 = 0.7;
+/// Numbers of requests side by side that are tried.
+const DEPTHS: [f64; 4] = [1.0, 2.0, 4.0, 32.0];
+
+/// What a stage came to, for whoever looks on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Account {
+    /// What it was about.
+    pub name: String,
+    /// Its jobs: the name, the measured and the simulated time per transfer in ns.
+    pub jobs: Vec<(String, f64, f64)>,
+    /// The measured time of each run of each job, in ns per transfer.
+    #[serde(default)]
+    pub runs: Vec<Vec<f64>>,
+    /// How many of them somebody disturbed who worked on the same core, and no calm one came.
+    #[serde(default)]
+    pub disturbed: usize,
+    /// By how much the later half of its runs took longer than the earlier one, as a share.
+    #[serde(default)]
+    pub drift: f64,
+    /// What the system refused.
+    pub refused: Vec<String>,
+}
+
+/// What a calibration needs: its files lie beside each other, and what only writes does so again in each repeat.
+///
+/// # Errors
+/// A job that makes no sense.
+pub fn needs() -> Result<Needs, String> {
+    let stages = stages();
+    let jobs: Vec<Job> = stages.iter().flat_map(|stage| stage.jobs.clone()).chain(stages::checks()).collect();
+    trial::needs(&[(jobs, turns(0, Duration::ZERO))])
+}
+
+/// Fits the parameters of a model to runs at `site`; the model brings what is declared or found by other means.
+///
+/// The jobs of all stages run in random turns over the whole time, so that each stage sees the machine as the
+/// others do, and how it drifts meanwhile. `seed` decides their order; `progress` is told how many runs are done.
+///
+/// # Errors
+/// What ends the runs: an interrupt, a budget, the end of the time.
+pub fn calibrate(
+    model: &mut Model,
+    site: &mut Site,
+    seed: u64,
+    progress: &mut dyn FnMut(usize),
+) -> Result<Vec<Account>, Fault> {
+    let stages: Vec<Stage> = stages().into_iter().map(|stage| stage.before_limits(model)).collect();
+    let jobs: Vec<Job> = stages.iter().flat_map(|stage| stage.jobs.clone()).chain(stages::checks()).collect();
+    let trials = trial::run(&jobs, turns(seed, trial::rest_of(model)), site, progress)?;
+    let staged = stages.iter().map(|stage| stage.jobs.len()).sum();
+    let (staged, checks) = trials.split_at(staged);
+    logs(model, staged);
+    let mut left = staged;
+    let mut accounts = Vec::new();
+    for stage in stages {
+        let (trials, others) = left.split_at(stage.jobs.len());
+        left = others;
+        between_calls(model, &stage, trials);
+        if stage.tries_depths {
+            fit_with_depth(model, &stage, trials)
+        } else {
+            fit(model, stage.free, trials);
+        }
+        accounts.push(account(stage.name, model, trials));
+    }
+    spread_of_far(model, staged);
+    // For who asks for no size: what a byte of many costs.
+    let byte = model.parameters.value("near_256k") / f64::from(256 << 10);
+    put(model, "copied_byte", Parameter { value: byte, interval: None, origin: Origin::Measured });
+    // What the kernel has learned by the time that somebody writes much.
+    let rate = 1e9 / device_byte(model, Direction::Write).max(1e-3);
+    put(model, "write_bandwidth", Parameter { value: rate, interval: None, origin: Origin::Measured });
+    model.residuals = residuals(model, checks, staged);
+    model.checks =
+        checks.iter().filter_map(|check| Some((check.job.name.clone(), check.bytes_per_second()?))).collect();
+    accounts.push(account("checks: nothing was fitted to them", model, checks));
+    Ok(accounts)
+}
+
+/// A job of each class that calibrations run and fit nothing to.
+pub fn one_check_of_each(model: &Model) -> Vec<Job> {
+    let mut of_class: BTreeMap<String, Vec<Job>> = BTreeMap::new();
+    for job in stages::checks() {
+        of_class.entry(class(&job, &model.parameters)).or_default().push(job);
+    }
+    // Neither the smallest nor the largest calls.
+    of_class.into_values().map(|mut jobs| jobs.swap_remove(jobs.len() / 2)).collect()
+}
+
+fn turns(seed: u64, rest: Duration) -> Turns {
+    Turns { repeats: REPEATS, seed, rest, state: Settled::ByRuns }
+}
+
+/// What the loop does between two calls, which needs no model: the time that no call took.
+fn between_calls(model: &mut Model, stage: &Stage, trials: &[Trial]) {
+    let Some((name, direction)) = stage.caller else { return };
+    let idle = |outcome: &Outcome| {
+        let side = &outcome.transfers[direction as usize];
+        let calls = side.latency.count().max(1) as f64;
+        let busy = side.latency.sum() as f64 * outcome.ns_per_tick;
+        let beside = (outcome.elapsed_ns as f64 - busy) / calls;
+        let own = if direction == Direction::Write { model.parameters.value("caller") } else { 0.0 };
+        let per = if direction == Direction::Write { side.bytes as f64 / calls } else { 1.0 };
+        ((beside - own) / per).max(0.0)
+    };
+    let does_it_alone = |trial: &&Trial| trial.job.directions().all(|one| one == direction);
+    let all: Vec<f64> = trials.iter().filter(does_it_alone).flat_map(|trial| trial.each(idle)).collect();
+    put_middle(model, name, &all);
+}
+
+/// What each sync writes beside its data, as the device counted it: of a log as a whole, and in how many writes, or of jbd2's
+/// journal the blocks that are neither the transaction's first nor its last (`jbd2_journal_commit_transaction`); and how many
+/// more where new blocks lie apart, in files that are small enough for one block of extents.
+fn logs(model: &mut Model, trials: &[Trial]) {
+    const ENDS: f64 = 2.0;
+    let journal = model.parameters.value("journal");
+    let largest = model.parameters.value("largest_io");
+    // What a sync has to write of data, in bytes.
+    let data = |job: &Job| job.blocks[Direction::Write as usize].most as f64 * f64::from(job.fsync);
+    let in_turn = |pattern: Pattern| trials.iter().filter(move |trial| trial.job.pattern == pattern);
+    let of = |pattern: Pattern| -> Vec<f64> {
+        let of_one = |trial: &Trial| {
+            let again = if journal == stages::DATA_JOURNAL { data(&trial.job) } else { 0.0 };
+            trial.logged().into_iter().map(|[_, bytes]| (bytes - again).max(0.0)).collect::<Vec<_>>()
+        };
+        in_turn(pattern).flat_map(of_one).collect()
+    };
+    let pages = |bytes: Vec<f64>, less: f64| -> Vec<f64> {
+        bytes.into_iter().map(|bytes| (bytes / PAGE as f64 - less).max(0.0)).collect()
+    };
+    let in_order = of(Pattern::Sequential);
+    let Some(usual) = quantile::median(&in_order) else { return };
+    if journal == 0.0 {
+        let requests = in_turn(Pattern::Sequential).flat_map(|trial| {
+            let own = (data(&trial.job) / largest).ceil();
+            trial.logged().into_iter().map(move |[requests, _]| (requests - own).max(1.0))
+        });
+        put_middle(model, "log_requests", &requests.collect::<Vec<_>>());
+        put_middle(model, "log_bytes", &in_order);
+    } else {
+        put_middle(model, "journal_blocks", &pages(in_order, ENDS));
+    }
+    put_middle(model, "scattered_blocks", &pages(of(Pattern::Random), usual / PAGE as f64));
+}
+
+/// Puts the median of what was seen, with the middle half as its interval, if there is anything.
+fn put_middle(model: &mut Model, name: &str, seen: &[f64]) {
+    let at = |share| quantile::quantile(seen, share);
+    if let [Some(low), Some(value), Some(high)] = [0.25, 0.5, 0.75].map(at) {
+        put(model, name, Parameter { value, interval: Some([low, high]), origin: Origin::Measured });
+    }
+}
+
+/// How much the wait for far data differs from call to call, by how far one in a hundred lies above the mean, in jobs that
+/// do little else: they visit each byte once.
+fn spread_of_far(model: &mut Model, trials: &[Trial]) {
+    const FEWEST_CALLS: u64 = 1_000;
+    let mut near = without_noise(model);
+    price(&mut near, "near_cache", 0.0);
+    let spread = |trial: &Trial| {
+        let job = &trial.job;
+        let runs = Outcome::together(&trial.runs)?;
+        let latency = &runs.transfers[Direction::Read as usize].latency;
+        if !job.pre_read
+            || job.loops() != Ok(false)
+            || job.does(Direction::Write)
+            || latency.count() < FEWEST_CALLS
+        {
+            return None;
+        }
+        let mean = latency.sum() as f64 / latency.count() as f64 * runs.ns_per_tick;
+        let [all, near] = [trial.ns_per_transfer()?, time(job, &near)];
+        // Of an exponential distribution.
+        let above = 100.0_f64.ln() - 1.0;
+        let far = (all - near).max(0.0);
+        let tail = trial.latency_ns(0.99)? - mean;
+        (far > near).then(|| (tail / far / above).clamp(0.0, 1.0))
+    };
+    let spreads: Vec<f64> = trials.iter().filter_map(spread).collect();
+    put_middle(model, "far_spread", &spreads);
+}
+
+/// Fits for each number of requests that the device may work at side by side, and keeps the best.
+fn fit_with_depth(model: &mut Model, stage: &Stage, trials: &[Trial]) {
+    let tried = DEPTHS.par_iter().map(|&depth| {
+        let mut one = model.clone();
+        put(&mut one, "device_depth", Parameter { value: depth, interval: None, origin: Origin::Measured });
+        let left = fit(&mut one, stage.free, trials);
+        (left, one)
+    });
+    let tried: Vec<(f64, Model)> = tried.collect();
+    if let Some((_, best)) = tried.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)) {
+        *model = best;
+    }
+}
+
+/// Fits the free parameters to the trials; gives the sum of the squared errors that are left.
+fn fit(model: &mut Model, free: &[&'static str], trials: &[Trial]) -> f64 {
+    let measured: Vec<(&Job, f64, f64)> = trials
+        .iter()
+        .filter_map(|trial| Some((&trial.job, trial.ns_per_transfer()?, weight(trial))))
+        .collect();
+    let start: Vec<f64> = free.iter().map(|name| model.parameters.value(name).max(least(name))).collect();
+    let found = nonlinear::fit(&start, |values| {
+        let mut tried = without_noise(model);
+        free.iter().zip(values).for_each(|(name, value)| price(&mut tried, name, *value));
+        measured
+            .par_iter()
+            .map(|(job, measured, weight)| (time(job, &tried) / measured).ln() * weight)
+            .collect()
+    });
+    let Some(found) = found else { return f64::INFINITY };
+    // Few jobs: the tails of Student's t reach further.
+    let freedom = (measured.len().saturating_sub(free.len())).max(1) as f64;
+    let reach = 1.96 * (1.0 + 2.0 / freedom);
+    // What the machine itself changed by meanwhile, all parameters alike.
+    let drift = drift(trials) / 2.0;
+    for ((name, &value), &deviation) in free.iter().zip(&found.values).zip(&found.deviations) {
+        if deviation > UNKNOWN {
+            // The jobs don't tell it from nothing, or from the others.
+            price(model, name, value);
+            continue;
+        }
+        let deviation = deviation.hypot(drift);
+        let interval = Some([value * (-reach * deviation).exp(), value * (reach * deviation).exp()]);
+        put(model, name, Parameter { value, interval, origin: Origin::Measured });
+    }
+    found.residuals.iter().map(|one| one * one).sum()
+}
+
+/// How much a job says, of 1: less where its runs differ among themselves by more than a model may be off.
+fn weight(trial: &Trial) -> f64 {
+    const OFF: f64 = 0.03;
+    OFF / OFF.hypot(trial.uncertainty().unwrap_or(0.0))
+}
+
+/// Where the search for a price begins that nothing is known of.
+fn least(name: &str) -> f64 {
+    match name {
+        // 40 GB/s.
+        "near_4k" => 100.0,
+        "near_12k" => 300.0,
+        "near_16k" => 400.0,
+        "near_32k" => 800.0,
+        "near_64k" => 1_600.0,
+        "near_256k" => 6_400.0,
+        "across_lines" => 40.0,
+        // A line that is not in the caches, and its page.
+        "jump" | "jump_between" => 150.0,
+        "far_once_4m" | "far_once_16m" | "far_small" => 0.5,
+        name if name.starts_with("jump_of") => 0.5,
+        name if name.starts_with("jump_") => 300.0,
+        "far_settles" => 1e7,
+        "far_buffer" | "far_both" => 0.02,
+        name if name.starts_with("far_of") => 0.05,
+        // 20 GB/s.
+        "far_1k" => 50.0,
+        "far_2k" => 100.0,
+        "far_4k" => 200.0,
+        "far_6k" => 300.0,
+        "far_8k" => 400.0,
+        "far_16k" => 800.0,
+        "far_64k" => 3_200.0,
+        "far_256k" => 13_000.0,
+        // About as much as the call itself: from far below the search does not find its way.
+        "write_call" => 150.0,
+        "jumped_write" | "jumped_over" => 100.0,
+        "new_page" => 1_000.0,
+        "new_8k" => 1_500.0,
+        "new_16k" => 2_500.0,
+        "new_64k" => 9_000.0,
+        "new_256k" => 35_000.0,
+        "dirtied_page" => 60.0,
+        // A line of the first cache, the second, and memory.
+        "walked_page" => 1.5,
+        "walked_out" => 3.0,
+        "walked_far" => 80.0,
+        // A request more of a fast device.
+        "scattered_sync" => 20_000.0,
+        // A loop device's own work for a request.
+        "device_write_request" => 3_000.0,
+        name if name.contains("byte") => 0.01,
+        _ => 20.0,
+    }
+}
+
+fn price(model: &mut Model, name: &str, value: f64) {
+    put(model, name, Parameter { value, interval: None, origin: Origin::Assumed });
+}
+
+fn put(model: &mut Model, name: &str, parameter: Parameter) {
+    // Values of a fit are positive and within their interval.
+    let _ = model.parameters.put(name, parameter);
+}
+
+fn without_noise(model: &Model) -> Model {
+    let mut still = model.clone();
+    ["noise", "far_spread"].iter().for_each(|name| price(&mut still, name, 0.0));
+    still
+}
+
+/// What a transfer of a job takes on a model, in ns.
+fn time(job: &Job, model: &Model) -> f64 {
+    simulated(job, model).map_or(f64::NAN, |outcome| ns_per_transfer(&outcome))
+}
+
+fn simulated(job: &Job, model: &Model) -> Option<Outcome> {
+    let run = simulate(std::slice::from_ref(job), &model.parameters, 1);
+    run.ok().and_then(|outcomes| Outcome::together(outcomes.first()?))
+}
+
+fn account(name: &str, model: &Model, trials: &[Trial]) -> Account {
+    let still = without_noise(model);
+    let told = |trial: &Trial| {
+        let simulated = time(&trial.job, &still);
+        Some(((trial.job.name.clone(), trial.ns_per_transfer()?, simulated), trial.each(ns_per_transfer)))
+    };
+    let (jobs, runs) = trials.par_iter().filter_map(told).unzip();
+    let refused =
+        trials.iter().filter_map(|trial| Some(format!("{}: {}", trial.job.name, trial.refusal.as_ref()?)));
+    Account {
+        name: name.to_owned(),
+        jobs,
+        runs,
+        disturbed: trials.iter().map(|trial| trial.disturbed).sum(),
+        drift: drift(trials).exp() - 1.0,
+        refused: refused.collect(),
+    }
+}
+
+/// The mean over the jobs of what the later half of the runs took longer, as a logarithm: noise of single jobs
+/// averages out, what befell all of them does not.
+fn drift(trials: &[Trial]) -> f64 {
+    let drifts: Vec<f64> = trials.iter().filter_map(Trial::drift).collect();
+    drifts.iter().sum::<f64>() / drifts.len().max(1) as f64
+}
+
+/// How far the model is off, by class of job.
+fn residuals(model: &Model, trials: &[Trial], fitted: &[Trial]) -> BTreeMap<String, Residual> {
+    let mut by_class: BTreeMap<String, Vec<&Trial>> = BTreeMap::new();
+    for trial in trials {
+        by_class.entry(class(&trial.job, &model.parameters)).or_default().push(trial);
+    }
+    let of = |(class, trials): (String, Vec<&Trial>)| {
+        let of_class: Vec<&Trial> =
+            fitted.iter().filter(|trial| self::class(&trial.job, &model.parameters) == class).collect();
+        Some((class, residual(model, &trials, &of_class)?))
+    };
+    by_class.into_par_iter().filter_map(of).collect()
+}
+
+/// How far the model is off on jobs of one class; none where nothing ran. Few jobs may lie close by chance: not closer
+/// than those of the class that it was fitted to.
+fn residual(model: &Model, trials: &[&Trial], fitted: &[&Trial]) -> Option<Residual> {
+    let still = without_noise(model);
+    let error = |trial: &&Trial| Some((time(&trial.job, &still) / trial.ns_per_transfer()?).ln());
+    let left = mean_square(&fitted.par_iter().filter_map(error).collect::<Vec<_>>()).sqrt();
+    let seen = |trial: &&Trial| {
+        let off = error(trial)?;
+        let told = simulated(&trial.job, model);
+        let latency = |share| Some([trial.latency_ns(share)?, told.as_ref()?.latency_ns(share)]);
+        Some((off, trial.drift().unwrap_or(0.0), SHARES.map(latency)))
+    };
+    let seen: Vec<_> = trials.par_iter().filter_map(seen).collect();
+    let errors: Vec<f64> = seen.iter().map(|(off, ..)| *off).collect();
+    let drifts: Vec<f64> = seen.iter().map(|(_, drift, _)| *drift).collect();
+    let waits = !trials.iter().any(|trial| trial::is_short(&trial.job));
+    let count = errors.len() as f64;
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let tail = |(index, share): (usize, f64)| {
+        let latencies: Vec<[f64; 2]> = seen.iter().filter_map(|(.., latencies)| latencies[index]).collect();
+        tail(share, &latencies, waits)
+    };
+    (count > 0.0).then(|| Residual {
+        jobs: errors.len() as u32,
+        mean_error: errors.iter().map(|error| error.abs()).sum::<f64>() / count,
+        // What befell all of them meanwhile befalls what comes later as well.
+        spread: mean_square(&errors).sqrt().max(left).hypot(mean(&drifts) / 2.0),
+        latencies: SHARES.into_iter().enumerate().filter_map(tail).collect(),
+    })
+}
+
+/// What a latency was longer by than simulated, from what was measured and told of each job, in ns: who `waits` for the device
+/// wakes up later and finds the CPU's caches cold, which takes its time however long the wait was; whom memory serves is slower
+/// in proportion. None of no jobs.
+fn tail(share: f64, latencies: &[[f64; 2]], waits: bool) -> Option<Tail> {
+    let ratios: Vec<f64> = latencies.iter().map(|[measured, told]| (measured / told).ln()).collect();
+    let (factor, added_ns) = if waits { (1.0, added(latencies)?) } else { (factor(&ratios)?, 0.0) };
+    let off = |[measured, told]: &[f64; 2]| (measured / (told * factor + added_ns)).ln();
+    let squares: f64 = latencies.iter().map(|one| off(one).powi(2)).sum();
+    // One freedom goes into what is corrected.
+    let spread = (squares / (latencies.len() as f64 - 1.0).max(1.0)).sqrt();
+    let told = Tail { share, factor, added_ns, spread };
+    Some(told).filter(|tail| tail.factor.is_finite() && tail.spread.is_finite())
+}
+
+/// By how many ns latencies were longer: the middle of it, where three of four were longer at all.
+fn added(latencies: &[[f64; 2]]) -> Option<f64> {
+    let longer: Vec<f64> = latencies.iter().map(|[measured, told]| measured - told).collect();
+    let most_are = quantile::quantile(&longer, 0.25)? > 0.0;
+    quantile::median(&longer).map(|middle| if most_are { middle } else { 0.0 })
+}
+
+/// By which factor they were, from the logarithms of what it was for each job: the middle of them, drawn towards none at all by
+/// as much as it is uncertain itself (James and Stein, its positive part).
+fn factor(ratios: &[f64]) -> Option<f64> {
+    let middle = quantile::median(ratios)?;
+    let count = ratios.len() as f64;
+    let squares: f64 = ratios.iter().map(|ratio| (ratio - middle).powi(2)).sum();
+    // Of one job alone nothing is known of how far it lies off.
+    let variance = if count > 1.0 { squares / (count - 1.0) } else { f64::INFINITY };
+    Some(match 1.0 - variance / count / middle.powi(2) {
+        kept if kept > 0.0 => (kept * middle).exp(),
+        _ => 1.0,
+    })
+}
+
+fn mean_square(values: &[f64]) -> f64 {
+    values.iter().map(|one| one * one).sum::<f64>() / values.len().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fathom_run::load::Wrote;
+
+    #[test]
+    fn a_latency_is_corrected_by_as_much_as_jobs_agree_about_it() {
+        let told = |ratios: &[f64]| {
+            let latencies: Vec<[f64; 2]> = ratios.iter().map(|ratio| [100.0 * ratio.exp(), 100.0]).collect();
+            tail(0.99, &latencies, false)
+        };
+        let near = |ratios: &[f64], wanted: (f64, f64)| {
+            let Tail { factor, spread, added_ns, .. } = told(ratios).unwrap();
+            assert!(
+                (factor / wanted.0 - 1.0).abs() < 0.01 && (spread - wanted.1).abs() < 0.01,
+                "{factor} {spread}"
+            );
+            assert_eq!(added_ns, 0.0);
+        };
+        near(&[2.0_f64.ln(); 3], (2.0, 0.0));
+        // Six times as long give or take a half: nearly all of it, and what is left is its interval.
+        near(&[1.4, 1.8, 2.2], ((1.8 - 0.16 / 3.0 / 1.8_f64).exp(), 0.402));
+        // As often shorter as longer, or seen once: nothing.
+        near(&[-1.0, 0.1, 0.9], (1.0, (1.82_f64 / 2.0).sqrt()));
+        near(&[0.7], (1.0, 0.7));
+        assert!(told(&[]).is_none());
+        near(&[0.0; 2], (1.0, 0.0));
+    }
+
+    #[test]
+    fn who_waits_for_the_device_wakes_later_by_a_time_and_not_by_a_factor() {
+        let told = |latencies: &[[f64; 2]]| {
+            let tail = tail(0.99, latencies, true).unwrap();
+            assert_eq!(tail.factor, 1.0);
+            (tail.added_ns, tail.spread)
+        };
+        let (added, spread) = told(&[[12e3, 2e3], [30e3, 20e3], [1.01e8, 1e8]]);
+        assert_eq!(added, 10e3);
+        assert!(spread < 0.01, "{spread}");
+        assert_eq!(told(&[[12e3, 2e3], [15e3, 20e3], [9e3, 8e3]]).0, 0.0, "they do not agree");
+        assert!(tail(0.99, &[], true).is_none());
+    }
+
+    #[test]
+    fn a_log_is_what_the_device_wrote_beside_the_data() {
+        let trial = |name: &str, fsync: u32, writes: u32, pages: u64| {
+            let jobs = stages().into_iter().flat_map(|stage| stage.jobs);
+            let job = jobs.into_iter().find(|job| job.name == name).unwrap();
+            assert_eq!(job.fsync, fsync);
+            let bytes = u64::from(writes) * job.blocks[Direction::Write as usize].most;
+            let mut run = Outcome {
+                transfers: Default::default(),
+                syncs: Default::default(),
+                elapsed_ns: 1,
+                ns_per_tick: 1.0,
+                cached_before: None,
+                usage: Default::default(),
+                device_wrote: Some(Wrote {
+                    requests: u64::from(writes / fsync) * (1 + pages / 3),
+                    bytes: bytes + u64::from(writes / fsync) * pages * PAGE,
+                }),
+            };
+            run.transfers[Direction::Write as usize].bytes = bytes;
+            // The last one is the job's end, and not counted.
+            (1..writes / fsync).for_each(|_| run.syncs.record(1));
+            Trial { job, runs: vec![run], disturbed: 0, refusal: None }
+        };
+        let [order, eight] =
+            ["written in order by 4096, synced after 1", "written in order by 4096, synced after 8"];
+        let random = "written at random by 4096, synced after 16";
+        let found = |journal: &str, trials: &[Trial]| {
+            let mut model = Model::assumed();
+            model.parameters.set("journal", journal).unwrap();
+            logs(&mut model, trials);
+            ["log_bytes", "log_requests", "journal_blocks", "scattered_blocks"]
+                .map(|name| model.parameters.value(name))
+        };
+        let of = |pages: [u64; 3]| {
+            [trial(order, 1, 96, pages[0]), trial(eight, 8, 96, pages[1]), trial(random, 16, 96, pages[2])]
+        };
+        assert_eq!(found("price", &of([9, 9, 9])), [36_864.0, 3.0, 4.0, 0.0]);
+        assert_eq!(found("ordered", &of([3, 3, 5])), [0.0, 1.0, 1.0, 2.0]);
+        assert_eq!(found("ordered", &of([6, 6, 5])), [0.0, 1.0, 4.0, 0.0], "never less");
+        assert_eq!(found("journal", &of([4, 11, 19])), [0.0, 1.0, 1.0, 0.0], "data are written twice");
+    }
+}

@@ -1,0 +1,440 @@
+//! Which jobs a calibration runs, and what each stage of it finds.
+
+use std::time::Duration;
+
+use crate::model::{Model, PAGE};
+use crate::trial::is_short;
+use fathom_program::job::{Blocks, DIRECTIONS, Direction, Job, Pattern};
+
+/// One group of parameters and the jobs that identify it.
+pub(super) struct Stage {
+    pub(super) name: &'static str,
+    /// Parameters that are fitted.
+    pub(super) free: &'static [&'static str],
+    pub(super) jobs: Vec<Job>,
+    /// The parameter of what is done between calls, where these jobs show it, and the direction that does.
+    pub(super) caller: Option<(&'static str, Direction)>,
+    /// Whether the number of requests side by side is sought as well.
+    pub(super) tries_depths: bool,
+}
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+/// A file that any CPU's caches hold with the reader's buffer.
+const NEAR: u64 = MIB / 2;
+/// One that it does not.
+const FAR: u64 = 64 * MIB;
+/// One that is written over: more than caches hold, and less than would be written back meanwhile.
+const MIXED: u64 = 26 * MIB;
+/// How much of it a run moves.
+const MIXED_MOVED: u64 = 13 * MIB;
+
+/// A slow device answers in seconds what a fast one answers in milliseconds.
+const LONGEST: Duration = Duration::from_millis(400);
+
+/// The journal that data go through, among [`JOURNALS`](fathom_model::parameters::JOURNALS).
+pub(super) const DATA_JOURNAL: f64 = 3.0;
+
+/// As much as a sync writes of a log, in bytes: so much was seen of btrfs, which writes each of its blocks twice.
+const LARGEST_LOG: u64 = 160 * KIB;
+
+/// And of jbd2's journal: its ends, inode, bitmap, group and blocks of extents.
+const LARGEST_TRANSACTION: u64 = 8 * PAGE;
+
+/// In as many writes, each of which counts for a device that is held to a number of them.
+const LOG_REQUESTS: u64 = 8;
+
+/// How much of what a slice lets through a job may move: the rest is for what is read ahead, and for the journal.
+const OF_SLICE: f64 = 0.75;
+
+impl Stage {
+    /// The same stage on a device that may be held to a rate: its jobs move no more than the block layer hands out at
+    /// once, so that they show how fast the device itself is. What it is held to is declared.
+    pub(super) fn before_limits(mut self, model: &Model) -> Self {
+        let value = |name| model.parameters.value(name);
+        for job in self.jobs.iter_mut().filter(|job| !is_short(job)) {
+            let side = if job.does(Direction::Read) { Direction::Read } else { Direction::Write };
+            let block = job.blocks[side as usize].most;
+            let [rate, calls] = match side {
+                Direction::Read => ["limit_read_rate", "limit_read_iops"],
+                Direction::Write => ["limit_write_rate", "limit_write_iops"],
+            };
+            let at_once = |limit| match value(limit) * value("limit_slice") / 1e9 {
+                0.0 => f64::INFINITY,
+                all => all * OF_SLICE,
+            };
+            let [bytes, requests] = moves(job, side, &value);
+            let times = (at_once(rate) / bytes).min(at_once(calls) / requests);
+            let most = (times as u64).max(1).saturating_mul(block);
+            job.size = job.size.map(|size| size.min(most));
+        }
+        self
+    }
+}
+
+/// What each call of a job has the device move at most: bytes, and requests.
+fn moves(job: &Job, side: Direction, value: &impl Fn(&'static str) -> f64) -> [f64; 2] {
+    let block = job.blocks[side as usize].most as f64;
+    let mut moves = [block, (block / value("largest_io")).ceil()];
+    let journal = value("journal");
+    if side == Direction::Write && journal == DATA_JOURNAL {
+        // They are written there first, each block by itself.
+        moves = [2.0 * block, moves[1] + (block / PAGE as f64).ceil()];
+    }
+    if job.fsync > 0 {
+        let log = if journal == 0.0 { LARGEST_LOG } else { LARGEST_TRANSACTION };
+        let each = [log, LOG_REQUESTS].map(|of_sync| of_sync as f64 / f64::from(job.fsync));
+        moves = [moves[0] + each[0], moves[1] + each[1]];
+    }
+    moves
+}
+
+/// The stages, in order.
+pub(super) fn stages() -> Vec<Stage> {
+    let near = |bytes| cached(Pattern::Sequential, bytes, NEAR, 64 * MIB);
+    let far = |bytes| cached(Pattern::Sequential, bytes, FAR, FAR);
+    // The end of a file, several times over.
+    let comes_round = |bytes, kib, moved| Job {
+        offset: FAR - kib * KIB,
+        io_size: Some(moved),
+        name: format!("cached in order by {bytes} of the last {}, {moved} in all", kib * KIB),
+        ..far(bytes)
+    };
+    let far_random = |bytes| cached(Pattern::Random, bytes, FAR, 32 * MIB);
+    let comes_back = |bytes: u64, mib| Job {
+        pattern: Pattern::Random,
+        name: format!("cached at random by {bytes} of the last {} many times", mib * MIB),
+        ..comes_round(bytes, mib * 1024, (256 * MIB).min(bytes * 256 * KIB))
+    };
+    let cold = |bytes| cold(Pattern::Sequential, bytes);
+    let cold_random = |bytes| self::cold(Pattern::Random, bytes);
+    vec![
+        Stage {
+            name: "calls and near data",
+            free: &[
+                "call",
+                "near_4k",
+                "near_12k",
+                "near_16k",
+                "near_32k",
+                "near_64k",
+                "near_256k",
+                "across_lines",
+            ],
+            jobs: [512, 3_000, 4 * KIB, 8 * KIB, 12 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 256 * KIB]
+                .map(near)
+                .to_vec(),
+            caller: Some(("caller", Direction::Read)),
+            tries_depths: false,
+        },
+        Stage {
+            name: "data that are not near",
+            free: &["far_1k", "far_2k", "far_4k", "far_6k", "far_8k", "far_16k", "far_64k", "far_256k"],
+            // The CPU fetches ahead within a page: two reads of each are another thing than four, or one.
+            jobs: [1, 2, 4, 6, 8, 16, 64, 256].map(|kib| far(kib * KIB)).to_vec(),
+            caller: None,
+            tries_depths: false,
+        },
+        Stage {
+            name: "how much is how far",
+            free: &[
+                "far_of_1m",
+                "far_of_1536k",
+                "far_of_2m",
+                "far_of_4m",
+                "far_of_8m",
+                "far_of_16m",
+                "far_of_32m",
+                "far_of_64m",
+                "far_small",
+                "far_once_4m",
+                "far_once_16m",
+                "far_settles",
+                "far_buffer",
+                "far_both",
+            ],
+            jobs: [1024, 1536, 2048, 4096, 8192, 12_288, 16_384, 32_768, 49_152, 65_536]
+                .map(|kib| comes_round(64 * KIB, kib, 256 * MIB))
+                .into_iter()
+                .chain(
+                    [(8, 4), (16, 8), (8, 16), (16, 32)]
+                        .map(|(kib, mib)| comes_round(kib * KIB, mib * 1024, 256 * MIB)),
+                )
+                // Twice, and a few times.
+                .chain(
+                    [(4, 2), (8, 2), (16, 2), (48, 2), (8, 4), (24, 4)]
+                        .map(|(mib, times)| comes_round(64 * KIB, mib * 1024, times * mib * MIB)),
+                )
+                // Larger buffers than a CPU has room for, beside what is nearer and what is far.
+                .chain([1024, 2048, 3072].map(|kib| comes_round(kib * KIB, 9 * 1024, 252 * MIB)))
+                .chain([1024, 2048, 4096].map(|kib| far(kib * KIB)))
+                .collect(),
+            caller: None,
+            tries_depths: false,
+        },
+        Stage {
+            name: "jumps",
+            free: &[
+                "jump",
+                "jump_2k",
+                "jump_4k",
+                "jump_8k",
+                "jump_16k",
+                "jump_between",
+                "jump_of_4m",
+                "jump_of_16m",
+            ],
+            jobs: [512, 1_000, 2 * KIB, 4 * KIB, 8 * KIB, 16 * KIB, 64 * KIB]
+                .map(far_random)
+                .into_iter()
+                .chain(
+                    [(4 * KIB, 4), (4 * KIB, 16), (8 * KIB, 16), (512, 16)]
+                        .map(|(bytes, mib)| comes_back(bytes, mib)),
+                )
+                .collect(),
+            caller: None,
+            tries_depths: false,
+        },
+        Stage {
+            name: "the device and cold reads",
+            free: &["device_latency", "device_byte", "added_folio", "added_page", "submission", "wake"],
+            jobs: [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB]
+                .map(direct)
+                .into_iter()
+                .chain([4 * KIB, 64 * KIB, MIB].map(cold))
+                .chain([4 * KIB, 32 * KIB, 256 * KIB].map(cold_random))
+                .collect(),
+            caller: None,
+            tries_depths: true,
+        },
+        Stage {
+            name: "writes",
+            free: &[
+                "write_call",
+                "jumped_write",
+                "jumped_over",
+                "new_page",
+                "new_8k",
+                "new_16k",
+                "new_64k",
+                "new_256k",
+                "walked_page",
+                "walked_out",
+                "walked_far",
+                "dirtied_page",
+            ],
+            // What is written by 12 KiB lies in folios of 8 KiB and single pages, and by 24 KiB in those of 8 and 16 KiB.
+            jobs: [512, 4 * KIB, 12 * KIB, 16 * KIB, 24 * KIB, 64 * KIB, 256 * KIB, MIB, 3 * MIB]
+                .map(|bytes| written(Pattern::Sequential, bytes))
+                .into_iter()
+                .chain([4 * KIB, 64 * KIB].map(|bytes| written(Pattern::Random, bytes)))
+                .chain([4 * KIB, 16 * KIB, 64 * KIB].map(|bytes| mixed(Pattern::Sequential, bytes)))
+                .chain([4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB].map(|bytes| mixed(Pattern::Random, bytes)))
+                .collect(),
+            caller: Some(("caller_written_byte", Direction::Write)),
+            tries_depths: false,
+        },
+        Stage {
+            name: "write-back, sync and journal",
+            free: &[
+                "device_flush",
+                "device_write_byte",
+                "device_write_latency",
+                "device_write_request",
+                "scattered_sync",
+            ],
+            jobs: [(4 * KIB, 1), (4 * KIB, 8), (64 * KIB, 1), (MIB, 1), (MIB, 8)]
+                .map(|(bytes, every)| synced(Pattern::Sequential, bytes, every))
+                .into_iter()
+                // As many requests as writes.
+                .chain(
+                    [(4 * KIB, 1), (4 * KIB, 16), (32 * KIB, 4)]
+                        .map(|(bytes, every)| synced(Pattern::Random, bytes, every)),
+                )
+                .collect(),
+            caller: None,
+            tries_depths: false,
+        },
+    ]
+}
+
+/// Jobs of other sizes and orders than those of the stages.
+pub(super) fn checks() -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for bytes in [3 * KIB, 24 * KIB, 128 * KIB] {
+        jobs.push(cached(Pattern::Sequential, bytes, 24 * MIB, 24 * MIB));
+        jobs.push(cached(Pattern::Random, bytes, 24 * MIB, 24 * MIB));
+    }
+    for bytes in [2 * KIB, 16 * KIB, 128 * KIB] {
+        jobs.push(cold(Pattern::Sequential, bytes));
+        jobs.push(cold(Pattern::Random, bytes));
+    }
+    for bytes in [2 * KIB, 32 * KIB, 128 * KIB] {
+        jobs.push(written(Pattern::Sequential, bytes));
+        jobs.push(written(Pattern::Random, bytes));
+    }
+    for bytes in [2 * KIB, 32 * KIB, 128 * KIB] {
+        jobs.push(mixed(Pattern::Sequential, bytes));
+        jobs.push(mixed(Pattern::Random, bytes));
+    }
+    for (bytes, every) in [(16 * KIB, 1), (16 * KIB, 4), (256 * KIB, 1)] {
+        jobs.push(synced(Pattern::Sequential, bytes, every));
+        jobs.push(synced(Pattern::Random, bytes, every));
+    }
+    jobs
+}
+
+fn blocks(bytes: u64) -> [Blocks; DIRECTIONS] {
+    [Blocks::fixed(bytes); DIRECTIONS]
+}
+
+fn order(pattern: Pattern) -> &'static str {
+    if pattern == Pattern::Sequential { "in order" } else { "at random" }
+}
+
+/// Reads from a file of its own that stays in the cache as it was laid out.
+fn cached(pattern: Pattern, bytes: u64, file: u64, moved: u64) -> Job {
+    let name = format!("cached {} by {bytes} of {file}", order(pattern));
+    // Few enough calls for a run to be short, many enough for it to be more than its ends.
+    let moved = moved.min(bytes * 20_000).max(bytes);
+    Job {
+        filename: Some(format!("cached-{file}")),
+        pattern,
+        blocks: blocks(bytes),
+        size: Some(moved.min(file)),
+        filesize: Some(file),
+        io_size: Some(moved),
+        pre_read: true,
+        ..Job::named(&name)
+    }
+}
+
+/// Reads from a file that is dropped from the cache before.
+fn cold(pattern: Pattern, bytes: u64) -> Job {
+    // A random order reads ahead nothing, and waits for each block.
+    let most = if pattern == Pattern::Random { bytes * 1_000 } else { FAR };
+    Job {
+        filename: Some("cold".to_owned()),
+        pattern,
+        blocks: blocks(bytes),
+        size: Some(most.min(FAR)),
+        filesize: Some(FAR),
+        runtime: LONGEST,
+        ..Job::named(&format!("cold {} by {bytes}", order(pattern)))
+    }
+}
+
+/// Reads past the cache.
+fn direct(bytes: u64) -> Job {
+    let cold = cold(Pattern::Random, bytes);
+    Job {
+        direct: true,
+        size: Some((bytes * 500).min(FAR)),
+        name: format!("direct at random by {bytes}"),
+        ..cold
+    }
+}
+
+/// Writes into a file that is made anew for each run, and goes before the device sees much of it.
+fn written(pattern: Pattern, bytes: u64) -> Job {
+    Job {
+        pattern,
+        blocks: blocks(bytes),
+        size: Some((bytes * 8_000).min((5 * MIB).max(2 * bytes))),
+        read_percent: 0,
+        ..Job::named(&format!("written {} by {bytes}", order(pattern)))
+    }
+}
+
+/// As many reads as writes in a file that is cached and clean.
+fn mixed(pattern: Pattern, bytes: u64) -> Job {
+    let moved = MIXED_MOVED.min(bytes * 8_000);
+    Job {
+        filename: Some("mixed".to_owned()),
+        filesize: Some(MIXED),
+        io_size: Some(moved),
+        read_percent: 50,
+        name: format!("mixed {} by {bytes}", order(pattern)),
+        ..cached(pattern, bytes, MIXED, moved)
+    }
+}
+
+/// Writes into a new file, which is synced after every so many.
+fn synced(pattern: Pattern, bytes: u64, every: u32) -> Job {
+    Job {
+        size: Some((bytes * 100).min(8 * MIB)),
+        fsync: every,
+        end_fsync: true,
+        runtime: LONGEST,
+        name: format!("written {} by {bytes}, synced after {every}", order(pattern)),
+        ..written(pattern, bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The jobs of all stages where reads and writes are held to so much a second: `rate` bytes, or requests for `iops`.
+    fn held(limit: &str, most: f64, journal: &str) -> Vec<Job> {
+        let mut model = Model::assumed();
+        let most = most.to_string();
+        let of = |side: &str| format!("limit_{side}_{limit}");
+        let [read, write] = ["read", "write"].map(of);
+        let settings = [(&*read, &*most), (&write, &most), ("limit_slice", "1e8"), ("journal", journal)];
+        settings.into_iter().for_each(|(name, value)| model.parameters.set(name, value).unwrap());
+        stages().into_iter().flat_map(|stage| stage.before_limits(&model).jobs).collect()
+    }
+
+    fn moved(jobs: &[Job]) -> Vec<(String, u64)> {
+        jobs.iter().map(|job| (job.name.clone(), job.transfer().unwrap().unwrap())).collect()
+    }
+
+    #[test]
+    fn jobs_of_a_device_that_is_held_fit_into_what_it_lets_through_at_once() {
+        let free = moved(&held("rate", 0.0, "ordered"));
+        let memory =
+            |name: &str| !name.contains("cold") && !name.contains("direct") && !name.contains("sync");
+        for rate in [10e6, 100e6, 1e9] {
+            for ((name, held), (_, whole)) in moved(&held("rate", rate, "ordered")).into_iter().zip(&free) {
+                assert!(held == *whole || !memory(&name), "{name} at {rate}: {held} of {whole}");
+                let is_one = held == MIB && rate < 20e6;
+                assert!(
+                    memory(&name) || held as f64 <= rate / 10.0 * OF_SLICE || is_one,
+                    "{name} at {rate}: {held}"
+                );
+            }
+        }
+    }
+
+    /// How often a job syncs, and how many bytes and requests of data it writes.
+    fn synced(job: &Job) -> [u64; 3] {
+        let written = job.transfer().unwrap().unwrap();
+        let block = job.blocks[Direction::Write as usize].most;
+        let writes = written / block;
+        [writes.div_ceil(u64::from(job.fsync)), written, writes]
+    }
+
+    #[test]
+    fn what_each_sync_writes_of_a_log_fits_in_as_well() {
+        for (journal, log) in [("price", 160 * KIB), ("ordered", 32 * KIB)] {
+            for rate in [10e6, 100e6, 1e9] {
+                for job in held("rate", rate, journal).into_iter().filter(|job| job.fsync > 0) {
+                    let [syncs, written, writes] = synced(&job);
+                    let all = (written + (syncs - 1) * log) as f64;
+                    assert!(all <= rate / 10.0 * OF_SLICE || writes == 1, "{} at {rate}: {all}", job.name);
+                }
+            }
+            for rate in [300.0, 1_500.0, 20_000.0] {
+                for job in held("iops", rate, journal).into_iter().filter(|job| job.fsync > 0) {
+                    let [syncs, _, writes] = synced(&job);
+                    let all = (writes + (syncs - 1) * 8) as f64;
+                    assert!(all <= rate / 10.0 * OF_SLICE || writes == 1, "{} at {rate}: {all}", job.name);
+                }
+            }
+        }
+        let data = held("iops", 1_500.0, "journal");
+        let large = data.iter().find(|job| job.name == "written in order by 65536, synced after 1").unwrap();
+        assert_eq!(synced(large)[2], 4, "each of its blocks is a request");
+    }
+}

@@ -1,0 +1,265 @@
+//! What jobs will do on a machine that is only a model, before anybody runs them.
+//!
+//! The jobs make the calls that [`load`](fathom_run::load) would make, from the same offsets, on the model in
+//! simulated time. That is done several times over, each time with parameters drawn from their
+//! intervals; how far the model was off on the jobs that it was fitted to widens what comes out.
+//! What the model can't express is refused by name.
+//!
+//! ```
+//! use fathom_program::job::Job;
+//! use fathom_predict::model::Model;
+//! use fathom_predict::prediction::{Settings, predict};
+//!
+//! let job = Job { size: Some(1 << 20), ..Job::named("cold") };
+//! let told = predict(&[job], &Model::assumed(), Settings::default())?;
+//! let rate = told.forecasts[0].sides[0].bytes_per_second;
+//! assert!(rate.low <= rate.value && rate.value <= rate.high);
+//! # Ok::<(), String>(())
+//! ```
+
+mod class;
+mod counted;
+mod forecast;
+mod program;
+mod refusal;
+mod replaying;
+mod script;
+mod trace;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use fathom_model::io_path::{Advice, Call, Kind, Laps, Path, State};
+use fathom_model::page_cache::FileId;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+
+pub use self::class::class;
+pub(crate) use self::forecast::SHARES;
+pub use self::forecast::{Estimate, Forecast, Latencies, Predicted, SCHEMA, Side, schema};
+pub use self::refusal::check;
+pub use self::script::Script;
+pub use self::trace::{predict_trace, simulate_trace};
+
+use self::forecast::Runs;
+use self::program::{Seat, Threads};
+use crate::model::{Model, Origin, Parameter, Parameters};
+use fathom_program::job::{Direction, Job, Pattern, Region};
+use fathom_run::load::{Cached, Outcome, file_name, groups};
+
+/// How to predict.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// How many sets of parameters are drawn from their intervals.
+    pub draws: u32,
+    /// Decides the draws and the model's randomness.
+    pub seed: u64,
+}
+
+/// What jobs will do.
+#[derive(Debug, Clone)]
+pub struct Prediction {
+    /// One run of the model as it is: the outcomes of each job's threads.
+    pub outcomes: Vec<Vec<Outcome>>,
+    /// Each job with its intervals.
+    pub forecasts: Vec<Forecast>,
+}
+
+/// What a byte takes of the device in one direction, at the rate to which it is held, in ns.
+pub fn device_byte(model: &Model, direction: Direction) -> f64 {
+    let value = |name| model.parameters.value(name);
+    let (own, rate) = match direction {
+        Direction::Write if value("device_write_byte") > 0.0 => {
+            (value("device_write_byte"), value("limit_write_rate"))
+        }
+        Direction::Write => (value("device_byte"), value("limit_write_rate")),
+        Direction::Read => (value("device_byte"), value("limit_read_rate")),
+    };
+    if rate > 0.0 { own.max(1e9 / rate) } else { own }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { draws: 15, seed: 1 }
+    }
+}
+
+/// Predicts the jobs of a file: those between two stonewalls at the same time, one such group after the other.
+///
+/// # Errors
+/// What the model can't express, by name.
+pub fn predict(jobs: &[Job], model: &Model, settings: Settings) -> Result<Prediction, String> {
+    for group in groups(jobs) {
+        check(group, model)?;
+    }
+    let outcomes = simulate(jobs, &model.parameters, settings.seed)?;
+    let mut dice = Pcg64Mcg::seed_from_u64(settings.seed);
+    let mut drawn = vec![outcomes.clone()];
+    // Of a class whose errors were seen, what the parameters are uncertain by is seen as well.
+    let is_seen = |job: &Job| model.residuals.contains_key(&class(job, &model.parameters));
+    let draws = if jobs.iter().all(is_seen) { 0 } else { settings.draws };
+    for _ in 0..draws {
+        let parameters = drawn_from(&model.parameters, &mut dice);
+        drawn.push(simulate(jobs, &parameters, dice.next_u64())?);
+    }
+    let brims = at_brims(&model.parameters, jobs);
+    let brims =
+        brims.iter().map(|held| simulate(jobs, held, settings.seed)).collect::<Result<Vec<_>, _>>()?;
+    let together = |runs: &[Vec<Vec<Outcome>>], index: usize| {
+        runs.iter().filter_map(|run| Outcome::together(&run[index])).collect()
+    };
+    let forecasts = jobs.iter().enumerate().map(|(index, job)| {
+        let runs = Runs { drawn: together(&drawn, index), brims: together(&brims, index) };
+        Forecast::of(job, &runs, model)
+    });
+    Ok(Prediction { forecasts: forecasts.collect(), outcomes })
+}
+
+/// The same device held to a little less and to a little more, if it is handed out by slices: a job that needs nearly all of
+/// a slice waits for the next with a few blocks more of metadata, which nobody knows so well. And what is read in before a job
+/// from a file that memory does not hold may have used up two already, which the kernel remembers for as long.
+fn at_brims(parameters: &Parameters, jobs: &[Job]) -> Vec<Parameters> {
+    const UNKNOWN: f64 = 0.03;
+    const LIMITS: [&str; 4] = ["limit_read_rate", "limit_write_rate", "limit_read_iops", "limit_write_iops"];
+    let is_held = LIMITS.iter().any(|limit| parameters.value(limit) > 0.0);
+    if !is_held || parameters.value("limit_slice") == 0.0 {
+        return Vec::new();
+    }
+    let held_to = |part: f64| {
+        let mut held = parameters.clone();
+        for limit in LIMITS {
+            let Parameter { value, origin, .. } = parameters.parameter(limit);
+            // What is zero stays so, and no limit.
+            let _ = held.put(limit, Parameter { value: value * part, interval: None, origin });
+        }
+        held
+    };
+    let mut brims = [1.0 - UNKNOWN, 1.0 + UNKNOWN].map(held_to).to_vec();
+    if jobs.iter().any(|job| job.pre_read && class(job, parameters).starts_with("past_cache")) {
+        let mut spent = parameters.clone();
+        let all = Parameter { value: 2.0, interval: None, origin: Origin::Assumed };
+        let _ = spent.put("limit_spent", all);
+        brims.push(spent);
+    }
+    brims
+}
+
+/// Every parameter somewhere in its interval, as if it were normal.
+fn drawn_from(parameters: &Parameters, dice: &mut Pcg64Mcg) -> Parameters {
+    let mut drawn = parameters.clone();
+    for (name, parameter) in parameters.iter() {
+        let Parameter { value, interval: Some([low, high]), origin } = parameter else { continue };
+        // Twelve even draws of the sum 6 and the variance 1; an interval of 95 % is 1.96 deviations to each side.
+        let sum: f64 = (0..12).map(|_| f64::from(dice.next_u32()) / f64::from(u32::MAX)).sum();
+        let side = if sum < 6.0 { value - low } else { high - value };
+        let value = (value + (sum - 6.0) * side / 1.96).max(0.0);
+        // A value that is zero or more, without an interval, is never refused.
+        let _ = drawn.put(name, Parameter { value, interval: None, origin });
+    }
+    drawn
+}
+
+/// One run of the model, on a machine that has just been started; one outcome per thread.
+///
+/// # Errors
+/// A job that has no sense.
+pub fn simulate(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<Vec<Outcome>>, String> {
+    let mut bench =
+        Bench { path: Path::new(parameters), state: State::new(parameters), files: HashMap::new() };
+    let mut outcomes = Vec::with_capacity(jobs.len());
+    for (number, group) in groups(jobs).enumerate() {
+        outcomes.extend(bench.together(group, parameters, seed ^ (number as u64) << 48)?);
+    }
+    Ok(outcomes)
+}
+
+/// The simulated machine with its files.
+struct Bench {
+    path: Path,
+    state: State,
+    files: HashMap<String, FileId>,
+}
+
+impl Bench {
+    fn together(
+        &mut self,
+        jobs: &[Job],
+        parameters: &Parameters,
+        seed: u64,
+    ) -> Result<Vec<Vec<Outcome>>, String> {
+        for job in jobs {
+            self.lay_out(job, job.region()?);
+        }
+        let (mut seats, mut cached) = (Vec::new(), Vec::new());
+        for job in jobs {
+            let region = job.region()?;
+            for thread in 0..job.numjobs {
+                let file = self.files[&file_name(job, thread)];
+                cached.push(self.prepare(job, region, file, seed));
+                seats.push(Seat::new(job, region, thread, file, parameters)?);
+            }
+        }
+        self.state.forget_done();
+        let started = self.state.now().as_ticks();
+        let threads = Arc::new(Threads::new(seats));
+        self.state = self.path.run(Arc::clone(&threads), std::mem::take(&mut self.state), seed);
+        let outcomes = threads.outcomes(self.state.done(), started).into_iter();
+        let mut outcomes =
+            outcomes.zip(cached).map(|(one, cached)| Outcome { cached_before: Some(cached), ..one });
+        Ok(jobs.iter().map(|job| outcomes.by_ref().take(job.numjobs as usize).collect()).collect())
+    }
+
+    /// As `load::Site::lay_out`: files that are read get data, those that are only written get space.
+    fn lay_out(&mut self, job: &Job, region: Region) {
+        for thread in 0..job.numjobs {
+            let new = || self.state.create();
+            let file = *self.files.entry(file_name(job, thread)).or_insert_with(new);
+            if job.does(Direction::Read) {
+                self.state.fill(file, region.file);
+            } else if job.allocate {
+                self.state.lengthen(file, region.file);
+            }
+        }
+    }
+
+    /// As `load::Site::prepare` and `hint`: the state of the cache, and a new descriptor.
+    fn prepare(&mut self, job: &Job, region: Region, file: FileId, seed: u64) -> Cached {
+        let count = |state: &State| state.cached(file, region.offset, region.length).map(u64::from);
+        if job.pre_read {
+            let [cached, pages] = count(&self.state);
+            if cached < pages {
+                self.read_in(region, file, seed);
+            }
+        } else if job.invalidate {
+            self.state.evict(file);
+        }
+        let advice = match (job.fadvise_hint, job.pattern) {
+            (false, _) => Advice::Normal,
+            (true, Pattern::Sequential) => Advice::Sequential,
+            (true, Pattern::Random) => Advice::Random,
+        };
+        self.state.open(file, advice, job.direct);
+        self.state.visit(file, region.length);
+        let [cached, pages] = count(&self.state);
+        Cached { cached, pages }
+    }
+
+    fn read_in(&mut self, region: Region, file: FileId, seed: u64) {
+        const CHUNK: u64 = 1 << 20;
+        let end = region.offset + region.length;
+        let starts = (region.offset..end).step_by(CHUNK as usize);
+        let read = |offset: u64| Call {
+            kind: Kind::Read,
+            file,
+            offset,
+            bytes: CHUNK.min(end - offset),
+            fresh_pages: 0,
+        };
+        let reads = Laps::once(starts.map(read).collect());
+        self.state.open(file, Advice::Normal, false);
+        self.state = self.path.run(reads, std::mem::take(&mut self.state), seed);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,35 @@
+//! Classes of jobs: what the model's errors are told apart by.
+
+use fathom_model::file_read::PAGE;
+use fathom_model::io_path::thresholds;
+
+use crate::model::Parameters;
+use fathom_program::job::{Direction, Job, Pattern};
+
+/// The class of a job on a model: `cached_sequential_read`, `random_write_sync` and the like; `throttled` where it
+/// writes so much that it has to wait for the device, `past_cache` where its file does not stay in memory.
+pub fn class(job: &Job, parameters: &Parameters) -> String {
+    let order = match job.pattern {
+        Pattern::Sequential => "sequential",
+        Pattern::Random => "random",
+    };
+    let cache = match (job.direct, job.pre_read || !job.invalidate) {
+        (true, _) => "direct",
+        (false, true) => "cached",
+        (false, false) => "cold",
+    };
+    let cached = parameters.value("cache") as u64;
+    let file = job.region().map_or(0, |region| region.file);
+    let cache = if cached > 0 && file > cached { "past_cache" } else { cache };
+    let moved = job.transfer().ok().flatten().unwrap_or(0) / 100 * u64::from(100 - job.read_percent.min(100));
+    let is_throttled = job.does(Direction::Write) && moved / PAGE > thresholds(parameters).freerun();
+    let syncs = job.fsync > 0 || job.fdatasync > 0 || job.end_fsync;
+    let tail = if syncs { "_sync" } else { "" };
+    match job.read_percent {
+        100 => format!("{cache}_{order}_read"),
+        0 if is_throttled => format!("throttled_{order}_write{tail}"),
+        0 if job.direct => format!("direct_{order}_write{tail}"),
+        0 => format!("{order}_write{tail}"),
+        _ => format!("{cache}_{order}_mixed{tail}"),
+    }
+}

@@ -1,0 +1,286 @@
+//! Predicted figures with their intervals.
+
+use fathom_stats::distribution::student_quantile;
+use fathom_stats::quantile;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::class;
+use crate::model::{Made, Model, Residual, Tail};
+use fathom_program::job::{Direction, Job};
+use fathom_run::load::{Histogram, Outcome};
+
+/// The name of the schema that [`Predicted`] is published under.
+pub const SCHEMA: &str = "fathom.prediction/1";
+
+/// A prediction, as it is written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "fathom.prediction/1")]
+pub struct Predicted {
+    /// Always `fathom.prediction/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    pub schema: String,
+    /// The version of Fathom that wrote it.
+    pub version: String,
+    /// What the model was made from; nothing where everything is assumed.
+    pub made: Option<Made>,
+    /// What was set on top of the model.
+    pub settings: Vec<String>,
+    /// The seed.
+    pub seed: u64,
+    /// How many sets of parameters were drawn.
+    pub draws: u32,
+    /// One entry per job.
+    pub jobs: Vec<Forecast>,
+}
+
+/// What one job will do, its threads together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Forecast {
+    /// The job's name.
+    pub name: String,
+    /// The class that its error is taken from.
+    pub class: String,
+    /// How long it will run, in ns.
+    pub elapsed_ns: Estimate,
+    /// Reads and writes, where it does them.
+    pub sides: Vec<Side>,
+    /// The latencies of fsync, where it does that.
+    pub syncs: Option<Latencies>,
+    /// What to keep in mind.
+    pub caveats: Vec<String>,
+}
+
+/// One direction of a job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Side {
+    /// `read` or `write`.
+    pub direction: String,
+    /// Bytes in all.
+    pub bytes: u64,
+    /// Bytes per second.
+    pub bytes_per_second: Estimate,
+    /// Calls per second.
+    pub calls_per_second: Estimate,
+    /// Of its calls.
+    pub latency: Latencies,
+}
+
+/// The latencies of calls, in ns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Latencies {
+    /// How many calls.
+    pub calls: u64,
+    /// The mean.
+    pub mean_ns: Estimate,
+    /// The median.
+    pub median_ns: Estimate,
+    /// What 90 % don't exceed.
+    pub p90_ns: Estimate,
+    /// What 99 % don't exceed.
+    pub p99_ns: Estimate,
+    /// What 99.9 % don't exceed.
+    pub p999_ns: Estimate,
+}
+
+/// A figure, and where it lies with 90 % confidence.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// The figure.
+    pub value: f64,
+    /// The interval's lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+}
+
+/// So many deviations to each side hold 90 % of a normal distribution.
+const DEVIATIONS: f64 = 1.645;
+/// The latencies that are told.
+pub(crate) const SHARES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
+
+impl Estimate {
+    /// Of a class whose errors were seen on some jobs that nothing was fitted to: what the parameters are uncertain by
+    /// is part of those errors, and a further one is spread as Student's t.
+    fn seen(value: f64, spread: f64, jobs: u32) -> Self {
+        let reach = (student_quantile(0.95, f64::from(jobs.max(1))) * spread).exp();
+        Self { value, low: value / reach, high: value * reach }
+    }
+
+    /// The median of what the draws gave, and the interval of their spread and the model's own together.
+    ///
+    /// Errors of prices multiply, so that the spread is one of logarithms.
+    fn of(drawn: &[f64], own: f64) -> Self {
+        let value = quantile::median(drawn).unwrap_or(0.0);
+        let logs: Vec<f64> =
+            drawn.iter().filter(|one| value > 0.0 && **one > 0.0).map(|one| (one / value).ln()).collect();
+        let mean = logs.iter().sum::<f64>() / logs.len().max(1) as f64;
+        let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+        let variance = squares / (logs.len().max(2) - 1) as f64;
+        let reach = (DEVIATIONS * (variance + own.powi(2)).sqrt()).exp();
+        Self { value, low: value / reach, high: value * reach }
+    }
+
+    /// The same with an interval that holds those of these, too.
+    fn reaching(self, others: impl IntoIterator<Item = Self>) -> Self {
+        others.into_iter().fold(self, |wide, other| Self {
+            low: wide.low.min(other.low),
+            high: wide.high.max(other.high),
+            ..wide
+        })
+    }
+
+    /// Whether a value lies within.
+    pub fn holds(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+}
+
+impl Residual {
+    /// The latency that a share of a job's calls does not exceed, of a job of this class for which so many ns are simulated.
+    pub(crate) fn latency(&self, share: f64, calls: u64, simulated: f64) -> Estimate {
+        match self.tail(level(share, calls)) {
+            Some(tail) => Estimate::seen(simulated * tail.factor + tail.added_ns, tail.spread, self.jobs),
+            None => Estimate::seen(simulated, self.spread, self.jobs),
+        }
+    }
+
+    /// How far latencies at a level were off: between those that are known by how rare it is what exceeds them.
+    fn tail(&self, level: f64) -> Option<Tail> {
+        let (below, above) =
+            self.latencies.split_at(self.latencies.partition_point(|tail| tail.share < level));
+        let (low, high) = match (below.last(), above.first()) {
+            (Some(low), Some(high)) => (low, high),
+            (one, other) => return one.or(other).copied(),
+        };
+        let rarity = |share: f64| -(1.0 - share).ln();
+        let part = (rarity(level) - rarity(low.share)) / (rarity(high.share) - rarity(low.share));
+        let between = |low: f64, high: f64| low + part * (high - low);
+        Some(Tail {
+            share: level,
+            factor: between(low.factor.ln(), high.factor.ln()).exp(),
+            added_ns: between(low.added_ns, high.added_ns),
+            spread: between(low.spread, high.spread),
+        })
+    }
+}
+
+/// At which level of all calls the latency lies that a share of so many calls does not exceed: of three calls 99 % is the longest,
+/// and one call in five is longer than that. Source: the median of an order statistic (Benard and Bos-Levenbach, 1953).
+fn level(share: f64, calls: u64) -> f64 {
+    let rank = (share * calls as f64).ceil().max(1.0);
+    ((rank - 1.0 / 3.0) / (calls as f64 + 1.0 / 3.0)).min(share)
+}
+
+/// What a model made of one job, or of anything.
+pub(super) struct Runs {
+    /// As it is, and then with each set of parameters that was drawn.
+    pub(super) drawn: Vec<Outcome>,
+    /// Where a device is held to a little less or more.
+    pub(super) brims: Vec<Outcome>,
+}
+
+/// What is known of a model's own errors.
+pub(super) enum Known<'a> {
+    /// Those on other jobs of the class.
+    OfClass(&'a Residual),
+    /// How they spread, as far as one can say.
+    Spread(f64),
+}
+
+impl Forecast {
+    /// Of the outcomes of one job.
+    pub(super) fn of(job: &Job, runs: &Runs, model: &Model) -> Self {
+        let class = class(job, &model.parameters);
+        let caveats = unvalidated(&class, model).into_iter().collect();
+        let known = match model.residuals.get(&class) {
+            Some(residual) => Known::OfClass(residual),
+            None => Known::Spread(own_error(&class, model)),
+        };
+        let directions: Vec<Direction> = job.directions().collect();
+        Self { caveats, ..Self::new(&job.name, class, &known, &directions, runs) }
+    }
+
+    /// Of the outcomes of anything.
+    pub(super) fn new(
+        name: &str,
+        class: String,
+        known: &Known<'_>,
+        directions: &[Direction],
+        runs: &Runs,
+    ) -> Self {
+        let Runs { drawn, brims } = runs;
+        let over = |figure: &dyn Fn(&Outcome) -> f64| {
+            let of = |runs: &[Outcome]| match (known, runs.first()) {
+                (Known::OfClass(seen), Some(one)) => Estimate::seen(figure(one), seen.spread, seen.jobs),
+                (Known::OfClass(Residual { spread: own, .. }) | Known::Spread(own), _) => {
+                    Estimate::of(&runs.iter().map(figure).collect::<Vec<_>>(), *own)
+                }
+            };
+            of(drawn).reaching(brims.iter().map(|brim| of(std::slice::from_ref(brim))))
+        };
+        // What transfers were longer by says nothing of syncs.
+        let latencies = |of: &dyn Fn(&Outcome) -> &Histogram, are_transfers: bool| {
+            let mut least = 0.0_f64;
+            let told = SHARES.map(|share| {
+                let plain = |one: &Outcome| of(one).quantile(share) as f64 * one.ns_per_tick;
+                let told = match (known, drawn.first()) {
+                    (Known::OfClass(seen), Some(one)) if are_transfers => {
+                        let of = |one: &Outcome| seen.latency(share, of(one).count(), plain(one));
+                        of(one).reaching(brims.iter().map(of))
+                    }
+                    _ => over(&plain),
+                };
+                // Factors of neighbours differ, and what fewer calls exceed is no shorter.
+                least = least.max(told.value);
+                Estimate { value: least, high: told.high.max(least), ..told }
+            });
+            let [median_ns, p90_ns, p99_ns, p999_ns] = told;
+            let mean_ns = over(&|one| of(one).mean() * one.ns_per_tick);
+            Latencies {
+                calls: drawn.first().map_or(0, |one| of(one).count()),
+                mean_ns,
+                median_ns,
+                p90_ns,
+                p99_ns,
+                p999_ns,
+            }
+        };
+        let side = |direction: Direction| Side {
+            direction: if direction == Direction::Read { "read" } else { "write" }.to_owned(),
+            bytes: drawn.first().map_or(0, |one| one.transfers[direction as usize].bytes),
+            bytes_per_second: over(&|one| one.bytes_per_second(direction)),
+            calls_per_second: over(&|one| one.iops(direction)),
+            latency: latencies(&|one| &one.transfers[direction as usize].latency, true),
+        };
+        let has_syncs = drawn.first().is_some_and(|one| one.syncs.count() > 0);
+        Self {
+            name: name.to_owned(),
+            elapsed_ns: over(&|one| one.elapsed_ns as f64),
+            sides: directions.iter().copied().map(side).collect(),
+            syncs: has_syncs.then(|| latencies(&|one| &one.syncs, false)),
+            class,
+            caveats: Vec::new(),
+        }
+    }
+}
+
+/// The spread of a model's errors on jobs of a class. Of one that nobody looked at no more is known than of the worst of
+/// the others.
+pub(super) fn own_error(class: &str, model: &Model) -> f64 {
+    let worst = model.residuals.values().map(|residual| residual.spread).fold(0.0, f64::max);
+    model.residuals.get(class).map_or(worst, |residual| residual.spread)
+}
+
+/// What to say of a class that a model was never held against.
+pub(super) fn unvalidated(class: &str, model: &Model) -> Option<String> {
+    let unknown = !model.residuals.contains_key(class);
+    unknown.then(|| {
+        format!("modelled, not validated: this model was never held against a job of the class {class}")
+    })
+}
+
+/// The JSON Schema of [`Predicted`].
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(Predicted).to_value()
+}

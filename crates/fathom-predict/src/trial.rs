@@ -1,0 +1,513 @@
+//! Jobs run for real, several times over and in random turns, so that drift meets all of them alike.
+
+use std::time::{Duration, Instant};
+
+use fathom_stats::quantile;
+use fathom_sys::{cgroup, facts, memory};
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+
+use crate::model::Model;
+use fathom_program::job::{Direction, Job};
+use fathom_program::shuffle::shuffle;
+use fathom_run::fault::Fault;
+use fathom_run::load::{self, Folios, Needs, Outcome, Site};
+
+/// A job and what its runs gave.
+#[derive(Debug, Clone)]
+pub struct Trial {
+    /// The job.
+    pub job: Job,
+    /// Its runs, the threads of each together, in the order in which they were made.
+    pub runs: Vec<Outcome>,
+    /// How many of them somebody disturbed who worked on the same core, and no calm one came.
+    pub disturbed: usize,
+    /// Why there is none, where the system refused.
+    pub refusal: Option<String>,
+}
+
+/// How to take turns.
+#[derive(Debug, Clone, Copy)]
+pub struct Turns {
+    /// How often each job is run.
+    pub repeats: usize,
+    /// Decides the order.
+    pub seed: u64,
+    /// How long the device rests before each run.
+    pub rest: Duration,
+    /// How the machine is brought into the state in which a run begins.
+    pub state: Settled,
+}
+
+/// How the state in which a run begins comes to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    /// By runs that do not count: a round of all jobs, and a lap of those that memory serves.
+    ByRuns,
+    /// By nothing: each run goes on from where the one before has left the kernel.
+    AsLeft,
+    /// The files of a job are dropped from the cache first, so that what is in it is what the job reads.
+    ByDropping,
+}
+
+/// Laps of a short job are run until those that nobody disturbed have taken so many ns together, or are so many. A longer
+/// run is neither calm nor disturbed: it sees what the core is like on average.
+const LAPS_NS: u64 = 40_000_000;
+const ENOUGH_LAPS: usize = 2;
+/// How long a run is put off at most while somebody works beside: others do so for some tens of ms at a time, or for
+/// seconds, which would be too long to wait before each of two thousand laps.
+const PATIENCE: Duration = Duration::from_millis(150);
+/// The same where the device has rested, and is not to rest for much longer.
+const PATIENCE_AT_REST: Duration = Duration::from_millis(20);
+
+/// How many times as long as the one before a round may take.
+const ROUNDS_DIFFER: f64 = 1.2;
+
+/// The rest that a device needs to be in the state that a prediction begins with: one that is held to a rate
+/// remembers what it has just done.
+pub fn rest_of(model: &Model) -> Duration {
+    Duration::from_nanos((2.25 * model.parameters.value("limit_slice")) as u64)
+}
+
+/// Runs every job several times: all of them once in a random order, then all of them again in another; less often than
+/// wanted, but once, where the time allowed would not do. `progress` is told how many runs are done.
+///
+/// # Errors
+/// What concerns all jobs: an interrupt, the end of the time, a budget, a full disk.
+pub fn run(
+    jobs: &[Job],
+    turns: Turns,
+    site: &mut Site,
+    progress: &mut dyn FnMut(usize),
+) -> Result<Vec<Trial>, Fault> {
+    run_beside(jobs, turns, site, &mut |done, _, _| {
+        progress(done);
+        Ok(())
+    })
+}
+
+/// As [`run`]; after each run `beside` may do something of its own: it is told how many runs are done, and which job
+/// the last one was of.
+///
+/// # Errors
+/// As [`run`], and what `beside` gives.
+pub fn run_beside(
+    jobs: &[Job],
+    turns: Turns,
+    site: &mut Site,
+    beside: &mut dyn FnMut(usize, usize, &mut Site) -> Result<(), Fault>,
+) -> Result<Vec<Trial>, Fault> {
+    let mut trials: Vec<Trial> = jobs
+        .iter()
+        .map(|job| Trial { job: job.clone(), runs: Vec::new(), disturbed: 0, refusal: None })
+        .collect();
+    let mut generator = Pcg64Mcg::seed_from_u64(turns.seed);
+    let mut order: Vec<usize> = (0..trials.len()).collect();
+    let warm = usize::from(turns.state == Settled::ByRuns);
+    let _held = if warm > 0 { hold_small_pieces() } else { None };
+    let rounds = turns.repeats + warm;
+    for round in 0..rounds {
+        let began = Instant::now();
+        if warm > 0 {
+            lay_out_anew(jobs, site);
+        }
+        // No job always follows the same one.
+        shuffle(&mut order, &mut generator);
+        let mut run_all = || {
+            order.iter().enumerate().try_for_each(|(done, &index)| {
+                // The first use of a file system is no repeat of any other: it reads its maps of free space.
+                once(&mut trials[index], round < warm, turns, site)?;
+                beside(round * jobs.len() + done + 1, index, site)
+            })
+        };
+        match run_all() {
+            // Some jobs have run once more than others.
+            Err(Fault::OutOfTime) if round > warm => break,
+            all => all?,
+        }
+        // Fewer runs of all jobs are worth something, more runs of some are not.
+        let is_some = round >= warm;
+        if is_some && round + 1 < rounds && !site.has_time_for(began.elapsed().mul_f64(ROUNDS_DIFFER)) {
+            break;
+        }
+    }
+    Ok(trials)
+}
+
+/// Has the files that stay in the cache lie on other pages than in the last round: how fast they are read depends on that as
+/// well. What can't be laid out tells why when it is run.
+fn lay_out_anew(jobs: &[Job], site: &mut Site) {
+    jobs.iter().filter(|job| is_kept(job)).for_each(|job| site.remove(job));
+    for job in jobs.iter().filter(|job| is_kept(job)) {
+        // Its data alone: what it writes itself is no part of it.
+        let _ = site.lay_out(&[Job { read_percent: 100, io_size: None, ..job.clone() }]);
+    }
+}
+
+/// Holds small pieces of free memory, where there is memory to spare, so that files get larger ones, as most of a large file
+/// does. How far apart pages lie that are no large folio is else decided by all that was freed before, and those of a small
+/// file that lies in pieces are read up to a quarter slower.
+fn hold_small_pieces() -> Option<memory::Mapping> {
+    // To touch so much takes two seconds.
+    const MOST: u64 = 4 << 30;
+    match facts::free_in_pieces().unwrap_or(0).min(spare_memory() / 8).min(MOST) {
+        0 => None,
+        bytes => memory::Mapping::touched(bytes as usize).ok(),
+    }
+}
+
+/// Bytes of memory that this process may take without anything being swapped.
+fn spare_memory() -> u64 {
+    let limit = cgroup::memory_limit().map_or(u64::MAX, |limit| limit.bytes);
+    facts::available_memory().unwrap_or(0).min(limit)
+}
+
+/// Memory that is kept for the files of the next run, and given back just before it begins.
+///
+/// A virtual machine tells its host which memory is free, and the host takes it: two seconds after it was freed
+/// (`mm/page_reporting.c`) whoever touches it first waits for ten times as long as a write of a page takes.
+/// What belongs to somebody is not taken, so that runs find memory that is there, and all find it alike: none of it is in
+/// the CPU's caches, where those can be told so. Whoever has no memory to spare measures without.
+///
+/// What a process gives back stays in lists of each CPU's own, of single pages and of huge ones (`free_unref_page`); the sizes
+/// between, which files take, are found by what files give back.
+#[derive(Debug, Default)]
+pub(crate) struct Reserve {
+    _kept: Vec<memory::Mapping>,
+    _folios: Option<Folios>,
+}
+
+impl Reserve {
+    /// Takes so many bytes twice, once in large pages, and rather more than less; as folios of a file as well, where there is a
+    /// site for it.
+    pub(crate) fn of(space: u64, site: Option<&mut Site>) -> Self {
+        // What a small file takes is else as likely to be what its last one left.
+        const LEAST: u64 = 32 << 20;
+        let spare = spare_memory() / 8;
+        if space == 0 || space > spare {
+            return Self::default();
+        }
+        let space = space.max(LEAST.min(spare));
+        let kinds = [memory::Mapping::large, memory::Mapping::touched];
+        let kept: Vec<memory::Mapping> =
+            kinds.into_iter().filter_map(|kind| kind(space as usize).ok()).collect();
+        for mapping in &kept {
+            mapping.leave_cpu_caches();
+        }
+        Self { _kept: kept, _folios: site.and_then(|site| site.keep_folios(space).ok()) }
+    }
+}
+
+/// Whether a job is served by memory alone: what it reads is cached, and what it writes goes before the device sees
+/// much of it.
+pub(crate) fn is_short(job: &Job) -> bool {
+    let syncs = job.fsync > 0 || job.fdatasync > 0 || job.end_fsync;
+    !job.direct && !syncs && (job.pre_read || !job.does(Direction::Read))
+}
+
+/// How many laps of a short job are made at most to find calm ones: what writes has a budget.
+fn most_laps(job: &Job) -> usize {
+    if job.does(Direction::Write) { 3 } else { 6 }
+}
+
+/// Whether a job only writes, into a file that is made for each run.
+fn is_new(job: &Job) -> bool {
+    !job.does(Direction::Read) && job.filesize.is_none()
+}
+
+/// Whether a job finds a file that was there before in memory.
+fn is_kept(job: &Job) -> bool {
+    is_short(job) && !is_new(job)
+}
+
+fn once(trial: &mut Trial, is_first: bool, turns: Turns, site: &mut Site) -> Result<(), Fault> {
+    if trial.refusal.is_some() {
+        return Ok(());
+    }
+    let outcome = match turns.state {
+        _ if is_first => laps(&trial.job, &Turns { rest: Duration::ZERO, ..turns }, [1, 1], site),
+        Settled::ByRuns if is_short(&trial.job) => {
+            // The first does not count, as with fio's `ramp_time`: what somebody else did just before is in the CPU's caches.
+            lap(&trial.job, &turns, site)
+                .and_then(|_| laps(&trial.job, &turns, [ENOUGH_LAPS, most_laps(&trial.job)], site))
+        }
+        _ => laps(&trial.job, &turns, [1, 1], site),
+    };
+    match outcome {
+        Ok(_) if is_first => {}
+        Ok((run, is_disturbed)) => {
+            trial.disturbed += usize::from(is_disturbed && run.is_some());
+            trial.runs.extend(run);
+        }
+        Err(Fault::Unsupported(reason)) => trial.refusal = Some(reason),
+        Err(Fault::System(error)) if !error.is_full() && !error.is_read_only() => {
+            trial.refusal = Some(error.to_string());
+        }
+        Err(fault) => return Err(fault),
+    }
+    Ok(())
+}
+
+/// Runs a job again and again as one run, each time with another buffer, since how fast a byte is copied depends on
+/// where the two lie: until `enough` laps were calm, and `most` at most. Those that were disturbed count where none was
+/// calm; gives whether that is so.
+fn laps(
+    job: &Job,
+    turns: &Turns,
+    [enough, most]: [usize; 2],
+    site: &mut Site,
+) -> Result<(Option<Outcome>, bool), Fault> {
+    let mut sums: [Option<Outcome>; 2] = [None, None];
+    let mut calm = 0;
+    for _ in 0..most {
+        let Some(one) = lap(job, turns, site)? else { break };
+        let is_disturbed = site.was_disturbed() && one.elapsed_ns < LAPS_NS;
+        calm += usize::from(!is_disturbed);
+        let sum = &mut sums[usize::from(is_disturbed)];
+        match sum {
+            Some(sum) => sum.follow(&one),
+            None => *sum = Some(one),
+        }
+        let is_long = sums[0].as_ref().is_some_and(|calm| calm.elapsed_ns >= LAPS_NS);
+        if calm >= enough || is_long {
+            break;
+        }
+    }
+    let [calm, disturbed] = sums;
+    Ok(match calm {
+        Some(calm) => (Some(calm), false),
+        None => (disturbed, true),
+    })
+}
+
+fn lap(job: &Job, turns: &Turns, site: &mut Site) -> Result<Option<Outcome>, Fault> {
+    let is_at_rest = !turns.rest.is_zero() && !is_short(job);
+    site.await_calm(match turns.state {
+        // What was read in has used up what a device that is held lets through, and waiting would bring it back.
+        Settled::ByDropping => Duration::ZERO,
+        _ if is_at_rest => PATIENCE_AT_REST,
+        _ => PATIENCE,
+    });
+    let threads = from_its_state(job, *turns, site, |site| load::run(job, site))?;
+    Ok(Outcome::together(&threads))
+}
+
+/// Brings about what a run of a job begins with, has `run` do the job, and removes what was made for this run.
+pub(crate) fn from_its_state<T>(
+    job: &Job,
+    turns: Turns,
+    site: &mut Site,
+    run: impl FnOnce(&mut Site) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    // What only writes begins with a new file.
+    if is_new(job) {
+        site.remove(job);
+    }
+    if turns.state == Settled::ByDropping {
+        site.drop_cached(job)?;
+    }
+    if turns.state == Settled::ByRuns && job.pre_read {
+        // Nothing of it is near at first, as the model has it.
+        site.leave_cpu_caches(job)?;
+    }
+    // What is cached already takes no memory. Jobs were checked when they were laid out; one without a size needs none.
+    let takes = !is_short(job) || is_new(job);
+    let space = if takes { Needs::of(std::slice::from_ref(job)).map_or(0, |needs| needs.space) } else { 0 };
+    // The device rests meanwhile.
+    let rests_from = Instant::now();
+    let reserve = Reserve::of(space, Some(site));
+    if !is_short(job) {
+        std::thread::sleep(turns.rest.saturating_sub(rests_from.elapsed()));
+    }
+    drop(reserve);
+    let outcome = run(site);
+    // Nothing is left for the kernel to write during others' runs, and what a job writes over is on the device.
+    if is_new(job) {
+        site.remove(job);
+    } else if outcome.is_ok() && job.does(Direction::Write) {
+        site.write_out(job)?;
+    }
+    outcome
+}
+
+/// What sets of jobs need that are run one after the other: what is only written goes after each run, so that one such
+/// file lies beside those that stay.
+///
+/// # Errors
+/// A job that makes no sense.
+pub fn needs(sets: &[(Vec<Job>, Turns)]) -> Result<Needs, String> {
+    let (new, lasting): (Vec<Job>, Vec<Job>) =
+        sets.iter().flat_map(|(jobs, _)| jobs).cloned().partition(is_new);
+    let mut needs = Needs::of(&lasting)?;
+    for (jobs, turns) in sets.iter().filter(|(_, turns)| turns.state == Settled::ByRuns) {
+        let kept: Vec<Job> = jobs.iter().filter(|job| is_kept(job)).cloned().collect();
+        needs.writes += Needs::of(&kept)?.space * turns.repeats as u64;
+    }
+    let each = new.iter().map(|job| Needs::of(std::slice::from_ref(job)));
+    needs.space += each.collect::<Result<Vec<_>, _>>()?.iter().map(|one| one.space).max().unwrap_or(0);
+    needs.writes += writes(sets)?;
+    Ok(needs)
+}
+
+/// Bytes that sets of jobs write in all their runs, on files that are there.
+///
+/// # Errors
+/// A job that makes no sense.
+pub(crate) fn writes(sets: &[(Vec<Job>, Turns)]) -> Result<u64, String> {
+    sets.iter().map(|(jobs, turns)| written(jobs, *turns)).sum()
+}
+
+/// Bytes that jobs write in all their repeats; those of a runtime as if it never ended them.
+fn written(jobs: &[Job], turns: Turns) -> Result<u64, String> {
+    let of = |job: &Job| {
+        let warms = u64::from(turns.state == Settled::ByRuns);
+        let laps = if warms > 0 && is_short(job) { 1 + most_laps(job) as u64 } else { 1 };
+        let bytes = job.transfer()?.unwrap_or(0) * u64::from(job.numjobs);
+        Ok(bytes / 100 * u64::from(100 - job.read_percent) * (laps * turns.repeats as u64 + warms))
+    };
+    jobs.iter().filter(|job| job.does(Direction::Write)).map(of).sum()
+}
+
+impl Trial {
+    /// A figure of each run.
+    pub fn each(&self, figure: impl Fn(&Outcome) -> f64) -> Vec<f64> {
+        self.runs.iter().map(figure).collect()
+    }
+
+    /// What the device wrote for each sync of each run: requests, data and all, and bytes beside the data.
+    pub fn logged(&self) -> Vec<[f64; 2]> {
+        let of = |run: &Outcome| {
+            let data = run.transfers[Direction::Write as usize].bytes;
+            // That of the end is not among those that were timed.
+            let syncs = run.syncs.count() + u64::from(self.job.end_fsync);
+            let wrote = run.device_wrote?;
+            let beside = [wrote.requests, wrote.bytes.saturating_sub(data)];
+            (self.job.fsync > 0 && syncs > 0).then_some(beside.map(|count| count as f64 / syncs as f64))
+        };
+        self.runs.iter().filter_map(of).collect()
+    }
+
+    /// The median over the runs of the time per transfer, in ns; none without runs.
+    pub fn ns_per_transfer(&self) -> Option<f64> {
+        quantile::median(&self.each(ns_per_transfer)).filter(|time| *time > 0.0)
+    }
+
+    /// By how much the later half of the runs took longer than the earlier one, as a logarithm; none with too few.
+    pub fn drift(&self) -> Option<f64> {
+        let times = self.each(ns_per_transfer);
+        let half = times.len() / 2;
+        let [early, late] = [&times[..half], &times[times.len() - half..]].map(quantile::median);
+        Some((late? / early?).ln()).filter(|drift| drift.is_finite())
+    }
+
+    /// How far the median of the time may be off, as a deviation of its logarithm, by where the middle half of the runs lies;
+    /// none without runs.
+    pub fn uncertainty(&self) -> Option<f64> {
+        let times = self.each(ns_per_transfer);
+        let at = |share| quantile::quantile(&times, share);
+        // Of a normal distribution: the half lies within 1.349 deviations, and a median is off by 1.253 of those of a mean.
+        let spread = (at(0.75)? / at(0.25)?).ln() / 1.349 * 1.253 / (times.len() as f64).sqrt();
+        Some(spread).filter(|spread| spread.is_finite())
+    }
+
+    /// The median over the runs of the latency that a share of a run's transfers does not exceed, in ns; none without runs. Of
+    /// all runs together, a single one that was stopped for a moment would decide.
+    pub fn latency_ns(&self, share: f64) -> Option<f64> {
+        quantile::median(&self.each(|run| run.latency_ns(share))).filter(|latency| *latency > 0.0)
+    }
+
+    /// The median over the runs of bytes per second in both directions.
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        quantile::median(&self.each(bytes_per_second)).filter(|rate| *rate > 0.0)
+    }
+}
+
+/// What one transfer took, with all around it, in ns.
+pub fn ns_per_transfer(outcome: &Outcome) -> f64 {
+    outcome.elapsed_ns as f64 / outcome.calls().max(1) as f64
+}
+
+/// Bytes per second in both directions.
+pub fn bytes_per_second(outcome: &Outcome) -> f64 {
+    bytes(outcome) / outcome.elapsed_ns.max(1) as f64 * 1e9
+}
+
+/// Bytes per second in both directions by the time within the calls and syncs alone.
+pub(crate) fn bytes_per_second_of_calls(outcome: &Outcome) -> f64 {
+    let calls = outcome.transfers.iter().map(|side| side.latency.sum()).sum::<u64>() + outcome.syncs.sum();
+    bytes(outcome) / (calls.max(1) as f64 * outcome.ns_per_tick) * 1e9
+}
+
+fn bytes(outcome: &Outcome) -> f64 {
+    outcome.transfers.iter().map(|side| side.bytes).sum::<u64>() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use fathom_run::instrument::Instrument;
+    use fathom_run::load::{Limits, Transfers};
+
+    #[test]
+    fn a_latency_is_that_of_the_middle_run_whatever_befell_one() {
+        let run = |latencies: &[u64]| {
+            let mut transfers = [Transfers::default(), Transfers::default()];
+            latencies.iter().for_each(|&ns| transfers[0].latency.record(ns));
+            Outcome {
+                transfers,
+                syncs: Default::default(),
+                elapsed_ns: 1,
+                ns_per_tick: 1.0,
+                cached_before: None,
+                usage: Default::default(),
+                device_wrote: None,
+            }
+        };
+        let of = |runs: Vec<Outcome>| {
+            let trial = Trial { job: Job::named("read"), runs, disturbed: 0, refusal: None };
+            [0.5, 0.99].map(|share| trial.latency_ns(share).map(f64::round))
+        };
+        let stopped: Vec<u64> = [10; 90].into_iter().chain([60; 10]).collect();
+        assert_eq!(of(vec![run(&[10; 100]), run(&stopped), run(&[12; 100])]), [Some(10.0), Some(12.0)]);
+        assert_eq!(of(Vec::new()), [None; 2]);
+    }
+
+    #[test]
+    fn what_there_was_time_for_is_a_result() {
+        let instrument = Instrument::calibrate().unwrap();
+        let job = Job { size: Some(1 << 20), ..Job::named("read") };
+        let turns =
+            Turns { repeats: 1_000_000, seed: 1, rest: Duration::from_millis(10), state: Settled::AsLeft };
+        let runs = |time: Duration| {
+            let limits = Limits { max_write: 8 << 20, deadline: Some(Instant::now() + time) };
+            let mut site =
+                Site::at(&std::env::temp_dir(), 1 << 20, &instrument, limits, Arc::default()).unwrap();
+            run(std::slice::from_ref(&job), turns, &mut site, &mut |_| ()).map(|trials| trials[0].runs.len())
+        };
+        // Each run rests for 10 ms, so that 4 s have fewer than 400 of them.
+        let some = runs(Duration::from_secs(4)).unwrap();
+        assert!((1..400).contains(&some), "{some}");
+        assert_eq!(runs(Duration::ZERO), Err(Fault::OutOfTime));
+    }
+
+    #[test]
+    fn what_is_only_written_lies_there_once_and_is_written_each_time() {
+        const MIB: u64 = 1 << 20;
+        let read = Job { size: Some(4 * MIB), pre_read: true, ..Job::named("read") };
+        let write = |name, size| Job { size: Some(size), read_percent: 0, ..Job::named(name) };
+        let jobs = vec![read, write("small", MIB), write("large", 2 * MIB)];
+        let turns = |state| Turns { repeats: 3, seed: 1, rest: Duration::ZERO, state };
+        let left = needs(&[(jobs.clone(), turns(Settled::AsLeft))]).unwrap();
+        let near = |bytes: u64, about: u64| bytes.abs_diff(about) < 10_000;
+        assert_eq!(left.space, 6 * MIB);
+        assert!(near(left.writes, (4 + 3 * 3) * MIB), "{left:?}");
+        let settled = needs(&[(jobs, turns(Settled::ByRuns))]).unwrap();
+        let laps = 3 * (1 + 3) + 1;
+        assert!(
+            near(settled.writes, ((1 + 3) * 4 + 3 * laps) * MIB),
+            "what stays is laid out anew: {settled:?}"
+        );
+    }
+}

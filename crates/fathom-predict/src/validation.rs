@@ -1,0 +1,460 @@
+//! A model held to runs that it has never seen: each job is predicted before it is run.
+//!
+//! Every job is run several times, in turns with the others, and what two halves of its runs differ by is the
+//! noise floor beside which the model's error stands. So do the errors of two simpler models: that of paper E, and
+//! one of a bandwidth and a latency; and by how much jobs that the calibration ran as well have changed since.
+
+mod again;
+mod baselines;
+mod by_fio;
+mod condition;
+mod held_out;
+mod traces;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use fathom_stats::quantile;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use self::again::Again;
+pub use self::by_fio::{Agreement, ByFio, agreement};
+pub use self::condition::Condition;
+pub use self::traces::validate_traces;
+
+use self::by_fio::Beside;
+use crate::model::Model;
+use crate::prediction::{self, Estimate, Prediction, Settings};
+use crate::trial::{self, Settled, Trial, Turns};
+use fathom_program::job::Job;
+use fathom_run::fault::Fault;
+use fathom_run::load::{Needs, Outcome, Site};
+use fathom_run::provenance::Provenance;
+
+/// The name of the schema that [`Validation`] is published under.
+pub const SCHEMA: &str = "fathom.validation/1";
+
+/// A validation, as it is written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "fathom.validation/1")]
+pub struct Validation {
+    /// Always `fathom.validation/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    pub schema: String,
+    /// Where, when and by which clock.
+    #[serde(flatten)]
+    pub provenance: Provenance,
+    /// One entry per job.
+    pub jobs: Vec<Held>,
+    /// The jobs of each class together.
+    pub classes: Vec<Class>,
+    /// What the calibration ran as well, then and now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub again: Vec<Again>,
+    /// What was not predicted or not run, with the reason.
+    pub refused: Vec<String>,
+    /// How often each job was to be run.
+    #[serde(default)]
+    pub repeats: usize,
+    /// What was changed on the machine meanwhile, and put back.
+    #[serde(default)]
+    pub effects: Vec<String>,
+    /// How long it took, in ns.
+    pub duration_ns: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Bytes that the kernel took out of memory while jobs ran as the machine is, whose ever they were; none where it does
+    /// not count, and of traces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reclaimed_bytes: Option<u64>,
+}
+
+/// One job, predicted and run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Held {
+    /// The job.
+    pub name: String,
+    /// Its class.
+    pub class: String,
+    /// What was changed on the machine and on the model for it, as `--set` takes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    /// Bytes per second in both directions, as predicted before the first run.
+    pub predicted: Estimate,
+    /// The median of what was measured.
+    pub measured: f64,
+    /// What each run gave, in the order of the runs.
+    pub runs: Vec<f64>,
+    /// How many of them somebody disturbed who worked on the same core, and no calm one came.
+    #[serde(default)]
+    pub disturbed: usize,
+    /// What fio's runs of the same job came to, where it ran it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fio: Option<ByFio>,
+    /// How far the prediction is off, as a share of what was measured; positive where it is too fast.
+    pub error: f64,
+    /// What two halves of the runs differ by, as a share.
+    pub noise_floor: f64,
+    /// How far paper E's model is off.
+    pub paper_error: f64,
+    /// How far a bandwidth and a latency are off.
+    pub plain_error: f64,
+    /// Whether the interval of 90 % holds the measured median.
+    pub is_covered: bool,
+    /// How far the predicted 99 % latency is off the median over the runs of it, as a share.
+    pub p99_error: f64,
+    /// What that of two halves of the runs differs by, as a share; none of a run alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_noise_floor: Option<f64>,
+}
+
+/// What the jobs of one class come to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Class {
+    /// The class.
+    pub class: String,
+    /// How many jobs.
+    pub jobs: u32,
+    /// What the mean error shall not exceed, as a share.
+    #[serde(default)]
+    pub bar: f64,
+    /// Whether it does: `kept`, `noise` where two halves of the runs differ by half as much, `drift` where jobs that the
+    /// calibration ran as well have changed by half as much since, or `missed`.
+    #[serde(default)]
+    pub verdict: String,
+    /// The mean of the errors' sizes.
+    pub mean_error: f64,
+    /// The largest.
+    pub worst_error: f64,
+    /// The mean noise floor.
+    pub noise_floor: f64,
+    /// What jobs of the class that the calibration ran as well have changed by since, as a share; none where it ran none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<f64>,
+    /// The mean error of paper E's model.
+    pub paper_error: f64,
+    /// The mean error of a bandwidth and a latency.
+    pub plain_error: f64,
+    /// Intervals that hold what was measured.
+    pub covered: u32,
+    /// The mean error of the 99 % latency.
+    pub p99_error: f64,
+    /// Its mean noise floor, where all jobs have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_noise_floor: Option<f64>,
+}
+
+/// What was predicted of a job.
+struct Foretold {
+    job: Job,
+    rate: Estimate,
+    p99_ns: f64,
+    paper: f64,
+    plain: f64,
+}
+
+/// What is held against what.
+#[derive(Debug)]
+pub struct Trials<'a> {
+    /// The model.
+    pub model: &'a Model,
+    /// Where the jobs run: on this mount.
+    pub path: &'a Path,
+    /// How often each job is run.
+    pub repeats: usize,
+    /// How often each job is run by fio, where it can run it from the same state.
+    pub by_fio: usize,
+    /// Decides the orders.
+    pub seed: u64,
+}
+
+/// The outcome of [`validate`].
+#[derive(Debug, Default)]
+pub struct Outcomes {
+    /// One entry per job.
+    pub jobs: Vec<Held>,
+    /// What the calibration ran as well, then and now.
+    pub again: Vec<Again>,
+    /// What was not predicted or not run, with the reason.
+    pub refused: Vec<String>,
+    /// What was changed on the machine.
+    pub effects: Vec<String>,
+    /// Bytes that the kernel took out of memory, as the machine is.
+    pub reclaimed_bytes: Option<u64>,
+}
+
+/// Predicts the jobs of a condition, makes it so on the machine, runs each job several times, and holds the two
+/// against each other.
+///
+/// # Errors
+/// What ends the runs: an interrupt, a budget, the end of the time.
+pub fn validate(condition: Condition, trials: &Trials<'_>, site: &mut Site) -> Result<Outcomes, Fault> {
+    let mut outcomes = Outcomes::default();
+    let reclaimed_before = site.reclaimed_bytes();
+    let refuse = |reason: String| format!("{}: {reason}", condition.word().unwrap_or("all jobs"));
+    let mut model = trials.model.clone();
+    let settled = condition.make(&mut model, trials.path, site);
+    // What was changed is put back when this goes.
+    let _changed = match settled {
+        Ok(changed) => changed,
+        Err(Fault::Unsupported(reason)) => {
+            outcomes.refused.push(refuse(reason));
+            return Ok(outcomes);
+        }
+        Err(fault) => return Err(fault),
+    };
+    outcomes.effects.extend(condition.effect());
+    let mut foretold = Vec::new();
+    for job in condition.jobs() {
+        match foretell(&job, &model, trials.seed) {
+            Ok(one) => foretold.push(one),
+            Err(reason) => outcomes.refused.push(reason),
+        }
+    }
+    let mut jobs: Vec<Job> = foretold.iter().map(|one| one.job.clone()).collect();
+    jobs.extend(condition.again(&model));
+    let rest = trial::rest_of(&model);
+    let turns = Turns { repeats: trials.repeats, seed: trials.seed, rest, state: condition.state() };
+    let warm = if turns.state == Settled::ByRuns { jobs.len() } else { 0 };
+    let mut beside = Beside::new(&jobs[..foretold.len()], Turns { repeats: trials.by_fio, ..turns });
+    let trials = trial::run_beside(&jobs, turns, site, &mut |done, index, site| {
+        if done > warm && index < foretold.len() { beside.run(index, site) } else { Ok(()) }
+    })?;
+    for (index, (one, trial)) in foretold.iter().zip(&trials).enumerate() {
+        let held = hold(one, trial, &model);
+        match (&trial.refusal, held) {
+            (None, Some(held)) => outcomes.jobs.push(Held {
+                condition: condition.setting(),
+                fio: beside.of(index, trial),
+                ..held
+            }),
+            (refusal, _) => {
+                let reason = refusal.as_deref().unwrap_or("nothing was moved");
+                outcomes.refused.push(format!("[{}]: {reason}", one.job.name));
+            }
+        }
+    }
+    outcomes.again = trials[foretold.len()..].iter().filter_map(|trial| again::of(trial, &model)).collect();
+    outcomes.refused.extend(beside.refused());
+    for held in &mut outcomes.jobs {
+        held.class += &condition.word().map(|word| format!(", {word}")).unwrap_or_default();
+    }
+    if condition == Condition::Usual {
+        outcomes.reclaimed_bytes =
+            site.reclaimed_bytes().zip(reclaimed_before).map(|(now, before)| now - before);
+    }
+    Ok(outcomes)
+}
+
+/// What the jobs of some conditions need to be held against a model, each run so often, and so often by fio.
+///
+/// # Errors
+/// A job that makes no sense.
+pub fn needs(
+    conditions: &[Condition],
+    model: &Model,
+    repeats: usize,
+    by_fio: usize,
+) -> Result<Needs, String> {
+    let turns = |repeats, state| Turns { repeats, seed: 0, rest: Duration::ZERO, state };
+    let own = |condition: &Condition| (condition.jobs(), turns(repeats, condition.state()));
+    let own: Vec<_> = conditions.iter().map(own).collect();
+    let fios = |(jobs, own): &(Vec<Job>, Turns)| {
+        let jobs = jobs.iter().filter(|job| by_fio::runs(job, own.state));
+        // No run of fio goes uncounted.
+        (jobs.cloned().collect::<Vec<_>>(), turns(by_fio, Settled::AsLeft))
+    };
+    let fios: Vec<_> = own.iter().map(fios).collect();
+    let again =
+        conditions.iter().map(|condition| (condition.again(model), turns(repeats, condition.state())));
+    let needs = trial::needs(&own.into_iter().chain(again).collect::<Vec<_>>())?;
+    Ok(Needs { writes: needs.writes + trial::writes(&fios)?, ..needs })
+}
+
+fn foretell(job: &Job, model: &Model, seed: u64) -> Result<Foretold, String> {
+    let alone = std::slice::from_ref(job);
+    let Prediction { outcomes, forecasts } =
+        prediction::predict(alone, model, Settings { seed, ..Settings::default() })?;
+    let sum =
+        outcomes.first().and_then(|threads| Outcome::together(threads)).ok_or("nothing was predicted")?;
+    let estimates = forecasts.iter().flat_map(|job| &job.sides).map(|side| side.bytes_per_second);
+    let rate = estimates.reduce(|a, b| Estimate {
+        value: a.value + b.value,
+        low: a.low + b.low,
+        high: a.high + b.high,
+    });
+    Ok(Foretold {
+        job: job.clone(),
+        rate: rate.ok_or("nothing was predicted")?,
+        p99_ns: model
+            .residuals
+            .get(&prediction::class(job, &model.parameters))
+            .map_or(sum.latency_ns(0.99), |seen| seen.latency(0.99, sum.calls(), sum.latency_ns(0.99)).value),
+        paper: baselines::paper(job, model)?,
+        plain: baselines::plain(job, model)?,
+    })
+}
+
+fn hold(one: &Foretold, trial: &Trial, model: &Model) -> Option<Held> {
+    let runs = trial.each(trial::bytes_per_second);
+    let p99s = trial.each(|run| run.latency_ns(0.99));
+    let p99_ns = trial.latency_ns(0.99)?;
+    let measured = trial.bytes_per_second()?;
+    let off = |rate: f64| rate / measured - 1.0;
+    Some(Held {
+        name: one.job.name.clone(),
+        class: prediction::class(&one.job, &model.parameters),
+        condition: None,
+        predicted: one.rate,
+        measured,
+        error: off(one.rate.value),
+        noise_floor: halves_differ_by(&runs, measured),
+        paper_error: off(one.paper),
+        plain_error: off(one.plain),
+        is_covered: one.rate.holds(measured),
+        p99_error: one.p99_ns / p99_ns - 1.0,
+        p99_noise_floor: floor_of(&p99s, p99_ns),
+        runs,
+        disturbed: trial.disturbed,
+        fio: None,
+    })
+}
+
+/// What the medians of every other run differ by, as a share.
+fn halves_differ_by(runs: &[f64], all: f64) -> f64 {
+    let half = |which: usize| {
+        let runs: Vec<f64> = runs.iter().copied().skip(which).step_by(2).collect();
+        quantile::median(&runs).unwrap_or(all)
+    };
+    (half(0) / half(1) - 1.0).abs()
+}
+
+/// The same where there may be one run alone, or nothing in it.
+fn floor_of(runs: &[f64], all: f64) -> Option<f64> {
+    (runs.len() > 1).then(|| halves_differ_by(runs, all)).filter(|floor| floor.is_finite())
+}
+
+/// The class of all jobs together.
+const ALL: &str = "all";
+
+/// The jobs of each class together, and of all at the end, beside what the calibration ran as well.
+pub fn classes(jobs: &[Held], again: &[Again]) -> Vec<Class> {
+    let mut by_class: BTreeMap<&str, Vec<&Held>> = BTreeMap::new();
+    jobs.iter().for_each(|job| by_class.entry(&job.class).or_default().push(job));
+    let mut classes: Vec<Class> = by_class.iter().map(|(class, jobs)| of(class, jobs, again)).collect();
+    if classes.len() > 1 {
+        classes.push(of(ALL, &jobs.iter().collect::<Vec<_>>(), again));
+    }
+    classes
+}
+
+fn of(class: &str, jobs: &[&Held], again: &[Again]) -> Class {
+    let mean = |figure: &dyn Fn(&Held) -> f64| {
+        jobs.iter().map(|job| figure(job).abs()).sum::<f64>() / jobs.len().max(1) as f64
+    };
+    let (mean_error, noise_floor) = (mean(&|job| job.error), mean(&|job| job.noise_floor));
+    let drift = again::drift(again, class);
+    let bar = bar(class);
+    let verdict = match mean_error {
+        error if error <= bar => "kept",
+        error if error <= 2.0 * noise_floor => "noise",
+        error if error <= 2.0 * drift.unwrap_or(0.0) => "drift",
+        _ => "missed",
+    };
+    Class {
+        class: class.to_owned(),
+        jobs: jobs.len() as u32,
+        bar,
+        verdict: verdict.to_owned(),
+        mean_error,
+        worst_error: jobs.iter().map(|job| job.error.abs()).fold(0.0, f64::max),
+        noise_floor,
+        drift,
+        paper_error: mean(&|job| job.paper_error),
+        plain_error: mean(&|job| job.plain_error),
+        covered: jobs.iter().filter(|job| job.is_covered).count() as u32,
+        p99_error: mean(&|job| job.p99_error),
+        p99_noise_floor: jobs
+            .iter()
+            .map(|job| job.p99_noise_floor)
+            .sum::<Option<f64>>()
+            .map(|sum| sum / jobs.len().max(1) as f64),
+    }
+}
+
+/// What the mean error of a class shall not exceed: 10 % of traces that only read and 15 % of others; of jobs 5 % in order, 10 % of reads at random and past the dirty
+/// threshold, 15 % of writes at random.
+pub fn bar(class: &str) -> f64 {
+    let has = |word: &str| class.contains(word);
+    if has("traces") {
+        return if has("write") { 0.15 } else { 0.10 };
+    }
+    match (has("throttled"), has("random"), has("write") || has("mixed")) {
+        (true, ..) | (_, true, false) => 0.10,
+        (_, true, true) => 0.15,
+        _ => 0.05,
+    }
+}
+
+/// The JSON Schema of [`Validation`].
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(Validation).to_value()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(class: &str, error: f64, noise_floor: f64) -> Held {
+        let figure = Estimate { value: 1.0, low: 0.5, high: 2.0 };
+        Held {
+            name: String::new(),
+            class: class.to_owned(),
+            condition: None,
+            predicted: figure,
+            measured: 1.0,
+            runs: Vec::new(),
+            disturbed: 0,
+            fio: None,
+            error,
+            noise_floor,
+            paper_error: 0.0,
+            plain_error: 0.0,
+            is_covered: true,
+            p99_error: 0.0,
+            p99_noise_floor: None,
+        }
+    }
+
+    #[test]
+    fn a_class_is_kept_missed_or_not_told_from_noise() {
+        let jobs = [
+            held("cached_sequential_read", -0.04, 0.01),
+            held("random_write", 0.2, 0.12),
+            held("throttled_sequential_write, dirty_bytes", -0.2, 0.01),
+        ];
+        let verdicts = |again: &[Again]| {
+            let classes = classes(&jobs, again);
+            classes.iter().map(|class| (class.bar, class.verdict.clone(), class.drift)).collect::<Vec<_>>()
+        };
+        let none = verdicts(&[]);
+        let told = |verdict: &str| verdict.to_owned();
+        assert_eq!(
+            none[..3],
+            [(0.05, told("kept"), None), (0.15, told("noise"), None), (0.10, told("missed"), None)]
+        );
+        let again = |class: &str, now| Again { name: String::new(), class: told(class), then: 4.0, now };
+        let class = "throttled_sequential_write, dirty_bytes";
+        let drifted = verdicts(&[again(class, 3.0), again("random_write", 4.4)]);
+        let near = |drift: Option<f64>, wanted: f64| (drift.unwrap() - wanted).abs() < 1e-9;
+        assert_eq!(drifted[2].1, "drift");
+        assert!(
+            near(drifted[2].2, 0.25) && near(drifted[1].2, 0.1) && near(drifted[3].2, 0.175),
+            "{drifted:?}"
+        );
+        assert_eq!((drifted[0].2, &drifted[1].1), (None, &told("noise")));
+        assert_eq!(verdicts(&[again(class, 3.8)])[2].1, "missed");
+    }
+}

@@ -1,0 +1,60 @@
+//! Two simpler models of the same machine: what a better one must beat.
+
+use crate::model::Model;
+use crate::prediction::{class, device_byte, simulate};
+use crate::trial::bytes_per_second;
+use fathom_program::job::{Direction, Job};
+use fathom_run::load::Outcome;
+
+/// Paper E's model, as far as its parts are named: pages and no larger folios, a fixed price of each page, a fixed
+/// read-ahead and one queue with one server, whose bytes take as long as its limits ask for. In bytes per second.
+///
+/// # Errors
+/// A job that has no sense.
+pub(super) fn paper(job: &Job, model: &Model) -> Result<f64, String> {
+    let simple = as_in_paper(model)?;
+    let alone = std::slice::from_ref(job);
+    let outcomes = simulate(alone, &simple.parameters, 1)?;
+    let sum = outcomes.first().and_then(|threads| Outcome::together(threads));
+    Ok(sum.map_or(0.0, |outcome| bytes_per_second(&outcome)))
+}
+
+/// Paper E's model of the same machine.
+///
+/// # Errors
+/// None that its settings have.
+pub(super) fn as_in_paper(model: &Model) -> Result<Model, String> {
+    let mut simple = model.clone();
+    simple.set("preset=paper")?;
+    for zero in ["folio", "added_folio", "added_page", "wake", "caller", "caller_written_byte", "near_4k"] {
+        simple.set(&format!("{zero}=0"))?;
+    }
+    simple.set(&format!("device_byte={}", device_byte(model, Direction::Read)))?;
+    simple.set(&format!("device_write_byte={}", device_byte(model, Direction::Write)))?;
+    Ok(simple)
+}
+
+/// A latency and a bandwidth: those of memory where the file is cached or written, those of the device where it is read
+/// from there, synced, or more than may be dirty. In bytes per second.
+///
+/// # Errors
+/// A job that has no sense.
+pub(super) fn plain(job: &Job, model: &Model) -> Result<f64, String> {
+    let value = |name| model.parameters.value(name);
+    let bytes = job.blocks[usize::from(!job.does(Direction::Read))].most as f64;
+    let memory = value("call") + bytes * value("copied_byte");
+    let class = class(job, &model.parameters);
+    let time = if !job.does(Direction::Read) {
+        let written = bytes * device_byte(model, Direction::Write);
+        match job.fsync {
+            0 if class.starts_with("throttled") => written,
+            0 => memory,
+            every => memory + written + value("device_write_latency") / f64::from(every),
+        }
+    } else if class.starts_with("cached") {
+        memory
+    } else {
+        value("device_latency") + bytes * device_byte(model, Direction::Read)
+    };
+    Ok(bytes / time * 1e9 * f64::from(job.numjobs))
+}

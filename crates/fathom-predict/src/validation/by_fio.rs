@@ -1,0 +1,156 @@
+//! The same jobs run by fio, in turns with Fathom's runs: whether an error is the model's or the runner's.
+//!
+//! fio tells how long all its calls took to the ns, and how long a job took in whole ms, which is no more than most
+//! jobs here take. So the two runners are compared by the time within calls and syncs; what each does between its
+//! calls, and the last sync of a job, is left out on both sides.
+
+use fathom_stats::quantile;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Held;
+use crate::trial::{self, Settled, Trial, Turns};
+use fathom_program::job::Job;
+use fathom_run::fault::Fault;
+use fathom_run::load::Site;
+use fathom_run::load::program::{Told, is_same_in_fio, run_fio};
+
+/// One job by fio.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ByFio {
+    /// Bytes per second in both directions by the time within fio's calls and syncs: the median of its runs.
+    pub bytes_per_second: f64,
+    /// The same of Fathom's runs.
+    pub fathoms_bytes_per_second: f64,
+    /// What each run of fio gave, in the order of the runs.
+    pub runs: Vec<f64>,
+}
+
+/// What fio and Fathom differ by over all jobs that both ran.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Agreement {
+    /// How many jobs.
+    pub jobs: usize,
+    /// The median over jobs of how much faster fio was, as a share.
+    pub faster: f64,
+    /// The median over jobs of the sizes of the differences, as a share.
+    pub apart: f64,
+}
+
+impl ByFio {
+    /// By how much fio was faster, as a share.
+    pub fn faster(&self) -> f64 {
+        self.bytes_per_second / self.fathoms_bytes_per_second - 1.0
+    }
+}
+
+/// How well the two agree; nothing where fio ran no job.
+pub fn agreement(jobs: &[Held]) -> Option<Agreement> {
+    let faster: Vec<f64> = jobs.iter().filter_map(|job| Some(job.fio.as_ref()?.faster())).collect();
+    let sizes: Vec<f64> = faster.iter().map(|share| share.abs()).collect();
+    let (jobs, apart) = (faster.len(), quantile::median(&sizes)?);
+    Some(Agreement { jobs, faster: quantile::median(&faster)?, apart })
+}
+
+/// The jobs of a condition that fio can run from the same state as Fathom. Within a group that limits the memory it
+/// can't: fio's own takes part of what the files would have.
+pub(super) fn runs(job: &Job, state: Settled) -> bool {
+    state != Settled::ByDropping && is_same_in_fio(job)
+}
+
+/// What fio's runs of some jobs gave so far.
+pub(super) struct Beside<'a> {
+    jobs: &'a [Job],
+    turns: Turns,
+    rates: Vec<Vec<f64>>,
+    refusals: Vec<Option<String>>,
+}
+
+impl<'a> Beside<'a> {
+    /// fio runs each job so often as `turns` has it.
+    pub(super) fn new(jobs: &'a [Job], turns: Turns) -> Self {
+        Self { jobs, turns, rates: vec![Vec::new(); jobs.len()], refusals: vec![None; jobs.len()] }
+    }
+
+    /// Has fio run a job, unless it has done so often enough.
+    pub(super) fn run(&mut self, index: usize, site: &mut Site) -> Result<(), Fault> {
+        let job = &self.jobs[index];
+        let is_done = self.rates[index].len() >= self.turns.repeats || self.refusals[index].is_some();
+        if is_done || !runs(job, self.turns.state) {
+            return Ok(());
+        }
+        match trial::from_its_state(job, self.turns, site, |site| run_fio(job, site)) {
+            Ok(told) => self.rates[index].extend(bytes_per_second_of_calls(job, &told)),
+            Err(fault @ (Fault::Interrupted | Fault::OutOfTime)) => return Err(fault),
+            Err(fault) => self.refusals[index] = Some(format!("[{}] by fio: {fault}", job.name)),
+        }
+        Ok(())
+    }
+
+    /// What came of a job, beside Fathom's own runs of it.
+    pub(super) fn of(&self, index: usize, trial: &Trial) -> Option<ByFio> {
+        let runs = self.rates[index].clone();
+        Some(ByFio {
+            bytes_per_second: quantile::median(&runs)?,
+            fathoms_bytes_per_second: quantile::median(&trial.each(trial::bytes_per_second_of_calls))?,
+            runs,
+        })
+    }
+
+    /// Why fio did not run what it was to run.
+    pub(super) fn refused(self) -> impl Iterator<Item = String> {
+        self.refusals.into_iter().flatten()
+    }
+}
+
+fn bytes_per_second_of_calls(job: &Job, told: &Told) -> Option<f64> {
+    let mut bytes = 0;
+    let mut ns = if job.fsync > 0 { told.syncs_ns()? } else { 0.0 };
+    for direction in job.directions() {
+        bytes += told.bytes(direction)?;
+        ns += told.calls_ns(direction, "clat_ns")?;
+    }
+    (bytes > 0 && ns > 0.0).then(|| bytes as f64 / ns * 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use fathom_run::instrument::Instrument;
+    use fathom_run::load::program::version;
+    use fathom_run::load::{Limits, Needs};
+
+    #[test]
+    fn fio_runs_in_turns_what_it_can_run() {
+        let all = std::env::var("FATHOM_REQUIRE").is_ok_and(|what| what == "all");
+        if version("fio").is_none() {
+            assert!(!all, "skipped, and everything is required: fio is not installed");
+            return;
+        }
+        let small = |name| Job { size: Some(64 << 10), ..Job::named(name) };
+        let jobs = [
+            Job { pre_read: true, filename: Some("kept".to_owned()), ..small("read") },
+            Job { read_percent: 0, ..small("new") },
+            Job { numjobs: 2, ..small("two") },
+        ];
+        let limits = Limits { max_write: 8 << 20, deadline: None };
+        let (instrument, space) = (Instrument::calibrate().unwrap(), Needs::of(&jobs).unwrap().space);
+        let mut site = Site::at(&std::env::temp_dir(), space, &instrument, limits, Arc::default()).unwrap();
+        let turns = Turns { repeats: 3, seed: 1, rest: Duration::ZERO, state: Settled::AsLeft };
+        let mut beside = Beside::new(&jobs, Turns { repeats: 2, ..turns });
+        let trials =
+            trial::run_beside(&jobs, turns, &mut site, &mut |_, index, site| beside.run(index, site));
+        let trials = trials.unwrap();
+        let of = |index: usize| beside.of(index, &trials[index]);
+        for fio in [of(0).unwrap(), of(1).unwrap()] {
+            assert_eq!(fio.runs.len(), 2);
+            assert!(fio.bytes_per_second > 0.0 && fio.fathoms_bytes_per_second > 0.0, "{fio:?}");
+        }
+        assert_eq!(of(2), None, "its threads are not those of a job here");
+        assert!(!site.path(&jobs[1], 0).exists(), "what was written is gone");
+        assert_eq!(beside.refused().count(), 0);
+    }
+}

@@ -1,0 +1,160 @@
+//! Traces: predicted before they are replayed, replayed several times in turns, and held against each other.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use fathom_model::io_path::{Call, Kind};
+use fathom_stats::quantile;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+
+use super::baselines::as_in_paper;
+use super::{Held, Outcomes, Trials, floor_of, halves_differ_by};
+use crate::model::Model;
+use crate::prediction::{Estimate, Script, Settings, device_byte, predict_trace, simulate_trace};
+use crate::trial::{self, Reserve, bytes_per_second};
+use fathom_program::job::Direction;
+use fathom_program::shuffle::shuffle;
+use fathom_run::fault::Fault;
+use fathom_run::replay::{self, Bounds, Cache, How, Plan, Replayed};
+
+/// A trace with what was predicted of it, and what its replays gave.
+struct Traced {
+    name: String,
+    plan: Plan,
+    rate: Estimate,
+    p99_ns: f64,
+    paper: f64,
+    plain: f64,
+    /// Whether more than a hundredth of what it moves is written.
+    writes: bool,
+    runs: Vec<f64>,
+    /// The 99 % latency of each replay.
+    p99s: Vec<f64>,
+}
+
+/// Predicts each trace's replay, replays it several times, and holds the two against each other.
+///
+/// # Errors
+/// What ends the replays: an interrupt, a budget, the end of the time, a trace that can't be read.
+pub fn validate_traces(
+    traces: &[PathBuf],
+    how: How,
+    trials: &Trials<'_>,
+    bounds: &Bounds,
+) -> Result<(Outcomes, u64), Fault> {
+    let mut outcomes = Outcomes::default();
+    let mut foretold = Vec::new();
+    for trace in traces {
+        match foretell(trace, replay::plan(trace)?, how, trials) {
+            Ok(one) => foretold.push(one),
+            Err(reason) => outcomes.refused.push(format!("{}: {reason}", trace.display())),
+        }
+    }
+    let each: u64 = foretold.iter().map(|one| one.plan.laid_out().saturating_add(one.plan.writes)).sum();
+    let written = each.saturating_mul(trials.repeats as u64);
+    if written > bounds.max_write {
+        return Err(Fault::OverBudget { wanted: written, left: bounds.max_write });
+    }
+    let mut generator = Pcg64Mcg::seed_from_u64(trials.seed);
+    let mut order: Vec<usize> = (0..foretold.len()).collect();
+    for _ in 0..trials.repeats {
+        shuffle(&mut order, &mut generator);
+        for &index in &order {
+            let one = &mut foretold[index];
+            let replayed = once(&one.plan, how, trials, bounds)?;
+            let bytes = replayed.reads.bytes + replayed.writes.bytes;
+            one.runs.push(bytes as f64 / replayed.elapsed.as_secs_f64().max(1e-9));
+            let mut took_ns = replayed.reads.took_ns;
+            took_ns.merge(&replayed.writes.took_ns);
+            one.p99s.extend(took_ns.quantile(0.99).map(|ns| ns as f64));
+        }
+    }
+    outcomes.jobs = foretold.iter().filter_map(hold).collect();
+    Ok((outcomes, written))
+}
+
+fn foretell(trace: &Path, plan: Plan, how: How, trials: &Trials<'_>) -> Result<Traced, String> {
+    let model = trials.model;
+    let name = trace.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let script = Script::new(&plan, how)?;
+    let settings = Settings { seed: trials.seed, ..Settings::default() };
+    let (forecast, plain) = predict_trace(&name, &script, model, settings)?;
+    let rates = forecast.sides.iter().map(|side| side.bytes_per_second);
+    let rate =
+        rates.reduce(|a, b| Estimate { value: a.value + b.value, low: a.low + b.low, high: a.high + b.high });
+    let bytes: u64 = plain.transfers.iter().map(|side| side.bytes).sum();
+    Ok(Traced {
+        name,
+        rate: rate.ok_or("it moves no data")?,
+        p99_ns: plain.latency_ns(0.99),
+        paper: bytes_per_second(&simulate_trace(&script, &as_in_paper(model)?.parameters, 1)),
+        writes: plan.writes * 100 > bytes,
+        plain: bytes as f64 / plain_ns(&script, model).max(1.0) * 1e9,
+        plan,
+        runs: Vec::new(),
+        p99s: Vec::new(),
+    })
+}
+
+/// How long the replay takes on a latency and a bandwidth: the device's for what a file holds when it is read for the
+/// first time and for what is synced, the memory's for all else.
+fn plain_ns(script: &Arc<Script>, model: &Model) -> f64 {
+    let value = |name| model.parameters.value(name);
+    let is_cold = script.how().cache == Cache::Cold;
+    let mut unread: Vec<u64> = script.sizes().map(|size| if is_cold { size } else { 0 }).collect();
+    let mut unsynced = vec![0_u64; unread.len()];
+    script.length_ns(|file, Call { kind, bytes, .. }| {
+        let file = file as usize;
+        let memory = value("call") + bytes as f64 * value("copied_byte");
+        match kind {
+            Kind::Read if unread[file] > 0 => {
+                unread[file] = unread[file].saturating_sub(bytes);
+                value("device_latency") + bytes as f64 * device_byte(model, Direction::Read)
+            }
+            Kind::Write => {
+                unsynced[file] += bytes;
+                memory
+            }
+            Kind::Sync | Kind::SyncData | Kind::WriteOut => {
+                let bytes = std::mem::take(&mut unsynced[file]);
+                value("device_write_latency") + bytes as f64 * device_byte(model, Direction::Write)
+            }
+            Kind::Read => memory,
+            _ => value("call"),
+        }
+    })
+}
+
+fn once(plan: &Plan, how: How, trials: &Trials<'_>, bounds: &Bounds) -> Result<Replayed, Fault> {
+    let mut reserve = Reserve::of(plan.laid_out().saturating_add(plan.writes), None);
+    let rest = trial::rest_of(trials.model);
+    replay::replay(plan, trials.path, how, bounds, &mut || {
+        thread::sleep(rest);
+        drop(std::mem::take(&mut reserve));
+    })
+}
+
+fn hold(one: &Traced) -> Option<Held> {
+    let measured = quantile::median(&one.runs).filter(|rate| *rate > 0.0)?;
+    let p99_ns = quantile::median(&one.p99s).filter(|latency| *latency > 0.0)?;
+    let off = |rate: f64| rate / measured - 1.0;
+    Some(Held {
+        name: one.name.clone(),
+        class: if one.writes { "traces that write" } else { "traces that read" }.to_owned(),
+        condition: None,
+        predicted: one.rate,
+        measured,
+        error: off(one.rate.value),
+        noise_floor: halves_differ_by(&one.runs, measured),
+        paper_error: off(one.paper),
+        plain_error: off(one.plain),
+        is_covered: one.rate.holds(measured),
+        disturbed: 0,
+        p99_error: one.p99_ns / p99_ns - 1.0,
+        p99_noise_floor: floor_of(&one.p99s, p99_ns),
+        runs: one.runs.clone(),
+        fio: None,
+    })
+}

@@ -1,0 +1,301 @@
+//! fio jobs as plain values: what each of some threads does to a file, in fio's words and with fio's meaning.
+//!
+//! `docs/jobs.md` lists the options that are understood. A job does nothing by itself:
+//! [`load`](fathom_run::load) runs it.
+//!
+//! ```
+//! use fathom_program::job::{Blocks, Job, Pattern};
+//!
+//! let job = Job {
+//!     pattern: Pattern::Random,
+//!     blocks: [Blocks::fixed(4096); 2],
+//!     size: Some(1 << 20),
+//!     ..Job::named("random-reads")
+//! };
+//! assert_eq!(job.region().unwrap().length, 1 << 20);
+//! ```
+
+mod file;
+mod option;
+mod value;
+
+use std::time::Duration;
+
+pub use self::file::{JobFile, Mistake, Surroundings, parse};
+
+/// One job: some threads that do the same to files of one size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    /// What it is called in reports, and its files are named after.
+    pub name: String,
+    /// The file that all its threads share; without one each thread has its own.
+    pub filename: Option<String>,
+    /// The order of the offsets.
+    pub pattern: Pattern,
+    /// How many of a hundred transfers read; the others write.
+    pub read_percent: u8,
+    /// How much one transfer moves: reads, writes.
+    pub blocks: [Blocks; 2],
+    /// Bytes that each thread transfers, and the length of the part of the file that it does so in.
+    pub size: Option<u64>,
+    /// Bytes that a file has, where that is not what the offset and the size come to.
+    pub filesize: Option<u64>,
+    /// Where the part of the file begins, in bytes.
+    pub offset: u64,
+    /// Bytes that each thread transfers, where that is not the size.
+    pub io_size: Option<u64>,
+    /// How many threads.
+    pub numjobs: u32,
+    /// The system calls that transfer.
+    pub engine: Engine,
+    /// Past the page cache.
+    pub direct: bool,
+    /// `fsync(2)` after so many writes; zero for never.
+    pub fsync: u32,
+    /// `fdatasync(2)` after so many writes; zero for never.
+    pub fdatasync: u32,
+    /// `fsync(2)` after the last write.
+    pub end_fsync: bool,
+    /// Drop the file's clean pages from the cache before each pass over it.
+    pub invalidate: bool,
+    /// Read the file into the cache before the first pass, and do not invalidate.
+    pub pre_read: bool,
+    /// Set space aside for a file that is only written; otherwise it grows as it is written.
+    pub allocate: bool,
+    /// Tell the kernel whether the order will be sequential or random.
+    pub fadvise_hint: bool,
+    /// Stop after so long; zero for no limit.
+    pub runtime: Duration,
+    /// Go on until the runtime is over, however often that passes over the file.
+    pub time_based: bool,
+    /// Run for so long before anything counts.
+    pub ramp_time: Duration,
+    /// Wait for so long after each transfer.
+    pub thinktime: Duration,
+    /// The most bytes per second: reads, writes; zero for no limit.
+    pub rate: [u64; 2],
+    /// Visit every block of a random pass once before any is visited again.
+    pub random_map: bool,
+    /// Decides random orders.
+    pub seed: u64,
+    /// Begin when all jobs before it have ended.
+    pub stonewall: bool,
+    /// Report all threads of its group as one, where threads are reported at all.
+    pub group_reporting: bool,
+    /// What was written in the job file for it, option and value, in order.
+    pub written: Vec<(String, String)>,
+}
+
+/// The order of a job's offsets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pattern {
+    /// One block after the other; reads and writes each with a position of their own.
+    Sequential,
+    /// Blocks drawn at random.
+    Random,
+}
+
+/// How much one transfer moves, in bytes: any multiple of the least up to the most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Blocks {
+    /// The least.
+    pub least: u64,
+    /// The most.
+    pub most: u64,
+}
+
+/// The system calls that transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// `pread(2)`, `pwrite(2)`.
+    Psync,
+    /// `lseek(2)` where the position is elsewhere, `read(2)`, `write(2)`.
+    Sync,
+    /// `preadv(2)`, `pwritev(2)`.
+    Pvsync,
+    /// Copies from and to a mapping of the file.
+    Mmap,
+}
+
+/// What of a file one pass of a job covers, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Region {
+    /// Where it begins.
+    pub offset: u64,
+    /// How long it is.
+    pub length: u64,
+    /// How long the file must be.
+    pub file: u64,
+}
+
+/// Reading or writing; the index of what a job has for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the file.
+    Read = 0,
+    /// To the file.
+    Write = 1,
+}
+
+/// The number of directions.
+pub const DIRECTIONS: usize = 2;
+
+/// Larger blocks than any device or file system takes at once; each thread has a buffer of this size at most.
+const LARGEST_BLOCK: u64 = 1 << 30;
+
+impl Blocks {
+    /// Always the same.
+    pub const fn fixed(bytes: u64) -> Self {
+        Self { least: bytes, most: bytes }
+    }
+}
+
+impl Job {
+    /// A job with all of fio's defaults: sequential reads of 4 KiB by `psync` in one thread.
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            filename: None,
+            pattern: Pattern::Sequential,
+            read_percent: 100,
+            blocks: [Blocks::fixed(4096); DIRECTIONS],
+            size: None,
+            filesize: None,
+            offset: 0,
+            io_size: None,
+            numjobs: 1,
+            engine: Engine::Psync,
+            direct: false,
+            fsync: 0,
+            fdatasync: 0,
+            end_fsync: false,
+            invalidate: true,
+            pre_read: false,
+            allocate: true,
+            fadvise_hint: true,
+            runtime: Duration::ZERO,
+            time_based: false,
+            ramp_time: Duration::ZERO,
+            thinktime: Duration::ZERO,
+            rate: [0; DIRECTIONS],
+            random_map: true,
+            seed: 0,
+            stonewall: false,
+            group_reporting: false,
+            written: Vec::new(),
+        }
+    }
+
+    /// Whether it ever transfers in this direction.
+    pub fn does(&self, direction: Direction) -> bool {
+        match direction {
+            Direction::Read => self.read_percent > 0,
+            Direction::Write => self.read_percent < 100,
+        }
+    }
+
+    /// The directions that it transfers in.
+    pub fn directions(&self) -> impl Iterator<Item = Direction> + '_ {
+        [Direction::Read, Direction::Write].into_iter().filter(|&direction| self.does(direction))
+    }
+
+    /// The part of its file that it works on.
+    ///
+    /// With a file size given the part reaches to the end of the file, and the size is only how much
+    /// is transferred; otherwise the file is as long as offset and size make it.
+    ///
+    /// # Errors
+    /// One sentence where no size is given or the offset is past the end of the file.
+    pub fn region(&self) -> Result<Region, String> {
+        self.placed().map_err(|unfit| unfit.reason)
+    }
+
+    fn placed(&self) -> Result<Region, Unfit> {
+        let too_long = || Unfit::by(&["offset", "size"], "offset and size exceed any file");
+        let missing = || Unfit::by(&[], "size= is missing: say how much of a file to transfer");
+        let file = match (self.filesize, self.size) {
+            (Some(file), _) => file,
+            (None, size) => self.offset.checked_add(size.ok_or_else(missing)?).ok_or_else(too_long)?,
+        };
+        if self.offset >= file {
+            let reason = format!("offset={} is past the end of the file of {file} bytes", self.offset);
+            return Err(Unfit::by(&["offset", "size", "filesize"], reason));
+        }
+        Ok(Region { offset: self.offset, length: file - self.offset, file })
+    }
+
+    /// Bytes that each thread transfers unless time ends it; none where it goes on until then.
+    ///
+    /// # Errors
+    /// As [`region`](Self::region).
+    pub fn transfer(&self) -> Result<Option<u64>, String> {
+        let region = self.region()?;
+        let bytes = self.io_size.or(self.size).unwrap_or(region.length);
+        Ok(if self.time_based { None } else { Some(bytes) })
+    }
+
+    /// Whether it passes over its region more than once.
+    ///
+    /// # Errors
+    /// As [`region`](Self::region).
+    pub fn loops(&self) -> Result<bool, String> {
+        Ok(self.time_based || self.transfer()? > Some(self.region()?.length))
+    }
+
+    /// Checks what the engine relies on.
+    ///
+    /// # Errors
+    /// One sentence that names the first thing that is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        self.fits().map_err(|unfit| unfit.reason)
+    }
+
+    /// As [`check`](Self::check), with the options that are to blame.
+    fn fits(&self) -> Result<(), Unfit> {
+        let region = self.placed()?;
+        let unless = |is_wrong: bool, options, reason: &str| match is_wrong {
+            true => Err(Unfit::by(options, reason)),
+            false => Ok(()),
+        };
+        let too_long = region.file > i64::MAX as u64;
+        unless(too_long, &["offset", "size", "filesize"], "the file would be larger than any file can be")?;
+        unless(self.numjobs == 0, &["numjobs"], "numjobs=0 leaves nothing to do")?;
+        let percent = self.read_percent;
+        unless(percent > 100, &["rwmixread"], &format!("rwmixread={percent} is more than 100"))?;
+        let contradicts = self.direct && self.engine == Engine::Mmap;
+        let reason = "direct=1 makes no sense with ioengine=mmap, which works on the page cache";
+        unless(contradicts, &["direct", "buffered", "ioengine"], reason)?;
+        let endless = self.time_based && self.runtime.is_zero();
+        unless(endless, &["time_based", "runtime"], "time_based needs runtime=")?;
+        for direction in self.directions() {
+            let Blocks { least, most } = self.blocks[direction as usize];
+            let reason = format!("blocks of {least} to {most} bytes: there must be 1 to {LARGEST_BLOCK}");
+            unless(least == 0 || most < least || most > LARGEST_BLOCK, &["bs", "bsrange"], &reason)?;
+            let reason = format!("a block of {least} bytes does not fit into {} bytes", region.length);
+            unless(least > region.length, &["bs", "bsrange", "size", "filesize", "offset"], &reason)?;
+        }
+        let unplain = self.filename.iter().find(|name| !is_plain(name));
+        unplain.map_or(Ok(()), |name| {
+            Err(Unfit::by(&["filename"], format!("'{name}' is not a plain file name")))
+        })
+    }
+}
+
+/// Why a job can't be run as it is.
+struct Unfit {
+    /// The options that the reason is about; none where one is missing.
+    options: &'static [&'static str],
+    /// One sentence.
+    reason: String,
+}
+
+impl Unfit {
+    fn by(options: &'static [&'static str], reason: impl Into<String>) -> Self {
+        Self { options, reason: reason.into() }
+    }
+}
+
+/// Whether a name stays in the directory that it is used in, and is not one of Fathom's own.
+pub fn is_plain(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
+}

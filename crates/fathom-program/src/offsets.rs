@@ -1,0 +1,381 @@
+//! Where a job's next transfer goes: sequential, random with replacement, or a random order of all blocks.
+
+use crate::job::{Blocks, DIRECTIONS, Direction, Job, Pattern, Region};
+
+/// A part of a file, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The first byte of the file that it moves.
+    pub offset: u64,
+    /// How many bytes it moves.
+    pub length: u64,
+}
+
+/// The transfers of one thread, pass after pass over its region.
+#[derive(Debug)]
+pub struct Offsets {
+    region: Region,
+    blocks: [Blocks; DIRECTIONS],
+    read_percent: u64,
+    /// The smallest block of the directions that are used: less is no transfer.
+    grain: u64,
+    /// Whether both directions are used and their blocks differ: then the last transfer is made whole, as in fio.
+    is_mixed: bool,
+    order: Order,
+    dice: Dice,
+    /// Bytes of this pass that are still to come.
+    left: u64,
+    pass: u64,
+}
+
+#[derive(Debug)]
+enum Order {
+    /// The next position of each direction.
+    Sequential([u64; DIRECTIONS]),
+    /// Any block, again and again.
+    Anywhere,
+    /// Every block of this size once, in the order of a permutation.
+    Shuffled { grain: u64, permutation: Permutation, next: u64 },
+    /// Blocks of several sizes that do not overlap.
+    Mapped { grain: u64, map: Map },
+}
+
+impl Offsets {
+    /// # Errors
+    /// One sentence where the map of a random order would not fit into memory.
+    pub fn new(job: &Job, region: Region, thread: u32) -> Result<Self, String> {
+        let used = || job.directions().map(|direction| job.blocks[direction as usize]);
+        let grain = used().map(|blocks| blocks.least).min().unwrap_or(1);
+        let is_uniform = used().all(|blocks| blocks == Blocks::fixed(grain));
+        let count = region.length / grain;
+        let mut dice = Dice::new(job.seed ^ (u64::from(thread) << 32));
+        let order = match (job.pattern, job.random_map, is_uniform) {
+            (Pattern::Sequential, ..) => Order::Sequential([0; DIRECTIONS]),
+            (Pattern::Random, false, _) => Order::Anywhere,
+            (Pattern::Random, true, true) => {
+                Order::Shuffled { grain, permutation: Permutation::new(count, &mut dice), next: 0 }
+            }
+            (Pattern::Random, true, false) => Order::Mapped { grain, map: Map::of(count)? },
+        };
+        let read_percent = u64::from(job.read_percent);
+        let is_mixed = job.directions().count() == DIRECTIONS && job.blocks[0] != job.blocks[1];
+        let left = region.length;
+        Ok(Self { region, blocks: job.blocks, read_percent, grain, is_mixed, order, dice, left, pass: 0 })
+    }
+
+    /// Reading or writing, by the job's mix.
+    #[inline(always)]
+    pub fn direction(&mut self) -> Direction {
+        let reads = match self.read_percent {
+            100 => true,
+            0 => false,
+            percent => self.dice.below(100) < percent,
+        };
+        if reads { Direction::Read } else { Direction::Write }
+    }
+
+    /// The next transfer; none where this pass is over.
+    #[inline(always)]
+    pub fn next(&mut self, direction: Direction) -> Option<Span> {
+        let wanted = self.length(direction);
+        let least = self.blocks[direction as usize].least;
+        let room = self.left;
+        if room < self.grain {
+            return None;
+        }
+        let length = if wanted > room && !self.is_mixed { room / least * least } else { wanted };
+        let span = match &mut self.order {
+            Order::Sequential(positions) => {
+                let position = &mut positions[direction as usize];
+                let length = length.min(self.region.length - *position);
+                let span = Span { offset: *position, length };
+                *position += length;
+                (length >= least).then_some(span)?
+            }
+            Order::Anywhere => {
+                let offset = self.dice.below(self.region.length / least) * least;
+                Span { offset, length: length.min((self.region.length - offset) / least * least) }
+            }
+            Order::Shuffled { grain, permutation, next } => {
+                let block = permutation.next(next)?;
+                Span { offset: block * *grain, length: *grain }
+            }
+            Order::Mapped { grain, map } => {
+                let drawn = self.dice.below(map.count);
+                let (block, run) = map.take(drawn, length.div_ceil(*grain))?;
+                Span { offset: block * *grain, length: run * *grain }
+            }
+        };
+        self.left = self.left.saturating_sub(span.length);
+        Some(Span { offset: self.region.offset + span.offset, ..span })
+    }
+
+    /// Begins again, in another random order.
+    pub fn rewind(&mut self) {
+        self.pass += 1;
+        self.left = self.region.length;
+        match &mut self.order {
+            Order::Sequential(positions) => *positions = [0; DIRECTIONS],
+            Order::Anywhere => {}
+            Order::Shuffled { permutation, next, .. } => {
+                *permutation = Permutation::new(permutation.count, &mut self.dice);
+                *next = 0;
+            }
+            Order::Mapped { map, .. } => map.clear(),
+        }
+    }
+
+    /// How much to transfer: each multiple of the least is as likely as in fio, where the most takes what is over.
+    #[inline(always)]
+    fn length(&mut self, direction: Direction) -> u64 {
+        let Blocks { least, most } = self.blocks[direction as usize];
+        if least == most { least } else { (least + self.dice.below(most)).min(most) / least * least }
+    }
+}
+
+/// SplitMix64 (Steele, Lea and Flood 2014): one multiplication chain per draw, any seed is good.
+#[derive(Debug)]
+struct Dice(u64);
+
+impl Dice {
+    fn new(seed: u64) -> Self {
+        let mut dice = Self(seed);
+        dice.draw();
+        dice
+    }
+
+    #[inline(always)]
+    fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `end`; the bias is below `end / 2^64` (Lemire 2019).
+    #[inline(always)]
+    fn below(&mut self, end: u64) -> u64 {
+        ((u128::from(self.draw()) * u128::from(end)) >> 64) as u64
+    }
+}
+
+/// All numbers below `count` once, in an order that looks random, without memory: a counter is put
+/// through a bijection of the next power of two, and what falls beyond is left out.
+#[derive(Debug)]
+struct Permutation {
+    count: u64,
+    mask: u64,
+    half: u32,
+    keys: [u64; 3],
+}
+
+impl Permutation {
+    fn new(count: u64, dice: &mut Dice) -> Self {
+        let bits = 64 - count.saturating_sub(1).leading_zeros();
+        let mask = if bits == 0 { 0 } else { u64::MAX >> (64 - bits) };
+        // Odd factors are invertible modulo a power of two.
+        let keys = [dice.draw() | 1, dice.draw() | 1, dice.draw()];
+        Self { count, mask, half: (bits / 2).max(1), keys }
+    }
+
+    #[inline(always)]
+    fn next(&self, counter: &mut u64) -> Option<u64> {
+        while *counter <= self.mask {
+            let block = self.image(*counter);
+            *counter += 1;
+            if block < self.count {
+                return Some(block);
+            }
+        }
+        None
+    }
+
+    /// Each step is a bijection of the numbers up to the mask: a xor with a key, odd multiplications,
+    /// and xors with the own higher bits.
+    #[inline(always)]
+    fn image(&self, value: u64) -> u64 {
+        let mut value = (value ^ self.keys[2]) & self.mask;
+        for key in [self.keys[0], self.keys[1], self.keys[0]] {
+            value = value.wrapping_mul(key) & self.mask;
+            value ^= value >> self.half;
+        }
+        value
+    }
+}
+
+/// Which blocks of a pass are taken: a bit each, and a bit for each full word of bits.
+#[derive(Debug)]
+struct Map {
+    count: u64,
+    taken: Vec<u64>,
+    full: Vec<u64>,
+}
+
+/// 32 MiB of bits.
+const MOST_MAPPED: u64 = 1 << 28;
+
+impl Map {
+    fn of(count: u64) -> Result<Self, String> {
+        if count > MOST_MAPPED {
+            return Err(format!(
+                "a random order of {count} blocks of several sizes needs more memory than is allowed: \
+                 add norandommap, or use one block size"
+            ));
+        }
+        let words = count.div_ceil(64) as usize;
+        let mut map = Self { count, taken: vec![0; words], full: vec![0; words.div_ceil(64)] };
+        map.clear();
+        Ok(map)
+    }
+
+    fn clear(&mut self) {
+        self.taken.fill(0);
+        self.full.fill(0);
+        let beyond = self.taken.len() as u64 * 64 - self.count;
+        if let (Some(last), 1..) = (self.taken.last_mut(), beyond) {
+            *last = u64::MAX << (64 - beyond);
+        }
+    }
+
+    /// Takes up to `wanted` free blocks in a row, from the first free one at or after `from`, which
+    /// begins again at the start; gives where and how many, none where nothing is free.
+    fn take(&mut self, from: u64, wanted: u64) -> Option<(u64, u64)> {
+        let first = self.free_from(from).or_else(|| self.free_from(0))?;
+        let end = (first + wanted).min(self.count);
+        let stop = (first..end).find(|&block| self.is_taken(block)).unwrap_or(end);
+        for block in first..stop {
+            let word = (block / 64) as usize;
+            self.taken[word] |= 1 << (block % 64);
+            if self.taken[word] == u64::MAX {
+                self.full[word / 64] |= 1 << (word % 64);
+            }
+        }
+        Some((first, stop - first))
+    }
+
+    fn is_taken(&self, block: u64) -> bool {
+        self.taken[(block / 64) as usize] >> (block % 64) & 1 == 1
+    }
+
+    fn free_from(&self, from: u64) -> Option<u64> {
+        let word = (from / 64) as usize;
+        let here = !*self.taken.get(word)? & (u64::MAX << (from % 64));
+        if here != 0 {
+            return Some(word as u64 * 64 + u64::from(here.trailing_zeros()));
+        }
+        let mut group = (word + 1) / 64;
+        let mut mask = u64::MAX << ((word + 1) % 64);
+        while let Some(full) = self.full.get(group) {
+            let open = !full & mask;
+            if open != 0 {
+                let word = group * 64 + open.trailing_zeros() as usize;
+                let bits = !*self.taken.get(word)?;
+                return (bits != 0).then(|| word as u64 * 64 + u64::from(bits.trailing_zeros()));
+            }
+            group += 1;
+            mask = u64::MAX;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(pattern: Pattern, least: u64, most: u64) -> Job {
+        Job { pattern, blocks: [Blocks { least, most }; DIRECTIONS], ..Job::named("test") }
+    }
+
+    fn pass(job: &Job, region: Region) -> Vec<Span> {
+        let mut offsets = Offsets::new(job, region, 0).unwrap();
+        let spans: Vec<Span> = std::iter::from_fn(|| {
+            let direction = offsets.direction();
+            offsets.next(direction)
+        })
+        .collect();
+        for span in &spans {
+            assert!(
+                span.offset >= region.offset && span.offset + span.length <= region.offset + region.length
+            );
+        }
+        spans
+    }
+
+    fn is_covered_once(mut spans: Vec<Span>, region: Region, tail: u64) {
+        spans.sort_by_key(|span| span.offset);
+        let mut at = region.offset;
+        for span in spans {
+            assert_eq!(span.offset, at);
+            at += span.length;
+        }
+        assert!(at <= region.offset + region.length && region.offset + region.length - at <= tail);
+    }
+
+    #[test]
+    fn a_pass_visits_everything_once_in_any_order_and_size() {
+        for (offset, length) in [(0, 4096), (4096, 1 << 20), (0, 1_000_000), (512, 37 * 4096)] {
+            let region = Region { offset, length, file: offset + length };
+            for pattern in [Pattern::Sequential, Pattern::Random] {
+                is_covered_once(pass(&job(pattern, 4096, 4096), region), region, 4095);
+                if length > 16384 {
+                    is_covered_once(pass(&job(pattern, 4096, 16384), region), region, 4095);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_random_order_looks_random_and_differs_from_pass_to_pass() {
+        let region = Region { offset: 0, length: 4096 * 4096, file: 4096 * 4096 };
+        let job = job(Pattern::Random, 4096, 4096);
+        let first = pass(&job, region);
+        let next_to =
+            first.windows(2).filter(|pair| pair[1].offset == pair[0].offset + pair[0].length).count();
+        assert!(next_to < 10, "{next_to} of 4095 steps go to the next block");
+        // The mean of a step between two random places is a third of the whole.
+        let steps: f64 = first.windows(2).map(|pair| pair[1].offset.abs_diff(pair[0].offset) as f64).sum();
+        let mean = steps / 4095.0 / region.length as f64;
+        assert!((mean - 1.0 / 3.0).abs() < 0.02, "{mean}");
+        let mut offsets = Offsets::new(&job, region, 0).unwrap();
+        offsets.rewind();
+        let second: Vec<Span> = std::iter::from_fn(|| offsets.next(Direction::Read)).collect();
+        assert_ne!(first, second);
+        is_covered_once(second, region, 0);
+        assert_eq!(first, pass(&job, region), "the same seed gives the same order");
+        assert_ne!(first, pass(&Job { seed: 1, ..job }, region));
+    }
+
+    #[test]
+    fn without_a_map_blocks_come_again() {
+        let region = Region { offset: 0, length: 64 * 4096, file: 64 * 4096 };
+        let spans = pass(&Job { random_map: false, ..job(Pattern::Random, 4096, 4096) }, region);
+        let mut seen: Vec<u64> = spans.iter().map(|span| span.offset).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(spans.len(), 64);
+        assert!((30..55).contains(&seen.len()), "{}", seen.len());
+    }
+
+    #[test]
+    fn a_mix_of_two_sizes_moves_all_and_makes_the_last_transfer_whole() {
+        let region = Region { offset: 0, length: 256 << 10, file: 256 << 10 };
+        for seed in 0..50 {
+            let sizes = [Blocks::fixed(4 << 10), Blocks::fixed(16 << 10)];
+            let mixed = Job { read_percent: 50, blocks: sizes, seed, ..job(Pattern::Sequential, 1, 1) };
+            let spans = pass(&mixed, region);
+            assert!(spans.iter().all(|span| matches!(span.length >> 10, 4 | 16)), "{spans:?}");
+            let moved: u64 = spans.iter().map(|span| span.length).sum();
+            assert!((256..=268).contains(&(moved >> 10)), "{moved} bytes");
+        }
+    }
+
+    #[test]
+    fn a_mix_is_mixed_as_asked() {
+        let mixed = Job { read_percent: 70, ..job(Pattern::Sequential, 4096, 4096) };
+        let region = Region { offset: 0, length: 1 << 30, file: 1 << 30 };
+        let mut offsets = Offsets::new(&mixed, region, 0).unwrap();
+        let reads = (0..10_000).filter(|_| offsets.direction() == Direction::Read).count();
+        assert!((6800..7200).contains(&reads), "{reads}");
+    }
+}

@@ -1,0 +1,440 @@
+//! What to do, as a plain value: passes of operations over regions of scratch files, round after round.
+//!
+//! It can say every recipe of the fsdisco paper (Table of options, section 2) and more: operation,
+//! size, step, offset, direction, priming, delay, rounds and a command between rounds. It does
+//! nothing by itself; a [`Machine`](fathom_run::machine::Machine) runs it.
+//!
+//! ```
+//! use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
+//!
+//! // The first 64 blocks of a new file, appended one by one, a hundred times over.
+//! let region = Region { offset: 0, size: 1024, step: 1024, count: 64 };
+//! let workload = Workload::new(vec![ScratchFile::empty("append")])
+//!     .pass(Pass::untimed(0, &[Op::Create]))
+//!     .pass(Pass::timed(0, &[Op::Write], region))
+//!     .rounds(100);
+//! assert_eq!(workload.bytes_written(), 64 * 1024 * 100);
+//! ```
+
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::shuffle::shuffle;
+
+/// A whole run: which scratch files it needs, and what happens in each round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Workload {
+    /// The scratch files that the passes name by their place in this list.
+    pub files: Vec<ScratchFile>,
+    /// What one round does, in order.
+    pub passes: Vec<Pass>,
+    /// How often the passes are repeated and kept.
+    pub rounds: u32,
+    /// How often they are repeated before that and forgotten.
+    pub warmup_rounds: u32,
+    /// A command, as a list of words, run after each round; no shell is involved.
+    pub between_rounds: Option<Vec<String>>,
+    /// Decides the order of random directions.
+    pub seed: u64,
+}
+
+/// A file in the private scratch directory. It outlives the workload, for the next one to use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ScratchFile {
+    /// A plain file name.
+    pub name: String,
+    /// The file is filled with data up to this many bytes before the first round.
+    pub size: u64,
+    /// Behind the data the file is lengthened to this many bytes in all, by a hole that takes no space.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub hole: u64,
+}
+
+/// Operations at each position of a region, in one direction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pass {
+    /// Which file, by its place in the workload's list.
+    pub file: usize,
+    /// What is done at each position, in order.
+    pub ops: Vec<Op>,
+    /// The positions.
+    pub region: Region,
+    /// The order in which they are visited.
+    pub direction: Direction,
+    /// How long to wait after each position, in nanoseconds.
+    pub gap_ns: u64,
+    /// Whether the operations are timed and kept, or only prepare what comes after.
+    pub timed: bool,
+    /// The cache state on which the meaning of the samples depends; it is checked just before the pass.
+    pub needs: Option<CacheState>,
+    /// The memory that data is read into.
+    pub buffer: Buffer,
+}
+
+/// Positions `offset + i * step` for `i` in `0..count`, each of `size` bytes. All in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Region {
+    /// Where the first position is.
+    pub offset: u64,
+    /// How much each operation reads or writes.
+    pub size: u64,
+    /// How far apart positions are.
+    pub step: u64,
+    /// How many positions there are.
+    pub count: u64,
+}
+
+/// One system call, or a pause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Op {
+    /// `read(2)` at the file position, which is first moved there, untimed, if it is elsewhere.
+    Read,
+    /// `write(2)` at the file position, which is first moved there, untimed, if it is elsewhere.
+    Write,
+    /// `pread(2)`.
+    Pread,
+    /// `pwrite(2)`.
+    Pwrite,
+    /// `posix_fadvise(2)`, POSIX_FADV_WILLNEED: what of the range is not in the cache is brought there.
+    Prefetch,
+    /// `lseek(2)` to the position.
+    Lseek,
+    /// `fsync(2)`.
+    Fsync,
+    /// `fdatasync(2)`.
+    Fdatasync,
+    /// `sync(2)`: all that is dirty is written, of this and of every other file of the machine.
+    Sync,
+    /// `sync_file_range(2)`: the dirty pages of the range are written and waited for; metadata are left.
+    WriteOut,
+    /// `syncfs(2)`: everything that is dirty on the file's file system is written.
+    Syncfs,
+    /// `open(2)` of the file, which must not be open.
+    Open,
+    /// `open(2)` of the file with O_DIRECT: until it is opened again, reads and writes go past the page
+    /// cache. Buffers are aligned to pages; offsets and sizes are the workload's to align.
+    OpenDirect,
+    /// `close(2)` of the file, which need not be open.
+    Close,
+    /// A new, empty file takes the place of the old one, and is open.
+    Create,
+    /// Dirty pages are written, and all of the file's pages are dropped from the cache.
+    Evict,
+    /// Nothing, for as long as the pass's gap says.
+    Pause,
+}
+
+/// The order in which positions are visited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// From the first to the last.
+    Forward,
+    /// From the last to the first.
+    Backward,
+    /// A permutation drawn anew in each round from the workload's seed.
+    Random,
+}
+
+/// Whether the pages of a position were in the page cache just before a pass began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheState {
+    /// None of them.
+    Cold,
+    /// All of them.
+    Cached,
+    /// Some of them, or the kernel did not tell.
+    Unknown,
+}
+
+/// The memory that reads copy into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Buffer {
+    /// One buffer, mapped beforehand, for all operations.
+    Reused,
+    /// Memory that was never touched; operation `i` reads to its byte `i * step`.
+    Fresh {
+        /// Bytes between the addresses of one operation and the next.
+        step: u64,
+    },
+}
+
+/// The most positions that a pass may have: what it keeps of each must fit into memory.
+const MOST_POSITIONS: u64 = 1 << 26;
+
+impl Workload {
+    /// One round of nothing over `files`; add passes to it.
+    pub fn new(files: Vec<ScratchFile>) -> Self {
+        Self { files, passes: Vec::new(), rounds: 1, warmup_rounds: 0, between_rounds: None, seed: 0 }
+    }
+
+    /// The same with another pass at the end of each round.
+    #[must_use]
+    pub fn pass(mut self, pass: Pass) -> Self {
+        self.passes.push(pass);
+        self
+    }
+
+    /// The same with so many rounds kept.
+    #[must_use]
+    pub fn rounds(mut self, rounds: u32) -> Self {
+        self.rounds = rounds;
+        self
+    }
+
+    /// The same with so many rounds before those that are kept.
+    #[must_use]
+    pub fn warmup(mut self, rounds: u32) -> Self {
+        self.warmup_rounds = rounds;
+        self
+    }
+
+    /// The same with another seed.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Checks what every machine relies on.
+    ///
+    /// # Errors
+    /// One sentence that names the first thing that is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        if self.rounds == 0 {
+            return Err("a workload needs at least one round".to_owned());
+        }
+        for file in &self.files {
+            let plain =
+                !file.name.is_empty() && !file.name.starts_with('.') && !file.name.contains(['/', '\0']);
+            if !plain {
+                return Err(format!("'{}' is not a plain file name", file.name));
+            }
+        }
+        let round_files = self.files.len();
+        for (index, pass) in self.passes.iter().enumerate() {
+            pass.check(round_files).map_err(|reason| format!("pass {index}: {reason}"))?;
+        }
+        Ok(())
+    }
+
+    /// Bytes that the passes write, in all rounds together; filling the scratch files comes on top.
+    pub fn bytes_written(&self) -> u64 {
+        self.bytes_by(|op| matches!(op, Op::Write | Op::Pwrite))
+    }
+
+    /// Bytes that the passes ask to read, in all rounds together.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_by(|op| matches!(op, Op::Read | Op::Pread))
+    }
+
+    /// The offsets that a pass visits, in order, in one round; warm-up rounds count from zero too.
+    pub fn offsets(&self, pass: usize, round: u32) -> Vec<u64> {
+        let plan = &self.passes[pass];
+        self.order(pass, round)
+            .into_iter()
+            .map(|index| plan.region.offset + u64::from(index) * plan.region.step)
+            .collect()
+    }
+
+    /// The indices of the positions that a pass visits, in order, in one round.
+    pub fn order(&self, pass: usize, round: u32) -> Vec<u32> {
+        let plan = &self.passes[pass];
+        let mut order: Vec<u32> = (0..plan.region.count as u32).collect();
+        match plan.direction {
+            Direction::Forward => {}
+            Direction::Backward => order.reverse(),
+            Direction::Random => {
+                let stream = self.seed ^ ((pass as u64) << 40) ^ (u64::from(round) << 8);
+                let mut generator = Pcg64Mcg::seed_from_u64(stream);
+                shuffle(&mut order, &mut generator);
+            }
+        }
+        order
+    }
+
+    fn bytes_by(&self, counts: impl Fn(Op) -> bool) -> u64 {
+        let round: u64 = self
+            .passes
+            .iter()
+            .map(|pass| {
+                let ops = pass.ops.iter().filter(|&&op| counts(op)).count() as u64;
+                ops.saturating_mul(pass.region.size).saturating_mul(pass.region.count)
+            })
+            .fold(0, u64::saturating_add);
+        round.saturating_mul(u64::from(self.rounds) + u64::from(self.warmup_rounds))
+    }
+}
+
+impl Op {
+    /// Whether it makes or closes the descriptor, so that none need be there before.
+    pub fn changes_descriptor(self) -> bool {
+        matches!(self, Op::Open | Op::OpenDirect | Op::Create | Op::Close)
+    }
+}
+
+impl ScratchFile {
+    /// A file that is empty at first.
+    pub fn empty(name: &str) -> Self {
+        Self::filled(name, 0)
+    }
+
+    /// A file of at least `size` bytes of data.
+    pub fn filled(name: &str, size: u64) -> Self {
+        Self { name: name.to_owned(), size, hole: 0 }
+    }
+
+    /// A file of `length` bytes that are all hole: reading them fills the cache and nothing is written.
+    pub fn sparse(name: &str, length: u64) -> Self {
+        Self { hole: length, ..Self::empty(name) }
+    }
+}
+
+/// Files without a hole are written as they were before there were any.
+fn is_zero(hole: &u64) -> bool {
+    *hole == 0
+}
+
+impl Pass {
+    /// Timed operations over a region, forward and without gaps.
+    pub fn timed(file: usize, ops: &[Op], region: Region) -> Self {
+        Self {
+            file,
+            ops: ops.to_vec(),
+            region,
+            direction: Direction::Forward,
+            gap_ns: 0,
+            timed: true,
+            needs: None,
+            buffer: Buffer::Reused,
+        }
+    }
+
+    /// Operations that are done once, untimed, at the start of the file.
+    pub fn untimed(file: usize, ops: &[Op]) -> Self {
+        let once = Region { offset: 0, size: 0, step: 0, count: 1 };
+        Self { timed: false, ..Self::timed(file, ops, once) }
+    }
+
+    /// Operations over a region that only prepare what comes after.
+    pub fn priming(file: usize, ops: &[Op], region: Region) -> Self {
+        Self { timed: false, ..Self::timed(file, ops, region) }
+    }
+
+    /// A wait of `gap_ns` nanoseconds.
+    pub fn pause(gap_ns: u64) -> Self {
+        Self { gap_ns, ..Self::untimed(0, &[Op::Pause]) }
+    }
+
+    /// The same in another direction.
+    #[must_use]
+    pub fn direction(mut self, direction: Direction) -> Self {
+        self.direction = direction;
+        self
+    }
+
+    /// The same with a wait after each position, in nanoseconds.
+    #[must_use]
+    pub fn gap(mut self, gap_ns: u64) -> Self {
+        self.gap_ns = gap_ns;
+        self
+    }
+
+    /// The same, of use only where the cache is in `state` before the pass.
+    #[must_use]
+    pub fn needs(mut self, state: CacheState) -> Self {
+        self.needs = Some(state);
+        self
+    }
+
+    /// The same, reading to memory that was never touched, `step` bytes further each time.
+    #[must_use]
+    pub fn fresh_buffer(mut self, step: u64) -> Self {
+        self.buffer = Buffer::Fresh { step };
+        self
+    }
+
+    fn check(&self, files: usize) -> Result<(), String> {
+        if self.file >= files {
+            return Err(format!("there is no file {}, only {files}", self.file));
+        }
+        if self.region.count == 0 || self.region.count > MOST_POSITIONS {
+            return Err(format!("{} positions: there must be 1 to {MOST_POSITIONS}", self.region.count));
+        }
+        let moves = self.ops.iter().any(|op| matches!(op, Op::Read | Op::Write | Op::Pread | Op::Pwrite));
+        if moves && self.region.size == 0 {
+            return Err("reads and writes need a size above zero".to_owned());
+        }
+        if self.region.size > 1 << 30 {
+            return Err("one operation moves at most 1 GiB".to_owned());
+        }
+        let span = self
+            .region
+            .step
+            .checked_mul(self.region.count)
+            .and_then(|span| span.checked_add(self.region.size));
+        let end = span.and_then(|span| span.checked_add(self.region.offset));
+        if end.is_none_or(|end| end > i64::MAX as u64) {
+            return Err("the region ends beyond the largest file".to_owned());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn region(count: u64) -> Region {
+        Region { offset: 4096, size: 512, step: 1024, count }
+    }
+
+    #[test]
+    fn directions_visit_every_position_once() {
+        for direction in [Direction::Forward, Direction::Backward, Direction::Random] {
+            let workload = Workload::new(vec![ScratchFile::empty("a")])
+                .pass(Pass::timed(0, &[Op::Pread], region(50)).direction(direction))
+                .seed(7);
+            let mut offsets = workload.offsets(0, 3);
+            assert_eq!(offsets, workload.offsets(0, 3), "the same seed gives the same order");
+            offsets.sort_unstable();
+            assert_eq!(offsets, (0..50).map(|index| 4096 + index * 1024).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn random_rounds_differ() {
+        let workload = Workload::new(vec![ScratchFile::empty("a")])
+            .pass(Pass::timed(0, &[Op::Pread], region(50)).direction(Direction::Random));
+        assert_ne!(workload.offsets(0, 0), workload.offsets(0, 1));
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_its_place() {
+        let bad = |pass: Pass| Workload::new(vec![ScratchFile::empty("a")]).pass(pass).check().unwrap_err();
+        assert_eq!(bad(Pass::timed(1, &[Op::Read], region(1))), "pass 0: there is no file 1, only 1");
+        assert!(bad(Pass::timed(0, &[Op::Read], region(0))).contains("0 positions"));
+        assert!(
+            bad(Pass::timed(0, &[Op::Read], Region { size: 0, ..region(1) })).contains("size above zero")
+        );
+        assert!(
+            bad(Pass::timed(0, &[Op::Read], Region { step: u64::MAX, ..region(2) })).contains("largest file")
+        );
+        let named = Workload::new(vec![ScratchFile::empty("../etc/passwd")]);
+        assert!(named.check().unwrap_err().contains("plain file name"));
+    }
+
+    #[test]
+    fn a_workload_survives_json() {
+        let workload = Workload::new(vec![ScratchFile::filled("a", 1 << 20)]).pass(
+            Pass::timed(0, &[Op::Pread, Op::Fsync], region(5)).needs(CacheState::Cold).fresh_buffer(64),
+        );
+        let text = serde_json::to_string(&workload).unwrap();
+        assert_eq!(serde_json::from_str::<Workload>(&text).unwrap(), workload);
+    }
+}

@@ -1,0 +1,80 @@
+//! What came of jobs, and of traces that were replayed, as pages.
+
+use fathom_trace::show::Histogram;
+
+use super::counts;
+use super::figure::{Axis, Figure, Quantity, Series, Style};
+use super::jobs::{HEADER, lines};
+use super::page::{Page, escaped, table};
+use super::replay;
+use fathom_run::replay::Replayed;
+use fathom_speed::jobs::{Ran, RanSide};
+
+/// Jobs as one HTML file that needs no network.
+pub(super) fn jobs_page(ran: &Ran) -> String {
+    let mut page = Page::measured("jobs", &ran.provenance);
+    page.push("<h2>What came of them</h2>\n");
+    page.push(&table(&HEADER, &lines(ran)));
+    page.figure(rates(ran));
+    page.figure(latencies(ran));
+    page.spent(ran.bytes_written, ran.duration_ns);
+    page.html()
+}
+
+fn rates(ran: &Ran) -> Figure {
+    let mut figure = Figure::throughput(ran.jobs.iter().map(|job| job.name.clone()).collect());
+    for kind in ["read", "write"] {
+        let mut series = Series::new(kind, Style::Points);
+        for (at, job) in ran.jobs.iter().enumerate() {
+            let sides = job.sides.iter().filter(|side| side.kind == kind);
+            sides.for_each(|side| series.push(job.bytes_per_second(side), at as f64));
+        }
+        figure.draw(series);
+    }
+    figure.shown = "All threads of a job together, once run: how much it would differ the next time, one run does not tell."
+        .to_owned();
+    figure
+}
+
+fn latencies(ran: &Ran) -> Figure {
+    let mut figure = Figure::new(
+        "latencies".to_owned(),
+        "How long calls take",
+        Axis::new("time of a call", Quantity::Nanoseconds).log(),
+        Axis::new("share that took no longer", Quantity::Share).fixed(),
+    );
+    let series = |name: &str, side: &RanSide| counts::stepped(name, &side.latencies_ns);
+    for job in &ran.jobs {
+        figure
+            .series
+            .extend(job.sides.iter().map(|side| series(&format!("{}, {}", job.name, side.kind), side)));
+    }
+    figure.shown = "Every call is counted, in buckets no wider than 1/128 of their time.".to_owned();
+    figure
+}
+
+/// A replayed trace as one HTML file that needs no network.
+pub(super) fn replay_page(replayed: &Replayed) -> String {
+    let mut page = Page::new("Fathom: a replayed trace");
+    page.push("<h1>A replayed trace</h1>\n");
+    let text = replay::replay(replayed);
+    page.push(&text.lines().map(|line| format!("<p>{}</p>\n", escaped(line))).collect::<String>());
+    for (name, moved) in [("reads", &replayed.reads), ("writes", &replayed.writes)] {
+        if moved.operations > 0 {
+            page.figure(beside(name, &moved.took_ns, &moved.recorded_ns));
+        }
+    }
+    page.html()
+}
+
+/// The times of the replay beside those of the trace.
+fn beside(name: &str, took: &Histogram, recorded: &Histogram) -> Figure {
+    let mut figure = counts::times(name, &format!("How long {name} took"), "time of a call");
+    figure.series.push(counts::cumulated("replayed here", took));
+    if recorded.total() > 0 {
+        figure.series.push(counts::cumulated("in the trace", recorded));
+    } else {
+        figure.shown += " The trace does not tell how long they took then.";
+    }
+    figure
+}

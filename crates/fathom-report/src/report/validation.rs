@@ -1,0 +1,310 @@
+//! Models and what they are worth, as tables.
+
+use super::colours::Colours;
+use super::{sketch, table};
+use fathom_predict::calibration::{Account, REPEATS};
+use fathom_predict::model::{Model, Origin};
+use fathom_predict::validation::{self, Again, Agreement, Class, Validation, agreement};
+use fathom_program::units::{Bytes, Nanos};
+use fathom_run::provenance::MachineFacts;
+
+/// The parameters of a model with where they come from, and how well they explain what they were fitted to.
+pub fn calibration(model: &Model, accounts: &[Account]) -> String {
+    let mut text = table::rows(&PARAMETERS, &parameters(model));
+    for account in accounts {
+        let rows: Vec<Vec<String>> = account
+            .jobs
+            .iter()
+            .map(|(name, measured, simulated)| {
+                let error = percent(measured / simulated - 1.0);
+                vec![name.clone(), Nanos(*measured).to_string(), Nanos(*simulated).to_string(), error]
+            })
+            .collect();
+        text += &format!("\n{}; later runs took {} longer", account.name, percent(account.drift));
+        let runs: usize = account.runs.iter().map(Vec::len).sum();
+        text += &match account.disturbed {
+            0 => "\n".to_owned(),
+            disturbed => format!("; {disturbed} of {runs} were disturbed\n"),
+        };
+        text += &table::rows(&["job", "measured per call", "simulated", "rate off by"], &rows);
+        text += &account.refused.iter().map(|reason| format!("not run: {reason}\n")).collect::<String>();
+    }
+    let hurried = hurried(accounts.iter().flat_map(|account| &account.runs), REPEATS);
+    let machine = model
+        .made
+        .iter()
+        .flat_map(|made| reclaimed(made.reclaimed_bytes).into_iter().chain(returned(&made.machine)));
+    text + &hurried.into_iter().chain(machine).map(|remark| format!("\n{remark}\n")).collect::<String>()
+}
+
+/// The ends of the scale on which errors are drawn, as shares, and the columns on each side of its middle.
+const SCALE: f64 = 0.5;
+const HALF: usize = 10;
+
+/// The table by class, and one line per job with its error drawn.
+pub fn validation(validation: &Validation, colours: Colours) -> String {
+    let missed: String = missed(validation).iter().map(|line| colours.bad(line) + "\n").collect();
+    let refused: String =
+        validation.refused.iter().map(|reason| colours.open(&format!("left out: {reason}")) + "\n").collect();
+    let remarks: String = remarks(validation).iter().map(|line| format!("{line}\n")).collect();
+    format!(
+        "{} on {}: errors of predicted throughput, as means of their sizes\n\n{}\n{missed}\n{}\n{KEY}{refused}{remarks}\n{}\n",
+        validation.provenance.mount.fs_type,
+        validation.provenance.mount.path,
+        table::rows(&CLASSES.map(|title| colours.strong(title)), &classes(validation, colours)),
+        jobs(validation, colours),
+        table::spent(validation.bytes_written, validation.duration_ns)
+    )
+}
+
+/// What the signs of a drawn error mean.
+const KEY: &str = "error: \u{2502} none, \u{25cf} this job's between -50 and 50 %, \u{2500} what its runs differ by among themselves\n";
+
+/// The table by class with its verdicts in colours.
+fn classes(validation: &Validation, colours: Colours) -> Vec<Vec<String>> {
+    let mut lines = by_class(validation);
+    for (cells, class) in lines.iter_mut().zip(&validation.classes) {
+        cells[2] = match class.verdict.as_str() {
+            _ if class.class == "all" => continue,
+            "kept" => colours.good(&cells[2]),
+            "noise" | "drift" => colours.open(&cells[2]),
+            _ => colours.bad(&cells[2]),
+        };
+    }
+    lines
+}
+
+/// A line per job: what was predicted, what was measured, and the error as a picture.
+fn jobs(validation: &Validation, colours: Colours) -> String {
+    let mut header: Vec<String> = job_titles(validation).iter().map(|title| colours.strong(title)).collect();
+    header.insert(4, String::new());
+    let mut lines = by_job(validation);
+    for (cells, job) in lines.iter_mut().zip(&validation.jobs) {
+        let drawn = sketch::beside_zero(job.error, job.noise_floor, SCALE, HALF);
+        let error = std::mem::take(&mut cells[4]);
+        cells[4] = if job.is_covered { error } else { colours.open(&error) };
+        cells.insert(4, drawn);
+    }
+    table::rows(&header, &lines)
+}
+
+pub(super) const PARAMETERS: [&str; 6] = ["parameter", "value", "unit", "95 % between", "origin", "is"];
+
+/// A line per number of a model.
+pub(super) fn parameters(model: &Model) -> Vec<Vec<String>> {
+    model
+        .entries()
+        .map(|(known, parameter)| {
+            let interval = parameter
+                .interval
+                .map_or_else(|| "-".to_owned(), |[low, high]| format!("{} to {}", figure(low), figure(high)));
+            let cells = [
+                known.name,
+                &figure(parameter.value),
+                known.unit.word(),
+                &interval,
+                origin(parameter.origin),
+                known.about,
+            ];
+            cells.map(str::to_owned).to_vec()
+        })
+        .collect()
+}
+
+/// The classes that are beyond their bars, by name.
+pub(super) fn missed(validation: &Validation) -> Vec<String> {
+    let missed = |class: &&Class| class.verdict == "missed" && class.class != "all";
+    let said = |class: &Class| {
+        format!(
+            "beyond its bar: {} is off by {}, its bar is {} and its noise floor {}",
+            class.class,
+            percent(class.mean_error),
+            percent(class.bar),
+            percent(class.noise_floor)
+        )
+    };
+    validation.classes.iter().filter(missed).map(said).collect()
+}
+
+/// What else is to be known of the runs: who disturbed them, what fio's say of them, and what was changed for them.
+pub(super) fn remarks(validation: &Validation) -> Vec<String> {
+    let effects = validation.effects.iter().cloned();
+    let memory =
+        reclaimed(validation.reclaimed_bytes).into_iter().chain(returned(&validation.provenance.machine));
+    let hurried = hurried(validation.jobs.iter().map(|job| &job.runs), validation.repeats);
+    let runs = disturbed(validation).into_iter().chain(hurried).chain(changed(validation));
+    runs.chain(memory).chain(by_fio(validation)).chain(effects).collect()
+}
+
+/// That jobs ran less often than wanted, if any did.
+fn hurried<'a>(mut runs: impl Iterator<Item = &'a Vec<f64>>, wanted: usize) -> Option<String> {
+    runs.any(|runs| (1..wanted).contains(&runs.len())).then(|| {
+        format!("hurried: not all jobs ran {wanted} times, for want of time: what they differ by is less certain; raise --max-time")
+    })
+}
+
+/// What it means that free memory goes back to the host.
+fn returned(machine: &MachineFacts) -> Option<String> {
+    machine.returns_free_memory.then(|| {
+        "given back: this machine's free memory goes back to its host (free page reporting), and who takes it next waits for it, \
+         most of all where a device is a file in memory: docs/model.md, 'A machine that keeps still', says how to stop it"
+            .to_owned()
+    })
+}
+
+/// What it means that the kernel took so much out of memory meanwhile, if it is more than a trifle.
+fn reclaimed(bytes: Option<u64>) -> Option<String> {
+    const TRIFLE: u64 = 1 << 20;
+    let bytes = bytes.filter(|bytes| *bytes >= TRIFLE)?;
+    Some(format!(
+        "reclaimed: the kernel took {} out of memory meanwhile, for want of it, for a group's limit, or as DAMON does. What \
+         memory serves may take longer then, a fifth was seen, and not always alike: docs/model.md, 'A machine that keeps still'",
+        Bytes(bytes)
+    ))
+}
+
+/// How many runs were not left alone, if any.
+fn disturbed(validation: &Validation) -> Option<String> {
+    let disturbed: usize = validation.jobs.iter().map(|job| job.disturbed).sum();
+    let runs: usize = validation.jobs.iter().map(|job| job.runs.len()).sum();
+    (disturbed > 0).then(|| {
+        format!(
+            "disturbed: {disturbed} of {runs} runs shared their core with somebody's work, and no calm one came"
+        )
+    })
+}
+
+/// The classes in which jobs that the calibration ran as well have changed by more than the model may be off, if any.
+fn changed(validation: &Validation) -> Option<String> {
+    let is_far = |one: &&Again| one.change().abs() > validation::bar(&one.class);
+    let told = |one: &Again| format!("{} {:+.1} %", one.class, one.change() * 100.0);
+    let changed: Vec<String> = validation.again.iter().filter(is_far).map(told).collect();
+    (!changed.is_empty()).then(|| {
+        format!(
+            "changed: jobs that the calibration ran as well have another rate now: {}. The model tells of the machine as it \
+             was then: calibrate again",
+            changed.join(", ")
+        )
+    })
+}
+
+pub(super) const CLASSES: [&str; 10] = [
+    "class",
+    "jobs",
+    "bar",
+    "error",
+    "worst",
+    "noise floor (drift)",
+    "paper E",
+    "latency + bandwidth",
+    "covered",
+    "p99 error (floor)",
+];
+
+const JOBS: [&str; 9] =
+    ["job", "predicted", "90 % between", "measured", "error", "noise floor", "paper E", "plain", "p99 error"];
+
+/// The columns of the table of jobs: one more where fio ran some.
+pub(super) fn job_titles(validation: &Validation) -> Vec<&'static str> {
+    let fio = ran_by_fio(validation).then_some("fio over Fathom, in calls");
+    JOBS.into_iter().chain(fio).collect()
+}
+
+fn ran_by_fio(validation: &Validation) -> bool {
+    validation.jobs.iter().any(|job| job.fio.is_some())
+}
+
+/// What fio's runs of the same jobs say of Fathom's; nothing where it ran none.
+fn by_fio(validation: &Validation) -> Option<String> {
+    let Agreement { jobs, faster, apart } = agreement(&validation.jobs)?;
+    Some(format!(
+        "fio ran {jobs} of the {} jobs as well, in turns with Fathom: by the time within calls and syncs it moved {} {} in the \
+         median, and in half of the jobs the two differ by {} or less",
+        validation.jobs.len(),
+        percent(faster.abs()),
+        if faster < 0.0 { "less" } else { "more" },
+        percent(apart)
+    ))
+}
+
+pub(super) fn by_class(validation: &Validation) -> Vec<Vec<String>> {
+    validation
+        .classes
+        .iter()
+        .map(|class| {
+            vec![
+                class.class.clone(),
+                class.jobs.to_string(),
+                match class.class.as_str() {
+                    // Its classes have bars of their own.
+                    "all" => "-".to_owned(),
+                    _ => format!("{} {}", percent(class.bar), class.verdict),
+                },
+                percent(class.mean_error),
+                percent(class.worst_error),
+                beside(class.noise_floor, class.drift),
+                percent(class.paper_error),
+                percent(class.plain_error),
+                format!("{} of {}", class.covered, class.jobs),
+                beside(class.p99_error, class.p99_noise_floor),
+            ]
+        })
+        .collect()
+}
+
+/// A share, and what it is to be seen beside.
+fn beside(share: f64, other: Option<f64>) -> String {
+    other.map_or_else(|| percent(share), |other| format!("{} ({})", percent(share), percent(other)))
+}
+
+pub(super) fn by_job(validation: &Validation) -> Vec<Vec<String>> {
+    let ran_by_fio = ran_by_fio(validation);
+    validation
+        .jobs
+        .iter()
+        .map(|job| {
+            let rate = |rate: f64| format!("{}/s", Bytes(rate as u64));
+            let fio = job.fio.as_ref().map_or_else(
+                || "-".to_owned(),
+                |fio| format!("{}, {:+.1} %", rate(fio.bytes_per_second), fio.faster() * 100.0),
+            );
+            let mut cells = vec![
+                job.condition
+                    .as_ref()
+                    .map_or_else(|| job.name.clone(), |set| format!("{} ({set})", job.name)),
+                rate(job.predicted.value),
+                format!("{} to {}", rate(job.predicted.low), rate(job.predicted.high)),
+                rate(job.measured),
+                percent(job.error),
+                percent(job.noise_floor),
+                percent(job.paper_error),
+                percent(job.plain_error),
+                percent(job.p99_error),
+            ];
+            cells.extend(ran_by_fio.then_some(fio));
+            cells
+        })
+        .collect()
+}
+
+/// Where a value comes from.
+pub(super) fn origin(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Measured => "measured",
+        Origin::Declared => "declared",
+        Origin::Assumed => "assumed",
+        Origin::Set => "set",
+    }
+}
+
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+fn figure(value: f64) -> String {
+    match value {
+        value if value >= 1000.0 => format!("{value:.0}"),
+        value if value >= 1.0 => format!("{value:.1}"),
+        value => format!("{value:.4}"),
+    }
+}

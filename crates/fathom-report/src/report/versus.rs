@@ -1,0 +1,97 @@
+//! A comparison as text.
+
+use super::colours::Colours;
+use super::sketch;
+use super::table::{rows, spent, wrap};
+use fathom_program::units::{Bytes, Nanos};
+use fathom_speed::curve::{Operation, State};
+use fathom_speed::versus::{Entry, Versus};
+
+pub(super) const HEADER: [&str; 7] =
+    ["what", "call", "program", "rate", "against fathom", "within calls", "starting and ending"];
+
+/// Columns of a bar.
+const BAR: usize = 16;
+
+/// The comparison as text: a block per state and size of a call, a line per program, its bar beside the quickest's.
+pub fn versus(versus: &Versus, colours: Colours) -> String {
+    let mut text = format!(
+        "{} on {}, {}, {} CPUs: a file of {}\n\n",
+        versus.provenance.mount.fs_type,
+        versus.provenance.mount.path,
+        versus.provenance.machine.kernel,
+        versus.provenance.machine.cpus,
+        Bytes(versus.file_bytes)
+    );
+    let mut entries: Vec<&Entry> = versus.entries.iter().collect();
+    let block = |entry: &Entry| (entry.operation, entry.state, entry.block_bytes);
+    entries.sort_by_key(|entry| block(entry));
+    let quickest = |of: &Entry| {
+        let alike = entries.iter().filter(|entry| block(entry) == block(of));
+        alike.filter_map(|entry| entry.bytes_per_second).fold(0.0, f64::max)
+    };
+    let lines: Vec<Vec<String>> = entries
+        .iter()
+        .map(|entry| {
+            let mut cells = line(entry);
+            let share = entry.bytes_per_second.map_or(0.0, |rate| rate / quickest(entry));
+            cells.insert(3, sketch::bar(share, BAR));
+            cells[5] = judged(&cells[5], entry.rate_over_fathoms, colours);
+            cells[6] = judged(&cells[6], entry.call_rate_over_fathoms, colours);
+            cells
+        })
+        .collect();
+    let mut header: Vec<String> = HEADER.map(|title| colours.strong(title)).to_vec();
+    header.insert(3, String::new());
+    text.push_str(&rows(&header, &lines));
+    text.push('\n');
+    for refusal in &versus.refused {
+        let line = wrap(&format!("not measured: {}: {}.", refusal.what, refusal.reason), 100);
+        text.push_str(&colours.lines(&line, Colours::open));
+    }
+    text.push_str(&format!("{}\n", spent(versus.bytes_written, versus.duration_ns)));
+    text
+}
+
+/// A ratio in a colour where its interval tells the program from Fathom: green where that is quicker.
+fn judged(cell: &str, ratio: Option<[f64; 3]>, colours: Colours) -> String {
+    match ratio {
+        Some([_, low, _]) if low > 1.0 => colours.good(cell),
+        Some([_, _, high]) if high < 1.0 => colours.bad(cell),
+        _ => cell.to_owned(),
+    }
+}
+
+/// What is done, from which state.
+pub(super) fn work(entry: &Entry) -> &'static str {
+    match (entry.operation, entry.state) {
+        (Operation::Read, State::Cold) => "read, cold",
+        (Operation::Read, _) => "read, cached",
+        (_, _) => "overwrite",
+    }
+}
+
+pub(super) fn line(entry: &Entry) -> Vec<String> {
+    let rate = match (entry.bytes_per_second, entry.bytes_per_second_interval) {
+        (Some(median), Some([low, high])) => {
+            format!("{}/s ±{:.1} %", Bytes(median as u64), (high - low) / 2.0 / median * 100.0)
+        }
+        (Some(median), None) => format!("{}/s", Bytes(median as u64)),
+        _ => "?".to_owned(),
+    };
+    let ratio = |ratio: Option<[f64; 3]>| {
+        ratio.map_or_else(
+            || "-".to_owned(),
+            |[value, low, high]| format!("{value:.2} ({low:.2} to {high:.2})"),
+        )
+    };
+    vec![
+        work(entry).to_owned(),
+        Bytes(entry.block_bytes).to_string(),
+        entry.program.clone(),
+        rate,
+        ratio(entry.rate_over_fathoms),
+        ratio(entry.call_rate_over_fathoms),
+        entry.around_ns.map_or_else(|| "-".to_owned(), |ns| Nanos(ns).to_string()),
+    ]
+}

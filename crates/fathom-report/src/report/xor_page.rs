@@ -1,0 +1,60 @@
+//! An XOR and the trials behind it, as a page.
+
+use super::figure::{Axis, Figure, Mark, Origin, Quantity, Series, Style};
+use super::page::{Page, definitions, escaped, quoted};
+use fathom_program::units::{Bytes, Nanos};
+use fathom_speed::xor::Xor;
+
+/// The XOR as one HTML file that needs no network.
+pub(super) fn xor_page(xor: &Xor) -> String {
+    let mut page = Page::new(&format!("Fathom: XOR of {}", xor.path));
+    page.push(&format!(
+        "<h1>{}</h1>\n<p>XOR of the words of {}</p>\n",
+        escaped(&xor.xor),
+        escaped(&xor.path)
+    ));
+    let rate = |rate: f64| format!("{}/s", Bytes(rate as u64));
+    page.push(&definitions(&[
+        ("bytes", Bytes(xor.bytes).to_string()),
+        ("took", format!("{}: {}", Nanos(xor.duration_ns as f64), rate(xor.bytes_per_second))),
+        ("read by", format!("{}, threads: {}", xor.method, xor.threads)),
+        ("because", xor.reason.clone()),
+        (
+            "in the page cache before",
+            xor.cached_share.map_or_else(String::new, |share| format!("{:.0} %", share * 100.0)),
+        ),
+    ]));
+    page.figure(rates(xor));
+    page.repeat(&[format!("fathom xor {}", quoted(&xor.path))]);
+    page.html()
+}
+
+/// The trials, each on a part of the file, and the whole.
+fn rates(xor: &Xor) -> Figure {
+    let threads = |method: String, threads: usize| match threads {
+        1 => format!("{method}, 1 thread"),
+        threads => format!("{method}, {threads} threads"),
+    };
+    let trials = xor.trials.iter().map(|trial| threads(trial.method.to_string(), trial.threads));
+    let names =
+        trials.chain([format!("the file: {}", threads(xor.method.to_string(), xor.threads))]).collect();
+    let mut figure = Figure::new(
+        "trials".to_owned(),
+        "How fast each way reads",
+        Axis::new("bytes per second", Quantity::BytesPerSecond).fixed(),
+        Axis::of_names(names),
+    );
+    let mut trials = Series::new("trials, each on a part of the file", Style::Bars);
+    for (at, trial) in xor.trials.iter().enumerate() {
+        trials.push(trial.bytes_per_second, at as f64);
+    }
+    let mut whole = Series::new("the file", Style::Bars);
+    whole.push(xor.bytes_per_second, xor.trials.len() as f64);
+    [trials, whole].into_iter().for_each(|series| figure.draw(series));
+    figure.marks.push(Mark::at("the file as a whole", Origin::Timing, [xor.bytes_per_second]));
+    figure.shown = match xor.trials.is_empty() {
+        true => "No other way was tried: how to read was asked for, or needed no trial.".to_owned(),
+        false => "A trial reads a part of the file once; the fastest way took the rest.".to_owned(),
+    };
+    figure
+}

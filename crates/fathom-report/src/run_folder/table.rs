@@ -1,0 +1,160 @@
+//! The readings of all runs of an experiment as one CSV.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Error, RunFacts};
+use fathom_program::units::Ticks;
+use fathom_program::workload::{CacheState, Op};
+use fathom_run::samples::{Reading, Samples};
+
+/// One line: a [`Reading`] and the run it belongs to. Spelt out because CSV has no nested rows.
+#[derive(Debug, Serialize, Deserialize)]
+struct Row {
+    run: usize,
+    offset_bytes: u64,
+    latency_ticks: Ticks,
+    round: u32,
+    cached: Option<CacheState>,
+    op: Op,
+    pass: u32,
+    step: u32,
+    position: u32,
+    start_ticks: Ticks,
+}
+
+const COLUMNS: [&str; 10] = [
+    "run",
+    "offset_bytes",
+    "latency_ticks",
+    "round",
+    "cached",
+    "op",
+    "pass",
+    "step",
+    "position",
+    "start_ticks",
+];
+
+pub(super) fn write(runs: &[Samples], to: &mut impl Write) -> io::Result<()> {
+    let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(to);
+    // Written even where no reading follows.
+    writer.write_record(COLUMNS)?;
+    for (run, samples) in runs.iter().enumerate() {
+        for reading in &samples.readings {
+            writer.serialize(Row::of(run, reading)).map_err(io::Error::other)?;
+        }
+    }
+    writer.flush()
+}
+
+/// The readings of each of `runs`.
+pub(super) fn read(path: &Path, runs: &[RunFacts]) -> Result<Vec<Vec<Reading>>, Error> {
+    let file = File::open(path).map_err(|error| Error::file("read", path, &error))?;
+    let damaged = |line, reason: String| Error::Damaged { path: path.to_owned(), line, reason };
+    let mut reader = csv::Reader::from_reader(file);
+    let header = reader.headers().map_err(|error| damaged(Some(1), error.to_string()))?;
+    if header != COLUMNS.as_slice() {
+        return Err(damaged(Some(1), format!("the columns should be {}", COLUMNS.join(","))));
+    }
+    let header = header.clone();
+    let mut readings: Vec<Vec<Reading>> =
+        runs.iter().map(|run| Vec::with_capacity(run.readings.min(MOST_AT_ONCE))).collect();
+    let mut record = csv::StringRecord::new();
+    loop {
+        let line = reader.position().line();
+        match reader.read_record(&mut record) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => return Err(damaged(Some(line), error.to_string())),
+        }
+        let line = record.position().map_or(line, csv::Position::line);
+        let row: Row = record.deserialize(Some(&header)).map_err(|error| damaged(Some(line), why(&error)))?;
+        let (run, reading) = row.split();
+        let (Some(facts), Some(kept)) = (runs.get(run), readings.get_mut(run)) else {
+            return Err(damaged(Some(line), format!("there is no run {run}, only {}", runs.len())));
+        };
+        check(&reading, facts).map_err(|reason| damaged(Some(line), reason))?;
+        kept.push(reading);
+    }
+    let short = runs.iter().zip(&readings).position(|(facts, kept)| facts.readings != kept.len());
+    match short {
+        None => Ok(readings),
+        Some(run) => {
+            let (found, wanted) = (readings[run].len(), runs[run].readings);
+            Err(damaged(None, format!("run {run} has {found} readings and should have {wanted}")))
+        }
+    }
+}
+
+/// Memory set aside for the readings of a run before they are seen: a damaged count must not ask for more.
+const MOST_AT_ONCE: usize = 1 << 20;
+
+/// A reading that its workload can't have made would be out of bounds later.
+fn check(reading: &Reading, facts: &RunFacts) -> Result<(), String> {
+    let Some(pass) = facts.workload.passes.get(reading.pass as usize) else {
+        return Err(format!("the workload has no pass {}", reading.pass));
+    };
+    if reading.round >= facts.workload.rounds {
+        return Err(format!("the workload has no round {}", reading.round));
+    }
+    if u64::from(reading.position) >= pass.region.count {
+        return Err(format!("pass {} has no position {}", reading.pass, reading.position));
+    }
+    if pass.ops.get(reading.step as usize) != Some(&reading.op) {
+        return Err(format!("pass {} does something else in step {}", reading.pass, reading.step));
+    }
+    Ok(())
+}
+
+/// What is wrong with a line, without its number, which the caller says.
+fn why(error: &csv::Error) -> String {
+    match error.kind() {
+        csv::ErrorKind::Deserialize { err, .. } => match err.field() {
+            Some(field) => {
+                let column = COLUMNS.get(field as usize).unwrap_or(&"?");
+                format!("column {column}: {}", err.kind())
+            }
+            None => err.kind().to_string(),
+        },
+        _ => error.to_string(),
+    }
+}
+
+impl Row {
+    fn of(run: usize, reading: &Reading) -> Self {
+        let Reading { offset, latency, round, cache, op, pass, step, position, start } = *reading;
+        Self {
+            run,
+            offset_bytes: offset,
+            latency_ticks: latency,
+            round,
+            cached: cache,
+            op,
+            pass,
+            step,
+            position,
+            start_ticks: start,
+        }
+    }
+
+    fn split(self) -> (usize, Reading) {
+        let Self { run, offset_bytes, latency_ticks, round, cached, op, pass, step, position, start_ticks } =
+            self;
+        let reading = Reading {
+            offset: offset_bytes,
+            latency: latency_ticks,
+            round,
+            cache: cached,
+            op,
+            pass,
+            step,
+            position,
+            start: start_ticks,
+        };
+        (run, reading)
+    }
+}

@@ -1,0 +1,68 @@
+//! Why a machine could not do what was asked of it.
+
+use std::fmt;
+use std::path::Path;
+
+use fathom_program::units::Bytes;
+
+/// Why a machine could not run a workload to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// The user asked to stop.
+    Interrupted,
+    /// The budget for time ran out before one round was complete.
+    OutOfTime,
+    /// The workload would write more than the budget allows: wanted and left, in bytes.
+    OverBudget {
+        /// Bytes that the workload would write.
+        wanted: u64,
+        /// Bytes that may still be written.
+        left: u64,
+    },
+    /// A system call failed.
+    System(fathom_sys::Error),
+    /// A call moved fewer bytes than it was asked to.
+    Short {
+        /// The call, with its path and offset.
+        call: String,
+        /// Bytes asked for.
+        wanted: usize,
+        /// Bytes moved.
+        moved: usize,
+    },
+    /// The workload makes no sense or this machine can't do it; one sentence.
+    Unsupported(String),
+}
+
+impl Fault {
+    /// A call on `path` at the byte `offset` that moved `moved` of `wanted` bytes.
+    pub fn short(operation: &str, path: &Path, offset: u64, wanted: usize, moved: usize) -> Self {
+        Fault::Short { call: format!("{operation} {} at byte {offset}", path.display()), wanted, moved }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Interrupted => f.write_str("interrupted"),
+            Fault::OutOfTime => f.write_str("the time allowed ran out"),
+            Fault::OverBudget { wanted, left } => write!(
+                f,
+                "it would write {}, and {} of the budget are left: raise --max-write",
+                Bytes(*wanted),
+                Bytes(*left)
+            ),
+            Fault::System(error) => error.fmt(f),
+            Fault::Short { call, wanted, moved } => write!(f, "{call}: moved {moved} of {wanted} bytes"),
+            Fault::Unsupported(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl From<fathom_sys::Error> for Fault {
+    fn from(error: fathom_sys::Error) -> Self {
+        Fault::System(error)
+    }
+}

@@ -1,0 +1,407 @@
+//! Runs jobs for real: threads that transfer as fast as the job allows, and what each of them saw.
+//!
+//! Files lie in a private directory, outlive a run and are used again by the next one with the same
+//! `filename`, so that thousands of short runs need one layout. Before each run the share of its
+//! region that is in the page cache is counted, where the kernel lets a program see that.
+
+mod burst;
+mod calm;
+mod engine;
+mod histogram;
+mod needs;
+
+mod outcome;
+pub mod program;
+mod site;
+mod worker;
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use fathom_sys::clock::Counter;
+use fathom_sys::memory::Mapping;
+use fathom_sys::{Error, affinity, facts};
+
+pub use self::burst::{Burst, burst};
+pub use self::histogram::Histogram;
+pub use self::needs::Needs;
+pub use self::outcome::{Outcome, Transfers, Wrote};
+pub use self::site::{Cached, Limits, Site};
+
+pub use self::site::{Folios, name as file_name};
+
+use self::engine::{Mapped, Psync, Pvsync, Sync, Transfer};
+use self::worker::{Control, Record, Worker};
+use crate::fault::Fault;
+use crate::instrument::Clock;
+use fathom_program::job::{Engine, Job, Region, Surroundings};
+use fathom_program::offsets::Offsets;
+
+/// This machine, as job files may refer to it.
+pub fn surroundings(variable: &dyn Fn(&str) -> Option<String>) -> Surroundings<'_> {
+    Surroundings {
+        page_size: facts::page_size(),
+        cpus: affinity::online_cpus() as u64,
+        memory_mib: facts::machine().memory_bytes >> 20,
+        variable,
+    }
+}
+
+/// Runs one job in its threads, all at once; gives one outcome per thread.
+///
+/// # Errors
+/// A job that [`Job::check`] refuses, a budget or a disk that is too small, a call that fails or
+/// moves less than it should, an interrupt, the end of the time allowed.
+pub fn run(job: &Job, site: &mut Site) -> Result<Vec<Outcome>, Fault> {
+    let mut outcomes = together(std::slice::from_ref(job), site)?;
+    Ok(outcomes.pop().unwrap_or_default())
+}
+
+/// Runs the jobs of a file: those between two stonewalls at the same time, one such group after the
+/// other. Gives the outcomes of each job's threads.
+///
+/// # Errors
+/// As [`run`]; the first fault ends everything.
+pub fn run_all(jobs: &[Job], site: &mut Site) -> Result<Vec<Vec<Outcome>>, Fault> {
+    let mut outcomes = Vec::with_capacity(jobs.len());
+    for group in groups(jobs) {
+        outcomes.extend(together(group, site)?);
+    }
+    Ok(outcomes)
+}
+
+/// The jobs that run at the same time: a stonewall begins another group.
+pub fn groups(jobs: &[Job]) -> impl Iterator<Item = &[Job]> {
+    jobs.chunk_by(|_, next| !next.stonewall)
+}
+
+/// A thread to be: its job, its number, and what was cached before.
+struct Seat<'a> {
+    job: &'a Job,
+    region: Region,
+    thread: u32,
+    cached: Option<Cached>,
+}
+
+fn together(jobs: &[Job], site: &mut Site) -> Result<Vec<Vec<Outcome>>, Fault> {
+    site.lay_out(jobs)?;
+    let mut seats = Vec::new();
+    for job in jobs {
+        let region = job.region().map_err(Fault::Unsupported)?;
+        for thread in 0..job.numjobs {
+            seats.push(Seat { job, region, thread, cached: site.prepare(job, region, thread)? });
+        }
+    }
+    let budget = AtomicU64::new(site.write_budget());
+    // Looking takes time, and tells something of syncs alone.
+    let syncs = jobs.iter().any(|job| job.fsync > 0);
+    let wrote = |site: &Site| if syncs { site.device_wrote() } else { None };
+    let before = wrote(site);
+    let records = match site.clock() {
+        Clock::Cycles(counter) => threads(counter, &seats, site, &budget),
+        Clock::Monotonic(counter) => threads(counter, &seats, site, &budget),
+    };
+    let device_wrote = wrote(site).zip(before).map(|(after, before)| after.since(before));
+    site.count_written(site.write_budget() - budget.into_inner());
+    let records = records?;
+    let ns_per_tick = 1e9 / site.ticks_per_second();
+    let of = |(seat, record)| outcome(seat, record, ns_per_tick, device_wrote);
+    let mut outcomes = seats.iter().zip(records).map(of);
+    Ok(jobs.iter().map(|job| outcomes.by_ref().take(job.numjobs as usize).collect()).collect())
+}
+
+fn outcome(seat: &Seat<'_>, record: Record, ns_per_tick: f64, device_wrote: Option<Wrote>) -> Outcome {
+    let [reads, writes] = record.transfers;
+    Outcome {
+        transfers: [reads, writes].map(|one| Transfers { bytes: one.bytes, latency: one.latency }),
+        syncs: record.syncs,
+        elapsed_ns: (record.elapsed as f64 * ns_per_tick) as u64,
+        ns_per_tick,
+        cached_before: seat.cached,
+        usage: record.usage,
+        device_wrote,
+    }
+}
+
+/// Runs all threads; each opens its own file and gets everything ready, and then they begin at once.
+fn threads<C: Counter>(
+    clock: C,
+    seats: &[Seat<'_>],
+    site: &Site,
+    budget: &AtomicU64,
+) -> Result<Vec<Record>, Fault> {
+    let failed = AtomicBool::new(false);
+    let control = Control {
+        interrupt: site.interrupt(),
+        failed: &failed,
+        budget,
+        deadline: deadline(clock, site),
+        ticks_per_second: site.ticks_per_second(),
+    };
+    let start = Barrier::new(seats.len());
+    let calm = site.calm();
+    if let Some(calm) = calm {
+        calm.begin();
+    }
+    let outcomes: Vec<Result<Record, Fault>> = std::thread::scope(|scope| {
+        let spawn = |seat| {
+            let (control, start, failed) = (&control, &start, &failed);
+            scope.spawn(move || {
+                affinity::sleep_precisely();
+                let worker = seated(seat, site, control);
+                if worker.is_err() {
+                    failed.store(true, Ordering::Relaxed);
+                }
+                if let Some(calm) = calm {
+                    calm.await_it();
+                }
+                start.wait();
+                let outcome = worker.and_then(|worker| work(clock, worker, seat));
+                if let Some(calm) = calm {
+                    calm.end();
+                }
+                if outcome.is_err() {
+                    failed.store(true, Ordering::Relaxed);
+                }
+                outcome
+            })
+        };
+        let handles: Vec<_> = seats.iter().map(spawn).collect();
+        let gone = || Err(Fault::Unsupported("a thread of the load died".to_owned()));
+        handles.into_iter().map(|handle| handle.join().unwrap_or_else(|_| gone())).collect()
+    });
+    first_cause(outcomes)
+}
+
+/// All records, or the fault that made the others stop.
+fn first_cause(outcomes: Vec<Result<Record, Fault>>) -> Result<Vec<Record>, Fault> {
+    let is_cause =
+        |outcome: &&Result<Record, Fault>| matches!(outcome, Err(fault) if *fault != Fault::Interrupted);
+    match outcomes.iter().find(is_cause) {
+        Some(Err(fault)) => Err(fault.clone()),
+        _ => outcomes.into_iter().collect(),
+    }
+}
+
+fn seated<'a>(seat: &Seat<'a>, site: &Site, control: &'a Control<'a>) -> Result<Worker<'a>, Fault> {
+    let job = seat.job;
+    let path = site.path(job, seat.thread);
+    let file = engine::open(job, &path)?;
+    site.hint(job, &file, &path)?;
+    let most = job.directions().map(|direction| job.blocks[direction as usize].most).max().unwrap_or(1);
+    let buffer =
+        Mapping::touched(most as usize).map_err(|errno| Error::new("map a buffer for", &path, errno))?;
+    let offsets = Offsets::new(job, seat.region, seat.thread).map_err(Fault::Unsupported)?;
+    let left = job.transfer().map_err(Fault::Unsupported)?.unwrap_or(u64::MAX);
+    let loops = job.loops().map_err(Fault::Unsupported)?;
+    let record = Record::default();
+    Ok(Worker { job, control, path, file, buffer, offsets, record, left, loops, unclaimed: 0, writes: 0 })
+}
+
+fn work<C: Counter>(clock: C, worker: Worker<'_>, seat: &Seat<'_>) -> Result<Record, Fault> {
+    match seat.job.engine {
+        Engine::Psync => drive(clock, worker, Psync),
+        Engine::Pvsync => drive(clock, worker, Pvsync),
+        Engine::Sync => drive(clock, worker, Sync::default()),
+        Engine::Mmap => {
+            let mapped = Mapped::of(&worker.file, seat.job, seat.region, &worker.path)?;
+            drive(clock, worker, mapped)
+        }
+    }
+}
+
+fn drive<C: Counter, T: Transfer>(clock: C, mut worker: Worker<'_>, mut engine: T) -> Result<Record, Fault> {
+    let outcome = worker.run(clock, &mut engine);
+    // What was written counts, however the run ended.
+    let claimed = worker.claim();
+    outcome.and(claimed).map(|()| worker.record)
+}
+
+/// The end of the time allowed, in ticks of the clock.
+fn deadline<C: Counter>(clock: C, site: &Site) -> u64 {
+    let left = site.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
+    left.map_or(u64::MAX, |left: Duration| {
+        clock.stop().saturating_add((left.as_secs_f64() * site.ticks_per_second()) as u64)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::instrument::Instrument;
+    use fathom_program::job::{Blocks, Direction, Pattern};
+
+    fn site(space: u64, max_write: u64) -> Site {
+        let instrument = Instrument::calibrate().unwrap();
+        let limits = Limits { max_write, deadline: None };
+        Site::at(&std::env::temp_dir(), space, &instrument, limits, Arc::new(AtomicBool::new(false))).unwrap()
+    }
+
+    fn small(name: &str) -> Job {
+        Job { size: Some(256 << 10), ..Job::named(name) }
+    }
+
+    fn total(outcomes: &[Outcome], direction: Direction) -> (u64, u64) {
+        let one = |outcome: &Outcome| {
+            let transfers = &outcome.transfers[direction as usize];
+            (transfers.bytes, transfers.latency.count())
+        };
+        outcomes.iter().map(one).fold((0, 0), |sum, (bytes, count)| (sum.0 + bytes, sum.1 + count))
+    }
+
+    #[test]
+    fn what_a_hole_keeps_in_memory_takes_no_space_and_leaves_with_who_keeps_it() {
+        let mut site = site(8 << 20, 64 << 20);
+        let written = site.bytes_written();
+        for bytes in [4 << 20, 6 << 20, 2 << 20] {
+            // Where there are no holes there is nothing to keep.
+            let Ok(kept) = site.keep_folios(bytes) else { return };
+            let taken = fathom_sys::file::allocated_bytes(kept.file()).unwrap();
+            assert!(taken < 1 << 20, "{taken}");
+        }
+        assert_eq!(site.bytes_written(), written);
+    }
+
+    #[test]
+    fn every_engine_and_order_moves_what_the_job_says() {
+        let mut site = site(8 << 20, 64 << 20);
+        for engine in [Engine::Psync, Engine::Sync, Engine::Pvsync, Engine::Mmap] {
+            for pattern in [Pattern::Sequential, Pattern::Random] {
+                for read_percent in [0, 40, 100] {
+                    let job = Job { engine, pattern, read_percent, numjobs: 2, ..small("all") };
+                    let outcomes = run(&job, &mut site).unwrap();
+                    let (reads, writes) =
+                        (total(&outcomes, Direction::Read), total(&outcomes, Direction::Write));
+                    assert_eq!((reads.0 + writes.0, reads.1 + writes.1), (512 << 10, 128));
+                    assert_eq!(reads.1 == 0, read_percent == 0);
+                    assert_eq!(writes.1 == 0, read_percent == 100);
+                    for one in &outcomes {
+                        let busy: u64 = one.transfers.iter().map(|side| side.latency.sum()).sum();
+                        assert!(busy as f64 * one.ns_per_tick <= one.elapsed_ns as f64 * 1.01 + 100.0);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_cache_is_brought_into_the_state_asked_for_and_proven() {
+        let mut site = site(1 << 20, 64 << 20);
+        let shared = Job { filename: Some("shared".to_owned()), ..small("cache") };
+        let share =
+            |outcomes: Vec<Outcome>| outcomes[0].cached_before.map(|it| it.cached as f64 / it.pages as f64);
+        let cold = share(run(&shared, &mut site).unwrap());
+        let cached = share(run(&Job { pre_read: true, ..shared.clone() }, &mut site).unwrap());
+        assert!(matches!(cached, None | Some(1.0)), "{cached:?}");
+        // A file system in memory has nowhere else to keep its pages.
+        assert!(matches!(cold, None | Some(0.0 | 1.0)), "{cold:?}");
+        let before = site.bytes_written();
+        run(&shared, &mut site).unwrap();
+        assert_eq!(site.bytes_written(), before, "the file is used again");
+    }
+
+    #[test]
+    fn the_time_ends_a_job_and_the_ramp_does_not_count() {
+        let mut site = site(1 << 20, 64 << 20);
+        let timed = Job {
+            runtime: Duration::from_millis(60),
+            ramp_time: Duration::from_millis(40),
+            time_based: true,
+            ..small("timed")
+        };
+        let before = Instant::now();
+        let outcomes = run(&timed, &mut site).unwrap();
+        let taken = before.elapsed();
+        assert!(taken >= Duration::from_millis(100), "{taken:?}");
+        // A thread that has to wait for its CPU begins to count after the ramp, never before its end.
+        let counted = Duration::from_nanos(outcomes[0].elapsed_ns);
+        assert!(counted <= taken - Duration::from_millis(40), "{counted:?} of {taken:?}");
+        assert!(total(&outcomes, Direction::Read).0 > 256 << 10, "it goes round");
+    }
+
+    #[test]
+    fn a_rate_is_held_in_each_direction() {
+        let mut site = site(1 << 20, 64 << 20);
+        let rates = [1 << 20, 2 << 20];
+        let job = Job { read_percent: 50, rate: rates, pattern: Pattern::Random, ..small("rate") };
+        let outcomes = run(&job, &mut site).unwrap();
+        let seconds = outcomes[0].elapsed_ns as f64 / 1e9;
+        for direction in [Direction::Read, Direction::Write] {
+            let bytes = total(&outcomes, direction).0 as f64;
+            // A slow machine may miss a rate, never exceed it; the first block is free.
+            let allowed = rates[direction as usize] as f64 * seconds + 4096.0;
+            assert!(bytes <= allowed, "{direction:?}: {bytes} in {seconds} s");
+        }
+    }
+
+    #[test]
+    fn syncs_and_thinktime_are_done_and_counted() {
+        let mut site = site(1 << 20, 64 << 20);
+        let job = Job {
+            read_percent: 0,
+            size: Some(64 << 10),
+            fsync: 4,
+            end_fsync: true,
+            thinktime: Duration::from_millis(1),
+            ..small("sync")
+        };
+        let outcomes = run(&job, &mut site).unwrap();
+        // Three between the writes and none after the last; the one at the end is not counted.
+        assert_eq!(outcomes[0].syncs.count(), 3);
+        assert!(outcomes[0].elapsed_ns >= 16_000_000);
+    }
+
+    #[test]
+    fn a_budget_is_refused_before_the_first_byte_and_held_after() {
+        let mut site = site(1 << 20, 1 << 20);
+        let before = site.bytes_written();
+        let big = Job { size: Some(2 << 20), ..Job::named("big") };
+        assert!(matches!(run(&big, &mut site), Err(Fault::OverBudget { wanted, .. }) if wanted == 2 << 20));
+        assert_eq!(site.bytes_written(), before);
+        let endless = Job {
+            read_percent: 0,
+            blocks: [Blocks::fixed(64 << 10); 2],
+            time_based: true,
+            runtime: Duration::from_secs(60),
+            ..small("endless")
+        };
+        assert!(matches!(run(&endless, &mut site), Err(Fault::OverBudget { .. })));
+    }
+
+    #[test]
+    fn an_interrupt_and_the_deadline_end_a_run() {
+        let instrument = Instrument::calibrate().unwrap();
+        let interrupt = Arc::new(AtomicBool::new(true));
+        let endless =
+            Job { time_based: true, runtime: Duration::from_secs(60), numjobs: 2, ..small("endless") };
+        let limits =
+            Limits { max_write: 8 << 20, deadline: Some(Instant::now() + Duration::from_millis(100)) };
+        let mut site =
+            Site::at(&std::env::temp_dir(), 1 << 20, &instrument, limits, Arc::clone(&interrupt)).unwrap();
+        assert_eq!(run(&endless, &mut site).unwrap_err(), Fault::Interrupted);
+        interrupt.store(false, Ordering::Relaxed);
+        assert_eq!(run(&endless, &mut site).unwrap_err(), Fault::OutOfTime);
+    }
+
+    #[test]
+    fn a_call_that_fails_is_named_with_its_place() {
+        let mut site = site(1 << 20, 64 << 20);
+        let job = Job { blocks: [Blocks::fixed(100); 2], direct: true, ..small("direct") };
+        let shown = run(&job, &mut site).map(|_| String::new()).unwrap_or_else(|fault| fault.to_string());
+        // A file system may take unaligned direct reads, or none; what fails says where.
+        assert!(shown.is_empty() || shown.contains("job.direct.0"), "{shown}");
+    }
+
+    #[test]
+    fn stonewalls_part_jobs_into_groups() {
+        let wall = |name: &str, stonewall| Job { stonewall, ..small(name) };
+        let jobs = [wall("a", true), wall("b", false), wall("c", true), wall("d", true)];
+        let names: Vec<usize> = groups(&jobs).map(<[Job]>::len).collect();
+        assert_eq!(names, [2, 1, 1]);
+        let mut site = site(4 << 20, 64 << 20);
+        assert_eq!(run_all(&jobs, &mut site).unwrap().len(), 4);
+    }
+}

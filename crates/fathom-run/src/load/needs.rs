@@ -1,0 +1,83 @@
+//! What jobs will cost, worked out before the first byte.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::groups;
+use fathom_program::job::{Direction, Job};
+
+/// What some jobs need at least.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Bytes of disk for their files.
+    pub space: u64,
+    /// Bytes that they will write: to lay files out, and in transfers whose number is known.
+    pub writes: u64,
+    /// The time that they are sure to take: the ramps, and runtimes that are based on time.
+    pub time: Duration,
+}
+
+impl Needs {
+    /// # Errors
+    /// The first job that [`Job::check`] refuses, by name.
+    pub fn of(jobs: &[Job]) -> Result<Self, String> {
+        let mut files: HashMap<String, (u64, bool)> = HashMap::new();
+        let mut writes = 0_u64;
+        for job in jobs {
+            let named = |reason: String| format!("[{}]: {reason}", job.name);
+            job.check().map_err(named)?;
+            let length = job.region().map_err(named)?.file;
+            for thread in 0..job.numjobs {
+                let (longest, is_filled) = files.entry(super::site::name(job, thread)).or_default();
+                *longest = length.max(*longest);
+                *is_filled |= job.does(Direction::Read);
+            }
+            writes = writes.saturating_add(transferred_writes(job).map_err(named)?);
+        }
+        let space = files.values().fold(0, |sum: u64, (length, _)| sum.saturating_add(*length));
+        let filled = files.values().filter(|(_, is_filled)| *is_filled);
+        let writes = filled.fold(writes, |sum, (length, _)| sum.saturating_add(*length));
+        let longest = |group: &[Job]| group.iter().map(sure_time).max().unwrap_or_default();
+        Ok(Self { space, writes, time: groups(jobs).map(longest).sum() })
+    }
+}
+
+/// Bytes that all threads of a job write, where that is no matter of time.
+pub(super) fn transferred_writes(job: &Job) -> Result<u64, String> {
+    let is_endless = !job.runtime.is_zero();
+    let bytes = if is_endless { 0 } else { job.transfer()?.unwrap_or(0) };
+    let written = u128::from(bytes) * u128::from(100 - job.read_percent.min(100)) / 100;
+    Ok((written as u64).saturating_mul(u64::from(job.numjobs)))
+}
+
+fn sure_time(job: &Job) -> Duration {
+    if job.time_based { job.ramp_time.saturating_add(job.runtime) } else { Duration::ZERO }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_files_are_counted_once_and_groups_follow_each_other() {
+        let mib = 1 << 20;
+        let read = Job { size: Some(mib), numjobs: 3, ..Job::named("r") };
+        let shared = Job { filename: Some("s".to_owned()), read_percent: 0, ..read.clone() };
+        assert_eq!(
+            Needs::of(std::slice::from_ref(&read)).unwrap(),
+            Needs { space: 3 * mib, writes: 3 * mib, time: Duration::ZERO }
+        );
+        let needs = Needs::of(&[read.clone(), shared.clone()]).unwrap();
+        assert_eq!((needs.space, needs.writes), (4 * mib, 6 * mib));
+        let timed = |seconds, stonewall| Job {
+            time_based: true,
+            runtime: Duration::from_secs(seconds),
+            ramp_time: Duration::from_secs(1),
+            stonewall,
+            ..shared.clone()
+        };
+        let needs = Needs::of(&[timed(5, false), timed(3, false), timed(2, true)]).unwrap();
+        assert_eq!((needs.writes, needs.time), (0, Duration::from_secs(9)));
+        assert!(Needs::of(&[Job::named("x")]).unwrap_err().starts_with("[x]: size= is missing"));
+    }
+}

@@ -1,0 +1,126 @@
+//! What came of a run.
+
+use fathom_sys::usage::Usage;
+
+use super::histogram::Histogram;
+use super::site::Cached;
+use fathom_program::job::{DIRECTIONS, Direction};
+
+/// What one thread of a job did.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Reads and writes.
+    pub transfers: [Transfers; DIRECTIONS],
+    /// The latencies of `fsync(2)` and `fdatasync(2)`, in ticks.
+    pub syncs: Histogram,
+    /// From the first transfer that counts to the end of the last, in ns.
+    pub elapsed_ns: u64,
+    /// What a tick of the histograms is worth, in ns.
+    pub ns_per_tick: f64,
+    /// What was in the page cache just before; none where the kernel does not tell.
+    pub cached_before: Option<Cached>,
+    /// What the thread used.
+    pub usage: Usage,
+    /// What the device wrote while the threads of all jobs ran, where some sync and it counts.
+    pub device_wrote: Option<Wrote>,
+}
+
+/// What a device has written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wrote {
+    /// Writes, as they were submitted.
+    pub requests: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Wrote {
+    /// What came on top of what was written `before`.
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            requests: self.requests.saturating_sub(before.requests),
+            bytes: self.bytes.saturating_sub(before.bytes),
+        }
+    }
+
+    fn and(self, next: Self) -> Self {
+        Self { requests: self.requests + next.requests, bytes: self.bytes + next.bytes }
+    }
+}
+
+/// What was transferred in one direction.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Transfers {
+    /// Bytes.
+    pub bytes: u64,
+    /// The latencies of the calls, in ticks, and how many there were.
+    pub latency: Histogram,
+}
+
+impl Outcome {
+    /// The threads of a run as one: counts and bytes are added up, the longest time is kept. None of none.
+    pub fn together(threads: &[Outcome]) -> Option<Outcome> {
+        let (first, others) = threads.split_first()?;
+        Some(others.iter().fold(first.clone(), |mut sum, one| {
+            sum.add(one);
+            sum
+        }))
+    }
+
+    /// Adds what was done after this: the times are added up as well.
+    pub fn follow(&mut self, next: &Outcome) {
+        let elapsed_ns = self.elapsed_ns + next.elapsed_ns;
+        let device_wrote = self.device_wrote.zip(next.device_wrote).map(|(mine, next)| mine.and(next));
+        self.add(next);
+        (self.elapsed_ns, self.device_wrote) = (elapsed_ns, device_wrote);
+    }
+
+    /// Adds what another thread did to what this one did.
+    pub fn add(&mut self, other: &Outcome) {
+        for (mine, theirs) in self.transfers.iter_mut().zip(&other.transfers) {
+            mine.bytes += theirs.bytes;
+            mine.latency.merge(&theirs.latency);
+        }
+        self.syncs.merge(&other.syncs);
+        self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
+        self.cached_before = match (self.cached_before, other.cached_before) {
+            (Some(mine), Some(theirs)) => {
+                Some(Cached { cached: mine.cached + theirs.cached, pages: mine.pages + theirs.pages })
+            }
+            _ => None,
+        };
+        self.usage = Usage {
+            user: self.usage.user + other.usage.user,
+            system: self.usage.system + other.usage.system,
+            major_faults: self.usage.major_faults + other.usage.major_faults,
+            minor_faults: self.usage.minor_faults + other.usage.minor_faults,
+            context_switches: self.usage.context_switches + other.usage.context_switches,
+        };
+    }
+
+    /// Transfers in both directions.
+    pub fn calls(&self) -> u64 {
+        self.transfers.iter().map(|side| side.latency.count()).sum()
+    }
+
+    /// The latency that a share of the transfers of both directions does not exceed, in ns.
+    pub fn latency_ns(&self, share: f64) -> f64 {
+        let mut all = self.transfers[0].latency.clone();
+        all.merge(&self.transfers[1].latency);
+        all.quantile(share) as f64 * self.ns_per_tick
+    }
+
+    /// Transfers per second in one direction.
+    pub fn iops(&self, direction: Direction) -> f64 {
+        self.per_second(self.transfers[direction as usize].latency.count())
+    }
+
+    /// Bytes per second in one direction.
+    pub fn bytes_per_second(&self, direction: Direction) -> f64 {
+        self.per_second(self.transfers[direction as usize].bytes)
+    }
+
+    fn per_second(&self, count: u64) -> f64 {
+        if self.elapsed_ns == 0 { 0.0 } else { count as f64 / (self.elapsed_ns as f64 / 1e9) }
+    }
+}

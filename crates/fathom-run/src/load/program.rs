@@ -1,0 +1,261 @@
+//! fio does what a job says, on the files of a site and from the state that a run begins with.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::Site;
+use crate::fault::Fault;
+use fathom_program::job::{Blocks, Direction, Engine, Job, Pattern};
+
+/// The first line that a program says of itself; nothing where it can't be run.
+pub fn version(program: &str) -> Option<String> {
+    let output =
+        Command::new(program).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    output.status.success().then(|| text.lines().next().unwrap_or(program).to_owned())
+}
+
+/// Whether fio's calls are those of [`run`](super::run), and all of them tell how long they took.
+pub fn is_same_in_fio(job: &Job) -> bool {
+    let is_fixed = |blocks: Blocks| blocks.least == blocks.most;
+    // A file is dropped from the cache between passes by fio's own rules, and fdatasync(2) is not in its times.
+    let drops_again = job.invalidate && !job.pre_read && job.loops() != Ok(false);
+    let is_timed = job.time_based || !job.ramp_time.is_zero() || !job.thinktime.is_zero();
+    job.numjobs == 1
+        && job.engine != Engine::Mmap
+        && job.directions().all(|direction| is_fixed(job.blocks[direction as usize]))
+        && job.rate == [0, 0]
+        && job.fdatasync == 0
+        && !drops_again
+        && !is_timed
+}
+
+/// What fio is called with for a job on a file that is there, of which [`is_same_in_fio`] holds; the state of the cache
+/// is not fio's to set.
+pub fn fio_arguments(job: &Job, path: &str) -> Vec<String> {
+    let [read, write] = job.blocks.map(|blocks| blocks.least);
+    let engine = match job.engine {
+        Engine::Sync => "sync",
+        Engine::Pvsync => "pvsync",
+        Engine::Psync | Engine::Mmap => "psync",
+    };
+    let mut arguments = vec![
+        format!("--name={}", job.name),
+        format!("--filename={}", path.replace(':', "\\:")),
+        format!("--rw={}", order(job, job.read_percent)),
+        "--allow_file_create=0".to_owned(),
+        format!("--ioengine={engine}"),
+        format!("--bs={}", if read == write { read.to_string() } else { format!("{read},{write}") }),
+    ];
+    let sizes = [("size", job.size), ("filesize", job.filesize), ("io_size", job.io_size)];
+    arguments.extend(sizes.iter().filter_map(|(name, size)| size.map(|size| format!("--{name}={size}"))));
+    let others = [
+        ("offset", job.offset),
+        ("fsync", u64::from(job.fsync)),
+        ("end_fsync", u64::from(job.end_fsync)),
+        ("direct", u64::from(job.direct)),
+        ("norandommap", u64::from(!job.random_map && job.pattern == Pattern::Random)),
+    ];
+    arguments.extend(others.iter().filter(|one| one.1 > 0).map(|(name, value)| format!("--{name}={value}")));
+    if !matches!(job.read_percent, 0 | 100) {
+        arguments.push(format!("--rwmixread={}", job.read_percent));
+    }
+    if !job.runtime.is_zero() {
+        arguments.push(format!("--runtime={}us", job.runtime.as_micros()));
+    }
+    arguments.push("--invalidate=0".to_owned());
+    arguments.push(format!("--fadvise_hint={}", u8::from(job.fadvise_hint)));
+    arguments.push("--output-format=json".to_owned());
+    arguments
+}
+
+/// The order and the directions, in fio's words.
+fn order(job: &Job, read_percent: u8) -> &'static str {
+    match (job.pattern, read_percent) {
+        (Pattern::Sequential, 100) => "read",
+        (Pattern::Sequential, 0) => "write",
+        (Pattern::Sequential, _) => "rw",
+        (Pattern::Random, 100) => "randread",
+        (Pattern::Random, 0) => "randwrite",
+        (Pattern::Random, _) => "randrw",
+    }
+}
+
+/// What fio tells of the one job that it ran.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Told(Value);
+
+impl Told {
+    /// Reads fio's JSON, which may follow its remarks.
+    pub fn of(text: &[u8]) -> Option<Self> {
+        let start = text.iter().position(|&byte| byte == b'{')?;
+        let mut report: Value = serde_json::from_slice(&text[start..]).ok()?;
+        Some(Self(report.pointer_mut("/jobs/0")?.take()))
+    }
+
+    /// Bytes that were read or written.
+    pub fn bytes(&self, direction: Direction) -> Option<u64> {
+        self.0[side(direction)]["io_bytes"].as_u64()
+    }
+
+    /// How long reading or writing took, rounded up to whole ms, in ns.
+    pub fn runtime_ns(&self, direction: Direction) -> Option<f64> {
+        Some(self.0[side(direction)]["runtime"].as_f64()? * 1e6)
+    }
+
+    /// The sum of all times of a direction's calls, in ns: those of `clat_ns`, the call alone, or `lat_ns`, with what fio
+    /// does before it.
+    pub fn calls_ns(&self, direction: Direction, which: &str) -> Option<f64> {
+        sum_ns(&self.0[side(direction)][which])
+    }
+
+    /// The sum of the times of all syncs but the last one of `end_fsync`, in ns.
+    pub fn syncs_ns(&self) -> Option<f64> {
+        sum_ns(&self.0["sync"]["lat_ns"])
+    }
+}
+
+fn side(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
+    }
+}
+
+fn sum_ns(times: &Value) -> Option<f64> {
+    Some(times["mean"].as_f64()? * times["N"].as_f64()?)
+}
+
+/// Has fio run a job of which [`is_same_in_fio`] holds, on the file that [`run`](super::run) would take and from the
+/// same state of the cache. fio ends with the time allowed and with an interrupt.
+///
+/// # Errors
+/// Those of [`run`](super::run); that fio can't be run, or fails.
+pub fn run_fio(job: &Job, site: &mut Site) -> Result<Told, Fault> {
+    site.lay_out(std::slice::from_ref(job))?;
+    // A runtime may end the writing earlier, and need not.
+    let transferred = job.transfer().map_err(Fault::Unsupported)?.unwrap_or(0);
+    let (wanted, left) = (if job.does(Direction::Write) { transferred } else { 0 }, site.write_budget());
+    if wanted > left {
+        return Err(Fault::OverBudget { wanted, left });
+    }
+    site.ready(job)?;
+    let path = site.path(job, 0);
+    let mut command = Command::new("fio");
+    // One process, which is gone when it is killed: others leave its group. The buffer begins with a page, as here.
+    command.args(fio_arguments(job, &path.to_string_lossy())).args(["--thread", "--mem=mmap"]);
+    if job.read_percent == 100 {
+        // fio touches its buffer beforehand where it may write; a first touch takes longer than a copy.
+        command.args([format!("--rw={}", order(job, 50)), "--rwmixread=100".to_owned()]);
+    }
+    let told = finish(&mut command, &path, site).and_then(|said| {
+        Told::of(&said)
+            .ok_or_else(|| Fault::Unsupported("fio tells what it did in an unknown way".to_owned()))
+    });
+    // However it ended, so much may have been written.
+    let written = told.as_ref().ok().and_then(|told| told.bytes(Direction::Write)).unwrap_or(wanted);
+    site.count_written(written);
+    told
+}
+
+/// Runs fio to its end, in the directory of the job's file; gives what it printed.
+fn finish(command: &mut Command, file: &Path, site: &Site) -> Result<Vec<u8>, Fault> {
+    let failed = |why: String| Fault::Unsupported(format!("fio {why}"));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).env("LC_ALL", "C");
+    command.current_dir(file.parent().unwrap_or(Path::new("/")));
+    let mut child = command.spawn().map_err(|error| failed(format!("can't be run: {error}")))?;
+    let (said, complaints) = (all_of(child.stdout.take()), all_of(child.stderr.take()));
+    let status = wait(&mut child, site)?;
+    let complaints = text_of(complaints);
+    if !status.success() {
+        let why = String::from_utf8_lossy(&complaints);
+        return Err(failed(format!("failed: {}", why.lines().next().unwrap_or("it does not say why"))));
+    }
+    Ok(text_of(said))
+}
+
+/// Reads a stream to its end on a thread of its own, so that nobody waits for a full pipe.
+fn all_of(stream: Option<impl Read + Send + 'static>) -> thread::JoinHandle<io::Result<Vec<u8>>> {
+    thread::spawn(move || {
+        let mut text = Vec::new();
+        stream.map_or(Ok(0), |mut stream| stream.read_to_end(&mut text)).map(|_| text)
+    })
+}
+
+/// What could not be read is what was not said.
+fn text_of(reader: thread::JoinHandle<io::Result<Vec<u8>>>) -> Vec<u8> {
+    reader.join().ok().and_then(Result::ok).unwrap_or_default()
+}
+
+/// Waits for the end of a child, and ends it when it is time to stop. One that hangs in the kernel is left behind.
+fn wait(child: &mut Child, site: &Site) -> Result<ExitStatus, Fault> {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let mut killed: Option<(Fault, Instant)> = None;
+    loop {
+        let ended =
+            child.try_wait().map_err(|error| Fault::Unsupported(format!("can't wait for fio: {error}")))?;
+        match (ended, &killed) {
+            (Some(status), None) => return Ok(status),
+            (Some(_), Some((fault, _))) => return Err(fault.clone()),
+            (None, Some((fault, when))) if when.elapsed() > PATIENCE => return Err(fault.clone()),
+            _ => {}
+        }
+        let is_over = site.deadline().is_some_and(|deadline| Instant::now() >= deadline);
+        let fault = match site.interrupt().load(Ordering::Relaxed) {
+            true => Some(Fault::Interrupted),
+            false => is_over.then_some(Fault::OutOfTime),
+        };
+        if let (Some(fault), None) = (fault, &killed) {
+            // It may have ended by itself meanwhile.
+            let _ = child.kill();
+            killed = Some((fault, Instant::now()));
+        }
+        // Rarely enough not to be felt by what is timed.
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fio_tells_is_understood() {
+        let text = br#"note: both iodepth >= 1 and synchronous I/O engine are selected
+{"jobs": [{"read": {"io_bytes": 4096, "runtime": 3, "lat_ns": {"mean": 1500.5, "N": 4}, "clat_ns": {"mean": 1000, "N": 4}},
+"sync": {"lat_ns": {"mean": 2.5, "N": 2}}}]}"#;
+        let told = Told::of(text).unwrap();
+        assert_eq!((told.bytes(Direction::Read), told.runtime_ns(Direction::Read)), (Some(4096), Some(3e6)));
+        assert_eq!(told.calls_ns(Direction::Read, "lat_ns"), Some(6002.0));
+        assert_eq!(told.calls_ns(Direction::Read, "clat_ns"), Some(4000.0));
+        assert_eq!((told.syncs_ns(), told.bytes(Direction::Write)), (Some(5.0), None));
+        assert_eq!((Told::of(b"{}"), Told::of(b"fio: no such job\n")), (None, None));
+    }
+
+    #[test]
+    fn what_is_not_installed_is_missing() {
+        assert_eq!(version("no-such-program-anywhere"), None);
+    }
+
+    #[test]
+    fn what_fio_does_in_another_way_is_not_the_same() {
+        let plain = Job { size: Some(1 << 20), ..Job::named("plain") };
+        assert!(is_same_in_fio(&plain));
+        let others = [
+            Job { numjobs: 2, ..plain.clone() },
+            Job { engine: Engine::Mmap, ..plain.clone() },
+            Job { blocks: [Blocks { least: 512, most: 4096 }; 2], ..plain.clone() },
+            Job { rate: [1 << 20, 0], ..plain.clone() },
+            Job { fdatasync: 1, ..plain.clone() },
+            Job { io_size: Some(2 << 20), ..plain.clone() },
+            Job { thinktime: Duration::from_millis(1), ..plain },
+        ];
+        assert!(!others.iter().any(is_same_in_fio));
+    }
+}

@@ -1,0 +1,411 @@
+//! Where jobs run: their files in a private directory, the budgets, and the state of the cache.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use fathom_sys::cache::{self, Hint};
+use fathom_sys::file::Errno;
+use fathom_sys::memory::{FileMapping, Mapping};
+use fathom_sys::{Error, facts, file};
+
+use super::Wrote;
+use super::calm::Calm;
+use crate::fault::Fault;
+use crate::instrument::{Clock, Instrument};
+use crate::machine::linux::files::Files;
+use crate::machine::linux::residency::{self, Residency};
+use fathom_program::job::{Direction, Engine, Job, Pattern, Region};
+use fathom_program::workload::ScratchFile;
+
+pub use crate::machine::linux::Limits;
+
+/// A private directory on a real mount, with the files of the jobs that ran there.
+#[derive(Debug)]
+pub struct Site {
+    files: Files,
+    residency: Residency,
+    /// The block device below, as the kernel calls it, where there is one.
+    device: Option<String>,
+    clock: Clock,
+    ticks_per_second: f64,
+    limits: Limits,
+    interrupt: Arc<AtomicBool>,
+    calm: Option<Calm>,
+    /// What the kernel had taken out of memory when this was made, in bytes.
+    reclaimed_before: Option<u64>,
+    /// Whether a file that is all hole takes no space, as far as is known.
+    has_holes: bool,
+}
+
+/// The file that is all hole.
+const HOLE: &str = "hole";
+
+/// How much of a job's region was in the page cache, in pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cached {
+    /// Pages in the cache.
+    pub cached: u64,
+    /// Pages of the region.
+    pub pages: u64,
+}
+
+impl Site {
+    /// A site below `path` that is removed with all its files when dropped; `space` is what
+    /// [`Needs`](super::Needs) says of the jobs to come.
+    ///
+    /// # Errors
+    /// Too little free space, and what making the directory gives.
+    pub fn at(
+        path: &Path,
+        space: u64,
+        instrument: &Instrument,
+        limits: Limits,
+        interrupt: Arc<AtomicBool>,
+    ) -> Result<Self, Fault> {
+        let mut files = Files::below(path, space)?;
+        let residency = residency::detect(&mut files)?;
+        let ticks_per_second = instrument.certificate.ticks_per_second;
+        let clock = instrument.clock;
+        let device = facts::mount_of(path).ok().and_then(|mount| facts::device_of(&mount));
+        let device = device.map(|device| device.name);
+        let reclaimed_before = facts::reclaimed_bytes();
+        let calm = None;
+        Ok(Self {
+            files,
+            residency,
+            device,
+            clock,
+            ticks_per_second,
+            limits,
+            interrupt,
+            calm,
+            reclaimed_before,
+            has_holes: true,
+        })
+    }
+
+    /// From now on each run is put off for so long at most until its CPU works for it alone.
+    pub fn await_calm(&mut self, patience: Duration) {
+        self.calm = Some(self.calm.take().unwrap_or_else(Calm::learn).with_patience(patience));
+    }
+
+    pub(super) fn calm(&self) -> Option<&Calm> {
+        self.calm.as_ref()
+    }
+
+    /// Whether somebody worked beside the last run when it ended, where runs wait for calm.
+    pub fn was_disturbed(&self) -> bool {
+        self.calm.as_ref().is_some_and(Calm::was_disturbed)
+    }
+
+    /// Bytes written so far, with those that filled the files.
+    pub fn bytes_written(&self) -> u64 {
+        self.files.bytes_written()
+    }
+
+    /// What the device has written so far, by its own count; none where nobody counts.
+    pub(super) fn device_wrote(&self) -> Option<Wrote> {
+        let stat = facts::device_stat(self.device.as_deref()?)?;
+        Some(Wrote { requests: stat.writes, bytes: stat.written })
+    }
+
+    /// Bytes that the kernel has taken out of memory since the site was made, whose ever they were; none where it does not
+    /// count.
+    pub fn reclaimed_bytes(&self) -> Option<u64> {
+        Some(facts::reclaimed_bytes()?.saturating_sub(self.reclaimed_before?))
+    }
+
+    /// Bytes that may still be written.
+    pub fn write_budget(&self) -> u64 {
+        self.limits.max_write.saturating_sub(self.files.bytes_written())
+    }
+
+    /// Makes the files of jobs that run together, unless they are there and long enough.
+    ///
+    /// As fio does it: files that are read get data, those that are only written get space.
+    ///
+    /// # Errors
+    /// A job that [`Job::check`] refuses; more to write than the budget allows, before the first byte.
+    pub fn lay_out(&mut self, jobs: &[Job]) -> Result<(), Fault> {
+        let mut wanted = 0_u64;
+        for job in jobs {
+            job.check().map_err(|reason| Fault::Unsupported(format!("[{}]: {reason}", job.name)))?;
+            wanted = wanted.saturating_add(self.bytes_to_write(job)?);
+        }
+        let left = self.write_budget();
+        if wanted > left {
+            return Err(Fault::OverBudget { wanted, left });
+        }
+        for job in jobs {
+            let length = job.region().map_err(Fault::Unsupported)?.file;
+            for thread in 0..job.numjobs {
+                let name = name(job, thread);
+                if job.does(Direction::Read) || job.engine == Engine::Mmap {
+                    self.fill(&name, length)?;
+                } else if !job.allocate {
+                    self.files.provide(&[ScratchFile::empty(&name)], &|| None)?;
+                } else {
+                    self.allocate(&name, length)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a job will write at least: its layout, and its transfers where these have an end.
+    fn bytes_to_write(&self, job: &Job) -> Result<u64, Fault> {
+        let length = job.region().map_err(Fault::Unsupported)?.file;
+        let transferred = super::needs::transferred_writes(job).map_err(Fault::Unsupported)?;
+        let to_fill = |thread| self.files.bytes_to_fill(&[ScratchFile::filled(&name(job, thread), length)]);
+        let threads = if job.does(Direction::Read) { 0..job.numjobs } else { 0..0 };
+        Ok(threads.map(to_fill).fold(transferred, u64::saturating_add))
+    }
+
+    fn fill(&mut self, name: &str, length: u64) -> Result<(), Fault> {
+        let (interrupt, deadline) = (Arc::clone(&self.interrupt), self.limits.deadline);
+        let stop = move || match interrupt.load(Ordering::Relaxed) {
+            true => Some(Fault::Interrupted),
+            false => deadline.is_some_and(|end| Instant::now() >= end).then_some(Fault::OutOfTime),
+        };
+        self.files.provide(&[ScratchFile::filled(name, length)], &stop)
+    }
+
+    /// Sets space aside, so that a full disk shows before the run; where the file system can't, the
+    /// file grows as it is written.
+    fn allocate(&mut self, name: &str, length: u64) -> Result<(), Fault> {
+        self.files.provide(&[ScratchFile::empty(name)], &|| None)?;
+        if self.files.entry(name).filled >= length {
+            return Ok(());
+        }
+        let file = self.files.descriptor(name)?;
+        match file::allocate(file.as_fd(), length) {
+            Ok(()) | Err(Errno::OPNOTSUPP) => {}
+            Err(errno) => return Err(Error::new("allocate", &self.files.path(name), errno).into()),
+        }
+        self.files.entry(name).filled = length;
+        Ok(())
+    }
+
+    /// Has what a job wrote over on the device before it runs again, where its files are there.
+    ///
+    /// # Errors
+    /// What `fsync(2)` gives.
+    pub fn write_out(&self, job: &Job) -> Result<(), Fault> {
+        for name in (0..job.numjobs).map(|thread| name(job, thread)) {
+            let path = self.files.path(&name);
+            if path.exists() {
+                let file = self.files.descriptor(&name)?;
+                file::fsync(&file).map_err(|errno| Error::new("fsync", &path, errno))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops the files of a job from the page cache, where they are there.
+    ///
+    /// # Errors
+    /// What `fsync(2)` and `posix_fadvise(2)` give.
+    pub fn drop_cached(&self, job: &Job) -> Result<(), Fault> {
+        for name in (0..job.numjobs).map(|thread| name(job, thread)) {
+            let path = self.files.path(&name);
+            if path.exists() {
+                cache::evict(&self.files.descriptor(&name)?, 0, 0)
+                    .map_err(|errno| Error::new("drop the cached pages of", &path, errno))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the CPU's caches give up what a job finds in the page cache, where all of it is there: how much of it they hold
+    /// depends on what came before, and on what others' work has pushed out of them meanwhile. Nothing is done where there is
+    /// no file yet, it can't be mapped, or nobody can tell what is cached.
+    ///
+    /// # Errors
+    /// A job that makes no sense, a file that can't be opened.
+    pub fn leave_cpu_caches(&self, job: &Job) -> Result<(), Fault> {
+        let region = job.region().map_err(Fault::Unsupported)?;
+        let end = usize::try_from(region.offset + region.length).unwrap_or(0);
+        let names = (0..job.numjobs).map(|thread| name(job, thread));
+        for name in names.filter(|name| self.files.path(name).exists()) {
+            let file = self.files.descriptor(&name)?;
+            if self.holds(&file, region)
+                && end > 0
+                && let Ok(mapping) = FileMapping::shared(&file, end, false)
+            {
+                mapping.leave_cpu_caches(region.offset, region.length as usize);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the page cache hold so many bytes of a file that is all hole, none of them in the CPU's caches, until this is
+    /// dropped. The file itself stays as long as the site; where it can't be had without taking space, it goes at once, and is
+    /// not tried again.
+    ///
+    /// # Errors
+    /// Where such a file can't be made or read, or takes space.
+    pub fn keep_folios(&mut self, bytes: u64) -> Result<Folios, Fault> {
+        if !self.has_holes {
+            return Err(Fault::Unsupported("holes take space here".to_owned()));
+        }
+        let kept = self.read_hole(bytes);
+        if kept.is_err() {
+            self.has_holes = false;
+            self.files.forget(HOLE);
+        }
+        kept
+    }
+
+    fn read_hole(&mut self, bytes: u64) -> Result<Folios, Fault> {
+        // Where there are no holes, what a file is lengthened by is written.
+        const TRIED: u64 = 1 << 20;
+        self.files.provide(&[ScratchFile::sparse(HOLE, TRIED)], &|| None)?;
+        let (folios, path) = (Folios(self.files.descriptor(HOLE)?), self.files.path(HOLE));
+        let taken =
+            file::allocated_bytes(folios.0.as_fd()).map_err(|errno| Error::new("stat", &path, errno))?;
+        if taken >= TRIED / 2 {
+            return Err(Fault::Unsupported("holes take space here".to_owned()));
+        }
+        self.files.provide(&[ScratchFile::sparse(HOLE, bytes)], &|| None)?;
+        let region = Region { file: bytes, offset: 0, length: bytes };
+        self.read_in(&folios.0, &path, region)?;
+        // A file system that lives in memory gives a hole pages only where it is mapped, and keeps them.
+        if self.holds(&folios.0, region)
+            && let Ok(mapping) = FileMapping::shared(&folios.0, bytes as usize, false)
+        {
+            mapping.leave_cpu_caches(0, bytes as usize);
+        }
+        Ok(folios)
+    }
+
+    /// Removes the files of a job, so that it finds none the next time.
+    pub fn remove(&mut self, job: &Job) {
+        (0..job.numjobs).for_each(|thread| self.files.forget(&name(job, thread)));
+    }
+
+    /// Brings the cache into the state that the first thread of a job begins with, for another program to
+    /// do the same, and counts what of its region is in it then.
+    ///
+    /// # Errors
+    /// A job without a size, and what the calls give.
+    pub fn ready(&self, job: &Job) -> Result<Option<Cached>, Fault> {
+        self.prepare(job, job.region().map_err(Fault::Unsupported)?, 0)
+    }
+
+    /// Brings the cache into the state that a job begins with, and counts what is in it then.
+    pub(super) fn prepare(&self, job: &Job, region: Region, thread: u32) -> Result<Option<Cached>, Fault> {
+        let name = name(job, thread);
+        let path = self.files.path(&name);
+        let file = self.files.descriptor(&name)?;
+        if job.pre_read {
+            self.read_in(&file, &path, region)?;
+        } else if job.invalidate {
+            cache::evict(&file, 0, 0)
+                .map_err(|errno| Error::new("drop the cached pages of", &path, errno))?;
+        }
+        let count = self.residency.count(&file, region.offset, region.length);
+        let count = count.map_err(|errno| Error::new("ask for the cached pages of", &path, errno))?;
+        Ok(count.map(|(cached, pages)| Cached { cached, pages }))
+    }
+
+    /// Whether all of a region is known to be in the cache.
+    fn holds(&self, file: &OwnedFd, region: Region) -> bool {
+        let count = self.residency.count(file, region.offset, region.length);
+        count.is_ok_and(|count| count.is_some_and(|(cached, pages)| cached == pages))
+    }
+
+    /// Reads a region into the cache, unless it is there.
+    fn read_in(&self, file: &OwnedFd, path: &Path, region: Region) -> Result<(), Fault> {
+        if self.holds(file, region) {
+            return Ok(());
+        }
+        const CHUNK: u64 = 1 << 20;
+        let mut buffer =
+            Mapping::touched(CHUNK as usize).map_err(|errno| Error::new("map a buffer for", path, errno))?;
+        let end = region.offset + region.length;
+        let mut at = region.offset;
+        while at < end && !self.interrupt.load(Ordering::Relaxed) {
+            let length = CHUNK.min(end - at) as usize;
+            let moved = file::pread(file.as_fd(), &mut buffer.bytes()[..length], at)
+                .map_err(|errno| Error::new("read", path, errno).at(at))?;
+            if moved == 0 {
+                break;
+            }
+            at += moved as u64;
+        }
+        Ok(())
+    }
+
+    /// Tells the kernel the order of the offsets to come, on the descriptor that will be used.
+    pub(super) fn hint(&self, job: &Job, file: &OwnedFd, path: &Path) -> Result<(), Fault> {
+        if !job.fadvise_hint {
+            return Ok(());
+        }
+        let hint = match job.pattern {
+            Pattern::Sequential => Hint::Sequential,
+            Pattern::Random => Hint::Random,
+        };
+        Ok(cache::advise(file, 0, 0, hint).map_err(|errno| Error::new("fadvise", path, errno))?)
+    }
+
+    /// The file of a job's thread.
+    pub fn path(&self, job: &Job, thread: u32) -> PathBuf {
+        self.files.path(&name(job, thread))
+    }
+
+    pub(super) fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// How many ticks of the clock pass in a second.
+    pub fn ticks_per_second(&self) -> f64 {
+        self.ticks_per_second
+    }
+
+    pub(super) fn interrupt(&self) -> &AtomicBool {
+        &self.interrupt
+    }
+
+    /// Whether what takes so long will be done in the time allowed.
+    pub fn has_time_for(&self, duration: Duration) -> bool {
+        self.limits.deadline.is_none_or(|deadline| Instant::now() + duration < deadline)
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.limits.deadline
+    }
+
+    /// Takes bytes that somebody else wrote out of the budget.
+    pub fn count_written(&mut self, bytes: u64) {
+        self.files.count_written(bytes);
+    }
+}
+
+/// Pages of a hole that are in the page cache, and leave it when this goes.
+#[derive(Debug)]
+pub struct Folios(OwnedFd);
+
+#[cfg(test)]
+impl Folios {
+    pub(crate) fn file(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Drop for Folios {
+    fn drop(&mut self) {
+        // Whoever keeps them does no harm but to the next run.
+        let _ = cache::advise(&self.0, 0, 0, Hint::DontNeed);
+    }
+}
+
+/// The name of a thread's file in the private directory; shared files and own ones can't collide.
+pub fn name(job: &Job, thread: u32) -> String {
+    match &job.filename {
+        Some(name) => format!("file.{name}"),
+        None => format!("job.{}.{thread}", job.name.replace('/', "_")),
+    }
+}

@@ -1,0 +1,418 @@
+//! The real kernel as a machine: scratch files, proven cache states, and a timed loop.
+
+mod device_reads;
+pub(crate) mod files;
+mod layout;
+mod quiet;
+pub(crate) mod residency;
+mod timed;
+mod witness;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use fathom_sys::affinity;
+pub use fathom_sys::blocked::{Blocked, calls as blocked_calls};
+use fathom_sys::clock::{Counter, monotonic_raw_ns};
+pub use fathom_sys::process::{Surrender, supervise};
+
+use self::files::Files;
+use self::residency::Residency;
+use self::timed::{Stop, Timed, Window};
+use crate::instrument::{Clock, Instrument};
+use crate::machine::{Fault, Machine};
+use crate::samples::{Reading, Samples};
+use crate::witness::{Declared, Witness};
+use fathom_program::units::Ticks;
+use fathom_program::workload::{CacheState, Pass, ScratchFile, Workload};
+
+/// What a run may cost.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Bytes that may be written in all.
+    pub max_write: u64,
+    /// When everything must have ended.
+    pub deadline: Option<Instant>,
+}
+
+/// Linux, at one directory.
+#[derive(Debug)]
+pub struct Linux {
+    files: Files,
+    residency: Residency,
+    declared: Declared,
+    clock: Clock,
+    ticks_per_second: f64,
+    limits: Limits,
+    interrupt: Arc<AtomicBool>,
+    bytes_read: u64,
+}
+
+/// Counters that one run advances.
+#[derive(Debug, Default)]
+struct Tally {
+    readings: Vec<Reading>,
+    rounds_done: u32,
+}
+
+impl Linux {
+    /// A machine that works in a private directory below `path` until it is dropped.
+    ///
+    /// `interrupt` is looked at between operations; once it is set, runs end with [`Fault::Interrupted`].
+    ///
+    /// # Errors
+    /// What making the directory gives; a file system with less free space than `limits.max_write`.
+    pub fn at(
+        path: &Path,
+        instrument: &Instrument,
+        limits: Limits,
+        interrupt: Arc<AtomicBool>,
+    ) -> Result<Self, Fault> {
+        let mut files = Files::below(path, limits.max_write)?;
+        affinity::sleep_precisely();
+        let (residency, sample) = match files.is_read_only() {
+            // There is no file to ask: the directory tells what it can.
+            true => (Residency::Invisible, path.to_owned()),
+            false => (residency::detect(&mut files)?, files.path(residency::FILE)),
+        };
+        let declared = witness::declared(path, &sample)?;
+        Ok(Self {
+            files,
+            residency,
+            declared,
+            clock: instrument.clock,
+            ticks_per_second: instrument.certificate.ticks_per_second,
+            limits,
+            interrupt,
+            bytes_read: 0,
+        })
+    }
+
+    /// Bytes written so far, with those that filled the scratch files.
+    pub fn bytes_written(&self) -> u64 {
+        self.files.bytes_written()
+    }
+
+    /// Bytes read so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read
+    }
+
+    /// Removes the scratch files, and says what could not be removed; dropping does the same in silence.
+    ///
+    /// # Errors
+    /// The first removal that failed, twice.
+    pub fn close(self) -> Result<(), Fault> {
+        Ok(self.files.close()?)
+    }
+
+    /// Makes and fills scratch files, unless it is time to stop.
+    fn provide(&mut self, wanted: &[ScratchFile]) -> Result<(), Fault> {
+        self.check_interrupt()?;
+        let (interrupt, deadline) = (Arc::clone(&self.interrupt), self.limits.deadline);
+        let provided = self.files.provide(wanted, &|| stop_reason(&interrupt, deadline));
+        provided.inspect_err(|_| self.forget(wanted))
+    }
+
+    /// After a fault nobody knows what is in the files: the next run makes them anew.
+    fn forget(&mut self, damaged: &[ScratchFile]) {
+        damaged.iter().for_each(|file| self.files.forget(&file.name));
+    }
+
+    fn check_interrupt(&self) -> Result<(), Fault> {
+        stop_reason(&self.interrupt, self.limits.deadline).map_or(Ok(()), Err)
+    }
+
+    fn run_with<C: Counter>(&mut self, clock: C, workload: &Workload) -> Result<Tally, Fault> {
+        let mut tally = Tally::default();
+        let rounds = workload.warmup_rounds.saturating_add(workload.rounds);
+        for absolute in 0..rounds {
+            let round = absolute.checked_sub(workload.warmup_rounds);
+            let kept = tally.readings.len();
+            match self.round(clock, workload, absolute, round, &mut tally.readings) {
+                Ok(()) => tally.rounds_done = round.map_or(0, |round| round + 1),
+                // What was completed stays; the round that was cut short goes whole.
+                Err(Fault::OutOfTime) if tally.rounds_done > 0 => {
+                    tally.readings.truncate(kept);
+                    break;
+                }
+                Err(fault) => return Err(fault),
+            }
+            if let Some(words) = &workload.between_rounds {
+                run_between(words, &|| stop_reason(&self.interrupt, self.limits.deadline))?;
+            }
+        }
+        Ok(tally)
+    }
+
+    fn round<C: Counter>(
+        &mut self,
+        clock: C,
+        workload: &Workload,
+        absolute: u32,
+        round: Option<u32>,
+        readings: &mut Vec<Reading>,
+    ) -> Result<(), Fault> {
+        for (index, pass) in workload.passes.iter().enumerate() {
+            self.check_interrupt()?;
+            let order = workload.order(index, absolute);
+            let offsets: Vec<u64> =
+                order.iter().map(|&at| pass.region.offset + u64::from(at) * pass.region.step).collect();
+            let states = match pass.needs {
+                Some(_) => Some(self.residency.states(
+                    &self.files,
+                    &workload.files[pass.file].name,
+                    pass,
+                    &offsets,
+                )?),
+                None => None,
+            };
+            let windows = self.perform(clock, workload, pass, &order, &offsets)?;
+            if let (true, Some(round)) = (pass.timed, round) {
+                readings.extend(label(index, round, pass, &order, &offsets, states.as_deref(), &windows));
+            }
+        }
+        Ok(())
+    }
+
+    /// Which positions of a timed pass are cached, in their order in the file; a pass that is not timed is done.
+    fn look_or_do(&mut self, workload: &Workload, index: usize) -> Result<Vec<bool>, Fault> {
+        self.check_interrupt()?;
+        let pass = &workload.passes[index];
+        if pass.timed {
+            let offsets: Vec<u64> =
+                (0..pass.region.count).map(|at| pass.region.offset + at * pass.region.step).collect();
+            let name = &workload.files[pass.file].name;
+            let states = self.residency.states(&self.files, name, pass, &offsets)?;
+            return Ok(states.into_iter().map(|state| state == CacheState::Cached).collect());
+        }
+        let (order, offsets) = (workload.order(index, 0), workload.offsets(index, 0));
+        match self.clock {
+            Clock::Cycles(counter) => self.perform(counter, workload, pass, &order, &offsets)?,
+            Clock::Monotonic(counter) => self.perform(counter, workload, pass, &order, &offsets)?,
+        };
+        Ok(Vec::new())
+    }
+
+    fn perform<C: Counter>(
+        &mut self,
+        clock: C,
+        workload: &Workload,
+        pass: &Pass,
+        order: &[u32],
+        offsets: &[u64],
+    ) -> Result<Vec<Window>, Fault> {
+        let mut timed = Timed::prepare(&mut self.files, &workload.files[pass.file].name, pass)?;
+        let left = self.limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let stop = Stop {
+            interrupt: &self.interrupt,
+            ticks: left.map(|left| clock.start() + (left.as_secs_f64() * self.ticks_per_second) as u64),
+            ns: left.map(|left| monotonic_raw_ns() + left.as_nanos() as u64),
+        };
+        let outcome = timed.run(clock, pass, order, offsets, stop);
+        let (windows, read, written) = timed.finish(&mut self.files);
+        self.bytes_read += read;
+        self.files.count_written(written);
+        outcome.map(|()| windows)
+    }
+}
+
+impl Machine for Linux {
+    fn run(&mut self, workload: &Workload) -> Result<Samples, Fault> {
+        workload.check().map_err(Fault::Unsupported)?;
+        self.check_interrupt()?;
+        let (read_before, written_before) = (self.bytes_read, self.files.bytes_written());
+        let wanted = workload.bytes_written().saturating_add(self.files.bytes_to_fill(&workload.files));
+        let left = self.write_budget();
+        if wanted > left {
+            return Err(Fault::OverBudget { wanted, left });
+        }
+        self.provide(&workload.files)?;
+        let pinned = affinity::pin_to_current_cpu();
+        let started = monotonic_raw_ns();
+        let outcome = match self.clock {
+            Clock::Cycles(counter) => self.run_with(counter, workload),
+            Clock::Monotonic(counter) => self.run_with(counter, workload),
+        };
+        let tally = outcome.inspect_err(|_| self.forget(&workload.files))?;
+        let mut notes = Vec::new();
+        if pinned.is_none() {
+            notes.push("the thread could not be bound to one CPU".to_owned());
+        }
+        if tally.rounds_done < workload.rounds {
+            notes.push(format!("time ran out after {} of {} rounds", tally.rounds_done, workload.rounds));
+        }
+        Ok(Samples {
+            workload: workload.clone(),
+            machine: "linux".to_owned(),
+            ticks_per_second: self.ticks_per_second,
+            readings: tally.readings,
+            bytes_read: self.bytes_read - read_before,
+            bytes_written: self.files.bytes_written() - written_before,
+            write_budget: left,
+            elapsed_ns: monotonic_raw_ns() - started,
+            notes,
+        })
+    }
+
+    fn witness(&mut self) -> Option<&mut dyn Witness> {
+        Some(self)
+    }
+
+    fn write_budget(&self) -> u64 {
+        self.limits.max_write.saturating_sub(self.files.bytes_written())
+    }
+}
+
+fn stop_reason(interrupt: &AtomicBool, deadline: Option<Instant>) -> Option<Fault> {
+    if interrupt.load(Ordering::Relaxed) {
+        return Some(Fault::Interrupted);
+    }
+    deadline.is_some_and(|deadline| Instant::now() >= deadline).then_some(Fault::OutOfTime)
+}
+
+/// Turns the windows of a pass, which are in order of time, into readings.
+fn label<'a>(
+    pass_index: usize,
+    round: u32,
+    pass: &'a Pass,
+    order: &'a [u32],
+    offsets: &'a [u64],
+    states: Option<&'a [CacheState]>,
+    windows: &'a [Window],
+) -> impl Iterator<Item = Reading> + 'a {
+    let steps = pass.ops.len();
+    windows.iter().enumerate().map(move |(index, window)| {
+        let (visit, step) = (index / steps, index % steps);
+        Reading {
+            offset: offsets[visit],
+            latency: Ticks(window.stop.saturating_sub(window.start)),
+            round,
+            cache: states.map(|states| states[visit]),
+            op: pass.ops[step],
+            pass: pass_index as u32,
+            step: step as u32,
+            position: order[visit],
+            start: Ticks(window.start),
+        }
+    })
+}
+
+/// Runs the command between rounds to its end, or ends it when it is time to stop.
+fn run_between(words: &[String], stop: &dyn Fn() -> Option<Fault>) -> Result<(), Fault> {
+    let Some((program, arguments)) = words.split_first() else { return Ok(()) };
+    let failed = |why: &dyn std::fmt::Display| {
+        Fault::Unsupported(format!("the command between rounds, '{program}', {why}"))
+    };
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .map_err(|error| failed(&format_args!("can't be run: {error}")))?;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(failed(&format_args!("failed: {status}"))),
+            Ok(None) => {}
+            Err(error) => return Err(failed(&format_args!("can't be waited for: {error}"))),
+        }
+        if let Some(fault) = stop() {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(fault);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fathom_program::workload::{Direction, Op, Region};
+
+    fn machine(max_write: u64) -> Linux {
+        let instrument = Instrument::calibrate().unwrap();
+        let limits = Limits { max_write, deadline: None };
+        Linux::at(&std::env::temp_dir(), &instrument, limits, Arc::new(AtomicBool::new(false))).unwrap()
+    }
+
+    const REGION: Region = Region { offset: 0, size: 4096, step: 4096, count: 16 };
+
+    #[test]
+    fn every_operation_runs_and_is_timed() {
+        let mut linux = machine(64 << 20);
+        let all = [
+            Op::Open,
+            Op::Write,
+            Op::Pwrite,
+            Op::Read,
+            Op::Pread,
+            Op::Lseek,
+            Op::Fsync,
+            Op::Fdatasync,
+            Op::Evict,
+            Op::Pause,
+            Op::Close,
+        ];
+        for direction in [Direction::Forward, Direction::Backward, Direction::Random] {
+            let workload = Workload::new(vec![ScratchFile::filled("all", 64 << 10)])
+                .pass(Pass::untimed(0, &[Op::Close]))
+                .pass(Pass::timed(0, &all, REGION).direction(direction))
+                .rounds(2)
+                .warmup(1);
+            let samples = linux.run(&workload).unwrap();
+            assert_eq!(samples.readings.len(), 2 * 16 * all.len());
+            assert_eq!(samples.matrix(1, 3).len(), 32);
+            assert!(samples.matrix(1, 3).iter().all(|&ticks| ticks > 0.0));
+        }
+    }
+
+    #[test]
+    fn cold_and_cached_are_proven() {
+        let mut linux = machine(64 << 20);
+        let workload = Workload::new(vec![ScratchFile::filled("proof", 1 << 20)])
+            .pass(Pass::untimed(0, &[Op::Evict, Op::Close, Op::Open]))
+            .pass(Pass::timed(0, &[Op::Pread], REGION).needs(CacheState::Cold))
+            .pass(Pass::timed(0, &[Op::Pread], REGION).needs(CacheState::Cached));
+        let samples = linux.run(&workload).unwrap();
+        let on_tmpfs = samples.readings[0].cache == Some(CacheState::Cached);
+        assert_eq!(samples.wrong_state(), if on_tmpfs { 16 } else { 0 });
+        assert_eq!(samples.unproven(), 0);
+    }
+
+    #[test]
+    fn a_file_that_was_replaced_is_filled_again() {
+        let mut linux = machine(64 << 20);
+        let files = || vec![ScratchFile::filled("replaced", 64 << 10)];
+        linux.run(&Workload::new(files()).pass(Pass::untimed(0, &[Op::Create]))).unwrap();
+        let reads = Workload::new(files()).pass(Pass::timed(0, &[Op::Pread], REGION));
+        assert_eq!(linux.run(&reads).unwrap().bytes_read, 64 << 10);
+    }
+
+    #[test]
+    fn the_budget_is_checked_before_the_first_byte() {
+        let mut linux = machine(1 << 20);
+        let workload = Workload::new(vec![ScratchFile::filled("big", 2 << 20)]);
+        assert!(matches!(linux.run(&workload), Err(Fault::OverBudget { left, .. }) if left <= 1 << 20));
+        assert!(linux.bytes_written() <= 1 << 20);
+    }
+
+    #[test]
+    fn an_interrupt_ends_a_run_and_leaves_nothing() {
+        let instrument = Instrument::calibrate().unwrap();
+        let interrupt = Arc::new(AtomicBool::new(false));
+        let limits = Limits { max_write: 1 << 20, deadline: None };
+        let mut linux =
+            Linux::at(&std::env::temp_dir(), &instrument, limits, Arc::clone(&interrupt)).unwrap();
+        let directory = linux.files.directory().to_owned();
+        interrupt.store(true, Ordering::Relaxed);
+        let workload = Workload::new(vec![ScratchFile::filled("a", 4096)]);
+        assert_eq!(linux.run(&workload), Err(Fault::Interrupted));
+        drop(linux);
+        assert!(!directory.exists());
+    }
+}

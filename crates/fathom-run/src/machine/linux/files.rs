@@ -1,0 +1,205 @@
+//! Scratch files by name: made once, filled with data, kept open between passes.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use fathom_sys::file::Errno;
+use fathom_sys::memory::Mapping;
+use fathom_sys::{Error, facts, file};
+
+use crate::machine::Fault;
+use crate::scratch::{Scratch, remove_leftovers};
+use fathom_program::workload::ScratchFile;
+
+const CHUNK: u64 = 1 << 20;
+
+/// The scratch files of one machine.
+#[derive(Debug)]
+pub(crate) struct Files {
+    place: Place,
+    entries: HashMap<String, Entry>,
+    bytes_written: u64,
+}
+
+/// Where files can be made.
+#[derive(Debug)]
+enum Place {
+    Private(Scratch),
+    /// Nowhere: this directory's mount is read-only. What it declares can still be read.
+    ReadOnly(PathBuf),
+}
+
+/// One file: how far it is filled, how long it is, and its descriptor while it is open.
+#[derive(Debug, Default)]
+pub(crate) struct Entry {
+    pub(crate) filled: u64,
+    /// How long a hole has made it.
+    length: u64,
+    pub(crate) open: Option<OwnedFd>,
+}
+
+impl Files {
+    /// Removes what a killed run left below `path`, checks the space and makes a private directory.
+    pub(crate) fn below(path: &Path, max_write: u64) -> Result<Self, Fault> {
+        remove_leftovers(path);
+        let space = facts::space(path)?;
+        let free = space.free_bytes;
+        // A file system without a size of its own, as ramfs, declares none at all.
+        if free < max_write && space.total_bytes > 0 && !space.is_read_only {
+            let (free, budget) =
+                (fathom_program::units::Bytes(free), fathom_program::units::Bytes(max_write));
+            return Err(Fault::Unsupported(format!(
+                "{} has {free} free, less than the {budget} that may be written: free some space or lower --max-write",
+                path.display()
+            )));
+        }
+        let place = match Scratch::create(path) {
+            Ok(scratch) => Place::Private(scratch),
+            Err(error) if error.is_read_only() => Place::ReadOnly(path.to_owned()),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Self { place, entries: HashMap::new(), bytes_written: 0 })
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        match &self.place {
+            Place::Private(scratch) => scratch.path(),
+            Place::ReadOnly(path) => path,
+        }
+    }
+
+    pub(super) fn is_read_only(&self) -> bool {
+        matches!(self.place, Place::ReadOnly(_))
+    }
+
+    pub(crate) fn bytes_written(&self) -> u64 {
+        self.bytes_written
+    }
+
+    pub(crate) fn count_written(&mut self, bytes: u64) {
+        self.bytes_written += bytes;
+    }
+
+    /// Refuses what needs a scratch file where none can be made.
+    pub(super) fn check_writable(&self) -> Result<(), Fault> {
+        match &self.place {
+            Place::Private(_) => Ok(()),
+            Place::ReadOnly(path) => Err(Fault::Unsupported(format!(
+                "{} is mounted read-only, and no scratch file can be made to ask this of",
+                path.display()
+            ))),
+        }
+    }
+
+    /// Where a file of that name is or would be.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory().join(name)
+    }
+
+    /// Bytes to be written before all files are as large as asked.
+    pub(crate) fn bytes_to_fill(&self, wanted: &[ScratchFile]) -> u64 {
+        let filled = |name: &str| self.entries.get(name).map_or(0, |entry| entry.filled);
+        wanted.iter().map(|file| file.size.saturating_sub(filled(&file.name))).sum()
+    }
+
+    /// Makes and fills the files; `stop` is asked between chunks.
+    pub(crate) fn provide(
+        &mut self,
+        wanted: &[ScratchFile],
+        stop: &dyn Fn() -> Option<Fault>,
+    ) -> Result<(), Fault> {
+        self.check_writable()?;
+        for file in wanted {
+            self.fill(file, stop)?;
+            self.lengthen(file)?;
+        }
+        Ok(())
+    }
+
+    /// Lets a hole follow the data, where one is wanted.
+    fn lengthen(&mut self, wanted: &ScratchFile) -> Result<(), Fault> {
+        if wanted.hole <= self.entry(&wanted.name).filled.max(self.entry(&wanted.name).length) {
+            return Ok(());
+        }
+        let path = self.path(&wanted.name);
+        let file = self.descriptor(&wanted.name)?;
+        file::ftruncate(&file, wanted.hole)
+            .and_then(|()| file::fsync(&file))
+            .map_err(|errno| Error::new("lengthen", &path, errno).at(wanted.hole))?;
+        self.entry(&wanted.name).length = wanted.hole;
+        Ok(())
+    }
+
+    fn fill(&mut self, wanted: &ScratchFile, stop: &dyn Fn() -> Option<Fault>) -> Result<(), Fault> {
+        let path = self.path(&wanted.name);
+        if !self.entries.contains_key(&wanted.name) {
+            let open = Some(file::create_new(&path)?);
+            self.entries.insert(wanted.name.clone(), Entry { open, ..Entry::default() });
+        }
+        let entry = self.entries.entry(wanted.name.clone()).or_default();
+        if entry.filled >= wanted.size {
+            return Ok(());
+        }
+        let own = match &entry.open {
+            Some(_) => None,
+            None => Some(file::open(&path).map_err(|errno| Error::new("open", &path, errno))?),
+        };
+        let Some(target) = own.as_ref().or(entry.open.as_ref()) else { return Ok(()) };
+        let mut data =
+            Mapping::touched(CHUNK as usize).map_err(|errno| Error::new("map a buffer for", &path, errno))?;
+        while entry.filled < wanted.size {
+            if let Some(fault) = stop() {
+                return Err(fault);
+            }
+            let length = CHUNK.min(wanted.size - entry.filled) as usize;
+            match file::pwrite(target.as_fd(), &data.bytes()[..length], entry.filled) {
+                // A short write goes on where it ended; one of nothing at all never would.
+                Ok(0) => return Err(Fault::short("write", &path, entry.filled, length, 0)),
+                Ok(moved) => {
+                    entry.filled += moved as u64;
+                    self.bytes_written += moved as u64;
+                }
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(Error::new("write", &path, errno).at(entry.filled).into()),
+            }
+        }
+        // Without this a later eviction would have to wait for the data, and a full disk would show late.
+        file::fsync(target).map_err(|errno| Error::new("fsync", &path, errno))?;
+        Ok(())
+    }
+
+    /// Closes a file and takes it away, so that the next one of its name is made anew.
+    pub(crate) fn forget(&mut self, name: &str) {
+        self.entries.remove(name);
+        if !self.is_read_only() {
+            // What can't be removed now goes with the directory.
+            let _ = std::fs::remove_file(self.path(name));
+        }
+    }
+
+    /// Removes everything.
+    pub(super) fn close(self) -> fathom_sys::Result<()> {
+        drop(self.entries);
+        match self.place {
+            Place::Private(scratch) => scratch.remove(),
+            Place::ReadOnly(_) => Ok(()),
+        }
+    }
+
+    /// The entry of a file that `provide` has made.
+    pub(crate) fn entry(&mut self, name: &str) -> &mut Entry {
+        self.entries.entry(name.to_owned()).or_default()
+    }
+
+    /// A descriptor of the file: the one that is open, or a new one.
+    pub(crate) fn descriptor(&self, name: &str) -> Result<OwnedFd, Fault> {
+        let path = self.path(name);
+        let open = self.entries.get(name).and_then(|entry| entry.open.as_ref());
+        let result = match open {
+            Some(file) => file.try_clone().map_err(|error| Error::from_io("duplicate", &path, &error)),
+            None => file::open(&path).map_err(|errno| Error::new("open", &path, errno)),
+        };
+        Ok(result?)
+    }
+}

@@ -1,0 +1,179 @@
+//! The choice of a method by evidence: a cached file by a contest while it is read; otherwise each way is tried on
+//! parts of the file, which count, and the fastest reads the rest.
+
+use std::ops::Range;
+
+use super::contest::Contest;
+use super::source::Whole;
+use super::sweep::{GRAIN, Sweeper};
+use super::{Folding, Method, Trial, narrow, per_second};
+use crate::watch::Watch;
+use fathom_run::fault::Fault;
+
+/// Above that share of pages in the cache a file counts as cached, below the rest as cold.
+const CACHED: f64 = 0.95;
+/// All trials together may take one part of the file in so many.
+const PARTS: u64 = 8;
+/// The longest trial: devices need some time to get up to speed.
+const LONGEST: u64 = 32 << 20;
+/// Of a cached file that is smaller there is nothing to choose: each method has its pieces twice.
+const SMALLEST: u64 = 4 * GRAIN;
+
+/// A way to read, with what it has done so far.
+pub(super) struct Candidate {
+    pub(super) method: Method,
+    threads: usize,
+    pub(super) parts: u32,
+    bytes: u64,
+    duration_ns: u64,
+    /// Bytes per second of the fastest of its parts: what else runs can only make one slower.
+    fastest: f64,
+}
+
+pub(super) fn fold(
+    whole: &Whole,
+    threads: Option<usize>,
+    cpus: usize,
+    watch: &Watch,
+) -> Result<Folding, Fault> {
+    let cached_share = whole.cached_share();
+    let is_cached = cached_share.is_some_and(|share| share >= CACHED);
+    let mut sweeper = Sweeper::new(whole, watch);
+    let chosen = if is_cached && whole.size() >= SMALLEST {
+        cached(&mut sweeper, threads.unwrap_or(cpus))?
+    } else if !is_cached && part(whole, methods(cached_share).1) > 0 {
+        by_trials(&mut sweeper, whole, cached_share, |method| {
+            threads.unwrap_or_else(|| method.usual_threads(cpus))
+        })?
+    } else {
+        let done = sweeper.sweep(Method::Read, threads.unwrap_or(cpus), 0..whole.size())?;
+        Chosen {
+            word: done.word,
+            method: Method::Read,
+            threads: done.threads,
+            reason: "it is too small to try anything out".to_owned(),
+            trials: Vec::new(),
+        }
+    };
+    Ok(Folding {
+        word: narrow(chosen.word),
+        bytes: whole.size(),
+        method: chosen.method,
+        threads: chosen.threads,
+        reason: chosen.reason,
+        cached_share,
+        trials: chosen.trials,
+    })
+}
+
+/// What was chosen, and what came of it.
+struct Chosen {
+    word: u64,
+    method: Method,
+    threads: usize,
+    reason: String,
+    trials: Vec<Trial>,
+}
+
+fn cached(sweeper: &mut Sweeper<'_>, threads: usize) -> Result<Chosen, Fault> {
+    let contest = Contest::new();
+    let done = sweeper.contest(&contest, threads)?;
+    let (method, why, trials) = contest.outcome();
+    let reason = format!("the file is cached, and {why}");
+    Ok(Chosen { word: done.word, method, threads: done.threads, reason, trials })
+}
+
+/// How a file that is not cached, or not known to be, is called and may be read.
+fn methods(cached_share: Option<f64>) -> (&'static str, &'static [Method]) {
+    match cached_share {
+        Some(share) if share <= 1.0 - CACHED => ("not cached", &[Method::Direct, Method::Read]),
+        Some(_) => ("partly cached", &[Method::Mmap, Method::Read, Method::Direct]),
+        None => ("cached or not", &[Method::Mmap, Method::Read, Method::Direct]),
+    }
+}
+
+/// Bytes of a trial: each method has two.
+fn part(whole: &Whole, methods: &[Method]) -> u64 {
+    (whole.size() / PARTS / (2 * methods.len() as u64)).min(LONGEST) / GRAIN * GRAIN
+}
+
+fn by_trials(
+    sweeper: &mut Sweeper<'_>,
+    whole: &Whole,
+    cached_share: Option<f64>,
+    threads: impl Fn(Method) -> usize,
+) -> Result<Chosen, Fault> {
+    let (state, methods) = methods(cached_share);
+    let mut candidates: Vec<Candidate> =
+        methods.iter().map(|&method| Candidate::new(method, threads(method))).collect();
+    let (tried, word) = try_out(sweeper, &mut candidates, part(whole, methods))?;
+    // The last candidate is never dropped.
+    let (method, threads) =
+        Candidate::fastest(&candidates).map_or((Method::Read, 1), |best| (best.method, best.threads));
+    let rest = sweeper.sweep(method, threads, tried..whole.size())?;
+    Ok(Chosen {
+        word: word ^ rest.word,
+        method,
+        threads: rest.threads,
+        reason: format!("the file is {state}, and {method} was the fastest on parts of it"),
+        trials: candidates.iter().filter_map(Candidate::trial).collect(),
+    })
+}
+
+/// Each candidate forward and then backward, so that drift meets all alike. A candidate that the file does
+/// not allow is dropped. Gives where the trials ended and the XOR up to there.
+fn try_out(
+    sweeper: &mut Sweeper<'_>,
+    candidates: &mut Vec<Candidate>,
+    part: u64,
+) -> Result<(u64, u64), Fault> {
+    let forward: Vec<Method> = candidates.iter().map(|candidate| candidate.method).collect();
+    let (mut at, mut word) = (0, 0);
+    for &method in forward.iter().chain(forward.iter().rev()) {
+        let Some(index) = candidates.iter().position(|candidate| candidate.method == method) else {
+            continue;
+        };
+        let range: Range<u64> = at..at + part;
+        match sweeper.sweep(method, candidates[index].threads, range) {
+            Ok(done) => {
+                candidates[index].note(part, done.duration_ns);
+                word ^= done.word;
+                at += part;
+            }
+            Err(Fault::Interrupted) => return Err(Fault::Interrupted),
+            Err(fault) if candidates.len() == 1 => return Err(fault),
+            Err(_) => drop(candidates.remove(index)),
+        }
+    }
+    Ok((at, word))
+}
+
+impl Candidate {
+    pub(super) fn new(method: Method, threads: usize) -> Self {
+        Self { method, threads, parts: 0, bytes: 0, duration_ns: 0, fastest: 0.0 }
+    }
+
+    /// It read a part.
+    pub(super) fn note(&mut self, bytes: u64, duration_ns: u64) {
+        self.parts += 1;
+        self.bytes += bytes;
+        self.duration_ns += duration_ns;
+        self.fastest = self.fastest.max(per_second(bytes, duration_ns));
+    }
+
+    /// The first of the fastest.
+    pub(super) fn fastest(candidates: &[Self]) -> Option<&Self> {
+        candidates.iter().reduce(|best, other| if other.fastest > best.fastest { other } else { best })
+    }
+
+    /// What it did in trials; nothing where it needed none.
+    pub(super) fn trial(&self) -> Option<Trial> {
+        (self.bytes > 0).then_some(Trial {
+            method: self.method,
+            threads: self.threads,
+            bytes: self.bytes,
+            duration_ns: self.duration_ns,
+            bytes_per_second: self.fastest,
+        })
+    }
+}

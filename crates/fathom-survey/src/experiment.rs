@@ -1,0 +1,203 @@
+//! One file per question. The registry drives the survey, the command line, the help and the tests.
+//!
+//! An experiment asks *a* machine by timing, looks at what a kernel shows and declares, and explains
+//! how the three fit. The kinds never meet before the finding: `timing` is given a session that can
+//! run workloads and nothing else.
+
+mod allocation_scheme;
+mod batches;
+mod block_size;
+mod cached_reads;
+mod call_cost;
+mod commit_interval;
+mod copy_knee;
+mod device_latency;
+mod direct_io_alignment;
+mod direct_pointers;
+mod dirty_throttle_point;
+mod extent_length;
+mod inline_limit;
+mod page_cache_capacity;
+mod page_cache_policy;
+mod page_cost;
+mod page_size;
+mod pointers;
+mod pointers_per_indirect;
+mod readahead;
+mod readahead_first;
+mod readahead_ramp;
+mod readahead_random;
+mod readahead_window;
+mod session;
+mod sync_latency;
+mod working_set;
+mod writeback_delay;
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+pub use self::session::{Effort, Memory, Session};
+use crate::finding::{Evidence, Finding, Value};
+use fathom_program::units::{Bytes, Nanos};
+use fathom_run::machine::Fault;
+use fathom_run::witness::{Declared, Witness};
+
+/// Every experiment, in the order in which a survey asks.
+pub const REGISTRY: &[&dyn Experiment] = &[
+    &page_size::PageSize,
+    &block_size::BlockSize,
+    &readahead_window::ReadaheadWindow,
+    &readahead_first::ReadaheadFirst,
+    &readahead_random::ReadaheadRandom,
+    &readahead_ramp::ReadaheadRamp,
+    &direct_pointers::DirectPointers,
+    &pointers_per_indirect::PointersPerIndirect,
+    &allocation_scheme::AllocationScheme,
+    &extent_length::ExtentLength,
+    &inline_limit::InlineLimit,
+    &direct_io_alignment::DirectIoAlignment,
+    &sync_latency::SyncLatency,
+    &device_latency::DeviceLatency,
+    &call_cost::CallCost,
+    &page_cost::PageCost,
+    &copy_knee::CopyKnee,
+    &page_cache_capacity::PageCacheCapacity,
+    &page_cache_policy::PageCachePolicy,
+    &dirty_throttle_point::DirtyThrottlePoint,
+    &writeback_delay::WritebackDelay,
+    &commit_interval::CommitInterval,
+];
+
+/// What a reader should know of an experiment before it is run.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct About {
+    /// The parameter it finds: `block_size`.
+    pub parameter: &'static str,
+    /// The unit of the answer: `bytes`.
+    pub unit: &'static str,
+    /// The question, in words.
+    pub question: &'static str,
+    /// How it is answered, in a sentence or two.
+    pub method: &'static str,
+    /// The papers that asked it first.
+    pub source: &'static str,
+    /// What it needs beside a directory to write in.
+    pub privileges: &'static str,
+    /// What it costs.
+    pub cost: Cost,
+}
+
+/// What an experiment costs at most with default settings.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Cost {
+    /// Seconds on a device that answers within a millisecond.
+    pub seconds: u32,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+}
+
+/// What asking by timing would take of the machine at hand, beyond a directory to write in and moments.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Demands {
+    /// Why the answer can only be that there is none, one clause: `there is no journal`.
+    pub pointless: Option<&'static str>,
+    /// What it would do to other programs, one clause each: `it fills the page cache`.
+    pub effects: Vec<String>,
+    /// Bytes that it would write.
+    pub write_bytes: u64,
+    /// How long it would take.
+    pub time: Duration,
+    /// Whether the witness takes none of this, so that it is asked where timing is refused.
+    pub spares_witness: bool,
+}
+
+impl Demands {
+    /// Why the question can't be asked, one sentence with what would allow it; none where it can.
+    pub fn refusal(&self, intrusive: bool, write_budget: u64, time_left: Duration) -> Option<String> {
+        if let Some(why) = self.pointless {
+            return Some(format!("{why}, as far as the kernel declares: there is nothing to ask"));
+        }
+        if let Some(effect) = self.effects.first().filter(|_| !intrusive) {
+            return Some(format!("{effect}, which needs --intrusive"));
+        }
+        if self.write_bytes > write_budget {
+            let (wanted, left) = (Bytes(self.write_bytes), Bytes(write_budget));
+            return Some(format!(
+                "it would write {wanted}, and {left} of the budget are left: raise --max-write"
+            ));
+        }
+        (self.time > time_left).then(|| {
+            let (wanted, left) = (self.time.as_secs(), time_left.as_secs());
+            format!("it would take {wanted} s, and its share of the time is {left} s: raise --max-time")
+        })
+    }
+}
+
+/// A question with its methods.
+pub trait Experiment: Sync {
+    /// What a reader should know of it.
+    fn about(&self) -> &'static About;
+
+    /// What asking takes on a machine that declares this. It decides whether the question is asked, and
+    /// nothing else: what is declared reaches no inference.
+    fn demands(&self, _: &Declared) -> Demands {
+        Demands::default()
+    }
+
+    /// Asks by durations alone.
+    ///
+    /// # Errors
+    /// [`Fault`] where the machine failed; no answer from good samples is no error.
+    fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault>;
+
+    /// Asks by what the kernel shows, where it shows something.
+    ///
+    /// # Errors
+    /// [`Fault`] where a system call failed.
+    fn witness(&self, _: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
+        Ok(Vec::new())
+    }
+
+    /// What the kernel declares, where it declares something.
+    fn declared(&self, _: &Declared) -> Vec<Evidence> {
+        Vec::new()
+    }
+
+    /// One or two sentences on what was found and, where evidence disagrees, why.
+    fn explain(&self, finding: &Finding) -> String;
+}
+
+/// The experiment that finds `parameter`.
+pub fn by_name(parameter: &str) -> Option<&'static dyn Experiment> {
+    REGISTRY.iter().copied().find(|experiment| experiment.about().parameter == parameter)
+}
+
+/// A value of an experiment's unit, in words.
+pub(crate) fn worded(value: &Value, unit: &str) -> String {
+    match (value, unit) {
+        (Value::Whole(bytes), "bytes") => Bytes(*bytes).to_string(),
+        (Value::Whole(ns), "ns") => Nanos(*ns as f64).to_string(),
+        (Value::Real(ns), "ns") => Nanos(*ns).to_string(),
+        (Value::Word(word), _) => word.clone(),
+        (Value::Whole(number), _) => number.to_string(),
+        (Value::Real(number), _) => number.to_string(),
+        (Value::List(list), _) => format!("{list:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_every_question_is_put_in_words() {
+        for experiment in REGISTRY {
+            let about = experiment.about();
+            assert!(std::ptr::eq(by_name(about.parameter).unwrap().about(), about), "{}", about.parameter);
+            assert!(about.question.ends_with('?') && about.method.ends_with('.'), "{}", about.parameter);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What a cached read costs: so much for the call, and so much for each page.
+//!
+//! Reads of 4 to 64 KiB of the same 512 KiB again and again, all sizes in every round; a straight line
+//! through the medians of the sizes, each weighing by its share, gives both. The line is tested: where
+//! it misses a size, there is no answer.
+
+use std::time::Duration;
+
+use super::Session;
+use super::batches::Batches;
+use crate::finding::{Evidence, Kind, Status, Value};
+use crate::inference::cost_line::{self, CostLine};
+use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
+use fathom_run::machine::Fault;
+
+/// What is counted as a page: the unit of the answer is the cost of so many bytes more.
+pub(super) const PAGE: u64 = 4096;
+pub(super) const METHOD: &str = "line_through_cached_reads";
+/// Sizes in pages, shuffled so that what changes along a round does not grow with them.
+const PAGES: [u64; 8] = [6, 1, 12, 2, 16, 3, 8, 4];
+/// Reads of each size in a round, each of other pages.
+const READS: u64 = 8;
+const SLOT: u64 = 64 << 10;
+
+/// The answer to both questions, remembered between them.
+#[derive(Debug, Clone)]
+pub(super) struct Line(pub(super) Result<CostLine, String>);
+
+pub(super) fn line(session: &mut Session<'_>) -> Result<Line, Fault> {
+    session.recall(|session| {
+        let batches =
+            Batches { fewest: 16, most: session.rounds(24, 16), enough: Duration::from_millis(600) };
+        let mut groups = Vec::new();
+        let mut cold = 0;
+        batches.run(
+            session,
+            |_| workload(),
+            |samples| {
+                cold += samples.wrong_state();
+                groups.push(cost_line::medians(samples, PAGES.len()));
+            },
+        )?;
+        if cold > 0 {
+            return Ok(Line(Err(format!("{cold} reads were not cached when they should have been"))));
+        }
+        let sizes: Vec<f64> = PAGES.iter().map(|&pages| (pages * PAGE) as f64).collect();
+        Ok(Line(cost_line::find(&sizes, &groups)))
+    })
+}
+
+/// A part of the line as evidence, in ns.
+pub(super) fn evidence(
+    line: Line,
+    part: impl Fn(&CostLine) -> Option<(f64, [f64; 2])>,
+    lost: &str,
+) -> Evidence {
+    let silent = |reason: String| Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason);
+    match line.0 {
+        Ok(line) => match part(&line) {
+            Some((value, interval)) => Evidence::measured(Kind::Timing, METHOD, Value::Real(value))
+                .within_real(interval)
+                .resting_on(line.level, line.samples),
+            None => silent(lost.to_owned()),
+        },
+        Err(reason) => silent(reason),
+    }
+}
+
+fn workload() -> Workload {
+    let all = Region { offset: 0, size: SLOT, step: SLOT, count: READS };
+    let mut workload = Workload::new(vec![ScratchFile::filled("cached", SLOT * READS)])
+        .pass(Pass::priming(0, &[Op::Pread], all))
+        .pass(Pass::timed(0, &[Op::Pause], Region { size: 0, ..all }));
+    for pages in PAGES {
+        let reads = Region { size: pages * PAGE, ..all };
+        workload = workload.pass(Pass::timed(0, &[Op::Pread], reads).needs(CacheState::Cached));
+    }
+    workload.rounds(12).warmup(1)
+}

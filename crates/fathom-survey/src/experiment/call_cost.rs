@@ -1,0 +1,41 @@
+//! The part of a cached read that does not grow with its size.
+
+use super::cached_reads::{self, METHOD};
+use super::{About, Cost, Experiment, Session};
+use crate::finding::{Evidence, Finding, Value};
+use fathom_program::units::Nanos;
+use fathom_run::machine::Fault;
+
+pub(super) struct CallCost;
+
+impl Experiment for CallCost {
+    fn about(&self) -> &'static About {
+        &About {
+            parameter: "call_cost",
+            unit: "ns",
+            question: "What does a cached read cost before its first page?",
+            method: "Cached reads of 4 to 64 KiB; where the straight line through their medians begins, without the clock's own cost.",
+            source: "paper B (the cost of a system call), paper E (function overhead)",
+            privileges: "none",
+            cost: Cost { seconds: 1, write_bytes: 512 << 10, read_bytes: 128 << 20 },
+        }
+    }
+
+    fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
+        let line = cached_reads::line(session)?;
+        Ok(cached_reads::evidence(
+            line,
+            |line| line.call,
+            "the line begins too near to zero to tell a call's cost",
+        ))
+    }
+
+    fn explain(&self, finding: &Finding) -> String {
+        match finding.by(METHOD).and(finding.value.as_ref()).and_then(Value::as_number) {
+            Some(ns) => format!("Beside what grows with its size, a cached read costs {}.", Nanos(ns)),
+            None => {
+                "Cached reads draw no straight line, so a call has no cost apart from its size.".to_owned()
+            }
+        }
+    }
+}

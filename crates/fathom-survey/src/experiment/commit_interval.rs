@@ -1,0 +1,299 @@
+//! How long a change of metadata may wait in an open transaction before the file system commits it by itself.
+//!
+//! A file is made, and after a while synced: that takes long as long as the transaction is open, because the
+//! sync has to commit it, and is quick once the journal has done so by its own timer. One sync commits
+//! everything, so that each wait gives one bit; [`crate::inference::commits`] decides which wait is next.
+//!
+//! jbd2 commits a transaction `commit` seconds after its first change, rounded up to a whole second
+//! (`jbd2_get_transaction`): the answer is the interval that was set, and a change may wait a second longer.
+//!
+//! On btrfs the lab has no case. Its thread (`transaction_kthread`) looks when it last chose to, which no change
+//! moves, and counts in whole seconds: a change waits for anything from a second less than the interval to two
+//! more, and the next one for something else. Now and then enough trials agree on an interval with the true one in
+//! it; otherwise they contradict one another, and the answer is silence.
+
+use std::time::Duration;
+
+use super::{About, Cost, Demands, Experiment, Session};
+use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use crate::inference::commits::{Belief, LEVEL, Next, Trial};
+use crate::inference::quiet::{self, Probe};
+use fathom_program::units::Nanos;
+use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
+use fathom_run::machine::Fault;
+use fathom_run::samples::Samples;
+use fathom_run::witness::{Commits, Declared, Unseen, Witness};
+
+pub(super) struct CommitInterval;
+
+const NO_JOURNAL: &str = "there is no journal and nothing like it";
+const METHOD: &str = "sync_after_a_quiet_while";
+const WITNESS: &str = "jbd2_transactions";
+const DECLARED: &str = "commit_option";
+/// The file with nothing to commit, the one that is asked about, and the one with something.
+const IDLE: usize = 0;
+const ASKED: usize = 1;
+const BUSY: usize = 2;
+/// Syncs of known files beside each that is asked about, of which the first warm up.
+const KNOWN: u64 = 7;
+const WARM: usize = 2;
+const CHANGING: &str = "a sync after the same wait is now fast and now slow";
+/// The passes of a trial, in order, from the change on.
+const CHANGE: usize = 2;
+const IDLE_SYNC: usize = 4;
+const ASKED_SYNC: usize = 5;
+const BUSY_SYNC: usize = 6;
+/// More trials than this do not settle what so many have left open.
+const MOST_TRIALS: usize = 40;
+/// Fewest trials after which it is said that nothing can be told.
+const FEWEST_JUDGED: usize = 8;
+/// One trial in so many may be mistaken: a stall makes a sync slow that has nothing to do.
+const PER_MISTAKE: usize = 10;
+/// Changes that are looked at just before they are committed, and as many just after: an independent proof.
+/// Where others commit now and then, and nothing by itself, each pair of them looks like this once in four times.
+const PROOFS: usize = 6;
+/// Proofs that a disturbance may spoil.
+const MOST_SPOILT: usize = 1;
+/// No file system commits more often than this, and others may.
+const SHORTEST_S: f64 = 0.5;
+/// Whole seconds that a timer waits for.
+const ROUNDING_S: f64 = 1.0;
+
+impl Experiment for CommitInterval {
+    fn about(&self) -> &'static About {
+        &About {
+            parameter: "commit_interval",
+            unit: "ns",
+            question: "How long may a new file wait before the file system commits it unasked?",
+            method: "A file is made, left alone and synced: that takes long until the journal has committed by its own timer. Waits are chosen one by one; others prove the answer; 178 s where it is 5 s, and as much --max-time.",
+            source: "KERNEL: jbd2_get_transaction",
+            privileges: "none; other writers on the file system disturb it",
+            cost: Cost { seconds: 2, write_bytes: 0, read_bytes: 0 },
+        }
+    }
+
+    fn demands(&self, declared: &Declared) -> Demands {
+        let interval = match declared.commits {
+            _ if declared.is_memory_only() => return Demands::default(),
+            Commits::Every(interval) | Commits::About(interval) | Commits::Within(interval) => interval,
+            Commits::Never => return Demands { pointless: Some(NO_JOURNAL), ..Demands::default() },
+            Commits::Unknown => Duration::from_secs(30),
+        };
+        // A dozen waits, most of them shorter; as many proofs; and those of the witness.
+        let time = (interval + Duration::from_secs(1)) * 28 + Duration::from_secs(10);
+        Demands { time, ..Demands::default() }
+    }
+
+    fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
+        let silent = |reason: String| Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason);
+        let mut seen = Seen::default();
+        let found = match seen.search(session)? {
+            Ok(()) => seen.prove(session)?,
+            Err(reason) => Err(reason),
+        };
+        let [low, high] = match found {
+            Ok(bounds) => bounds,
+            Err(reason) => return Ok(silent(reason)),
+        };
+        let ns = |seconds: f64| (seconds * 1e9) as u64;
+        let samples = seen.probes.iter().map(|probe| probe.idle.len() + probe.busy.len() + 1).sum();
+        Ok(Evidence::measured(Kind::Timing, METHOD, Value::Whole(ns(low.midpoint(high))))
+            .within(ns(low), ns(high))
+            .resting_on(LEVEL, samples))
+    }
+
+    fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
+        let silent = |status, reason| vec![Evidence::silent(Kind::Witness, WITNESS, status, reason)];
+        Ok(match witness.committed()? {
+            Ok(delays) => delays_seen(&delays),
+            Err(Unseen::Forbidden(reason)) => silent(Status::Refused, reason),
+            Err(Unseen::Impossible(reason) | Unseen::Lost(reason)) => silent(Status::Inconclusive, reason),
+        })
+    }
+
+    fn declared(&self, declared: &Declared) -> Vec<Evidence> {
+        let senseless =
+            |reason: &str| Evidence::silent(Kind::Declared, DECLARED, Status::NotApplicable, reason);
+        let ns = |time: Duration| time.as_nanos() as u64;
+        let value = |time| Evidence::measured(Kind::Declared, DECLARED, Value::Whole(ns(time)));
+        const SECOND: Duration = Duration::from_secs(1);
+        let known = match declared.commits {
+            _ if declared.is_memory_only() => Some(senseless("files live in memory alone")),
+            Commits::Every(time) => Some(value(time)),
+            Commits::About(time) => {
+                Some(value(time).within(ns(time.saturating_sub(SECOND)), ns(time + SECOND)))
+            }
+            Commits::Within(time) => Some(value(time).within(0, ns(time))),
+            Commits::Never => Some(senseless(NO_JOURNAL)),
+            Commits::Unknown => None,
+        };
+        known.into_iter().collect()
+    }
+
+    fn explain(&self, finding: &Finding) -> String {
+        match (&finding.value, finding.status) {
+            (Some(Value::Whole(ns)), _) => format!(
+                "A new file that nobody syncs is committed after {}, or at the next whole second of the kernel's clock; where the mount names no interval it is the default of its type. xfs looks every so often instead, and btrfs counts whole seconds.",
+                Nanos(*ns as f64)
+            ),
+            (_, Status::NotApplicable) => {
+                "Nothing is committed here: without a journal each change is written when it has expired."
+                    .to_owned()
+            }
+            _ => "When a new file is committed could not be told.".to_owned(),
+        }
+    }
+}
+
+/// What was tried.
+#[derive(Default)]
+struct Seen {
+    probes: Vec<Probe>,
+    /// When each change was made and asked about, in seconds.
+    times: Vec<[f64; 2]>,
+    /// When the last trial ended.
+    now: f64,
+    committed: Vec<Option<bool>>,
+}
+
+impl Seen {
+    /// Makes a trial; a reason where there can't be one or it tells nothing.
+    fn try_one(&mut self, session: &mut Session<'_>, next: Next) -> Result<Result<(), String>, Fault> {
+        let takes = next.pause + next.wait;
+        let too_long =
+            || Ok(Err(format!("a wait of {} is more than is left of the time", Nanos(takes * 1e9))));
+        if session.time_left().as_secs_f64() <= takes {
+            return too_long();
+        }
+        let samples = match session.observe(trial(next)) {
+            Err(Fault::OutOfTime) => return too_long(),
+            samples => samples?,
+        };
+        let Some((probe, times, now)) = observed(samples) else {
+            return Ok(Err("a trial was not completed".to_owned()));
+        };
+        self.probes.push(probe);
+        self.times.push(times);
+        self.now = now;
+        match quiet::found_done(&self.probes) {
+            Ok(committed) => self.committed = committed,
+            // A disturbance at the beginning weighs less once there are more.
+            Err(_) if self.probes.len() < FEWEST_JUDGED => self.committed = vec![None; self.probes.len()],
+            Err(reason) => return Ok(Err(reason)),
+        }
+        Ok(Ok(()))
+    }
+
+    fn trials(&self) -> Vec<Trial> {
+        let clear = self.times.iter().zip(&self.committed).filter_map(|(times, &done)| Some((times, done?)));
+        clear.map(|(&[changed, asked], committed)| Trial { changed, asked, committed }).collect()
+    }
+
+    /// Tries until the interval is known.
+    fn search(&mut self, session: &mut Session<'_>) -> Result<Result<(), String>, Fault> {
+        // Without a wait it shows at once where nothing can be told.
+        for _ in 0..FEWEST_JUDGED {
+            if let Err(reason) = self.try_one(session, Next { pause: 0.0, wait: 0.0 })? {
+                return Ok(Err(reason));
+            }
+        }
+        loop {
+            let belief = Belief::after(&self.trials());
+            if belief.settled().is_some() {
+                return Ok(Ok(()));
+            }
+            if self.probes.len() >= MOST_TRIALS {
+                return Ok(Err(CHANGING.to_owned()));
+            }
+            if let Err(reason) = self.try_one(session, belief.next(self.now))? {
+                return Ok(Err(reason));
+            }
+        }
+    }
+
+    /// Looks at changes just before and just after they should be committed, and returns the interval if they are.
+    fn prove(&mut self, session: &mut Session<'_>) -> Result<Result<[f64; 2], String>, Fault> {
+        let (mut proven, mut spoilt) = (0, 0);
+        while proven < 2 * PROOFS {
+            let after = proven % 2 == 1;
+            // Any moments of a second will do, as long as they differ.
+            let pause = 0.37 * self.probes.len() as f64 % ROUNDING_S;
+            let proof = Belief::after(&self.trials()).proof(self.now, pause, after);
+            if let Err(reason) = self.try_one(session, proof)? {
+                return Ok(Err(reason));
+            }
+            match self.committed.last().copied().flatten() {
+                Some(committed) if committed == after => proven += 1,
+                Some(true) => {
+                    let wait = Nanos(proof.wait * 1e9);
+                    return Ok(Err(format!("a change was committed within {wait}, which others deny")));
+                }
+                _ => spoilt += 1,
+            }
+            if spoilt > MOST_SPOILT {
+                return Ok(Err(CHANGING.to_owned()));
+            }
+        }
+        let (trials, belief) = (self.trials(), Belief::after(&self.trials()));
+        Ok(match belief.settled() {
+            Some([low, _]) if low < SHORTEST_S => {
+                Err("changes are committed at once, or at moments of their own".to_owned())
+            }
+            Some(bounds) if belief.mistaken(&trials) <= trials.len() / PER_MISTAKE => Ok(bounds),
+            _ => Err(CHANGING.to_owned()),
+        })
+    }
+}
+
+/// One change, a wait, and its sync between others.
+fn trial(next: Next) -> Workload {
+    let ns = |seconds: f64| (seconds.max(0.0) * 1e9) as u64;
+    let times = |count| Region { offset: 0, size: 0, step: 0, count };
+    let files = ["commit-idle", "commit-asked", "commit-busy"];
+    Workload::new(files.into_iter().map(ScratchFile::empty).collect())
+        .pass(Pass::pause(ns(next.pause)))
+        // Whatever others have begun is over.
+        .pass(Pass::untimed(IDLE, &[Op::Syncfs]))
+        .pass(Pass::timed(ASKED, &[Op::Create], times(1)))
+        .pass(Pass::pause(ns(next.wait)))
+        .pass(Pass::timed(IDLE, &[Op::Fsync], times(KNOWN)))
+        .pass(Pass::timed(ASKED, &[Op::Fsync], times(1)))
+        .pass(Pass::timed(BUSY, &[Op::Create, Op::Fsync], times(KNOWN)))
+}
+
+/// The probe, when its change was made and asked about, and when all was over, in seconds.
+fn observed(samples: &Samples) -> Option<(Probe, [f64; 2], f64)> {
+    let seconds = |ticks: u64| samples.nanoseconds(ticks as f64) / 1e9;
+    let start = |pass: usize| {
+        samples.readings.iter().find(|one| one.pass as usize == pass).map(|reading| seconds(reading.start.0))
+    };
+    let warm = |pass: usize, step: usize| samples.matrix(pass, step).into_iter().skip(WARM).collect();
+    let times = [start(CHANGE)?, start(ASKED_SYNC)?];
+    let last = samples.readings.last()?;
+    let probe = Probe {
+        age_ns: (times[1] - times[0]) * 1e9,
+        idle: warm(IDLE_SYNC, 0),
+        busy: warm(BUSY_SYNC, 1),
+        asked: samples.matrix(ASKED_SYNC, 0).first().copied()?,
+    };
+    Some((probe, times, seconds(last.start.0 + last.latency.0)))
+}
+
+/// A change waits for the interval and up to a second more: the shortest delay is the most that the interval
+/// can be, and the longest less that second the least.
+fn delays_seen(delays: &[Duration]) -> Vec<Evidence> {
+    let seconds: Vec<f64> = delays.iter().map(Duration::as_secs_f64).collect();
+    let most = seconds.iter().copied().fold(f64::INFINITY, f64::min);
+    let least = seconds.iter().copied().fold(0.0, f64::max) - ROUNDING_S;
+    let ns = |seconds: f64| (seconds.max(0.0) * 1e9) as u64;
+    vec![match least <= most && !delays.is_empty() {
+        true => Evidence::measured(Kind::Witness, WITNESS, Value::Whole(ns(least.midpoint(most))))
+            .within(ns(least), ns(most)),
+        false => Evidence::silent(
+            Kind::Witness,
+            WITNESS,
+            Status::Inconclusive,
+            "others committed meanwhile: the delays differ by more than a second",
+        ),
+    }]
+}

@@ -1,0 +1,235 @@
+//! What a read that has to go to the device costs beyond one that need not.
+//!
+//! Each position is read once with the cache proven empty just before, and once more when it is
+//! cached; the answer is the median difference. Past the page cache, with O_DIRECT, the same reads are
+//! timed again where the file system can do that. Every run reads where none has read before. What
+//! the device itself remembers is beyond any program's reach.
+
+use std::time::Duration;
+
+use super::batches::Batches;
+use super::readahead::FILE;
+use super::sync_latency::spread;
+use super::{About, Cost, Experiment, Session};
+use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use crate::inference::latency;
+use fathom_program::units::Nanos;
+use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
+use fathom_run::machine::Fault;
+use fathom_run::samples::Samples;
+use fathom_run::witness::{Declared, Witness};
+
+pub(super) struct DeviceLatency;
+
+const METHOD: &str = "cold_reads";
+const WITNESS: &str = "device_read_time";
+/// One read, and the file: that of the read-ahead questions, which is there in a whole survey.
+const SIZE: u64 = 4096;
+const BYTES: u64 = 16 << 20;
+/// Reads of a run, each in a slot of its own; runs move within the slots.
+const READS: u64 = 32;
+const SLOT: u64 = BYTES / READS;
+const MOST_RUNS: u32 = 24;
+/// The slots are visited in strides of so many, so that no reader seems to go forward.
+const STRIDE: u64 = 13;
+/// A cold read that takes less than so many cached ones has not been to a device.
+const FEWEST_TIMES: f64 = 2.0;
+/// Past this share of reads in the wrong cache state, nothing is concluded.
+const MOST_WRONG: f64 = 0.1;
+
+impl Experiment for DeviceLatency {
+    fn about(&self) -> &'static About {
+        &About {
+            parameter: "device_latency",
+            unit: "ns",
+            question: "How much longer does a random 4 KiB read take that must go to the device?",
+            method: "Scattered reads of a file proven cold, each repeated when it is cached; the median difference. The same past the cache with O_DIRECT.",
+            source: "paper B (cold reads), paper E (disk service time)",
+            privileges: "none",
+            cost: Cost { seconds: 3, write_bytes: BYTES, read_bytes: 12 << 20 },
+        }
+    }
+
+    fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
+        let batches =
+            Batches { fewest: 12, most: session.rounds(MOST_RUNS, 12), enough: Duration::from_millis(700) };
+        let mut seen = Seen::default();
+        batches.run(session, cold_reads, |samples| seen.add(samples))?;
+        if let Some(silence) = seen.not_cold() {
+            return Ok(silence);
+        }
+        let direct = direct_reads(session)?;
+        Ok(seen.judged(direct))
+    }
+
+    fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
+        let file = ScratchFile::filled(FILE, BYTES);
+        let places = READS * 16;
+        let offsets: Vec<u64> = (0..places).map(|index| index * 27 % places * (BYTES / places)).collect();
+        let seen = witness.device_reads(&file, &offsets, SIZE)?;
+        // The block layer counts a part of what a reader waits for: no answer to the same question, and
+        // so no vote. It stands beside the answer in words.
+        let counted = seen.filter(|seen| seen.reads > 0 && seen.device_ns > 0).map(|seen| {
+            let each = |ns: u64| Nanos(ns as f64 / seen.reads as f64);
+            let (device, waited) = (each(seen.device_ns), each(seen.waited_ns));
+            let text = format!(
+                "of {waited} that reads in a row take each, the block layer counts {device} for the device"
+            );
+            Evidence::silent(Kind::Witness, WITNESS, Status::Inconclusive, text)
+        });
+        Ok(counted.into_iter().collect())
+    }
+
+    fn declared(&self, declared: &Declared) -> Vec<Evidence> {
+        let reason = "files live in memory alone: there is no device below";
+        let silent = || Evidence::silent(Kind::Declared, "fs_type", Status::NotApplicable, reason);
+        declared.is_memory_only().then(silent).into_iter().collect()
+    }
+
+    fn explain(&self, finding: &Finding) -> String {
+        let counted = finding.by(WITNESS).and_then(|seen| seen.caveats.first());
+        let counted = counted.map(|text| format!("; {text}"));
+        match finding.value.as_ref().and_then(Value::as_number) {
+            Some(timed) => format!(
+                "A cold read of 4 KiB takes {} longer than a cached one{}.",
+                Nanos(timed),
+                counted.unwrap_or_default()
+            ),
+            None if finding.status == Status::NotApplicable => "Files live in memory here.".to_owned(),
+            None => "No read could be told to have gone to a device.".to_owned(),
+        }
+    }
+}
+
+/// The latencies in ns: of cold reads and the cached ones of the same bytes, and the typical
+/// difference of each run.
+#[derive(Default)]
+struct Seen {
+    cold: Vec<f64>,
+    cached: Vec<f64>,
+    runs: Vec<f64>,
+    wrong: usize,
+    left_cached: usize,
+}
+
+impl Seen {
+    fn add(&mut self, samples: &Samples) {
+        let mut differences = Vec::new();
+        for pass in (1..samples.workload.passes.len()).step_by(2) {
+            let of = |pass: usize| samples.readings.iter().find(move |one| one.pass as usize == pass);
+            let (Some(first), Some(again)) = (of(pass), of(pass + 1)) else { continue };
+            if first.cache == Some(CacheState::Cached) {
+                self.left_cached += 1;
+            }
+            // An invisible cache proves nothing; the comparison below must do, and a caveat tells.
+            if first.cache != Some(CacheState::Cold) && first.cache != Some(CacheState::Unknown) {
+                self.wrong += 1;
+                continue;
+            }
+            let ns = |ticks: u64| samples.nanoseconds(ticks as f64);
+            let (cold, cached) = (ns(first.latency.0), ns(again.latency.0));
+            differences.push(cold - cached);
+            self.cold.push(cold);
+            self.cached.push(cached);
+        }
+        let count = differences.len().max(1);
+        self.runs.extend(latency::round_medians(&differences, count));
+    }
+
+    fn not_cold(&self) -> Option<Evidence> {
+        let all = self.wrong + self.cold.len();
+        let silent = |status, reason: String| Some(Evidence::silent(Kind::Timing, METHOD, status, reason));
+        if self.left_cached == all {
+            let reason = "pages stay in the cache when they are to be dropped: files have no other copy";
+            return silent(Status::NotApplicable, reason.to_owned());
+        }
+        if self.wrong as f64 > MOST_WRONG * all as f64 {
+            let reason = format!("{} of {all} reads found the cache in the wrong state", self.wrong);
+            return silent(Status::Inconclusive, reason);
+        }
+        None
+    }
+
+    fn judged(&self, direct: Result<Vec<f64>, String>) -> Evidence {
+        let silent = |reason: String| Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason);
+        if !latency::is_slower(&self.cold, &self.cached, FEWEST_TIMES) {
+            return silent("a cold read takes hardly longer than a cached one: it can't be told to have gone to a device".to_owned());
+        }
+        let median = match latency::settled(&self.runs) {
+            Ok(median) => median,
+            Err(reason) => return silent(reason),
+        };
+        let past_cache = direct.as_deref().unwrap_or_default();
+        let cases = [
+            ("cold read", &self.cold[..]),
+            ("cached read", &self.cached),
+            ("read with O_DIRECT", past_cache),
+        ];
+        let spreads = cases.into_iter().filter_map(|(case, latencies)| spread(case, latencies)).collect();
+        let evidence = Evidence::measured(Kind::Timing, METHOD, Value::Real(median.value))
+            .within_real([median.interval.low, median.interval.high])
+            .resting_on(median.level, self.cold.len() * 2)
+            .spread(spreads);
+        match direct {
+            Ok(_) => evidence,
+            Err(reason) => evidence.caveat(reason),
+        }
+    }
+}
+
+/// Latencies of reads past the page cache in ns, or why there are none.
+fn direct_reads(session: &mut Session<'_>) -> Result<Result<Vec<f64>, String>, Fault> {
+    let slots = Region { offset: SLOT - SIZE, size: SIZE, step: SLOT, count: READS };
+    let workload = Workload::new(vec![ScratchFile::filled(FILE, BYTES)])
+        .pass(Pass::untimed(0, &[Op::OpenDirect, Op::Evict]))
+        .pass(Pass::timed(0, &[Op::Pread], slots).direction(fathom_program::workload::Direction::Random))
+        .pass(Pass::untimed(0, &[Op::Open]))
+        .rounds(8);
+    match session.observe(workload) {
+        Ok(samples) => {
+            Ok(Ok(samples.matrix(1, 0).into_iter().map(|ticks| samples.nanoseconds(ticks)).collect()))
+        }
+        Err(Fault::System(_) | Fault::Short { .. }) => {
+            Ok(Err("files can't be read past the page cache here: O_DIRECT was refused".to_owned()))
+        }
+        Err(Fault::OutOfTime) => Ok(Err("there was no time to read past the page cache".to_owned())),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Reads of slots in a scattered order, each proven cold and then done again.
+fn cold_reads(run: u32) -> Workload {
+    let within = u64::from(run) * 5 % 31 * 4 * SIZE;
+    let mut workload =
+        Workload::new(vec![ScratchFile::filled(FILE, BYTES)]).pass(Pass::untimed(0, &[Op::Open, Op::Evict]));
+    for index in 0..READS {
+        let offset = index * STRIDE % READS * SLOT + within;
+        let here = Region { offset, size: SIZE, step: SIZE, count: 1 };
+        workload = workload
+            .pass(Pass::timed(0, &[Op::Pread], here).needs(CacheState::Cold))
+            .pass(Pass::timed(0, &[Op::Pread], here).needs(CacheState::Cached));
+    }
+    workload
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn no_run_reads_where_another_has_read() {
+        let offsets = |run| {
+            cold_reads(run)
+                .passes
+                .iter()
+                .skip(1)
+                .step_by(2)
+                .map(|pass| pass.region.offset)
+                .collect::<Vec<_>>()
+        };
+        let all: Vec<u64> = (0..MOST_RUNS).flat_map(offsets).collect();
+        assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
+        assert!(all.iter().all(|offset| offset % SIZE == 0 && offset + SIZE <= BYTES));
+    }
+}

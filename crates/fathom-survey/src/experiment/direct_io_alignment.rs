@@ -1,0 +1,105 @@
+//! What offsets and lengths a read past the page cache may have.
+
+use super::{About, Cost, Experiment, Session};
+use crate::finding::{Evidence, Finding, Kind, Status, Trial, Value};
+use fathom_program::units::Bytes;
+use fathom_run::machine::Fault;
+use fathom_run::witness::{Declared, DirectRead, Witness};
+
+pub(super) struct DirectIoAlignment;
+
+const TRIALS: &str = "trial_reads";
+/// Where the trials read, and how much; also the coarsest alignment that is tried.
+const COARSEST: u64 = 64 << 10;
+
+impl Experiment for DirectIoAlignment {
+    fn about(&self) -> &'static About {
+        &About {
+            parameter: "direct_io_alignment",
+            unit: "bytes",
+            question: "To what must offset and length of a direct read be aligned?",
+            method: "Reads with O_DIRECT are tried at ever finer offsets, lengths and addresses; one counts if it is done and leaves nothing in the page cache.",
+            source: "open(2), statx(2)",
+            privileges: "none",
+            cost: Cost { seconds: 1, write_bytes: 256 << 10, read_bytes: 4 << 20 },
+        }
+    }
+
+    fn timing(&self, _: &mut Session<'_>) -> Result<Evidence, Fault> {
+        let reason = "a read is accepted or not: durations have no say in that";
+        Ok(Evidence::silent(Kind::Timing, "none", Status::Inconclusive, reason))
+    }
+
+    fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
+        let not = |reason| Evidence::silent(Kind::Witness, TRIALS, Status::NotApplicable, reason);
+        match witness.direct_read(COARSEST, COARSEST, COARSEST)? {
+            DirectRead::Refused => return Ok(vec![not("files can't be read with O_DIRECT here")]),
+            DirectRead::Buffered => {
+                return Ok(vec![not("O_DIRECT is accepted, but reads go through the page cache")]);
+            }
+            DirectRead::Direct => {}
+        }
+        let mut trials = Vec::new();
+        let mut tried = |case: &str, bytes: u64, outcome: DirectRead| {
+            trials.push(Trial::new(case, bytes, word(outcome)));
+            outcome
+        };
+        let offset = finest(|step| {
+            Ok(tried("offset", step, witness.direct_read(COARSEST + step, COARSEST, COARSEST)?))
+        })?;
+        let length =
+            finest(|step| Ok(tried("length", step, witness.direct_read(COARSEST, step, COARSEST)?)))?;
+        let memory =
+            finest(|step| Ok(tried("memory", step, witness.direct_read(COARSEST, COARSEST, step)?)))?;
+        Ok(vec![
+            Evidence::measured(Kind::Witness, TRIALS, Value::Whole(offset.max(length)))
+                .tried(trials)
+                .caveat(format!("memory must be aligned to {}", Bytes(memory))),
+        ])
+    }
+
+    fn declared(&self, declared: &Declared) -> Vec<Evidence> {
+        let method = "statx_dioalign";
+        match declared.direct_alignment {
+            Some((0, _) | (_, 0)) => {
+                let reason = "the kernel declares that files can't be read directly here";
+                vec![Evidence::silent(Kind::Declared, method, Status::NotApplicable, reason)]
+            }
+            Some((memory, offset)) => vec![
+                Evidence::measured(Kind::Declared, method, Value::Whole(offset))
+                    .caveat(format!("memory must be aligned to {}", Bytes(memory))),
+            ],
+            None => Vec::new(),
+        }
+    }
+
+    fn explain(&self, finding: &Finding) -> String {
+        let Some(Value::Whole(bytes)) = finding.value else {
+            return "Direct reads are not possible, or were not tried.".to_owned();
+        };
+        let memory = finding.evidence.iter().flat_map(|piece| &piece.caveats);
+        let memory = memory.into_iter().find(|caveat| caveat.starts_with("memory"));
+        let memory = memory.map_or(String::new(), |caveat| format!("; {caveat}"));
+        format!(
+            "Direct reads must begin at multiples of {} and be multiples of it long{memory}.",
+            Bytes(bytes)
+        )
+    }
+}
+
+fn word(outcome: DirectRead) -> &'static str {
+    match outcome {
+        DirectRead::Direct => "direct",
+        DirectRead::Buffered => "through the page cache",
+        DirectRead::Refused => "refused",
+    }
+}
+
+/// The smallest power of two for which a trial is a direct read, where the largest is known to be one.
+fn finest(mut trial: impl FnMut(u64) -> Result<DirectRead, Fault>) -> Result<u64, Fault> {
+    let mut step = COARSEST;
+    while step > 1 && trial(step / 2)? == DirectRead::Direct {
+        step /= 2;
+    }
+    Ok(step)
+}

@@ -1,0 +1,234 @@
+//! How much data there may be dirty before writers have to wait for the device.
+//!
+//! A file that is in memory is written over as fast as memory allows, in a burst that begins with nothing
+//! dirty on the whole machine. As long as the kernel lets dirty data pile up, a write takes as long as a
+//! copy; from some point on it takes as long as the device. What was written by then is the point, less the
+//! little that the device has taken away meanwhile. Bursts grow until one shows it; then two sets of three,
+//! twice as long as what it showed, must agree. Linux begins to wait at the mean of its background threshold and its limit
+//! (`balance_dirty_pages`).
+
+use std::time::Duration;
+
+use super::{About, Cost, Demands, Experiment, Session};
+use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use crate::inference::throttle::{self, DRAINS_ALONG, Onset, Passes, Waiting};
+use fathom_program::units::Bytes;
+use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
+use fathom_run::machine::Fault;
+use fathom_run::witness::{Declared, Witness};
+
+pub(super) struct DirtyThrottlePoint;
+
+const METHOD: &str = "pace_of_bursts";
+const WITNESS: &str = "vmstat_dirty_thresholds";
+const WRITE: u64 = 256 << 10;
+const SMALLEST: u64 = 32 << 20;
+/// Bursts in a set.
+const SET: u32 = 3;
+/// Sets that are tried until two in a row agree.
+const MOST_SETS: usize = 3;
+/// Bytes in a second that most devices write.
+const USUAL_RATE: u64 = 100 << 20;
+const MOMENTS: Duration = Duration::from_secs(10);
+
+impl Experiment for DirtyThrottlePoint {
+    fn about(&self) -> &'static About {
+        &About {
+            parameter: "dirty_throttle_point",
+            unit: "bytes",
+            question: "How much may be written before writers wait for the device?",
+            method: "Bursts of 256 KiB writes over a file in memory, longer and longer, each from a state in which nothing is dirty; what was written when the first one waits, less what the device took away meanwhile. Two sets of three that go on for twice as long must agree.",
+            source: "paper E; KERNEL: balance_dirty_pages",
+            privileges: "--intrusive: meanwhile all writers of the machine wait",
+            cost: Cost { seconds: 30, write_bytes: 3 << 30, read_bytes: 0 },
+        }
+    }
+
+    fn demands(&self, declared: &Declared) -> Demands {
+        if declared.is_memory_only() {
+            return Demands::default();
+        }
+        let write_bytes = enough_for(declared.dirty_thresholds.map_or(0, mean));
+        // A third set may be needed, and a device may be slower.
+        let time = Duration::from_secs(2 * write_bytes / USUAL_RATE);
+        Demands {
+            effects: vec!["it makes dirty data until all writers of the machine have to wait".to_owned()],
+            write_bytes,
+            time: if time > MOMENTS { time } else { Duration::ZERO },
+            spares_witness: true,
+            ..Demands::default()
+        }
+    }
+
+    fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
+        let (mut length, mut written) = (SMALLEST, 0);
+        let mut reason = "the writes that may be made need not wait".to_owned();
+        let mut keeps_up = 0;
+        // A set must fit into the budget, or nothing could be made of what is seen.
+        while written_by(length, SET) <= session.write_budget() {
+            match bursts(session, &mut written, length, 1)?.as_deref() {
+                Ok([Waiting::From(onset)]) => match confirmed(session, &mut written, twice(onset))? {
+                    Ok(evidence) => return Ok(evidence),
+                    Err(why) => reason = why,
+                },
+                Ok([Waiting::DrainsAlong]) => {
+                    keeps_up += 1;
+                    reason = DRAINS_ALONG.to_owned();
+                }
+                Ok(_) => {}
+                Err(why) => return Ok(silent(why.clone())),
+            }
+            if keeps_up == SURE {
+                return Ok(silent(reason));
+            }
+            length *= 2;
+        }
+        Ok(silent(format!("{reason}; more needs a higher --max-write")))
+    }
+
+    fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
+        if witness.declared().is_memory_only() {
+            return Ok(vec![senseless(Kind::Witness, WITNESS)]);
+        }
+        Ok(vec![match witness.dirty_thresholds()? {
+            Some(thresholds) => Evidence::measured(Kind::Witness, WITNESS, Value::Whole(mean(thresholds))),
+            None => Evidence::silent(
+                Kind::Witness,
+                WITNESS,
+                Status::Inconclusive,
+                "/proc/vmstat shows no thresholds",
+            ),
+        }])
+    }
+
+    fn declared(&self, declared: &Declared) -> Vec<Evidence> {
+        const METHOD: &str = "vm_dirty_settings";
+        if declared.is_memory_only() {
+            return vec![senseless(Kind::Declared, METHOD)];
+        }
+        // A share is one of memory that is taken and given back while one asks.
+        let known = declared.dirty_thresholds.map(mean);
+        let measured = |point| Evidence::measured(Kind::Declared, METHOD, Value::Whole(point));
+        known.map(|point| measured(point).within(point / 100 * 98, point / 100 * 102)).into_iter().collect()
+    }
+
+    fn explain(&self, finding: &Finding) -> String {
+        match (&finding.value, finding.status) {
+            (Some(Value::Whole(bytes)), _) => format!(
+                "Writers wait once {} are dirty, halfway between the background threshold and the limit; dirty data of all programs count.",
+                Bytes(*bytes)
+            ),
+            (_, Status::NotApplicable) => {
+                "Files live in memory here: what is written stays where it is.".to_owned()
+            }
+            _ => "Where writes begin to wait could not be told.".to_owned(),
+        }
+    }
+}
+
+fn mean([background, limit]: [u64; 2]) -> u64 {
+    background.midpoint(limit)
+}
+
+fn senseless(kind: Kind, method: &str) -> Evidence {
+    Evidence::silent(kind, method, Status::NotApplicable, "files live in memory alone")
+}
+
+fn silent(reason: String) -> Evidence {
+    Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason)
+}
+
+/// So many bursts in which the device keeps up are enough: longer ones show it no less.
+const SURE: u32 = 3;
+
+/// Bytes that `count` bursts of `length` write, with the file that they need.
+fn written_by(length: u64, count: u32) -> u64 {
+    length * u64::from(count + 1)
+}
+
+/// Bytes of a burst that shows well that writes wait: from the point on the kernel slows a writer down little by
+/// little, and is at the device's pace halfway to its limit, at 1.5 times the point at most (`wb_position_ratio`).
+fn twice(onset: &Onset) -> u64 {
+    (2 * onset.written as u64 / WRITE * WRITE).max(SMALLEST)
+}
+
+/// Bytes that are written until bursts show a point of so many bytes twice.
+fn enough_for(point: u64) -> u64 {
+    let mut length = SMALLEST;
+    // A third must be left to be sure to see that writes wait.
+    while point >= length / 3 * 2 {
+        length *= 2;
+    }
+    // All lengths once, of which the shorter ones make one more together, then two sets.
+    2 * length + written_by(2 * point, 2 * SET)
+}
+
+/// The evidence of two sets that agree, or why no two do.
+fn confirmed(
+    session: &mut Session<'_>,
+    written: &mut u64,
+    length: u64,
+) -> Result<Result<Evidence, String>, Fault> {
+    let mut before: Option<Vec<Waiting>> = None;
+    let mut reason = "there is too little left to write for a second set of bursts".to_owned();
+    for _ in 0..MOST_SETS {
+        if u64::from(SET) * length > session.write_budget() {
+            break;
+        }
+        let set = match bursts(session, written, length, SET)? {
+            Ok(set) => set,
+            Err(why) => return Ok(Err(why)),
+        };
+        match before.as_deref().map(|before| throttle::agreed([before, &set])) {
+            Some(Ok(point)) => {
+                let samples = 2 * SET * (length / WRITE) as u32;
+                let measured =
+                    Evidence::measured(Kind::Timing, METHOD, Value::Whole(point.bytes.round() as u64))
+                        .within(point.interval[0] as u64, point.interval[1] as u64)
+                        .resting_on(point.level, samples as usize);
+                return Ok(Ok(measured));
+            }
+            Some(Err(why)) => reason = why,
+            None => {}
+        }
+        before = Some(set);
+    }
+    Ok(Err(reason))
+}
+
+/// What bursts of so many bytes say, or why they can't be made; so many bytes of their file were written before.
+///
+/// What has been dropped from memory, which anyone may ask the kernel to do, is there again once it was
+/// written: then they are made once more.
+fn bursts(
+    session: &mut Session<'_>,
+    written: &mut u64,
+    length: u64,
+    count: u32,
+) -> Result<Result<Vec<Waiting>, String>, Fault> {
+    let file = ScratchFile::sparse("dirty", length);
+    if *written < length {
+        // In the writes of the bursts, so that none of the kernel's folios holds two of them: where the flusher
+        // takes a folio between two writes, the second one makes it dirty anew, and it counts twice.
+        let rest = Region { offset: *written, size: WRITE, step: WRITE, count: (length - *written) / WRITE };
+        let filled = Workload::new(vec![file.clone()])
+            .pass(Pass::priming(0, &[Op::Pwrite], rest))
+            .pass(Pass::untimed(0, &[Op::Fsync]));
+        session.observe(filled)?;
+        *written = length;
+    }
+    let region = Region { offset: 0, size: WRITE, step: WRITE, count: length / WRITE };
+    // Every burst begins with nothing dirty, of this or of any other program.
+    let workload = Workload::new(vec![file])
+        .pass(Pass::untimed(0, &[Op::Sync]))
+        .pass(Pass::timed(0, &[Op::Pwrite], region).needs(CacheState::Cached))
+        .pass(Pass::timed(0, &[Op::Fsync], Region { count: 1, ..region }))
+        .rounds(count);
+    for _ in 0..2 {
+        let samples = session.observe(workload.clone())?;
+        if samples.wrong_state() == 0 {
+            return Ok(Ok(throttle::waits(samples, Passes { writes: 1, sync: 2 })));
+        }
+    }
+    Ok(Err(format!("a file of {} does not stay in memory", Bytes(length))))
+}

@@ -1,0 +1,155 @@
+//! How long the runs are that a fresh file is made of.
+//!
+//! Paper A looked for the ends of extents in the cost of syncs and concluded "83 or 84 MiB, with more
+//! questions than answers". docs/papers/allocation.md says why nothing is to be found there; the map
+//! of the file's extents tells.
+
+use std::ops::Range;
+use std::slice;
+
+use super::pointers::{self, Shown};
+use super::{About, Cost, Experiment, Session};
+use crate::finding::{Evidence, Finding, Kind, Status, Trial, Value};
+use fathom_program::units::Bytes;
+use fathom_run::machine::Fault;
+use fathom_run::witness::{Declared, Extent, Witness};
+
+pub(super) struct ExtentLength;
+
+const SET_ASIDE: &str = "fiemap_set_aside";
+const WRITTEN: &str = "fiemap_written";
+/// The file whose space is set aside is twice as long as the longest extents of ext4 and btrfs; on a
+/// full file system shorter ones are tried, down to the least.
+const LONGEST: u64 = 256 << 20;
+const LEAST: u64 = 16 << 20;
+/// What is written in one go, and piece by piece from the end.
+const WRITTEN_BYTES: u64 = 8 << 20;
+const PIECE: u64 = 64 << 10;
+const PIECES: u64 = 16;
+
+impl Experiment for ExtentLength {
+    fn about(&self) -> &'static About {
+        &About {
+            parameter: "extent_length",
+            unit: "bytes",
+            question: "How long is the longest run of bytes that lie together in a fresh file?",
+            method: "Space is set aside for a file, and others are written in one go and backward piece by piece; the map of their extents tells.",
+            source: "paper A",
+            privileges: "none",
+            cost: Cost { seconds: 1, write_bytes: 10 << 20, read_bytes: 0 },
+        }
+    }
+
+    fn timing(&self, _: &mut Session<'_>) -> Result<Evidence, Fault> {
+        let reason =
+            "where one extent ends and the next begins costs less than syncs differ among themselves";
+        Ok(Evidence::silent(Kind::Timing, "none", Status::Inconclusive, reason))
+    }
+
+    fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
+        let silent =
+            |method, status, reason: &str| Ok(vec![Evidence::silent(Kind::Witness, method, status, reason)]);
+        if witness.declared().is_memory_only() {
+            let reason = "files live in the page cache and have no extents";
+            return silent(WRITTEN, Status::NotApplicable, reason);
+        }
+        if let Shown::Pointers { .. } = pointers::shown(witness)? {
+            let reason = "each block has a pointer of its own: there are no extents";
+            return silent(pointers::COUNTED, Status::NotApplicable, reason);
+        }
+        let written = witness
+            .written(0, &[slice::from_ref(&(0..WRITTEN_BYTES))])?
+            .pop()
+            .and_then(|layout| layout.extents);
+        let Some(written) = written else {
+            return silent(WRITTEN, Status::Inconclusive, "the file system draws no map of a file's extents");
+        };
+        let backward = backward(witness)?;
+        let note = format!(
+            "{} written in one go lie in {}; {} written backward by {} lie in {}",
+            Bytes(WRITTEN_BYTES),
+            counted(&written),
+            Bytes(PIECES * PIECE),
+            Bytes(PIECE),
+            counted(&backward)
+        );
+        let mut trials = [seen("written in one go", &written), seen("written backward", &backward)].concat();
+        let (method, extents, length) = match set_aside(witness)? {
+            Some((extents, length)) => {
+                trials.splice(..0, seen("set aside", &extents));
+                (SET_ASIDE, extents, length)
+            }
+            None => (WRITTEN, written, WRITTEN_BYTES),
+        };
+        let longest = extents.iter().map(|extent| extent.length).max().unwrap_or(0);
+        let found =
+            Evidence::measured(Kind::Witness, method, Value::Whole(longest)).tried(trials).caveat(note);
+        Ok(vec![if extents.len() > 1 {
+            found.caveat(format!("{} set aside lie in {}", Bytes(length), counted(&extents)))
+        } else {
+            found.caveat("the whole file lies together: a longer one might have longer runs")
+        }])
+    }
+
+    fn declared(&self, declared: &Declared) -> Vec<Evidence> {
+        let Some(limit) = largest_possible(&declared.fs_type, declared.block_size) else { return Vec::new() };
+        // The map joins extents that lie side by side, so that this is no bound of what it shows.
+        let reason = format!("one extent of this format has at most {}", Bytes(limit));
+        vec![Evidence::silent(Kind::Declared, "format_limit", Status::Inconclusive, reason)]
+    }
+
+    fn explain(&self, finding: &Finding) -> String {
+        let Some(Value::Whole(longest)) = finding.value else {
+            return "There are no extents here, or they can't be seen.".to_owned();
+        };
+        let notes = finding.evidence.iter().filter(|piece| piece.kind != Kind::Timing);
+        let notes: Vec<&str> = notes.flat_map(|piece| &piece.caveats).map(String::as_str).collect();
+        format!("The longest run of the fresh file has {}. {}.", Bytes(longest), notes.join("; "))
+    }
+}
+
+/// The longest extent that a format can describe, in bytes, for its blocks of so many bytes.
+///
+/// Source: ext4 has 15 bits for the blocks of a written extent and one value more (`EXT_INIT_MAX_LEN`
+/// of `fs/ext4/ext4_extents.h`), xfs 21 (`BMBT_BLOCKCOUNT_BITLEN`); btrfs sets space aside 256 MiB
+/// at a time (`__btrfs_prealloc_file_range`), while what it writes has at most 128 MiB.
+fn largest_possible(fs_type: &str, block: u64) -> Option<u64> {
+    match fs_type {
+        "ext4" => Some(block << 15),
+        "xfs" => Some(block * ((1 << 21) - 1)),
+        "btrfs" => Some(256 << 20),
+        _ => None,
+    }
+}
+
+/// The extents of a file with as much space set aside as can be had, and its length.
+fn set_aside(witness: &mut dyn Witness) -> Result<Option<(Vec<Extent>, u64)>, Fault> {
+    let mut length = LONGEST;
+    while length >= LEAST {
+        if let Some(layout) = witness.set_aside(length)? {
+            return Ok(layout.extents.map(|extents| (extents, length)));
+        }
+        length /= 2;
+    }
+    Ok(None)
+}
+
+/// The extents of a file whose pieces were written and synced one by one, the last one first.
+fn backward(witness: &mut dyn Witness) -> Result<Vec<Extent>, Fault> {
+    let pieces: Vec<Range<u64>> = (0..PIECES).rev().map(|piece| piece * PIECE..(piece + 1) * PIECE).collect();
+    let steps: Vec<&[Range<u64>]> = pieces.iter().map(slice::from_ref).collect();
+    Ok(witness.written(0, &steps)?.pop().and_then(|layout| layout.extents).unwrap_or_default())
+}
+
+/// The extents of a file in their order, as far as a picture can show them.
+fn seen(case: &str, extents: &[Extent]) -> Vec<Trial> {
+    const MOST: usize = 500;
+    extents.iter().take(MOST).map(|extent| Trial::new(case, extent.length, "extent")).collect()
+}
+
+fn counted(extents: &[Extent]) -> String {
+    match extents.len() {
+        1 => "1 extent".to_owned(),
+        several => format!("{several} extents"),
+    }
+}

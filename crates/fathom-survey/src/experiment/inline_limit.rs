@@ -1,0 +1,130 @@
+//! The longest file whose bytes stand among the metadata.
+//!
+//! Where a file system keeps small files in the inode or in its tree, they take no block of their own.
+//! The map of the file's extents says so by a flag; `st_blocks` may be zero as well, but need not be.
+
+use std::ops::Range;
+use std::slice;
+
+use super::{About, Cost, Experiment, Session};
+use crate::finding::{Evidence, Finding, Kind, Status, Trial, Value};
+use fathom_program::units::Bytes;
+use fathom_run::machine::Fault;
+use fathom_run::witness::Witness;
+
+pub(super) struct InlineLimit;
+
+/// No file system keeps more than that inline.
+const LONGEST: u64 = 64 << 10;
+
+/// What was tried, and what came of it.
+const FILE: &str = "a file of that size";
+const INLINE: &str = "among the metadata";
+const BLOCK: &str = "takes a block";
+
+impl Experiment for InlineLimit {
+    fn about(&self) -> &'static About {
+        &About {
+            parameter: "inline_limit",
+            unit: "bytes",
+            question: "Up to which size does a file take no block of its own?",
+            method: "Files of growing size are written and synced; the map of their extents tells which are kept among the metadata.",
+            source: "KERNEL: ext4 inline_data, btrfs max_inline",
+            privileges: "none",
+            cost: Cost { seconds: 1, write_bytes: 256 << 10, read_bytes: 0 },
+        }
+    }
+
+    fn timing(&self, _: &mut Session<'_>) -> Result<Evidence, Fault> {
+        let reason = "whether a small file is kept inline is decided when it reaches the device, and costs less than that takes";
+        Ok(Evidence::silent(Kind::Timing, "none", Status::Inconclusive, reason))
+    }
+
+    fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
+        let method = "fiemap_inline";
+        let silent =
+            |reason: &str| Ok(vec![Evidence::silent(Kind::Witness, method, Status::Inconclusive, reason)]);
+        match is_inline(witness, LONGEST)? {
+            None => return silent("the file system neither maps extents nor counts blocks"),
+            Some(true) => {
+                return silent("even a large file seems to take no block: nothing can be told from that");
+            }
+            Some(false) => {}
+        }
+        let mut outcome = Ok(());
+        let mut trials = vec![Trial::new(FILE, LONGEST, BLOCK)];
+        let limit = last_where(0..LONGEST, |size| match is_inline(witness, size) {
+            Ok(inline) => {
+                let is_inline = inline == Some(true);
+                trials.push(Trial::new(FILE, size, if is_inline { INLINE } else { BLOCK }));
+                is_inline
+            }
+            Err(fault) => {
+                outcome = Err(fault);
+                false
+            }
+        });
+        outcome?;
+        Ok(vec![Evidence::measured(Kind::Witness, method, Value::Whole(limit)).tried(trials)])
+    }
+
+    fn explain(&self, finding: &Finding) -> String {
+        match finding.value {
+            Some(Value::Whole(0)) => "A file of one byte takes a block: nothing is kept inline.".to_owned(),
+            Some(Value::Whole(limit)) => {
+                format!(
+                    "A file of up to {} is kept among the metadata; one byte more takes a block.",
+                    Bytes(limit)
+                )
+            }
+            _ => "It could not be seen whether small files take a block.".to_owned(),
+        }
+    }
+}
+
+/// Whether a new file of `size` bytes takes no block, where that can be seen.
+fn is_inline(witness: &mut dyn Witness, size: u64) -> Result<Option<bool>, Fault> {
+    let Some(layout) = witness.written(0, &[slice::from_ref(&(0..size))])?.pop() else { return Ok(None) };
+    Ok(match (layout.extents.as_deref(), layout.allocated) {
+        (Some([extent, ..]), _) => Some(extent.inline),
+        (_, 0) => None,
+        _ => Some(false),
+    })
+}
+
+/// The last number of a range that `holds`, where it holds for all numbers up to that, and for the
+/// first without being asked. The limit is looked for in ever longer steps, then by halves.
+pub(super) fn last_where(range: Range<u64>, mut holds: impl FnMut(u64) -> bool) -> u64 {
+    let (mut low, mut high, mut step) = (range.start, range.end, 1);
+    while low + step < high {
+        if !holds(low + step) {
+            high = low + step;
+            break;
+        }
+        low += step;
+        step *= 2;
+    }
+    while low + 1 < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) { low = middle } else { high = middle }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_found_wherever_it_is() {
+        for limit in (0..64).chain([2048, 65534, 65535]) {
+            let mut asked = 0;
+            let found = last_where(0..65536, |size| {
+                asked += 1;
+                assert!(size > 0 && size < 65536);
+                size <= limit
+            });
+            assert_eq!((found, asked <= 32), (limit, true), "after {asked} questions");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! How much file data the kernel keeps in memory.
+//!
+//! A file of nothing but hole is read once, forward, and then a few hundred probes in it tell which part
+//! is still there. The file doubles until it does not fit; the end of it that survives is the capacity. A
+//! second file of another size, a quarter larger than that, must say the same. Papers A, C and D grew a
+//! working set step by step and read all of it twice.
+
+use std::time::Duration;
+
+use super::working_set::{self, Found, senseless, too_long};
+use super::{About, Cost, Demands, Experiment, Session};
+use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use crate::inference::survivors::Survivors;
+use fathom_program::units::Bytes;
+use fathom_run::machine::Fault;
+use fathom_run::witness::{Declared, Witness};
+
+pub(super) struct PageCacheCapacity;
+
+const METHOD: &str = "prefetch_after_one_reading";
+const WITNESS: &str = "cachestat_after_one_reading";
+/// Two files must agree on the capacity to within this share of it, beside the distance of their probes.
+const AGREE_WITHIN: f64 = 0.02;
+/// Below this it is no question of time.
+const MOMENTS: Duration = Duration::from_secs(10);
+
+impl Experiment for PageCacheCapacity {
+    fn about(&self) -> &'static About {
+        &About {
+            parameter: "page_cache_capacity",
+            unit: "bytes",
+            question: "How much file data does the kernel keep in memory?",
+            method: "A file of hole is read once; probes in it tell which end is still in memory. It doubles until it does not fit, and a second size must say the same.",
+            source: "papers A, C and D",
+            privileges: "none in a memory cgroup; --intrusive elsewhere, because it takes the cache of all programs",
+            cost: Cost { seconds: 5, write_bytes: 0, read_bytes: 16 << 30 },
+        }
+    }
+
+    fn demands(&self, declared: &Declared) -> Demands {
+        // Every size up to twice the capacity, several times over, then once more.
+        let demands = working_set::demands(declared, 5 * 5);
+        let time = if demands.time > MOMENTS { demands.time } else { Duration::ZERO };
+        Demands { time, ..demands }
+    }
+
+    fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
+        let silent = |reason: String| Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason);
+        let first = match working_set::grown(session)?.found {
+            Ok(found) => found,
+            Err(reason) => return Ok(silent(reason)),
+        };
+        let length = too_long(first.capacity);
+        let second = match working_set::survivors_of(session, length)?.0 {
+            Survivors::Part(part) => Found::of(length, part),
+            Survivors::All => return Ok(silent("a larger file fits and a smaller one does not".to_owned())),
+            Survivors::Unclear(reason) => return Ok(silent(reason)),
+        };
+        Ok(agreed(&first, &second).unwrap_or_else(|| {
+            silent(format!(
+                "of one file {} stay in memory and of another {}",
+                Bytes(first.capacity),
+                Bytes(second.capacity)
+            ))
+        }))
+    }
+
+    fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
+        let declared = witness.declared();
+        if declared.is_memory_only() {
+            return Ok(vec![senseless(Kind::Witness, WITNESS)]);
+        }
+        let length = too_long(declared.memory.bytes);
+        Ok(vec![match witness.survives_reading(length)? {
+            Some(bytes) if bytes < length => Evidence::measured(Kind::Witness, WITNESS, Value::Whole(bytes)),
+            Some(_) => Evidence::silent(Kind::Witness, WITNESS, Status::Inconclusive, "the whole file fits"),
+            None => Evidence::silent(
+                Kind::Witness,
+                WITNESS,
+                Status::Inconclusive,
+                "the kernel does not show what is cached",
+            ),
+        }])
+    }
+
+    fn declared(&self, declared: &Declared) -> Vec<Evidence> {
+        let memory = &declared.memory;
+        if declared.is_memory_only() {
+            return vec![senseless(Kind::Declared, &memory.source)];
+        }
+        // The limit is on everything that is kept for the programs, file data and their own memory alike.
+        vec![
+            Evidence::measured(Kind::Declared, &memory.source, Value::Whole(memory.bytes))
+                .within(0, memory.bytes),
+        ]
+    }
+
+    fn explain(&self, finding: &Finding) -> String {
+        match (&finding.value, finding.status) {
+            (Some(Value::Whole(bytes)), _) => format!(
+                "Of a larger file that is read once, {} stay in memory; what else is charged to the same memory takes the rest.",
+                Bytes(*bytes)
+            ),
+            (_, Status::NotApplicable) => {
+                "Files live in memory here, so nothing of them is cached.".to_owned()
+            }
+            _ => "What stays in memory of a file that was read could not be told.".to_owned(),
+        }
+    }
+}
+
+/// The evidence of two files that say the same.
+fn agreed(first: &Found, second: &Found) -> Option<Evidence> {
+    let room = AGREE_WITHIN * second.capacity as f64 + (first.stride + second.stride) as f64;
+    if first.capacity.abs_diff(second.capacity) as f64 > room || first.part.last != second.part.last {
+        return None;
+    }
+    // The finer one gives the value; the interval spans what either allows.
+    let low = first.interval[0].min(second.interval[0]);
+    let high = first.interval[1].max(second.interval[1]);
+    let confidence = first.part.level.min(second.part.level);
+    let samples = first.part.samples + second.part.samples;
+    let evidence = Evidence::measured(Kind::Timing, METHOD, Value::Whole(second.capacity))
+        .within(low, high)
+        .resting_on(confidence, samples);
+    Some(match second.part.last {
+        true => evidence,
+        false => evidence.caveat("it is the first part of a file that stays, not the last"),
+    })
+}

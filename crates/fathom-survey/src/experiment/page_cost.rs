@@ -1,0 +1,43 @@
+//! What each further page of a cached read costs.
+
+use super::cached_reads::{self, METHOD, PAGE};
+use super::{About, Cost, Experiment, Session};
+use crate::finding::{Evidence, Finding, Value};
+use fathom_program::units::Nanos;
+use fathom_run::machine::Fault;
+
+pub(super) struct PageCost;
+
+impl Experiment for PageCost {
+    fn about(&self) -> &'static About {
+        &About {
+            parameter: "page_cost",
+            unit: "ns",
+            question: "What does each further 4 KiB of a cached read cost?",
+            method: "Cached reads of 4 to 64 KiB; the slope of the straight line through their medians, for 4 KiB.",
+            source: "paper B (cached reads), paper E (copy_to_user)",
+            privileges: "none",
+            cost: Cost { seconds: 1, write_bytes: 512 << 10, read_bytes: 128 << 20 },
+        }
+    }
+
+    fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
+        let line = cached_reads::line(session)?;
+        let of_page = |(value, [low, high]): (f64, [f64; 2])| {
+            let page = PAGE as f64;
+            (value * page, [low * page, high * page])
+        };
+        Ok(cached_reads::evidence(line, |line| Some(of_page(line.byte)), ""))
+    }
+
+    fn explain(&self, finding: &Finding) -> String {
+        match finding.by(METHOD).and(finding.value.as_ref()).and_then(Value::as_number) {
+            Some(ns) => format!(
+                "Each 4 KiB of a cached read cost {}, which is {:.1} GiB/s.",
+                Nanos(ns),
+                PAGE as f64 / ns * 1e9 / (1_u64 << 30) as f64
+            ),
+            None => "Cached reads draw no straight line, so a page has no one cost.".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The page: the unit in which the kernel maps memory and caches files.
+//!
+//! Papers A and C timed small reads of a file, saw 4096 and called it the file system's block. It
+//! was the page. Appends alone can't say which of their combs is the page's, because blocks may be
+//! smaller, equal or larger (xfs and bcachefs allow larger ones since Linux 6.12). So the page is
+//! found where no file system has a say: one byte is read again and again to memory that was never
+//! touched, and each read that enters a new page pays for the fault.
+
+use super::{About, Cost, Experiment, Session};
+use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use crate::inference::combs::{self, Combs, NoAnswer, Wanted};
+use fathom_program::units::Bytes;
+use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
+use fathom_run::machine::Fault;
+use fathom_run::witness::{Declared, Witness};
+
+pub(super) struct PageSize;
+
+const METHOD: &str = "buffer_fault_comb";
+/// Bytes between the addresses of one read and the next.
+const STEP: u64 = 1024;
+const COUNT: u64 = 2048;
+/// No processor that Linux runs on maps less than 4 KiB, and faults cost the same in all places: one
+/// that was hidden between others would not be a weak one.
+const WANTED: Wanted = Wanted { smallest: 4096, negligible: 0.06 };
+
+impl Experiment for PageSize {
+    fn about(&self) -> &'static About {
+        &About {
+            parameter: "page_size",
+            unit: "bytes",
+            question: "How large is a page of the page cache?",
+            method: "One cached byte is read to ever new addresses of fresh memory; the read that enters a new page pays for its fault.",
+            source: "papers A and C (as 'block size')",
+            privileges: "none",
+            cost: Cost { seconds: 1, write_bytes: 4096, read_bytes: 1 << 20 },
+        }
+    }
+
+    fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
+        Ok(match session.recall(fault_comb)?.0 {
+            Ok(found) => {
+                let period = found.fundamental.period;
+                Evidence::measured(Kind::Timing, METHOD, Value::Whole(period))
+                    .within(period, period)
+                    .resting_on(found.fundamental.confidence, found.samples)
+            }
+            Err(reason) => Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason),
+        })
+    }
+
+    fn witness(&self, _: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
+        // What a program can see of pages, mincore and cachestat, is counted in declared pages.
+        Ok(Vec::new())
+    }
+
+    fn declared(&self, declared: &Declared) -> Vec<Evidence> {
+        vec![Evidence::measured(Kind::Declared, "sysconf_pagesize", Value::Whole(declared.page_size))]
+    }
+
+    fn explain(&self, finding: &Finding) -> String {
+        let Some(Value::Whole(page)) = finding.value else {
+            return "Reads to fresh memory show no regular cost, so the page could not be told.".to_owned();
+        };
+        match finding.answer(Kind::Timing) {
+            Some(Value::Whole(timed)) if *timed == page => {
+                format!("A read that enters fresh memory pays for a page fault every {}.", Bytes(page))
+            }
+            Some(Value::Whole(timed)) => format!(
+                "Faults were timed every {}, but the kernel declares pages of {}: memory may be handed out in larger pieces.",
+                Bytes(*timed),
+                Bytes(page)
+            ),
+            _ => format!("The kernel declares pages of {}; timing did not tell.", Bytes(page)),
+        }
+    }
+}
+
+/// The comb of faults, or why none was found; asked once per survey.
+#[derive(Clone)]
+struct FaultComb(Result<Combs, String>);
+
+/// The page in bytes, where faults of fresh memory tell.
+pub(super) fn by_faults(session: &mut Session<'_>) -> Result<Option<u64>, Fault> {
+    Ok(session.recall(fault_comb)?.0.ok().map(|found| found.fundamental.period))
+}
+
+fn fault_comb(session: &mut Session<'_>) -> Result<FaultComb, Fault> {
+    let mut reason = String::new();
+    for rounds in [session.rounds(30, 10), 90] {
+        let samples = session.observe(workload(rounds))?;
+        match combs::find(samples, 1, STEP, WANTED) {
+            Ok(found) => return Ok(FaultComb(Ok(found))),
+            Err(NoAnswer::Absent(largest)) => {
+                reason = format!(
+                    "no read to fresh memory is dearer at regular distances of up to {}",
+                    Bytes(largest)
+                );
+            }
+            Err(NoAnswer::Unclear(why)) => reason = why,
+        }
+    }
+    Ok(FaultComb(Err(reason)))
+}
+
+fn workload(rounds: u32) -> Workload {
+    let here = Region { offset: 0, size: 1, step: 0, count: COUNT };
+    let once = Region { count: 1, ..here };
+    Workload::new(vec![ScratchFile::filled("page", 4096)])
+        .pass(Pass::priming(0, &[Op::Pread], once))
+        .pass(Pass::timed(0, &[Op::Pread], here).fresh_buffer(STEP))
+        .rounds(rounds)
+        .warmup(1)
+}

@@ -1,0 +1,40 @@
+//! How many blocks one block of pointers points to.
+
+use super::{About, Cost, Experiment, Session, pointers};
+use crate::finding::{Evidence, Finding, Status, Value};
+use fathom_run::machine::Fault;
+use fathom_run::witness::Witness;
+
+pub(super) struct PointersPerIndirect;
+
+impl Experiment for PointersPerIndirect {
+    fn about(&self) -> &'static About {
+        &About {
+            parameter: "pointers_per_indirect",
+            unit: "count",
+            question: "How many blocks does one block of pointers point to?",
+            method: "Single blocks of new files are written; those that need a new block of pointers are dearer than those around them, at one distance.",
+            source: "paper C; KERNEL: ext4_block_to_path",
+            privileges: "none",
+            cost: Cost { seconds: 1, write_bytes: 26 << 20, read_bytes: 0 },
+        }
+    }
+
+    fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
+        pointers::timed(session, |pointers| pointers.per_block)
+    }
+
+    fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
+        pointers::witnessed(witness, |[_, per_block]| per_block)
+    }
+
+    fn explain(&self, finding: &Finding) -> String {
+        match (&finding.value, finding.status) {
+            (Some(Value::Whole(pointers)), _) => format!(
+                "One block of pointers leads to {pointers} blocks; the second of them is reached by a block of pointers to such, the doubly indirect one."
+            ),
+            (_, Status::NotApplicable) => "No blocks of pointers belong to a file here.".to_owned(),
+            _ => "No blocks of pointers show in the cost of writes.".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,455 @@
+//! What the four read-ahead questions share: paced reads of a cold file, and probes behind a read.
+
+use std::time::Duration;
+
+use crate::finding::{Evidence, Kind, Status};
+use crate::inference::reach::{self, Edge, EdgePasses, Probed, Reach};
+use crate::inference::stalls::{self, Passes, Regularity, Waits};
+use fathom_program::units::Bytes;
+use fathom_program::workload::{CacheState, Direction, Op, Pass, Region, ScratchFile, Workload};
+use fathom_run::machine::Fault;
+use fathom_run::samples::Samples;
+use fathom_run::witness::{Sight, Unseen, Witness};
+
+use super::Session;
+
+/// The size of one read in bytes: small beside every window, and what the papers used.
+pub(super) const READ: u64 = 4096;
+pub(super) const FILE: &str = "readahead";
+/// Reads of known hits and of known misses, in each round.
+const REFERENCE_READS: u64 = 128;
+const ISOLATED_READS: u64 = 24;
+/// Past this share of readings in the wrong cache state, a run is not looked at.
+const MOST_WRONG: f64 = 0.01;
+
+/// Why a read-ahead question has no answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Silence {
+    pub(super) status: Status,
+    pub(super) reason: String,
+}
+
+/// The steady state of sequential reads.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Sequential {
+    /// Stalls in a steady period.
+    Window {
+        /// The period in bytes.
+        window: u64,
+        /// Where it sets in, in bytes from the start of the file.
+        onset: u64,
+        /// The probability that chance did not make it.
+        confidence: f64,
+        /// The gap at which the answer had settled.
+        gap_ns: u64,
+        /// Timed operations behind it.
+        samples: usize,
+    },
+    /// Every read waited for the device.
+    NoReadAhead {
+        /// Timed operations behind it.
+        samples: usize,
+    },
+}
+
+/// What one isolated read leaves in the cache.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Brought {
+    /// Bytes from the start of the read on.
+    pub(super) bytes: u64,
+    /// The fewest and the most that the samples allow.
+    pub(super) interval: [u64; 2],
+    /// Timed operations behind it.
+    pub(super) samples: usize,
+}
+
+pub(super) type Answer<T> = Result<T, Silence>;
+
+impl Silence {
+    pub(super) fn inconclusive(reason: impl Into<String>) -> Self {
+        Self { status: Status::Inconclusive, reason: reason.into() }
+    }
+
+    pub(super) fn evidence(&self, kind: Kind, method: &str) -> Evidence {
+        Evidence::silent(kind, method, self.status, self.reason.clone())
+    }
+}
+
+/// How a sequence is read: how long it is, how slowly, and how often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Pace {
+    bytes: u64,
+    gap_ns: u64,
+}
+
+const SHORTEST_SEQUENCE: u64 = 2 << 20;
+const SHORTEST_GAP_NS: u64 = 20_000;
+const LONGEST_GAP_NS: u64 = 20_000_000;
+
+/// One reading of a sequence and what it says.
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    pub(super) waits: Waits,
+    pub(super) regularity: Regularity,
+}
+
+/// Reads cold files at one pace after another until the waits draw a window that probes confirm.
+///
+/// The gap must be long enough for the device to bring a window while the one before is read, and
+/// the sequence long enough for the ramp to end; neither is known, so both are found by trying.
+/// Regular waits alone are no proof: a reader that is faster than the device waits at the borders of
+/// its transfers, and a host that backs memory in large pages makes one read in each of them slow.
+pub(super) fn sequential(session: &mut Session<'_>) -> Result<Answer<Sequential>, Fault> {
+    let mut pace = Pace { bytes: SHORTEST_SEQUENCE, gap_ns: SHORTEST_GAP_NS };
+    let mut reason = "there was no time to read a sequence".to_owned();
+    loop {
+        match attempt(session, pace) {
+            Ok(Ok(Attempt::Settled(found))) => return Ok(Ok(found)),
+            Ok(Ok(Attempt::Failed { why, next })) => {
+                reason = why;
+                match next {
+                    Some(next) => pace = next,
+                    None => return Ok(Err(Silence::inconclusive(reason))),
+                }
+            }
+            Ok(Err(silence)) => return Ok(Err(silence)),
+            Err(Fault::OutOfTime | Fault::OverBudget { .. }) => {
+                return Ok(Err(Silence::inconclusive(reason)));
+            }
+            Err(fault) => return Err(fault),
+        }
+    }
+}
+
+/// What one pace gave.
+enum Attempt {
+    Settled(Sequential),
+    Failed { why: String, next: Option<Pace> },
+}
+
+fn attempt(session: &mut Session<'_>, pace: Pace) -> Result<Answer<Attempt>, Fault> {
+    // Of three rounds two may be spoilt by chance at one read in 3,000: too many of a long sequence.
+    let most = if pace.bytes > 16 << 20 { 5 } else { 7 };
+    let seen = match waits_of(session, pace.bytes, pace.gap_ns, session.rounds(most, 5))? {
+        Ok(seen) => seen,
+        Err(silence) => return Ok(Err(silence)),
+    };
+    let samples = seen.waits.samples;
+    Ok(Ok(match seen.regularity {
+        Regularity::EveryRead => Attempt::Settled(Sequential::NoReadAhead { samples }),
+        Regularity::Steady(candidates) => {
+            let mut next = either(session, pace);
+            for steady in candidates.iter().take(MOST_CANDIDATES) {
+                let (window, onset) = (steady.period as u64 * READ, steady.onset as u64 * READ);
+                match confirm(session, window, onset)? {
+                    Ahead::Window(probes) => {
+                        return Ok(Ok(Attempt::Settled(Sequential::Window {
+                            window,
+                            onset,
+                            confidence: steady.confidence,
+                            gap_ns: pace.gap_ns,
+                            samples: samples + probes,
+                        })));
+                    }
+                    Ahead::More => next = longer(session, pace, pace.bytes * 4).or(next),
+                    Ahead::Less => {}
+                }
+            }
+            let why =
+                "reads wait regularly, but what lies ahead in the cache does not fit their period".to_owned();
+            Attempt::Failed { why, next }
+        }
+        Regularity::TooShort { enough } => Attempt::Failed {
+            why: format!("the ramp of windows has not ended after {}", Bytes(pace.bytes)),
+            next: longer(session, pace, enough as u64 * READ),
+        },
+        Regularity::Unclear(why) => Attempt::Failed { why, next: either(session, pace) },
+    }))
+}
+
+/// Slower or longer in turns, so that neither is tried in vain for long.
+fn either(session: &Session<'_>, pace: Pace) -> Option<Pace> {
+    if pace.gap_ns / SHORTEST_GAP_NS > 2 * pace.bytes / SHORTEST_SEQUENCE {
+        longer(session, pace, pace.bytes * 4).or_else(|| slower(pace))
+    } else {
+        slower(pace)
+    }
+}
+
+/// What lies in the cache ahead of a reader that has just set off a window.
+enum Ahead {
+    /// What a window of the size in question leaves there; so many timed operations say so.
+    Window(usize),
+    /// More than that.
+    More,
+    /// Less than that, or the probes do not tell.
+    Less,
+}
+
+/// Periods that are probed, at most.
+const MOST_CANDIDATES: usize = 4;
+
+/// How long the device is given to bring a window, one try after the other.
+const SETTLE_NS: [u64; 3] = [5_000_000, 40_000_000, 300_000_000];
+
+/// Probes what a reader finds ahead of the read that sets off a window of the size in question.
+///
+/// That read lies at the start of a window that is already there, and brings in the one behind it
+/// (`page_cache_async_ra`: the mark stands at the start of a window). So two windows are there from
+/// the read on, no byte more and no byte less.
+fn confirm(session: &mut Session<'_>, window: u64, onset: u64) -> Result<Ahead, Fault> {
+    let at = onset + 2 * window;
+    let mut apart = READ;
+    let mut patience = SETTLE_NS.iter();
+    let mut settle_ns = SETTLE_NS[0];
+    while 2 * apart <= window {
+        let samples =
+            session.observe(probe_edge(at, window, apart, settle_ns).rounds(session.rounds(7, 5)))?;
+        match reach::edge(samples, EDGE_PASSES) {
+            Edge::There => return Ok(Ahead::Window(4 * samples.rounds() as usize)),
+            Edge::Beyond => return Ok(Ahead::More),
+            // A miss brings in its neighbour: the pairs must stand further apart.
+            Edge::NoMiss => apart *= 4,
+            // The window may be under way still: wait longer.
+            Edge::Before | Edge::Unclear => match patience.next() {
+                Some(&longer) => settle_ns = longer,
+                None => return Ok(Ahead::Less),
+            },
+        }
+    }
+    Ok(Ahead::Less)
+}
+
+/// The passes of the workload of [`probe_edge`].
+const EDGE_PASSES: EdgePasses = EdgePasses { miss: 2, hit: 8, outside: 10, inside: 12 };
+
+/// A miss for comparison; then, in a cold file again, a reader who stops at `at`, and pairs of probes
+/// `apart` bytes from each other on both sides of where two windows end.
+///
+/// The first of a pair may touch the mark of a window, which costs as much as a miss, but clears it for
+/// the whole folio: the second one is fast where data is there, and slow where it is not. The outer
+/// pair comes first, because an inner one may set off another window; and it leaves a hole before
+/// itself, because a miss right behind cached pages passes for a sequential reader's.
+fn probe_edge(at: u64, window: u64, apart: u64, settle_ns: u64) -> Workload {
+    let edge = at + 2 * window;
+    let read = |offset: u64| Region { offset, size: READ, step: READ, count: 1 };
+    let one = |offset: u64| Pass::timed(0, &[Op::Pread], read(offset));
+    let untimed = |offset: u64| Pass::priming(0, &[Op::Pread], read(offset));
+    let outside = edge + 2 * apart;
+    let run_up = Region { offset: 0, size: READ, step: READ, count: at / READ + 1 };
+    let span = Region { offset: 0, size: outside + 2 * apart, step: 0, count: 1 };
+    Workload::new(vec![ScratchFile::filled(FILE, outside + FAR)])
+        .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
+        .pass(untimed(outside))
+        .pass(one(outside + apart))
+        .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
+        .pass(Pass::timed(0, &[Op::Pause], span).needs(CacheState::Cold))
+        .pass(Pass::priming(0, &[Op::Pread], run_up))
+        .pass(Pass::pause(settle_ns))
+        // Twice: the first call after a pause pays for that.
+        .pass(untimed(at))
+        .pass(one(at))
+        .pass(untimed(outside))
+        .pass(one(outside + apart))
+        .pass(untimed(edge - READ - apart))
+        .pass(one(edge - READ))
+}
+
+fn slower(pace: Pace) -> Option<Pace> {
+    (pace.gap_ns < LONGEST_GAP_NS).then_some(Pace { gap_ns: pace.gap_ns * 2, ..pace })
+}
+
+fn longer(session: &Session<'_>, pace: Pace, wanted: u64) -> Option<Pace> {
+    // The file grows to the new length; what it has already is not written again.
+    let most = pace.bytes + session.write_budget();
+    let bytes = wanted.clamp(pace.bytes * 2, pace.bytes * 8).min(most) / (1 << 20) * (1 << 20);
+    (bytes >= pace.bytes * 3 / 2).then_some(Pace { bytes, ..pace })
+}
+
+/// The passes of the workload of [`waits_of`].
+const PASSES: Passes = Passes { misses: 1, sequence: 3, hits: 4 };
+
+/// The waits of sequential reads over `bytes` of a cold file with `gap_ns` between reads.
+pub(super) fn waits_of(
+    session: &mut Session<'_>,
+    bytes: u64,
+    gap_ns: u64,
+    rounds: u32,
+) -> Result<Answer<Seen>, Fault> {
+    let planned = Duration::from_nanos(gap_ns * (bytes / READ)) * rounds;
+    if planned > session.time_left() {
+        return Err(Fault::OutOfTime);
+    }
+    let all = Region { offset: 0, size: READ, step: READ, count: bytes / READ };
+    let warm = Region { count: REFERENCE_READS.min(all.count), ..all };
+    let apart = bytes / (ISOLATED_READS + 1) / READ * READ;
+    let isolated = Region { offset: apart, size: READ, step: apart, count: ISOLATED_READS };
+    let workload = Workload::new(vec![ScratchFile::filled(FILE, bytes)])
+        .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
+        .pass(Pass::timed(0, &[Op::Pread], isolated).direction(Direction::Random).needs(CacheState::Cold))
+        .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
+        .pass(Pass::timed(0, &[Op::Pread], all).gap(gap_ns).needs(CacheState::Cold))
+        .pass(Pass::timed(0, &[Op::Pread], warm).gap(gap_ns).needs(CacheState::Cached))
+        .warmup(1)
+        .rounds(rounds);
+    let samples = session.observe(workload)?;
+    if let Some(silence) = not_cold(samples) {
+        return Ok(Err(silence));
+    }
+    let waits = match stalls::find(samples, PASSES) {
+        Ok(waits) => waits,
+        Err(reason) => return Ok(Err(Silence::inconclusive(reason))),
+    };
+    let regularity = stalls::regularity(&waits);
+    Ok(Ok(Seen { waits, regularity }))
+}
+
+/// Whether the samples' cache states rule out an answer.
+fn not_cold(samples: &Samples) -> Option<Silence> {
+    let wrong = samples.wrong_state();
+    let checked = samples.readings.iter().filter(|reading| reading.cache.is_some()).count();
+    let cold = samples.readings.iter().any(|reading| reading.cache == Some(CacheState::Cold));
+    if wrong > 0 && !cold {
+        let reason = "pages stay in the cache when they are to be dropped: files have no other copy to read ahead from";
+        return Some(Silence { status: Status::NotApplicable, reason: reason.to_owned() });
+    }
+    (wrong as f64 > checked as f64 * MOST_WRONG).then(|| {
+        Silence::inconclusive(format!("{wrong} of {checked} reads found the cache in the wrong state"))
+    })
+}
+
+/// Pages beyond the read that are probed, and where the known miss is, at first.
+const FIRST_PROBES: u64 = 24;
+const MOST_PROBES: u64 = 512;
+pub(super) const FAR: u64 = 1 << 20;
+
+/// Finds how much one isolated read at `offset` of a cold file brings in, by probing after it.
+///
+/// Each distance is probed in a cold start of its own: a probe that misses may bring in its
+/// neighbours, and one that hits a marked page may set off another window.
+pub(super) fn brought_by_one_read(session: &mut Session<'_>, offset: u64) -> Result<Answer<Brought>, Fault> {
+    let mut reason = "there was no time to probe".to_owned();
+    let mut step = READ;
+    let mut from = READ;
+    let mut settle_ns = 2_000_000;
+    for _ in 0..6 {
+        let distances: Vec<u64> = (0..FIRST_PROBES).map(|index| from + index * step).collect();
+        let samples = match probe(session, offset, &distances, settle_ns) {
+            Ok(samples) => samples,
+            Err(Fault::OutOfTime | Fault::OverBudget { .. }) => break,
+            Err(fault) => return Err(fault),
+        };
+        if let Some(silence) = not_cold(samples) {
+            return Ok(Err(silence));
+        }
+        let passes = PROBE_PASSES;
+        let probes: Vec<usize> = (0..distances.len()).map(|index| (index + 2) * passes + PROBE).collect();
+        match reach::find(samples, &probes, PROBE, passes + PROBE) {
+            Probed::Until(found) if step == READ => return Ok(Ok(brought(&found, &distances))),
+            Probed::Until(found) => {
+                // Between the last hit and the first stall of the coarse probes.
+                from = if found.hits == 0 { READ } else { distances[found.hits - 1] };
+                step = (step / FIRST_PROBES).max(READ);
+            }
+            Probed::AllHit if distances[distances.len() - 1] >= MOST_PROBES * READ => {
+                return Ok(Err(Silence::inconclusive("a single read brings in more than could be probed")));
+            }
+            Probed::AllHit => {
+                from = distances[distances.len() - 1];
+                step *= FIRST_PROBES;
+            }
+            Probed::Unclear(why) => {
+                reason = why;
+                settle_ns *= 5;
+            }
+        }
+    }
+    Ok(Err(Silence::inconclusive(reason)))
+}
+
+fn brought(found: &Reach, distances: &[u64]) -> Brought {
+    // With no hit the read brought in itself alone, which ends where the first probe begins.
+    let end = |hits: usize| distances.get(hits).copied().unwrap_or(distances[distances.len() - 1] + READ);
+    Brought {
+        bytes: end(found.hits),
+        interval: [end(found.interval[0]), end(found.interval[1])],
+        samples: found.samples,
+    }
+}
+
+/// Passes of one probe: forget, prove it, prime, wait, probe, wait.
+const PROBE_PASSES: usize = 6;
+/// Which of them is the probe.
+const PROBE: usize = 4;
+
+/// One round probes a known hit, a known miss, and then each distance, all in a cold file.
+fn probe<'s>(
+    session: &'s mut Session<'_>,
+    offset: u64,
+    distances: &[u64],
+    settle_ns: u64,
+) -> Result<&'s Samples, Fault> {
+    let reach = distances.iter().max().copied().unwrap_or(READ);
+    let miss = reach + FAR;
+    let size = offset + miss + FAR;
+    let rounds = session.rounds(9, 7);
+    let read = |at: u64| Region { offset: at, size: READ, step: READ, count: 1 };
+    let span = Region { offset, size: miss + READ, step: 0, count: 1 };
+    let mut workload = Workload::new(vec![ScratchFile::filled(FILE, size)]).rounds(rounds);
+    for distance in [0, miss].iter().chain(distances) {
+        workload = workload
+            .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
+            .pass(Pass::timed(0, &[Op::Pause], span).needs(CacheState::Cold))
+            .pass(Pass::priming(0, &[Op::Pread], read(offset)))
+            .pass(Pass::pause(settle_ns))
+            .pass(Pass::timed(0, &[Op::Pread], read(offset + distance)))
+            // A window that the probe set off can't be dropped while it is on its way, and would be there
+            // for the next probe.
+            .pass(Pass::pause(settle_ns));
+    }
+    session.observe(workload)
+}
+
+/// Each way to see what a read brings in, and the name of what it shows of a sequential reader.
+pub(super) const INCREMENTS: [(Sight, &str); 2] =
+    [(Sight::Cache, "cachestat_increments"), (Sight::Tracepoint, "tracepoint_increments")];
+
+impl From<Unseen> for Silence {
+    fn from(unseen: Unseen) -> Self {
+        let (status, reason) = match unseen {
+            Unseen::Impossible(reason) => (Status::NotApplicable, reason),
+            Unseen::Forbidden(reason) => (Status::Refused, reason),
+            Unseen::Lost(reason) => (Status::Inconclusive, reason),
+        };
+        Self { status, reason }
+    }
+}
+
+/// What is seen of the windows of a sequential reader: what `settled` makes of their sizes, on
+/// the shortest file that is long enough for it to make something of them.
+pub(super) fn windows_shown<T>(
+    witness: &mut dyn Witness,
+    sight: Sight,
+    settled: impl Fn(&[u64]) -> Option<T>,
+) -> Result<Answer<T>, Fault> {
+    for bytes in [8 << 20, 32 << 20, 128_u64 << 20] {
+        let file = ScratchFile::filled(FILE, bytes);
+        let offsets: Vec<u64> = (0..bytes / READ).map(|index| index * READ).collect();
+        let brought = match witness.brought_in(sight, &file, &offsets, READ) {
+            Ok(brought) => brought,
+            Err(Fault::OverBudget { .. } | Fault::OutOfTime) => break,
+            Err(fault) => return Err(fault),
+        };
+        let brought = match brought {
+            Ok(brought) => brought,
+            Err(unseen) => return Ok(Err(unseen.into())),
+        };
+        let windows: Vec<u64> = brought.into_iter().filter(|&bytes| bytes > 0).collect();
+        if let Some(found) = settled(&windows) {
+            return Ok(Ok(found));
+        }
+    }
+    Ok(Err(Silence::inconclusive(
+        "the windows had not settled at the end of the longest file that the budget allows",
+    )))
+}

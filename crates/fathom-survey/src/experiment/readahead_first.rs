@@ -1,0 +1,130 @@
+//! The first window: what the first small read of a file brings in.
+
+use super::readahead::{Answer, Brought, FAR, FILE, READ, Silence, brought_by_one_read};
+use super::{About, Cost, Experiment, Session};
+use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use crate::inference::reach::{self, Presence};
+use fathom_program::units::Bytes;
+use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
+use fathom_run::machine::Fault;
+use fathom_run::witness::{Sight, Witness};
+
+pub(super) struct ReadaheadFirst;
+
+/// What the first read of a file leaves in the cache, remembered apart from that of a random read.
+#[derive(Debug, Clone)]
+pub(super) struct First(pub(super) Answer<Brought>);
+
+pub(super) fn first(session: &mut Session<'_>) -> Result<First, Fault> {
+    session.recall(|session| match brought_by_one_read(session, 0)? {
+        Ok(brought) => second_look(session, brought).map(First),
+        Err(silence) => Ok(First(Err(silence))),
+    })
+}
+
+/// Asks of the first slow probe whether it was a miss or touched the mark of the next window.
+///
+/// Both hand a request to the device, so that a quick device makes them look alike. But a touched mark
+/// brings in the next window, and a miss that stands apart from what is cached brings in itself alone.
+/// So the first slow page is read (or, where it adjoins several cached ones and its miss would pass
+/// for a sequential reader's, the one behind it), and then the two pages after it: if either of these is
+/// there, it was a mark.
+fn second_look(session: &mut Session<'_>, brought: Brought) -> Result<Answer<Brought>, Fault> {
+    let touched = if brought.bytes == READ { READ } else { brought.bytes + READ };
+    let read = |offset: u64| Region { offset, size: READ, step: READ, count: 1 };
+    let timed = |offset: u64| Pass::timed(0, &[Op::Pread], read(offset));
+    let lone = touched + FAR;
+    let span = Region { offset: 0, size: lone + FAR, step: 0, count: 1 };
+    let workload = Workload::new(vec![ScratchFile::filled(FILE, lone + FAR)])
+        .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
+        .pass(Pass::priming(0, &[Op::Pread], read(lone)))
+        .pass(timed(lone + 2 * READ))
+        .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
+        .pass(Pass::timed(0, &[Op::Pause], span).needs(CacheState::Cold))
+        .pass(Pass::priming(0, &[Op::Pread], read(0)))
+        .pass(Pass::pause(SETTLE_NS))
+        .pass(Pass::untimed(0, &[Op::Open]))
+        .pass(Pass::priming(0, &[Op::Pread], read(touched)))
+        .pass(Pass::pause(SETTLE_NS))
+        // Twice: the first call after a pause pays for that.
+        .pass(Pass::priming(0, &[Op::Pread], read(0)))
+        .pass(timed(0))
+        .pass(timed(touched + 2 * READ))
+        .pass(timed(touched + READ))
+        .rounds(session.rounds(9, 7));
+    let samples = session.observe(workload)?;
+    let seen = [12, 13].map(|probe| reach::presence(samples, 11, 2, probe));
+    Ok(match seen {
+        [Presence::Miss, Presence::Miss] => Ok(brought),
+        // The page was there; the next slow one, which was probed apart, is where the next window began.
+        [Presence::Hit, _] | [_, Presence::Hit] if brought.bytes == READ => {
+            let bytes = 2 * READ;
+            Ok(Brought { bytes, interval: [bytes, bytes], ..brought })
+        }
+        _ => Err(Silence::inconclusive("a miss can't be told from a read that sets off the next window")),
+    })
+}
+
+/// How long the device is given after the first read and after the second.
+const SETTLE_NS: u64 = 5_000_000;
+
+const METHOD: &str = "probes_after_first_read";
+
+impl Experiment for ReadaheadFirst {
+    fn about(&self) -> &'static About {
+        &About {
+            parameter: "readahead_first",
+            unit: "bytes",
+            question: "How much does the first 4 KiB read of a file bring in?",
+            method: "The first page of a cold file is read, then one page further on, in ever new cold starts; the pages that come fast were brought in.",
+            source: "papers A and D (by a backward read after a priming read)",
+            privileges: "none",
+            cost: Cost { seconds: 3, write_bytes: 4 << 20, read_bytes: 8 << 20 },
+        }
+    }
+
+    fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
+        Ok(match first(session)?.0 {
+            Ok(brought) => Evidence::measured(Kind::Timing, METHOD, Value::Whole(brought.bytes))
+                .within(brought.interval[0], brought.interval[1])
+                .resting_on(0.95, brought.samples),
+            Err(silence) => silence.evidence(Kind::Timing, METHOD),
+        })
+    }
+
+    fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
+        brought_in_by(witness, 0)
+    }
+
+    fn explain(&self, finding: &Finding) -> String {
+        match finding.value {
+            Some(Value::Whole(READ)) => "The first read brings in what it asks for and no more.".to_owned(),
+            Some(Value::Whole(bytes)) => format!(
+                "The first {} of a file bring in {}: the kernel expects a sequential reader there.",
+                Bytes(READ),
+                Bytes(bytes)
+            ),
+            _ if finding.status == Status::NotApplicable => {
+                "Files live in memory here, so nothing is read ahead.".to_owned()
+            }
+            _ => "Reads after the first one are not clearly fast or slow.".to_owned(),
+        }
+    }
+}
+
+/// What is seen in the cache after one read at `offset` of a cold file.
+pub(super) fn brought_in_by(witness: &mut dyn Witness, offset: u64) -> Result<Vec<Evidence>, Fault> {
+    let file = ScratchFile::filled("readahead", offset + (4 << 20));
+    let sights = [(Sight::Cache, "cachestat_after_read"), (Sight::Tracepoint, "tracepoint_after_read")];
+    let mut shown = Vec::new();
+    for (sight, method) in sights {
+        shown.push(match witness.brought_in(sight, &file, &[offset], READ)? {
+            Ok(brought) => {
+                let bytes = brought.first().copied().unwrap_or(0);
+                Evidence::measured(Kind::Witness, method, Value::Whole(bytes))
+            }
+            Err(unseen) => Silence::from(unseen).evidence(Kind::Witness, method),
+        });
+    }
+    Ok(shown)
+}

@@ -1,0 +1,174 @@
+//! The ramp: the windows that lead from the first one to the steady one.
+
+use std::time::Duration;
+
+use super::readahead::{INCREMENTS, READ, Sequential, Silence, sequential, waits_of, windows_shown};
+use super::readahead_first::first;
+use super::{About, Cost, Experiment, Session};
+use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use crate::inference::ramp;
+use crate::inference::stalls::Waits;
+use fathom_program::units::Bytes;
+use fathom_run::machine::Fault;
+use fathom_run::witness::Witness;
+
+pub(super) struct ReadaheadRamp;
+
+const METHOD: &str = "paced_read_stalls";
+/// How long the ramp may be read at one pace.
+const TIME_FOR_A_PACE: Duration = Duration::from_secs(3);
+
+impl Experiment for ReadaheadRamp {
+    fn about(&self) -> &'static About {
+        &About {
+            parameter: "readahead_ramp",
+            unit: "bytes",
+            question: "By which windows does read-ahead grow to its steady size?",
+            method: "Paced 4 KiB reads of the first part of a cold file, at two paces; behind the first window every wait is the start of a window.",
+            source: "papers A and D (as '14 or 15 blocks', '176 KB with doubt')",
+            privileges: "none",
+            cost: Cost { seconds: 10, write_bytes: 0, read_bytes: 256 << 20 },
+        }
+    }
+
+    fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
+        Ok(match timed(session)? {
+            Ok((sizes, samples)) => {
+                Evidence::measured(Kind::Timing, METHOD, Value::List(sizes)).resting_on(0.95, samples)
+            }
+            Err(silence) => silence.evidence(Kind::Timing, METHOD),
+        })
+    }
+
+    fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
+        let mut shown = Vec::new();
+        for (sight, method) in INCREMENTS {
+            shown.push(match windows_shown(witness, sight, until_steady)? {
+                Ok(ramp) if ramp == [READ] => {
+                    let reason = "nothing is read ahead, so there is no ramp";
+                    Evidence::silent(Kind::Witness, method, Status::NotApplicable, reason)
+                }
+                Ok(ramp) => Evidence::measured(Kind::Witness, method, Value::List(ramp)),
+                Err(silence) => silence.evidence(Kind::Witness, method),
+            });
+        }
+        Ok(shown)
+    }
+
+    fn explain(&self, finding: &Finding) -> String {
+        match &finding.value {
+            Some(Value::List(sizes)) => {
+                let words: Vec<String> = sizes.iter().map(|&size| Bytes(size).to_string()).collect();
+                format!(
+                    "Windows of a sequential reader, from the first to the steady one: {}.",
+                    words.join(", ")
+                )
+            }
+            _ if finding.status == Status::NotApplicable => {
+                "Nothing is read ahead here, so there is no ramp.".to_owned()
+            }
+            _ => "The waits at the start of a sequential read do not draw one ramp.".to_owned(),
+        }
+    }
+}
+
+type Ramp = (Vec<u64>, usize);
+
+fn timed(session: &mut Session<'_>) -> Result<Result<Ramp, Silence>, Fault> {
+    let (window, onset, gap_ns) = match session.recall(sequential)? {
+        Ok(Sequential::Window { window, onset, gap_ns, .. }) => (window, onset, gap_ns),
+        Ok(Sequential::NoReadAhead { .. }) => {
+            let reason = "nothing is read ahead, so there is no ramp".to_owned();
+            return Ok(Err(Silence { status: Status::NotApplicable, reason }));
+        }
+        Err(silence) => return Ok(Err(silence)),
+    };
+    let first = match first(session)?.0 {
+        Ok(brought) if brought.interval[0] == brought.interval[1] => brought.bytes,
+        Ok(_) => return Ok(Err(Silence::inconclusive("the first window is not known exactly"))),
+        Err(silence) => return Ok(Err(silence)),
+    };
+    // The part of the file that the ramp and one steady window take.
+    let bytes = (onset + 2 * window).next_multiple_of(1 << 20);
+    let mut last: Option<Ramp> = None;
+    let mut reason = "the ramp differs from one pace to another".to_owned();
+    // The device must keep up with the small windows of the ramp too, so paces may have to be slower
+    // than for the steady one; a single pace may also be spoilt by chance.
+    for gap in (0..PACES).map(|doublings| gap_ns << doublings) {
+        let round = Duration::from_nanos(gap * (bytes / READ));
+        // As many rounds as fit into a few seconds: nothing forgives a missed wait here.
+        let affordable = (TIME_FOR_A_PACE.as_nanos() / round.as_nanos().max(1)).clamp(3, 15) as u32;
+        let seen = match waits_of(session, bytes, gap, session.rounds(affordable, 3)) {
+            Ok(Ok(seen)) => seen,
+            Ok(Err(silence)) => return Ok(Err(silence)),
+            Err(Fault::OutOfTime) if last.is_none() => {
+                return Ok(Err(Silence::inconclusive("there was no time to read the ramp twice")));
+            }
+            Err(Fault::OutOfTime) => break,
+            Err(fault) => return Err(fault),
+        };
+        let sizes = match drawn(&seen.waits, first, window) {
+            Ok(sizes) => sizes,
+            Err(why) => {
+                reason = why;
+                continue;
+            }
+        };
+        match last {
+            Some((before, samples)) if before == sizes => {
+                return Ok(Ok((sizes, samples + seen.waits.samples)));
+            }
+            _ => last = Some((sizes, seen.waits.samples)),
+        }
+    }
+    Ok(Err(Silence::inconclusive(reason)))
+}
+
+/// How many paces are tried, each half as fast as the one before, until two give the same ramp.
+const PACES: u32 = 5;
+/// So many windows in a row are of the size at which they settle.
+const STEADY: usize = 3;
+/// At so many thresholds in a row the waits must draw the same ramp.
+const FEWEST_LEVELS: usize = 3;
+
+/// The ramp that the waits draw at the lowest threshold that draws one, and at the next ones.
+///
+/// Higher thresholds lose waits, and may draw a coarser ramp for that.
+fn drawn(waits: &Waits, first: u64, window: u64) -> Result<Vec<u64>, String> {
+    let (first, window) = ((first / READ) as usize, (window / READ) as usize);
+    let drawn: Vec<Option<Vec<usize>>> =
+        waits.levels.iter().map(|level| ramp::sizes(level, first, window).ok()).collect();
+    let lowest = drawn.chunk_by(|one, next| one == next).find(|run| run[0].is_some());
+    match lowest {
+        Some(run) if run.len() >= FEWEST_LEVELS => {
+            Ok(run[0].iter().flatten().map(|&reads| reads as u64 * READ).collect())
+        }
+        _ => Err("the waits at the start draw no clear ramp".to_owned()),
+    }
+}
+
+/// The windows up to the first of the size at which they settle.
+///
+/// A window that comes in two pieces later on is no part of the ramp.
+fn until_steady(windows: &[u64]) -> Option<Vec<u64>> {
+    let (_, whole) = windows.split_last()?;
+    let last = *whole.last()?;
+    let steady = |run: &[u64]| run.iter().all(|&window| window == last);
+    let first = whole.windows(STEADY).position(steady)?;
+    steady(&whole[whole.len() - STEADY..]).then(|| whole[..=first].to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ramp_ends_with_the_first_steady_window() {
+        assert_eq!(until_steady(&[16, 32, 64, 128, 128, 128, 7]), Some(vec![16, 32, 64, 128]));
+        assert_eq!(until_steady(&[4, 4, 4, 4]), Some(vec![4]));
+        let in_pieces = [8, 16, 32, 32, 32, 32, 20, 12, 32, 32, 32, 5];
+        assert_eq!(until_steady(&in_pieces), Some(vec![8, 16, 32]));
+        assert_eq!(until_steady(&[8, 16, 32, 32, 32, 20, 12, 32, 5]), None);
+        assert_eq!(until_steady(&[16, 32, 64]), None);
+    }
+}

@@ -1,0 +1,55 @@
+//! What one isolated read in the middle of a file brings in.
+
+use super::readahead::{READ, brought_by_one_read};
+use super::readahead_first::brought_in_by;
+use super::{About, Cost, Experiment, Session};
+use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use fathom_program::units::Bytes;
+use fathom_run::machine::Fault;
+use fathom_run::witness::Witness;
+
+pub(super) struct ReadaheadRandom;
+
+const METHOD: &str = "probes_after_random_read";
+/// Where the isolated read is: away from the start, which kernels treat as a sequential reader's.
+const OFFSET: u64 = 1 << 20;
+
+impl Experiment for ReadaheadRandom {
+    fn about(&self) -> &'static About {
+        &About {
+            parameter: "readahead_random",
+            unit: "bytes",
+            question: "How much does an isolated 4 KiB read in the middle of a file bring in?",
+            method: "One page in the middle of a cold file is read, then one page further on, in ever new cold starts; the pages that come fast were brought in.",
+            source: "KERNEL: page_cache_sync_ra",
+            privileges: "none",
+            cost: Cost { seconds: 3, write_bytes: 4 << 20, read_bytes: 8 << 20 },
+        }
+    }
+
+    fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
+        Ok(match brought_by_one_read(session, OFFSET)? {
+            Ok(brought) => Evidence::measured(Kind::Timing, METHOD, Value::Whole(brought.bytes))
+                .within(brought.interval[0], brought.interval[1])
+                .resting_on(0.95, brought.samples),
+            Err(silence) => silence.evidence(Kind::Timing, METHOD),
+        })
+    }
+
+    fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
+        brought_in_by(witness, OFFSET)
+    }
+
+    fn explain(&self, finding: &Finding) -> String {
+        match finding.value {
+            Some(Value::Whole(READ)) => "An isolated read brings in what it asks for and no more.".to_owned(),
+            Some(Value::Whole(bytes)) => {
+                format!("An isolated read of {} brings in {}.", Bytes(READ), Bytes(bytes))
+            }
+            _ if finding.status == Status::NotApplicable => {
+                "Files live in memory here, so nothing is read ahead.".to_owned()
+            }
+            _ => "Reads around an isolated one are not clearly fast or slow.".to_owned(),
+        }
+    }
+}

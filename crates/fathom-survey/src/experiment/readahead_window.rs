@@ -1,0 +1,133 @@
+//! The steady read-ahead window: how much the kernel fetches at once for a sequential reader.
+//!
+//! A reader that leaves the device time to work waits only where it sets off the next window, once
+//! per window. Papers A, C and D looked for those spikes by eye.
+
+use super::readahead::{INCREMENTS, READ, Sequential, sequential, windows_shown};
+use super::{About, Cost, Experiment, Session};
+use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use fathom_program::units::{Bytes, Nanos};
+use fathom_run::machine::Fault;
+use fathom_run::witness::{Declared, Witness};
+
+pub(super) struct ReadaheadWindow;
+
+const METHOD: &str = "paced_read_stalls";
+
+impl Experiment for ReadaheadWindow {
+    fn about(&self) -> &'static About {
+        &About {
+            parameter: "readahead_window",
+            unit: "bytes",
+            question: "How much does the kernel read ahead of a sequential reader?",
+            method: "Paced 4 KiB reads of a cold file; once the ramp has ended, one read per window waits.",
+            source: "papers A, C and D",
+            privileges: "none",
+            cost: Cost { seconds: 20, write_bytes: 128 << 20, read_bytes: 1 << 30 },
+        }
+    }
+
+    fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
+        Ok(match session.recall(sequential)? {
+            Ok(Sequential::Window { window, onset, confidence, gap_ns, samples }) => {
+                Evidence::measured(Kind::Timing, METHOD, Value::Whole(window))
+                    .within(window, window)
+                    .resting_on(confidence, samples)
+                    .caveat(format!(
+                        "the period is steady from {} on, with {} between reads",
+                        Bytes(onset),
+                        Nanos(gap_ns as f64)
+                    ))
+            }
+            Ok(Sequential::NoReadAhead { samples }) => {
+                Evidence::measured(Kind::Timing, METHOD, Value::Whole(0))
+                    .within(0, READ)
+                    .resting_on(0.999, samples)
+                    .caveat(format!(
+                        "every read waits: a window of up to {} can't be told from none",
+                        Bytes(READ)
+                    ))
+            }
+            Err(silence) => silence.evidence(Kind::Timing, METHOD),
+        })
+    }
+
+    fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
+        let mut shown = Vec::new();
+        for (sight, method) in INCREMENTS {
+            shown.push(match windows_shown(witness, sight, steady_window)? {
+                // A window of one read is what a kernel does that reads nothing ahead.
+                Ok(READ) => Evidence::measured(Kind::Witness, method, Value::Whole(0)).within(0, READ),
+                Ok(window) => Evidence::measured(Kind::Witness, method, Value::Whole(window)),
+                Err(silence) => silence.evidence(Kind::Witness, method),
+            });
+        }
+        Ok(shown)
+    }
+
+    fn declared(&self, declared: &Declared) -> Vec<Evidence> {
+        vec![match &declared.read_ahead {
+            Some((bytes, _)) => Evidence::measured(Kind::Declared, "bdi_read_ahead_kb", Value::Whole(*bytes)),
+            None if declared.is_memory_only() => Evidence::silent(
+                Kind::Declared,
+                "bdi_read_ahead_kb",
+                Status::NotApplicable,
+                "there is no device below to read ahead from",
+            ),
+            None => Evidence::silent(
+                Kind::Declared,
+                "bdi_read_ahead_kb",
+                Status::Inconclusive,
+                "sysfs declares no read-ahead for this mount",
+            ),
+        }]
+    }
+
+    fn explain(&self, finding: &Finding) -> String {
+        let Some(Value::Whole(window)) = finding.value else {
+            return match finding.status {
+                Status::NotApplicable => "Files live in memory here, so nothing is read ahead.".to_owned(),
+                _ => "The waits of a sequential reader keep to no period that could be relied on.".to_owned(),
+            };
+        };
+        if window == 0 {
+            return "Every read of the cold file waits for the device: nothing is read ahead.".to_owned();
+        }
+        let seen =
+            format!("A sequential reader sets off a new read-ahead of {} once per window.", Bytes(window));
+        match finding.answer(Kind::Declared) {
+            Some(Value::Whole(declared))
+                if !finding.evidence.iter().all(|piece| {
+                    piece.status != Status::Measured || piece.allows(&Value::Whole(*declared))
+                }) =>
+            {
+                format!(
+                    "{seen} The device's setting is {}, which does not govern this mount or was changed for the device alone.",
+                    Bytes(*declared)
+                )
+            }
+            _ => seen,
+        }
+    }
+}
+
+/// The window that the last ones, but for one cut short by the end of the file, all have.
+fn steady_window(windows: &[u64]) -> Option<u64> {
+    const EQUAL: usize = 3;
+    let (_, whole) = windows.split_last()?;
+    let last = *whole.last()?;
+    (whole.len() >= EQUAL && whole.iter().rev().take(EQUAL).all(|&window| window == last)).then_some(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_steady_window_is_the_one_that_lasts_to_the_end() {
+        assert_eq!(steady_window(&[16, 32, 64, 128, 128, 128, 20]), Some(128));
+        assert_eq!(steady_window(&[16, 32, 64, 128, 128, 20]), None);
+        assert_eq!(steady_window(&[4, 4, 4, 4, 4]), Some(4));
+        assert_eq!(steady_window(&[]), None);
+    }
+}

@@ -1,0 +1,167 @@
+//! What a program waits for when it wants its data to be safe.
+//!
+//! The answer is one figure of many: the median of fsync after 4 KiB were appended, which is what a
+//! log or a database does. Overwrites and new files, and fdatasync, stand beside it as distributions.
+//! Where a sync takes no longer than a call that does nothing, nothing was waited for, and there is no
+//! latency to tell; on a file system whose files live in memory alone the question makes no sense.
+
+use std::time::Duration;
+
+use super::batches::Batches;
+use super::{About, Cost, Experiment, Session};
+use crate::finding::{Distribution, Evidence, Finding, Kind, Status, Value};
+use crate::inference::latency;
+use fathom_program::units::Nanos;
+use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
+use fathom_run::machine::Fault;
+use fathom_run::samples::Samples;
+use fathom_run::witness::{Declared, Witness};
+
+pub(super) struct SyncLatency;
+
+const METHOD: &str = "fsync_after_append";
+const SIZE: u64 = 4096;
+/// Syncs of one kind in a round, and bytes of the file that is overwritten.
+const VISITS: u64 = 3;
+const OLD_BYTES: u64 = 64 << 10;
+/// The files, by their place in the workload.
+const OLD: usize = 0;
+const NEW: usize = 1;
+/// A sync that takes less than so many empty calls has waited for nothing.
+const FEWEST_CALLS: f64 = 4.0;
+
+/// The kinds of sync with their passes. Each visit ends with an empty call to compare.
+const CASES: [(&str, usize, usize); 6] = [
+    ("fsync after append", 2, 1),
+    ("fdatasync after append", 3, 1),
+    ("fsync after overwrite", 4, 1),
+    ("fdatasync after overwrite", 5, 1),
+    ("fsync of a new file", 6, 2),
+    ("fdatasync of a new file", 7, 2),
+];
+
+impl Experiment for SyncLatency {
+    fn about(&self) -> &'static About {
+        &About {
+            parameter: "sync_latency",
+            unit: "ns",
+            question: "How long does a program wait for fsync after it has appended 4 KiB?",
+            method: "fsync and fdatasync after an append, an overwrite and in a new file; the median of fsync after an append, beside an empty call.",
+            source: "papers A and C (fsync after each write)",
+            privileges: "none",
+            cost: Cost { seconds: 3, write_bytes: 12 << 20, read_bytes: 0 },
+        }
+    }
+
+    fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
+        let most = session.rounds(40, 14);
+        let batches = Batches { fewest: 3, most, enough: Duration::from_millis(900) };
+        let mut cases: [Case; CASES.len()] = Default::default();
+        let mut in_memory = false;
+        batches.run(
+            session,
+            |_| workload(),
+            |samples| {
+                in_memory |= samples.readings.iter().any(|one| one.cache == Some(CacheState::Cached));
+                for (case, &(_, pass, step)) in cases.iter_mut().zip(&CASES) {
+                    case.add(samples, pass, step);
+                }
+            },
+        )?;
+        Ok(judged(&cases, in_memory))
+    }
+
+    fn witness(&self, _: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
+        // That data have reached the device shows in no file; how long it took only in the call.
+        Ok(Vec::new())
+    }
+
+    fn declared(&self, declared: &Declared) -> Vec<Evidence> {
+        let reason = "files live in memory alone, so there is nothing to write them to";
+        let silent = || Evidence::silent(Kind::Declared, "fs_type", Status::NotApplicable, reason);
+        declared.is_memory_only().then(silent).into_iter().collect()
+    }
+
+    fn explain(&self, finding: &Finding) -> String {
+        let Some(median) = finding.value.as_ref().and_then(Value::as_number) else {
+            return match finding.status {
+                Status::NotApplicable => "Files live in memory here, and fsync returns at once.".to_owned(),
+                _ => "No latency of fsync could be told.".to_owned(),
+            };
+        };
+        let spread = finding.by(METHOD).map_or(&[][..], |timed| &timed.distributions);
+        let slowest = spread.iter().map(|case| case.p99_ns).fold(median, f64::max);
+        format!(
+            "After an append of 4 KiB fsync takes {}; of all kinds of sync 1 in 100 takes {} or more.",
+            Nanos(median),
+            Nanos(slowest)
+        )
+    }
+}
+
+/// The latencies of one kind of sync in ns: of each, of the empty calls after them, and by rounds.
+#[derive(Default)]
+struct Case {
+    syncs: Vec<f64>,
+    empty: Vec<f64>,
+    rounds: Vec<f64>,
+}
+
+impl Case {
+    fn add(&mut self, samples: &Samples, pass: usize, step: usize) {
+        let ns = |step| samples.matrix(pass, step).into_iter().map(|ticks| samples.nanoseconds(ticks));
+        let syncs: Vec<f64> = ns(step).collect();
+        self.rounds.extend(latency::round_medians(&syncs, VISITS as usize));
+        self.syncs.extend(syncs);
+        self.empty.extend(ns(step + 1));
+    }
+}
+
+fn judged(cases: &[Case; CASES.len()], in_memory: bool) -> Evidence {
+    let silent = |status, reason: String| Evidence::silent(Kind::Timing, METHOD, status, reason);
+    let [append, ..] = cases;
+    let waited = latency::is_slower(&append.syncs, &append.empty, FEWEST_CALLS);
+    if !waited && in_memory {
+        let reason = "pages stay in the cache when they are to be dropped, and a sync waits for nothing";
+        return silent(Status::NotApplicable, reason.to_owned());
+    }
+    if !waited {
+        let reason = "a sync after a write takes hardly longer than an empty call: nothing is waited for";
+        return silent(Status::Inconclusive, reason.to_owned());
+    }
+    match latency::settled(&append.rounds) {
+        Ok(median) => Evidence::measured(Kind::Timing, METHOD, Value::Real(median.value))
+            .within_real([median.interval.low, median.interval.high])
+            .resting_on(median.level, append.syncs.len())
+            .spread(
+                cases.iter().zip(CASES).filter_map(|(case, (name, ..))| spread(name, &case.syncs)).collect(),
+            ),
+        Err(reason) => silent(Status::Inconclusive, reason),
+    }
+}
+
+/// How latencies in ns spread.
+pub(super) fn spread(case: &str, latencies: &[f64]) -> Option<Distribution> {
+    let [shortest_ns, median_ns, p90_ns, p99_ns, longest_ns] = latency::five_figures(latencies)?;
+    let samples = latencies.len() as u64;
+    Some(Distribution { case: case.to_owned(), samples, shortest_ns, median_ns, p90_ns, p99_ns, longest_ns })
+}
+
+fn workload() -> Workload {
+    let blocks = |first: u64| Region { offset: first * SIZE, size: SIZE, step: SIZE, count: VISITS };
+    let here = Region { offset: 0, size: SIZE, step: 0, count: VISITS };
+    let all = Region { offset: 0, size: OLD_BYTES, step: 0, count: 1 };
+    let timed = |file, ops: &[Op], region| Pass::timed(file, ops, region);
+    Workload::new(vec![ScratchFile::filled("synced", OLD_BYTES), ScratchFile::empty("sync")])
+        .pass(Pass::untimed(NEW, &[Op::Create]))
+        .pass(Pass::priming(NEW, &[Op::Write, Op::Fsync], Region { count: 1, ..blocks(0) }))
+        .pass(timed(NEW, &[Op::Write, Op::Fsync, Op::Lseek], blocks(1)))
+        .pass(timed(NEW, &[Op::Write, Op::Fdatasync, Op::Lseek], blocks(1 + VISITS)))
+        .pass(timed(OLD, &[Op::Write, Op::Fsync, Op::Lseek], blocks(0)))
+        .pass(timed(OLD, &[Op::Write, Op::Fdatasync, Op::Lseek], blocks(VISITS)))
+        .pass(timed(NEW, &[Op::Create, Op::Write, Op::Fsync, Op::Lseek], here))
+        .pass(timed(NEW, &[Op::Create, Op::Write, Op::Fdatasync, Op::Lseek], here))
+        .pass(Pass::untimed(OLD, &[Op::Evict]))
+        .pass(timed(OLD, &[Op::Pause], all).needs(CacheState::Cold))
+        .rounds(4)
+}

@@ -1,0 +1,96 @@
+//! Nested periods in the latencies of small equal operations.
+
+use fathom_stats::Rounds;
+use fathom_stats::comb::{self, Comb, NoComb};
+
+use fathom_run::samples::Samples;
+
+/// The combs of a sequence, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Combs {
+    /// The smallest period.
+    pub fundamental: Tooth,
+    /// The period of taller teeth among those.
+    pub taller: Taller,
+    /// Timed operations that the answer rests on.
+    pub samples: usize,
+}
+
+/// What stands among the teeth of the smallest comb.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Taller {
+    /// Every so often a tooth is taller.
+    Comb(Tooth),
+    /// No period of up to this many bytes has taller teeth.
+    Absent(u64),
+    /// The samples do not tell.
+    Unclear,
+}
+
+/// One comb.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tooth {
+    /// The distance between teeth in bytes.
+    pub period: u64,
+    /// What a tooth costs, as a multiple of an operation between teeth.
+    pub height: f64,
+    /// The probability that chance did not make it.
+    pub confidence: f64,
+}
+
+/// What is looked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wanted {
+    /// Periods of less than this many bytes are not looked for.
+    pub smallest: u64,
+    /// How much dearer, as a share of an operation, the teeth of a finer comb could be at most
+    /// without being seen.
+    pub negligible: f64,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NoAnswer {
+    /// No comb with a period up to this many bytes.
+    Absent(u64),
+    /// More rounds may help; why.
+    Unclear(String),
+}
+
+/// Finds the combs in a pass whose operations stand `step` bytes apart.
+///
+/// # Errors
+/// [`NoAnswer`]: there is no comb within reach, or the samples do not tell.
+pub fn find(samples: &Samples, pass: usize, step: u64, wanted: Wanted) -> Result<Combs, NoAnswer> {
+    let latencies = samples.matrix(pass, 0);
+    let positions = samples.workload.passes[pass].region.count as usize;
+    let unclear = |reason: String| NoAnswer::Unclear(reason);
+    let rounds = Rounds::new(&latencies, positions).map_err(|error| unclear(error.to_string()))?;
+    let options = comb::Options {
+        min_period: wanted.smallest.div_ceil(step) as usize,
+        negligible_height: wanted.negligible,
+        ..comb::Options::default()
+    };
+    let combs = comb::find(&rounds, &options).map_err(|reason| match reason {
+        NoComb::Absent { largest_period } => NoAnswer::Absent(largest_period as u64 * step),
+        NoComb::Inconsistent { period } => {
+            let bytes = fathom_program::units::Bytes(period as u64 * step);
+            unclear(format!("something recurs every {bytes}, but not regularly"))
+        }
+        other => unclear(other.to_string()),
+    })?;
+    let tooth = |comb: &Comb| Tooth {
+        period: comb.period as u64 * step,
+        height: comb.height_ratio.value,
+        confidence: comb.confidence(),
+    };
+    Ok(Combs {
+        fundamental: tooth(&combs.fundamental),
+        taller: match combs.taller {
+            Ok(comb) => Taller::Comb(tooth(&comb)),
+            Err(NoComb::Absent { largest_period }) => Taller::Absent(largest_period as u64 * step),
+            Err(_) => Taller::Unclear,
+        },
+        samples: latencies.len(),
+    })
+}

@@ -1,0 +1,167 @@
+//! How far beyond a priming read the cache holds data, from the latency of later reads alone.
+
+use fathom_stats::{Rounds, boundary, quantile};
+
+use fathom_run::samples::Samples;
+
+/// Where the hits end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reach {
+    /// How many probes, counted from the priming read, hit.
+    pub hits: usize,
+    /// The fewest and the most that the samples allow.
+    pub interval: [usize; 2],
+    /// Timed operations that this rests on.
+    pub samples: usize,
+}
+
+/// What the probes say.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Probed {
+    /// They hit up to a point and stall from there on.
+    Until(Reach),
+    /// They all hit: probe further away.
+    AllHit,
+    /// The samples do not tell; why.
+    Unclear(String),
+}
+
+/// Reads the reach off the single-position `probes` (passes, in order of distance), with the pass
+/// `hit` of known hits and the pass `miss` of known misses to compare.
+pub fn find(samples: &Samples, probes: &[usize], hit: usize, miss: usize) -> Probed {
+    let column = |pass: usize| samples.matrix(pass, 0);
+    let columns: Vec<Vec<f64>> = probes.iter().chain([&miss]).map(|&pass| column(pass)).collect();
+    let rounds = columns.iter().map(Vec::len).min().unwrap_or(0);
+    // The known miss stands at the far end, so that a reach beyond all probes still shows a step.
+    let far = 4;
+    let positions = probes.len() + far;
+    let mut matrix = Vec::with_capacity(rounds * positions);
+    for round in 0..rounds {
+        matrix.extend(columns.iter().take(probes.len()).map(|column| column[round]));
+        matrix.extend(std::iter::repeat_n(columns[probes.len()][round], far));
+    }
+    let hits = column(hit);
+    let Ok(matrix) = Rounds::new(&matrix, positions) else {
+        return Probed::Unclear("no round of probes was completed".to_owned());
+    };
+    match boundary::find(&matrix, Some(&hits), 0.95) {
+        Ok(found) if found.position >= probes.len() => Probed::AllHit,
+        Ok(found) => match marked_hits(&columns, found.position) {
+            Some(marked) => Probed::Until(Reach {
+                hits: found.position + marked,
+                interval: [found.interval.low, found.interval.high].map(|end| end.max(0.0) as usize + marked),
+                samples: rounds * (probes.len() + 1) + hits.len(),
+            }),
+            None => Probed::Unclear("the first slow probe is neither a hit nor a miss".to_owned()),
+        },
+        Err(reason) => Probed::Unclear(reason.to_string()),
+    }
+}
+
+/// Where single probes on both sides of a supposed edge stand in their workload.
+#[derive(Debug, Clone, Copy)]
+pub struct EdgePasses {
+    /// A known hit.
+    pub hit: usize,
+    /// The last position that should hit.
+    pub inside: usize,
+    /// A known miss.
+    pub miss: usize,
+    /// The first position that should miss.
+    pub outside: usize,
+}
+
+/// Where the cached part ends, beside a supposed edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edge {
+    /// At the edge.
+    There,
+    /// Before it.
+    Before,
+    /// Beyond it.
+    Beyond,
+    /// What should be a miss is as fast as a hit.
+    NoMiss,
+    /// The samples do not tell.
+    Unclear,
+}
+
+/// A known miss must take so many times as long as a known hit for probes to be told apart.
+const TELLING_TIMES: f64 = 4.0;
+
+/// Whether a probe found its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// It is as fast as the known hit.
+    Hit,
+    /// It is as slow as the known miss.
+    Miss,
+    /// What should be a miss is as fast as a hit.
+    NoMiss,
+    /// Its rounds disagree.
+    Unclear,
+}
+
+/// Tells hit from miss by the middle between a known hit and a known miss, on a log scale; nearly all
+/// rounds must agree.
+pub fn presence(samples: &Samples, hit: usize, miss: usize, probe: usize) -> Presence {
+    let logs =
+        |pass: usize| samples.matrix(pass, 0).iter().map(|ticks| ticks.max(1.0).ln()).collect::<Vec<f64>>();
+    let (Some(fast), Some(slow)) = (quantile::median(&logs(hit)), quantile::median(&logs(miss))) else {
+        return Presence::Unclear;
+    };
+    if slow - fast < TELLING_TIMES.ln() {
+        return Presence::NoMiss;
+    }
+    let rounds = logs(probe);
+    let hits = rounds.iter().filter(|&&log| log < (fast + slow) / 2.0).count() as f64;
+    match hits / rounds.len() as f64 {
+        share if share > 0.7 => Presence::Hit,
+        share if share < 0.3 => Presence::Miss,
+        _ => Presence::Unclear,
+    }
+}
+
+/// Tells hit from miss on both sides of a supposed edge.
+pub fn edge(samples: &Samples, passes: EdgePasses) -> Edge {
+    let probe = |pass| presence(samples, passes.hit, passes.miss, pass);
+    match (probe(passes.inside), probe(passes.outside)) {
+        (Presence::NoMiss, _) | (_, Presence::NoMiss) => Edge::NoMiss,
+        (Presence::Hit, Presence::Miss) => Edge::There,
+        (Presence::Hit, Presence::Hit) => Edge::Beyond,
+        (Presence::Miss, Presence::Miss) => Edge::Before,
+        _ => Edge::Unclear,
+    }
+}
+
+/// How many times as fast as a miss a probe must be to be a hit on a marked page, at the least.
+const MARKED_TIMES: f64 = 2.0;
+
+/// How many of the slow probes from `edge` on are hits all the same; none where that can't be told.
+///
+/// A read that touches the mark which read-ahead has left hits, and pays for handing the next window
+/// to the device, as a miss does; but it does not wait for the device. So it is slow beside a hit
+/// and quick beside the misses behind it. Where the device answers faster than it is asked, the two
+/// look alike.
+fn marked_hits(columns: &[Vec<f64>], edge: usize) -> Option<usize> {
+    let logs =
+        |columns: &[Vec<f64>]| -> Vec<f64> { columns.iter().flatten().map(|l| l.max(1.0).ln()).collect() };
+    let mut marked = 0;
+    // The last column is the known miss.
+    while edge + marked + 1 < columns.len() {
+        let at = edge + marked;
+        let (probe, behind) = (logs(&columns[at..=at]), logs(&columns[at + 1..]));
+        let deeper = quantile::median(&behind)? - quantile::median(&probe)?;
+        // The median's standard error is that of the mean times sqrt(pi/2) for normal noise.
+        let spread = quantile::mad(&behind)? * quantile::MAD_TO_SIGMA;
+        let error = spread * (std::f64::consts::FRAC_PI_2 / probe.len() as f64).sqrt();
+        if deeper <= 2.0 * error.max(0.02) {
+            return Some(marked);
+        }
+        if deeper < MARKED_TIMES.ln().max(4.0 * error) {
+            return None;
+        }
+        marked += 1;
+    }
+    None
+}

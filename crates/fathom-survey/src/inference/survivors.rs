@@ -1,0 +1,148 @@
+//! Which part of a file that was read once is still in memory, from the latency of probes in it.
+
+use fathom_stats::boundary::{self, Boundary, Reason};
+use fathom_stats::{Rounds, quantile};
+
+use fathom_run::samples::Samples;
+
+/// Where the passes stand in their workload. All of them visit the same positions.
+#[derive(Debug, Clone, Copy)]
+pub struct Passes {
+    /// Probes of what may be in memory or not.
+    pub probes: usize,
+    /// The same again: known hits.
+    pub hits: usize,
+    /// The same after everything was dropped: known misses.
+    pub misses: usize,
+}
+
+/// What the probes say.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Part {
+    /// How many of the positions are still there.
+    pub kept: usize,
+    /// The fewest and the most that the samples allow, at the stated level, and that were there in any
+    /// one round: how much stays differs a little from one reading to the next.
+    pub interval: [usize; 2],
+    /// The confidence level of the interval.
+    pub level: f64,
+    /// Whether they are the last of the file and not the first.
+    pub last: bool,
+    /// Timed operations that this rests on.
+    pub samples: usize,
+}
+
+/// Which positions survived.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Survivors {
+    /// All of them: the file fits.
+    All,
+    /// One end of the file.
+    Part(Part),
+    /// The samples do not tell; why.
+    Unclear(String),
+}
+
+/// A known miss must take so many times as long as a known hit: hits of data that have left the
+/// processor's caches take three times as long as others.
+const TELLING_TIMES: f64 = 4.0;
+
+/// The middles of known hits and of known misses, on a log scale.
+///
+/// # Errors
+/// One sentence where the two are too near to each other.
+fn levels(samples: &Samples, hits: usize, misses: usize) -> Result<[f64; 2], String> {
+    let level = |pass| quantile::median(&samples.matrix(pass, 0)).unwrap_or(1.0).max(1.0).ln();
+    let (hit, miss) = (level(hits), level(misses));
+    match miss - hit < TELLING_TIMES.ln() {
+        true => Err("what is not in memory is there as fast as what is".to_owned()),
+        false => Ok([hit, miss]),
+    }
+}
+
+/// Which probes of some passes hit, round by round and by position: those nearer to a known hit than to a
+/// known miss, on a log scale.
+///
+/// # Errors
+/// One sentence where hits and misses can't be told apart.
+pub fn hits(
+    samples: &Samples,
+    probes: &[usize],
+    hits: usize,
+    misses: usize,
+) -> Result<Vec<Vec<bool>>, String> {
+    let [hit, miss] = levels(samples, hits, misses)?;
+    let is_hit = |latency: &f64| latency.max(1.0).ln() < (hit + miss) / 2.0;
+    Ok(probes.iter().map(|&pass| samples.matrix(pass, 0).iter().map(is_hit).collect()).collect())
+}
+
+/// Finds the step from hits to misses, seen from either end of the file.
+pub fn find(samples: &Samples, passes: Passes) -> Survivors {
+    let [hit, miss] = match levels(samples, passes.hits, passes.misses) {
+        Ok(levels) => levels,
+        Err(reason) => return Survivors::Unclear(reason),
+    };
+    let (probes, hits) = (samples.matrix(passes.probes, 0), samples.matrix(passes.hits, 0));
+    let positions = samples.workload.passes[passes.probes].region.count as usize;
+    // The last position is visited first, and the first call after a pause is slow wherever it goes.
+    let probes: Vec<f64> = probes.chunks(positions).flat_map(|row| row[..positions - 1].to_vec()).collect();
+    let positions = positions - 1;
+    let backward: Vec<f64> = probes.chunks(positions).flat_map(|row| row.iter().rev().copied()).collect();
+    let step = |latencies: &[f64]| -> Result<Boundary, String> {
+        let rounds = Rounds::new(latencies, positions).map_err(|error| error.to_string())?;
+        boundary::find(&rounds, Some(&hits), LEVEL).map_err(|reason| match reason {
+            Reason::NoStall => String::new(),
+            other => other.to_string(),
+        })
+    };
+    let between = f64::midpoint(hit, miss).exp();
+    let part = |found: Boundary, last| {
+        let end = |end: f64| (end.max(0.0) as usize).min(positions);
+        let seen = if last { &backward } else { &probes };
+        let steps: Vec<usize> = seen.chunks(positions).map(|row| step_of(row, between)).collect();
+        let low = steps.iter().copied().fold(end(found.interval.low), usize::min);
+        let high = steps.iter().copied().fold(end(found.interval.high), usize::max);
+        Survivors::Part(Part {
+            kept: found.position + usize::from(last),
+            interval: [low, high].map(|end| end + usize::from(last)),
+            level: found.level,
+            last,
+            samples: samples.readings.len(),
+        })
+    };
+    match (step(&backward), step(&probes)) {
+        (Ok(found), _) if found.position > 0 => part(found, true),
+        (_, Ok(found)) if found.position > 0 => part(found, false),
+        (Err(reason), _) if reason.is_empty() => Survivors::All,
+        (Ok(_), _) | (_, Ok(_)) => Survivors::Unclear("nothing of the file is still in memory".to_owned()),
+        (Err(reason), _) => Survivors::Unclear(reason),
+    }
+}
+
+const LEVEL: f64 = 0.95;
+
+/// How many of the first latencies of one round are hits, where single ones may be on the wrong side.
+fn step_of(row: &[f64], between: f64) -> usize {
+    let is_miss = |latency: &f64| *latency > between;
+    // With the step before all of them each hit is on the wrong side.
+    let mut wrong = row.iter().filter(|latency| !is_miss(latency)).count() as i64;
+    let mut best = (wrong, 0);
+    for (at, latency) in row.iter().enumerate() {
+        wrong += if is_miss(latency) { 1 } else { -1 };
+        best = best.min((wrong, at + 1));
+    }
+    best.1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_in_one_round_is_where_fewest_are_on_the_wrong_side() {
+        let hits_then_misses = [1.0, 1.0, 50.0, 1.0, 1.0, 20.0, 20.0, 1.0, 20.0, 20.0];
+        assert_eq!(step_of(&hits_then_misses, 5.0), 5);
+        assert_eq!(step_of(&[1.0; 6], 5.0), 6);
+        assert_eq!(step_of(&[20.0; 6], 5.0), 0);
+    }
+}

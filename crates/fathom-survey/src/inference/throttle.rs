@@ -1,0 +1,189 @@
+//! How much may be dirty before writers wait, out of bursts of writes that each began with nothing dirty.
+//!
+//! A burst makes data dirty many times as fast as the device takes them away, so that what was written
+//! when the first write waits is nearly what was dirty. It is a little more: the device took some away
+//! meanwhile, and the kernel lets the first waits add up before it has a writer sleep
+//! (`balance_dirty_pages`: a pause below the shortest is carried over to the next). Both are estimated
+//! from the durations of the same burst.
+
+use fathom_stats::quantile;
+
+use fathom_program::units::Bytes;
+use fathom_run::samples::Samples;
+
+/// Where the passes stand in their workload.
+#[derive(Debug, Clone, Copy)]
+pub struct Passes {
+    /// The writes of the burst.
+    pub writes: usize,
+    /// The sync behind them, which ends once the device has them all.
+    pub sync: usize,
+}
+
+/// Where a burst began to wait. All in bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Onset {
+    /// What had been written before the first write that waits.
+    pub written: f64,
+    /// What the first wait pays for, at the pace of the waits: so much earlier it was due, or up to twice as
+    /// much, as at the point itself the kernel lets a writer go at twice the pace at which it levels off
+    /// (`wb_position_ratio`).
+    pub owed: f64,
+    /// What the device takes away in the time up to there. It may have begun late.
+    pub drained: f64,
+}
+
+/// What one burst says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Waiting {
+    /// Writes wait from a point on.
+    From(Onset),
+    /// None waits, or too few at the end to tell: write more.
+    NotYet,
+    /// The device takes data away nearly as fast as they are made dirty, so that what was written is
+    /// not what is dirty.
+    DrainsAlong,
+}
+
+/// How much may be dirty.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// In bytes.
+    pub bytes: f64,
+    /// What the bursts that agree allow.
+    pub interval: [f64; 2],
+    /// The confidence level of the interval.
+    pub level: f64,
+}
+
+/// Waits are looked for in stretches of this part of a burst: several writes each, because a writer that
+/// waits makes some at full pace and pays for all at once.
+const STRETCHES: usize = 16;
+/// In a stretch that waits a write takes so many times as long as a typical one, on average: the pace of
+/// processors and of memory changes by less.
+const TELLING_TIMES: f64 = 4.0;
+/// A writer that waits is no faster than so many times the device. The kernel lets it go at up to twice the
+/// device's pace, and takes a device that it does not know yet for one of 100 MB/s (`INIT_BW`): eight times one of
+/// 25 MB/s.
+const PACE_OF_DEVICE: f64 = 8.0;
+/// Writers must be so many times as fast as the device: what it takes away meanwhile is then at most an
+/// eighth of what was written, and half of that is the error.
+const OUTPACES: f64 = 8.0;
+/// Onsets that lie apart by more than this share are not of the same point.
+pub const AGREE_WITHIN: f64 = 0.15;
+
+/// What each burst of a run says. Writes are of one size, in order, and start at the beginning.
+pub fn waits(samples: &Samples, passes: Passes) -> Vec<Waiting> {
+    let region = samples.workload.passes[passes.writes].region;
+    let writes = samples.matrix(passes.writes, 0);
+    let syncs = samples.matrix(passes.sync, 0);
+    let burst = |(latencies, sync): (&[f64], &f64)| waiting(latencies, *sync, region.size as f64);
+    writes.chunks_exact(region.count as usize).zip(&syncs).map(burst).collect()
+}
+
+/// What a burst of these latencies says, of writes of `size` bytes that start at the beginning; the unit of time does
+/// not matter.
+pub fn waiting(latencies: &[f64], sync: f64, size: f64) -> Waiting {
+    let stretch = latencies.len() / STRETCHES;
+    // Those that come first do not wait, unless a burst is many times too long.
+    let Some(typical) = quantile::median(&latencies[..4 * stretch]).filter(|_| stretch >= 2) else {
+        return Waiting::NotYet;
+    };
+    // The device has been at work for no longer than this, so that it takes no longer for one write.
+    let of_device = (latencies.iter().sum::<f64>() + sync) / latencies.len() as f64;
+    if of_device < OUTPACES * typical {
+        return Waiting::DrainsAlong;
+    }
+    let slow = (of_device / PACE_OF_DEVICE).max(TELLING_TIMES * typical);
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+    let waits = |at: &usize| {
+        let ahead = &latencies[*at..*at + stretch];
+        let mean = mean(ahead);
+        // One stall alone is none, and a writer does not wait until a write pays for more than itself.
+        let longest = ahead.iter().copied().fold(0.0, f64::max) / stretch as f64;
+        ahead[0] >= mean - longest
+            && mean >= slow
+            && mean - longest >= (slow / 2.0).max(TELLING_TIMES * typical)
+    };
+    let Some(from) = (0..=latencies.len() - stretch).find(waits) else { return Waiting::NotYet };
+    let first = from + rise(&latencies[from..from + stretch], mean(&latencies[from..from + stretch]) / 4.0);
+    let pace = mean(&latencies[first..(first + stretch).min(latencies.len())]);
+    let until: f64 = latencies[..first].iter().sum();
+    Waiting::From(Onset {
+        written: first as f64 * size,
+        owed: latencies[first] / pace * size,
+        drained: until / of_device * size,
+    })
+}
+
+/// Where latencies begin to stay above `level`: the place of the least sum of what they exceed it by (the
+/// cumulative sum of Page 1954), so that a lone stall before that is passed over.
+fn rise(latencies: &[f64], level: f64) -> usize {
+    let (mut sum, mut least, mut place) = (0.0, 0.0, 0);
+    for (at, latency) in latencies.iter().enumerate() {
+        if sum < least {
+            (least, place) = (sum, at);
+        }
+        sum += latency - level;
+    }
+    place
+}
+
+/// The point that two sets of bursts, made one after the other, agree on; or why there is none.
+///
+/// Data that other programs make dirty meanwhile let waits come early, and a device that takes much at once
+/// lets them come late: the medians of the two sets must agree, and most of the bursts of each with both.
+///
+/// # Errors
+/// One sentence: what keeps the bursts from telling.
+pub fn agreed(sets: [&[Waiting]; 2]) -> Result<Point, String> {
+    let onsets = sets.map(|set| set.iter().filter_map(Waiting::onset).collect::<Vec<Onset>>());
+    for (set, onsets) in sets.iter().zip(&onsets) {
+        if 3 * onsets.len() < 2 * set.len() {
+            return Err(match set.contains(&Waiting::DrainsAlong) {
+                true => DRAINS_ALONG.to_owned(),
+                false => "writes wait in some bursts and in others they do not".to_owned(),
+            });
+        }
+    }
+    let medians = onsets.each_ref().map(|onsets| median(onsets, |onset| onset.written));
+    let middle = f64::midpoint(medians[0], medians[1]);
+    let is_near = |onset: &&Onset| (onset.written - middle).abs() <= AGREE_WITHIN * middle;
+    let near = onsets.each_ref().map(|onsets| onsets.iter().filter(is_near).copied().collect::<Vec<_>>());
+    let few = sets.iter().zip(&near).any(|(set, near)| 3 * near.len() < 2 * set.len());
+    if few || (medians[0] - medians[1]).abs() > AGREE_WITHIN * middle {
+        return Err("writes begin to wait in another place in each burst".to_owned());
+    }
+    let near = near.concat();
+    let late = median(&near, |onset| 2.0 * onset.owed + onset.drained);
+    // Where bursts agree, it is the device that makes some of them wait late.
+    let bytes = medians[0].min(medians[1]) - late / 2.0;
+    let written = || near.iter().map(|onset| onset.written);
+    let interval = [(written().fold(f64::INFINITY, f64::min) - late).max(0.0), written().fold(0.0, f64::max)];
+    if interval[1] - interval[0] > 2.0 * AGREE_WITHIN * bytes {
+        let [low, high] = interval.map(|bytes| Bytes(bytes as u64));
+        return Err(format!(
+            "writes begin to wait somewhere between {low} and {high}: the device takes away too much of what is written before"
+        ));
+    }
+    // All of them lie on one side of their median with a probability of one half for each.
+    let level = 1.0 - 0.5_f64.powi(near.len() as i32 - 1);
+    Ok(Point { bytes, interval, level })
+}
+
+/// Why a device that keeps up gives no answer.
+pub const DRAINS_ALONG: &str = "the device takes data away nearly as fast as they can be made dirty, so that what was written is not what is dirty";
+
+fn median(onsets: &[Onset], of: impl Fn(&Onset) -> f64) -> f64 {
+    quantile::median(&onsets.iter().map(of).collect::<Vec<f64>>()).unwrap_or(f64::NAN)
+}
+
+impl Waiting {
+    /// Where the waits begin, if they do.
+    pub fn onset(&self) -> Option<Onset> {
+        match self {
+            Waiting::From(onset) => Some(*onset),
+            Waiting::NotYet | Waiting::DrainsAlong => None,
+        }
+    }
+}

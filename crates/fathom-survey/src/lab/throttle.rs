@@ -1,0 +1,55 @@
+//! Limits on what a device may do in a second.
+
+use std::fs;
+use std::path::Path;
+
+use fathom_sys::cgroup::{self, Version};
+
+use super::build::{Unbuilt, plain};
+use fathom_run::intrusion::{Change, Group, Settings};
+
+/// What makes a device slow.
+#[derive(Debug)]
+pub(super) enum Throttle {
+    /// A setting of the root group of version 1: there, data are written in its name.
+    Setting(Settings),
+    /// A group that the survey is in: in the unified hierarchy data are written in their writer's name.
+    Group(Group),
+}
+
+/// What a device may do at most.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Most {
+    /// Bytes written in a second.
+    Written(u64),
+    /// Reads in a second.
+    Reads(u64),
+}
+
+impl Most {
+    /// The setting of version 1, that of the unified hierarchy, and the number.
+    fn settings(self) -> (&'static str, &'static str, u64) {
+        match self {
+            Most::Written(rate) => ("blkio.throttle.write_bps_device", "wbps", rate),
+            Most::Reads(rate) => ("blkio.throttle.read_iops_device", "riops", rate),
+        }
+    }
+}
+
+/// Lets the block device `name` do no more than that.
+pub(super) fn of_device(name: &str, most: Most) -> Result<Throttle, Unbuilt> {
+    let numbers = Path::new("/sys/block").join(name).join("dev");
+    let numbers = fs::read_to_string(&numbers)
+        .map_err(|error| Unbuilt::Failed(format!("read {}: {}", numbers.display(), plain(&error))))?;
+    let numbers = numbers.trim();
+    let (first, second, rate) = most.settings();
+    match cgroup::hierarchy("blkio") {
+        Some(hierarchy) if hierarchy.version == Version::One => {
+            let file = hierarchy.mount.join(first);
+            let change = |rate: u64| [Change::new(&file, format!("{numbers} {rate}"))];
+            Settings::change(&format!("{second}-{name}"), &change(rate), &change(0)).map(Throttle::Setting)
+        }
+        _ => Group::of_device(&format!("{numbers} {second}={rate}")).map(Throttle::Group),
+    }
+    .map_err(Unbuilt::Skipped)
+}
