@@ -40,9 +40,9 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Find the parameters of the file system at PATH: block size, read-ahead, latencies and more.
+    /// Measure a file system's parameters: block size, read-ahead, latencies and more.
     Survey(SurveyOptions),
-    /// List what a survey can ask: each parameter with its method, cost, privileges and source.
+    /// List the parameters that a survey can measure, with method, cost and source.
     List(ListOptions),
     /// Run one workload, described by options, and print every sample.
     Probe(ProbeOptions),
@@ -55,16 +55,16 @@ pub(crate) enum Command {
     /// Record, import, show and export traces of file and block I/O.
     #[command(subcommand)]
     Trace(trace::TraceCommand),
-    /// Predict how long the jobs of a fio job file, or the replay of a trace, will take, without running them.
+    /// Predict the speed of a fio job file or of a trace's replay, without running it.
     Predict(predict::PredictOptions),
-    /// Measure the machine and the file system at PATH, and write a model of them for predictions.
+    /// Measure the machine and a file system, and write a model for predictions.
     Calibrate(calibrate::CalibrateOptions),
-    /// Measure how good predictions are: predict jobs that the model was not fitted to, then run them.
+    /// Measure how good predictions are: predict new jobs, then run them.
     Validate(calibrate::ValidateOptions),
     /// Draw the Petri nets that models are made of.
     #[command(subcommand)]
     Net(net::NetCommand),
-    /// Test surveys on file systems with known parameters, made for it on this kernel (as root).
+    /// Test surveys on file systems that are made with known parameters (as root).
     #[command(subcommand)]
     Lab(LabCommand),
     /// Write, read and count the blocks of a file, and print the speed.
@@ -74,9 +74,9 @@ pub(crate) enum Command {
     Syscalls(SyscallsOptions),
     /// XOR a file's 32-bit words, as fast as the machine can.
     Xor(XorOptions),
-    /// Infer the answers again from a kept result, and write its page again; measures nothing.
+    /// Infer again from a kept result and write its page again; measures nothing.
     Report(ReportOptions),
-    /// Say what differs, beyond noise, between surveys or curves of different kernels, mounts or days.
+    /// Say what differs, beyond noise, between surveys or between curves.
     Compare(compare::CompareOptions),
     /// Print the JSON Schema of a result.
     Schema(SchemaOptions),
