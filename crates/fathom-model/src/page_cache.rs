@@ -33,7 +33,7 @@ pub struct FileId(pub u32);
 pub struct FetchId(pub std::num::NonZeroU32);
 
 /// All cached pages of all files that share a memory limit.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone)]
 pub struct PageCache {
     files: Vec<Table>,
     folios: Vec<Slot>,
@@ -72,7 +72,7 @@ pub struct Folio {
 }
 
 /// What is kept of a folio.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy)]
 struct Slot {
     first: u64,
     file: u32,

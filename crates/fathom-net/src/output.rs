@@ -262,7 +262,7 @@ impl<P: Pattern> Giving<'_, P> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{NetBuilder, Simulation};
+    use crate::{NetBuilder, Simulation, StateSpace};
 
     #[test]
     fn an_update_wakes_those_who_look_at_the_state_and_an_index_follows_it() {
@@ -290,5 +290,23 @@ mod tests {
         assert_eq!(sim.tokens(seen).next().unwrap().0, &[3, 1, 2]);
         let conserved = net.place_invariants().unwrap();
         assert!(conserved.iter().any(|one| one.to_string() == "seen = 1"), "{conserved:?}");
+    }
+
+    #[test]
+    fn a_state_needs_no_order_but_has_no_state_space() {
+        let mut net = NetBuilder::new("state");
+        let words = net.place::<u32>("words");
+        let seen = net.state("seen", std::collections::HashMap::<u32, f64>::new());
+        net.initial(words, [3, 1, 3]);
+        net.transition("note")
+            .input(words)
+            .update(seen, |(word,), seen, _| *seen.entry(*word).or_default() += 0.5)
+            .add();
+        let net = net.build().unwrap();
+        let mut sim = Simulation::new(&net, 1);
+        sim.run();
+        assert_eq!(sim.change(seen, |seen| [seen[&1], seen[&3]]), Some([0.5, 1.0]));
+        let error = StateSpace::explore(&net, 100).unwrap_err();
+        assert!(error.to_string().starts_with("place `seen` holds a state"), "{error}");
     }
 }

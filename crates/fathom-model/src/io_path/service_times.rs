@@ -19,8 +19,8 @@ pub struct Times {
 }
 
 impl ServiceTimes {
-    /// A time for a request: the same quantile of the two sizes beside its own, by the distance to them.
-    /// Beyond the largest size times grow as sizes do. `None` where nothing is known of the direction.
+    /// The time of a request in ns: the quantile `share` of times, interpolated between the two sizes around its own.
+    /// Beyond the largest size times grow as sizes do. `None` if nothing was measured of the direction.
     #[must_use]
     pub fn draw(&self, is_write: bool, bytes: u64, share: f64) -> Option<f64> {
         let sizes = if is_write { &self.writes } else { &self.reads };

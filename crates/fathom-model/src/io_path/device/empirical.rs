@@ -1,4 +1,4 @@
-//! A device that is known by what it took: distributions of times by direction and size.
+//! A device that is known by measured times: distributions by direction and size.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use fathom_net::{In, NetBuilder, Out, Rng, Span};
 use crate::io_path::prices::Prices;
 use crate::io_path::request::Request;
 
-/// A device that works at `device_depth` requests side by side and takes for each as long as one like it
-/// took; at the prices of the parameters where nothing was measured.
+/// A device that serves `device_depth` requests at once and draws the time of each from those measured; by the
+/// parameters where nothing was measured.
 pub fn empirical(
     net: &mut NetBuilder,
     prices: &Arc<Prices>,

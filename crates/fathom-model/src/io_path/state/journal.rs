@@ -174,7 +174,7 @@ impl Journal {
         }
     }
 
-    /// A file is new, or was replaced by an empty one of no transaction.
+    /// A file is new.
     pub(crate) fn add_file(&mut self) {
         self.changes.push(Changes::default());
     }

@@ -48,7 +48,7 @@ enum Order {
 /// The moment at which something happens to the queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
-    /// In ns since the machine was started.
+    /// The time in ns since the machine was started.
     pub(crate) now: u64,
     /// Whether a writer has paused lately.
     pub(crate) waits: bool,
