@@ -1,11 +1,11 @@
 //! Enumerations whose variants have a word each, for files and the command line.
 
 macro_rules! choice {
-    ($(#[$about:meta])+ $type:ident { $($(#[$doc:meta])+ $variant:ident = $word:literal,)* }) => {
-        $(#[$about])+
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+    ($(#[$attribute:meta])+ $type:ident { $($(#[$of_variant:meta])+ $variant:ident = $word:literal,)* }) => {
+        $(#[$attribute])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum $type {
-            $($(#[$doc])+ $variant,)*
+            $($(#[$of_variant])+ $variant,)*
         }
 
         impl $type {

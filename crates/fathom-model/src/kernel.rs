@@ -4,6 +4,7 @@ use crate::choice::choice;
 
 choice! {
     /// A generation of rules. Between two of them the model takes the earlier.
+    #[derive(Default)]
     Kernel {
         /// No kernel, but what paper E makes of one: a miss that follows on the last read brings in one window,
         /// always of the same size, and any other what it asks for.

@@ -25,6 +25,8 @@ use std::ops::Index;
 
 use serde::{Deserialize, Serialize};
 
+use crate::choice::choice;
+
 pub use self::choices::{Allocation, CHOICES, ChoiceRow, Choices, Device, Eviction, Journal, Scheduler};
 pub use self::listed::page;
 pub use self::table::{Curve, Scalar};
@@ -39,6 +41,10 @@ pub struct Parameters {
     numbers: Vec<Parameter>,
 }
 
+/// The values of all scalars, without where they come from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scalars([f64; Scalar::ALL.len()]);
+
 /// The value of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {
@@ -50,18 +56,20 @@ pub struct Parameter {
     pub origin: Origin,
 }
 
-/// Where a value comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Origin {
-    /// From samples of the machine that is modelled.
-    Measured,
-    /// The kernel says so.
-    Declared,
-    /// It was neither measured nor declared.
-    Assumed,
-    /// It was set to see what would be if.
-    Set,
+choice! {
+    /// Where a value comes from.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    Origin {
+        /// From samples of the machine that is modelled.
+        Measured = "measured",
+        /// The kernel says so.
+        Declared = "declared",
+        /// It was neither measured nor declared.
+        Assumed = "assumed",
+        /// It was set to see what would be if.
+        Set = "set",
+    }
 }
 
 /// One number: a scalar, or the height of a curve at one of its points.
@@ -117,85 +125,44 @@ pub enum Found {
     Assumed,
 }
 
-/// The stages of a calibration, each of which fits one group of numbers, in their order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// System calls, and copies of data that the CPU's caches hold.
-    NearData,
-    /// Copies of data that they do not hold.
-    FarData,
-    /// How far data are, by how many bytes are read over and over.
-    Distances,
-    /// Reads of far data at random.
-    Jumps,
-    /// The device, and reads that wait for it.
-    ColdReads,
-    /// Writes into the page cache.
-    Writes,
-    /// Write-back, sync and journal.
-    Syncs,
-}
-
-/// What a number counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Bytes; typed with K, M, G and T for powers of 1,024.
-    Bytes,
-    /// Nanoseconds; typed with ns, us, ms and s.
-    Ns,
-    /// Nanoseconds per byte.
-    NsPerByte,
-    /// Pieces.
-    Count,
-    /// A share of one.
-    Share,
-}
-
-impl Stage {
-    /// How reports name it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NearData => "calls and near data",
-            Self::FarData => "data that are not near",
-            Self::Distances => "how much is how far",
-            Self::Jumps => "jumps",
-            Self::ColdReads => "the device and cold reads",
-            Self::Writes => "writes",
-            Self::Syncs => "write-back, sync and journal",
-        }
+choice! {
+    /// The stages of a calibration, each of which fits one group of numbers, in their order.
+    Stage {
+        /// System calls, and copies of data that the CPU's caches hold.
+        NearData = "calls and near data",
+        /// Copies of data that they do not hold.
+        FarData = "data that are not near",
+        /// How far data are, by how many bytes are read over and over.
+        Distances = "how much is how far",
+        /// Reads of far data at random.
+        Jumps = "jumps",
+        /// The device, and reads that wait for it.
+        ColdReads = "the device and cold reads",
+        /// Writes into the page cache.
+        Writes = "writes",
+        /// Write-back, sync and journal.
+        Syncs = "write-back, sync and journal",
     }
 }
 
-impl Unit {
-    /// The least and the most that a number may be.
-    pub const BOUNDS: [f64; 2] = [0.0, 1e18];
-
-    /// How the unit is written in files.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Bytes => "bytes",
-            Self::Ns => "ns",
-            Self::NsPerByte => "ns_per_byte",
-            Self::Count => "count",
-            Self::Share => "share",
-        }
+choice! {
+    /// What a number counts.
+    Unit {
+        /// Bytes; typed with K, M, G and T for powers of 1,024.
+        Bytes = "bytes",
+        /// Nanoseconds; typed with ns, us, ms and s.
+        Ns = "ns",
+        /// Nanoseconds per byte.
+        NsPerByte = "ns_per_byte",
+        /// Pieces.
+        Count = "count",
+        /// A share of one.
+        Share = "share",
     }
 }
 
-impl Origin {
-    /// How it is written in files and reports.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Measured => "measured",
-            Self::Declared => "declared",
-            Self::Assumed => "assumed",
-            Self::Set => "set",
-        }
-    }
-}
+/// The least and the most that a number may be.
+pub const BOUNDS: [f64; 2] = [0.0, 1e18];
 
 impl Curve {
     /// Its points as numbers.
@@ -230,41 +197,23 @@ impl Number {
         }
     }
 
-    /// The unit.
+    /// What there is to know of it; of a point what its curve is.
     #[must_use]
-    pub const fn unit(self) -> Unit {
+    pub const fn row(self) -> Row {
         match self {
-            Self::Scalar(scalar) => scalar.row().unit,
-            Self::Point(curve, _) => curve.row().unit,
-        }
-    }
-
-    /// What it is, in one sentence; of a point what its curve is.
-    #[must_use]
-    pub const fn about(self) -> &'static str {
-        match self {
-            Self::Scalar(scalar) => scalar.row().about,
-            Self::Point(curve, _) => curve.row().about,
-        }
-    }
-
-    /// How a calibration finds it.
-    #[must_use]
-    pub const fn found(self) -> Found {
-        match self {
-            Self::Scalar(scalar) => scalar.row().found,
-            Self::Point(curve, point) => Found::Fitted(curve.row().stage, curve.row().points[point].2),
+            Self::Scalar(scalar) => *scalar.row(),
+            Self::Point(curve, point) => {
+                let CurveRow { name, unit, stage, points, about } = *curve.row();
+                let (_, assumed, least) = points[point];
+                Row { name, unit, assumed, found: Found::Fitted(stage, least), about }
+            }
         }
     }
 
     /// The value of a model of which nothing is known.
     #[must_use]
     pub const fn assumed(self) -> Parameter {
-        let value = match self {
-            Self::Scalar(scalar) => scalar.row().assumed,
-            Self::Point(curve, point) => curve.row().points[point].1,
-        };
-        Parameter { value, interval: None, origin: Origin::Assumed }
+        Parameter { value: self.row().assumed, interval: None, origin: Origin::Assumed }
     }
 
     /// The size that a point belongs to; 0 of a scalar.
@@ -301,6 +250,12 @@ impl Parameters {
         self.numbers[number.into().index()]
     }
 
+    /// The values of all scalars.
+    #[must_use]
+    pub fn scalars(&self) -> Scalars {
+        Scalars(std::array::from_fn(|at| self.numbers[at].value))
+    }
+
     /// The points of a curve, each with its size in bytes and its height.
     #[must_use]
     pub fn curve(&self, curve: Curve) -> Vec<(f64, f64)> {
@@ -312,9 +267,9 @@ impl Parameters {
         Number::all().zip(self.numbers.iter().copied())
     }
 
-    /// Puts another parameter in place of a number's; a value beyond [`Unit::BOUNDS`] is brought back to them.
+    /// Puts another parameter in place of a number's; a value beyond [`BOUNDS`] is brought back to them.
     pub fn put(&mut self, number: impl Into<Number>, parameter: Parameter) {
-        let [least, most] = Unit::BOUNDS;
+        let [least, most] = BOUNDS;
         debug_assert!(!parameter.value.is_nan());
         let value = parameter.value.max(least).min(most);
         self.numbers[number.into().index()] = Parameter { value, ..parameter };
@@ -330,10 +285,10 @@ impl Parameter {
     /// The parameter itself, where it is sound.
     ///
     /// # Errors
-    /// One sentence: its value is beyond [`Unit::BOUNDS`], or outside of its interval.
+    /// One sentence: its value is beyond [`BOUNDS`], or outside of its interval.
     pub fn checked(self, name: &str) -> Result<Self, String> {
         let Self { value, interval, .. } = self;
-        let [least, most] = Unit::BOUNDS;
+        let [least, most] = BOUNDS;
         let is_within = interval.is_none_or(|[low, high]| low <= value && value <= high);
         if least <= value && value <= most && is_within {
             return Ok(self);
@@ -347,6 +302,14 @@ impl Index<Scalar> for Parameters {
 
     fn index(&self, scalar: Scalar) -> &f64 {
         &self.numbers[scalar as usize].value
+    }
+}
+
+impl Index<Scalar> for Scalars {
+    type Output = f64;
+
+    fn index(&self, scalar: Scalar) -> &f64 {
+        &self.0[scalar as usize]
     }
 }
 

@@ -91,7 +91,7 @@ pub fn calibrate(
         } else {
             fit(model, &stage.free(), trials);
         }
-        accounts.push(account(stage.fits.name(), model, trials));
+        accounts.push(account(stage.fits.word(), model, trials));
     }
     spread_of_far(model, staged);
     // For who asks for no size: what a byte of many costs.

@@ -230,7 +230,7 @@ impl Model {
 /// Puts a number as it is read in its place.
 fn put(model: &mut Model, name: &str, number: Number, entry: Entry) -> Result<(), String> {
     let Entry { value, unit, interval, origin, .. } = entry;
-    let own = number.unit().word();
+    let own = number.row().unit.word();
     if unit != own {
         return Err(format!("'{name}' is in {unit}, and its unit is {own}"));
     }
@@ -270,7 +270,8 @@ impl From<Model> for Written {
     fn from(model: Model) -> Self {
         let (mut scalars, mut curves) = (BTreeMap::new(), BTreeMap::new());
         for (number, parameter) in model.parameters.iter().filter(|(number, one)| *one != number.assumed()) {
-            let (Parameter { value, interval, origin }, unit) = (parameter, number.unit().word().to_owned());
+            let (Parameter { value, interval, origin }, unit) =
+                (parameter, number.row().unit.word().to_owned());
             let entry = |bytes| Entry { bytes, value, unit, interval, origin };
             match number {
                 Number::Scalar(scalar) => {

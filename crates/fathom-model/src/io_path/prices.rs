@@ -11,14 +11,13 @@ use super::request::Request;
 use super::service_times::ServiceTimes;
 use crate::file_read::PAGE;
 use crate::page_writeback::Thresholds;
-use crate::parameters::{Allocation, Curve, Parameters, Scalar, Scheduler};
+use crate::parameters::{Allocation, Curve, Parameters, Scalar, Scalars, Scheduler};
 use crate::read_ahead::Limits;
 
 /// Prices in ns and ns per byte, and the sizes that rules depend on in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prices {
-    /// By [`Scalar`].
-    scalars: [f64; Scalar::ALL.len()],
+    scalars: Scalars,
     /// Whether anything stands between those who ask and the device.
     pub(super) has_queue: bool,
     /// Whether files have places on the device.
@@ -43,7 +42,7 @@ impl Index<Scalar> for Prices {
     type Output = f64;
 
     fn index(&self, scalar: Scalar) -> &f64 {
-        &self.scalars[scalar as usize]
+        &self.scalars[scalar]
     }
 }
 
@@ -53,7 +52,7 @@ impl Prices {
     pub fn of(parameters: &Parameters) -> Self {
         let value = |scalar| parameters[scalar];
         Self {
-            scalars: std::array::from_fn(|at| parameters[Scalar::ALL[at]]),
+            scalars: parameters.scalars(),
             has_queue: parameters.choices.scheduler != Scheduler::None || value(Scalar::WbtLat) > 0.0,
             has_map: parameters.choices.allocation != Allocation::None,
             stdio_buffer: value(Scalar::StdioBuffer) as u64,

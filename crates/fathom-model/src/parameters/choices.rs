@@ -5,6 +5,7 @@ use crate::kernel::Kernel;
 
 choice! {
     /// The kind of device.
+    #[derive(Default)]
     Device {
         /// Latencies side by side, data one after the other: a solid-state disk, or a virtual one.
         #[default]
@@ -22,6 +23,7 @@ choice! {
 
 choice! {
     /// What a sync does with jbd2's journal.
+    #[derive(Default)]
     Journal {
         /// There is no jbd2: a sync takes 'journal_commit', or writes 'log_bytes'.
         #[default]
@@ -37,6 +39,7 @@ choice! {
 
 choice! {
     /// How files are laid out on the device.
+    #[derive(Default)]
     Allocation {
         /// One file lies behind the other, and nothing leads to their data.
         #[default]
@@ -52,6 +55,7 @@ choice! {
 
 choice! {
     /// What leaves memory when a file is evicted.
+    #[derive(Default)]
     Eviction {
         /// The file's pages.
         #[default]
@@ -63,6 +67,7 @@ choice! {
 
 choice! {
     /// Who decides the order of requests and merges them.
+    #[derive(Default)]
     Scheduler {
         /// Requests go to the device as they come.
         #[default]

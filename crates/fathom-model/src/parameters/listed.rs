@@ -26,7 +26,7 @@ pub fn page() -> String {
     for scalar in Scalar::ALL {
         let row = scalar.row();
         let found = match row.found {
-            Found::Fitted(stage, _) => format!("fitted: {}", stage.name()),
+            Found::Fitted(stage, _) => format!("fitted: {}", stage.word()),
             Found::Measured => "measured".to_owned(),
             Found::Declared => "declared".to_owned(),
             Found::Assumed => "-".to_owned(),
@@ -48,7 +48,7 @@ pub fn page() -> String {
         let points: Vec<String> =
             row.points.iter().map(|(bytes, height, _)| format!("{}:{height}", typed::size(*bytes))).collect();
         let (name, points) = (format!("`{}`", row.name), format!("`{}`", points.join(",")));
-        page += &line(&[&name, row.unit.word(), &points, row.stage.name(), row.about]);
+        page += &line(&[&name, row.unit.word(), &points, row.stage.word(), row.about]);
     }
     page
 }

@@ -134,7 +134,7 @@ impl Parameters {
 
     fn set_number(&mut self, name: &str, number: Number, typed: &str) -> Result<(), String> {
         let value =
-            value(typed, number.unit()).ok_or_else(|| format!("'{typed}' is no value for '{name}'"))?;
+            value(typed, number.row().unit).ok_or_else(|| format!("'{typed}' is no value for '{name}'"))?;
         let parameter = Parameter { value, interval: None, origin: Origin::Set }.checked(name)?;
         self.put(number, parameter);
         Ok(())
@@ -214,7 +214,7 @@ mod tests {
         for (number, parameter) in Parameters::assumed().iter() {
             assert_eq!(Ok(parameter), parameter.checked(&number.name()));
             assert_eq!(parameter, number.assumed());
-            assert!(number.about().ends_with('.'), "{}", number.name());
+            assert!(number.row().about.ends_with('.'), "{}", number.name());
         }
     }
 }

@@ -46,7 +46,7 @@ const OF_SLICE: f64 = 0.75;
 impl Stage {
     /// The numbers that it fits, each with the least value that the search begins at.
     pub(super) fn free(&self) -> Vec<(Number, f64)> {
-        let fitted = |number: Number| match number.found() {
+        let fitted = |number: Number| match number.row().found {
             Found::Fitted(stage, least) if stage == self.fits => Some((number, least)),
             _ => None,
         };

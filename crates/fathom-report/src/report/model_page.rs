@@ -86,7 +86,7 @@ fn parameters(page: &mut Page, model: &Model) {
 
 /// The numbers of one unit that are not zero, which has no place on a logarithmic axis.
 fn of_unit(model: &Model, unit: &str, x: Axis) -> Option<Figure> {
-    let of_unit = model.parameters.iter().filter(|(number, _)| number.unit().word() == unit);
+    let of_unit = model.parameters.iter().filter(|(number, _)| number.row().unit.word() == unit);
     let (drawn, zero): (Vec<_>, Vec<_>) = of_unit.partition(|(_, one)| one.value > 0.0);
     drawn.first()?;
     let names = drawn.iter().map(|(number, _)| number.name()).collect();

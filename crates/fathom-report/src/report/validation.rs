@@ -102,10 +102,10 @@ pub(super) fn parameters(model: &Model) -> Vec<Vec<String>> {
             let cells = [
                 &number.name(),
                 &figure(parameter.value),
-                number.unit().word(),
+                number.row().unit.word(),
                 &interval,
                 parameter.origin.word(),
-                number.about(),
+                number.row().about,
             ];
             cells.map(str::to_owned).to_vec()
         })

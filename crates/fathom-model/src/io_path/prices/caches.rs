@@ -4,7 +4,7 @@ use fathom_net::{Rng, Span};
 
 use super::at;
 use crate::file_read::PAGE;
-use crate::parameters::{Curve, Parameters, Scalar};
+use crate::parameters::{Curve, Parameters, Scalar, Scalars};
 
 /// Calls up to the first size wait alone, those from the second on for much at once.
 const WAITS_ALONE: [f64; 2] = [16_384.0, 65_536.0];
@@ -60,52 +60,29 @@ pub(in crate::io_path) enum Seen {
 /// What a CPU's caches hold, in bytes, and what it waits for the rest: in ns, in ns per byte or as a part of one.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::io_path) struct Caches {
-    across_lines: f64,
-    near_cache: f64,
+    scalars: Scalars,
     /// The share of a wait by the doublings of what is near.
     share: Vec<(f64, f64)>,
     once: Vec<(f64, f64)>,
-    far_settles: f64,
-    far_small: f64,
     jump_share: Vec<(f64, f64)>,
-    far_buffer: f64,
-    far_both: f64,
     far: Vec<(f64, f64)>,
     jump: Vec<(f64, f64)>,
-    jump_between: f64,
-    far_spread: f64,
-    first_cache: f64,
-    walked_page: f64,
-    walked_out: f64,
-    walked_far: f64,
 }
 
 impl Caches {
     /// As a set of parameters says.
     pub(super) fn of(parameters: &Parameters) -> Self {
-        let value = |scalar| parameters[scalar];
         let by_doublings = |curve| {
             let points = parameters.curve(curve).into_iter();
             points.map(|(bytes, share)| (doublings(bytes / MIB), share)).collect()
         };
         Self {
-            across_lines: value(Scalar::AcrossLines),
-            near_cache: value(Scalar::NearCache),
+            scalars: parameters.scalars(),
             share: by_doublings(Curve::FarOf),
             once: by_doublings(Curve::FarOnce),
-            far_settles: value(Scalar::FarSettles),
-            far_small: value(Scalar::FarSmall),
             jump_share: by_doublings(Curve::JumpOf),
-            far_buffer: value(Scalar::FarBuffer),
-            far_both: value(Scalar::FarBoth),
             far: parameters.curve(Curve::Far),
             jump: parameters.curve(Curve::Jump),
-            jump_between: value(Scalar::JumpBetween),
-            far_spread: value(Scalar::FarSpread).min(1.0),
-            first_cache: value(Scalar::FirstCache),
-            walked_page: value(Scalar::WalkedPage),
-            walked_out: value(Scalar::WalkedOut),
-            walked_far: value(Scalar::WalkedFar),
         }
     }
 
@@ -117,7 +94,7 @@ impl Caches {
             return 0.0;
         }
         let of_call = of_call.max(1) as f64;
-        self.across_lines * (of_call / SEEN).min(1.0) * bytes as f64 / of_call
+        self.scalars[Scalar::AcrossLines] * (of_call / SEEN).min(1.0) * bytes as f64 / of_call
     }
 
     /// What a copy of a range of bytes, of a call of `of_call` in all, waits for because the data or the caller's buffer are not
@@ -136,23 +113,24 @@ impl Caches {
         let share = self.seen_from(seen, &self.share, WHOLLY_FAR);
         let [alone, at_once] = WAITS_ALONE;
         let small = ((at_once - of_call as f64) / (at_once - alone)).clamp(0.0, 1.0);
-        let distance = share + small * self.far_small * share * (1.0 - share);
+        let distance = share + small * self.scalars[Scalar::FarSmall] * share * (1.0 - share);
         let mut data = distance * at(self.far.iter().copied(), of_call as f64) * (to - from) as f64
             / of_call.max(1) as f64;
         if let Some(jump) = Jump::to(from, of_call, jumped) {
             data += self.seen_from(seen, &self.jump_share, JUMPS_FAR) * self.far_jump(of_call, jump);
         }
         // Who waits for data waits for both at once.
-        let buffer = self.far_buffer + distance * (self.far_both - self.far_buffer);
+        let buffer = self.scalars[Scalar::FarBuffer]
+            + distance * (self.scalars[Scalar::FarBoth] - self.scalars[Scalar::FarBuffer]);
         // What is made now is written without being read, and takes no room before.
         let taken = if seen == Seen::Now { of_call } else { taken_by(of_call, 0) };
-        data + buffer * (to - from) as f64 * lost(taken as f64, self.near_cache, OWN_LOSES)
+        data + buffer * (to - from) as f64 * lost(taken as f64, self.scalars[Scalar::NearCache], OWN_LOSES)
     }
 
     /// What a jump of a call of so many bytes to what is wholly far takes.
     fn far_jump(&self, of_call: u64, jump: Jump) -> f64 {
         let [least, most] = [self.jump[0].0, self.jump[self.jump.len() - 1].0];
-        let between = if jump.is_between_lines { self.jump_between } else { 0.0 };
+        let between = if jump.is_between_lines { self.scalars[Scalar::JumpBetween] } else { 0.0 };
         let pages = jump.touched as f64 / jump.needed as f64;
         pages * at(self.jump.iter().copied(), (of_call as f64).clamp(least, most)) + between
     }
@@ -160,10 +138,11 @@ impl Caches {
     /// A wait for far data around its mean: most are a little shorter, and few much longer.
     pub(in crate::io_path) fn waiting(&self, mean: u64, rng: &mut Rng) -> Span {
         let mean = mean as f64;
-        if self.far_spread == 0.0 || mean == 0.0 {
+        let spread = self.scalars[Scalar::FarSpread].min(1.0);
+        if spread == 0.0 || mean == 0.0 {
             return Span::round(mean);
         }
-        Span::round(mean * (1.0 - self.far_spread) + rng.exponential(mean * self.far_spread))
+        Span::round(mean * (1.0 - spread) + rng.exponential(mean * spread))
     }
 
     /// What a write of `bytes` waits for that walks through the buffers of a folio's pages, before it copies and after.
@@ -176,9 +155,10 @@ impl Caches {
     /// next, so that a walk waits for each of those that are lost, from wherever they come.
     fn buffer(&self, since: u64) -> f64 {
         let since = since as f64;
-        let out = lost(since, self.first_cache, FIRST_LOSES) * self.walked_out;
-        let far = lost(since, self.near_cache, NEXT_LOSES) * self.walked_far;
-        self.walked_page + out + far
+        let out =
+            lost(since, self.scalars[Scalar::FirstCache], FIRST_LOSES) * self.scalars[Scalar::WalkedOut];
+        let far = lost(since, self.scalars[Scalar::NearCache], NEXT_LOSES) * self.scalars[Scalar::WalkedFar];
+        self.scalars[Scalar::WalkedPage] + out + far
     }
 
     /// How far data are, by how far those are that come round often: 0 where they are near, 1 where they are wholly far. A
@@ -196,7 +176,7 @@ impl Caches {
             return often;
         }
         // Each time after the first leaves this part of it. How often it was is binomial: the mean over it.
-        let left = bytes / (bytes + self.far_settles);
+        let left = bytes / (bytes + self.scalars[Scalar::FarSettles]);
         let other = 1.0 - alike;
         let never = other.powi(times);
         let kept = never + ((other + alike * left).powi(times) - never) / left;
@@ -207,7 +187,7 @@ impl Caches {
     /// them little by little, and further ones are looked for in more pages than the CPU keeps in mind.
     fn distance(&self, curve: &[(f64, f64)], wholly: f64, bytes: f64) -> f64 {
         let mib = bytes / MIB;
-        if self.near_cache == 0.0 || mib <= WHOLLY_NEAR {
+        if self.scalars[Scalar::NearCache] == 0.0 || mib <= WHOLLY_NEAR {
             return 0.0;
         }
         at(curve.iter().copied().chain([(doublings(wholly), 1.0)]), doublings(mib.min(wholly)))
