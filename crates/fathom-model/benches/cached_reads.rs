@@ -1,9 +1,10 @@
 //! How fast the net is: 8 GiB of cached reads of 4 KiB, and a cold file in order.
 #![allow(clippy::print_stdout, missing_docs, reason = "a benchmark prints")]
 
+use fathom_program::program::repeated;
 use std::time::Instant;
 
-use fathom_model::io_path::{Call, Kind, Laps, Path, Program, State};
+use fathom_model::io_path::{Call, Kind, Path, Program, State};
 use fathom_model::page_cache::FileId;
 use fathom_model::parameters::Parameters;
 
@@ -18,13 +19,7 @@ struct InOrder {
 impl Program for InOrder {
     fn call(&self, _: u32, number: u64) -> Option<Call> {
         let offset = number * self.bytes % self.size;
-        (number < self.calls).then_some(Call {
-            kind: Kind::Read,
-            file: self.file,
-            offset,
-            bytes: self.bytes,
-            fresh_pages: 0,
-        })
+        (number < self.calls).then_some(Call::new(Kind::Read, self.file).at(offset, self.bytes))
     }
 }
 
@@ -76,10 +71,10 @@ fn main() {
     println!("{}", peak.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("memory unknown"));
 
     let calls: Vec<Call> =
-        (0..64).map(|_| Call { kind: Kind::Seek, file, offset: 0, bytes: 0, fresh_pages: 0 }).collect();
+        (0..64).map(|_| Call::new(Kind::Seek, file)).collect();
     let state = state.totals_only();
     let started = Instant::now();
-    let after = path.run(Laps::times(calls, 10_000), state, 1);
+    let after = path.run(repeated(calls, 10_000), state, 1);
     println!("a call without data: {:.0} ns", started.elapsed().as_nanos() as f64 / 640_000.0);
     assert!(after.totals().calls > 640_000);
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fathom_net::{NetBuilder, Place, Time};
+use fathom_net::{NetBuilder, Place, Span, Time};
 use fathom_program::call::{Call, CallKind, Direction, FileId};
 use fathom_program::program::{Await, Program, Step, Thread};
 
-use super::state::ns;
-use super::{Shared, State, Turn, Work};
+use super::places::Shared;
+use super::state::State;
+use super::work::{Turn, Work};
 use crate::file_read::Read;
 
 /// `O_TRUNC` of open(2).
@@ -253,10 +254,10 @@ pub(super) fn draw(
     let (waits, goes_on) = (Arc::clone(&program), Arc::clone(&program));
     net.transition("issue")
         .input(ready)
-        .delay_by(move |(turn,), _| ns(waits.wait_ns(turn.job)))
+        .delay_by(move |(turn,), _| Span::ticks(waits.wait_ns(turn.job)))
         .update_into(kernel, (calls, ended), move |(turn,), state, firing| {
             let Some((call, descriptor)) = program.call(turn.job, firing.done()) else {
-                state.end_job();
+                state.ledger.end_job();
                 return (None, Some(()));
             };
             let call = served(call, state);
@@ -265,7 +266,7 @@ pub(super) fn draw(
                 call,
                 descriptor,
                 begun: firing.done(),
-                read: Read::new(call.file, call.offset, call.bytes, state.reader(call.file, descriptor)),
+                read: Read::new(call.file, call.offset, call.bytes, state.files.reader(call.file, descriptor)),
                 owed_ns: 0,
                 far_ns: 0,
                 copied: 0,
@@ -279,4 +280,14 @@ pub(super) fn draw(
         .update(kernel, |(work,), state, firing| state.enter(work, firing.now()))
         .output_each(ready, move |(work,), firing| goes_on.returned(work.turn.job, firing.now()))
         .add();
+}
+
+impl State {
+    /// Enters a call that has returned.
+    fn enter(&mut self, work: &Work, now: Time) {
+        let call = work.call;
+        self.clock.note(now);
+        let looked = (call.kind == CallKind::Look).then(|| self.cached(call.file, call.offset, call.bytes));
+        self.ledger.enter(work, looked, &self.clock, now);
+    }
 }

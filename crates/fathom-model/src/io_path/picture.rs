@@ -1,10 +1,9 @@
 //! Pictures of the net: of a module or of all, with the tokens of a run or without.
 
+use fathom_program::program::repeated;
 use std::sync::Arc;
 
 use fathom_net::{Drawing, Net, Simulation};
-
-use fathom_program::program::repeated;
 
 use super::{Call, Kind, Load, Path, State};
 use crate::parameters::Parameters;

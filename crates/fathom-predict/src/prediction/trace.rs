@@ -12,7 +12,7 @@ use super::forecast::{Known, Runs, own_error, unvalidated};
 use super::counted::outcome;
 pub use super::replay::Replay;
 use super::{Forecast, Settings, at_brims, drawn_from};
-use crate::model::{Model, Parameters};
+use crate::model::{Model, Parameters, Scalar};
 use fathom_program::job::Direction;
 use fathom_run::load::Outcome;
 use fathom_run::replay::Cache;
@@ -88,7 +88,7 @@ fn loaded(replay: &Replay, parameters: &Parameters, seed: u64) -> (State, Arc<Lo
         }
     }
     let overhead = Overhead {
-        call_ns: (ROUNDS * parameters.value("caller")).trunc(),
+        call_ns: (ROUNDS * parameters[Scalar::Caller]).trunc(),
         written_byte_ns: 0.0,
         is_within_waits: true,
     };

@@ -11,7 +11,7 @@ use rand_pcg::rand_core::SeedableRng;
 
 use super::baselines::as_in_paper;
 use super::{Held, Outcomes, Trials, floor_of, halves_differ_by};
-use crate::model::Model;
+use crate::model::{Model, Scalar};
 use crate::prediction::{Estimate, Replay, Settings, device_byte, predict_trace, simulate_trace};
 use crate::trial::{self, Reserve, bytes_per_second};
 use fathom_program::shuffle::shuffle;
@@ -98,17 +98,17 @@ fn foretell(trace: &Path, plan: Arc<Plan>, how: How, trials: &Trials<'_>) -> Res
 /// How long the replay takes on a latency and a bandwidth: the device's for what a file holds when it is read for the
 /// first time and for what is synced, the memory's for all else.
 fn plain_ns(replay: &Replay, model: &Model) -> f64 {
-    let value = |name| model.parameters.value(name);
+    let parameters = &model.parameters;
     let is_cold = replay.how().cache == Cache::Cold;
     let mut unread: Vec<u64> = replay.sizes().map(|size| if is_cold { size } else { 0 }).collect();
     let mut unsynced = vec![0_u64; unread.len()];
     replay.length_ns(|&Call { file, kind, bytes, .. }| {
         let file = file.0 as usize;
-        let memory = value("call") + bytes as f64 * value("copied_byte");
+        let memory = parameters[Scalar::Call] + bytes as f64 * parameters[Scalar::CopiedByte];
         match kind {
             kind if kind.is_read() && unread[file] > 0 => {
                 unread[file] = unread[file].saturating_sub(bytes);
-                value("device_latency") + bytes as f64 * device_byte(model, Direction::Read)
+                parameters[Scalar::DeviceLatency] + bytes as f64 * device_byte(model, Direction::Read)
             }
             kind if kind.is_write() => {
                 unsynced[file] += bytes;
@@ -116,10 +116,10 @@ fn plain_ns(replay: &Replay, model: &Model) -> f64 {
             }
             kind if kind.is_sync() => {
                 let bytes = std::mem::take(&mut unsynced[file]);
-                value("device_write_latency") + bytes as f64 * device_byte(model, Direction::Write)
+                parameters[Scalar::DeviceWriteLatency] + bytes as f64 * device_byte(model, Direction::Write)
             }
             kind if kind.is_read() => memory,
-            _ => value("call"),
+            _ => parameters[Scalar::Call],
         }
     })
 }

@@ -1,5 +1,6 @@
 //! The journal: who shares a commit, and what it writes.
 
+use fathom_program::program::repeated;
 use super::*;
 
 const WRITE: u64 = 12_000 + 90_000;
@@ -23,7 +24,7 @@ fn took(parameters: &Parameters, calls: impl Fn(FileId) -> Vec<Call>) -> Vec<u64
     let mut state = State::new(parameters);
     let file = state.create();
     state.fill(file, 1 << 20);
-    let after = Path::new(parameters).run(Laps::once(calls(file)), state, 1);
+    let after = Path::new(parameters).run(repeated(calls(file), 1)), state, 1);
     after.done().iter().map(Done::took_ns).collect()
 }
 
@@ -117,7 +118,7 @@ fn data_that_go_through_the_journal_are_written_twice() {
         let mut state = State::new(&parameters);
         let file = state.create();
         let calls = vec![Call { bytes: 1 << 20, ..call(Kind::Write, file, 0) }, call(Kind::Fsync, file, 0)];
-        let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
+        let after = Path::new(&parameters).run(repeated(calls, 1)), state, 1);
         (after.dirty_and_writeback(), after.done()[1].took_ns())
     };
     let commit = COMMIT + WRITE + 261 * PAGE_NS + FLUSH + WRITE + PAGE_NS;

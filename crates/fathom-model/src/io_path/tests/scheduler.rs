@@ -1,5 +1,6 @@
 //! The queue before the device: order, merging, and how many writes may be under way.
 
+use fathom_program::program::repeated;
 use super::*;
 
 fn with(settings: &[(&str, &str)]) -> Parameters {
@@ -98,7 +99,7 @@ fn a_scheduler_with_nothing_to_decide_costs_nothing() {
         let parameters = with(settings);
         let (mut state, file) = machine(&parameters, 4 << 20);
         state.evict(file);
-        let after = Path::new(&parameters).run(Laps::once(reads(file, 65_536, 64)), state, 1);
+        let after = Path::new(&parameters).run(repeated(reads(file, 65_536, 64), 1)), state, 1);
         after.done().iter().map(Done::took_ns).collect::<Vec<u64>>()
     };
     assert_eq!(took(&[]), took(&[("scheduler", "mq-deadline"), ("wbt_lat", "75ms")]));
@@ -113,7 +114,7 @@ fn the_device_gets_no_more_at_once_than_the_queue_holds() {
         state.fill(file, 8 << 20);
         let mut calls: Vec<Call> = (0..1000).map(|at| call(Kind::Write, file, 2 * at)).collect();
         calls.push(call(Kind::Fsync, file, 0));
-        let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
+        let after = Path::new(&parameters).run(repeated(calls, 1)), state, 1);
         after.done()[1000].took_ns()
     };
     let (one, four, many) = (took("1"), took("4"), took("256"));

@@ -1,5 +1,6 @@
 //! The caller's library: what its buffer saves and costs.
 
+use fathom_program::program::repeated;
 use super::*;
 
 fn buffered(bytes: &str) -> Parameters {
@@ -20,7 +21,7 @@ fn small_reads_share_a_system_call_and_large_ones_go_past_the_buffer() {
     let (state, file) = machine(&parameters, 1 << 20);
     let mut calls = reads(file, 1024, 5);
     calls.push(call(Kind::Read, file, 5120, 8192));
-    let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
+    let after = Path::new(&parameters).run(repeated(calls, 1)), state, 1);
     let took: Vec<u64> = after.done().iter().map(Done::took_ns).collect();
     let (small, filling) = (CALL + 102, 400 + 410);
     assert_eq!(took[..5], [small + filling, small, small, small, small + filling]);
@@ -37,13 +38,13 @@ fn what_is_written_reaches_the_kernel_once_the_buffer_is_full_or_flushed() {
     let path = Path::new(&parameters);
     let writes = |from: u64, to: u64| {
         let one = |at| call(Kind::Write, file, at * 1000, 1000);
-        Laps::once((from..to).map(one).collect())
+        repeated((from..to).map(one).collect(), 1))
     };
     let state = path.run(writes(0, 4), state, 1);
     assert_eq!((state.size(file), state.dirty_and_writeback()), (0, [0, 0]), "all is in the buffer");
     let state = path.run(writes(4, 5), state, 1);
     assert_eq!(state.size(file), 4096, "and stays there between two runs");
-    let state = path.run(Laps::once(vec![call(Kind::Fsync, file, 0, 0)]), state, 1);
+    let state = path.run(repeated(vec![call(Kind::Fsync, file, 0, 0)], 1)), state, 1);
     assert_eq!((state.size(file), state.dirty_and_writeback()), (5000, [0, 0]));
 }
 
@@ -52,7 +53,7 @@ fn a_buffer_is_worth_more_than_it_costs_where_calls_are_small() {
     let rate = |buffer: &str, bytes: u64| {
         let parameters = buffered(buffer);
         let (state, file) = machine(&parameters, 1 << 20);
-        let after = Path::new(&parameters).run(Laps::once(reads(file, bytes, (1 << 20) / bytes)), state, 1);
+        let after = Path::new(&parameters).run(repeated(reads(file, bytes, (1 << 20) / bytes), 1)), state, 1);
         after.totals().bytes as f64 / after.now().as_ticks() as f64
     };
     assert!(rate("4096", 64) > 5.0 * rate("0", 64));

@@ -1,5 +1,6 @@
 //! Writes: folios, limits of dirty data, and who brings them to the device.
 
+use fathom_program::program::repeated;
 use super::*;
 
 fn writes(file: FileId, bytes: u64, count: u64) -> Vec<Call> {
@@ -34,7 +35,7 @@ fn a_folio_is_as_large_as_the_write_that_makes_it_and_as_aligned() {
     let file = state.create();
     let write = |offset, bytes| Call::new(Kind::Write, file).at(offset, bytes);
     let calls = vec![write(0, 65_536), write(65_536, 24_576), write(90_112, 100), write(94_208, 1 << 20)];
-    let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
+    let after = Path::new(&parameters).run(repeated(calls, 1)), state, 1);
     let sizes: Vec<u64> = [0, 15, 16, 20, 21, 22, 23, 24, 32, 64, 128, 256]
         .into_iter()
         .map(|index| after.cache().folio(file, index).unwrap().pages)
@@ -49,7 +50,7 @@ fn writers_pause_from_the_mean_of_both_thresholds_on_and_then_go_at_the_pace_of_
     let mut state = State::new(&parameters);
     let file = state.create();
     state.fill(file, 1 << 30);
-    let after = Path::new(&parameters).run(Laps::once(writes(file, 1 << 20, 1024)), state, 1);
+    let after = Path::new(&parameters).run(repeated(writes(file, 1 << 20, 1024), 1)), state, 1);
     let took: Vec<u64> = after.done().iter().map(Done::took_ns).collect();
     let first = took.iter().position(|&took| took > 2_000_000).unwrap();
     // 132 MiB, and what the device took meanwhile.
@@ -83,7 +84,7 @@ fn the_flusher_writes_what_is_dirty_where_memory_is_short_of_anything_else() {
         state.fill(read, 64 << 20);
         let mut calls = writes(written, 1 << 16, 8 << 4);
         calls.extend(reads(read, 1 << 16, cold << 4));
-        let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
+        let after = Path::new(&parameters).run(repeated(calls, 1)), state, 1);
         after.dirty_and_writeback()[0]
     };
     // Eight MiB of it are dirty, and as long as others can go, they go.
@@ -98,14 +99,8 @@ fn a_jump_over_what_is_there_costs_more_where_it_is_clean() {
         parameters.set("jumped_over", over).unwrap();
         let (state, file) = machine(&parameters, 1 << 20);
         // Two pages that were clean, the first of them again, the one after it, and a new one.
-        let calls = [7, 90, 7, 8, 300].map(|page| Call {
-            kind: Kind::Write,
-            file,
-            offset: page * 4096,
-            bytes: 4096,
-            fresh_pages: 0,
-        });
-        let after = Path::new(&parameters).run(Laps::once(calls.to_vec()), state, 1);
+        let calls = [7, 90, 7, 8, 300].map(|page| Call::new(Kind::Write, file).at(page * 4096, 4096));
+        let after = Path::new(&parameters).run(repeated(calls.to_vec(), 1)), state, 1);
         after.done().iter().map(Done::took_ns).collect()
     };
     let more: Vec<u64> = took("5000").iter().zip(took("0")).map(|(with, without)| with - without).collect();
@@ -118,7 +113,7 @@ fn a_writer_of_more_than_memory_holds_has_the_flusher_write_before_any_threshold
     parameters.set("cache", "16M").unwrap();
     let mut state = State::new(&parameters);
     let file = state.create();
-    let after = Path::new(&parameters).run(Laps::once(writes(file, 1 << 16, 64 << 4)), state, 1);
+    let after = Path::new(&parameters).run(repeated(writes(file, 1 << 16, 64 << 4), 1)), state, 1);
     let [dirty, writeback] = after.dirty_and_writeback();
     assert!(dirty < 8_192 && writeback == 0, "{dirty} and {writeback} of 16,384 pages");
 }
@@ -129,7 +124,7 @@ fn what_is_dirty_ages_from_run_to_run() {
     let mut state = State::new(&parameters);
     let file = state.create();
     let path = Path::new(&parameters);
-    let mut state = path.run(Laps::once(writes(file, 4096, 1)), state, 1);
+    let mut state = path.run(repeated(writes(file, 4096, 1), 1)), state, 1);
     for _ in 0..40 {
         assert!(state.now().as_ticks() < 36_000_000_000 || state.dirty_and_writeback()[0] == 0);
         state = path.run(Spaced(vec![(pause(), 1_000_000_000)]), state, 1);
@@ -146,7 +141,7 @@ fn a_sync_waits_for_what_the_flusher_has_sent_off_too() {
     let file = state.create();
     let mut calls = writes(file, 1 << 20, 100);
     calls.push(Call::new(Kind::Fsync, file));
-    let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
+    let after = Path::new(&parameters).run(repeated(calls, 1)), state, 1);
     let all = after.done()[100].span[1].as_ticks();
     assert_eq!(after.dirty_and_writeback(), [0, 0]);
     assert!((1.0..1.1).contains(&(all as f64 / (100 << 20) as f64 / 10.0)), "{all}");
@@ -161,7 +156,7 @@ fn an_eviction_takes_what_the_device_takes_and_only_pages_that_are_dirty_are_wri
     // A page of a large folio: the folio is dirty, and the page is written.
     let mut calls = vec![Call::new(Kind::Write, file).at(8192, 4096)];
     calls.push(Call::new(Kind::Evict, file));
-    let after = Path::new(&parameters).run(Laps::once(calls), state, 1);
+    let after = Path::new(&parameters).run(repeated(calls, 1)), state, 1);
     assert_eq!(after.cache().pages(), 0);
     assert_eq!(after.done()[1].took_ns(), 12_000 + 90_000 + 4096);
 }
