@@ -1,26 +1,18 @@
 //! How fast the net is: 8 GiB of cached reads of 4 KiB, and a cold file in order.
 #![allow(clippy::print_stdout, missing_docs, reason = "a benchmark prints")]
 
-use fathom_program::program::repeated;
 use std::time::Instant;
 
-use fathom_model::io_path::{Call, Kind, Path, Program, State};
+use fathom_model::io_path::{Call, Kind, Path, State};
 use fathom_model::page_cache::FileId;
 use fathom_model::parameters::Parameters;
+use fathom_program::program::{Program, Thread, numbered, repeated};
 
 /// The whole file, in order, over and over.
-struct InOrder {
-    file: FileId,
-    size: u64,
-    bytes: u64,
-    calls: u64,
-}
-
-impl Program for InOrder {
-    fn call(&self, _: u32, number: u64) -> Option<Call> {
-        let offset = number * self.bytes % self.size;
-        (number < self.calls).then_some(Call::new(Kind::Read, self.file).at(offset, self.bytes))
-    }
+fn in_order(file: FileId, size: u64, bytes: u64, calls: u64) -> Program<impl Thread + Send + 'static> {
+    numbered(1, move |_, number| {
+        (number < calls).then(|| (0, Call::new(Kind::Read, file).at(number * bytes % size, bytes)))
+    })
 }
 
 fn main() {
@@ -30,7 +22,7 @@ fn main() {
     let file = state.create();
     state.fill(file, 8 << 30);
     state.evict(file);
-    let fill = InOrder { file, size: 8 << 30, bytes: 1 << 20, calls: 8 << 10 };
+    let fill = in_order(file, 8 << 30, 1 << 20, 8 << 10);
     let started = Instant::now();
     let mut state = path.run(fill, state, 1);
     println!("8 GiB brought in by reads of 1 MiB: {:.2} s", started.elapsed().as_secs_f64());
@@ -38,7 +30,7 @@ fn main() {
     state.forget_done();
     let calls = 8 << 18;
     let started = Instant::now();
-    let after = path.run(InOrder { file, size: 8 << 30, bytes: 4096, calls }, state, 1);
+    let after = path.run(in_order(file, 8 << 30, 4096, calls), state, 1);
     let took = started.elapsed();
     assert_eq!(after.totals().bytes, 8 << 30);
     println!(
@@ -57,7 +49,7 @@ fn main() {
         state.evict(file);
         let before = state.now();
         let started = Instant::now();
-        state = path.run(InOrder { file, size: 512 << 20, bytes: 1 << 16, calls: 8 << 10 }, state, 1);
+        state = path.run(in_order(file, 512 << 20, 1 << 16, 8 << 10), state, 1);
         times.push(started.elapsed().as_secs_f64());
         simulated = (state.now() - before).as_ticks() as f64 / 1e9;
     }

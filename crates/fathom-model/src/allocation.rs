@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(lengths, [0, 0, 1, 1, 2, 2]);
         // Of 4,000 blocks 12 need nothing, and 256 one each; the others one above all.
         assert_eq!(layout.write_dirty().len() as u64, 1 + 1 + (4000_u64 - 268).div_ceil(256));
-        assert_eq!(layout.write_dirty(), []);
+        assert_eq!(layout.write_dirty(), [0_u64; 0]);
     }
 
     #[test]

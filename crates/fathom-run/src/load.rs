@@ -92,7 +92,7 @@ fn together(jobs: &[Job], site: &mut Site) -> Result<Vec<Vec<Outcome>>, Fault> {
     let syncs = jobs.iter().any(|job| job.fsync > 0);
     let wrote = |site: &Site| if syncs { site.device_wrote() } else { None };
     let before = wrote(site);
-    let (threads, records) = started::<Record>(jobs, site)?;
+    let (threads, records) = started(jobs, site, false)?;
     let device_wrote = wrote(site).zip(before).map(|(after, before)| after.since(before));
     let ns_per_tick = 1e9 / site.ticks_per_second();
     let of = |(thread, record)| outcome(thread, record, ns_per_tick, device_wrote);
@@ -101,7 +101,11 @@ fn together(jobs: &[Job], site: &mut Site) -> Result<Vec<Vec<Outcome>>, Fault> {
 }
 
 /// Gets everything ready and runs the threads of some jobs.
-fn started<'a, K: Keep>(jobs: &'a [Job], site: &mut Site) -> Result<(Vec<JobThread<'a>>, Vec<K>), Fault> {
+fn started<'a>(
+    jobs: &'a [Job],
+    site: &mut Site,
+    lists: bool,
+) -> Result<(Vec<JobThread<'a>>, Vec<Record>), Fault> {
     site.lay_out(jobs)?;
     let mut list = Vec::new();
     let mut names: Vec<String> = Vec::new();
@@ -119,12 +123,12 @@ fn started<'a, K: Keep>(jobs: &'a [Job], site: &mut Site) -> Result<(Vec<JobThre
         }
     }
     let budget = AtomicU64::new(site.write_budget());
-    let kept = match site.clock() {
-        Clock::Cycles(counter) => threads(counter, &list, site, &budget),
-        Clock::Monotonic(counter) => threads(counter, &list, site, &budget),
+    let records = match site.clock() {
+        Clock::Cycles(counter) => threads(counter, &list, site, &budget, lists),
+        Clock::Monotonic(counter) => threads(counter, &list, site, &budget, lists),
     };
     site.count_written(site.write_budget() - budget.into_inner());
-    Ok((list, kept?))
+    Ok((list, records?))
 }
 
 /// What one thread did, in ticks.
@@ -136,11 +140,16 @@ struct Record {
     began: u64,
     elapsed: u64,
     usage: Usage,
+    /// Every call, where somebody compares machines.
+    calls: Option<Vec<Call>>,
 }
 
 impl Recorder<bool> for Record {
     #[inline(always)]
     fn record(&mut self, call: &Call, counts: bool, window: Window, moved: u64) {
+        if let Some(calls) = &mut self.calls {
+            calls.push(*call);
+        }
         match call.kind.direction() {
             _ if !counts => {}
             Some(direction) => {
@@ -176,12 +185,13 @@ fn outcome(thread: &JobThread<'_>, record: Record, ns_per_tick: f64, device_wrot
 }
 
 /// Runs all threads; each opens its own file and gets everything ready, and then they begin at once.
-fn threads<C: Counter, K: Keep>(
+fn threads<C: Counter>(
     clock: C,
     threads: &[JobThread<'_>],
     site: &Site,
     budget: &AtomicU64,
-) -> Result<Vec<K>, Fault> {
+    lists: bool,
+) -> Result<Vec<Record>, Fault> {
     let failed = AtomicBool::new(false);
     let control = Control {
         interrupt: site.interrupt(),
@@ -197,7 +207,7 @@ fn threads<C: Counter, K: Keep>(
     if let Some(calm) = calm {
         calm.begin();
     }
-    let outcomes: Vec<Result<K, Fault>> = std::thread::scope(|scope| {
+    let outcomes: Vec<Result<Record, Fault>> = std::thread::scope(|scope| {
         let spawn = |thread| {
             let (control, start, failed) = (&control, &start, &failed);
             scope.spawn(move || {
@@ -210,7 +220,8 @@ fn threads<C: Counter, K: Keep>(
                     calm.await_it();
                 }
                 start.wait();
-                let outcome = ready.and_then(|(calls, system)| work(clock, calls, system, thread, control));
+                let record = Record { calls: lists.then(Vec::new), ..Record::default() };
+                let outcome = ready.and_then(|ready| work(clock, ready, thread, control, record));
                 if let Some(calm) = calm {
                     calm.end();
                 }
@@ -240,66 +251,32 @@ fn ready(thread: &JobThread<'_>, site: &Site) -> Result<(JobCalls, System<Own>),
     Ok((calls.map_err(Fault::Unsupported)?, System::new(own, buffer)))
 }
 
-fn work<C: Counter, K: Keep>(
+fn work<C: Counter>(
     clock: C,
-    calls: JobCalls,
-    system: System<Own>,
+    (calls, system): (JobCalls, System<Own>),
     thread: &JobThread<'_>,
     control: &Control<'_>,
-) -> Result<K, Fault> {
+    record: Record,
+) -> Result<Record, Fault> {
     match thread.job.engine {
-        Engine::Mmap => drive(clock, calls, Mapped::of(system, thread.job, thread.region)?, control),
-        Engine::Psync | Engine::Pvsync | Engine::Sync => drive(clock, calls, system, control),
+        Engine::Mmap => drive(clock, calls, Mapped::of(system, thread.job, thread.region)?, control, record),
+        Engine::Psync | Engine::Pvsync | Engine::Sync => drive(clock, calls, system, control, record),
     }
 }
 
-fn drive<C: Counter, E: executor::Engine, K: Keep>(
+fn drive<C: Counter, E: executor::Engine>(
     clock: C,
     mut calls: JobCalls,
     mut engine: E,
     control: &Control<'_>,
-) -> Result<K, Fault> {
-    let mut kept = K::default();
+    mut record: Record,
+) -> Result<Record, Fault> {
     let origin = clock.stop();
-    let record = kept.counted();
     (record.began, record.usage) = (origin, Usage::of_this_thread());
-    let ticks = executor::run(clock, &mut calls, &mut engine, &mut kept, control, Some(origin))?;
-    let record = kept.counted();
+    let ticks = executor::run(clock, &mut calls, &mut engine, &mut record, control, Some(origin))?;
     record.elapsed = (origin + ticks).saturating_sub(record.began);
     record.usage = Usage::of_this_thread().since(record.usage);
-    Ok(kept)
-}
-
-/// What is kept of a thread: its record, and for whoever compares machines its calls.
-trait Keep: Recorder<bool> + Default + Send {
-    fn counted(&mut self) -> &mut Record;
-}
-
-impl Keep for Record {
-    fn counted(&mut self) -> &mut Record {
-        self
-    }
-}
-
-/// A record, and every call that was made.
-#[derive(Default)]
-struct Listed(Record, Vec<Call>);
-
-impl Recorder<bool> for Listed {
-    fn record(&mut self, call: &Call, counts: bool, window: Window, moved: u64) {
-        self.1.push(*call);
-        self.0.record(call, counts, window, moved);
-    }
-
-    fn start_counting(&mut self, now: u64) {
-        self.0.start_counting(now);
-    }
-}
-
-impl Keep for Listed {
-    fn counted(&mut self) -> &mut Record {
-        &mut self.0
-    }
+    Ok(record)
 }
 
 /// Runs jobs at the same time, and gives each thread's calls in order: for those who compare machines.
@@ -307,8 +284,8 @@ impl Keep for Listed {
 /// # Errors
 /// As [`run`].
 pub fn calls(jobs: &[Job], site: &mut Site) -> Result<Vec<Vec<Call>>, Fault> {
-    let (_, kept) = started::<Listed>(jobs, site)?;
-    Ok(kept.into_iter().map(|Listed(_, calls)| calls).collect())
+    let (_, records) = started(jobs, site, true)?;
+    Ok(records.into_iter().map(|record| record.calls.unwrap_or_default()).collect())
 }
 
 /// The end of the time allowed, in ticks of the clock.

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
 use fathom_sys::{Error, cache, facts, file};
+use fathom_program::call::Call;
 use fathom_sys::clock::Counter;
 use fathom_trace::format::Reader;
 use fathom_trace::replay::ReplayCalls;
@@ -93,16 +94,37 @@ pub fn replay(
     bounds: &Bounds,
     ready: &mut dyn FnMut(),
 ) -> Result<Replayed, Fault> {
+    let records = on_scratch(plan, path, how, bounds, ready, false)?;
+    Ok(Replayed::of(plan, how, &records, bounds.instrument.certificate.ticks_per_second))
+}
+
+/// Replays a trace, and gives each thread's calls in order: for those who compare machines.
+///
+/// # Errors
+/// As [`replay`].
+pub fn calls(plan: &Arc<Plan>, path: &Path, how: How, bounds: &Bounds) -> Result<Vec<Vec<Call>>, Fault> {
+    let records = on_scratch(plan, path, how, bounds, &mut || (), true)?;
+    Ok(records.into_iter().map(|record| record.calls.unwrap_or_default()).collect())
+}
+
+fn on_scratch<'a>(
+    plan: &'a Arc<Plan>,
+    path: &Path,
+    how: How,
+    bounds: &Bounds,
+    ready: &mut dyn FnMut(),
+    lists: bool,
+) -> Result<Vec<Record<'a>>, Fault> {
     affordable(plan, path, bounds)?;
     let scratch = Scratch::create(path)?;
-    let replayed = lay_out(plan, &scratch, how.cache, bounds).and_then(|paths| {
+    let records = lay_out(plan, &scratch, how.cache, bounds).and_then(|paths| {
         ready();
-        run(plan, paths, how, bounds)
+        run(plan, paths, how, bounds, lists)
     });
     let removed = scratch.remove();
-    let replayed = replayed?;
+    let records = records?;
     removed?;
-    Ok(replayed)
+    Ok(records)
 }
 
 fn affordable(plan: &Plan, path: &Path, bounds: &Bounds) -> Result<(), Fault> {
@@ -135,13 +157,18 @@ fn affordable(plan: &Plan, path: &Path, bounds: &Bounds) -> Result<(), Fault> {
 /// How long before its end a wait begins to spin: sleeping is no more exact than that.
 const SPIN: Duration = Duration::from_micros(150);
 
-fn run(plan: &Arc<Plan>, paths: Vec<PathBuf>, how: How, bounds: &Bounds) -> Result<Replayed, Fault> {
+fn run<'a>(
+    plan: &'a Arc<Plan>,
+    paths: Vec<PathBuf>,
+    how: How,
+    bounds: &Bounds,
+    lists: bool,
+) -> Result<Vec<Record<'a>>, Fault> {
     let slots = Slots::new(plan, paths)?;
-    let records = match bounds.instrument.clock {
-        Clock::Cycles(clock) => threads(clock, plan, &slots, how, bounds),
-        Clock::Monotonic(clock) => threads(clock, plan, &slots, how, bounds),
-    }?;
-    Ok(Replayed::of(plan, how, &records, bounds.instrument.certificate.ticks_per_second))
+    match bounds.instrument.clock {
+        Clock::Cycles(clock) => threads(clock, plan, &slots, how, bounds, lists),
+        Clock::Monotonic(clock) => threads(clock, plan, &slots, how, bounds, lists),
+    }
 }
 
 /// Runs all threads from the same moment.
@@ -151,6 +178,7 @@ fn threads<'a, C: Counter>(
     slots: &Slots,
     how: How,
     bounds: &Bounds,
+    lists: bool,
 ) -> Result<Vec<Record<'a>>, Fault> {
     let ticks_per_second = bounds.instrument.certificate.ticks_per_second;
     let ticks = |time: Duration| (time.as_secs_f64() * ticks_per_second) as u64;
@@ -172,7 +200,7 @@ fn threads<'a, C: Counter>(
         let control = &control;
         let spawn = |(thread, mut calls): (usize, ReplayCalls)| {
             scope.spawn(move || {
-                let mut record = Record::new(&plan.threads[thread]);
+                let mut record = Record::new(&plan.threads[thread], lists);
                 let outcome = Buffer::touched(plan.largest, Path::new("")).and_then(|buffer| {
                     let mut engine = System::new(slots, buffer);
                     control.wait_until(clock, start);

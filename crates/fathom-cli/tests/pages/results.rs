@@ -320,6 +320,7 @@ fn replayed() -> Replayed {
             bytes: 4096 * 1000,
             time: Duration::from_millis(5),
             took_ns: took,
+            latencies_ns: Vec::new(),
             recorded_ns: recorded,
             different: 0,
         }

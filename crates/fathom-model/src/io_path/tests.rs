@@ -1,5 +1,7 @@
+use fathom_program::program::{numbered, repeated};
+
 use super::*;
-use fathom_program::program::repeated;
+use crate::page_cache::FileId;
 use crate::parameters::Scalar;
 
 fn silent() -> Parameters {
@@ -23,7 +25,7 @@ fn machine(parameters: &Parameters, size: u64) -> (State, FileId) {
 fn a_cached_read_costs_a_call_and_a_copy() {
     let parameters = silent();
     let (state, file) = machine(&parameters, 1 << 20);
-    let after = Path::new(&parameters).run(repeated(reads(file, 4096, 256), 1)), state, 1);
+    let after = Path::new(&parameters).run(repeated(reads(file, 4096, 256), 1), state, 1);
     assert!(after.done().iter().all(|done| done.took_ns() == 400 + 410), "{:?}", after.done()[0]);
     assert_eq!(after.totals().bytes, 1 << 20);
 }
@@ -33,7 +35,7 @@ fn a_cold_read_waits_for_its_window_and_the_next_finds_it_there() {
     let parameters = silent();
     let (mut state, file) = machine(&parameters, 1 << 20);
     state.evict(file);
-    let after = Path::new(&parameters).run(repeated(reads(file, 4096, 4), 1)), state, 1);
+    let after = Path::new(&parameters).run(repeated(reads(file, 4096, 4), 1), state, 1);
     let took: Vec<u64> = after.done().iter().map(Done::took_ns).collect();
     // Call, submission, latency, 16 KiB at a ns a byte, copy.
     assert_eq!(took[0], 400 + 12_000 + 80_000 + 16_384 + 410);
@@ -50,7 +52,7 @@ fn reading_in_order_is_bound_by_the_device_and_reading_ahead_hides_its_latency()
         let (mut state, file) = machine(&parameters, 16 << 20);
         state.evict(file);
         let reads = reads(file, kib << 10, (16 << 10) / kib);
-        let after = Path::new(&parameters).run(repeated(reads, 1)), state, 1);
+        let after = Path::new(&parameters).run(repeated(reads, 1), state, 1);
         after.totals().bytes as f64 / after.now().as_ticks() as f64
     };
     let (with, without) = (rate("512K", 64), rate("0", 4));
@@ -65,7 +67,7 @@ fn the_same_seed_gives_the_same_run_and_another_device_another() {
     state.evict(file);
     let path = Path::new(&parameters);
     let run = |path: &Path, seed| {
-        path.run(repeated(reads(file, 16_384, 256), 1)), state.clone(), seed).totals().took_ns
+        path.run(repeated(reads(file, 16_384, 256), 1), state.clone(), seed).totals().took_ns
     };
     assert_eq!(run(&path, 1), run(&path, 1));
     assert_ne!(run(&path, 1), run(&path, 2));
@@ -82,7 +84,7 @@ fn a_sync_waits_for_every_dirty_page_and_leaves_none() {
         .collect();
     calls.push(Call::new(Kind::Fsync, file));
     calls.push(Call::new(Kind::Fsync, file));
-    let after = Path::new(&parameters).run(repeated(calls, 1)), state, 1);
+    let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
     assert_eq!(after.cache().dirty_pages(), 0);
     let took: Vec<u64> = after.done().iter().map(Done::took_ns).collect();
     assert_eq!(took[0], 400 + 410 + 1_300 + 300);
@@ -92,19 +94,11 @@ fn a_sync_waits_for_every_dirty_page_and_leaves_none() {
 
 #[test]
 fn two_readers_of_one_cold_page_wait_for_the_same_request() {
-    struct Both(FileId);
-    impl Program for Both {
-        fn jobs(&self) -> u32 {
-            2
-        }
-        fn call(&self, _: u32, number: u64) -> Option<Call> {
-            (number == 0).then_some(Call::new(Kind::Read, self.0).at(0, 4096))
-        }
-    }
     let parameters = silent();
     let (mut state, file) = machine(&parameters, 1 << 20);
     state.evict(file);
-    let after = Path::new(&parameters).run(Both(file), state, 1);
+    let read = move |_, number| (number == 0).then(|| (0, Call::new(Kind::Read, file).at(0, 4096)));
+    let after = Path::new(&parameters).run(numbered(2, read), state, 1);
     assert_eq!(after.totals().calls, 2);
     assert!(after.done().iter().all(|done| done.took_ns() > 100_000));
 }
@@ -116,7 +110,7 @@ fn o_direct_leaves_nothing_in_the_cache() {
     state.evict(file);
     let mut calls = vec![Call::new(Kind::OpenDirect, file)];
     calls.extend(reads(file, 4096, 4));
-    let after = Path::new(&parameters).run(repeated(calls, 1)), state, 1);
+    let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
     assert_eq!(after.cache().pages(), 0);
     assert_eq!(after.done()[3].took_ns(), 400 + 12_000 + 80_000 + 4096);
 }
@@ -128,7 +122,7 @@ fn what_is_cached_can_be_looked_at_on_the_way() {
     state.evict(file);
     let look = |offset| Call::new(Kind::Look, file).at(offset, 8192);
     let calls = vec![look(0), reads(file, 4096, 1)[0], look(0), look(1 << 19)];
-    let after = Path::new(&parameters).run(repeated(calls, 1)), state, 1);
+    let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
     let cached: Vec<_> = after.done().iter().map(|done| done.cached).collect();
     assert_eq!(cached, [Some([0, 2]), None, Some([2, 2]), Some([0, 2])]);
 }
@@ -143,7 +137,7 @@ fn pages_on_their_way_survive_an_eviction_as_on_linux() {
     // The second read touches the mark, and the window that follows is locked while it is read.
     let calls =
         vec![call(Kind::Read, 0), call(Kind::Read, 4096), call(Kind::Evict, 0), call(Kind::Look, 8192)];
-    let after = Path::new(&parameters).run(repeated(calls, 1)), state, 1);
+    let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
     assert_eq!(after.done()[3].cached, Some([1, 1]));
 }
 
@@ -155,7 +149,7 @@ fn what_comes_round_is_what_is_visited_of_a_file() {
     let took = |visited: u64| {
         let (mut state, file) = machine(&parameters, 64 << 20);
         state.visit(file, visited);
-        let after = Path::new(&parameters).run(repeated(reads(file, 4096, 16), 1)), state, 1);
+        let after = Path::new(&parameters).run(repeated(reads(file, 4096, 16), 1), state, 1);
         [7, 8].map(|read| after.done()[read].took_ns() - 410)
     };
     // What nobody has touched is far, and near from the second round on where little comes round.

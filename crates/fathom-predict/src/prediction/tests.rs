@@ -95,25 +95,6 @@ fn the_interval_of_a_job_that_ends_as_a_slice_does_reaches_into_the_next() {
 }
 
 #[test]
-fn the_calls_are_those_of_the_load() {
-    let model = silent();
-    let mixed = Job {
-        read_percent: 60,
-        fsync: 4,
-        end_fsync: true,
-        pattern: Pattern::Random,
-        blocks: [Blocks { least: 4096, most: 16384 }; 2],
-        io_size: Some(3 << 20),
-        ..job("mixed")
-    };
-    let told = predict(&[mixed], &model, Settings { draws: 0, seed: 1 }).unwrap();
-    let one = &told.outcomes[0][0];
-    let bytes: u64 = one.transfers.iter().map(|side| side.bytes).sum();
-    assert!((3 << 20..(3 << 20) + 16384).contains(&bytes), "{bytes}");
-    assert!(one.syncs.count() > 10);
-}
-
-#[test]
 fn a_sync_of_data_alone_waits_for_no_journal_where_they_had_their_place() {
     let mut model = silent();
     model.parameters.choices.journal = Journal::Ordered;

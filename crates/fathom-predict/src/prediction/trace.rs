@@ -152,12 +152,8 @@ fn crowded(done: &[Done], cpus: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use fathom_trace::{FileId, Files, Kind, Level, Operation};
+    use fathom_trace::{CallKind as Kind, FileId, Files, Level, Operation};
 
-    use fathom_model::io_path::Kind as CallKind;
-    use fathom_model::page_cache::FileId as ModelFile;
-
-    use super::super::script::Line;
     use super::*;
     use fathom_run::replay::{How, Pace, Plan};
 
@@ -181,11 +177,11 @@ mod tests {
             files.id(name);
         }
         let how = How { pace, cache: Cache::Warm };
-        let script = Script::new(&Plan::new(operations, &files, Level::File), how)?;
+        let replay = Replay::new(&Arc::new(Plan::new(operations, &files, Level::File)), how)?;
         let mut model = Model::assumed();
         model.set("noise=0")?;
         let settings = Settings { draws: 0, seed: 1 };
-        Ok(predict_trace("t", &script, &model, settings)?.1.elapsed_ns)
+        Ok(predict_trace("t", &replay, &model, settings)?.1.elapsed_ns)
     }
 
     #[test]
@@ -233,9 +229,10 @@ mod tests {
             let mut files = Files::default();
             files.id(b"a");
             let how = How { pace: Pace::Fast, cache: Cache::Warm };
-            let script = Script::new(&Plan::new(operations, &files, Level::File), how).unwrap();
-            let is_drop = |line: &Line| line.call.kind == CallKind::Create && line.call.file == ModelFile(0);
-            script.threads[0].iter().position(is_drop)
+            let replay = Replay::new(&Arc::new(Plan::new(operations, &files, Level::File)), how).unwrap();
+            let parameters = Parameters::assumed();
+            let calls = trace_calls(&replay, &parameters, 1);
+            calls[0].iter().position(|call| call.frees.is_some())
         };
         assert_eq!(drops(&[open, close, unlink]), Some(2));
         assert_eq!(drops(&[open, unlink, close]), Some(2));

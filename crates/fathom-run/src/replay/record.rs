@@ -78,6 +78,8 @@ pub(super) struct Record<'a> {
     steps: &'a [Step],
     ways: [Way; DIRECTIONS],
     elapsed: u64,
+    /// Every call, where somebody compares machines.
+    pub(super) calls: Option<Vec<Call>>,
 }
 
 /// Reads, or writes.
@@ -90,8 +92,8 @@ struct Way {
 }
 
 impl<'a> Record<'a> {
-    pub(super) fn new(steps: &'a [Step]) -> Self {
-        Self { steps, ways: Default::default(), elapsed: 0 }
+    pub(super) fn new(steps: &'a [Step], lists: bool) -> Self {
+        Self { steps, ways: Default::default(), elapsed: 0, calls: lists.then(Vec::new) }
     }
 
     /// The same of a thread that took so long.
@@ -102,6 +104,9 @@ impl<'a> Record<'a> {
 
 impl Recorder<u32> for Record<'_> {
     fn record(&mut self, call: &Call, step: u32, window: Window, moved: u64) {
+        if let Some(calls) = &mut self.calls {
+            calls.push(*call);
+        }
         let Some(direction) = call.kind.direction() else { return };
         let operation = &self.steps[step as usize].operation;
         let way = &mut self.ways[direction as usize];

@@ -1,6 +1,5 @@
 //! Where files lie: what has to be read to know it, and what it costs to have chosen badly.
 
-use fathom_program::program::repeated;
 use super::*;
 
 const READ: u64 = 12_000 + 80_000;
@@ -20,7 +19,7 @@ fn lone_reads(settings: &[(&str, &str)], page: u64) -> [u64; 2] {
     let (mut state, file) = machine(&parameters, 16 << 20);
     state.evict(file);
     let read = |at| call(Kind::Read, file, at, 1);
-    let after = Path::new(&parameters).run(repeated(vec![read(page), read(page + 1)], 1)), state, 1);
+    let after = Path::new(&parameters).run(repeated(vec![read(page), read(page + 1)], 1), state, 1);
     [after.done()[0].took_ns(), after.done()[1].took_ns()]
 }
 
@@ -52,11 +51,11 @@ fn read_after_turns(scheme: &str) -> u64 {
     let mut calls: Vec<Call> =
         (0..512).flat_map(|at| files.map(|file| call(Kind::Write, file, 16 * at, 16))).collect();
     calls.extend(files.map(|file| call(Kind::Fsync, file, 0, 0)));
-    let mut state = path.run(repeated(calls, 1)), state, 1);
+    let mut state = path.run(repeated(calls, 1), state, 1);
     state.evict(files[0]);
     let reads = (0..512).map(|at| call(Kind::Read, files[0], 16 * at, 16)).collect();
     let before = state.now();
-    let after = path.run(repeated(reads, 1)), state, 1);
+    let after = path.run(repeated(reads, 1), state, 1);
     (after.now() - before).as_ticks()
 }
 
@@ -75,7 +74,7 @@ fn a_sync_writes_the_pointers_too_or_the_journal_does() {
         let file = state.create();
         let calls =
             vec![call(Kind::Write, file, 0, 64), call(Kind::Fsync, file, 0, 0), call(Kind::Fsync, file, 0, 0)];
-        let after = Path::new(&parameters).run(repeated(calls, 1)), state, 1);
+        let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
         assert_eq!(after.dirty_and_writeback(), [0, 0]);
         [1, 2].map(|at| after.done()[at].took_ns())
     };
@@ -95,7 +94,7 @@ fn with_a_queue_between_map_and_device_the_same_data_arrive() {
     let parameters = with(&settings);
     let (mut state, file) = machine(&parameters, 32 << 20);
     state.evict(file);
-    let after = Path::new(&parameters).run(repeated(reads(file, 65_536, 512), 1)), state, 1);
+    let after = Path::new(&parameters).run(repeated(reads(file, 65_536, 512), 1), state, 1);
     assert_eq!(after.totals().bytes, 32 << 20);
     assert_eq!(after.cache().pages(), 8192);
 }

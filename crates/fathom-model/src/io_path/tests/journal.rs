@@ -1,6 +1,5 @@
 //! The journal: who shares a commit, and what it writes.
 
-use fathom_program::program::repeated;
 use super::*;
 
 const WRITE: u64 = 12_000 + 90_000;
@@ -24,7 +23,7 @@ fn took(parameters: &Parameters, calls: impl Fn(FileId) -> Vec<Call>) -> Vec<u64
     let mut state = State::new(parameters);
     let file = state.create();
     state.fill(file, 1 << 20);
-    let after = Path::new(parameters).run(repeated(calls(file), 1)), state, 1);
+    let after = Path::new(parameters).run(repeated(calls(file), 1), state, 1);
     after.done().iter().map(Done::took_ns).collect()
 }
 
@@ -118,7 +117,7 @@ fn data_that_go_through_the_journal_are_written_twice() {
         let mut state = State::new(&parameters);
         let file = state.create();
         let calls = vec![Call { bytes: 1 << 20, ..call(Kind::Write, file, 0) }, call(Kind::Fsync, file, 0)];
-        let after = Path::new(&parameters).run(repeated(calls, 1)), state, 1);
+        let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
         (after.dirty_and_writeback(), after.done()[1].took_ns())
     };
     let commit = COMMIT + WRITE + 261 * PAGE_NS + FLUSH + WRITE + PAGE_NS;
@@ -128,21 +127,15 @@ fn data_that_go_through_the_journal_are_written_twice() {
 
 #[test]
 fn syncs_that_come_during_a_commit_share_the_next() {
-    struct Jobs(Vec<FileId>);
-    impl Program for Jobs {
-        fn jobs(&self) -> u32 {
-            self.0.len() as u32
-        }
-        fn call(&self, job: u32, number: u64) -> Option<Call> {
-            let kind = [Kind::Write, Kind::Fsync][number as usize % 2];
-            (number < 40).then_some(call(kind, self.0[job as usize], number))
-        }
-    }
     let rate = |jobs: u32| {
         let parameters = journaled("ordered");
         let mut state = State::new(&parameters);
-        let files = (0..jobs).map(|_| state.create()).collect();
-        let after = Path::new(&parameters).run(Jobs(files), state, 1);
+        let files: Vec<FileId> = (0..jobs).map(|_| state.create()).collect();
+        let call = move |job, number| {
+            let kind = [Kind::Write, Kind::Fsync][number as usize % 2];
+            (number < 40).then(|| (0, call(kind, files[job as usize], number)))
+        };
+        let after = Path::new(&parameters).run(numbered(jobs, call), state, 1);
         f64::from(20 * jobs) / after.now().as_ticks() as f64
     };
     let (one, eight) = (rate(1), rate(8));
@@ -152,21 +145,16 @@ fn syncs_that_come_during_a_commit_share_the_next() {
 
 #[test]
 fn a_transaction_that_nobody_asks_for_is_committed_once_it_is_old() {
-    struct Wait(FileId, u64);
-    impl Program for Wait {
-        fn call(&self, _: u32, number: u64) -> Option<Call> {
-            let kinds = [Kind::Write, Kind::Pause, Kind::Fsync];
-            kinds.get(number as usize).map(|&kind| call(kind, self.0, 0))
-        }
-        fn think_ns(&self, _: u32, number: u64) -> u64 {
-            if number == 1 { self.1 } else { 0 }
-        }
-    }
     let sync_after = |wait: u64| {
         let parameters = journaled("ordered");
         let mut state = State::new(&parameters);
         let file = state.create();
-        let after = Path::new(&parameters).run(Wait(file, wait), state, 1);
+        let call = move |_, number| {
+            let kinds = [Kind::Write, Kind::Pause, Kind::Fsync];
+            let kind = *kinds.get(number as usize)?;
+            Some((if number == 1 { wait } else { 0 }, call(kind, file, 0)))
+        };
+        let after = Path::new(&parameters).run(numbered(1, call), state, 1);
         after.done()[2].took_ns()
     };
     assert!(sync_after(4_900_000_000) > 500_000 && sync_after(5_100_000_000) < 210_000);

@@ -1,6 +1,5 @@
 //! The queue before the device: order, merging, and how many writes may be under way.
 
-use fathom_program::program::repeated;
 use super::*;
 
 fn with(settings: &[(&str, &str)]) -> Parameters {
@@ -11,32 +10,21 @@ fn call(kind: Kind, file: FileId, page: u64) -> Call {
     Call::new(kind, file).at(page * 4096, 4096)
 }
 
-/// A job that writes pages of a file and syncs them, and one that reads pages of another meanwhile.
-struct Both {
-    files: [FileId; 2],
-    writes: u64,
-    reads: u64,
-}
-
-impl Program for Both {
-    fn jobs(&self) -> u32 {
-        2
-    }
-
-    fn call(&self, job: u32, number: u64) -> Option<Call> {
+/// A job that writes 2000 pages of a file and syncs them, and one that reads 50 pages of another meanwhile.
+fn both(files: [FileId; 2]) -> Program<impl Thread + Send + 'static> {
+    numbered(2, move |job, number| {
         let page = 2 * number;
         match job {
-            0 if number < self.writes => Some(call(Kind::Write, self.files[0], page)),
-            0 if number == self.writes => Some(call(Kind::Fsync, self.files[0], 0)),
-            1 if number < self.reads => Some(call(Kind::Read, self.files[1], page)),
+            0 if number < 2000 => Some((0, call(Kind::Write, files[0], page))),
+            0 if number == 2000 => Some((0, call(Kind::Fsync, files[0], 0))),
+            // The reader begins once the sync has.
+            1 if number < 50 => {
+                let wait = if number == 0 { 20_000_000 } else { 0 };
+                Some((wait, call(Kind::Read, files[1], page)))
+            }
             _ => None,
         }
-    }
-
-    fn think_ns(&self, job: u32, number: u64) -> u64 {
-        // The reader begins once the sync has.
-        if job == 1 && number == 0 { 20_000_000 } else { 0 }
-    }
+    })
 }
 
 /// What the slowest read took, and all, in ns.
@@ -47,7 +35,7 @@ fn reads_beside_a_sync(settings: &[(&str, &str)]) -> [u64; 2] {
     let files = [state.create(), state.create()];
     files.iter().for_each(|&file| state.fill(file, 16 << 20));
     state.evict(files[1]);
-    let after = Path::new(&parameters).run(Both { files, writes: 2000, reads: 50 }, state, 1);
+    let after = Path::new(&parameters).run(both(files), state, 1);
     assert_eq!(after.totals().calls, 2051);
     assert_eq!(after.dirty_and_writeback(), [0, 0]);
     let reads = after.done().iter().filter(|done| done.job == 1).map(Done::took_ns);
@@ -74,18 +62,12 @@ fn what_touches_goes_as_one_up_to_the_largest_request() {
         let mut state = State::new(&parameters);
         let file = state.create();
         // Four jobs write every fourth page each, and have it written out.
-        struct Jobs(FileId);
-        impl Program for Jobs {
-            fn jobs(&self) -> u32 {
-                4
-            }
-            fn call(&self, job: u32, number: u64) -> Option<Call> {
-                let write = call(Kind::Write, self.0, 4 * (number / 2) + u64::from(job));
-                let range = Call { kind: Kind::SyncRange, offset: write.offset, ..write };
-                (number < 64).then_some([write, range][number as usize % 2])
-            }
-        }
-        let after = Path::new(&parameters).run(Jobs(file), state, 1);
+        let calls = numbered(4, move |job, number| {
+            let write = call(Kind::Write, file, 4 * (number / 2) + u64::from(job));
+            let range = Call { kind: Kind::SyncRange, ..write };
+            (number < 64).then(|| (0, [write, range][number as usize % 2]))
+        });
+        let after = Path::new(&parameters).run(calls, state, 1);
         assert_eq!(after.dirty_and_writeback(), [0, 0]);
         after.now().as_ticks()
     };
@@ -99,7 +81,7 @@ fn a_scheduler_with_nothing_to_decide_costs_nothing() {
         let parameters = with(settings);
         let (mut state, file) = machine(&parameters, 4 << 20);
         state.evict(file);
-        let after = Path::new(&parameters).run(repeated(reads(file, 65_536, 64), 1)), state, 1);
+        let after = Path::new(&parameters).run(repeated(reads(file, 65_536, 64), 1), state, 1);
         after.done().iter().map(Done::took_ns).collect::<Vec<u64>>()
     };
     assert_eq!(took(&[]), took(&[("scheduler", "mq-deadline"), ("wbt_lat", "75ms")]));
@@ -114,7 +96,7 @@ fn the_device_gets_no_more_at_once_than_the_queue_holds() {
         state.fill(file, 8 << 20);
         let mut calls: Vec<Call> = (0..1000).map(|at| call(Kind::Write, file, 2 * at)).collect();
         calls.push(call(Kind::Fsync, file, 0));
-        let after = Path::new(&parameters).run(repeated(calls, 1)), state, 1);
+        let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
         after.done()[1000].took_ns()
     };
     let (one, four, many) = (took("1"), took("4"), took("256"));

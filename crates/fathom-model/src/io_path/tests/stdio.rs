@@ -1,6 +1,5 @@
 //! The caller's library: what its buffer saves and costs.
 
-use fathom_program::program::repeated;
 use super::*;
 
 fn buffered(bytes: &str) -> Parameters {
@@ -21,7 +20,7 @@ fn small_reads_share_a_system_call_and_large_ones_go_past_the_buffer() {
     let (state, file) = machine(&parameters, 1 << 20);
     let mut calls = reads(file, 1024, 5);
     calls.push(call(Kind::Read, file, 5120, 8192));
-    let after = Path::new(&parameters).run(repeated(calls, 1)), state, 1);
+    let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
     let took: Vec<u64> = after.done().iter().map(Done::took_ns).collect();
     let (small, filling) = (CALL + 102, 400 + 410);
     assert_eq!(took[..5], [small + filling, small, small, small, small + filling]);
@@ -38,13 +37,13 @@ fn what_is_written_reaches_the_kernel_once_the_buffer_is_full_or_flushed() {
     let path = Path::new(&parameters);
     let writes = |from: u64, to: u64| {
         let one = |at| call(Kind::Write, file, at * 1000, 1000);
-        repeated((from..to).map(one).collect(), 1))
+        repeated((from..to).map(one).collect(), 1)
     };
     let state = path.run(writes(0, 4), state, 1);
     assert_eq!((state.size(file), state.dirty_and_writeback()), (0, [0, 0]), "all is in the buffer");
     let state = path.run(writes(4, 5), state, 1);
     assert_eq!(state.size(file), 4096, "and stays there between two runs");
-    let state = path.run(repeated(vec![call(Kind::Fsync, file, 0, 0)], 1)), state, 1);
+    let state = path.run(repeated(vec![call(Kind::Fsync, file, 0, 0)], 1), state, 1);
     assert_eq!((state.size(file), state.dirty_and_writeback()), (5000, [0, 0]));
 }
 
@@ -53,7 +52,7 @@ fn a_buffer_is_worth_more_than_it_costs_where_calls_are_small() {
     let rate = |buffer: &str, bytes: u64| {
         let parameters = buffered(buffer);
         let (state, file) = machine(&parameters, 1 << 20);
-        let after = Path::new(&parameters).run(repeated(reads(file, bytes, (1 << 20) / bytes), 1)), state, 1);
+        let after = Path::new(&parameters).run(repeated(reads(file, bytes, (1 << 20) / bytes), 1), state, 1);
         after.totals().bytes as f64 / after.now().as_ticks() as f64
     };
     assert!(rate("4096", 64) > 5.0 * rate("0", 64));
@@ -62,18 +61,10 @@ fn a_buffer_is_worth_more_than_it_costs_where_calls_are_small() {
 
 #[test]
 fn jobs_have_their_turns_at_a_library_of_their_own() {
-    struct Jobs(FileId);
-    impl Program for Jobs {
-        fn jobs(&self) -> u32 {
-            3
-        }
-        fn call(&self, _: u32, number: u64) -> Option<Call> {
-            (number < 100).then_some(call(Kind::Read, self.0, number * 100, 100))
-        }
-    }
     let parameters = buffered("4096");
     let (mut state, file) = machine(&parameters, 1 << 20);
     state.evict(file);
-    let after = Path::new(&parameters).run(Jobs(file), state, 1);
+    let read = move |_, number| (number < 100).then(|| (0, call(Kind::Read, file, number * 100, 100)));
+    let after = Path::new(&parameters).run(numbered(3, read), state, 1);
     assert_eq!((after.totals().calls, after.totals().bytes), (300, 30_000));
 }

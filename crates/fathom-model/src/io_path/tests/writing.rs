@@ -1,6 +1,5 @@
 //! Writes: folios, limits of dirty data, and who brings them to the device.
 
-use fathom_program::program::repeated;
 use super::*;
 
 fn writes(file: FileId, bytes: u64, count: u64) -> Vec<Call> {
@@ -11,21 +10,13 @@ fn pause() -> Call {
     Call::new(Kind::Pause, FileId(0))
 }
 
-fn limited() -> Parameters {
-    silent().with(&[("dirty_bytes", "200M"), ("dirty_background_bytes", "64M"), ("device_byte", "10")])
+/// A wait of so many ns, and a call, each time.
+fn spaced(calls: Vec<(u64, Call)>) -> Program<impl Thread + Send + 'static> {
+    numbered(1, move |_, number| calls.get(number as usize).copied())
 }
 
-/// Calls, and a wait of so many ns before each of them.
-struct Spaced(Vec<(Call, u64)>);
-
-impl Program for Spaced {
-    fn call(&self, _: u32, number: u64) -> Option<Call> {
-        self.0.get(number as usize).map(|&(call, _)| call)
-    }
-
-    fn think_ns(&self, _: u32, number: u64) -> u64 {
-        self.0.get(number as usize).map_or(0, |&(_, think)| think)
-    }
+fn limited() -> Parameters {
+    silent().with(&[("dirty_bytes", "200M"), ("dirty_background_bytes", "64M"), ("device_byte", "10")])
 }
 
 #[test]
@@ -35,7 +26,7 @@ fn a_folio_is_as_large_as_the_write_that_makes_it_and_as_aligned() {
     let file = state.create();
     let write = |offset, bytes| Call::new(Kind::Write, file).at(offset, bytes);
     let calls = vec![write(0, 65_536), write(65_536, 24_576), write(90_112, 100), write(94_208, 1 << 20)];
-    let after = Path::new(&parameters).run(repeated(calls, 1)), state, 1);
+    let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
     let sizes: Vec<u64> = [0, 15, 16, 20, 21, 22, 23, 24, 32, 64, 128, 256]
         .into_iter()
         .map(|index| after.cache().folio(file, index).unwrap().pages)
@@ -50,7 +41,7 @@ fn writers_pause_from_the_mean_of_both_thresholds_on_and_then_go_at_the_pace_of_
     let mut state = State::new(&parameters);
     let file = state.create();
     state.fill(file, 1 << 30);
-    let after = Path::new(&parameters).run(repeated(writes(file, 1 << 20, 1024), 1)), state, 1);
+    let after = Path::new(&parameters).run(repeated(writes(file, 1 << 20, 1024), 1), state, 1);
     let took: Vec<u64> = after.done().iter().map(Done::took_ns).collect();
     let first = took.iter().position(|&took| took > 2_000_000).unwrap();
     // 132 MiB, and what the device took meanwhile.
@@ -67,8 +58,8 @@ fn a_timer_brings_old_data_to_the_device_and_leaves_young_ones() {
     let after = |seconds: u64| {
         let mut state = State::new(&parameters);
         let file = state.create();
-        let calls = vec![(writes(file, 1 << 20, 1)[0], 0), (pause(), seconds * 1_000_000_000)];
-        Path::new(&parameters).run(Spaced(calls), state, 1).dirty_and_writeback()[0]
+        let calls = vec![(0, writes(file, 1 << 20, 1)[0]), (seconds * 1_000_000_000, pause())];
+        Path::new(&parameters).run(spaced(calls), state, 1).dirty_and_writeback()[0]
     };
     // Looked at each 5 s, and 30 s old a bit after the look of that time.
     assert_eq!((after(29), after(36)), (256, 0));
@@ -84,7 +75,7 @@ fn the_flusher_writes_what_is_dirty_where_memory_is_short_of_anything_else() {
         state.fill(read, 64 << 20);
         let mut calls = writes(written, 1 << 16, 8 << 4);
         calls.extend(reads(read, 1 << 16, cold << 4));
-        let after = Path::new(&parameters).run(repeated(calls, 1)), state, 1);
+        let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
         after.dirty_and_writeback()[0]
     };
     // Eight MiB of it are dirty, and as long as others can go, they go.
@@ -100,7 +91,7 @@ fn a_jump_over_what_is_there_costs_more_where_it_is_clean() {
         let (state, file) = machine(&parameters, 1 << 20);
         // Two pages that were clean, the first of them again, the one after it, and a new one.
         let calls = [7, 90, 7, 8, 300].map(|page| Call::new(Kind::Write, file).at(page * 4096, 4096));
-        let after = Path::new(&parameters).run(repeated(calls.to_vec(), 1)), state, 1);
+        let after = Path::new(&parameters).run(repeated(calls.to_vec(), 1), state, 1);
         after.done().iter().map(Done::took_ns).collect()
     };
     let more: Vec<u64> = took("5000").iter().zip(took("0")).map(|(with, without)| with - without).collect();
@@ -113,7 +104,7 @@ fn a_writer_of_more_than_memory_holds_has_the_flusher_write_before_any_threshold
     parameters.set("cache", "16M").unwrap();
     let mut state = State::new(&parameters);
     let file = state.create();
-    let after = Path::new(&parameters).run(repeated(writes(file, 1 << 16, 64 << 4), 1)), state, 1);
+    let after = Path::new(&parameters).run(repeated(writes(file, 1 << 16, 64 << 4), 1), state, 1);
     let [dirty, writeback] = after.dirty_and_writeback();
     assert!(dirty < 8_192 && writeback == 0, "{dirty} and {writeback} of 16,384 pages");
 }
@@ -124,10 +115,10 @@ fn what_is_dirty_ages_from_run_to_run() {
     let mut state = State::new(&parameters);
     let file = state.create();
     let path = Path::new(&parameters);
-    let mut state = path.run(repeated(writes(file, 4096, 1), 1)), state, 1);
+    let mut state = path.run(repeated(writes(file, 4096, 1), 1), state, 1);
     for _ in 0..40 {
         assert!(state.now().as_ticks() < 36_000_000_000 || state.dirty_and_writeback()[0] == 0);
-        state = path.run(Spaced(vec![(pause(), 1_000_000_000)]), state, 1);
+        state = path.run(spaced(vec![(1_000_000_000, pause())]), state, 1);
     }
     assert_eq!(state.dirty_and_writeback(), [0, 0]);
 }
@@ -141,7 +132,7 @@ fn a_sync_waits_for_what_the_flusher_has_sent_off_too() {
     let file = state.create();
     let mut calls = writes(file, 1 << 20, 100);
     calls.push(Call::new(Kind::Fsync, file));
-    let after = Path::new(&parameters).run(repeated(calls, 1)), state, 1);
+    let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
     let all = after.done()[100].span[1].as_ticks();
     assert_eq!(after.dirty_and_writeback(), [0, 0]);
     assert!((1.0..1.1).contains(&(all as f64 / (100 << 20) as f64 / 10.0)), "{all}");
@@ -156,29 +147,12 @@ fn an_eviction_takes_what_the_device_takes_and_only_pages_that_are_dirty_are_wri
     // A page of a large folio: the folio is dirty, and the page is written.
     let mut calls = vec![Call::new(Kind::Write, file).at(8192, 4096)];
     calls.push(Call::new(Kind::Evict, file));
-    let after = Path::new(&parameters).run(repeated(calls, 1)), state, 1);
+    let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
     assert_eq!(after.cache().pages(), 0);
     assert_eq!(after.done()[1].took_ns(), 12_000 + 90_000 + 4096);
 }
 
 /// `count` jobs that write a file each.
-struct Writers {
-    files: Vec<(FileId, u64)>,
-    bytes: u64,
-}
-
-impl Program for Writers {
-    fn jobs(&self) -> u32 {
-        self.files.len() as u32
-    }
-
-    fn call(&self, job: u32, number: u64) -> Option<Call> {
-        let (file, bytes) = self.files[job as usize];
-        let offset = number * bytes;
-        (offset < self.bytes).then_some(Call::new(Kind::Write, file).at(offset, bytes))
-    }
-}
-
 /// What it took on Linux 6.18 to write with `dd` to ext4 on a loop device over memory that a group throttled:
 /// the runs whose pauses `tests/balance_agreement.rs` looks at.
 #[test]
@@ -197,8 +171,12 @@ fn throttled_runs_take_what_they_took() {
             parameters.set(name, value).unwrap();
         }
         let mut state = State::new(&parameters);
-        let files = blocks.iter().map(|&bytes| (state.create(), bytes)).collect();
-        let program = Writers { files, bytes: each };
+        let files: Vec<_> = blocks.iter().map(|&bytes| (state.create(), bytes)).collect();
+        let program = numbered(files.len() as u32, move |job, number| {
+            let (file, bytes) = files[job as usize];
+            let offset = number * bytes;
+            (offset < each).then(|| (0, Call::new(Kind::Write, file).at(offset, bytes)))
+        });
         let after = Path::new(&parameters).run(program, state, 1);
         after.done().iter().map(|done| done.span[1].as_ticks()).max().unwrap() as f64 / 1e9
     };
