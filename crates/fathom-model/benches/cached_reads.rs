@@ -62,8 +62,7 @@ fn main() {
     let peak = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     println!("{}", peak.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("memory unknown"));
 
-    let calls: Vec<Call> =
-        (0..64).map(|_| Call::new(Kind::Seek, file)).collect();
+    let calls: Vec<Call> = (0..64).map(|_| Call::new(Kind::Seek, file)).collect();
     let state = state.totals_only();
     let started = Instant::now();
     let after = path.run(repeated(calls, 10_000), state, 1);

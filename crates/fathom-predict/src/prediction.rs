@@ -40,8 +40,8 @@ pub use self::forecast::{Estimate, Forecast, Latencies, Predicted, SCHEMA, Side,
 pub use self::refusal::check;
 pub use self::trace::{Replay, predict_trace, simulate_trace, trace_calls};
 
-use self::forecast::Runs;
 use self::counted::outcome;
+use self::forecast::Runs;
 use crate::model::{LIMITS, Model, Parameter, Parameters, Scalar};
 use fathom_program::job::{Direction, Job, Pattern, Region};
 use fathom_run::load::{Cached, Outcome, file_name, groups};
@@ -182,7 +182,7 @@ pub fn calls(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<Vec
         Bench { path: Path::new(parameters), state: State::new(parameters), files: HashMap::new() };
     let (load, _) = bench.load(jobs, parameters, seed)?;
     let _ = bench.path.run_load(&load, bench.state, seed);
-    Ok(load.made().into_iter().map(|made| made.into_iter().map(|(call, _)| call).collect()).collect())
+    Ok(load.take_made().into_iter().map(|made| made.into_iter().map(|(call, _)| call).collect()).collect())
 }
 
 /// Simulated time is in ns.
@@ -205,7 +205,7 @@ impl Bench {
         let (load, mut cached) = self.load(jobs, parameters, seed)?;
         let started = self.state.now().as_ticks();
         self.state = self.path.run_load(&load, std::mem::take(&mut self.state), seed);
-        let (done, made) = (self.state.done(), load.made());
+        let (done, made) = (self.state.done(), load.take_made());
         let mut thread = 0;
         let mut outcomes = Vec::with_capacity(jobs.len());
         for job in jobs {

@@ -111,9 +111,9 @@ impl Machine for Simulated {
         }
         let budget = self.write_budget;
         let filled = self.provide(workload)?;
-        let mut script = Script::new(workload, &self.state, &mut self.files, self.page);
-        script.write()?;
-        let Script { actions, moved: [bytes_read, bytes_written], .. } = script;
+        let mut list = CallList::new(workload, &self.state, &mut self.files, self.page);
+        list.write()?;
+        let CallList { actions, moved: [bytes_read, bytes_written], .. } = list;
         let started = self.state.now();
         self.state.forget_done();
         self.runs += 1;
@@ -150,7 +150,7 @@ struct Action {
 }
 
 /// A workload, written out call by call.
-struct Script<'a> {
+struct CallList<'a> {
     workload: &'a Workload,
     files: &'a mut HashMap<String, File>,
     sizes: HashMap<FileId, u64>,
@@ -162,7 +162,7 @@ struct Script<'a> {
     moved: [u64; 2],
 }
 
-impl<'a> Script<'a> {
+impl<'a> CallList<'a> {
     fn new(workload: &'a Workload, state: &State, files: &'a mut HashMap<String, File>, page: u64) -> Self {
         let sizes = files.values().map(|file| (file.id, state.size(file.id))).collect();
         Self { workload, files, sizes, page, actions: Vec::new(), gap_ns: 0, moved: [0, 0] }
@@ -265,7 +265,6 @@ impl<'a> Script<'a> {
         }
         Ok(())
     }
-
 }
 
 /// The readings of the calls that are kept, with the cache's state as it was before their pass.

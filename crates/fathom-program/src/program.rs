@@ -148,7 +148,5 @@ pub fn repeated(
     times: u64,
 ) -> Program<Numbered<impl FnMut(u64) -> Option<(u64, Call)> + Send + 'static>> {
     let length = calls.len() as u64;
-    numbered(1, move |_, number| {
-        (number < length * times).then(|| (0, calls[(number % length) as usize]))
-    })
+    numbered(1, move |_, number| (number < length * times).then(|| (0, calls[(number % length) as usize])))
 }

@@ -15,21 +15,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
-use fathom_sys::{Error, cache, facts, file};
 use fathom_program::call::Call;
 use fathom_sys::clock::Counter;
+use fathom_sys::{Error, cache, facts, file};
 use fathom_trace::format::Reader;
 use fathom_trace::replay::ReplayCalls;
 use serde::{Deserialize, Serialize};
 
 pub use fathom_trace::replay::{Pace, Plan};
 
-pub use self::record::{Moved, Replayed, SCHEMA};
 use self::record::Record;
+pub use self::record::{Moved, Replayed, SCHEMA};
 use self::slots::Slots;
 use crate::executor::{self, Buffer, Control, Counters, System};
-use crate::instrument::{Clock, Instrument};
 use crate::fault::Fault;
+use crate::instrument::{Clock, Instrument};
 use crate::scratch::Scratch;
 
 /// What the page cache holds of the files when the first operation begins. All that is in them is on the device.

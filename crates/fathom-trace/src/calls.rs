@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use crate::operation::{Direction, FileId, Files, CallKind, Operation};
+use crate::operation::{CallKind, Direction, FileId, Files, Operation};
 
 /// The flags of open(2) that decide positions and inheritance, as on x86-64 and aarch64.
 pub(crate) const O_TRUNC: u32 = 0o1000;
@@ -243,7 +243,9 @@ impl Processes {
         };
         let succeeded = call.result.filter(|&result| result >= 0);
         match call.what {
-            What::Do(CallKind::Open) => self.open(call, &thread, files).map(|file| operation(CallKind::Open, file)),
+            What::Do(CallKind::Open) => {
+                self.open(call, &thread, files).map(|file| operation(CallKind::Open, file))
+            }
             What::TruncatePath => {
                 let file = files.id(&self.path(call, &thread, files)?);
                 if succeeded.is_some() {
@@ -300,7 +302,9 @@ impl Processes {
                 None
             }
             What::Nothing => None,
-            What::DupCloseOnExec => self.on_descriptor(call, &thread, files, operation(CallKind::Dup, FileId(0))),
+            What::DupCloseOnExec => {
+                self.on_descriptor(call, &thread, files, operation(CallKind::Dup, FileId(0)))
+            }
             What::Do(kind) => self.on_descriptor(call, &thread, files, operation(kind, FileId(0))),
         }
     }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::format::Reader;
-use crate::operation::{Files, CallKind, Operation};
+use crate::operation::{CallKind, Files, Operation};
 
 /// What an export came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -82,7 +82,8 @@ fn line(operation: &Operation) -> Option<(&'static str, (u64, u64))> {
     if operation.result.is_some_and(|result| result < 0) {
         return None;
     }
-    let length = if operation.kind.direction().is_some() { operation.moved_bytes() } else { operation.length };
+    let length =
+        if operation.kind.direction().is_some() { operation.moved_bytes() } else { operation.length };
     let place = operation.offset.map(|offset| (offset, length)).filter(|_| length > 0);
     match operation.kind {
         CallKind::Fsync | CallKind::Flush => Some(("sync", (0, 0))),

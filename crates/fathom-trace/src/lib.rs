@@ -13,4 +13,4 @@ pub mod replay;
 pub mod show;
 
 pub use error::{Error, Result};
-pub use operation::{Clock, Direction, FileId, Files, CallKind, Level, Operation, Origin};
+pub use operation::{CallKind, Clock, Direction, FileId, Files, Level, Operation, Origin};

@@ -29,7 +29,7 @@ use crate::calls::Processes;
 use crate::error::{Error, Result};
 use crate::format::{Writer, create};
 use crate::import;
-use crate::operation::{Clock, Files, CallKind, Level, Operation, Origin};
+use crate::operation::{CallKind, Clock, Files, Level, Operation, Origin};
 
 /// What each CPU may hold until it is read: more than a second of 200,000 calls.
 const BUFFER_KIB: u32 = 48 << 10;
@@ -414,8 +414,9 @@ fn told(log: &Log, files: &mut Files) -> io::Result<(u32, Paths)> {
     let mut paths = Paths::default();
     let directory = bytes(std::env::current_dir().ok());
     import::read_strace(File::open(&log.0)?, directory, |operations, told| {
-        let name_files =
-            |one: &&Operation| matches!(one.kind, CallKind::Open | CallKind::Truncate | CallKind::Unlink | CallKind::Rename);
+        let name_files = |one: &&Operation| {
+            matches!(one.kind, CallKind::Open | CallKind::Truncate | CallKind::Unlink | CallKind::Rename)
+        };
         for one in operations.iter().filter(name_files) {
             let mut named = |file| files.id(told.path(file));
             let (file, to) = (named(one.file), one.to.map(&mut named));

@@ -178,7 +178,10 @@ fn key(operation: &Operation) -> Key {
 /// Whether it moves the position, or depends on it.
 fn is_positional(operation: &Operation) -> bool {
     operation.descriptor.is_some()
-        && matches!(operation.kind, CallKind::Read | CallKind::Readv | CallKind::Write | CallKind::Writev | CallKind::Seek)
+        && matches!(
+            operation.kind,
+            CallKind::Read | CallKind::Readv | CallKind::Write | CallKind::Writev | CallKind::Seek
+        )
 }
 
 impl Planner<'_> {
@@ -279,7 +282,8 @@ impl Planner<'_> {
         };
         self.names.hold(file);
         let slot = self.new_slot(file);
-        let position = operation.offset.filter(|_| is_positional(operation) && operation.kind != CallKind::Seek);
+        let position =
+            operation.offset.filter(|_| is_positional(operation) && operation.kind != CallKind::Seek);
         self.inherited.push((slot, path, position.unwrap_or(0)));
         self.keys.insert(key(operation), Some(slot));
         Some(slot)

@@ -22,7 +22,7 @@ use self::timing::Clocks;
 pub use self::timing::Timing;
 use crate::error::Result;
 use crate::format::Reader;
-use crate::operation::{Direction, FileId, CallKind, Operation, Origin};
+use crate::operation::{CallKind, Direction, FileId, Operation, Origin};
 
 /// What [`Shown`] is called where it is written.
 pub const SCHEMA: &str = "fathom.trace-show/1";

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use fathom_trace::format::{Reader, create};
 use fathom_trace::import::Format;
-use fathom_trace::{Clock, CallKind, Level, Operation};
+use fathom_trace::{CallKind, Clock, Level, Operation};
 use support::{Scratch, blktrace_record, import};
 
 /// What an operation must be: kind, file, start, duration, offset, length.

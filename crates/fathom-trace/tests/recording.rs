@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use fathom_trace::format::Reader;
 use fathom_trace::record::{Method, Subject, record};
-use fathom_trace::{Clock, Files, CallKind, Level, Operation};
+use fathom_trace::{CallKind, Clock, Files, Level, Operation};
 use support::{Scratch, has, skip};
 
 /// Descriptors inherited, copied, shared and closed; appends; a child in the background; a truncated file; one that is
@@ -83,12 +83,21 @@ fn the_kernel_and_strace_tell_the_same() {
     let reads: Vec<_> =
         by_strace.iter().filter(|one| one.0 == CallKind::Read && one.1 == "data" && one.3 > 0).collect();
     assert_eq!(reads[0].2, Some(0));
-    assert!(by_strace.contains(&(CallKind::Write, "copy".to_owned(), Some(12288), 1000, true)), "{by_strace:?}");
-    assert!(by_strace.contains(&(CallKind::Write, "copy".to_owned(), Some(1024), 512, true)), "{by_strace:?}");
+    assert!(
+        by_strace.contains(&(CallKind::Write, "copy".to_owned(), Some(12288), 1000, true)),
+        "{by_strace:?}"
+    );
+    assert!(
+        by_strace.contains(&(CallKind::Write, "copy".to_owned(), Some(1024), 512, true)),
+        "{by_strace:?}"
+    );
     assert!(by_strace.contains(&(CallKind::Fsync, "copy".to_owned(), None, 0, true)), "{by_strace:?}");
     assert!(by_strace.iter().any(|one| one.0 == CallKind::Open && one.1 == "absent" && !one.4));
-    let names: Vec<_> =
-        by_strace.iter().filter(|one| matches!(one.0, CallKind::Rename | CallKind::Unlink)).cloned().collect();
+    let names: Vec<_> = by_strace
+        .iter()
+        .filter(|one| matches!(one.0, CallKind::Rename | CallKind::Unlink))
+        .cloned()
+        .collect();
     let of = |kind, name: &str, went_well| (kind, name.to_owned(), None, 0, went_well);
     let expected = [
         of(CallKind::Rename, "log to old", true),

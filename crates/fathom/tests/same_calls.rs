@@ -60,7 +60,8 @@ fn random_jobs_make_the_same_calls_on_linux_and_on_the_model() {
     for number in 0..JOBS {
         let job = job(&mut dice);
         let jobs = std::slice::from_ref(&job);
-        let linux = load::calls(jobs, &mut site).unwrap_or_else(|fault| panic!("job {number}: {fault}: {job:?}"));
+        let linux =
+            load::calls(jobs, &mut site).unwrap_or_else(|fault| panic!("job {number}: {fault}: {job:?}"));
         let simulated = prediction::calls(jobs, &model.parameters, 1).unwrap();
         assert_eq!(linux, simulated, "job {number}: {job:?}");
         assert!(linux.iter().all(|thread| !thread.is_empty()), "job {number} makes no calls: {job:?}");
@@ -144,10 +145,15 @@ fn random_traces_make_the_same_calls_on_linux_and_on_the_model() {
         let replay = Replay::new(&plan, how).unwrap();
         let simulated = prediction::trace_calls(&replay, &model.parameters, 1);
         assert_eq!(linux, simulated, "trace {number}");
-        assert_eq!(linux.iter().map(Vec::len).sum::<usize>(), plan.threads.iter().map(Vec::len).sum::<usize>());
+        assert_eq!(
+            linux.iter().map(Vec::len).sum::<usize>(),
+            plan.threads.iter().map(Vec::len).sum::<usize>()
+        );
         kinds.extend(linux.iter().flatten().map(|call| call.kind));
     }
-    use CallKind::{Close, Fdatasync, Fsync, Open, Pread, Pwritev, Readv, Rename, Seek, SyncRange, Unlink, Write};
+    use CallKind::{
+        Close, Fdatasync, Fsync, Open, Pread, Pwritev, Readv, Rename, Seek, SyncRange, Unlink, Write,
+    };
     let all = [Open, Close, Readv, Write, Pread, Pwritev, Seek, Fsync, Fdatasync, SyncRange, Unlink, Rename];
     assert_eq!(kinds, BTreeSet::from(all));
 }

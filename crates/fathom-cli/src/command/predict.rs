@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fathom::load::Outcome;
 use fathom::model::Model;
-use fathom::prediction::{self, Predicted, Prediction, SCHEMA, Replay, Settings};
+use fathom::prediction::{self, Predicted, Prediction, Replay, SCHEMA, Settings};
 use fathom::report;
 use fathom::report::fio_json::{self, Detail};
 use fathom::run_folder::Kept;

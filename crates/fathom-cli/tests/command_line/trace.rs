@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use fathom_trace::format::Reader;
-use fathom_trace::{Files, CallKind as Kind, Operation};
+use fathom_trace::{CallKind as Kind, Files, Operation};
 
 use crate::published;
 use crate::support::require;

@@ -102,9 +102,10 @@ impl<T: Thread> Load<T> {
         act(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The calls that each thread has made so far, in order.
-    pub fn made(&self) -> Vec<Vec<(Call, T::Label)>> {
-        self.progress(|progress| progress.callers.iter().map(|caller| caller.made.clone()).collect())
+    /// The calls that each thread has made, in order; they are handed out once.
+    pub fn take_made(&self) -> Vec<Vec<(Call, T::Label)>> {
+        let take = |caller: &mut Caller<T>| std::mem::take(&mut caller.made);
+        self.progress(|progress| progress.callers.iter_mut().map(take).collect())
     }
 }
 
@@ -238,12 +239,7 @@ fn served(call: Call, state: &State) -> Call {
 
 /// Ports: `calls` out, `returned` in. A closed loop: a job has one call under way, or thinks, or waits
 /// for another's; or it has ended.
-pub(super) fn draw(
-    net: &mut NetBuilder,
-    program: Arc<dyn Application>,
-    calls: Place<Work>,
-    shared: Shared,
-) {
+pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Application>, calls: Place<Work>, shared: Shared) {
     let (calls, returned) = (net.port_out(calls), net.port_in(shared.returned));
     let kernel = net.fusion("kernel", shared.state);
     let (ready, ended) = (net.place::<Turn>("ready"), net.place("ended"));
@@ -266,7 +262,12 @@ pub(super) fn draw(
                 call,
                 descriptor,
                 begun: firing.done(),
-                read: Read::new(call.file, call.offset, call.bytes, state.files.reader(call.file, descriptor)),
+                read: Read::new(
+                    call.file,
+                    call.offset,
+                    call.bytes,
+                    state.files.reader(call.file, descriptor),
+                ),
                 owed_ns: 0,
                 far_ns: 0,
                 copied: 0,

@@ -38,8 +38,7 @@ impl Path {
         let file = state.create();
         state.fill(file, 1 << 20);
         state.evict(file);
-        let read =
-            |at: u64| Call::new(Kind::Read, file).at(at << 14, 1 << 14);
+        let read = |at: u64| Call::new(Kind::Read, file).at(at << 14, 1 << 14);
         let net = self.net(Arc::new(Load::new(repeated((0..64).map(read).collect(), 1))));
         let drawing = match view {
             View::Flat => Drawing::flat(&net),

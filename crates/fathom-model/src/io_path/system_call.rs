@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use fathom_net::{NetBuilder, Place, Span};
 
-use super::{Kind, Served};
 use super::places::Shared;
 use super::prices::Prices;
 use super::state::State;
 use super::work::Work;
+use super::{Kind, Served};
 use crate::parameters::Scalar;
 use crate::read_ahead::Advice;
 
@@ -38,12 +38,7 @@ pub(super) fn draw(
             Kind::Seek | Kind::Dup | Kind::Truncate | Kind::Allocate | Kind::Discard => {
                 prices.around(prices[Scalar::SeekCall], rng)
             }
-            Kind::Open
-            | Kind::OpenDirect
-            | Kind::Close
-            | Kind::Create
-            | Kind::Unlink
-            | Kind::Rename => {
+            Kind::Open | Kind::OpenDirect | Kind::Close | Kind::Create | Kind::Unlink | Kind::Rename => {
                 prices.around(prices[Scalar::OpenCall], rng)
             }
             _ => prices.around(

@@ -79,9 +79,7 @@ fn a_sync_waits_for_every_dirty_page_and_leaves_none() {
     let parameters = silent();
     let mut state = State::new(&parameters);
     let file = state.create();
-    let mut calls: Vec<Call> = (0..8)
-        .map(|at| Call::new(Kind::Write, file).at(at << 20, 4096))
-        .collect();
+    let mut calls: Vec<Call> = (0..8).map(|at| Call::new(Kind::Write, file).at(at << 20, 4096)).collect();
     calls.push(Call::new(Kind::Fsync, file));
     calls.push(Call::new(Kind::Fsync, file));
     let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);

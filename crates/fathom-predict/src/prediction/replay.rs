@@ -61,9 +61,8 @@ impl Replay {
     /// one another.
     pub fn length_ns(&self, mut price: impl FnMut(&Call) -> f64) -> f64 {
         let plan = &*self.plan;
-        let since = |step: &Step, from: i64| {
-            u64::try_from(step.operation.start_ns.saturating_sub(from)).unwrap_or(0)
-        };
+        let since =
+            |step: &Step, from: i64| u64::try_from(step.operation.start_ns.saturating_sub(from)).unwrap_or(0);
         let mut ends = vec![0.0_f64; plan.threads.len()];
         for (thread, at) in in_order(plan) {
             let step = &plan.threads[thread][at];

@@ -8,8 +8,8 @@ use fathom_trace::replay::ReplayCalls;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
-use super::forecast::{Known, Runs, own_error, unvalidated};
 use super::counted::outcome;
+use super::forecast::{Known, Runs, own_error, unvalidated};
 pub use super::replay::Replay;
 use super::{Forecast, Settings, at_brims, drawn_from};
 use crate::model::{Model, Parameters, Scalar};
@@ -75,7 +75,7 @@ pub fn simulate_trace(replay: &Replay, parameters: &Parameters, seed: u64) -> Ou
 /// The calls that each thread of a replay makes, in order: for those who compare machines.
 pub fn trace_calls(replay: &Replay, parameters: &Parameters, seed: u64) -> Vec<Vec<Call>> {
     let (_, load) = loaded(replay, parameters, seed);
-    load.made().into_iter().map(|made| made.into_iter().map(|(call, _)| call).collect()).collect()
+    load.take_made().into_iter().map(|made| made.into_iter().map(|(call, _)| call).collect()).collect()
 }
 
 fn loaded(replay: &Replay, parameters: &Parameters, seed: u64) -> (State, Arc<Load<ReplayCalls>>) {
@@ -99,7 +99,7 @@ fn loaded(replay: &Replay, parameters: &Parameters, seed: u64) -> (State, Arc<Lo
 
 fn run(replay: &Replay, parameters: &Parameters, seed: u64) -> (Outcome, Vec<Done>) {
     let (state, load) = loaded(replay, parameters, seed);
-    let (done, made) = (state.done(), load.made());
+    let (done, made) = (state.done(), load.take_made());
     let counted = done.iter().filter_map(|one| {
         let (call, step) = made[one.job as usize][one.number as usize];
         let counts = call.kind.direction().is_some() || call.kind.is_sync();

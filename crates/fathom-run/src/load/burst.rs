@@ -46,7 +46,8 @@ pub fn burst(job: &Job, count: u64, site: &mut Site) -> Result<Burst, Fault> {
         Clock::Monotonic(clock) => timed(clock, calls, System::new(own, buffer), site),
     }?;
     site.count_written(wanted);
-    let mut writes_ns: Vec<f64> = ticks.iter().map(|&one| one as f64 * 1e9 / site.ticks_per_second()).collect();
+    let mut writes_ns: Vec<f64> =
+        ticks.iter().map(|&one| one as f64 * 1e9 / site.ticks_per_second()).collect();
     let sync_ns = writes_ns.pop().unwrap_or(0.0);
     Ok(Burst { writes_ns, sync_ns })
 }

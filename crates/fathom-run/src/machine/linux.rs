@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 
 use fathom_program::call::{Call, DIRECTIONS, FileId};
 use fathom_program::passes::{PassCalls, Visit};
-use fathom_sys::memory::Mapping;
-use fathom_sys::{Error, affinity, file};
 pub use fathom_sys::blocked::{Blocked, calls as blocked_calls};
 use fathom_sys::clock::{Counter, monotonic_raw_ns};
+use fathom_sys::memory::Mapping;
 pub use fathom_sys::process::{Surrender, supervise};
+use fathom_sys::{Error, affinity, file};
 
 use self::files::Files;
 use self::residency::Residency;
@@ -229,8 +229,7 @@ impl Linux {
             PassCalls::new(pass, FileId(pass.file as u32), order.to_vec(), self.ticks_per_second, 0);
         let mut kept = Windows { windows: Vec::with_capacity(order.len() * pass.ops.len()), moved: [0; 2] };
         let left = self.limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let deadline =
-            left.map(|left| clock.start() + (left.as_secs_f64() * self.ticks_per_second) as u64);
+        let deadline = left.map(|left| clock.start() + (left.as_secs_f64() * self.ticks_per_second) as u64);
         let control = Control {
             interrupt: &self.interrupt,
             failed: &AtomicBool::new(false),

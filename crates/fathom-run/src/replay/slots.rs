@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
 use fathom_program::call::{Call, CallKind};
+use fathom_sys::Error;
 use fathom_sys::clock::Counter;
 use fathom_sys::file::{self, Errno};
-use fathom_sys::Error;
 use fathom_trace::FileId;
 use fathom_trace::replay::Plan;
 

@@ -11,7 +11,7 @@ use parquet::schema::types::ColumnDescPtr;
 use rustc_hash::FxHashMap;
 
 use super::chunk::{Words, constant};
-use crate::operation::{FileId, Files, CallKind, Operation};
+use crate::operation::{CallKind, FileId, Files, Operation};
 
 /// A column whose values may be missing: those that are there, and which these are.
 #[derive(Default)]
@@ -257,7 +257,8 @@ impl Columns {
                 duration_ns: durations.next().flatten().map(unsigned).transpose()?,
                 process: self.process[row].cast_unsigned(),
                 thread: self.thread[row].cast_unsigned(),
-                kind: CallKind::named(self.kind[row].data()).ok_or("a kind of operation that is not known")?,
+                kind: CallKind::named(self.kind[row].data())
+                    .ok_or("a kind of operation that is not known")?,
                 file,
                 descriptor: descriptors.next().flatten(),
                 offset: offsets.next().flatten().map(unsigned).transpose()?,

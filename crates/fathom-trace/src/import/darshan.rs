@@ -12,7 +12,7 @@ use memchr::memmem;
 
 use super::text::Text;
 use super::{Lines, Output};
-use crate::operation::{FileId, CallKind, Operation};
+use crate::operation::{CallKind, FileId, Operation};
 
 #[derive(Default)]
 pub(super) struct Reader {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Output;
-use crate::operation::{FileId, CallKind, Operation};
+use crate::operation::{CallKind, FileId, Operation};
 
 /// Linux and most tracers count in sectors of 512 bytes, whatever the device's own are.
 pub(super) const SECTOR: u64 = 512;

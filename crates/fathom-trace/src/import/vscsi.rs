@@ -10,7 +10,7 @@
 
 use super::requests::in_bytes;
 use super::{Output, Records, Taken};
-use crate::operation::{FileId, CallKind, Operation};
+use crate::operation::{CallKind, FileId, Operation};
 
 const DEVICE: &[u8] = b"disk";
 

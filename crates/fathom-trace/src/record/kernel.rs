@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::ring::{Field, Layout, SubBuffer};
 use super::running::Seen;
 use crate::calls::{Call, O_CLOEXEC, Processes, Under, What, at_position};
-use crate::operation::{FileId, Files, CallKind, Operation};
+use crate::operation::{CallKind, FileId, Files, Operation};
 
 /// `CLONE_FILES` and `CLONE_THREAD` of clone(2).
 const CLONE_FILES: u64 = 0x400;

@@ -72,8 +72,11 @@ fn a_sync_writes_the_pointers_too_or_the_journal_does() {
         let parameters = with(&[&[("device_depth", "1"), ("device", "plain_queue")], settings].concat());
         let mut state = State::new(&parameters);
         let file = state.create();
-        let calls =
-            vec![call(Kind::Write, file, 0, 64), call(Kind::Fsync, file, 0, 0), call(Kind::Fsync, file, 0, 0)];
+        let calls = vec![
+            call(Kind::Write, file, 0, 64),
+            call(Kind::Fsync, file, 0, 0),
+            call(Kind::Fsync, file, 0, 0),
+        ];
         let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
         assert_eq!(after.dirty_and_writeback(), [0, 0]);
         [1, 2].map(|at| after.done()[at].took_ns())

@@ -47,8 +47,7 @@ fn of_writes_that_wait_each_takes_its_turn_and_all_are_noticed_at_once() {
         parameters.set("device_write_request", "20us").unwrap();
         parameters.set("device_depth", "1").unwrap();
         let (state, file) = machine(&parameters, 1 << 20);
-        let write =
-            |at: u64| Call::new(Kind::Write, file).at(at * apart, 4096);
+        let write = |at: u64| Call::new(Kind::Write, file).at(at * apart, 4096);
         let mut calls: Vec<Call> = (0..8).map(write).collect();
         calls.push(Call::new(Kind::Fsync, file));
         Path::new(&parameters).run(repeated(calls, 1), state, 1).done()[8].took_ns()
