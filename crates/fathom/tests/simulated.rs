@@ -7,9 +7,8 @@
 
 use std::time::Duration;
 
-use fathom::experiment::{Effort, by_name};
+use fathom::experiment::{Effort, by_name, first_read_pages};
 use fathom::finding::{Finding, Kind, Value};
-use fathom::lab::first_read_pages;
 use fathom::simulated::{Parameters, Simulated};
 use fathom::survey::{self, Plan};
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fathom::calibration::Account;
 use fathom::comparison::{self, Outcome, Rules};
+use fathom::experiment::REGISTRY;
 use fathom::model::{Made, Model, Origin, Parameter, Residual};
 use fathom::prediction::{self, Predicted, Settings};
 use fathom::replay::{self, Cache, How, Moved, Pace, Replayed};
@@ -349,7 +350,7 @@ fn compared() -> String {
         .map(|(path, gain)| ((*path).to_owned(), Outcome::Curve(Box::new(crate::surveyed::curve(gain)))))
         .collect();
     let rules = Rules { rate: 0.05, margin: 0.75 };
-    let comparison = comparison::compare(&outcomes, rules).unwrap();
+    let comparison = comparison::compare(&outcomes, rules, REGISTRY).unwrap();
     assert!(comparison.has_differences());
     report::comparison_page(&comparison, &outcomes)
 }

@@ -9,12 +9,12 @@ use fathom_sys::{cgroup, dirty, facts};
 use crate::model::{Model, Origin, Parameter};
 use fathom_run::fault::Fault;
 use fathom_run::machine::Machine;
-use fathom_survey::experiment::{Effort, by_name};
+use fathom_survey::experiment::{BlockSize, Effort, Experiment, ReadaheadWindow};
 use fathom_survey::finding::{Finding, Kind, Status, Value};
 use fathom_survey::survey::{self, Plan};
 
 /// Parameters by the questions of a survey that find them.
-const SURVEYED: [(&str, &str); 2] = [("block", "block_size"), ("readahead", "readahead_window")];
+const SURVEYED: [(&str, &dyn Experiment); 2] = [("block", &BlockSize), ("readahead", &ReadaheadWindow)];
 /// The device that is held to rates, among [`DEVICES`](fathom_model::parameters::DEVICES).
 const TOKEN_BUCKET: u64 = 2;
 /// How long the survey may take.
@@ -31,7 +31,7 @@ pub fn found_by_other_means(
     seed: u64,
 ) -> Result<Vec<Finding>, Fault> {
     let plan = Plan {
-        experiments: SURVEYED.iter().filter_map(|(_, question)| by_name(question)).collect(),
+        experiments: SURVEYED.map(|(_, experiment)| experiment).to_vec(),
         evidence: vec![Kind::Timing, Kind::Witness, Kind::Declared],
         effort: Effort::Quick,
         seed,
@@ -40,8 +40,8 @@ pub fn found_by_other_means(
     };
     let answers = survey::ask(machine, &plan, &mut |_, _| ())?;
     let findings: Vec<Finding> = answers.into_iter().map(|answer| answer.finding).collect();
-    for (name, question) in SURVEYED {
-        let finding = findings.iter().find(|finding| finding.parameter == question);
+    for (name, experiment) in SURVEYED {
+        let finding = findings.iter().find(|finding| finding.parameter == experiment.about().parameter);
         if let Some(parameter) = finding.and_then(of_finding) {
             super::put(model, name, parameter);
         }

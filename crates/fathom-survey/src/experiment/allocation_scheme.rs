@@ -12,17 +12,18 @@
 use std::slice;
 
 use super::pointers::{self, Shown};
-use super::{About, Cost, Experiment, Session};
+use super::{About, Along, Cost, Experiment, Figure, Others, Session, block_size, direct_pointers};
+use crate::case::{Basis, Case, Kernel, Layout, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use fathom_run::machine::Fault;
 use fathom_run::witness::{Declared, Extent, Witness};
 
 pub(super) struct AllocationScheme;
 
-const INDIRECT: &str = "indirect";
+pub(super) const INDIRECT: &str = "indirect";
 const EXTENTS: &str = "extents";
-const COPY_ON_WRITE: &str = "copy_on_write";
-const MEMORY: &str = "memory";
+pub(super) const COPY_ON_WRITE: &str = "copy_on_write";
+pub(super) const MEMORY: &str = "memory";
 
 impl Experiment for AllocationScheme {
     fn about(&self) -> &'static About {
@@ -32,8 +33,11 @@ impl Experiment for AllocationScheme {
             question: "How does the file system keep track of where a file's bytes are?",
             method: "Blocks of pointers show in the cost of appends and in st_blocks; whether an overwrite stays in place shows in the map of extents.",
             source: "paper A",
-            privileges: "none",
             cost: Cost { seconds: 1, write_bytes: 27 << 20, read_bytes: 0 },
+            figure: Figure::Interleaved,
+            recipes: &["paper-a-extents"],
+            samples_of: Some(direct_pointers::PARAMETER),
+            ..About::USUAL
         }
     }
 
@@ -80,6 +84,17 @@ impl Experiment for AllocationScheme {
         vec![Evidence::measured(Kind::Declared, "fs_type", word(scheme))]
     }
 
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        scheme_of(case).map_or(Truth::Unknown, |scheme| Truth::word(scheme, Basis::Format))
+    }
+
+    fn along(&self, _: &Value, _: &Finding, others: &Others<'_>) -> Along {
+        match (others(direct_pointers::PARAMETER), others(block_size::PARAMETER)) {
+            (Some(direct), Some(block)) => Along::Ends { what: "direct pointers", at: vec![direct * block] },
+            _ => Along::Nowhere,
+        }
+    }
+
     fn explain(&self, finding: &Finding) -> String {
         let Some(Value::Word(scheme)) = &finding.value else {
             return "Neither blocks of pointers nor a map of extents can be seen.".to_owned();
@@ -123,4 +138,16 @@ fn place(extents: &[Extent], byte: u64) -> Option<u64> {
     let extent =
         extents.iter().find(|extent| (extent.logical..extent.logical + extent.length).contains(&byte))?;
     Some(extent.physical + if extent.encoded { 0 } else { byte - extent.logical })
+}
+
+/// The scheme of a case of the lab, where its format is one that the lab knows.
+pub(super) fn scheme_of(case: &Case) -> Option<&'static str> {
+    match case.fs_type.as_str() {
+        "ext2" | "ext3" => Some(INDIRECT),
+        "ext4" if case.layout == Layout::SingleBlocks => Some(INDIRECT),
+        "ext4" | "xfs" => Some(EXTENTS),
+        "btrfs" => Some(COPY_ON_WRITE),
+        "tmpfs" => Some(MEMORY),
+        _ => None,
+    }
 }

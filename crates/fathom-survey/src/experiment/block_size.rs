@@ -9,7 +9,8 @@
 //! above it. Then blocks may be as large as pages and be handed out in clusters, or be larger than
 //! pages that are dear each. There the answer is none.
 
-use super::{About, Cost, Experiment, Session, page_size};
+use super::{About, Along, Cost, Experiment, Figure, Nature, Others, Session, needs_no_file, page_size};
+use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Agreement, Evidence, Finding, Kind, Status, Value};
 use crate::inference::combs::{self, Combs, NoAnswer, Taller, Wanted};
 use fathom_program::units::Bytes;
@@ -17,7 +18,10 @@ use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::witness::{Declared, Witness};
 
-pub(super) struct BlockSize;
+/// The experiment.
+pub struct BlockSize;
+
+pub(super) const PARAMETER: &str = "block_size";
 
 const METHOD: &str = "append_comb";
 
@@ -37,13 +41,16 @@ const WANTED: Wanted = Wanted { smallest: 512, negligible: 0.02 };
 impl Experiment for BlockSize {
     fn about(&self) -> &'static About {
         &About {
-            parameter: "block_size",
+            parameter: PARAMETER,
             unit: "bytes",
             question: "How large is a block, the unit in which the file system maps a file?",
             method: "Small appends to a new file; the first write into a block is dearer, and the smallest such period is the block.",
             source: "papers A, C and D",
-            privileges: "none",
             cost: Cost { seconds: 4, write_bytes: 162 << 20, read_bytes: 0 },
+            nature: Nature::Fixed,
+            figure: Figure::Comb,
+            recipes: &["paper-d-block", "paper-a-block-512"],
+            ..About::USUAL
         }
     }
 
@@ -97,6 +104,21 @@ impl Experiment for BlockSize {
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         vec![Evidence::measured(Kind::Declared, "statfs_bsize", Value::Whole(declared.block_size))]
+    }
+
+    fn is_asked_in(&self, case: &Case) -> bool {
+        needs_no_file(case)
+    }
+
+    fn truth(&self, case: &Case, kernel: &Kernel) -> Truth {
+        match case.block_size {
+            Some(block) => Truth::known(block, Basis::Made),
+            None => Truth::known(kernel.page_size, Basis::Page),
+        }
+    }
+
+    fn along(&self, value: &Value, _: &Finding, _: &Others<'_>) -> Along {
+        value.as_number().map_or(Along::Nowhere, |period| Along::Every { first: 0.0, period })
     }
 
     fn explain(&self, finding: &Finding) -> String {

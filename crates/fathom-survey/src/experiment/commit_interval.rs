@@ -14,7 +14,8 @@
 
 use std::time::Duration;
 
-use super::{About, Cost, Demands, Experiment, Session};
+use super::{About, Cost, Demands, Experiment, Figure, Session};
+use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::commits::{Belief, LEVEL, Next, Trial};
 use crate::inference::quiet::{self, Probe};
@@ -69,6 +70,8 @@ impl Experiment for CommitInterval {
             source: "KERNEL: jbd2_get_transaction",
             privileges: "none; other writers on the file system disturb it",
             cost: Cost { seconds: 2, write_bytes: 0, read_bytes: 0 },
+            figure: Figure::Ages,
+            ..About::USUAL
         }
     }
 
@@ -128,6 +131,18 @@ impl Experiment for CommitInterval {
             Commits::Unknown => None,
         };
         known.into_iter().collect()
+    }
+
+    fn is_asked_in(&self, case: &Case) -> bool {
+        case.conditions.commit.is_some()
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        match case.conditions.commit {
+            Some(0) => Truth::NotApplicable { basis: Basis::Format },
+            Some(seconds) => Truth::known(seconds * 1_000_000_000, Basis::Set),
+            None => Truth::Unknown,
+        }
     }
 
     fn explain(&self, finding: &Finding) -> String {

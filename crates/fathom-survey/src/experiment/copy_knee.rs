@@ -12,7 +12,7 @@
 use std::time::Duration;
 
 use super::batches::Batches;
-use super::{About, Cost, Experiment, Session};
+use super::{About, Cost, Experiment, Figure, Session};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::copies::{self, CLEAR, Knee, LEVEL, Misses, NEGLIGIBLE, Verdict};
 use fathom_program::units::Bytes;
@@ -44,8 +44,10 @@ impl Experiment for CopyKnee {
             question: "From which buffer size on does a cached read cost clearly more per byte?",
             method: "One cached file read whole with buffers of 16 KiB to 16 MiB, a dozen times: up to which size does a byte cost hardly more than with any smaller one, and from which on clearly more? Then a straight line, paper E's t(x) and a ramp, judged by the looks that they were not fitted to.",
             source: "paper E, sections 4.3 and 5.5",
-            privileges: "none",
             cost: Cost { seconds: 4, write_bytes: 2 * LARGEST, read_bytes: 7 << 30 },
+            figure: Figure::Rates,
+            recipes: &["paper-e-copy"],
+            ..About::USUAL
         }
     }
 

@@ -10,7 +10,8 @@ use std::time::Duration;
 use super::batches::Batches;
 use super::readahead::FILE;
 use super::sync_latency::spread;
-use super::{About, Cost, Experiment, Session};
+use super::{About, Cost, Experiment, Figure, Session, truth_in_memory};
+use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::latency;
 use fathom_program::units::Nanos;
@@ -45,8 +46,10 @@ impl Experiment for DeviceLatency {
             question: "How much longer does a random 4 KiB read take that must go to the device?",
             method: "Scattered reads of a file proven cold, each repeated when it is cached; the median difference. The same past the cache with O_DIRECT.",
             source: "paper B (cold reads), paper E (disk service time)",
-            privileges: "none",
             cost: Cost { seconds: 3, write_bytes: BYTES, read_bytes: 12 << 20 },
+            figure: Figure::Spread,
+            recipes: &["paper-b-read-cold"],
+            ..About::USUAL
         }
     }
 
@@ -84,6 +87,18 @@ impl Experiment for DeviceLatency {
         let reason = "files live in memory alone: there is no device below";
         let silent = || Evidence::silent(Kind::Declared, "fs_type", Status::NotApplicable, reason);
         declared.is_memory_only().then(silent).into_iter().collect()
+    }
+
+    fn is_asked_in(&self, case: &Case) -> bool {
+        case.is_usual() || case.conditions.read_rate.is_some()
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        // `blk_throtl` lets one of so few go in each slice of 100 ms, and looks at the clock every 4 to 10 ms.
+        match case.conditions.read_rate.map(|rate| 1e9 / rate as f64) {
+            Some(turn) => Truth::Within { interval: [0.8 * turn, 1.3 * turn], basis: Basis::Set },
+            None => truth_in_memory(case),
+        }
     }
 
     fn explain(&self, finding: &Finding) -> String {

@@ -1,6 +1,8 @@
 //! What offsets and lengths a read past the page cache may have.
 
-use super::{About, Cost, Experiment, Session};
+use super::allocation_scheme::{COPY_ON_WRITE, MEMORY, scheme_of};
+use super::{About, Cost, Experiment, Nature, Session};
+use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Trial, Value};
 use fathom_program::units::Bytes;
 use fathom_run::machine::Fault;
@@ -20,8 +22,9 @@ impl Experiment for DirectIoAlignment {
             question: "To what must offset and length of a direct read be aligned?",
             method: "Reads with O_DIRECT are tried at ever finer offsets, lengths and addresses; one counts if it is done and leaves nothing in the page cache.",
             source: "open(2), statx(2)",
-            privileges: "none",
             cost: Cost { seconds: 1, write_bytes: 256 << 10, read_bytes: 4 << 20 },
+            nature: Nature::Fixed,
+            ..About::USUAL
         }
     }
 
@@ -70,6 +73,15 @@ impl Experiment for DirectIoAlignment {
                     .caveat(format!("memory must be aligned to {}", Bytes(memory))),
             ],
             None => Vec::new(),
+        }
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        match (scheme_of(case), case.block_size) {
+            (None, _) | (Some(COPY_ON_WRITE), None) => Truth::Unknown,
+            (Some(MEMORY), _) => Truth::NotApplicable { basis: Basis::Memory },
+            (Some(COPY_ON_WRITE), Some(block)) => Truth::known(block, Basis::Made),
+            _ => Truth::known(u64::from(case.sector_size), Basis::Made),
         }
     }
 

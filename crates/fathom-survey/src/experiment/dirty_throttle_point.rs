@@ -9,7 +9,8 @@
 
 use std::time::Duration;
 
-use super::{About, Cost, Demands, Experiment, Session};
+use super::{About, Cost, Demands, Experiment, Nature, Session};
+use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::throttle::{self, DRAINS_ALONG, Onset, Passes, Waiting};
 use fathom_program::units::Bytes;
@@ -41,6 +42,8 @@ impl Experiment for DirtyThrottlePoint {
             source: "paper E; KERNEL: balance_dirty_pages",
             privileges: "--intrusive: meanwhile all writers of the machine wait",
             cost: Cost { seconds: 30, write_bytes: 3 << 30, read_bytes: 0 },
+            nature: Nature::Drifting,
+            ..About::USUAL
         }
     }
 
@@ -110,6 +113,18 @@ impl Experiment for DirtyThrottlePoint {
         let known = declared.dirty_thresholds.map(mean);
         let measured = |point| Evidence::measured(Kind::Declared, METHOD, Value::Whole(point));
         known.map(|point| measured(point).within(point / 100 * 98, point / 100 * 102)).into_iter().collect()
+    }
+
+    fn is_asked_in(&self, case: &Case) -> bool {
+        case.conditions.dirty.is_some()
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        // `balance_dirty_pages`: no writer waits below the mean of the two.
+        case.conditions.dirty.map_or(Truth::Unknown, |thresholds| {
+            let point = mean(thresholds) as f64;
+            Truth::Within { interval: [0.85 * point, 1.15 * point], basis: Basis::Set }
+        })
     }
 
     fn explain(&self, finding: &Finding) -> String {

@@ -7,8 +7,10 @@
 use std::ops::Range;
 use std::slice;
 
+use super::allocation_scheme::{INDIRECT, MEMORY, scheme_of};
 use super::pointers::{self, Shown};
-use super::{About, Cost, Experiment, Session};
+use super::{About, Cost, Experiment, Figure, Nature, Session};
+use crate::case::{Basis, Case, Kernel, Layout, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Trial, Value};
 use fathom_program::units::Bytes;
 use fathom_run::machine::Fault;
@@ -35,8 +37,11 @@ impl Experiment for ExtentLength {
             question: "How long is the longest run of bytes that lie together in a fresh file?",
             method: "Space is set aside for a file, and others are written in one go and backward piece by piece; the map of their extents tells.",
             source: "paper A",
-            privileges: "none",
             cost: Cost { seconds: 1, write_bytes: 10 << 20, read_bytes: 0 },
+            nature: Nature::Incidental,
+            figure: Figure::Extents,
+            recipes: &["paper-a-extents"],
+            ..About::USUAL
         }
     }
 
@@ -96,6 +101,14 @@ impl Experiment for ExtentLength {
         // The map joins extents that lie side by side, so that this is no bound of what it shows.
         let reason = format!("one extent of this format has at most {}", Bytes(limit));
         vec![Evidence::silent(Kind::Declared, "format_limit", Status::Inconclusive, reason)]
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        match (scheme_of(case), case.layout) {
+            (Some(INDIRECT | MEMORY), _) => pointers::truth(case, None),
+            (Some(_), Layout::Holes(bytes)) => Truth::known(bytes, Basis::Made),
+            _ => Truth::Unknown,
+        }
     }
 
     fn explain(&self, finding: &Finding) -> String {

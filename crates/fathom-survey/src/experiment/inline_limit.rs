@@ -6,7 +6,9 @@
 use std::ops::Range;
 use std::slice;
 
-use super::{About, Cost, Experiment, Session};
+use super::allocation_scheme::{COPY_ON_WRITE, scheme_of};
+use super::{About, Cost, Experiment, Nature, Session};
+use crate::case::{Basis, Case, Kernel, Layout, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Trial, Value};
 use fathom_program::units::Bytes;
 use fathom_run::machine::Fault;
@@ -16,6 +18,13 @@ pub(super) struct InlineLimit;
 
 /// No file system keeps more than that inline.
 const LONGEST: u64 = 64 << 10;
+
+/// What btrfs keeps inline unless it is told otherwise. Source: `BTRFS_DEFAULT_MAX_INLINE`.
+const BTRFS_INLINE: u64 = 2048;
+/// What ext4 keeps inline with inodes of 256 bytes: 60 bytes where the pointers would be, and the rest as an
+/// attribute in what is left of them behind the old inode, its later fields, the attributes' header, this one's
+/// entry and the end of the list. Source: `ext4_get_max_inline_size` of `fs/ext4/inline.c`.
+const EXT4_INLINE: u64 = 60 + 256 - 128 - 32 - 4 - 20 - 4;
 
 /// What was tried, and what came of it.
 const FILE: &str = "a file of that size";
@@ -30,8 +39,9 @@ impl Experiment for InlineLimit {
             question: "Up to which size does a file take no block of its own?",
             method: "Files of growing size are written and synced; the map of their extents tells which are kept among the metadata.",
             source: "KERNEL: ext4 inline_data, btrfs max_inline",
-            privileges: "none",
             cost: Cost { seconds: 1, write_bytes: 256 << 10, read_bytes: 0 },
+            nature: Nature::Fixed,
+            ..About::USUAL
         }
     }
 
@@ -66,6 +76,17 @@ impl Experiment for InlineLimit {
         });
         outcome?;
         Ok(vec![Evidence::measured(Kind::Witness, method, Value::Whole(limit)).tried(trials)])
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        let option = case.mount_options.split(',').find_map(|option| option.strip_prefix("max_inline="));
+        let bytes = match (scheme_of(case), case.layout) {
+            (None, _) => return Truth::Unknown,
+            (Some(COPY_ON_WRITE), _) => option.and_then(|bytes| bytes.parse().ok()).unwrap_or(BTRFS_INLINE),
+            (_, Layout::InlineData) => EXT4_INLINE,
+            _ => 0,
+        };
+        Truth::known(bytes, Basis::Format)
     }
 
     fn explain(&self, finding: &Finding) -> String {

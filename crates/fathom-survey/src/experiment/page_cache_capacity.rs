@@ -8,7 +8,8 @@
 use std::time::Duration;
 
 use super::working_set::{self, Found, senseless, too_long};
-use super::{About, Cost, Demands, Experiment, Session};
+use super::{About, Along, Cost, Demands, Experiment, Figure, Nature, Others, Session};
+use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::survivors::Survivors;
 use fathom_program::units::Bytes;
@@ -18,6 +19,10 @@ use fathom_run::witness::{Declared, Witness};
 pub(super) struct PageCacheCapacity;
 
 const METHOD: &str = "prefetch_after_one_reading";
+/// What the three passes over the same positions are.
+const PASSES: [&str; 3] =
+    ["as reading the file left it", "again at once: known hits", "after dropping it: known misses"];
+const FIRST_PART: &str = "it is the first part of a file that stays, not the last";
 const WITNESS: &str = "cachestat_after_one_reading";
 /// Two files must agree on the capacity to within this share of it, beside the distance of their probes.
 const AGREE_WITHIN: f64 = 0.02;
@@ -34,6 +39,10 @@ impl Experiment for PageCacheCapacity {
             source: "papers A, C and D",
             privileges: "none in a memory cgroup; --intrusive elsewhere, because it takes the cache of all programs",
             cost: Cost { seconds: 5, write_bytes: 0, read_bytes: 16 << 30 },
+            nature: Nature::Drifting,
+            figure: Figure::Sweep { passes: &PASSES },
+            recipes: &["paper-a-cache", "paper-c-cache", "paper-d-cache"],
+            ..About::USUAL
         }
     }
 
@@ -95,6 +104,26 @@ impl Experiment for PageCacheCapacity {
         ]
     }
 
+    fn is_asked_in(&self, case: &Case) -> bool {
+        case.conditions.memory.is_some()
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        // The process's own memory and the kernel's are charged to the same limit.
+        let interval = |limit: u64| [0.95 * limit as f64, limit as f64];
+        case.conditions
+            .memory
+            .map_or(Truth::Unknown, |limit| Truth::Within { interval: interval(limit), basis: Basis::Set })
+    }
+
+    fn along(&self, value: &Value, finding: &Finding, _: &Others<'_>) -> Along {
+        match value.as_number() {
+            Some(bytes) if finding.caveats.iter().any(|caveat| caveat == FIRST_PART) => Along::At(bytes),
+            Some(bytes) => Along::FromEnd(bytes),
+            None => Along::Nowhere,
+        }
+    }
+
     fn explain(&self, finding: &Finding) -> String {
         match (&finding.value, finding.status) {
             (Some(Value::Whole(bytes)), _) => format!(
@@ -125,6 +154,6 @@ fn agreed(first: &Found, second: &Found) -> Option<Evidence> {
         .resting_on(confidence, samples);
     Some(match second.part.last {
         true => evidence,
-        false => evidence.caveat("it is the first part of a file that stays, not the last"),
+        false => evidence.caveat(FIRST_PART),
     })
 }

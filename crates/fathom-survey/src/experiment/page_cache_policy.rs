@@ -19,6 +19,7 @@ use std::time::Duration;
 use self::overflows::{Group, Overflow, Shares};
 use super::working_set::{self, senseless, too_long};
 use super::{About, Cost, Demands, Experiment, Session};
+use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::replacement::Policy;
 use crate::inference::survivors;
@@ -43,6 +44,7 @@ impl Experiment for PageCachePolicy {
             source: "Burnett, Bent, Arpaci-Dusseau & Arpaci-Dusseau, USENIX 2002",
             privileges: "none in a memory cgroup; --intrusive elsewhere, because it takes the cache of all programs",
             cost: Cost { seconds: 40, write_bytes: 0, read_bytes: 24 << 30 },
+            ..About::USUAL
         }
     }
 
@@ -107,6 +109,15 @@ impl Experiment for PageCachePolicy {
         }
         let policy = if declared.generations { Policy::Generations } else { Policy::TwoLists };
         vec![Evidence::measured(Kind::Declared, DECLARED, word(policy))]
+    }
+
+    fn is_asked_in(&self, case: &Case) -> bool {
+        case.conditions.memory.is_some()
+    }
+
+    fn truth(&self, _: &Case, kernel: &Kernel) -> Truth {
+        let policy = if kernel.generations { Policy::Generations } else { Policy::TwoLists };
+        Truth::word(policy.word(), Basis::Rule)
     }
 
     fn explain(&self, finding: &Finding) -> String {

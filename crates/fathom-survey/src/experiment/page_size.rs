@@ -6,7 +6,8 @@
 //! found where no file system has a say: one byte is read again and again to memory that was never
 //! touched, and each read that enters a new page pays for the fault.
 
-use super::{About, Cost, Experiment, Session};
+use super::{About, Along, Cost, Experiment, Figure, Nature, Others, Session, needs_no_file};
+use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::combs::{self, Combs, NoAnswer, Wanted};
 use fathom_program::units::Bytes;
@@ -32,8 +33,11 @@ impl Experiment for PageSize {
             question: "How large is a page of the page cache?",
             method: "One cached byte is read to ever new addresses of fresh memory; the read that enters a new page pays for its fault.",
             source: "papers A and C (as 'block size')",
-            privileges: "none",
             cost: Cost { seconds: 1, write_bytes: 4096, read_bytes: 1 << 20 },
+            nature: Nature::Fixed,
+            figure: Figure::Comb,
+            recipes: &["paper-a-block-256", "paper-a-block-512", "paper-c-block"],
+            ..About::USUAL
         }
     }
 
@@ -56,6 +60,18 @@ impl Experiment for PageSize {
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         vec![Evidence::measured(Kind::Declared, "sysconf_pagesize", Value::Whole(declared.page_size))]
+    }
+
+    fn is_asked_in(&self, case: &Case) -> bool {
+        needs_no_file(case)
+    }
+
+    fn truth(&self, _: &Case, kernel: &Kernel) -> Truth {
+        Truth::known(kernel.page_size, Basis::Page)
+    }
+
+    fn along(&self, value: &Value, _: &Finding, _: &Others<'_>) -> Along {
+        value.as_number().map_or(Along::Nowhere, |period| Along::Every { first: 0.0, period })
     }
 
     fn explain(&self, finding: &Finding) -> String {

@@ -9,7 +9,9 @@ use std::ops::Range;
 use std::slice;
 
 use super::Session;
+use super::allocation_scheme::{INDIRECT, MEMORY, scheme_of};
 use super::inline_limit::last_where;
+use crate::case::{Basis, Case, Truth};
 use crate::finding::{Evidence, Kind, Status, Value};
 use crate::inference::pointers::{Pointers, Sweep, Window, at, peaks, pointers};
 use fathom_program::units::Bytes;
@@ -241,4 +243,14 @@ pub(super) fn witnessed(
         ),
         Shown::Unclear(reason) => silent(Status::Inconclusive, reason),
     }])
+}
+
+/// The right number of pointers in a case of the lab whose blocks have pointers.
+pub(super) fn truth(case: &Case, number: Option<u64>) -> Truth {
+    match (scheme_of(case), number) {
+        (None, _) => Truth::Unknown,
+        (Some(INDIRECT), Some(number)) => Truth::known(number, Basis::Format),
+        (Some(MEMORY), _) => Truth::NotApplicable { basis: Basis::Memory },
+        _ => Truth::NotApplicable { basis: Basis::Format },
+    }
 }

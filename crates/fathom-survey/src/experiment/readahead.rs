@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::case::{Case, Kernel};
 use crate::finding::{Evidence, Kind, Status};
 use crate::inference::reach::{self, Edge, EdgePasses, Probed, Reach};
 use crate::inference::stalls::{self, Passes, Regularity, Waits};
@@ -452,4 +453,45 @@ pub(super) fn windows_shown<T>(
     Ok(Err(Silence::inconclusive(
         "the windows had not settled at the end of the longest file that the budget allows",
     )))
+}
+
+/// Pages that a read of `request` pages at the start of a cold file brings in, where the read-ahead
+/// limit is `max` pages.
+///
+/// Source: `get_init_ra_size` and `page_cache_sync_ra` of Linux `mm/readahead.c`. With n the request
+/// rounded up to a power of two: n <= max/32 gives 4 n, n <= max/4 gives 2 n, else max. With a limit
+/// of zero the request alone is read. It holds for files whose folios may be single pages.
+pub fn first_read_pages(request: u64, max: u64) -> u64 {
+    let size = request.next_power_of_two();
+    match max {
+        0 => request,
+        _ if size <= max / 32 => size * 4,
+        _ if size <= max / 4 => size * 2,
+        _ => max,
+    }
+}
+
+/// The kernels whose `mm/readahead.c` follows the rule for a read of one page: `ondemand_readahead`
+/// of 4.4 and 5.13 and `page_cache_sync_ra` of 6.18 agree there. Of later ones the witness tells.
+const RULE_HOLDS: std::ops::RangeInclusive<(u32, u32)> = (4, 4)..=(6, 18);
+
+/// Whether [`first_read_pages`] holds in a case of the lab: larger blocks force larger folios, and then a read
+/// brings in whole folios.
+pub(super) fn rule_holds(case: &Case, kernel: &Kernel) -> bool {
+    case.block_size.is_none_or(|block| block <= kernel.page_size)
+        && kernel.version().is_some_and(|version| RULE_HOLDS.contains(&version))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_window_follows_the_kernels_rule() {
+        let limits = [0, 1, 4, 8, 16, 25, 32, 48, 64, 128, 256, 512];
+        let pages = limits.map(|max| first_read_pages(1, max));
+        assert_eq!(pages, [1, 1, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4]);
+        assert_eq!(first_read_pages(3, 32), 8, "rounded up to four pages, doubled");
+        assert_eq!(first_read_pages(16, 32), 32, "past a quarter it is the limit");
+    }
 }

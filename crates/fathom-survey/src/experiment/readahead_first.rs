@@ -1,7 +1,10 @@
 //! The first window: what the first small read of a file brings in.
 
-use super::readahead::{Answer, Brought, FAR, FILE, READ, Silence, brought_by_one_read};
-use super::{About, Cost, Experiment, Session};
+use super::readahead::{
+    Answer, Brought, FAR, FILE, READ, Silence, brought_by_one_read, first_read_pages, rule_holds,
+};
+use super::{About, Cost, Experiment, Figure, Nature, Session};
+use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::reach::{self, Presence};
 use fathom_program::units::Bytes;
@@ -78,8 +81,11 @@ impl Experiment for ReadaheadFirst {
             question: "How much does the first 4 KiB read of a file bring in?",
             method: "The first page of a cold file is read, then one page further on, in ever new cold starts; the pages that come fast were brought in.",
             source: "papers A and D (by a backward read after a priming read)",
-            privileges: "none",
             cost: Cost { seconds: 3, write_bytes: 4 << 20, read_bytes: 8 << 20 },
+            nature: Nature::Fixed,
+            figure: Figure::Probes,
+            recipes: &["paper-c-prefetch", "paper-d-prefetch"],
+            ..About::USUAL
         }
     }
 
@@ -94,6 +100,19 @@ impl Experiment for ReadaheadFirst {
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         brought_in_by(witness, 0)
+    }
+
+    fn truth(&self, case: &Case, kernel: &Kernel) -> Truth {
+        let request = READ.div_ceil(kernel.page_size);
+        match case.read_ahead_pages(kernel) {
+            None => Truth::NotApplicable { basis: Basis::Memory },
+            Some(_) if !rule_holds(case, kernel) => Truth::Unknown,
+            Some(pages) => match first_read_pages(request, pages) {
+                // A window no larger than the request meets its own marker, which kernels treat differently.
+                first if pages > 0 && first <= request => Truth::Unknown,
+                first => Truth::known(first * kernel.page_size, Basis::Rule),
+            },
+        }
     }
 
     fn explain(&self, finding: &Finding) -> String {

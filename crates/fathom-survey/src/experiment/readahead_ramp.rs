@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::readahead::{INCREMENTS, READ, Sequential, Silence, sequential, waits_of, windows_shown};
 use super::readahead_first::first;
-use super::{About, Cost, Experiment, Session};
+use super::{About, Along, Cost, Experiment, Nature, Others, Session};
+use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::ramp;
 use crate::inference::stalls::Waits;
@@ -26,8 +27,10 @@ impl Experiment for ReadaheadRamp {
             question: "By which windows does read-ahead grow to its steady size?",
             method: "Paced 4 KiB reads of the first part of a cold file, at two paces; behind the first window every wait is the start of a window.",
             source: "papers A and D (as '14 or 15 blocks', '176 KB with doubt')",
-            privileges: "none",
             cost: Cost { seconds: 10, write_bytes: 0, read_bytes: 256 << 20 },
+            nature: Nature::Fixed,
+            recipes: &["paper-a-prefetch", "paper-c-prefetch"],
+            ..About::USUAL
         }
     }
 
@@ -53,6 +56,23 @@ impl Experiment for ReadaheadRamp {
             });
         }
         Ok(shown)
+    }
+
+    fn truth(&self, case: &Case, kernel: &Kernel) -> Truth {
+        match case.read_ahead_pages(kernel) {
+            None => Truth::NotApplicable { basis: Basis::Memory },
+            Some(0) => Truth::NotApplicable { basis: Basis::Set },
+            Some(_) => Truth::Unknown,
+        }
+    }
+
+    fn along(&self, value: &Value, _: &Finding, _: &Others<'_>) -> Along {
+        let Value::List(windows) = value else { return Along::Nowhere };
+        let ends = windows.iter().scan(0, |end, window| {
+            *end += window;
+            Some(*end as f64)
+        });
+        Along::Ends { what: "windows", at: ends.collect() }
     }
 
     fn explain(&self, finding: &Finding) -> String {

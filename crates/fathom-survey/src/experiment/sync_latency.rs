@@ -8,7 +8,8 @@
 use std::time::Duration;
 
 use super::batches::Batches;
-use super::{About, Cost, Experiment, Session};
+use super::{About, Cost, Experiment, Figure, Nature, Session, truth_in_memory};
+use crate::case::{Case, Kernel, Truth};
 use crate::finding::{Distribution, Evidence, Finding, Kind, Status, Value};
 use crate::inference::latency;
 use fathom_program::units::Nanos;
@@ -48,15 +49,18 @@ impl Experiment for SyncLatency {
             question: "How long does a program wait for fsync after it has appended 4 KiB?",
             method: "fsync and fdatasync after an append, an overwrite and in a new file; the median of fsync after an append, beside an empty call.",
             source: "papers A and C (fsync after each write)",
-            privileges: "none",
             cost: Cost { seconds: 3, write_bytes: 12 << 20, read_bytes: 0 },
+            nature: Nature::Unsteady,
+            figure: Figure::Spread,
+            recipes: &["paper-c-inode-sync", "paper-a-extents"],
+            ..About::USUAL
         }
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
         let most = session.rounds(40, 14);
         let batches = Batches { fewest: 3, most, enough: Duration::from_millis(900) };
-        let mut cases: [Case; CASES.len()] = Default::default();
+        let mut cases: [Syncs; CASES.len()] = Default::default();
         let mut in_memory = false;
         batches.run(
             session,
@@ -82,6 +86,10 @@ impl Experiment for SyncLatency {
         declared.is_memory_only().then(silent).into_iter().collect()
     }
 
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        truth_in_memory(case)
+    }
+
     fn explain(&self, finding: &Finding) -> String {
         let Some(median) = finding.value.as_ref().and_then(Value::as_number) else {
             return match finding.status {
@@ -101,13 +109,13 @@ impl Experiment for SyncLatency {
 
 /// The latencies of one kind of sync in ns: of each, of the empty calls after them, and by rounds.
 #[derive(Default)]
-struct Case {
+struct Syncs {
     syncs: Vec<f64>,
     empty: Vec<f64>,
     rounds: Vec<f64>,
 }
 
-impl Case {
+impl Syncs {
     fn add(&mut self, samples: &Samples, pass: usize, step: usize) {
         let ns = |step| samples.matrix(pass, step).into_iter().map(|ticks| samples.nanoseconds(ticks));
         let syncs: Vec<f64> = ns(step).collect();
@@ -117,7 +125,7 @@ impl Case {
     }
 }
 
-fn judged(cases: &[Case; CASES.len()], in_memory: bool) -> Evidence {
+fn judged(cases: &[Syncs; CASES.len()], in_memory: bool) -> Evidence {
     let silent = |status, reason: String| Evidence::silent(Kind::Timing, METHOD, status, reason);
     let [append, ..] = cases;
     let waited = latency::is_slower(&append.syncs, &append.empty, FEWEST_CALLS);

@@ -10,7 +10,8 @@
 
 use std::time::Duration;
 
-use super::{About, Cost, Demands, Experiment, Session};
+use super::{About, Cost, Demands, Experiment, Figure, Session, truth_in_memory};
+use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::quiet::{self, FEWEST_BESIDE, Probe, Step};
 use fathom_program::units::Nanos;
@@ -60,6 +61,8 @@ impl Experiment for WritebackDelay {
             source: "KERNEL: wb_check_old_data_flush",
             privileges: "none; what others have dirty on the file system is written first",
             cost: Cost { seconds: 2, write_bytes: 2 << 20, read_bytes: 0 },
+            figure: Figure::Ages,
+            ..About::USUAL
         }
     }
 
@@ -122,6 +125,23 @@ impl Experiment for WritebackDelay {
         });
         let never = "vm.dirty_writeback_centisecs is 0: the kernel looks for no old data";
         vec![known.unwrap_or_else(|| Evidence::silent(Kind::Declared, DECLARED, Status::Inconclusive, never))]
+    }
+
+    fn is_asked_in(&self, case: &Case) -> bool {
+        case.conditions.flusher.is_some()
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        match case.conditions.flusher {
+            // Data are written at the first look after they have expired: any time from the one to the other,
+            // and the ages that are tried are a tenth apart.
+            Some([expiry, wakeup]) if case.fs_type != "tmpfs" => {
+                let ns = |time: Duration| time.as_nanos() as f64;
+                let interval = [0.95 * ns(expiry), 1.05 * ns(expiry + wakeup)];
+                Truth::Within { interval, basis: Basis::Set }
+            }
+            _ => truth_in_memory(case),
+        }
     }
 
     fn explain(&self, finding: &Finding) -> String {

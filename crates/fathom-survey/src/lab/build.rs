@@ -10,11 +10,11 @@ use fathom_sys::file::Errno;
 use fathom_sys::loop_device::LoopDevice;
 use fathom_sys::{Error, mount};
 
-use super::cases::{Case, Conditions, Layout};
 use super::fuse::Host;
 use super::holes;
 use super::read_ahead::{ReadAhead, Unset};
 use super::throttle::{self, Most, Throttle};
+use crate::case::{Case, Conditions, Layout};
 use fathom_run::intrusion::{self, Group, Settings};
 
 /// A mounted case. Dropping it unmounts it and gives the device and its image back.
