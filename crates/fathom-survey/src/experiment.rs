@@ -18,6 +18,7 @@ mod dirty_throttle_point;
 mod extent_length;
 mod figure;
 mod inline_limit;
+mod layouts;
 mod page_cache_capacity;
 mod page_cache_policy;
 mod page_cost;

@@ -11,6 +11,7 @@
 
 use std::slice;
 
+use super::layouts;
 use super::pointers::{self, Shown};
 use super::{About, Along, Cost, Experiment, Figure, Others, Session, block_size, direct_pointers};
 use crate::case::{Basis, Case, Kernel, Layout, Truth};
@@ -121,7 +122,7 @@ fn overwritten(witness: &mut dyn Witness) -> Result<Evidence, Fault> {
     const BYTES: u64 = 512 << 10;
     const CHANGED: u64 = 256 << 10;
     let (whole, part) = (0..BYTES, CHANGED..CHANGED + (64 << 10));
-    let layouts = witness.written(0, &[slice::from_ref(&whole), slice::from_ref(&part)])?;
+    let layouts = layouts::written(witness, 0, &[slice::from_ref(&whole), slice::from_ref(&part)])?;
     let places: Option<Vec<_>> =
         layouts.iter().map(|layout| place(layout.extents.as_deref()?, CHANGED)).collect();
     match places.as_deref() {

@@ -9,6 +9,7 @@
 //! above it. Then blocks may be as large as pages and be handed out in clusters, or be larger than
 //! pages that are dear each. There the answer is none.
 
+use super::layouts::{self, SPARSE_BYTES, make_sparse};
 use super::{About, Along, Cost, Experiment, Figure, Nature, Others, Session, needs_no_file, page_size};
 use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Agreement, Evidence, Finding, Kind, Status, Value};
@@ -80,8 +81,8 @@ impl Experiment for BlockSize {
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        let allocated = witness.sparse_allocation()?;
-        let blocks = match allocated {
+        make_sparse(witness)?;
+        let blocks = match witness.allocated(layouts::FILE)? {
             0 => Evidence::silent(
                 Kind::Witness,
                 "sparse_st_blocks",
@@ -90,9 +91,12 @@ impl Experiment for BlockSize {
             ),
             bytes => Evidence::measured(Kind::Witness, "sparse_st_blocks", Value::Whole(bytes)),
         };
-        let extent = match witness.sparse_extent()? {
-            Some(bytes) => Evidence::measured(Kind::Witness, "seek_hole", Value::Whole(bytes)),
-            None => Evidence::silent(
+        let extent = match witness.data(layouts::FILE)? {
+            // A file system that knows no holes says that everything is data.
+            Some(data) if data != (0..SPARSE_BYTES) => {
+                Evidence::measured(Kind::Witness, "seek_hole", Value::Whole(data.end - data.start))
+            }
+            _ => Evidence::silent(
                 Kind::Witness,
                 "seek_hole",
                 Status::NotApplicable,

@@ -12,7 +12,7 @@
 //! more, and the next one for something else. Now and then enough trials agree on an interval with the true one in
 //! it; otherwise they contradict one another, and the answer is silence.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{About, Cost, Demands, Experiment, Figure, Session};
 use crate::case::{Basis, Case, Kernel, Truth};
@@ -23,7 +23,7 @@ use fathom_program::units::Nanos;
 use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::samples::Samples;
-use fathom_run::witness::{Commits, Declared, Unseen, Witness};
+use fathom_run::witness::{Commits, Counter, Declared, Witness};
 
 pub(super) struct CommitInterval;
 
@@ -106,11 +106,9 @@ impl Experiment for CommitInterval {
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        let silent = |status, reason| vec![Evidence::silent(Kind::Witness, WITNESS, status, reason)];
-        Ok(match witness.committed()? {
+        Ok(match committed(witness)? {
             Ok(delays) => delays_seen(&delays),
-            Err(Unseen::Forbidden(reason)) => silent(Status::Refused, reason),
-            Err(Unseen::Impossible(reason) | Unseen::Lost(reason)) => silent(Status::Inconclusive, reason),
+            Err(reason) => vec![Evidence::silent(Kind::Witness, WITNESS, Status::Inconclusive, reason)],
         })
     }
 
@@ -292,6 +290,54 @@ fn observed(samples: &Samples) -> Option<(Probe, [f64; 2], f64)> {
         asked: samples.matrix(ASKED_SYNC, 0).first().copied()?,
     };
     Some((probe, times, seconds(last.start.0 + last.latency.0)))
+}
+
+/// Where in the whole seconds after a commit the next change is made: jbd2's timer waits for such a second,
+/// so that one just before it waits least and one just after it most. A commit is seen when it is over, a little late.
+const MOMENTS: [Duration; 3] = [Duration::ZERO, Duration::from_millis(850), Duration::from_millis(150)];
+/// No journal waits longer.
+const LONGEST_COMMIT: Duration = Duration::from_secs(100);
+/// How often the journal's count is looked at.
+const TICK: Duration = Duration::from_millis(5);
+/// The file that is made anew.
+const CHANGED: &str = "witness-commit";
+
+/// After how long the file system itself has committed a new file that nobody syncs, several times over, as the
+/// journal's own count of transactions tells; a reason where it does not.
+fn committed(witness: &mut dyn Witness) -> Result<Result<Vec<Duration>, String>, Fault> {
+    witness.create(CHANGED)?;
+    if witness.count(Counter::JournalTransactions).is_none() {
+        return Ok(Err("no journal counts its transactions here".to_owned()));
+    }
+    // The timer of a transaction goes off a little earlier or later on each CPU.
+    let _pinned = witness.pin();
+    let mut last = Instant::now();
+    let mut delays = Vec::new();
+    for moment in MOMENTS {
+        let second = (last.elapsed() + Duration::from_millis(100)).as_secs() + 1;
+        witness.wait((Duration::from_secs(second) + moment).saturating_sub(last.elapsed()))?;
+        let Some(delay) = one_commit(witness)? else {
+            return Ok(Err(format!("nothing was committed for {} s", LONGEST_COMMIT.as_secs())));
+        };
+        last = Instant::now();
+        delays.push(delay);
+    }
+    Ok(Ok(delays))
+}
+
+/// How long the journal takes to commit a new file.
+fn one_commit(witness: &mut dyn Witness) -> Result<Option<Duration>, Fault> {
+    witness.sync_file_system(CHANGED)?;
+    let before = witness.count(Counter::JournalTransactions);
+    let changed = Instant::now();
+    witness.create(CHANGED)?;
+    while changed.elapsed() < LONGEST_COMMIT {
+        if witness.count(Counter::JournalTransactions) != before {
+            return Ok(Some(changed.elapsed()));
+        }
+        witness.wait(TICK)?;
+    }
+    Ok(None)
 }
 
 /// A change waits for the interval and up to a second more: the shortest delay is the most that the interval

@@ -5,7 +5,7 @@
 //! timed again where the file system can do that. Every run reads where none has read before. What
 //! the device itself remembers is beyond any program's reach.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::batches::Batches;
 use super::readahead::FILE;
@@ -18,7 +18,7 @@ use fathom_program::units::Nanos;
 use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::samples::Samples;
-use fathom_run::witness::{Declared, Witness};
+use fathom_run::witness::{Counter, Declared, Witness};
 
 pub(super) struct DeviceLatency;
 
@@ -35,6 +35,12 @@ const MOST_RUNS: u32 = 24;
 const STRIDE: u64 = 13;
 /// A cold read that takes less than so many cached ones has not been to a device.
 const FEWEST_TIMES: f64 = 2.0;
+/// The device's counters are in whole milliseconds: so many make the error small beside the sum.
+const ENOUGH_MS: u64 = 40;
+/// It is read no longer than this, however quick it is.
+const LONGEST: Duration = Duration::from_millis(400);
+/// The share of reads in the counters that may be others'.
+const MOST_FOREIGN: f64 = 0.05;
 /// Past this share of reads in the wrong cache state, nothing is concluded.
 const MOST_WRONG: f64 = 0.1;
 
@@ -66,13 +72,10 @@ impl Experiment for DeviceLatency {
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        let file = ScratchFile::filled(FILE, BYTES);
-        let places = READS * 16;
-        let offsets: Vec<u64> = (0..places).map(|index| index * 27 % places * (BYTES / places)).collect();
-        let seen = witness.device_reads(&file, &offsets, SIZE)?;
+        let seen = counted(witness)?;
         // The block layer counts a part of what a reader waits for: no answer to the same question, and
         // so no vote. It stands beside the answer in words.
-        let counted = seen.filter(|seen| seen.reads > 0 && seen.device_ns > 0).map(|seen| {
+        let told = seen.filter(|seen| seen.device_ns > 0).map(|seen| {
             let each = |ns: u64| Nanos(ns as f64 / seen.reads as f64);
             let (device, waited) = (each(seen.device_ns), each(seen.waited_ns));
             let text = format!(
@@ -80,7 +83,7 @@ impl Experiment for DeviceLatency {
             );
             Evidence::silent(Kind::Witness, WITNESS, Status::Inconclusive, text)
         });
-        Ok(counted.into_iter().collect())
+        Ok(told.into_iter().collect())
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
@@ -112,6 +115,47 @@ impl Experiment for DeviceLatency {
             ),
             None if finding.status == Status::NotApplicable => "Files live in memory here.".to_owned(),
             None => "No read could be told to have gone to a device.".to_owned(),
+        }
+    }
+}
+
+/// What a block device's counters say of reads.
+struct DeviceReads {
+    reads: u64,
+    /// The time between submission and completion that the block layer counted for them, in ns.
+    device_ns: u64,
+    /// The time that the calls took, in ns.
+    waited_ns: u64,
+}
+
+/// Reads cold positions until the device has counted enough time for them; `None` where no block device is known to
+/// be below, or where others read from it meanwhile.
+fn counted(witness: &mut dyn Witness) -> Result<Option<DeviceReads>, Fault> {
+    const PLACES: u64 = READS * 16;
+    let counters = |witness: &mut dyn Witness| {
+        Some([witness.count(Counter::DeviceReads)?, witness.count(Counter::DeviceReadMs)?])
+    };
+    witness.provide(&ScratchFile::filled(FILE, BYTES))?;
+    let Some(before) = counters(witness) else { return Ok(None) };
+    let mut seen = DeviceReads { reads: 0, device_ns: 0, waited_ns: 0 };
+    let started = Instant::now();
+    loop {
+        witness.evict(FILE)?;
+        for offset in (0..PLACES).map(|index| index * 27 % PLACES * (BYTES / PLACES)) {
+            let asked = Instant::now();
+            witness.read(FILE, offset..offset + SIZE)?;
+            seen.waited_ns += asked.elapsed().as_nanos() as u64;
+            seen.reads += 1;
+            if started.elapsed() > LONGEST {
+                break;
+            }
+        }
+        let Some(now) = counters(witness) else { return Ok(None) };
+        let [counted, ms] = [0, 1].map(|at| now[at].saturating_sub(before[at]));
+        if ms >= ENOUGH_MS || started.elapsed() > LONGEST {
+            let foreign = (counted as f64 / seen.reads as f64 - 1.0).abs();
+            seen.device_ns = ms * 1_000_000;
+            return Ok((foreign <= MOST_FOREIGN).then_some(seen));
         }
     }
 }

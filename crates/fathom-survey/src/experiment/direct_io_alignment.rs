@@ -1,16 +1,21 @@
 //! What offsets and lengths a read past the page cache may have.
 
+use std::time::Duration;
+
 use super::allocation_scheme::{COPY_ON_WRITE, MEMORY, scheme_of};
 use super::{About, Cost, Experiment, Nature, Session};
 use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Trial, Value};
 use fathom_program::units::Bytes;
+use fathom_program::workload::ScratchFile;
 use fathom_run::machine::Fault;
-use fathom_run::witness::{Declared, DirectRead, Witness};
+use fathom_run::witness::{Declared, Witness};
 
 pub(super) struct DirectIoAlignment;
 
 const TRIALS: &str = "trial_reads";
+const FILE: &str = "direct";
+const BYTES: u64 = 256 << 10;
 /// Where the trials read, and how much; also the coarsest alignment that is tried.
 const COARSEST: u64 = 64 << 10;
 
@@ -35,7 +40,7 @@ impl Experiment for DirectIoAlignment {
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         let not = |reason| Evidence::silent(Kind::Witness, TRIALS, Status::NotApplicable, reason);
-        match witness.direct_read(COARSEST, COARSEST, COARSEST)? {
+        match direct_read(witness, COARSEST, COARSEST, COARSEST)? {
             DirectRead::Refused => return Ok(vec![not("files can't be read with O_DIRECT here")]),
             DirectRead::Buffered => {
                 return Ok(vec![not("O_DIRECT is accepted, but reads go through the page cache")]);
@@ -48,12 +53,12 @@ impl Experiment for DirectIoAlignment {
             outcome
         };
         let offset = finest(|step| {
-            Ok(tried("offset", step, witness.direct_read(COARSEST + step, COARSEST, COARSEST)?))
+            Ok(tried("offset", step, direct_read(witness, COARSEST + step, COARSEST, COARSEST)?))
         })?;
         let length =
-            finest(|step| Ok(tried("length", step, witness.direct_read(COARSEST, step, COARSEST)?)))?;
+            finest(|step| Ok(tried("length", step, direct_read(witness, COARSEST, step, COARSEST)?)))?;
         let memory =
-            finest(|step| Ok(tried("memory", step, witness.direct_read(COARSEST, COARSEST, step)?)))?;
+            finest(|step| Ok(tried("memory", step, direct_read(witness, COARSEST, COARSEST, step)?)))?;
         Ok(vec![
             Evidence::measured(Kind::Witness, TRIALS, Value::Whole(offset.max(length)))
                 .tried(trials)
@@ -97,6 +102,36 @@ impl Experiment for DirectIoAlignment {
             Bytes(bytes)
         )
     }
+}
+
+/// What became of a read past the page cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DirectRead {
+    /// It was done, and left nothing in the cache.
+    Direct,
+    /// It was done by way of the cache.
+    Buffered,
+    /// It was refused.
+    Refused,
+}
+
+/// Tries to read `length` bytes at `offset` past the page cache, to memory that is aligned to `memory` bytes.
+fn direct_read(
+    witness: &mut dyn Witness,
+    offset: u64,
+    length: u64,
+    memory: u64,
+) -> Result<DirectRead, Fault> {
+    witness.provide(&ScratchFile::filled(FILE, BYTES))?;
+    witness.evict(FILE)?;
+    if !witness.read_directly(FILE, offset..offset + length, memory)? {
+        return Ok(DirectRead::Refused);
+    }
+    // Where the cache can't be seen, a read that was accepted is taken at its word.
+    Ok(match witness.cached(FILE, Duration::ZERO)? {
+        None | Some(0) => DirectRead::Direct,
+        Some(_) => DirectRead::Buffered,
+    })
 }
 
 fn word(outcome: DirectRead) -> &'static str {

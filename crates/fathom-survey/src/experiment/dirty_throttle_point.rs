@@ -16,7 +16,7 @@ use crate::inference::throttle::{self, DRAINS_ALONG, Onset, Passes, Waiting};
 use fathom_program::units::Bytes;
 use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
-use fathom_run::witness::{Declared, Witness};
+use fathom_run::witness::{Counter, Declared, Witness};
 
 pub(super) struct DirtyThrottlePoint;
 
@@ -93,8 +93,10 @@ impl Experiment for DirtyThrottlePoint {
         if witness.declared().is_memory_only() {
             return Ok(vec![senseless(Kind::Witness, WITNESS)]);
         }
-        Ok(vec![match witness.dirty_thresholds()? {
-            Some(thresholds) => Evidence::measured(Kind::Witness, WITNESS, Value::Whole(mean(thresholds))),
+        Ok(vec![match witness.count(Counter::DirtyBackground).zip(witness.count(Counter::DirtyLimit)) {
+            Some((background, limit)) => {
+                Evidence::measured(Kind::Witness, WITNESS, Value::Whole(mean([background, limit])))
+            }
             None => Evidence::silent(
                 Kind::Witness,
                 WITNESS,

@@ -8,9 +8,10 @@ use std::ops::Range;
 use std::slice;
 
 use super::allocation_scheme::{INDIRECT, MEMORY, scheme_of};
+use super::layouts::{self, Layout};
 use super::pointers::{self, Shown};
 use super::{About, Cost, Experiment, Figure, Nature, Session};
-use crate::case::{Basis, Case, Kernel, Layout, Truth};
+use crate::case::{self, Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Trial, Value};
 use fathom_program::units::Bytes;
 use fathom_run::machine::Fault;
@@ -62,8 +63,7 @@ impl Experiment for ExtentLength {
             let reason = "each block has a pointer of its own: there are no extents";
             return silent(pointers::COUNTED, Status::NotApplicable, reason);
         }
-        let written = witness
-            .written(0, &[slice::from_ref(&(0..WRITTEN_BYTES))])?
+        let written = layouts::written(witness, 0, &[slice::from_ref(&(0..WRITTEN_BYTES))])?
             .pop()
             .and_then(|layout| layout.extents);
         let Some(written) = written else {
@@ -106,7 +106,7 @@ impl Experiment for ExtentLength {
     fn truth(&self, case: &Case, _: &Kernel) -> Truth {
         match (scheme_of(case), case.layout) {
             (Some(INDIRECT | MEMORY), _) => pointers::truth(case, None),
-            (Some(_), Layout::Holes(bytes)) => Truth::known(bytes, Basis::Made),
+            (Some(_), case::Layout::Holes(bytes)) => Truth::known(bytes, Basis::Made),
             _ => Truth::Unknown,
         }
     }
@@ -139,11 +139,15 @@ fn largest_possible(fs_type: &str, block: u64) -> Option<u64> {
 fn set_aside(witness: &mut dyn Witness) -> Result<Option<(Vec<Extent>, u64)>, Fault> {
     let mut length = LONGEST;
     while length >= LEAST {
-        if let Some(layout) = witness.set_aside(length)? {
+        witness.create(layouts::FILE)?;
+        if witness.set_aside(layouts::FILE, length)? {
+            let layout = Layout::seen(witness)?;
+            witness.remove(layouts::FILE);
             return Ok(layout.extents.map(|extents| (extents, length)));
         }
         length /= 2;
     }
+    witness.remove(layouts::FILE);
     Ok(None)
 }
 
@@ -151,7 +155,7 @@ fn set_aside(witness: &mut dyn Witness) -> Result<Option<(Vec<Extent>, u64)>, Fa
 fn backward(witness: &mut dyn Witness) -> Result<Vec<Extent>, Fault> {
     let pieces: Vec<Range<u64>> = (0..PIECES).rev().map(|piece| piece * PIECE..(piece + 1) * PIECE).collect();
     let steps: Vec<&[Range<u64>]> = pieces.iter().map(slice::from_ref).collect();
-    Ok(witness.written(0, &steps)?.pop().and_then(|layout| layout.extents).unwrap_or_default())
+    Ok(layouts::written(witness, 0, &steps)?.pop().and_then(|layout| layout.extents).unwrap_or_default())
 }
 
 /// The extents of a file in their order, as far as a picture can show them.

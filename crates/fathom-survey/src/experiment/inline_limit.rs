@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::slice;
 
 use super::allocation_scheme::{COPY_ON_WRITE, scheme_of};
+use super::layouts;
 use super::{About, Cost, Experiment, Nature, Session};
 use crate::case::{Basis, Case, Kernel, Layout, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Trial, Value};
@@ -105,7 +106,9 @@ impl Experiment for InlineLimit {
 
 /// Whether a new file of `size` bytes takes no block, where that can be seen.
 fn is_inline(witness: &mut dyn Witness, size: u64) -> Result<Option<bool>, Fault> {
-    let Some(layout) = witness.written(0, &[slice::from_ref(&(0..size))])?.pop() else { return Ok(None) };
+    let Some(layout) = layouts::written(witness, 0, &[slice::from_ref(&(0..size))])?.pop() else {
+        return Ok(None);
+    };
     Ok(match (layout.extents.as_deref(), layout.allocated) {
         (Some([extent, ..]), _) => Some(extent.inline),
         (_, 0) => None,

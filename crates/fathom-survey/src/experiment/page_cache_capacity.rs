@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::working_set::{self, Found, senseless, too_long};
+use super::working_set::{self, Found, senseless, survives_reading, too_long};
 use super::{About, Along, Cost, Demands, Experiment, Figure, Nature, Others, Session};
 use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
@@ -80,7 +80,7 @@ impl Experiment for PageCacheCapacity {
             return Ok(vec![senseless(Kind::Witness, WITNESS)]);
         }
         let length = too_long(declared.memory.bytes);
-        Ok(vec![match witness.survives_reading(length)? {
+        Ok(vec![match survives_reading(witness, length)? {
             Some(bytes) if bytes < length => Evidence::measured(Kind::Witness, WITNESS, Value::Whole(bytes)),
             Some(_) => Evidence::silent(Kind::Witness, WITNESS, Status::Inconclusive, "the whole file fits"),
             None => Evidence::silent(

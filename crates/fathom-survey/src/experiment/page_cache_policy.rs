@@ -17,12 +17,13 @@ mod overflows;
 use std::time::Duration;
 
 use self::overflows::{Group, Overflow, Shares};
-use super::working_set::{self, senseless, too_long};
+use super::working_set::{self, senseless, survives_reading, too_long};
 use super::{About, Cost, Demands, Experiment, Session};
 use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::replacement::Policy;
 use crate::inference::survivors;
+use fathom_program::workload::Workload;
 use fathom_run::machine::Fault;
 use fathom_run::witness::{Declared, Witness};
 
@@ -91,10 +92,10 @@ impl Experiment for PageCachePolicy {
         }
         let length = too_long(declared.memory.bytes);
         let unseen = "the kernel does not show what is cached";
-        let Some(capacity) = witness.survives_reading(length)? else { return Ok(silent(unseen)) };
+        let Some(capacity) = survives_reading(witness, length)? else { return Ok(silent(unseen)) };
         let mut shares = Shares::default();
         for (share, overflow) in shares.iter_mut().zip(overflows::all(capacity)) {
-            let Some(cached) = witness.cached(&overflow.workload)? else { return Ok(silent(unseen)) };
+            let Some(cached) = cached(witness, &overflow.workload)? else { return Ok(silent(unseen)) };
             *share = overflow.shares(|pass| cached[pass].clone());
         }
         Ok(match overflows::remains(&shares).policy() {
@@ -156,6 +157,27 @@ impl Overflow {
         };
         self.groups.iter().map(share).collect()
     }
+}
+
+/// Does what one round of a workload does where nothing is timed; instead of each timed pass, looks which of its
+/// positions are in the cache. `None` where that can't be seen.
+fn cached(witness: &mut dyn Witness, workload: &Workload) -> Result<Option<Vec<Vec<bool>>>, Fault> {
+    for file in &workload.files {
+        witness.provide(file)?;
+    }
+    let mut seen = Vec::with_capacity(workload.passes.len());
+    for (index, pass) in workload.passes.iter().enumerate() {
+        if !pass.timed {
+            witness.perform(workload, index)?;
+            seen.push(Vec::new());
+            continue;
+        }
+        let Some(cached) = witness.cached_at(&workload.files[pass.file].name, pass.region)? else {
+            return Ok(None);
+        };
+        seen.push(cached);
+    }
+    Ok(Some(seen))
 }
 
 /// The policy that one set of overflows speaks for.

@@ -11,6 +11,7 @@ use std::slice;
 use super::Session;
 use super::allocation_scheme::{INDIRECT, MEMORY, scheme_of};
 use super::inline_limit::last_where;
+use super::layouts::{self, make_sparse};
 use crate::case::{Basis, Case, Truth};
 use crate::finding::{Evidence, Kind, Status, Value};
 use crate::inference::pointers::{Pointers, Sweep, Window, at, peaks, pointers};
@@ -187,7 +188,8 @@ const LARGEST_BLOCK: u64 = 1 << 20;
 
 /// Whether a block far from the start of a file takes more than itself.
 pub(super) fn shown(witness: &mut dyn Witness) -> Result<Shown, Fault> {
-    let block = witness.sparse_allocation()?;
+    make_sparse(witness)?;
+    let block = witness.allocated(layouts::FILE)?;
     match block {
         0 => return Ok(Shown::Unclear("st_blocks stays zero: this file system does not count there")),
         LARGEST_BLOCK.. => return Ok(Shown::Unclear("files have no holes here")),
@@ -218,7 +220,7 @@ pub(super) fn counted(witness: &mut dyn Witness, block: u64) -> Result<[u64; 2],
 /// Blocks that a file takes beyond those that are written.
 fn extra(witness: &mut dyn Witness, block: u64, written: &[u64]) -> Result<u64, Fault> {
     let ranges: Vec<Range<u64>> = written.iter().map(|place| place * block..(place + 1) * block).collect();
-    let layout = witness.written((FAR + 2) * block, &[&ranges])?.pop();
+    let layout = layouts::written(witness, (FAR + 2) * block, &[&ranges])?.pop();
     Ok(layout.map_or(0, |layout| layout.allocated / block).saturating_sub(written.len() as u64))
 }
 

@@ -1,6 +1,6 @@
 //! What the four read-ahead questions share: paced reads of a cold file, and probes behind a read.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::case::{Case, Kernel};
 use crate::finding::{Evidence, Kind, Status};
@@ -10,7 +10,7 @@ use fathom_program::units::Bytes;
 use fathom_program::workload::{CacheState, Direction, Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::samples::Samples;
-use fathom_run::witness::{Sight, Unseen, Witness};
+use fathom_run::witness::{Unseen, Witness};
 
 use super::Session;
 
@@ -426,6 +426,56 @@ impl From<Unseen> for Silence {
     }
 }
 
+/// How it is seen what is in the cache. The two share nothing: one counts the pages that a file has there,
+/// the other is told of each page that is put there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// `cachestat(2)` or `mincore(2)`, between reads.
+    Cache,
+    /// The kernel's tracepoint, while it reads.
+    Tracepoint,
+}
+
+/// How long after a read its window may be on its way at least; twice the longest read where that is more.
+const SHORTEST_PATIENCE: Duration = Duration::from_micros(300);
+
+/// Reads pages at `offsets` of a file with none cached; how many bytes each read, and what it set off, has brought
+/// into the cache.
+pub(super) fn brought_in(
+    witness: &mut dyn Witness,
+    sight: Sight,
+    file: &ScratchFile,
+    offsets: &[u64],
+) -> Result<Answer<Vec<u64>>, Fault> {
+    let reason = "the cache of this file can't be emptied or seen".to_owned();
+    let unseen = Silence { status: Status::NotApplicable, reason };
+    let name = file.name.as_str();
+    witness.provide(file)?;
+    witness.evict(name)?;
+    if sight == Sight::Tracepoint {
+        return Ok(match witness.trace_reads(name, offsets, READ)? {
+            // The first read of an empty cache brings in what it asks for.
+            Ok(brought) if brought.first() >= Some(&READ) => Ok(brought),
+            Ok(_) => Err(unseen),
+            Err(unseen) => Err(unseen.into()),
+        });
+    }
+    if witness.cached(name, Duration::ZERO)? != Some(0) {
+        return Ok(Err(unseen));
+    }
+    let (mut cached, mut patience) = (0, SHORTEST_PATIENCE);
+    let mut brought = Vec::with_capacity(offsets.len());
+    for &offset in offsets {
+        let started = Instant::now();
+        witness.read(name, offset..offset + READ)?;
+        patience = patience.max(started.elapsed() * 2);
+        let now = witness.cached(name, patience)?.unwrap_or(0);
+        brought.push(now.saturating_sub(cached));
+        cached = now;
+    }
+    Ok(Ok(brought))
+}
+
 /// What is seen of the windows of a sequential reader: what `settled` makes of their sizes, on
 /// the shortest file that is long enough for it to make something of them.
 pub(super) fn windows_shown<T>(
@@ -436,14 +486,11 @@ pub(super) fn windows_shown<T>(
     for bytes in [8 << 20, 32 << 20, 128_u64 << 20] {
         let file = ScratchFile::filled(FILE, bytes);
         let offsets: Vec<u64> = (0..bytes / READ).map(|index| index * READ).collect();
-        let brought = match witness.brought_in(sight, &file, &offsets, READ) {
-            Ok(brought) => brought,
+        let brought = match brought_in(witness, sight, &file, &offsets) {
+            Ok(Ok(brought)) => brought,
+            Ok(Err(silence)) => return Ok(Err(silence)),
             Err(Fault::OverBudget { .. } | Fault::OutOfTime) => break,
             Err(fault) => return Err(fault),
-        };
-        let brought = match brought {
-            Ok(brought) => brought,
-            Err(unseen) => return Ok(Err(unseen.into())),
         };
         let windows: Vec<u64> = brought.into_iter().filter(|&bytes| bytes > 0).collect();
         if let Some(found) = settled(&windows) {

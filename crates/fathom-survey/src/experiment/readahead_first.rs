@@ -1,7 +1,8 @@
 //! The first window: what the first small read of a file brings in.
 
 use super::readahead::{
-    Answer, Brought, FAR, FILE, READ, Silence, brought_by_one_read, first_read_pages, rule_holds,
+    Answer, Brought, FAR, FILE, READ, Sight, Silence, brought_by_one_read, brought_in, first_read_pages,
+    rule_holds,
 };
 use super::{About, Cost, Experiment, Figure, Nature, Session};
 use crate::case::{Basis, Case, Kernel, Truth};
@@ -10,7 +11,7 @@ use crate::inference::reach::{self, Presence};
 use fathom_program::units::Bytes;
 use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
-use fathom_run::witness::{Sight, Witness};
+use fathom_run::witness::Witness;
 
 pub(super) struct ReadaheadFirst;
 
@@ -137,12 +138,12 @@ pub(super) fn brought_in_by(witness: &mut dyn Witness, offset: u64) -> Result<Ve
     let sights = [(Sight::Cache, "cachestat_after_read"), (Sight::Tracepoint, "tracepoint_after_read")];
     let mut shown = Vec::new();
     for (sight, method) in sights {
-        shown.push(match witness.brought_in(sight, &file, &[offset], READ)? {
+        shown.push(match brought_in(witness, sight, &file, &[offset])? {
             Ok(brought) => {
                 let bytes = brought.first().copied().unwrap_or(0);
                 Evidence::measured(Kind::Witness, method, Value::Whole(bytes))
             }
-            Err(unseen) => Silence::from(unseen).evidence(Kind::Witness, method),
+            Err(silence) => silence.evidence(Kind::Witness, method),
         });
     }
     Ok(shown)

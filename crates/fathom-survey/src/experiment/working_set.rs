@@ -12,7 +12,7 @@ use crate::inference::survivors::{self, Part, Passes, Survivors};
 use fathom_program::units::Bytes;
 use fathom_program::workload::{Direction, Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
-use fathom_run::witness::Declared;
+use fathom_run::witness::{Declared, Witness};
 
 /// Probes in one file. A step between them is known to within half of their distance.
 const PROBES: u64 = 256;
@@ -141,4 +141,20 @@ fn workload(length: u64, rounds: u32) -> (Workload, Passes) {
         .pass(empty())
         .rounds(rounds);
     (workload, Passes { probes: 2, hits: 3, misses: 5 })
+}
+
+/// Reads a file of `length` bytes of hole once, forward; how many bytes of it are in the cache then. `None` where that
+/// can't be seen.
+pub(super) fn survives_reading(witness: &mut dyn Witness, length: u64) -> Result<Option<u64>, Fault> {
+    let file = ScratchFile::sparse("witness-hole", length);
+    witness.provide(&file)?;
+    if witness.cached(&file.name, Duration::ZERO)?.is_none() {
+        return Ok(None);
+    }
+    for offset in (0..length).step_by(UNIT as usize) {
+        witness.read(&file.name, offset..length.min(offset + UNIT))?;
+    }
+    let cached = witness.cached(&file.name, Duration::ZERO)?;
+    witness.evict(&file.name)?;
+    Ok(cached)
 }
