@@ -71,6 +71,9 @@ pub struct Pass {
     pub needs: Option<CacheState>,
     /// The memory that data is read into.
     pub buffer: Buffer,
+    /// What inference asks for the pass's readings by. No machine reads it, and no file holds it.
+    #[serde(skip)]
+    pub label: &'static str,
 }
 
 /// Positions `offset + i * step` for `i` in `0..count`, each of `size` bytes. All in bytes.
@@ -312,6 +315,7 @@ impl Pass {
             timed: true,
             needs: None,
             buffer: Buffer::Reused,
+            label: "",
         }
     }
 
@@ -329,6 +333,13 @@ impl Pass {
     /// A wait of `gap_ns` nanoseconds.
     pub fn pause(gap_ns: u64) -> Self {
         Self { gap_ns, ..Self::untimed(0, &[Op::Pause]) }
+    }
+
+    /// The same with a label; several passes that are alike may share one.
+    #[must_use]
+    pub fn label(mut self, label: &'static str) -> Self {
+        self.label = label;
+        self
     }
 
     /// The same in another direction.

@@ -25,6 +25,7 @@ pub struct BlockSize;
 pub(super) const PARAMETER: &str = "block_size";
 
 const METHOD: &str = "append_comb";
+const APPENDS: &str = "appends";
 
 /// A sweep of appends: their size in bytes, how many, and how many rounds; if those do not tell, in
 /// a second attempt.
@@ -61,7 +62,7 @@ impl Experiment for BlockSize {
         'sweeps: for (size, count, rounds) in SWEEPS {
             for rounds in [session.rounds(rounds[0], 10), rounds[1]] {
                 let samples = session.observe(workload(size, count, rounds))?;
-                match combs::find(samples, 1, size, wanted) {
+                match combs::find(&samples.latencies(APPENDS, 0), samples.positions(APPENDS), size, wanted) {
                     Ok(found) => match judge(session, &found)? {
                         Ok(evidence) => return Ok(evidence),
                         Err(why) => reason = why,
@@ -201,7 +202,7 @@ fn judge(session: &mut Session<'_>, found: &Combs) -> Result<Result<Evidence, St
 fn workload(size: u64, count: u64, rounds: u32) -> Workload {
     Workload::new(vec![ScratchFile::empty("append")])
         .pass(Pass::untimed(0, &[Op::Create]))
-        .pass(Pass::timed(0, &[Op::Write], Region { offset: 0, size, step: size, count }))
+        .pass(Pass::timed(0, &[Op::Write], Region { offset: 0, size, step: size, count }).label(APPENDS))
         .rounds(rounds)
         .warmup(2)
 }

@@ -40,7 +40,7 @@ pub(super) fn line(session: &mut Session<'_>) -> Result<Line, Fault> {
             |_| workload(),
             |samples| {
                 cold += samples.wrong_state();
-                groups.push(cost_line::medians(samples, PAGES.len()));
+                groups.push(cost_line::medians(samples));
             },
         )?;
         if cold > 0 {
@@ -73,10 +73,11 @@ fn workload() -> Workload {
     let all = Region { offset: 0, size: SLOT, step: SLOT, count: READS };
     let mut workload = Workload::new(vec![ScratchFile::filled("cached", SLOT * READS)])
         .pass(Pass::priming(0, &[Op::Pread], all))
-        .pass(Pass::timed(0, &[Op::Pause], Region { size: 0, ..all }));
+        .pass(Pass::timed(0, &[Op::Pause], Region { size: 0, ..all }).label(cost_line::CLOCK));
     for pages in PAGES {
         let reads = Region { size: pages * PAGE, ..all };
-        workload = workload.pass(Pass::timed(0, &[Op::Pread], reads).needs(CacheState::Cached));
+        workload = workload
+            .pass(Pass::timed(0, &[Op::Pread], reads).needs(CacheState::Cached).label(cost_line::READS));
     }
     workload.rounds(12).warmup(1)
 }

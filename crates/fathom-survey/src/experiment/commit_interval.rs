@@ -39,11 +39,11 @@ const BUSY: usize = 2;
 const KNOWN: u64 = 7;
 const WARM: usize = 2;
 const CHANGING: &str = "a sync after the same wait is now fast and now slow";
-/// The passes of a trial, in order, from the change on.
-const CHANGE: usize = 2;
-const IDLE_SYNC: usize = 4;
-const ASKED_SYNC: usize = 5;
-const BUSY_SYNC: usize = 6;
+/// The passes of a trial.
+const CHANGE: &str = "change";
+const IDLE_SYNC: &str = "syncs of nothing";
+const ASKED_SYNC: &str = "sync asked about";
+const BUSY_SYNC: &str = "syncs of something";
 /// More trials than this do not settle what so many have left open.
 const MOST_TRIALS: usize = 40;
 /// Fewest trials after which it is said that nothing can be told.
@@ -267,27 +267,28 @@ fn trial(next: Next) -> Workload {
         .pass(Pass::pause(ns(next.pause)))
         // Whatever others have begun is over.
         .pass(Pass::untimed(IDLE, &[Op::Syncfs]))
-        .pass(Pass::timed(ASKED, &[Op::Create], times(1)))
+        .pass(Pass::timed(ASKED, &[Op::Create], times(1)).label(CHANGE))
         .pass(Pass::pause(ns(next.wait)))
-        .pass(Pass::timed(IDLE, &[Op::Fsync], times(KNOWN)))
-        .pass(Pass::timed(ASKED, &[Op::Fsync], times(1)))
-        .pass(Pass::timed(BUSY, &[Op::Create, Op::Fsync], times(KNOWN)))
+        .pass(Pass::timed(IDLE, &[Op::Fsync], times(KNOWN)).label(IDLE_SYNC))
+        .pass(Pass::timed(ASKED, &[Op::Fsync], times(1)).label(ASKED_SYNC))
+        .pass(Pass::timed(BUSY, &[Op::Create, Op::Fsync], times(KNOWN)).label(BUSY_SYNC))
 }
 
 /// The probe, when its change was made and asked about, and when all was over, in seconds.
 fn observed(samples: &Samples) -> Option<(Probe, [f64; 2], f64)> {
     let seconds = |ticks: u64| samples.nanoseconds(ticks as f64) / 1e9;
-    let start = |pass: usize| {
+    let start = |label: &str| {
+        let pass = samples.labelled(label).next()?;
         samples.readings.iter().find(|one| one.pass as usize == pass).map(|reading| seconds(reading.start.0))
     };
-    let warm = |pass: usize, step: usize| samples.matrix(pass, step).into_iter().skip(WARM).collect();
+    let warm = |label: &str, step: usize| samples.latencies(label, step).into_iter().skip(WARM).collect();
     let times = [start(CHANGE)?, start(ASKED_SYNC)?];
     let last = samples.readings.last()?;
     let probe = Probe {
         age_ns: (times[1] - times[0]) * 1e9,
         idle: warm(IDLE_SYNC, 0),
         busy: warm(BUSY_SYNC, 1),
-        asked: samples.matrix(ASKED_SYNC, 0).first().copied()?,
+        asked: samples.latencies(ASKED_SYNC, 0).first().copied()?,
     };
     Some((probe, times, seconds(last.start.0 + last.latency.0)))
 }

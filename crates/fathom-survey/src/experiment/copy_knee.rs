@@ -138,11 +138,11 @@ fn look(session: &mut Session<'_>) -> Result<Seen, Fault> {
         session,
         |batch| workload(FILES[batch as usize % FILES.len()]),
         |run| {
-            seen.looks.extend(copies::look(run, 1));
+            seen.looks.extend(copies::look(run));
             seen.samples += run.readings.len();
             seen.cold += run.wrong_state();
             seen.rounds += run.rounds() as usize;
-            seen.interrupted += copies::interrupted(run, 1);
+            seen.interrupted += copies::interrupted(run);
         },
     )?;
     Ok(seen)
@@ -189,6 +189,7 @@ fn workload(file: &str) -> Workload {
         .pass(Pass::priming(0, &[Op::Pread], whole(1 << 20)))
         .rounds(ROUNDS);
     sizes().fold(workload, |workload, size| {
-        workload.pass(Pass::timed(0, &[Op::Pread], whole(size)).needs(CacheState::Cached))
+        workload
+            .pass(Pass::timed(0, &[Op::Pread], whole(size)).needs(CacheState::Cached).label(copies::READS))
     })
 }

@@ -15,7 +15,7 @@ use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::latency;
 use fathom_program::units::Nanos;
-use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CacheState, Direction, Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::samples::Samples;
 use fathom_run::witness::{Counter, Declared, Witness};
@@ -24,6 +24,10 @@ pub(super) struct DeviceLatency;
 
 const METHOD: &str = "cold_reads";
 const WITNESS: &str = "device_read_time";
+/// The passes: each read of a cold position, the same again, and reads with O_DIRECT.
+const COLD: &str = "cold";
+const CACHED: &str = "cached";
+const PAST_CACHE: &str = "past the cache";
 /// One read, and the file: that of the read-ahead questions, which is there in a whole survey.
 const SIZE: u64 = 4096;
 const BYTES: u64 = 16 << 20;
@@ -174,9 +178,9 @@ struct Seen {
 impl Seen {
     fn add(&mut self, samples: &Samples) {
         let mut differences = Vec::new();
-        for pass in (1..samples.workload.passes.len()).step_by(2) {
+        for (cold, cached) in samples.labelled(COLD).zip(samples.labelled(CACHED)) {
             let of = |pass: usize| samples.readings.iter().find(move |one| one.pass as usize == pass);
-            let (Some(first), Some(again)) = (of(pass), of(pass + 1)) else { continue };
+            let (Some(first), Some(again)) = (of(cold), of(cached)) else { continue };
             if first.cache == Some(CacheState::Cached) {
                 self.left_cached += 1;
             }
@@ -241,13 +245,15 @@ fn direct_reads(session: &mut Session<'_>) -> Result<Result<Vec<f64>, String>, F
     let slots = Region { offset: SLOT - SIZE, size: SIZE, step: SLOT, count: READS };
     let workload = Workload::new(vec![ScratchFile::filled(FILE, BYTES)])
         .pass(Pass::untimed(0, &[Op::OpenDirect, Op::Evict]))
-        .pass(Pass::timed(0, &[Op::Pread], slots).direction(fathom_program::workload::Direction::Random))
+        .pass(Pass::timed(0, &[Op::Pread], slots).direction(Direction::Random).label(PAST_CACHE))
         .pass(Pass::untimed(0, &[Op::Open]))
         .rounds(8);
     match session.observe(workload) {
-        Ok(samples) => {
-            Ok(Ok(samples.matrix(1, 0).into_iter().map(|ticks| samples.nanoseconds(ticks)).collect()))
-        }
+        Ok(samples) => Ok(Ok(samples
+            .latencies(PAST_CACHE, 0)
+            .into_iter()
+            .map(|ticks| samples.nanoseconds(ticks))
+            .collect())),
         Err(Fault::System(_) | Fault::Short { .. }) => {
             Ok(Err("files can't be read past the page cache here: O_DIRECT was refused".to_owned()))
         }
@@ -265,8 +271,8 @@ fn cold_reads(run: u32) -> Workload {
         let offset = index * STRIDE % READS * SLOT + within;
         let here = Region { offset, size: SIZE, step: SIZE, count: 1 };
         workload = workload
-            .pass(Pass::timed(0, &[Op::Pread], here).needs(CacheState::Cold))
-            .pass(Pass::timed(0, &[Op::Pread], here).needs(CacheState::Cached));
+            .pass(Pass::timed(0, &[Op::Pread], here).needs(CacheState::Cold).label(COLD))
+            .pass(Pass::timed(0, &[Op::Pread], here).needs(CacheState::Cached).label(CACHED));
     }
     workload
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::{About, Cost, Demands, Experiment, Nature, Session};
 use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
-use crate::inference::throttle::{self, DRAINS_ALONG, Onset, Passes, Waiting};
+use crate::inference::throttle::{self, DRAINS_ALONG, Onset, Waiting};
 use fathom_program::units::Bytes;
 use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
@@ -238,13 +238,13 @@ fn bursts(
     // Every burst begins with nothing dirty, of this or of any other program.
     let workload = Workload::new(vec![file])
         .pass(Pass::untimed(0, &[Op::Sync]))
-        .pass(Pass::timed(0, &[Op::Pwrite], region).needs(CacheState::Cached))
-        .pass(Pass::timed(0, &[Op::Fsync], Region { count: 1, ..region }))
+        .pass(Pass::timed(0, &[Op::Pwrite], region).needs(CacheState::Cached).label(throttle::WRITES))
+        .pass(Pass::timed(0, &[Op::Fsync], Region { count: 1, ..region }).label(throttle::SYNC))
         .rounds(count);
     for _ in 0..2 {
         let samples = session.observe(workload.clone())?;
         if samples.wrong_state() == 0 {
-            return Ok(Ok(throttle::waits(samples, Passes { writes: 1, sync: 2 })));
+            return Ok(Ok(throttle::waits(samples)));
         }
     }
     Ok(Err(format!("a file of {} does not stay in memory", Bytes(length))))

@@ -195,8 +195,7 @@ fn fitting(session: &mut Session<'_>, capacity: u64) -> Result<Result<Fit, Strin
     let mut timed = 0;
     for (share, overflow) in shares.iter_mut().zip(overflows::all(capacity)) {
         let samples = session.observe(overflow.workload.clone())?;
-        let passes: Vec<usize> = (0..overflow.workload.passes.len()).collect();
-        let hits = match survivors::hits(samples, &passes, overflow.hits, overflow.misses) {
+        let hits = match survivors::hits(samples, 0..overflow.workload.passes.len()) {
             Ok(hits) => hits,
             Err(reason) => return Ok(Err(reason)),
         };

@@ -18,6 +18,7 @@ use fathom_run::witness::{Declared, Witness};
 pub(super) struct PageSize;
 
 const METHOD: &str = "buffer_fault_comb";
+const READS: &str = "reads";
 /// Bytes between the addresses of one read and the next.
 const STEP: u64 = 1024;
 const COUNT: u64 = 2048;
@@ -105,7 +106,7 @@ fn fault_comb(session: &mut Session<'_>) -> Result<FaultComb, Fault> {
     let mut reason = String::new();
     for rounds in [session.rounds(30, 10), 90] {
         let samples = session.observe(workload(rounds))?;
-        match combs::find(samples, 1, STEP, WANTED) {
+        match combs::find(&samples.latencies(READS, 0), samples.positions(READS), STEP, WANTED) {
             Ok(found) => return Ok(FaultComb(Ok(found))),
             Err(NoAnswer::Absent(largest)) => {
                 reason = format!(
@@ -124,7 +125,7 @@ fn workload(rounds: u32) -> Workload {
     let once = Region { count: 1, ..here };
     Workload::new(vec![ScratchFile::filled("page", 4096)])
         .pass(Pass::priming(0, &[Op::Pread], once))
-        .pass(Pass::timed(0, &[Op::Pread], here).fresh_buffer(STEP))
+        .pass(Pass::timed(0, &[Op::Pread], here).fresh_buffer(STEP).label(READS))
         .rounds(rounds)
         .warmup(1)
 }

@@ -36,6 +36,8 @@ pub(super) struct Timed {
     pub(super) samples: usize,
 }
 
+/// The passes of writes, one for each range.
+const WRITES: &str = "writes";
 /// Bytes of a write, and the unit in which places are told apart: the smallest block there is.
 const WRITE: u64 = 1024;
 /// Bytes from one write to the next: a block and a page of their own for each, so that all are alike.
@@ -155,16 +157,15 @@ fn observe(session: &mut Session<'_>, ranges: &[Range<u64>]) -> Result<Vec<Vec<S
             .pass(Pass::priming(0, &[Op::Pwrite], pad))
             .rounds(rounds)
             .warmup(1);
-        let first = workload.passes.len();
         for range in ranges {
             let offset = range.start + start * WRITE;
             let count = (range.end - range.start) / STEP;
             let region = Region { offset, size: WRITE, step: STEP, count };
-            workload = workload.pass(Pass::timed(1, &[Op::Pwrite], region));
+            workload = workload.pass(Pass::timed(1, &[Op::Pwrite], region).label(WRITES));
         }
         let samples = session.observe(workload)?;
-        for (index, sweeps) in sweeps.iter_mut().enumerate() {
-            sweeps.push(Sweep::of(samples, first + index));
+        for (sweeps, pass) in sweeps.iter_mut().zip(samples.labelled(WRITES)) {
+            sweeps.push(Sweep::of(samples, pass));
         }
     }
     Ok(sweeps)

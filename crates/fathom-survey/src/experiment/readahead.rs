@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use crate::case::{Case, Kernel};
 use crate::finding::{Evidence, Kind, Status};
-use crate::inference::reach::{self, Edge, EdgePasses, Probed, Reach};
-use crate::inference::stalls::{self, Passes, Regularity, Waits};
+use crate::inference::reach::{self, Edge, Probed, Reach};
+use crate::inference::stalls::{self, Regularity, Waits};
 use fathom_program::units::Bytes;
 use fathom_program::workload::{CacheState, Direction, Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
@@ -17,6 +17,11 @@ use super::Session;
 /// The size of one read in bytes: small beside every window, and what the papers used.
 pub(super) const READ: u64 = 4096;
 pub(super) const FILE: &str = "readahead";
+/// The passes of a sequence: isolated reads of a cold file, which are known misses; the sequence; and reads of what
+/// has just been read, which are known hits.
+const MISSES: &str = "isolated reads";
+const SEQUENCE: &str = "sequence";
+const HITS: &str = "cached reads";
 /// Reads of known hits and of known misses, in each round.
 const REFERENCE_READS: u64 = 128;
 const ISOLATED_READS: u64 = 24;
@@ -206,7 +211,7 @@ fn confirm(session: &mut Session<'_>, window: u64, onset: u64) -> Result<Ahead, 
     while 2 * apart <= window {
         let samples =
             session.observe(probe_edge(at, window, apart, settle_ns).rounds(session.rounds(7, 5)))?;
-        match reach::edge(samples, EDGE_PASSES) {
+        match reach::edge(samples) {
             Edge::There => return Ok(Ahead::Window(4 * samples.rounds() as usize)),
             Edge::Beyond => return Ok(Ahead::More),
             // A miss brings in its neighbour: the pairs must stand further apart.
@@ -220,9 +225,6 @@ fn confirm(session: &mut Session<'_>, window: u64, onset: u64) -> Result<Ahead, 
     }
     Ok(Ahead::Less)
 }
-
-/// The passes of the workload of [`probe_edge`].
-const EDGE_PASSES: EdgePasses = EdgePasses { miss: 2, hit: 8, outside: 10, inside: 12 };
 
 /// A miss for comparison; then, in a cold file again, a reader who stops at `at`, and pairs of probes
 /// `apart` bytes from each other on both sides of where two windows end.
@@ -242,18 +244,18 @@ fn probe_edge(at: u64, window: u64, apart: u64, settle_ns: u64) -> Workload {
     Workload::new(vec![ScratchFile::filled(FILE, outside + FAR)])
         .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
         .pass(untimed(outside))
-        .pass(one(outside + apart))
+        .pass(one(outside + apart).label(reach::MISS))
         .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
         .pass(Pass::timed(0, &[Op::Pause], span).needs(CacheState::Cold))
         .pass(Pass::priming(0, &[Op::Pread], run_up))
         .pass(Pass::pause(settle_ns))
         // Twice: the first call after a pause pays for that.
         .pass(untimed(at))
-        .pass(one(at))
+        .pass(one(at).label(reach::HIT))
         .pass(untimed(outside))
-        .pass(one(outside + apart))
+        .pass(one(outside + apart).label(reach::OUTSIDE))
         .pass(untimed(edge - READ - apart))
-        .pass(one(edge - READ))
+        .pass(one(edge - READ).label(reach::INSIDE))
 }
 
 fn slower(pace: Pace) -> Option<Pace> {
@@ -266,9 +268,6 @@ fn longer(session: &Session<'_>, pace: Pace, wanted: u64) -> Option<Pace> {
     let bytes = wanted.clamp(pace.bytes * 2, pace.bytes * 8).min(most) / (1 << 20) * (1 << 20);
     (bytes >= pace.bytes * 3 / 2).then_some(Pace { bytes, ..pace })
 }
-
-/// The passes of the workload of [`waits_of`].
-const PASSES: Passes = Passes { misses: 1, sequence: 3, hits: 4 };
 
 /// The waits of sequential reads over `bytes` of a cold file with `gap_ns` between reads.
 pub(super) fn waits_of(
@@ -285,19 +284,22 @@ pub(super) fn waits_of(
     let warm = Region { count: REFERENCE_READS.min(all.count), ..all };
     let apart = bytes / (ISOLATED_READS + 1) / READ * READ;
     let isolated = Region { offset: apart, size: READ, step: apart, count: ISOLATED_READS };
+    let reads = |region, label| Pass::timed(0, &[Op::Pread], region).label(label);
+    let misses = reads(isolated, MISSES);
     let workload = Workload::new(vec![ScratchFile::filled(FILE, bytes)])
         .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
-        .pass(Pass::timed(0, &[Op::Pread], isolated).direction(Direction::Random).needs(CacheState::Cold))
+        .pass(misses.direction(Direction::Random).needs(CacheState::Cold))
         .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
-        .pass(Pass::timed(0, &[Op::Pread], all).gap(gap_ns).needs(CacheState::Cold))
-        .pass(Pass::timed(0, &[Op::Pread], warm).gap(gap_ns).needs(CacheState::Cached))
+        .pass(reads(all, SEQUENCE).gap(gap_ns).needs(CacheState::Cold))
+        .pass(reads(warm, HITS).gap(gap_ns).needs(CacheState::Cached))
         .warmup(1)
         .rounds(rounds);
     let samples = session.observe(workload)?;
     if let Some(silence) = not_cold(samples) {
         return Ok(Err(silence));
     }
-    let waits = match stalls::find(samples, PASSES) {
+    let [sequence, hits, misses] = [SEQUENCE, HITS, MISSES].map(|label| samples.latencies(label, 0));
+    let waits = match stalls::find(&sequence, samples.positions(SEQUENCE), &hits, &misses) {
         Ok(waits) => waits,
         Err(reason) => return Ok(Err(Silence::inconclusive(reason))),
     };
@@ -343,9 +345,7 @@ pub(super) fn brought_by_one_read(session: &mut Session<'_>, offset: u64) -> Res
         if let Some(silence) = not_cold(samples) {
             return Ok(Err(silence));
         }
-        let passes = PROBE_PASSES;
-        let probes: Vec<usize> = (0..distances.len()).map(|index| (index + 2) * passes + PROBE).collect();
-        match reach::find(samples, &probes, PROBE, passes + PROBE) {
+        match reach::find(samples) {
             Probed::Until(found) if step == READ => return Ok(Ok(brought(&found, &distances))),
             Probed::Until(found) => {
                 // Between the last hit and the first stall of the coarse probes.
@@ -378,11 +378,6 @@ fn brought(found: &Reach, distances: &[u64]) -> Brought {
     }
 }
 
-/// Passes of one probe: forget, prove it, prime, wait, probe, wait.
-const PROBE_PASSES: usize = 6;
-/// Which of them is the probe.
-const PROBE: usize = 4;
-
 /// One round probes a known hit, a known miss, and then each distance, all in a cold file.
 fn probe<'s>(
     session: &'s mut Session<'_>,
@@ -397,13 +392,14 @@ fn probe<'s>(
     let read = |at: u64| Region { offset: at, size: READ, step: READ, count: 1 };
     let span = Region { offset, size: miss + READ, step: 0, count: 1 };
     let mut workload = Workload::new(vec![ScratchFile::filled(FILE, size)]).rounds(rounds);
-    for distance in [0, miss].iter().chain(distances) {
+    let probes = distances.iter().map(|&distance| (distance, reach::PROBE));
+    for (distance, label) in [(0, reach::HIT), (miss, reach::MISS)].into_iter().chain(probes) {
         workload = workload
             .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
             .pass(Pass::timed(0, &[Op::Pause], span).needs(CacheState::Cold))
             .pass(Pass::priming(0, &[Op::Pread], read(offset)))
             .pass(Pass::pause(settle_ns))
-            .pass(Pass::timed(0, &[Op::Pread], read(offset + distance)))
+            .pass(Pass::timed(0, &[Op::Pread], read(offset + distance)).label(label))
             // A window that the probe set off can't be dropped while it is on its way, and would be there
             // for the next probe.
             .pass(Pass::pause(settle_ns));

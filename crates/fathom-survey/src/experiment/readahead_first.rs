@@ -42,7 +42,7 @@ fn second_look(session: &mut Session<'_>, brought: Brought) -> Result<Answer<Bro
     let workload = Workload::new(vec![ScratchFile::filled(FILE, lone + FAR)])
         .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
         .pass(Pass::priming(0, &[Op::Pread], read(lone)))
-        .pass(timed(lone + 2 * READ))
+        .pass(timed(lone + 2 * READ).label(reach::MISS))
         .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
         .pass(Pass::timed(0, &[Op::Pause], span).needs(CacheState::Cold))
         .pass(Pass::priming(0, &[Op::Pread], read(0)))
@@ -52,12 +52,12 @@ fn second_look(session: &mut Session<'_>, brought: Brought) -> Result<Answer<Bro
         .pass(Pass::pause(SETTLE_NS))
         // Twice: the first call after a pause pays for that.
         .pass(Pass::priming(0, &[Op::Pread], read(0)))
-        .pass(timed(0))
-        .pass(timed(touched + 2 * READ))
-        .pass(timed(touched + READ))
+        .pass(timed(0).label(reach::HIT))
+        .pass(timed(touched + 2 * READ).label(SECOND_BEHIND))
+        .pass(timed(touched + READ).label(BEHIND))
         .rounds(session.rounds(9, 7));
     let samples = session.observe(workload)?;
-    let seen = [12, 13].map(|probe| reach::presence(samples, 11, 2, probe));
+    let seen = [SECOND_BEHIND, BEHIND].map(|probe| reach::presence(samples, probe));
     Ok(match seen {
         [Presence::Miss, Presence::Miss] => Ok(brought),
         // The page was there; the next slow one, which was probed apart, is where the next window began.
@@ -69,6 +69,9 @@ fn second_look(session: &mut Session<'_>, brought: Brought) -> Result<Answer<Bro
     })
 }
 
+/// The page behind the one that was touched, and the next one.
+const BEHIND: &str = "behind";
+const SECOND_BEHIND: &str = "second behind";
 /// How long the device is given after the first read and after the second.
 const SETTLE_NS: u64 = 5_000_000;
 

@@ -31,14 +31,15 @@ const NEW: usize = 1;
 /// A sync that takes less than so many empty calls has waited for nothing.
 const FEWEST_CALLS: f64 = 4.0;
 
-/// The kinds of sync with their passes. Each visit ends with an empty call to compare.
-const CASES: [(&str, usize, usize); 6] = [
-    ("fsync after append", 2, 1),
-    ("fdatasync after append", 3, 1),
-    ("fsync after overwrite", 4, 1),
-    ("fdatasync after overwrite", 5, 1),
-    ("fsync of a new file", 6, 2),
-    ("fdatasync of a new file", 7, 2),
+/// The kinds of sync, by which their passes are labelled, and which operation of a visit is the sync. Each visit ends
+/// with an empty call to compare.
+const CASES: [(&str, usize); 6] = [
+    ("fsync after append", 1),
+    ("fdatasync after append", 1),
+    ("fsync after overwrite", 1),
+    ("fdatasync after overwrite", 1),
+    ("fsync of a new file", 2),
+    ("fdatasync of a new file", 2),
 ];
 
 impl Experiment for SyncLatency {
@@ -67,8 +68,8 @@ impl Experiment for SyncLatency {
             |_| workload(),
             |samples| {
                 in_memory |= samples.readings.iter().any(|one| one.cache == Some(CacheState::Cached));
-                for (case, &(_, pass, step)) in cases.iter_mut().zip(&CASES) {
-                    case.add(samples, pass, step);
+                for (case, &(label, step)) in cases.iter_mut().zip(&CASES) {
+                    case.add(samples, label, step);
                 }
             },
         )?;
@@ -116,8 +117,8 @@ struct Syncs {
 }
 
 impl Syncs {
-    fn add(&mut self, samples: &Samples, pass: usize, step: usize) {
-        let ns = |step| samples.matrix(pass, step).into_iter().map(|ticks| samples.nanoseconds(ticks));
+    fn add(&mut self, samples: &Samples, label: &str, step: usize) {
+        let ns = |step| samples.latencies(label, step).into_iter().map(|ticks| samples.nanoseconds(ticks));
         let syncs: Vec<f64> = ns(step).collect();
         self.rounds.extend(latency::round_medians(&syncs, VISITS as usize));
         self.syncs.extend(syncs);
@@ -142,7 +143,7 @@ fn judged(cases: &[Syncs; CASES.len()], in_memory: bool) -> Evidence {
             .within_real([median.interval.low, median.interval.high])
             .resting_on(median.level, append.syncs.len())
             .spread(
-                cases.iter().zip(CASES).filter_map(|(case, (name, ..))| spread(name, &case.syncs)).collect(),
+                cases.iter().zip(CASES).filter_map(|(case, (name, _))| spread(name, &case.syncs)).collect(),
             ),
         Err(reason) => silent(Status::Inconclusive, reason),
     }
@@ -159,17 +160,17 @@ fn workload() -> Workload {
     let blocks = |first: u64| Region { offset: first * SIZE, size: SIZE, step: SIZE, count: VISITS };
     let here = Region { offset: 0, size: SIZE, step: 0, count: VISITS };
     let all = Region { offset: 0, size: OLD_BYTES, step: 0, count: 1 };
-    let timed = |file, ops: &[Op], region| Pass::timed(file, ops, region);
+    let timed = |case: usize, file, ops: &[Op], region| Pass::timed(file, ops, region).label(CASES[case].0);
     Workload::new(vec![ScratchFile::filled("synced", OLD_BYTES), ScratchFile::empty("sync")])
         .pass(Pass::untimed(NEW, &[Op::Create]))
         .pass(Pass::priming(NEW, &[Op::Write, Op::Fsync], Region { count: 1, ..blocks(0) }))
-        .pass(timed(NEW, &[Op::Write, Op::Fsync, Op::Lseek], blocks(1)))
-        .pass(timed(NEW, &[Op::Write, Op::Fdatasync, Op::Lseek], blocks(1 + VISITS)))
-        .pass(timed(OLD, &[Op::Write, Op::Fsync, Op::Lseek], blocks(0)))
-        .pass(timed(OLD, &[Op::Write, Op::Fdatasync, Op::Lseek], blocks(VISITS)))
-        .pass(timed(NEW, &[Op::Create, Op::Write, Op::Fsync, Op::Lseek], here))
-        .pass(timed(NEW, &[Op::Create, Op::Write, Op::Fdatasync, Op::Lseek], here))
+        .pass(timed(0, NEW, &[Op::Write, Op::Fsync, Op::Lseek], blocks(1)))
+        .pass(timed(1, NEW, &[Op::Write, Op::Fdatasync, Op::Lseek], blocks(1 + VISITS)))
+        .pass(timed(2, OLD, &[Op::Write, Op::Fsync, Op::Lseek], blocks(0)))
+        .pass(timed(3, OLD, &[Op::Write, Op::Fdatasync, Op::Lseek], blocks(VISITS)))
+        .pass(timed(4, NEW, &[Op::Create, Op::Write, Op::Fsync, Op::Lseek], here))
+        .pass(timed(5, NEW, &[Op::Create, Op::Write, Op::Fdatasync, Op::Lseek], here))
         .pass(Pass::untimed(OLD, &[Op::Evict]))
-        .pass(timed(OLD, &[Op::Pause], all).needs(CacheState::Cold))
+        .pass(Pass::timed(OLD, &[Op::Pause], all).needs(CacheState::Cold))
         .rounds(4)
 }

@@ -39,6 +39,10 @@ const STRIDE: usize = 2;
 const IDLE: usize = 0;
 const BUSY: usize = 1;
 const FIRST_FILE: usize = 2;
+/// The passes of syncs: of the two known files, and of those that are asked about.
+const KNOWN_IDLE: &str = "syncs of nothing";
+const KNOWN_BUSY: &str = "syncs of something";
+const ASKED: &str = "syncs asked about";
 /// Syncs of known files before each that is asked about, of which the first warm up.
 const KNOWN: u64 = 7;
 const WARM: usize = 2;
@@ -237,11 +241,12 @@ fn asking(places: std::ops::Range<usize>, waited: f64) -> Workload {
     places.fold(Workload::new(files()), |mut workload, place| {
         workload = workload
             .pass(Pass::pause((age(place) - now) as u64))
-            .pass(Pass::timed(IDLE, &[Op::WriteOut], block(KNOWN)))
-            .pass(Pass::timed(BUSY, &[Op::Pwrite, Op::WriteOut], block(KNOWN)));
+            .pass(Pass::timed(IDLE, &[Op::WriteOut], block(KNOWN)).label(KNOWN_IDLE))
+            .pass(Pass::timed(BUSY, &[Op::Pwrite, Op::WriteOut], block(KNOWN)).label(KNOWN_BUSY));
         now = age(place);
-        files_of(place)
-            .fold(workload, |workload, file| workload.pass(Pass::timed(file, &[Op::WriteOut], block(1))))
+        files_of(place).fold(workload, |workload, file| {
+            workload.pass(Pass::timed(file, &[Op::WriteOut], block(1)).label(ASKED))
+        })
     })
 }
 
@@ -252,19 +257,19 @@ fn block(times: u64) -> Region {
 
 fn probed(samples: &Samples, places: std::ops::Range<usize>, dirtied: &[u64]) -> Vec<Probe> {
     let warm = |pass: usize, step: usize| samples.matrix(pass, step).into_iter().skip(WARM).collect();
-    let passes = 3 + ALIKE;
+    let [idle, busy, asked] =
+        [KNOWN_IDLE, KNOWN_BUSY, ASKED].map(|label| samples.labelled(label).collect::<Vec<_>>());
+    let passes = idle.into_iter().zip(busy).zip(asked.chunks(ALIKE));
     places
-        .enumerate()
-        .filter_map(|(index, place)| {
-            let first = index * passes;
-            let asked: Vec<f64> =
-                (first + 3..first + passes).flat_map(|pass| samples.matrix(pass, 0)).collect();
-            let reading = samples.readings.iter().find(|reading| reading.pass as usize == first + 3)?;
+        .zip(passes)
+        .filter_map(|(place, ((idle, busy), passes))| {
+            let asked: Vec<f64> = passes.iter().flat_map(|&pass| samples.matrix(pass, 0)).collect();
+            let reading = samples.readings.iter().find(|reading| reading.pass as usize == passes[0])?;
             let since = dirtied.get(files_of(place).start - FIRST_FILE)?;
             Some(Probe {
                 age_ns: samples.nanoseconds(reading.start.0.saturating_sub(*since) as f64),
-                idle: warm(first + 1, 0),
-                busy: warm(first + 2, 1),
+                idle: warm(idle, 0),
+                busy: warm(busy, 1),
                 asked: asked.into_iter().reduce(f64::min)?,
             })
         })
