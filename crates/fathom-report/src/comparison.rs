@@ -135,11 +135,11 @@ pub struct Pair {
 }
 
 /// What drifts has this part of the margin: it moves by a twenty-fifth from one run to the next where times move by a
-/// fifth (standard deviations of logarithms, docs/guide/comparing.md).
+/// fifth (standard deviations of logarithms, docs/notes/2026-11-repeatability.md).
 pub const DRIFT: f64 = 0.5;
 
-/// What is unsteady has so many times the margin: on a loop device in memory it moved by a factor of seven from one run to the next
-/// (docs/guide/comparing.md), and nothing in a single run says whether its device is such a one.
+/// What is unsteady has so many times the margin: on a loop device in memory it moved by a factor of seven from one run
+/// to the next (docs/notes/2026-11-repeatability.md), and nothing in a single run says whether its device is such a one.
 pub const UNREST: f64 = 10.0;
 
 /// The confidence of the intervals in results.

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use fathom_program::workload::{Pass, Workload};
+use fathom_program::workload::Workload;
 use fathom_run::machine::{Fault, Machine};
 use fathom_run::samples::Samples;
 
@@ -51,16 +51,12 @@ impl Machine for Recorded {
     }
 }
 
-fn unlabelled(passes: &[Pass]) -> Vec<Pass> {
-    passes.iter().map(|pass| pass.clone().label("")).collect()
-}
-
 /// What two workloads differ in, in the plural.
 fn difference(asked: &Workload, recorded: &Workload) -> Option<&'static str> {
     let Workload { files, passes, rounds, warmup_rounds, between_rounds, seed } = asked;
     [
         (*files != recorded.files, "files"),
-        (unlabelled(passes) != unlabelled(&recorded.passes), "operations"),
+        (*passes != recorded.passes, "operations"),
         (*rounds != recorded.rounds || *warmup_rounds != recorded.warmup_rounds, "rounds"),
         (*between_rounds != recorded.between_rounds, "commands between rounds"),
         (*seed != recorded.seed, "random orders (another seed)"),
@@ -72,7 +68,7 @@ fn difference(asked: &Workload, recorded: &Workload) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fathom_program::workload::{Op, Region, ScratchFile};
+    use fathom_program::workload::{Op, Pass, Region, ScratchFile};
     use fathom_scripted::{Script, Scripted};
 
     fn workload(seed: u64) -> Workload {
