@@ -389,8 +389,9 @@ mod tests {
     #[test]
     fn a_call_that_fails_is_named_with_its_place() {
         let mut site = site(1 << 20, 64 << 20);
-        std::fs::remove_dir_all(site.files.directory()).unwrap();
-        let shown = run(&small("gone"), &mut site).unwrap_err().to_string();
+        let job = small("gone");
+        std::fs::remove_dir_all(site.path(&job, 0).parent().unwrap()).unwrap();
+        let shown = run(&job, &mut site).unwrap_err().to_string();
         assert!(shown.contains("job.gone.0") && shown.contains("No such file"), "{shown}");
     }
 
