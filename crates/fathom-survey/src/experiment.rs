@@ -7,6 +7,7 @@
 mod allocation_scheme;
 mod batches;
 mod block_size;
+mod brought_in;
 mod cached_reads;
 mod call_cost;
 mod commit_interval;

@@ -9,7 +9,7 @@
 //! above it. Then blocks may be as large as pages and be handed out in clusters, or be larger than
 //! pages that are dear each. There the answer is none.
 
-use super::layouts::{self, SPARSE_BYTES, make_sparse};
+use super::layouts::{SPARSE, SPARSE_BYTES, make_sparse};
 use super::{About, Along, Cost, Experiment, Figure, Nature, Others, Session, needs_no_file, page_size};
 use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Agreement, Evidence, Finding, Kind, Status, Value};
@@ -83,7 +83,7 @@ impl Experiment for BlockSize {
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         make_sparse(witness)?;
-        let blocks = match witness.allocated(layouts::FILE)? {
+        let blocks = match witness.allocated(SPARSE)? {
             0 => Evidence::silent(
                 Kind::Witness,
                 "sparse_st_blocks",
@@ -92,7 +92,7 @@ impl Experiment for BlockSize {
             ),
             bytes => Evidence::measured(Kind::Witness, "sparse_st_blocks", Value::Whole(bytes)),
         };
-        let extent = match witness.data(layouts::FILE)? {
+        let extent = match witness.data(SPARSE)? {
             // A file system that knows no holes says that everything is data.
             Some(data) if data != (0..SPARSE_BYTES) => {
                 Evidence::measured(Kind::Witness, "seek_hole", Value::Whole(data.end - data.start))

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use fathom_program::workload::ScratchFile;
 use fathom_run::machine::Fault;
 use fathom_run::witness::{Extent, Witness};
 
@@ -45,16 +46,19 @@ pub(super) fn written(
     Ok(layouts)
 }
 
-/// The size of a sparse file, and where its one byte is: beyond what an inode or a first extent could
+/// The sparse file.
+pub(super) const SPARSE: &str = "sparse";
+/// Its size, and where its one byte is: beyond what an inode or a first extent could
 /// hold inline, far from the end, behind which space is set aside, and within the twelve blocks that
 /// ext2 and ext3 point to directly, so that no block of pointers is counted with it.
 pub(super) const SPARSE_BYTES: u64 = 64 << 20;
 const SPARSE_OFFSET: u64 = 8 << 10;
 
-/// Makes a file that is all hole but for one byte, on disk.
+/// Makes [`SPARSE`], which is all hole but for one byte, on disk.
 pub(super) fn make_sparse(witness: &mut dyn Witness) -> Result<(), Fault> {
-    witness.create(FILE)?;
-    witness.lengthen(FILE, SPARSE_BYTES)?;
-    witness.write(FILE, SPARSE_OFFSET..SPARSE_OFFSET + 1)?;
-    witness.sync(FILE)
+    witness.provide(&ScratchFile::empty(SPARSE))?;
+    witness.lengthen(SPARSE, 0)?;
+    witness.lengthen(SPARSE, SPARSE_BYTES)?;
+    witness.write(SPARSE, SPARSE_OFFSET..SPARSE_OFFSET + 1)?;
+    witness.sync(SPARSE)
 }

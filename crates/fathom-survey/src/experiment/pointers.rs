@@ -11,7 +11,7 @@ use std::slice;
 use super::Session;
 use super::allocation_scheme::{INDIRECT, MEMORY, scheme_of};
 use super::inline_limit::last_where;
-use super::layouts::{self, make_sparse};
+use super::layouts::{self, SPARSE, make_sparse};
 use crate::case::{Basis, Case, Truth};
 use crate::finding::{Evidence, Kind, Status, Value};
 use crate::inference::pointers::{Pointers, Sweep, Window, at, peaks, pointers};
@@ -190,7 +190,7 @@ const LARGEST_BLOCK: u64 = 1 << 20;
 /// Whether a block far from the start of a file takes more than itself.
 pub(super) fn shown(witness: &mut dyn Witness) -> Result<Shown, Fault> {
     make_sparse(witness)?;
-    let block = witness.allocated(layouts::FILE)?;
+    let block = witness.allocated(SPARSE)?;
     match block {
         0 => return Ok(Shown::Unclear("st_blocks stays zero: this file system does not count there")),
         LARGEST_BLOCK.. => return Ok(Shown::Unclear("files have no holes here")),

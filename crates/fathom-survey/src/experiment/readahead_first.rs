@@ -1,8 +1,8 @@
 //! The first window: what the first small read of a file brings in.
 
+use super::brought_in::{Sight, brought_in};
 use super::readahead::{
-    Answer, Brought, FAR, FILE, READ, Sight, Silence, brought_by_one_read, brought_in, first_read_pages,
-    rule_holds,
+    Answer, Brought, FAR, FILE, READ, Silence, brought_by_one_read, first_read_pages, rule_holds,
 };
 use super::{About, Cost, Experiment, Figure, Nature, Session};
 use crate::case::{Basis, Case, Kernel, Truth};

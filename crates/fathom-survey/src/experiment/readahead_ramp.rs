@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::readahead::{INCREMENTS, READ, Sequential, Silence, sequential, waits_of, windows_shown};
+use super::brought_in::{INCREMENTS, windows_shown};
+use super::readahead::{READ, Sequential, Silence, sequential, waits_of};
 use super::readahead_first::first;
 use super::{About, Along, Cost, Experiment, Nature, Others, Session};
 use crate::case::{Basis, Case, Kernel, Truth};

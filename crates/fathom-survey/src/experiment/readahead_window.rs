@@ -3,7 +3,8 @@
 //! A reader that leaves the device time to work waits only where it sets off the next window, once
 //! per window. Papers A, C and D looked for those spikes by eye.
 
-use super::readahead::{INCREMENTS, READ, Sequential, sequential, windows_shown};
+use super::brought_in::{INCREMENTS, windows_shown};
+use super::readahead::{READ, Sequential, sequential};
 use super::{About, Along, Cost, Experiment, Nature, Others, Session, needs_no_file};
 use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
