@@ -16,125 +16,72 @@ use fathom_program::workload::{Region, ScratchFile, Workload};
 /// What a program can do to scratch files of its own and see of them: primitives, which experiments compose. Files
 /// are named as in workloads, and are there for those too. Each may fail with [`Fault`]: a system call that fails, a
 /// budget that is used up, an interrupt.
+#[allow(clippy::missing_errors_doc, reason = "said once, above")]
 pub trait Witness {
     /// What the kernel declares of this mount.
     fn declared(&self) -> &Declared;
 
     /// Makes and fills a file, and opens it anew, so that no reader's past is remembered with it.
-    ///
-    /// # Errors
-    /// [`Fault`]
     fn provide(&mut self, file: &ScratchFile) -> Result<(), Fault>;
 
     /// Puts a new, empty file into the place of the one of that name.
-    ///
-    /// # Errors
-    /// [`Fault`]
     fn create(&mut self, name: &str) -> Result<(), Fault>;
 
     /// Removes a file.
     fn remove(&mut self, name: &str);
 
     /// Makes a file so many bytes long, by a hole: `ftruncate(2)`.
-    ///
-    /// # Errors
-    /// [`Fault`]
     fn lengthen(&mut self, name: &str, length: u64) -> Result<(), Fault>;
 
     /// Sets space aside for the first `length` bytes of a file: `fallocate(2)`. Whether it could be had: not where the
     /// file system can't do that, nor where it would take more than half of what is free.
-    ///
-    /// # Errors
-    /// [`Fault`]
     fn set_aside(&mut self, name: &str, length: u64) -> Result<bool, Fault>;
 
     /// Writes the bytes of a range: `pwrite(2)`.
-    ///
-    /// # Errors
-    /// [`Fault`]
     fn write(&mut self, name: &str, range: Range<u64>) -> Result<(), Fault>;
 
     /// Reads the bytes of a range: `pread(2)`.
-    ///
-    /// # Errors
-    /// [`Fault`]
     fn read(&mut self, name: &str, range: Range<u64>) -> Result<(), Fault>;
 
     /// Reads the bytes of a range with O_DIRECT to memory that is aligned to `memory` bytes and no more. Whether the
     /// kernel accepted that.
-    ///
-    /// # Errors
-    /// [`Fault`]
     fn read_directly(&mut self, name: &str, range: Range<u64>, memory: u64) -> Result<bool, Fault>;
 
     /// Writes what is dirty of a file to the device: `fsync(2)`.
-    ///
-    /// # Errors
-    /// [`Fault`]
     fn sync(&mut self, name: &str) -> Result<(), Fault>;
 
     /// Writes everything that is dirty on a file's file system: `syncfs(2)`.
-    ///
-    /// # Errors
-    /// [`Fault`]
     fn sync_file_system(&mut self, name: &str) -> Result<(), Fault>;
 
     /// Does one pass of a workload, for what it does and not for how long that takes.
-    ///
-    /// # Errors
-    /// [`Fault`]
     fn perform(&mut self, workload: &Workload, pass: usize) -> Result<(), Fault>;
 
     /// Bytes set aside for a file, with what points to its blocks: `st_blocks`.
-    ///
-    /// # Errors
-    /// [`Fault`]
     fn allocated(&mut self, name: &str) -> Result<u64, Fault>;
 
     /// The extents of a file in order, where the file system draws a map of them: FIEMAP.
-    ///
-    /// # Errors
-    /// [`Fault`]
     fn extents(&mut self, name: &str) -> Result<Option<Vec<Extent>>, Fault>;
 
     /// The first bytes of a file that are data and no hole, where the file system knows holes: SEEK_DATA, SEEK_HOLE.
-    ///
-    /// # Errors
-    /// [`Fault`]
     fn data(&mut self, name: &str) -> Result<Option<Range<u64>>, Fault>;
 
     /// Writes what is dirty of a file, and drops all of it from the cache.
-    ///
-    /// # Errors
-    /// [`Fault`]
     fn evict(&mut self, name: &str) -> Result<(), Fault>;
 
     /// How many bytes of a file are in the cache, once none has come for so long; `None` where that can't be seen.
     ///
     /// `cachestat(2)` counts pages from the moment that they are asked of the device and need not wait; `mincore(2)`
     /// counts those that have arrived (`mincore_page` of `mm/mincore.c`), so that it sees in pieces what is on its way.
-    ///
-    /// # Errors
-    /// [`Fault`]
     fn cached(&mut self, name: &str, patience: Duration) -> Result<Option<u64>, Fault>;
 
     /// Which positions of a region are wholly in the cache; `None` where that can't be seen.
-    ///
-    /// # Errors
-    /// [`Fault`]
     fn cached_at(&mut self, name: &str, region: Region) -> Result<Option<Vec<bool>>, Fault>;
 
     /// Whether any page of a file is dirty; `None` where that can't be seen: `cachestat(2)`.
-    ///
-    /// # Errors
-    /// [`Fault`]
     fn is_dirty(&mut self, name: &str) -> Result<Option<bool>, Fault>;
 
     /// Reads `size` bytes at each of `offsets`; how many bytes entered the cache during each read, as the kernel's
     /// tracepoint tells. Needs CAP_SYS_ADMIN.
-    ///
-    /// # Errors
-    /// [`Fault`]
     fn trace_reads(
         &mut self,
         name: &str,
@@ -146,9 +93,6 @@ pub trait Witness {
     fn count(&mut self, counter: Counter) -> Option<u64>;
 
     /// Waits for so long, unless it is time to stop.
-    ///
-    /// # Errors
-    /// [`Fault`]
     fn wait(&mut self, time: Duration) -> Result<(), Fault>;
 
     /// Stays on the CPU at hand until the result is dropped, where that is permitted.

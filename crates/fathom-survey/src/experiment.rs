@@ -46,7 +46,7 @@ pub use self::readahead::first_read_pages;
 pub use self::readahead_window::ReadaheadWindow;
 pub use self::session::{Effort, Memory, Session};
 use crate::case::{Basis, Case, Conditions, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Value};
+use crate::finding::{Evidence, Finding, Kind, Value};
 use fathom_program::units::Bytes;
 use fathom_run::machine::Fault;
 use fathom_run::witness::{Declared, Witness};
@@ -253,6 +253,11 @@ pub fn find(registry: &[&'static dyn Experiment], parameter: &str) -> Option<&'s
 /// Whether a case of the lab is about a question that is declared, too, where no file can be made.
 fn needs_no_file(case: &Case) -> bool {
     case.conditions == Conditions::default()
+}
+
+/// Evidence of a question that makes no sense here.
+fn in_memory(kind: Kind, method: &str) -> Evidence {
+    Evidence::senseless(kind, method, "files live in memory alone")
 }
 
 /// The right answer to a question that makes no sense where files live in memory alone.

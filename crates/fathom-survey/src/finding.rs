@@ -182,6 +182,16 @@ impl Evidence {
         }
     }
 
+    /// Evidence that was sought and does not tell, and why.
+    pub fn inconclusive(kind: Kind, method: &str, reason: impl Into<String>) -> Self {
+        Self::silent(kind, method, Status::Inconclusive, reason)
+    }
+
+    /// Evidence that the question makes no sense, and why.
+    pub fn senseless(kind: Kind, method: &str, reason: impl Into<String>) -> Self {
+        Self::silent(kind, method, Status::NotApplicable, reason)
+    }
+
     /// The same, within an interval.
     #[must_use]
     pub fn within(self, low: u64, high: u64) -> Self {

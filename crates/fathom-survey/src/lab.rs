@@ -10,7 +10,6 @@ mod build;
 mod cases;
 mod fuse;
 mod holes;
-mod read_ahead;
 pub mod report;
 mod results;
 mod score;
@@ -128,7 +127,6 @@ pub fn enter(images: &Path, keep: &[&Path]) -> Result<Lab, String> {
             true => format!("the lab needs CAP_SYS_ADMIN, which this container's root lacks: {error}"),
             false => error.to_string(),
         })?;
-    read_ahead::restore_leftovers();
     intrusion::restore_leftovers();
     Ok(Lab { base: base.to_owned(), images, host: Host::start()? })
 }

@@ -46,10 +46,9 @@ impl Experiment for AllocationScheme {
         Ok(match pointers::by_timing(session)? {
             Ok(found) => Evidence::measured(Kind::Timing, pointers::TIMED, word(INDIRECT))
                 .resting_on(found.confidence, found.samples),
-            Err(_) => Evidence::silent(
+            Err(_) => Evidence::inconclusive(
                 Kind::Timing,
                 pointers::TIMED,
-                Status::Inconclusive,
                 "no blocks of pointers show in the cost of writes; that tells nothing of the other schemes",
             ),
         })
@@ -58,15 +57,12 @@ impl Experiment for AllocationScheme {
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         let pointers = match pointers::shown(witness)? {
             Shown::Pointers { .. } => Evidence::measured(Kind::Witness, pointers::COUNTED, word(INDIRECT)),
-            Shown::Nothing => Evidence::silent(
+            Shown::Nothing => Evidence::inconclusive(
                 Kind::Witness,
                 pointers::COUNTED,
-                Status::Inconclusive,
                 "no blocks of pointers are counted with a file",
             ),
-            Shown::Unclear(reason) => {
-                Evidence::silent(Kind::Witness, pointers::COUNTED, Status::Inconclusive, reason)
-            }
+            Shown::Unclear(reason) => Evidence::inconclusive(Kind::Witness, pointers::COUNTED, reason),
         };
         if pointers.status == Status::Measured {
             return Ok(vec![pointers]);
@@ -117,7 +113,7 @@ fn word(text: &str) -> Value {
 /// Whether an overwritten block stays where it is.
 fn overwritten(witness: &mut dyn Witness) -> Result<Evidence, Fault> {
     let method = "fiemap_overwrite";
-    let silent = |reason: &str| Ok(Evidence::silent(Kind::Witness, method, Status::Inconclusive, reason));
+    let silent = |reason: &str| Ok(Evidence::inconclusive(Kind::Witness, method, reason));
     // Longer than anything that is kept inline, and whole blocks of any size.
     const BYTES: u64 = 512 << 10;
     const CHANGED: u64 = 256 << 10;

@@ -12,7 +12,7 @@
 use super::layouts::{SPARSE, SPARSE_BYTES, make_sparse};
 use super::{About, Along, Cost, Experiment, Figure, Nature, Others, Session, needs_no_file, page_size};
 use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Agreement, Evidence, Finding, Kind, Status, Value};
+use crate::finding::{Agreement, Evidence, Finding, Kind, Value};
 use crate::inference::combs::{self, Combs, NoAnswer, Taller, Wanted};
 use fathom_program::units::Bytes;
 use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
@@ -78,16 +78,15 @@ impl Experiment for BlockSize {
             }
             break;
         }
-        Ok(Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason))
+        Ok(Evidence::inconclusive(Kind::Timing, METHOD, reason))
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         make_sparse(witness)?;
         let blocks = match witness.allocated(SPARSE)? {
-            0 => Evidence::silent(
+            0 => Evidence::inconclusive(
                 Kind::Witness,
                 "sparse_st_blocks",
-                Status::Inconclusive,
                 "st_blocks stays zero after a write: this file system does not count there",
             ),
             bytes => Evidence::measured(Kind::Witness, "sparse_st_blocks", Value::Whole(bytes)),
@@ -97,10 +96,9 @@ impl Experiment for BlockSize {
             Some(data) if data != (0..SPARSE_BYTES) => {
                 Evidence::measured(Kind::Witness, "seek_hole", Value::Whole(data.end - data.start))
             }
-            _ => Evidence::silent(
+            _ => Evidence::senseless(
                 Kind::Witness,
                 "seek_hole",
-                Status::NotApplicable,
                 "the file system does not tell data from holes",
             ),
         };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::batches::Batches;
 use super::{Figure, Session, call_cost, page_cost};
-use crate::finding::{Evidence, Kind, Status, Value};
+use crate::finding::{Evidence, Kind, Value};
 use crate::inference::cost_line::{self, CostLine};
 use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
@@ -57,7 +57,7 @@ pub(super) fn evidence(
     part: impl Fn(&CostLine) -> Option<(f64, [f64; 2])>,
     lost: &str,
 ) -> Evidence {
-    let silent = |reason: String| Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason);
+    let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
     match line.0 {
         Ok(line) => match part(&line) {
             Some((value, interval)) => Evidence::measured(Kind::Timing, METHOD, Value::Real(value))

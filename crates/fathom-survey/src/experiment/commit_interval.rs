@@ -88,7 +88,7 @@ impl Experiment for CommitInterval {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        let silent = |reason: String| Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason);
+        let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
         let mut seen = Seen::default();
         let found = match seen.search(session)? {
             Ok(()) => seen.prove(session)?,
@@ -108,13 +108,12 @@ impl Experiment for CommitInterval {
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         Ok(match committed(witness)? {
             Ok(delays) => delays_seen(&delays),
-            Err(reason) => vec![Evidence::silent(Kind::Witness, WITNESS, Status::Inconclusive, reason)],
+            Err(reason) => vec![Evidence::inconclusive(Kind::Witness, WITNESS, reason)],
         })
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
-        let senseless =
-            |reason: &str| Evidence::silent(Kind::Declared, DECLARED, Status::NotApplicable, reason);
+        let senseless = |reason: &str| Evidence::senseless(Kind::Declared, DECLARED, reason);
         let ns = |time: Duration| time.as_nanos() as u64;
         let value = |time| Evidence::measured(Kind::Declared, DECLARED, Value::Whole(ns(time)));
         const SECOND: Duration = Duration::from_secs(1);
@@ -351,10 +350,9 @@ fn delays_seen(delays: &[Duration]) -> Vec<Evidence> {
     vec![match least <= most && !delays.is_empty() {
         true => Evidence::measured(Kind::Witness, WITNESS, Value::Whole(ns(least.midpoint(most))))
             .within(ns(least), ns(most)),
-        false => Evidence::silent(
+        false => Evidence::inconclusive(
             Kind::Witness,
             WITNESS,
-            Status::Inconclusive,
             "others committed meanwhile: the delays differ by more than a second",
         ),
     }]

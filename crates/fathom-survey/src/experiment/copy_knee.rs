@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use super::batches::Batches;
 use super::{About, Cost, Experiment, Figure, Session};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use crate::finding::{Evidence, Finding, Kind, Value};
 use crate::inference::copies::{self, CLEAR, Knee, LEVEL, Misses, NEGLIGIBLE, Verdict};
 use fathom_program::units::Bytes;
 use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
@@ -53,7 +53,7 @@ impl Experiment for CopyKnee {
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
         let Seen { looks, samples, cold, rounds, interrupted } = look(session)?;
-        let silent = |reason: String| Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason);
+        let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
         if cold > 0 {
             return Ok(silent(format!("{cold} reads were not cached when they should have been")));
         }
@@ -98,7 +98,7 @@ impl Experiment for CopyKnee {
             true => "sysfs declares no caches".to_owned(),
             false => format!("a knee is declared nowhere; the caches are {}", sizes.join(", ")),
         };
-        vec![Evidence::silent(Kind::Declared, DECLARED, Status::Inconclusive, reason)]
+        vec![Evidence::inconclusive(Kind::Declared, DECLARED, reason)]
     }
 
     fn explain(&self, finding: &Finding) -> String {

@@ -76,23 +76,20 @@ impl Experiment for DeviceLatency {
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        let seen = counted(witness)?;
         // The block layer counts a part of what a reader waits for: no answer to the same question, and
         // so no vote. It stands beside the answer in words.
-        let told = seen.filter(|seen| seen.device_ns > 0).map(|seen| {
-            let each = |ns: u64| Nanos(ns as f64 / seen.reads as f64);
-            let (device, waited) = (each(seen.device_ns), each(seen.waited_ns));
+        let told = counted(witness)?.map(|[waited, device]| {
             let text = format!(
                 "of {waited} that reads in a row take each, the block layer counts {device} for the device"
             );
-            Evidence::silent(Kind::Witness, WITNESS, Status::Inconclusive, text)
+            Evidence::inconclusive(Kind::Witness, WITNESS, text)
         });
         Ok(told.into_iter().collect())
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         let reason = "files live in memory alone: there is no device below";
-        let silent = || Evidence::silent(Kind::Declared, "fs_type", Status::NotApplicable, reason);
+        let silent = || Evidence::senseless(Kind::Declared, "fs_type", reason);
         declared.is_memory_only().then(silent).into_iter().collect()
     }
 
@@ -123,33 +120,24 @@ impl Experiment for DeviceLatency {
     }
 }
 
-/// What a block device's counters say of reads.
-struct DeviceReads {
-    reads: u64,
-    /// The time between submission and completion that the block layer counted for them, in ns.
-    device_ns: u64,
-    /// The time that the calls took, in ns.
-    waited_ns: u64,
-}
-
-/// Reads cold positions until the device has counted enough time for them; `None` where no block device is known to
-/// be below, or where others read from it meanwhile.
-fn counted(witness: &mut dyn Witness) -> Result<Option<DeviceReads>, Fault> {
+/// Reads cold positions until the device has counted enough time for them: what a read takes, and how much of that the
+/// block layer counts. `None` where no block device is known to be below, or where others read from it meanwhile.
+fn counted(witness: &mut dyn Witness) -> Result<Option<[Nanos; 2]>, Fault> {
     const PLACES: u64 = READS * 16;
     let counters = |witness: &mut dyn Witness| {
         Some([witness.count(Counter::DeviceReads)?, witness.count(Counter::DeviceReadMs)?])
     };
     witness.provide(&ScratchFile::filled(FILE, BYTES))?;
     let Some(before) = counters(witness) else { return Ok(None) };
-    let mut seen = DeviceReads { reads: 0, device_ns: 0, waited_ns: 0 };
+    let (mut reads, mut waited) = (0_u32, Duration::ZERO);
     let started = Instant::now();
     loop {
         witness.evict(FILE)?;
         for offset in (0..PLACES).map(|index| index * 27 % PLACES * (BYTES / PLACES)) {
             let asked = Instant::now();
             witness.read(FILE, offset..offset + SIZE)?;
-            seen.waited_ns += asked.elapsed().as_nanos() as u64;
-            seen.reads += 1;
+            waited += asked.elapsed();
+            reads += 1;
             if started.elapsed() > LONGEST {
                 break;
             }
@@ -157,9 +145,9 @@ fn counted(witness: &mut dyn Witness) -> Result<Option<DeviceReads>, Fault> {
         let Some(now) = counters(witness) else { return Ok(None) };
         let [counted, ms] = [0, 1].map(|at| now[at].saturating_sub(before[at]));
         if ms >= ENOUGH_MS || started.elapsed() > LONGEST {
-            let foreign = (counted as f64 / seen.reads as f64 - 1.0).abs();
-            seen.device_ns = ms * 1_000_000;
-            return Ok((foreign <= MOST_FOREIGN).then_some(seen));
+            let foreign = (counted as f64 / f64::from(reads) - 1.0).abs();
+            let each = [waited.as_nanos() as f64, ms as f64 * 1e6].map(|ns| Nanos(ns / f64::from(reads)));
+            return Ok((foreign <= MOST_FOREIGN && ms > 0).then_some(each));
         }
     }
 }
@@ -214,7 +202,7 @@ impl Seen {
     }
 
     fn judged(&self, direct: Result<Vec<f64>, String>) -> Evidence {
-        let silent = |reason: String| Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason);
+        let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
         if !latency::is_slower(&self.cold, &self.cached, FEWEST_TIMES) {
             return silent("a cold read takes hardly longer than a cached one: it can't be told to have gone to a device".to_owned());
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::allocation_scheme::{COPY_ON_WRITE, MEMORY, scheme_of};
 use super::{About, Cost, Experiment, Nature, Session};
 use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Trial, Value};
+use crate::finding::{Evidence, Finding, Kind, Trial, Value};
 use fathom_program::units::Bytes;
 use fathom_program::workload::ScratchFile;
 use fathom_run::machine::Fault;
@@ -14,6 +14,10 @@ use fathom_run::witness::{Declared, Witness};
 pub(super) struct DirectIoAlignment;
 
 const TRIALS: &str = "trial_reads";
+/// What becomes of a read: done, done by way of the cache, or not done.
+const DIRECT: &str = "direct";
+const BUFFERED: &str = "through the page cache";
+const REFUSED: &str = "refused";
 const FILE: &str = "direct";
 const BYTES: u64 = 256 << 10;
 /// Where the trials read, and how much; also the coarsest alignment that is tried.
@@ -35,21 +39,21 @@ impl Experiment for DirectIoAlignment {
 
     fn timing(&self, _: &mut Session<'_>) -> Result<Evidence, Fault> {
         let reason = "a read is accepted or not: durations have no say in that";
-        Ok(Evidence::silent(Kind::Timing, "none", Status::Inconclusive, reason))
+        Ok(Evidence::inconclusive(Kind::Timing, "none", reason))
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        let not = |reason| Evidence::silent(Kind::Witness, TRIALS, Status::NotApplicable, reason);
+        let not = |reason| Evidence::senseless(Kind::Witness, TRIALS, reason);
         match direct_read(witness, COARSEST, COARSEST, COARSEST)? {
-            DirectRead::Refused => return Ok(vec![not("files can't be read with O_DIRECT here")]),
-            DirectRead::Buffered => {
+            REFUSED => return Ok(vec![not("files can't be read with O_DIRECT here")]),
+            BUFFERED => {
                 return Ok(vec![not("O_DIRECT is accepted, but reads go through the page cache")]);
             }
-            DirectRead::Direct => {}
+            _ => {}
         }
         let mut trials = Vec::new();
-        let mut tried = |case: &str, bytes: u64, outcome: DirectRead| {
-            trials.push(Trial::new(case, bytes, word(outcome)));
+        let mut tried = |case: &str, bytes: u64, outcome: &'static str| {
+            trials.push(Trial::new(case, bytes, outcome));
             outcome
         };
         let offset = finest(|step| {
@@ -71,7 +75,7 @@ impl Experiment for DirectIoAlignment {
         match declared.direct_alignment {
             Some((0, _) | (_, 0)) => {
                 let reason = "the kernel declares that files can't be read directly here";
-                vec![Evidence::silent(Kind::Declared, method, Status::NotApplicable, reason)]
+                vec![Evidence::senseless(Kind::Declared, method, reason)]
             }
             Some((memory, offset)) => vec![
                 Evidence::measured(Kind::Declared, method, Value::Whole(offset))
@@ -104,48 +108,29 @@ impl Experiment for DirectIoAlignment {
     }
 }
 
-/// What became of a read past the page cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DirectRead {
-    /// It was done, and left nothing in the cache.
-    Direct,
-    /// It was done by way of the cache.
-    Buffered,
-    /// It was refused.
-    Refused,
-}
-
 /// Tries to read `length` bytes at `offset` past the page cache, to memory that is aligned to `memory` bytes.
 fn direct_read(
     witness: &mut dyn Witness,
     offset: u64,
     length: u64,
     memory: u64,
-) -> Result<DirectRead, Fault> {
+) -> Result<&'static str, Fault> {
     witness.provide(&ScratchFile::filled(FILE, BYTES))?;
     witness.evict(FILE)?;
     if !witness.read_directly(FILE, offset..offset + length, memory)? {
-        return Ok(DirectRead::Refused);
+        return Ok(REFUSED);
     }
     // Where the cache can't be seen, a read that was accepted is taken at its word.
     Ok(match witness.cached(FILE, Duration::ZERO)? {
-        None | Some(0) => DirectRead::Direct,
-        Some(_) => DirectRead::Buffered,
+        None | Some(0) => DIRECT,
+        Some(_) => BUFFERED,
     })
 }
 
-fn word(outcome: DirectRead) -> &'static str {
-    match outcome {
-        DirectRead::Direct => "direct",
-        DirectRead::Buffered => "through the page cache",
-        DirectRead::Refused => "refused",
-    }
-}
-
 /// The smallest power of two for which a trial is a direct read, where the largest is known to be one.
-fn finest(mut trial: impl FnMut(u64) -> Result<DirectRead, Fault>) -> Result<u64, Fault> {
+fn finest(mut trial: impl FnMut(u64) -> Result<&'static str, Fault>) -> Result<u64, Fault> {
     let mut step = COARSEST;
-    while step > 1 && trial(step / 2)? == DirectRead::Direct {
+    while step > 1 && trial(step / 2)? == DIRECT {
         step /= 2;
     }
     Ok(step)

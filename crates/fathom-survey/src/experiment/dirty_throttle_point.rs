@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use super::{About, Cost, Demands, Experiment, Nature, Session};
+use super::{About, Cost, Demands, Experiment, Nature, Session, in_memory};
 use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::throttle::{self, DRAINS_ALONG, Onset, Waiting};
@@ -91,25 +91,20 @@ impl Experiment for DirtyThrottlePoint {
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         if witness.declared().is_memory_only() {
-            return Ok(vec![senseless(Kind::Witness, WITNESS)]);
+            return Ok(vec![in_memory(Kind::Witness, WITNESS)]);
         }
         Ok(vec![match witness.count(Counter::DirtyBackground).zip(witness.count(Counter::DirtyLimit)) {
             Some((background, limit)) => {
                 Evidence::measured(Kind::Witness, WITNESS, Value::Whole(mean([background, limit])))
             }
-            None => Evidence::silent(
-                Kind::Witness,
-                WITNESS,
-                Status::Inconclusive,
-                "/proc/vmstat shows no thresholds",
-            ),
+            None => Evidence::inconclusive(Kind::Witness, WITNESS, "/proc/vmstat shows no thresholds"),
         }])
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         const METHOD: &str = "vm_dirty_settings";
         if declared.is_memory_only() {
-            return vec![senseless(Kind::Declared, METHOD)];
+            return vec![in_memory(Kind::Declared, METHOD)];
         }
         // A share is one of memory that is taken and given back while one asks.
         let known = declared.dirty_thresholds.map(mean);
@@ -147,12 +142,8 @@ fn mean([background, limit]: [u64; 2]) -> u64 {
     background.midpoint(limit)
 }
 
-fn senseless(kind: Kind, method: &str) -> Evidence {
-    Evidence::silent(kind, method, Status::NotApplicable, "files live in memory alone")
-}
-
 fn silent(reason: String) -> Evidence {
-    Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason)
+    Evidence::inconclusive(Kind::Timing, METHOD, reason)
 }
 
 /// So many bursts in which the device keeps up are enough: longer ones show it no less.

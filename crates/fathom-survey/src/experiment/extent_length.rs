@@ -49,7 +49,7 @@ impl Experiment for ExtentLength {
     fn timing(&self, _: &mut Session<'_>) -> Result<Evidence, Fault> {
         let reason =
             "where one extent ends and the next begins costs less than syncs differ among themselves";
-        Ok(Evidence::silent(Kind::Timing, "none", Status::Inconclusive, reason))
+        Ok(Evidence::inconclusive(Kind::Timing, "none", reason))
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
@@ -100,7 +100,7 @@ impl Experiment for ExtentLength {
         let Some(limit) = largest_possible(&declared.fs_type, declared.block_size) else { return Vec::new() };
         // The map joins extents that lie side by side, so that this is no bound of what it shows.
         let reason = format!("one extent of this format has at most {}", Bytes(limit));
-        vec![Evidence::silent(Kind::Declared, "format_limit", Status::Inconclusive, reason)]
+        vec![Evidence::inconclusive(Kind::Declared, "format_limit", reason)]
     }
 
     fn truth(&self, case: &Case, _: &Kernel) -> Truth {

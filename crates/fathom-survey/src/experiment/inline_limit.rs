@@ -10,7 +10,7 @@ use super::allocation_scheme::{COPY_ON_WRITE, scheme_of};
 use super::layouts;
 use super::{About, Cost, Experiment, Nature, Session};
 use crate::case::{Basis, Case, Kernel, Layout, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Trial, Value};
+use crate::finding::{Evidence, Finding, Kind, Trial, Value};
 use fathom_program::units::Bytes;
 use fathom_run::machine::Fault;
 use fathom_run::witness::Witness;
@@ -48,13 +48,12 @@ impl Experiment for InlineLimit {
 
     fn timing(&self, _: &mut Session<'_>) -> Result<Evidence, Fault> {
         let reason = "whether a small file is kept inline is decided when it reaches the device, and costs less than that takes";
-        Ok(Evidence::silent(Kind::Timing, "none", Status::Inconclusive, reason))
+        Ok(Evidence::inconclusive(Kind::Timing, "none", reason))
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         let method = "fiemap_inline";
-        let silent =
-            |reason: &str| Ok(vec![Evidence::silent(Kind::Witness, method, Status::Inconclusive, reason)]);
+        let silent = |reason: &str| Ok(vec![Evidence::inconclusive(Kind::Witness, method, reason)]);
         match is_inline(witness, LONGEST)? {
             None => return silent("the file system neither maps extents nor counts blocks"),
             Some(true) => {
@@ -62,20 +61,12 @@ impl Experiment for InlineLimit {
             }
             Some(false) => {}
         }
-        let mut outcome = Ok(());
         let mut trials = vec![Trial::new(FILE, LONGEST, BLOCK)];
-        let limit = last_where(0..LONGEST, |size| match is_inline(witness, size) {
-            Ok(inline) => {
-                let is_inline = inline == Some(true);
-                trials.push(Trial::new(FILE, size, if is_inline { INLINE } else { BLOCK }));
-                is_inline
-            }
-            Err(fault) => {
-                outcome = Err(fault);
-                false
-            }
-        });
-        outcome?;
+        let limit = last_where(0..LONGEST, |size| {
+            let is_inline = is_inline(witness, size)? == Some(true);
+            trials.push(Trial::new(FILE, size, if is_inline { INLINE } else { BLOCK }));
+            Ok(is_inline)
+        })?;
         Ok(vec![Evidence::measured(Kind::Witness, method, Value::Whole(limit)).tried(trials)])
     }
 
@@ -118,10 +109,13 @@ fn is_inline(witness: &mut dyn Witness, size: u64) -> Result<Option<bool>, Fault
 
 /// The last number of a range that `holds`, where it holds for all numbers up to that, and for the
 /// first without being asked. The limit is looked for in ever longer steps, then by halves.
-pub(super) fn last_where(range: Range<u64>, mut holds: impl FnMut(u64) -> bool) -> u64 {
+pub(super) fn last_where(
+    range: Range<u64>,
+    mut holds: impl FnMut(u64) -> Result<bool, Fault>,
+) -> Result<u64, Fault> {
     let (mut low, mut high, mut step) = (range.start, range.end, 1);
     while low + step < high {
-        if !holds(low + step) {
+        if !holds(low + step)? {
             high = low + step;
             break;
         }
@@ -130,9 +124,9 @@ pub(super) fn last_where(range: Range<u64>, mut holds: impl FnMut(u64) -> bool) 
     }
     while low + 1 < high {
         let middle = low + (high - low) / 2;
-        if holds(middle) { low = middle } else { high = middle }
+        if holds(middle)? { low = middle } else { high = middle }
     }
-    low
+    Ok(low)
 }
 
 #[cfg(test)]
@@ -146,9 +140,9 @@ mod tests {
             let found = last_where(0..65536, |size| {
                 asked += 1;
                 assert!(size > 0 && size < 65536);
-                size <= limit
+                Ok(size <= limit)
             });
-            assert_eq!((found, asked <= 32), (limit, true), "after {asked} questions");
+            assert_eq!((found, asked <= 32), (Ok(limit), true), "after {asked} questions");
         }
     }
 }

@@ -7,8 +7,8 @@
 
 use std::time::Duration;
 
-use super::working_set::{self, Found, senseless, survives_reading, too_long};
-use super::{About, Along, Cost, Demands, Experiment, Figure, Nature, Others, Session};
+use super::working_set::{self, Found, survives_reading, too_long};
+use super::{About, Along, Cost, Demands, Experiment, Figure, Nature, Others, Session, in_memory};
 use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::survivors::Survivors;
@@ -54,7 +54,7 @@ impl Experiment for PageCacheCapacity {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        let silent = |reason: String| Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason);
+        let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
         let first = match working_set::grown(session)?.found {
             Ok(found) => found,
             Err(reason) => return Ok(silent(reason)),
@@ -77,25 +77,20 @@ impl Experiment for PageCacheCapacity {
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         let declared = witness.declared();
         if declared.is_memory_only() {
-            return Ok(vec![senseless(Kind::Witness, WITNESS)]);
+            return Ok(vec![in_memory(Kind::Witness, WITNESS)]);
         }
         let length = too_long(declared.memory.bytes);
         Ok(vec![match survives_reading(witness, length)? {
             Some(bytes) if bytes < length => Evidence::measured(Kind::Witness, WITNESS, Value::Whole(bytes)),
-            Some(_) => Evidence::silent(Kind::Witness, WITNESS, Status::Inconclusive, "the whole file fits"),
-            None => Evidence::silent(
-                Kind::Witness,
-                WITNESS,
-                Status::Inconclusive,
-                "the kernel does not show what is cached",
-            ),
+            Some(_) => Evidence::inconclusive(Kind::Witness, WITNESS, "the whole file fits"),
+            None => Evidence::inconclusive(Kind::Witness, WITNESS, "the kernel does not show what is cached"),
         }])
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         let memory = &declared.memory;
         if declared.is_memory_only() {
-            return vec![senseless(Kind::Declared, &memory.source)];
+            return vec![in_memory(Kind::Declared, &memory.source)];
         }
         // The limit is on everything that is kept for the programs, file data and their own memory alike.
         vec![

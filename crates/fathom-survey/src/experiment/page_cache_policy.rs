@@ -17,8 +17,8 @@ mod overflows;
 use std::time::Duration;
 
 use self::overflows::{Group, Overflow, Shares};
-use super::working_set::{self, senseless, survives_reading, too_long};
-use super::{About, Cost, Demands, Experiment, Session};
+use super::working_set::{self, survives_reading, too_long};
+use super::{About, Cost, Demands, Experiment, Session, in_memory};
 use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::replacement::Policy;
@@ -58,7 +58,7 @@ impl Experiment for PageCachePolicy {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        let silent = |reason: String| Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason);
+        let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
         let grown = working_set::grown(session)?;
         // Of the file that does not fit as much stays as fits, whatever the policy.
         let capacity = match (grown.left, grown.found) {
@@ -84,11 +84,10 @@ impl Experiment for PageCachePolicy {
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        let silent =
-            |reason: &str| vec![Evidence::silent(Kind::Witness, WITNESS, Status::Inconclusive, reason)];
+        let silent = |reason: &str| vec![Evidence::inconclusive(Kind::Witness, WITNESS, reason)];
         let declared = witness.declared();
         if declared.is_memory_only() {
-            return Ok(vec![senseless(Kind::Witness, WITNESS)]);
+            return Ok(vec![in_memory(Kind::Witness, WITNESS)]);
         }
         let length = too_long(declared.memory.bytes);
         let unseen = "the kernel does not show what is cached";
@@ -106,7 +105,7 @@ impl Experiment for PageCachePolicy {
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         if declared.is_memory_only() {
-            return vec![senseless(Kind::Declared, DECLARED)];
+            return vec![in_memory(Kind::Declared, DECLARED)];
         }
         let policy = if declared.generations { Policy::Generations } else { Policy::TwoLists };
         vec![Evidence::measured(Kind::Declared, DECLARED, word(policy))]

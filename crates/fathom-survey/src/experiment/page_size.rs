@@ -8,12 +8,12 @@
 
 use super::{About, Along, Cost, Experiment, Figure, Nature, Others, Session, needs_no_file};
 use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use crate::finding::{Evidence, Finding, Kind, Value};
 use crate::inference::combs::{self, Combs, NoAnswer, Wanted};
 use fathom_program::units::Bytes;
 use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
-use fathom_run::witness::{Declared, Witness};
+use fathom_run::witness::Declared;
 
 pub(super) struct PageSize;
 
@@ -50,13 +50,8 @@ impl Experiment for PageSize {
                     .within(period, period)
                     .resting_on(found.fundamental.confidence, found.samples)
             }
-            Err(reason) => Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason),
+            Err(reason) => Evidence::inconclusive(Kind::Timing, METHOD, reason),
         })
-    }
-
-    fn witness(&self, _: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        // What a program can see of pages, mincore and cachestat, is counted in declared pages.
-        Ok(Vec::new())
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {

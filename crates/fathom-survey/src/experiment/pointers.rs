@@ -72,7 +72,7 @@ pub(super) fn timed(session: &mut Session<'_>, number: impl Fn(&Pointers) -> u64
                 .within(number, number)
                 .resting_on(found.confidence, found.samples)
         }
-        Err(reason) => Evidence::silent(Kind::Timing, TIMED, Status::Inconclusive, reason),
+        Err(reason) => Evidence::inconclusive(Kind::Timing, TIMED, reason),
     })
 }
 
@@ -204,18 +204,11 @@ pub(super) fn shown(witness: &mut dyn Witness) -> Result<Shown, Fault> {
 
 /// Pointers in the inode and in a block of pointers, by counting blocks of ever new files.
 pub(super) fn counted(witness: &mut dyn Witness, block: u64) -> Result<[u64; 2], Fault> {
-    let mut outcome = Ok(());
-    let mut takes = |blocks: &[u64]| match extra(witness, block, blocks) {
-        Ok(extra) => extra,
-        Err(fault) => {
-            outcome = Err(fault);
-            0
-        }
-    };
-    let direct = last_where(0..FAR, |place| takes(&[place]) == 0) + 1;
-    let first = takes(&[direct]);
-    let last = last_where(direct..FAR, |place| takes(&[direct, place]) == first);
-    outcome.map(|()| [direct, last + 1 - direct])
+    let mut takes = |blocks: &[u64]| extra(witness, block, blocks);
+    let direct = last_where(0..FAR, |place| Ok(takes(&[place])? == 0))? + 1;
+    let first = takes(&[direct])?;
+    let last = last_where(direct..FAR, |place| Ok(takes(&[direct, place])? == first))?;
+    Ok([direct, last + 1 - direct])
 }
 
 /// Blocks that a file takes beyond those that are written.

@@ -50,7 +50,7 @@ impl Experiment for ReadaheadRamp {
             shown.push(match windows_shown(witness, sight, until_steady)? {
                 Ok(ramp) if ramp == [READ] => {
                     let reason = "nothing is read ahead, so there is no ramp";
-                    Evidence::silent(Kind::Witness, method, Status::NotApplicable, reason)
+                    Evidence::senseless(Kind::Witness, method, reason)
                 }
                 Ok(ramp) => Evidence::measured(Kind::Witness, method, Value::List(ramp)),
                 Err(silence) => silence.evidence(Kind::Witness, method),

@@ -73,16 +73,14 @@ impl Experiment for ReadaheadWindow {
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         vec![match &declared.read_ahead {
             Some((bytes, _)) => Evidence::measured(Kind::Declared, "bdi_read_ahead_kb", Value::Whole(*bytes)),
-            None if declared.is_memory_only() => Evidence::silent(
+            None if declared.is_memory_only() => Evidence::senseless(
                 Kind::Declared,
                 "bdi_read_ahead_kb",
-                Status::NotApplicable,
                 "there is no device below to read ahead from",
             ),
-            None => Evidence::silent(
+            None => Evidence::inconclusive(
                 Kind::Declared,
                 "bdi_read_ahead_kb",
-                Status::Inconclusive,
                 "sysfs declares no read-ahead for this mount",
             ),
         }]

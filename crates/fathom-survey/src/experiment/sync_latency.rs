@@ -16,7 +16,7 @@ use fathom_program::units::Nanos;
 use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::samples::Samples;
-use fathom_run::witness::{Declared, Witness};
+use fathom_run::witness::Declared;
 
 pub(super) struct SyncLatency;
 
@@ -76,14 +76,9 @@ impl Experiment for SyncLatency {
         Ok(judged(&cases, in_memory))
     }
 
-    fn witness(&self, _: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        // That data have reached the device shows in no file; how long it took only in the call.
-        Ok(Vec::new())
-    }
-
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         let reason = "files live in memory alone, so there is nothing to write them to";
-        let silent = || Evidence::silent(Kind::Declared, "fs_type", Status::NotApplicable, reason);
+        let silent = || Evidence::senseless(Kind::Declared, "fs_type", reason);
         declared.is_memory_only().then(silent).into_iter().collect()
     }
 

@@ -7,7 +7,6 @@
 use std::time::Duration;
 
 use super::{Demands, Session};
-use crate::finding::{Evidence, Kind, Status};
 use crate::inference::survivors::{self, Part, Survivors};
 use fathom_program::units::Bytes;
 use fathom_program::workload::{Direction, Op, Pass, Region, ScratchFile, Workload};
@@ -38,11 +37,6 @@ pub(super) fn demands(declared: &Declared, times: u64) -> Demands {
         time: Duration::from_secs(memory.bytes * times / READING_RATE),
         ..Demands::default()
     }
-}
-
-/// Evidence that the question makes no sense here.
-pub(super) fn senseless(kind: Kind, method: &str) -> Evidence {
-    Evidence::silent(kind, method, Status::NotApplicable, "files live in memory alone")
 }
 
 /// A quarter more than `bytes`, for a file that does not fit where these do.

@@ -10,7 +10,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{About, Cost, Demands, Experiment, Figure, Session, truth_in_memory};
+use super::{About, Cost, Demands, Experiment, Figure, Session, in_memory, truth_in_memory};
 use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::quiet::{self, FEWEST_BESIDE, Probe, Step};
@@ -80,7 +80,7 @@ impl Experiment for WritebackDelay {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        let silent = |reason: String| Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason);
+        let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
         let first = match watch(session)? {
             Ok(seen) => seen,
             Err(reason) => return Ok(silent(reason)),
@@ -105,20 +105,20 @@ impl Experiment for WritebackDelay {
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         let declared = witness.declared();
         if declared.is_memory_only() {
-            return Ok(vec![senseless(Kind::Witness, WITNESS)]);
+            return Ok(vec![in_memory(Kind::Witness, WITNESS)]);
         }
         let [expiry, wakeup] = declared.flusher.unwrap_or([Duration::from_secs(30), Duration::from_secs(5)]);
         let starts: Vec<Duration> = (0..WITNESSED).map(|file| wakeup * file / WITNESSED).collect();
         let patience = 2 * (expiry + 2 * wakeup) + Duration::from_secs(1);
         Ok(match written_back(witness, &starts, patience)? {
             Ok(delays) => delays_seen(&delays),
-            Err(reason) => vec![Evidence::silent(Kind::Witness, WITNESS, Status::Inconclusive, reason)],
+            Err(reason) => vec![Evidence::inconclusive(Kind::Witness, WITNESS, reason)],
         })
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         if declared.is_memory_only() {
-            return vec![senseless(Kind::Declared, DECLARED)];
+            return vec![in_memory(Kind::Declared, DECLARED)];
         }
         let ns = |time: Duration| time.as_nanos() as u64;
         let known = declared.flusher.map(|[expiry, wakeup]| {
@@ -126,7 +126,7 @@ impl Experiment for WritebackDelay {
                 .within(ns(expiry), ns(expiry + wakeup))
         });
         let never = "vm.dirty_writeback_centisecs is 0: the kernel looks for no old data";
-        vec![known.unwrap_or_else(|| Evidence::silent(Kind::Declared, DECLARED, Status::Inconclusive, never))]
+        vec![known.unwrap_or_else(|| Evidence::inconclusive(Kind::Declared, DECLARED, never))]
     }
 
     fn is_asked_in(&self, case: &Case) -> bool {
@@ -331,8 +331,4 @@ fn delays_seen(delays: &[Duration]) -> Vec<Evidence> {
         return Vec::new();
     };
     vec![Evidence::measured(Kind::Witness, WITNESS, Value::Whole(median)).within(low, high)]
-}
-
-fn senseless(kind: Kind, method: &str) -> Evidence {
-    Evidence::silent(kind, method, Status::NotApplicable, "files live in memory alone")
 }

@@ -49,7 +49,7 @@ impl Witness for Linux {
         if facts::space(&self.files.path(name))?.free_bytes / 2 < length {
             return Ok(false);
         }
-        self.on(name, "set space aside for", |file| match layout::set_aside(file, length) {
+        self.on(name, "set space aside for", |file| match file::allocate(file.as_fd(), length) {
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => Ok(false),
             done => done.map(|()| true),
         })
@@ -87,7 +87,7 @@ impl Witness for Linux {
         self.check_interrupt()?;
         let path = self.files.path(name);
         let failed = |operation, errno| Fault::from(Error::new(operation, &path, errno));
-        let open = match layout::open_direct(&path) {
+        let open = match file::open_direct(&path) {
             Ok(open) => open,
             Err(Errno::INVAL | Errno::OPNOTSUPP) => return Ok(false),
             Err(errno) => return Err(failed("open for direct reads", errno)),

@@ -2,7 +2,7 @@
 
 use super::{About, Cost, Experiment, Nature, Session};
 use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use crate::finding::{Evidence, Finding, Kind, Value};
 use crate::inference::latency;
 use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
@@ -41,7 +41,7 @@ impl Experiment for SeekCost {
             Ok(median) => Evidence::measured(Kind::Timing, METHOD, Value::Real(median.value))
                 .within_real([median.interval.low, median.interval.high])
                 .resting_on(median.level, ns.len()),
-            Err(reason) => Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason),
+            Err(reason) => Evidence::inconclusive(Kind::Timing, METHOD, reason),
         })
     }
 
