@@ -230,10 +230,14 @@ pub trait Experiment: Sync {
         Truth::Unknown
     }
 
-    /// Where an answer lies in a figure whose axis is the place in a file. Sizes lie at themselves.
+    /// Where an answer lies in a figure whose axis is the place in a file: the period of a comb again and again, other
+    /// sizes at themselves.
     fn along(&self, value: &Value, _finding: &Finding, _others: &Others<'_>) -> Along {
-        let bytes = value.as_number().filter(|_| self.about().unit == "bytes");
-        bytes.map_or(Along::Nowhere, Along::At)
+        match (self.about().figure, value.as_number()) {
+            (Figure::Comb, Some(period)) => Along::Every { first: 0.0, period },
+            (_, Some(bytes)) if self.about().unit == "bytes" => Along::At(bytes),
+            _ => Along::Nowhere,
+        }
     }
 
     /// One or two sentences on what was found and, where evidence disagrees, why.

@@ -10,7 +10,7 @@
 //! pages that are dear each. There the answer is none.
 
 use super::layouts::{SPARSE, SPARSE_BYTES, make_sparse};
-use super::{About, Along, Cost, Experiment, Figure, Nature, Others, Session, needs_no_file, page_size};
+use super::{About, Cost, Experiment, Figure, Nature, Session, needs_no_file, page_size};
 use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Agreement, Evidence, Finding, Kind, Value};
 use crate::inference::combs::{self, Combs, NoAnswer, Taller, Wanted};
@@ -118,10 +118,6 @@ impl Experiment for BlockSize {
             Some(block) => Truth::known(block, Basis::Made),
             None => Truth::known(kernel.page_size, Basis::Page),
         }
-    }
-
-    fn along(&self, value: &Value, _: &Finding, _: &Others<'_>) -> Along {
-        value.as_number().map_or(Along::Nowhere, |period| Along::Every { first: 0.0, period })
     }
 
     fn explain(&self, finding: &Finding) -> String {

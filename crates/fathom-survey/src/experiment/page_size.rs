@@ -6,7 +6,7 @@
 //! found where no file system has a say: one byte is read again and again to memory that was never
 //! touched, and each read that enters a new page pays for the fault.
 
-use super::{About, Along, Cost, Experiment, Figure, Nature, Others, Session, needs_no_file};
+use super::{About, Cost, Experiment, Figure, Nature, Session, needs_no_file};
 use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Value};
 use crate::inference::combs::{self, Combs, NoAnswer, Wanted};
@@ -64,10 +64,6 @@ impl Experiment for PageSize {
 
     fn truth(&self, _: &Case, kernel: &Kernel) -> Truth {
         Truth::known(kernel.page_size, Basis::Page)
-    }
-
-    fn along(&self, value: &Value, _: &Finding, _: &Others<'_>) -> Along {
-        value.as_number().map_or(Along::Nowhere, |period| Along::Every { first: 0.0, period })
     }
 
     fn explain(&self, finding: &Finding) -> String {

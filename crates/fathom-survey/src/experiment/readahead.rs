@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::case::{Case, Kernel};
-use crate::finding::{Evidence, Kind, Status};
+use crate::finding::{Evidence, Kind, Status, Value};
 use crate::inference::reach::{self, Edge, Probed, Reach};
 use crate::inference::stalls::{self, Regularity, Waits};
 use fathom_program::units::Bytes;
@@ -365,6 +365,17 @@ pub(super) fn brought_by_one_read(session: &mut Session<'_>, offset: u64) -> Res
         }
     }
     Ok(Err(Silence::inconclusive(reason)))
+}
+
+/// What one read brings in, as evidence of timing.
+pub(super) fn timed(answer: Answer<Brought>, method: &str) -> Evidence {
+    match answer {
+        Ok(Brought { bytes, interval: [low, high], samples }) => {
+            let measured = Evidence::measured(Kind::Timing, method, Value::Whole(bytes));
+            measured.within(low, high).resting_on(0.95, samples)
+        }
+        Err(silence) => silence.evidence(Kind::Timing, method),
+    }
 }
 
 fn brought(found: &Reach, distances: &[u64]) -> Brought {

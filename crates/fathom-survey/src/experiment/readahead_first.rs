@@ -2,7 +2,7 @@
 
 use super::brought_in::{Sight, brought_in};
 use super::readahead::{
-    Answer, Brought, FAR, FILE, READ, Silence, brought_by_one_read, first_read_pages, rule_holds,
+    Answer, Brought, FAR, FILE, READ, Silence, brought_by_one_read, first_read_pages, rule_holds, timed,
 };
 use super::{About, Cost, Experiment, Figure, Nature, Session};
 use crate::case::{Basis, Case, Kernel, Truth};
@@ -94,12 +94,7 @@ impl Experiment for ReadaheadFirst {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        Ok(match first(session)?.0 {
-            Ok(brought) => Evidence::measured(Kind::Timing, METHOD, Value::Whole(brought.bytes))
-                .within(brought.interval[0], brought.interval[1])
-                .resting_on(0.95, brought.samples),
-            Err(silence) => silence.evidence(Kind::Timing, METHOD),
-        })
+        Ok(timed(first(session)?.0, METHOD))
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {

@@ -1,10 +1,10 @@
 //! What one isolated read in the middle of a file brings in.
 
-use super::readahead::{READ, brought_by_one_read, rule_holds};
+use super::readahead::{READ, brought_by_one_read, rule_holds, timed};
 use super::readahead_first::brought_in_by;
 use super::{About, Cost, Experiment, Figure, Nature, Session};
 use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use crate::finding::{Evidence, Finding, Status, Value};
 use fathom_program::units::Bytes;
 use fathom_run::machine::Fault;
 use fathom_run::witness::Witness;
@@ -32,12 +32,7 @@ impl Experiment for ReadaheadRandom {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        Ok(match brought_by_one_read(session, OFFSET)? {
-            Ok(brought) => Evidence::measured(Kind::Timing, METHOD, Value::Whole(brought.bytes))
-                .within(brought.interval[0], brought.interval[1])
-                .resting_on(0.95, brought.samples),
-            Err(silence) => silence.evidence(Kind::Timing, METHOD),
-        })
+        Ok(timed(brought_by_one_read(session, OFFSET)?, METHOD))
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {

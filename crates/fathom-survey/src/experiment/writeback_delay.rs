@@ -50,6 +50,8 @@ const WARM: usize = 2;
 const FEWEST_JUDGED: usize = 12;
 /// Files that the witness looks at, spread over one period of the flusher.
 const WITNESSED: u32 = 8;
+/// When Linux looks at data, and how often, unless it is told otherwise.
+const USUAL: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(5)];
 /// Two delays that differ by more are no two views of one.
 const MOST_APART: f64 = 2.0;
 /// The probability of a step by chance, both of them together, above which nothing is said.
@@ -75,7 +77,7 @@ impl Experiment for WritebackDelay {
             return Demands::default();
         }
         // Two waits with what comes behind the step, and the witness's.
-        let [expiry, wakeup] = declared.flusher.unwrap_or([Duration::from_secs(30), Duration::from_secs(5)]);
+        let [expiry, wakeup] = declared.flusher.unwrap_or(USUAL);
         Demands { time: (expiry + wakeup) * 3 + expiry + 2 * wakeup, ..Demands::default() }
     }
 
@@ -107,7 +109,7 @@ impl Experiment for WritebackDelay {
         if declared.is_memory_only() {
             return Ok(vec![in_memory(Kind::Witness, WITNESS)]);
         }
-        let [expiry, wakeup] = declared.flusher.unwrap_or([Duration::from_secs(30), Duration::from_secs(5)]);
+        let [expiry, wakeup] = declared.flusher.unwrap_or(USUAL);
         let starts: Vec<Duration> = (0..WITNESSED).map(|file| wakeup * file / WITNESSED).collect();
         let patience = 2 * (expiry + 2 * wakeup) + Duration::from_secs(1);
         Ok(match written_back(witness, &starts, patience)? {

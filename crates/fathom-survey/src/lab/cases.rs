@@ -182,14 +182,10 @@ fn tmpfs_case() -> Case {
         name: "tmpfs".to_owned(),
         mkfs: None,
         package: None,
-        fs_type: "tmpfs".to_owned(),
         mount_options: format!("size={IMAGE_BYTES}"),
-        image_bytes: IMAGE_BYTES,
-        sector_size: 512,
         block_size: None,
-        layout: Layout::Usual,
         read_ahead_kib: None,
-        conditions: Conditions::default(),
+        ..on_device("tmpfs", 4096, 0, "", "")
     }
 }
 
