@@ -75,9 +75,6 @@ impl Found {
 }
 
 /// Files of doubling sizes until one does not fit.
-///
-/// # Errors
-/// What the machine gives.
 pub(super) fn grown(session: &mut Session<'_>) -> Result<Grown, Fault> {
     session.recall(|session| {
         let mut length = SMALLEST;
@@ -100,9 +97,6 @@ pub(super) fn grown(session: &mut Session<'_>) -> Result<Grown, Fault> {
 }
 
 /// What survives of a file of `length` bytes, and the share of it that does.
-///
-/// # Errors
-/// What the machine gives.
 pub(super) fn survivors_of(
     session: &mut Session<'_>,
     length: u64,

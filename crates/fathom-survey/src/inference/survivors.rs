@@ -44,9 +44,6 @@ pub enum Survivors {
 const TELLING_TIMES: f64 = 4.0;
 
 /// The middles of known hits and of known misses, on a log scale.
-///
-/// # Errors
-/// One sentence where the two are too near to each other.
 fn levels(samples: &Samples) -> Result<[f64; 2], String> {
     let level = |label| quantile::median(&samples.latencies(label, 0)).unwrap_or(1.0).max(1.0).ln();
     let (hit, miss) = (level(HITS), level(MISSES));

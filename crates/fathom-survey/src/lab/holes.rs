@@ -10,9 +10,6 @@ use fathom_sys::{Error, facts};
 const HOLES_PER_SYNC: usize = 64;
 
 /// Takes all space of the ext4 on `device` by one file and gives every other piece of `bytes` back.
-///
-/// # Errors
-/// What `fallocate(2)` or sysfs give.
 pub(super) fn leave(point: &Path, device: &str, bytes: u64) -> Result<(), Error> {
     // What ext4 keeps back for writes that are delayed would stay free in one piece.
     let reserve = Path::new("/sys/fs/ext4").join(device).join("reserved_clusters");

@@ -15,9 +15,6 @@ const JBD2_COMMIT: u64 = 5;
 const BTRFS_COMMIT: u64 = 30;
 
 /// What the kernel declares of the mount at `path` and of a file there.
-///
-/// # Errors
-/// What `statfs(2)`, `statx(2)` or the table of mounts give.
 pub(super) fn declared(path: &Path, file: &Path) -> Result<Declared, Fault> {
     let mount = facts::mount_of(path)?;
     let read_ahead =
