@@ -177,6 +177,11 @@ impl Truth {
         Truth::Known { value: Value::Whole(value), basis }
     }
 
+    /// What lies between two numbers is right, as settings have it.
+    pub fn within(interval: [f64; 2]) -> Self {
+        Truth::Within { interval, basis: Basis::Set }
+    }
+
     /// A word is right.
     pub fn word(word: &str, basis: Basis) -> Self {
         Truth::Known { value: Value::Word(word.to_owned()), basis }

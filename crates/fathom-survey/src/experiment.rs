@@ -231,13 +231,14 @@ pub trait Experiment: Sync {
     }
 
     /// Where an answer lies in a figure whose axis is the place in a file: the period of a comb again and again, other
-    /// sizes at themselves.
-    fn along(&self, value: &Value, _finding: &Finding, _others: &Others<'_>) -> Along {
-        match (self.about().figure, value.as_number()) {
-            (Figure::Comb, Some(period)) => Along::Every { first: 0.0, period },
-            (_, Some(bytes)) if self.about().unit == "bytes" => Along::At(bytes),
-            _ => Along::Nowhere,
-        }
+    /// sizes at themselves, anything else at no place.
+    fn along(&self, value: &Value, _finding: &Finding, _others: &Others<'_>) -> Option<Along> {
+        let number = value.as_number()?;
+        let is_comb = self.about().figure == Figure::Comb;
+        (self.about().unit == "bytes").then_some(match is_comb {
+            true => Along::Every { first: 0.0, period: number },
+            false => Along::At(number),
+        })
     }
 
     /// One or two sentences on what was found and, where evidence disagrees, why.

@@ -85,11 +85,9 @@ impl Experiment for AllocationScheme {
         scheme_of(case).map_or(Truth::Unknown, |scheme| Truth::word(scheme, Basis::Format))
     }
 
-    fn along(&self, _: &Value, _: &Finding, others: &Others<'_>) -> Along {
-        match (others(direct_pointers::PARAMETER), others(block_size::PARAMETER)) {
-            (Some(direct), Some(block)) => Along::Ends { what: "direct pointers", at: vec![direct * block] },
-            _ => Along::Nowhere,
-        }
+    fn along(&self, _: &Value, _: &Finding, others: &Others<'_>) -> Option<Along> {
+        let end = others(direct_pointers::PARAMETER)? * others(block_size::PARAMETER)?;
+        Some(Along::Ends { what: "direct pointers", at: vec![end] })
     }
 
     fn explain(&self, finding: &Finding) -> String {

@@ -11,7 +11,7 @@ use super::batches::Batches;
 use super::readahead::FILE;
 use super::sync_latency::spread;
 use super::{About, Cost, Experiment, Figure, Session, truth_in_memory};
-use crate::case::{Basis, Case, Kernel, Truth};
+use crate::case::{Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::latency;
 use fathom_program::units::Nanos;
@@ -100,7 +100,7 @@ impl Experiment for DeviceLatency {
     fn truth(&self, case: &Case, _: &Kernel) -> Truth {
         // `blk_throtl` lets one of so few go in each slice of 100 ms, and looks at the clock every 4 to 10 ms.
         match case.conditions.read_rate.map(|rate| 1e9 / rate as f64) {
-            Some(turn) => Truth::Within { interval: [0.8 * turn, 1.3 * turn], basis: Basis::Set },
+            Some(turn) => Truth::within([0.8 * turn, 1.3 * turn]),
             None => truth_in_memory(case),
         }
     }

@@ -40,11 +40,8 @@ impl Experiment for DirectPointers {
         pointers::truth(case, Some(DIRECT))
     }
 
-    fn along(&self, value: &Value, _: &Finding, others: &Others<'_>) -> Along {
-        match (value.as_number(), others(block_size::PARAMETER)) {
-            (Some(pointers), Some(block)) => Along::At(pointers * block),
-            _ => Along::Nowhere,
-        }
+    fn along(&self, value: &Value, _: &Finding, others: &Others<'_>) -> Option<Along> {
+        Some(Along::At(value.as_number()? * others(block_size::PARAMETER)?))
     }
 
     fn explain(&self, finding: &Finding) -> String {

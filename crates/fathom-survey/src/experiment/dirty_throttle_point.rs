@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use super::{About, Cost, Demands, Experiment, Nature, Session, in_memory};
-use crate::case::{Basis, Case, Kernel, Truth};
+use crate::case::{Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::throttle::{self, DRAINS_ALONG, Onset, Waiting};
 use fathom_program::units::Bytes;
@@ -120,7 +120,7 @@ impl Experiment for DirtyThrottlePoint {
         // `balance_dirty_pages`: no writer waits below the mean of the two.
         case.conditions.dirty.map_or(Truth::Unknown, |thresholds| {
             let point = mean(thresholds) as f64;
-            Truth::Within { interval: [0.85 * point, 1.15 * point], basis: Basis::Set }
+            Truth::within([0.85 * point, 1.15 * point])
         })
     }
 

@@ -37,8 +37,6 @@ pub enum Figure {
 /// Where an answer lies along a file. All in bytes from the start of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Along {
-    /// At no place.
-    Nowhere,
     /// At one.
     At(f64),
     /// At one that is so far from the end.

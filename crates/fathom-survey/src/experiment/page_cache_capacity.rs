@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::working_set::{self, Found, survives_reading, too_long};
 use super::{About, Along, Cost, Demands, Experiment, Figure, Nature, Others, Session, in_memory};
-use crate::case::{Basis, Case, Kernel, Truth};
+use crate::case::{Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::survivors::Survivors;
 use fathom_program::units::Bytes;
@@ -105,18 +105,13 @@ impl Experiment for PageCacheCapacity {
 
     fn truth(&self, case: &Case, _: &Kernel) -> Truth {
         // The process's own memory and the kernel's are charged to the same limit.
-        let interval = |limit: u64| [0.95 * limit as f64, limit as f64];
-        case.conditions
-            .memory
-            .map_or(Truth::Unknown, |limit| Truth::Within { interval: interval(limit), basis: Basis::Set })
+        let limit = case.conditions.memory.map(|limit| limit as f64);
+        limit.map_or(Truth::Unknown, |limit| Truth::within([0.95 * limit, limit]))
     }
 
-    fn along(&self, value: &Value, finding: &Finding, _: &Others<'_>) -> Along {
-        match value.as_number() {
-            Some(bytes) if finding.caveats.iter().any(|caveat| caveat == FIRST_PART) => Along::At(bytes),
-            Some(bytes) => Along::FromEnd(bytes),
-            None => Along::Nowhere,
-        }
+    fn along(&self, value: &Value, finding: &Finding, _: &Others<'_>) -> Option<Along> {
+        let is_first = finding.caveats.iter().any(|caveat| caveat == FIRST_PART);
+        value.as_number().map(if is_first { Along::At } else { Along::FromEnd })
     }
 
     fn explain(&self, finding: &Finding) -> String {

@@ -42,13 +42,10 @@ impl Experiment for PointersPerIndirect {
         pointers::truth(case, case.block_size.map(|block| block / POINTER))
     }
 
-    fn along(&self, value: &Value, _: &Finding, others: &Others<'_>) -> Along {
-        match (value.as_number(), others(direct_pointers::PARAMETER), others(block_size::PARAMETER)) {
-            (Some(pointers), Some(direct), Some(block)) => {
-                Along::Every { first: direct * block, period: pointers * block }
-            }
-            _ => Along::Nowhere,
-        }
+    fn along(&self, value: &Value, _: &Finding, others: &Others<'_>) -> Option<Along> {
+        let block = others(block_size::PARAMETER)?;
+        let first = others(direct_pointers::PARAMETER)? * block;
+        Some(Along::Every { first, period: value.as_number()? * block })
     }
 
     fn explain(&self, finding: &Finding) -> String {

@@ -67,13 +67,13 @@ impl Experiment for ReadaheadRamp {
         }
     }
 
-    fn along(&self, value: &Value, _: &Finding, _: &Others<'_>) -> Along {
-        let Value::List(windows) = value else { return Along::Nowhere };
+    fn along(&self, value: &Value, _: &Finding, _: &Others<'_>) -> Option<Along> {
+        let Value::List(windows) = value else { return None };
         let ends = windows.iter().scan(0, |end, window| {
             *end += window;
             Some(*end as f64)
         });
-        Along::Ends { what: "windows", at: ends.collect() }
+        Some(Along::Ends { what: "windows", at: ends.collect() })
     }
 
     fn explain(&self, finding: &Finding) -> String {

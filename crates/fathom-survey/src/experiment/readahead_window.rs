@@ -99,11 +99,9 @@ impl Experiment for ReadaheadWindow {
         }
     }
 
-    fn along(&self, value: &Value, _: &Finding, _: &Others<'_>) -> Along {
-        match value.as_number() {
-            Some(period) if period > 0.0 => Along::EveryWait { period },
-            none => none.map_or(Along::Nowhere, Along::At),
-        }
+    fn along(&self, value: &Value, _: &Finding, _: &Others<'_>) -> Option<Along> {
+        let period = value.as_number()?;
+        Some(if period > 0.0 { Along::EveryWait { period } } else { Along::At(period) })
     }
 
     fn explain(&self, finding: &Finding) -> String {

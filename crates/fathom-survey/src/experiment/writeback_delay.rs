@@ -11,7 +11,7 @@
 use std::time::{Duration, Instant};
 
 use super::{About, Cost, Demands, Experiment, Figure, Session, in_memory, truth_in_memory};
-use crate::case::{Basis, Case, Kernel, Truth};
+use crate::case::{Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::quiet::{self, FEWEST_BESIDE, Probe, Step};
 use fathom_program::units::Nanos;
@@ -141,8 +141,7 @@ impl Experiment for WritebackDelay {
             // and the ages that are tried are a tenth apart.
             Some([expiry, wakeup]) if case.fs_type != "tmpfs" => {
                 let ns = |time: Duration| time.as_nanos() as f64;
-                let interval = [0.95 * ns(expiry), 1.05 * ns(expiry + wakeup)];
-                Truth::Within { interval, basis: Basis::Set }
+                Truth::within([0.95 * ns(expiry), 1.05 * ns(expiry + wakeup)])
             }
             _ => truth_in_memory(case),
         }

@@ -12,7 +12,7 @@ use fathom_sys::{Error, facts, mount};
 
 use super::fuse::Host;
 use super::holes;
-use super::throttle::{self, Most, Throttle};
+use super::throttle::{self, READS, Throttle, WRITTEN};
 use crate::case::{Case, Conditions, Layout};
 use fathom_run::intrusion::{self, Change, Group, Settings};
 
@@ -104,9 +104,9 @@ impl Site {
     /// Limits the device and dirty data, and sets how long they wait.
     fn slow_down(&mut self, case: &Case) -> Result<(), Unbuilt> {
         let Conditions { write_rate, read_rate, .. } = case.conditions;
-        for most in write_rate.map(Most::Written).into_iter().chain(read_rate.map(Most::Reads)) {
-            let Some(device) = &self.device else { continue };
-            match throttle::of_device(&device.name(), most)? {
+        for (what, rate) in [(WRITTEN, write_rate), (READS, read_rate)] {
+            let (Some(device), Some(rate)) = (&self.device, rate) else { continue };
+            match throttle::of_device(&device.name(), what, rate)? {
                 Throttle::Setting(settings) => self.settings.push(settings),
                 Throttle::Group(group) => self.group = Some(group),
             }

@@ -86,9 +86,9 @@ impl<'a> Answer<'a> {
         let others = |parameter: &str| self.other(parameter);
         let place = |said: Said<'_>| -> Vec<Mark> {
             let Said { value, name, origin, interval } = said;
-            let along = self.experiment.map(|experiment| experiment.along(value, self.finding, &others));
-            match along.unwrap_or(Along::Nowhere) {
-                Along::Nowhere => Vec::new(),
+            let along = self.experiment.and_then(|it| it.along(value, self.finding, &others));
+            let Some(along) = along else { return Vec::new() };
+            match along {
                 Along::At(at) => edges(name, origin, at, interval),
                 Along::FromEnd(at) => {
                     let band = interval.map(|ends| ends.map(|end| length - end));
