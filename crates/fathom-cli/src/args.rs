@@ -6,6 +6,7 @@ pub(crate) mod completions;
 pub(crate) mod curve;
 pub(crate) mod format;
 mod fuse;
+pub(crate) mod io;
 pub(crate) mod keep;
 pub(crate) mod measuring;
 pub(crate) mod model;
@@ -13,22 +14,22 @@ pub(crate) mod net;
 mod plan;
 pub(crate) mod predict;
 pub(crate) mod run;
+pub(crate) mod syscalls;
 pub(crate) mod trace;
 pub(crate) mod versus;
+pub(crate) mod xor;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub(crate) use self::fuse::FuseOptions;
 pub(crate) use self::plan::PlanOptions;
+use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use fathom::results;
 use fathom::units::{parse_bytes, parse_duration};
 use fathom::workload::{CacheState, Direction, Op};
-
-use crate::command::io::IoCommand;
-use crate::command::syscalls::SyscallsOptions;
-use crate::command::xor::XorOptions;
 
 /// Measure, explain and predict a file system.
 #[derive(Debug, Parser)]
@@ -69,11 +70,11 @@ pub(crate) enum Command {
     Lab(LabCommand),
     /// Write, read and count files by blocks.
     #[command(subcommand)]
-    Io(IoCommand),
+    Io(io::IoCommand),
     /// Find what system calls cost.
-    Syscalls(SyscallsOptions),
+    Syscalls(syscalls::SyscallsOptions),
     /// XOR a file's 32-bit words, as fast as the machine can.
-    Xor(XorOptions),
+    Xor(xor::XorOptions),
     /// Infer again from a run folder, without a machine, and write its page anew.
     Report(ReportOptions),
     /// Find what differs between surveys or curves of different kernels, mounts or days.
@@ -147,27 +148,16 @@ pub(crate) struct ReportOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaOptions {
-    /// Which report.
-    #[arg(default_value = "survey")]
-    pub(crate) report: SchemaName,
+    /// Which kind of result.
+    #[arg(default_value = "survey", value_name = "RESULT", value_parser = schema_name())]
+    pub(crate) result: String,
+    /// Write every schema into this folder instead, as fathom.RESULT-1.schema.json.
+    #[arg(long, value_name = "DIR", conflicts_with = "result")]
+    pub(crate) write_all: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum SchemaName {
-    Survey,
-    Lab,
-    Xor,
-    Curve,
-    Comparison,
-    Versus,
-    Io,
-    IoSize,
-    Run,
-    Syscalls,
-    Model,
-    Prediction,
-    Validation,
-    TraceShow,
+fn schema_name() -> PossibleValuesParser {
+    PossibleValuesParser::new(results::published().map(|(kind, _)| kind.name))
 }
 
 #[derive(Debug, Args)]

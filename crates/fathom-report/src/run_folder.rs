@@ -7,13 +7,11 @@
 //! | `samples/NAME.csv` | every reading of the runs that an experiment made, one run after the other |
 //! | `samples/NAME.json` | what the runs were: [`RunFacts`] of each |
 //!
-//! Of other commands the folder holds what the command writes as JSON, which has all samples, and the page:
-//! `curve.json`, `syscalls.json`, `versus.json`, `run.json`, `xor.json`, `validation.json`, `prediction.json`,
-//! `stages.json`, `trace.json` or `replay.json`; and `model.json` where one was made or used.
+//! Of other commands the folder holds what the command writes as JSON, which has all samples, and the page; and
+//! `model.json` where a model was made or used. [`KINDS`](crate::results::KINDS) lists the names of the files.
 //!
 //! The CSV has the columns of [`Reading`] and, before them, `run`: the index of the run from zero.
 
-mod outcome;
 mod replay;
 mod shelf;
 mod table;
@@ -26,7 +24,6 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub use self::outcome::{Kept, NamedTrace, check_free, keep, read_kept, read_outcome};
 pub use self::replay::{infer_again, infer_from};
 pub use self::shelf::{SHELVED, shelve};
 use fathom_program::workload::Workload;
@@ -249,7 +246,7 @@ fn read_recording(directory: &Path, parameter: &str) -> Result<Recording, Error>
     Ok(Recording { parameter: known.parameter, effort: known.effort, runs })
 }
 
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     let text = fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
     serde_json::from_str(&text).map_err(|error| {
         let reason = error.to_string();
@@ -265,7 +262,7 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
     })
 }
 
-fn write_file(
+pub(crate) fn write_file(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<fs::File>) -> io::Result<()>,
 ) -> Result<(), Error> {
@@ -276,7 +273,7 @@ fn write_file(
 }
 
 impl Error {
-    fn file(operation: &'static str, path: &Path, error: &io::Error) -> Self {
+    pub(crate) fn file(operation: &'static str, path: &Path, error: &io::Error) -> Self {
         let reason = error.to_string();
         let reason = reason.split(" (os error").next().unwrap_or_default().to_owned();
         Self::File { operation, path: path.to_owned(), reason }

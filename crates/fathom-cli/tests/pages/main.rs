@@ -12,7 +12,8 @@ use std::fs;
 use std::time::Duration;
 
 use browser::Browser;
-use fathom::report::{self, Colours};
+use fathom::report::Colours;
+use fathom::results::{check_free, keep, open};
 use fathom::run_folder;
 use serde_json::json;
 use surveyed::{Place, hostile_survey, page};
@@ -86,21 +87,21 @@ fn the_page_of_every_command_is_drawn_in_light_dark_and_narrow() {
 #[test]
 fn every_page_is_the_same_again_from_its_folder_alone() {
     let place = Place::new("folders");
-    for (command, kept) in results::all(&place) {
-        let (folder, html) = (place.join(command), report::kept_page(&kept));
-        run_folder::check_free(&folder).unwrap();
-        let page = run_folder::keep(&folder, &kept, &html).unwrap();
+    for (command, result) in results::all(&place) {
+        let (folder, html) = (place.join(command), result.page());
+        check_free(&folder).unwrap();
+        let page = keep(&folder, &*result).unwrap();
         assert_eq!(fs::read_to_string(page).unwrap(), html, "{command}");
-        let again = run_folder::read_kept(&folder).unwrap().unwrap();
-        let made = report::kept_page(&again);
+        let again = open(&folder).unwrap();
+        let made = again.page();
         let differ = made.bytes().zip(html.bytes()).position(|(a, b)| a != b);
         assert!(
             made == html,
             "{command}: another page: {:?}",
             differ.map(|at| &made[at.saturating_sub(99)..][..150])
         );
-        assert_eq!(report::kept(&again, Colours::Off), report::kept(&kept, Colours::Off), "{command}");
-        assert!(run_folder::check_free(&folder).is_err(), "{command}: it would be written over");
+        assert_eq!(again.text(Colours::Off), result.text(Colours::Off), "{command}");
+        assert!(check_free(&folder).is_err(), "{command}: it would be written over");
     }
 }
 

@@ -11,7 +11,7 @@ use fathom_speed::measurement::Measurement;
 use fathom_speed::syscalls::{self, Syscalls};
 
 /// Curves as one HTML file that needs no network.
-pub(super) fn curve_page(curve: &Curve) -> String {
+pub(crate) fn curve_page(curve: &Curve) -> String {
     let mut page = Page::measured("curves", &curve.provenance);
     page.push(
         "<p class=\"soft\">What paper B asked of its machines (raw reads by blocks of 512 B to 512 KiB, cached and cold), and \
@@ -65,7 +65,7 @@ pub(super) fn curve_page(curve: &Curve) -> String {
 }
 
 /// Prices of calls as one HTML file that needs no network.
-pub(super) fn syscalls_page(prices: &Syscalls) -> String {
+pub(crate) fn syscalls_page(prices: &Syscalls) -> String {
     let mut page = Page::measured("system calls", &prices.provenance);
     for caveat in &prices.caveats {
         page.push(&format!("<p>{}</p>\n", escaped(caveat)));

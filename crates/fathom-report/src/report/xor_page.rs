@@ -6,7 +6,7 @@ use fathom_program::units::{Bytes, Nanos};
 use fathom_speed::xor::Xor;
 
 /// The XOR as one HTML file that needs no network.
-pub(super) fn xor_page(xor: &Xor) -> String {
+pub(crate) fn xor_page(xor: &Xor) -> String {
     let mut page = Page::new(&format!("Fathom: XOR of {}", xor.path));
     page.push(&format!(
         "<h1>{}</h1>\n<p>XOR of the words of {}</p>\n",

@@ -1,0 +1,83 @@
+//! What a session and its forecasts do without a long measurement.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use fathom::model::Model;
+use fathom::prediction::Settings;
+use fathom::replay::How;
+use fathom::results::{self, Report, WithModel};
+use fathom::session::{Budget, Error, Session, Work, predict};
+
+/// A directory of its own for one test, removed at its end.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("fathom-session-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn budget(max_write: u64) -> Budget {
+    Budget { max_write, max_time: Duration::from_secs(60) }
+}
+
+fn jobs(place: &Place) -> PathBuf {
+    let path = place.0.join("job.fio");
+    std::fs::write(&path, "[reads]\nrw=randread\nbs=4k\nsize=1m\n").unwrap();
+    path
+}
+
+/// The example's way, on the model that nobody measured in place of a calibrated one.
+#[test]
+fn a_job_file_is_predicted_and_its_result_kept() {
+    let place = Place::new("predicts");
+    let (work, model) = (Work::read(&jobs(&place)).unwrap(), Model::assumed());
+    let settings = Settings { draws: 2, seed: 7 };
+    let (result, outcomes) = predict(&work, How::default(), &model, settings).unwrap();
+    assert_eq!((result.jobs.len(), outcomes.len(), result.seed), (1, 1, 7));
+    let predicted = WithModel { result, model };
+    let folder = place.0.join("kept");
+    results::check_free(&folder).unwrap();
+    results::keep(&folder, &predicted).unwrap();
+    let again = results::open(&folder).unwrap();
+    let colours = fathom::report::Colours::Off;
+    assert_eq!((again.name(), again.text(colours)), ("prediction", predicted.text(colours)));
+}
+
+#[test]
+fn a_session_runs_jobs_within_its_budget_and_leaves_nothing() {
+    let place = Place::new("runs");
+    let Ok(Work::Jobs(file)) = Work::read(&jobs(&place)) else { panic!("these are jobs") };
+    let mut session = Session::at(&place.0, budget(1 << 20)).unwrap().seed(5);
+    let (ran, _) = session.run(&file.jobs).unwrap();
+    assert_eq!((ran.jobs[0].sides[0].calls, ran.bytes_written, ran.provenance.seed), (256, 1 << 20, 5));
+    let again = session.run(&file.jobs).unwrap_err();
+    assert_eq!(again.to_string(), "the jobs write 1 MiB, and 0 B are allowed: raise --max-write");
+    let calibrated = session.calibrate().unwrap_err().to_string();
+    assert!(calibrated.starts_with("the jobs of a calibration write "), "{calibrated}");
+    let left: Vec<_> = std::fs::read_dir(&place.0).unwrap().flatten().map(|one| one.file_name()).collect();
+    assert_eq!(left, ["job.fio"]);
+}
+
+#[test]
+fn a_flag_ends_a_session_and_a_wrong_path_begins_none() {
+    let place = Place::new("ends");
+    let flag = Arc::new(AtomicBool::new(true));
+    let mut session = Session::at(&place.0, budget(1 << 20)).unwrap().interrupted_by(flag);
+    assert_eq!(session.syscalls(vec![4096], 1, &mut |_| ()).unwrap_err(), Error::Interrupted);
+    let gone = Session::at(Path::new("/nowhere/at/all"), budget(0)).unwrap_err().to_string();
+    assert_eq!(gone, "/nowhere/at/all: No such file or directory");
+    let file = Session::at(&jobs(&place), budget(0)).unwrap_err().to_string();
+    assert!(file.ends_with("not a directory; name the directory that the file is in"), "{file}");
+}
