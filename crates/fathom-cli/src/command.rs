@@ -32,9 +32,11 @@ use fathom::speed::measurement::Measurement;
 use crate::args::format::Format;
 use crate::args::keep::KeepOptions;
 use crate::args::measuring::MeasuringOptions;
+use crate::console;
 use crate::failure::Failure;
+use crate::guard;
+use crate::interrupt;
 use crate::keep::{self, Place};
-use crate::{console, guard, interrupt};
 
 /// A session that signals end, and the watchdog.
 fn session(path: &Path, max_write: u64, max_time: Duration, seed: u64) -> Result<Session, Failure> {

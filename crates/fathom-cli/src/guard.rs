@@ -8,8 +8,9 @@ use fathom::intrusion;
 use fathom::machine::linux::{self, Surrender};
 use fathom::watchdog::{self, Hang};
 
+use crate::console;
 use crate::failure::Failure;
-use crate::{console, interrupt};
+use crate::interrupt;
 
 static SURRENDER: OnceLock<Surrender> = OnceLock::new();
 

@@ -14,7 +14,6 @@ use std::time::Duration;
 use browser::Browser;
 use fathom::report::Colours;
 use fathom::results::{check_free, keep, open};
-use fathom::run_folder;
 use serde_json::json;
 use surveyed::{Place, hostile_survey, page};
 
