@@ -155,14 +155,14 @@ const DRIFTING: [&str; 2] = ["page_cache_capacity", "dirty_throttle_point"];
 const INCIDENTAL: [&str; 1] = ["extent_length"];
 
 /// Those have this part of the margin: they move by a twenty-fifth from one run to the next where times move by a
-/// fifth (standard deviations of logarithms, docs/guide/comparing.md).
+/// fifth (standard deviations of logarithms, docs/notes/2026-11-repeatability.md).
 pub const DRIFT: f64 = 0.5;
 
 /// What a device without a medium of its own decides: how long it takes to be told that all is safe.
 const UNSTEADY: [&str; 1] = ["sync_latency"];
 
 /// That has so many times the margin: on a loop device in memory it moved by a factor of seven from one run to the next
-/// (docs/guide/comparing.md), and nothing in a single run says whether its device is such a one.
+/// (docs/notes/2026-11-repeatability.md), and nothing in a single run says whether its device is such a one.
 pub const UNREST: f64 = 10.0;
 
 /// The confidence of the intervals in results.
