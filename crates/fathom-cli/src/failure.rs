@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+pub(crate) use fathom::fault::plain;
 use fathom::machine::Fault;
 use fathom::{run_folder, session};
 
@@ -54,12 +55,6 @@ impl Failure {
             other => other,
         }
     }
-}
-
-/// An error's words without its number.
-pub(crate) fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 impl fmt::Display for Failure {

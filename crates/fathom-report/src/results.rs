@@ -7,25 +7,27 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use fathom_trace::show::{self, Shown};
+use schemars::{JsonSchema, schema_for};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::comparison::{self, Outcome};
+use crate::comparison::{Comparison, Outcome};
 use crate::report::{self, Colours, Runs};
 use crate::run_folder::{self, Error, Recording};
 use fathom_predict::calibration::Account;
 use fathom_predict::model::{self, Model};
-use fathom_predict::prediction::{self, Predicted};
-use fathom_predict::validation::{self, Validation};
+use fathom_predict::prediction::Predicted;
+use fathom_predict::validation::Validation;
 use fathom_run::replay::Replayed;
 use fathom_speed::curve::{self, Curve};
-use fathom_speed::jobs::{self, Ran};
-use fathom_speed::syscalls::{self, Syscalls};
-use fathom_speed::versus::{self, Versus};
-use fathom_speed::xor::{self, Xor};
-use fathom_speed::{file_size, transfer};
-use fathom_survey::lab;
+use fathom_speed::file_size::FileSize;
+use fathom_speed::jobs::Ran;
+use fathom_speed::syscalls::Syscalls;
+use fathom_speed::transfer::Transfer;
+use fathom_speed::versus::Versus;
+use fathom_speed::xor::Xor;
+use fathom_survey::lab::LabReport;
 use fathom_survey::survey::{self, Survey};
 
 /// A result that a run folder keeps with its page.
@@ -76,20 +78,20 @@ type Read = fn(&Path, &'static str) -> Result<Box<dyn Report>, Error>;
 
 /// Every kind of result, in the order in which help names them.
 pub const KINDS: [Kind; 16] = [
-    Kind::new("survey", Some(survey::schema)).kept("survey", read_survey),
-    Kind::new("lab", Some(lab::schema)),
-    Kind::new("xor", Some(xor::schema)).kept("xor", read::<Xor>),
-    Kind::new("curve", Some(curve::schema)).kept("curve", read::<Curve>),
-    Kind::new("comparison", Some(comparison::schema)),
-    Kind::new("versus", Some(versus::schema)).kept("versus", read::<Versus>),
-    Kind::new("io", Some(transfer::schema)),
-    Kind::new("io-size", Some(file_size::schema)),
-    Kind::new("run", Some(jobs::schema)).kept("run", read::<Ran>),
-    Kind::new("syscalls", Some(syscalls::schema)).kept("syscalls", read::<Syscalls>),
+    Kind::new("survey", Some(schema::<Survey>)).kept("survey", read_survey),
+    Kind::new("lab", Some(schema::<LabReport>)),
+    Kind::new("xor", Some(schema::<Xor>)).kept("xor", read::<Xor>),
+    Kind::new("curve", Some(schema::<Curve>)).kept("curve", read::<Curve>),
+    Kind::new("comparison", Some(schema::<Comparison>)),
+    Kind::new("versus", Some(schema::<Versus>)).kept("versus", read::<Versus>),
+    Kind::new("io", Some(schema::<Transfer>)),
+    Kind::new("io-size", Some(schema::<FileSize>)),
+    Kind::new("run", Some(schema::<Ran>)).kept("run", read::<Ran>),
+    Kind::new("syscalls", Some(schema::<Syscalls>)).kept("syscalls", read::<Syscalls>),
     Kind::new("model", Some(model::schema)),
-    Kind::new("prediction", Some(prediction::schema)).kept("prediction", read_with_model::<Predicted>),
-    Kind::new("validation", Some(validation::schema)).kept("validation", read_with_model::<Validation>),
-    Kind::new("trace-show", Some(show::schema)).kept("trace", read::<NamedTrace>),
+    Kind::new("prediction", Some(schema::<Predicted>)).kept("prediction", read_with_model::<Predicted>),
+    Kind::new("validation", Some(schema::<Validation>)).kept("validation", read_with_model::<Validation>),
+    Kind::new("trace-show", Some(schema::<Shown>)).kept("trace", read::<NamedTrace>),
     // Told by its stages, because other results keep their model as well.
     Kind::new("calibration", None).kept("stages", read_with_model::<Vec<Account>>),
     Kind::new("replay", None).kept("replay", read::<Replayed>),
@@ -111,6 +113,10 @@ impl Kind {
     pub fn schema_file(&self) -> String {
         format!("fathom.{}-1.schema.json", self.name)
     }
+}
+
+fn schema<T: JsonSchema>() -> Value {
+    schema_for!(T).to_value()
 }
 
 /// The kinds with a published schema.

@@ -27,7 +27,7 @@ use fathom_sys::{facts, mount};
 
 pub use self::cases::{Case, Conditions, Layout, cases};
 pub use self::fuse::serve;
-pub use self::results::{CaseReport, LabReport, OutcomeName, SCHEMA, Total, schema};
+pub use self::results::{CaseReport, LabReport, OutcomeName, SCHEMA, Total};
 pub use self::score::{ParameterScore, Score, score};
 pub use self::truth::{Basis, Truth, first_read_pages, truth_of};
 

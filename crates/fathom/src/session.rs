@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use fathom_program::units::Bytes;
-use fathom_run::fault::Fault;
+use fathom_run::fault::{Fault, plain};
 use fathom_run::instrument::Instrument;
 use fathom_run::intrusion;
 use fathom_run::load::Site;
@@ -192,10 +192,7 @@ impl Session {
 /// What is wrong with it, with its path.
 pub fn directory(path: &Path) -> Result<PathBuf, Error> {
     let wrong = |reason: &str| Error::Failed(format!("{}: {reason}", path.display()));
-    let absolute = fs::canonicalize(path).map_err(|error| {
-        // Without the number of the error, which says no more than its words.
-        wrong(error.to_string().split(" (os error").next().unwrap_or_default())
-    })?;
+    let absolute = fs::canonicalize(path).map_err(|error| wrong(&plain(&error)))?;
     match absolute.is_dir() {
         true => Ok(absolute),
         false => Err(wrong("not a directory; name the directory that the file is in")),

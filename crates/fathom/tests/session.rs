@@ -10,30 +10,14 @@ use fathom::prediction::Settings;
 use fathom::replay::How;
 use fathom::results::{self, Report, WithModel};
 use fathom::session::{Budget, Error, Session, Work, predict};
-
-/// A directory of its own for one test, removed at its end.
-struct Place(PathBuf);
-
-impl Place {
-    fn new(test: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("fathom-session-{test}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use fathom_scripted::support::TestDirectory;
 
 fn budget(max_write: u64) -> Budget {
     Budget { max_write, max_time: Duration::from_secs(60) }
 }
 
-fn jobs(place: &Place) -> PathBuf {
-    let path = place.0.join("job.fio");
+fn jobs(place: &TestDirectory) -> PathBuf {
+    let path = place.join("job.fio");
     std::fs::write(&path, "[reads]\nrw=randread\nbs=4k\nsize=1m\n").unwrap();
     path
 }
@@ -41,13 +25,13 @@ fn jobs(place: &Place) -> PathBuf {
 /// The example's way, on the model that nobody measured in place of a calibrated one.
 #[test]
 fn a_job_file_is_predicted_and_its_result_kept() {
-    let place = Place::new("predicts");
+    let place = TestDirectory::new("session-predicts");
     let (work, model) = (Work::read(&jobs(&place)).unwrap(), Model::assumed());
     let settings = Settings { draws: 2, seed: 7 };
     let (result, outcomes) = predict(&work, How::default(), &model, settings).unwrap();
     assert_eq!((result.jobs.len(), outcomes.len(), result.seed), (1, 1, 7));
     let predicted = WithModel { result, model };
-    let folder = place.0.join("kept");
+    let folder = place.join("kept");
     results::check_free(&folder).unwrap();
     results::keep(&folder, &predicted).unwrap();
     let again = results::open(&folder).unwrap();
@@ -57,9 +41,9 @@ fn a_job_file_is_predicted_and_its_result_kept() {
 
 #[test]
 fn a_session_runs_jobs_within_its_budget_and_leaves_nothing() {
-    let place = Place::new("runs");
+    let place = TestDirectory::new("session-runs");
     let Ok(Work::Jobs(file)) = Work::read(&jobs(&place)) else { panic!("these are jobs") };
-    let mut session = Session::at(&place.0, budget(3 << 19)).unwrap().seed(5);
+    let mut session = Session::at(place.path(), budget(3 << 19)).unwrap().seed(5);
     let (ran, _) = session.run(&file.jobs).unwrap();
     assert_eq!((ran.jobs[0].sides[0].calls, ran.provenance.seed), (256, 5));
     assert_eq!(ran.bytes_written, session.bytes_written());
@@ -67,15 +51,16 @@ fn a_session_runs_jobs_within_its_budget_and_leaves_nothing() {
     assert!(again.starts_with("the jobs write 1 MiB, and "), "{again}");
     let calibrated = session.calibrate().unwrap_err().to_string();
     assert!(calibrated.starts_with("the jobs of a calibration write "), "{calibrated}");
-    let left: Vec<_> = std::fs::read_dir(&place.0).unwrap().flatten().map(|one| one.file_name()).collect();
+    let left: Vec<_> =
+        std::fs::read_dir(place.path()).unwrap().flatten().map(|one| one.file_name()).collect();
     assert_eq!(left, ["job.fio"]);
 }
 
 #[test]
 fn a_flag_ends_a_session_and_a_wrong_path_begins_none() {
-    let place = Place::new("ends");
+    let place = TestDirectory::new("session-ends");
     let flag = Arc::new(AtomicBool::new(true));
-    let mut session = Session::at(&place.0, budget(1 << 20)).unwrap().interrupted_by(flag);
+    let mut session = Session::at(place.path(), budget(1 << 20)).unwrap().interrupted_by(flag);
     assert_eq!(session.syscalls(vec![4096], 1, &mut |_| ()).unwrap_err(), Error::Interrupted);
     let gone = Session::at(Path::new("/nowhere/at/all"), budget(0)).unwrap_err().to_string();
     assert_eq!(gone, "/nowhere/at/all: No such file or directory");

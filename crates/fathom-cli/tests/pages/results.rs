@@ -20,10 +20,11 @@ use fathom_trace::show::{Histogram, Shown};
 use fathom_trace::{Access, Clock, FileId, Files, Kind, Level};
 use fathom_trace::{Operation as Traced, Origin as Source, format, show};
 
-use crate::surveyed::{HOSTILE, Place, provenance};
+use crate::surveyed::{HOSTILE, provenance};
+use fathom_scripted::support::TestDirectory;
 
 /// What each command keeps, by its name.
-pub(crate) fn all(place: &Place) -> Vec<(&'static str, Box<dyn Report>)> {
+pub(crate) fn all(place: &TestDirectory) -> Vec<(&'static str, Box<dyn Report>)> {
     let trace = NamedTrace { name: HOSTILE.to_owned(), shown: trace(place, 60_000) };
     vec![
         ("curve", Box::new(crate::surveyed::curve(1.0))),
@@ -40,7 +41,7 @@ pub(crate) fn all(place: &Place) -> Vec<(&'static str, Box<dyn Report>)> {
 }
 
 /// Every page by the name of its command.
-pub(crate) fn pages(place: &Place) -> Vec<(&'static str, String)> {
+pub(crate) fn pages(place: &TestDirectory) -> Vec<(&'static str, String)> {
     let mut pages: Vec<(&str, String)> =
         all(place).iter().map(|(name, result)| (*name, result.page())).collect();
     pages.push(("comparison", compared()));
@@ -285,7 +286,7 @@ fn predicted(model: &Model) -> Predicted {
 }
 
 /// What a trace of so many operations does: reads in order, then at random among a few, and a log that grows.
-pub(crate) fn trace(place: &Place, operations: u64) -> Shown {
+pub(crate) fn trace(place: &TestDirectory, operations: u64) -> Shown {
     let path = place.join(&format!("trace-{operations}"));
     let mut files = Files::default();
     let names = ["/srv/data", HOSTILE].map(|name| files.id(name.as_bytes()));

@@ -9,6 +9,7 @@ use fathom_predict::model::Model;
 use fathom_predict::prediction::{self, Predicted, Prediction, SCHEMA, Script, Settings};
 use fathom_program::job::{self, Job, JobFile};
 use fathom_program::units::Nanos;
+use fathom_run::fault::plain;
 use fathom_run::load::{self, Needs, Outcome};
 use fathom_run::replay::{self, Bounds, How, Replayed};
 use fathom_speed::jobs::{self, Ran, RanJob};
@@ -35,11 +36,8 @@ impl Work {
         if File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == *b"PAR1" {
             return Ok(Self::Trace(path.to_owned()));
         }
-        let text = fs::read_to_string(path).map_err(|error| {
-            let reason = error.to_string();
-            let words = reason.split(" (os error").next().unwrap_or_default();
-            Error::Failed(format!("{}: {words}", path.display()))
-        })?;
+        let text = fs::read_to_string(path)
+            .map_err(|error| Error::Failed(format!("{}: {}", path.display(), plain(&error))))?;
         let variable = |name: &str| std::env::var(name).ok();
         job::parse(&text, &load::surroundings(&variable)).map(Self::Jobs).map_err(|mistake| {
             Error::Failed(format!("{}:{}: {}", path.display(), mistake.line, mistake.reason))
