@@ -93,17 +93,8 @@ struct RunFacts<S = Samples> {
 #[derive(Debug, Serialize, Deserialize)]
 struct Facts<S = Samples> {
     parameter: String,
-    #[serde(with = "EffortWord")]
     effort: Effort,
     runs: Vec<RunFacts<S>>,
-}
-
-/// How [`Effort`] is written.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Effort", rename_all = "snake_case")]
-enum EffortWord {
-    Quick,
-    Full,
 }
 
 const SURVEY: &str = "survey.json";

@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use fathom::machine::Fault;
 use fathom::report;
 use fathom::results::Json;
-use fathom::speed::pattern::Pattern;
 use fathom::speed::transfer::{self, Transfer, Writing};
 use fathom::speed::watch::Watch;
 
 use super::session;
-use crate::args::io::{CountOptions, Filling, IoCommand, ReadOptions, SizeOptions, State, WriteOptions};
+use crate::args::io::{CountOptions, IoCommand, ReadOptions, SizeOptions, State, WriteOptions};
+use crate::args::library;
 use crate::console::{self, meter, spinner};
 use crate::failure::{self, Failure, plain};
 use crate::guard;
@@ -34,11 +34,7 @@ fn write(options: &WriteOptions) -> Result<ExitCode, Failure> {
     let writing = Writing {
         block: options.block_size,
         count: options.count,
-        pattern: match options.pattern {
-            Filling::Random => Pattern::Random,
-            Filling::Zero => Pattern::Zero,
-            Filling::Text => Pattern::Text,
-        },
+        pattern: library(options.pattern),
         force: options.force,
         sync: options.sync,
     };

@@ -10,7 +10,7 @@ use fathom::samples::{Samples, write_csv};
 use fathom::workload::{Op, Pass, Region, ScratchFile, Workload};
 
 use super::session;
-use crate::args::{ProbeOptions, Summary};
+use crate::args::{ProbeOptions, Summary, library};
 use crate::console;
 use crate::failure::{Failure, plain};
 
@@ -77,7 +77,7 @@ fn ours(recipe: &Recipe, samples: &Samples) -> String {
 fn workload(options: &ProbeOptions) -> Workload {
     let step = options.step.unwrap_or(options.size);
     let region = Region { offset: options.offset, size: options.size, step, count: options.count };
-    let ops: Vec<Op> = options.op.iter().map(|&op| op.into()).collect();
+    let ops: Vec<Op> = options.op.iter().map(|&op| library(op)).collect();
     let end = region
         .count
         .saturating_sub(1)
@@ -115,7 +115,7 @@ fn workload(options: &ProbeOptions) -> Workload {
         workload = workload.pass(Pass::pause(options.settle.as_nanos() as u64));
     }
     let mut timed =
-        Pass::timed(0, &ops, region).direction(options.direction.into()).gap(options.gap.as_nanos() as u64);
+        Pass::timed(0, &ops, region).direction(library(options.direction)).gap(options.gap.as_nanos() as u64);
     timed.needs = options.cache_state();
     workload.between_rounds =
         options.between.as_ref().map(|words| words.split_whitespace().map(str::to_owned).collect());

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::figure::{Axis, Figure, Mark, Origin, Quantity, Series, Style};
 use super::limits;
 use super::page::{Page, escaped, quoted, table};
+use super::table::or_dash;
 use fathom_program::units::{Bytes, Nanos};
 use fathom_speed::curve::{Curve, Family, Operation, Point, Setting};
 use fathom_speed::measurement::Measurement;
@@ -242,9 +243,9 @@ fn prices_by_size(prices: &Syscalls) -> Figure {
 fn line(one: &Measurement) -> Vec<String> {
     vec![
         one.name.clone(),
-        file_bytes(one).map_or_else(|| "-".to_owned(), |size| Bytes(size).to_string()),
+        or_dash(file_bytes(one).map(Bytes)),
         format!("{:.1}", one.call_ns),
-        one.call_ns_interval.map_or_else(|| "-".to_owned(), |[low, high]| format!("{low:.1} to {high:.1}")),
+        or_dash(one.call_ns_interval.map(|[low, high]| format!("{low:.1} to {high:.1}"))),
         format!("{:.0}", one.calls_per_second()),
     ]
 }

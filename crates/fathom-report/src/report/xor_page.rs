@@ -2,6 +2,7 @@
 
 use super::figure::{Axis, Figure, Mark, Origin, Quantity, Series, Style};
 use super::page::{Page, definitions, escaped, quoted};
+use super::table::rate;
 use fathom_program::units::{Bytes, Nanos};
 use fathom_speed::xor::Xor;
 
@@ -13,7 +14,6 @@ pub(crate) fn xor_page(xor: &Xor) -> String {
         escaped(&xor.xor),
         escaped(&xor.path)
     ));
-    let rate = |rate: f64| format!("{}/s", Bytes(rate as u64));
     page.push(&definitions(&[
         ("bytes", Bytes(xor.bytes).to_string()),
         ("took", format!("{}: {}", Nanos(xor.duration_ns as f64), rate(xor.bytes_per_second))),
