@@ -1,4 +1,4 @@
-//! Devices: modules that serve requests, any of which can stand for any other.
+//! Devices: modules that serve requests. All have the same ports, so that each can take another's place.
 
 mod disk;
 mod empirical;
@@ -10,19 +10,25 @@ use std::sync::Arc;
 use fathom_net::{In, NetBuilder, Out};
 
 pub use self::disk::disk_with_seeks;
-pub use self::empirical::{ServiceTimes, Times, empirical};
+pub use self::empirical::empirical;
 pub use self::token_bucket::token_bucket;
-use super::{DeviceModule, Prices, Request};
+use super::prices::Prices;
+use super::request::Request;
+pub use super::service_times::{ServiceTimes, Times};
+
+/// A module that serves requests: takes them from the first port, and puts those that are done into the
+/// second if they read and into the third if they wrote.
+pub type DeviceModule = fn(&mut NetBuilder, &Arc<Prices>, In<Request>, Out<Request>, Out<Request>);
 
 /// The modules, in the order of [`DEVICES`](crate::parameters::DEVICES).
 pub const MODULES: [DeviceModule; 5] = [queue_and_bus, plain_queue, token_bucket, disk_with_seeks, empirical];
 
-/// A device that works at several requests side by side and moves their data one after the other: a
-/// solid-state disk, or a virtual one. Seeks cost nothing.
+/// A device that serves several requests at once and moves their data one after the other: a solid-state disk, or a
+/// virtual one. Seeks take no time.
 ///
-/// Reads are worked at in turn where there are more than `device_depth`. Writes wait in a cache or a queue that takes all of
-/// them, and a part of the work is done for one after the other: a loop device's worker is woken once for all requests
-/// that wait, and serves each in turn (`loop_process_work` of `drivers/block/loop.c`).
+/// At most `device_depth` reads are served at once. Writes are all taken at once, by a cache or a queue; then a part of
+/// the work is done for one after the other: a loop device's worker is woken once for all requests that wait, and
+/// serves each in turn (`loop_process_work` of `drivers/block/loop.c`).
 pub fn queue_and_bus(
     net: &mut NetBuilder,
     prices: &Arc<Prices>,
@@ -62,7 +68,7 @@ pub fn queue_and_bus(
         .add();
 }
 
-/// The paper's own device: one queue, one server, the same speed for all.
+/// The paper's own device: one queue, one server, one speed.
 pub fn plain_queue(
     net: &mut NetBuilder,
     prices: &Arc<Prices>,

@@ -5,8 +5,8 @@ pub(super) mod caches;
 use fathom_net::{Rng, Span};
 
 use self::caches::Caches;
-use super::Request;
-use super::device::ServiceTimes;
+use super::request::Request;
+use super::service_times::ServiceTimes;
 use crate::file_read::PAGE;
 use crate::kernel::Kernel;
 use crate::page_writeback::Thresholds;

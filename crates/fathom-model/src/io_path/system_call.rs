@@ -1,19 +1,24 @@
-//! The system call: its own price, and the way to the path that serves it.
+//! The system call: the time of entering the kernel, and the path that serves the call.
 
 use std::sync::Arc;
 
 use fathom_net::{NetBuilder, Place, Span};
 
-use super::{Kind, Prices, Shared, Work};
+use super::Kind;
+use super::places::Shared;
+use super::prices::Prices;
+use super::state::State;
+use super::work::Work;
+use crate::read_ahead::Advice;
 
-/// Where calls go on.
+/// The places of the paths that serve calls.
 #[derive(Clone, Copy)]
 pub(super) struct Paths {
     pub(super) reads: Place<Work>,
     pub(super) writes: Place<Work>,
 }
 
-/// Ports: `calls` in; `reads`, `writes` and `returned` out.
+/// Draws the system call. Ports: `calls` in; `reads`, `writes` and `returned` out.
 pub(super) fn draw(
     net: &mut NetBuilder,
     prices: &Arc<Prices>,
@@ -44,4 +49,19 @@ pub(super) fn draw(
             }
         })
         .add();
+}
+
+impl State {
+    /// Serves a call that moves no data.
+    fn others(&mut self, work: &Work) {
+        let file = work.call.file;
+        match work.call.kind {
+            Kind::Open | Kind::OpenDirect => {
+                let is_direct = work.call.kind == Kind::OpenDirect;
+                self.files.open(file, work.descriptor, Advice::Normal, is_direct);
+            }
+            Kind::Create => self.replace(file, self.clock.ns(work.begun)),
+            _ => {}
+        }
+    }
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use fathom_net::{In, NetBuilder, Out};
+use fathom_net::{In, NetBuilder, Out, Span};
 
 use super::moving;
 use crate::file_read::PAGE;
-use crate::io_path::state::ns;
-use crate::io_path::{Prices, Request};
+use crate::io_path::prices::Prices;
+use crate::io_path::request::Request;
 use crate::page_cache::FileId;
 
 /// Where the arm is: behind the last request.
@@ -26,10 +26,9 @@ pub fn disk_with_seeks(
     arrived: Out<Request>,
     written: Out<Request>,
 ) {
-    let (idle, arm) = (net.place("idle"), net.place::<Arm>("arm"));
+    let (idle, arm) = (net.place("idle"), net.state::<Arm>("arm", None));
     let moved = net.place::<(u64, Request)>("moved");
     net.initial(idle, [()]);
-    net.initial(arm, [None]);
     let seeking = Arc::clone(prices);
     net.transition("seek")
         .input(requests)
@@ -44,7 +43,7 @@ pub fn disk_with_seeks(
     net.transition("serve")
         .input(moved)
         .delay_by(move |((positioning, request),), rng| {
-            ns(*positioning) + prices.around(prices.submission + moving(&prices, request), rng)
+            Span::ticks(*positioning) + prices.around(prices.submission + moving(&prices, request), rng)
         })
         .produce(idle, 1)
         .output_each(arrived, |((_, request),), _| (!request.is_write).then_some(*request))
