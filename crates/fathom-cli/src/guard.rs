@@ -47,15 +47,14 @@ pub(crate) fn give_up(hang: &Hang) -> ! {
     let Hang { call, is_interrupted, left } = hang;
     let left: Vec<String> = left.iter().map(|path| path.display().to_string()).collect();
     let left = match left.is_empty() {
-        true => {
-            "what was made is removed, and what the call still makes the next run there removes".to_owned()
-        }
-        false => format!("{} stays behind until the next run there removes it", left.join(" and ")),
+        true => "all scratch files were removed; the next run there removes what the call may still create"
+            .to_owned(),
+        false => format!("the next run there removes {}, which is left", left.join(" and ")),
     };
     let at = call.offset.map(|offset| format!(" at byte {offset}")).unwrap_or_default();
-    let why = if *is_interrupted { "interrupted" } else { "the time allowed ran out" };
+    let why = if *is_interrupted { "the command was interrupted" } else { "the time allowed ran out" };
     console::complain(&format!(
-        "{} {}{at}: does not return, the file system hangs; gave up because {why}; {left}",
+        "{} {}{at}: the call does not return, the file system hangs; gave up because {why}; {left}",
         call.operation,
         call.path.display()
     ));

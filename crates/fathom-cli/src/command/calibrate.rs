@@ -33,8 +33,8 @@ pub(crate) fn run(options: &CalibrateOptions) -> Result<ExitCode, Failure> {
     let (name, path) = (options.out.display(), session.path().display());
     console::print(&format!("\nThe model is {name}.\n"))?;
     let next = format!(
-        "Next: 'fathom validate {path} --on {name}' holds it to runs that it has never seen; \
-         'fathom predict JOB.fio --on {name}' tells what jobs will do.\n"
+        "Next: 'fathom validate {path} --on {name}' measures how good its predictions are; \
+         'fathom predict JOB.fio --on {name}' predicts jobs without running them.\n"
     );
     keep::result(options.place(), "calibrate", &next, &calibration)?;
     Ok(ExitCode::SUCCESS)

@@ -12,8 +12,7 @@ use crate::console::Rounds;
 use crate::failure::{self, Failure};
 use crate::keep;
 
-const NEXT: &str =
-    "Next: 'fathom versus' lets dd and fio do the same; 'fathom compare' tells this run from another.\n";
+const NEXT: &str = "Next: 'fathom versus' compares the speed with dd and fio; 'fathom compare' says what differs from another run.\n";
 
 pub(crate) fn run(options: &CurveOptions) -> Result<ExitCode, Failure> {
     options.check().map_err(Failure::Usage)?;

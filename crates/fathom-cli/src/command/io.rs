@@ -86,7 +86,7 @@ fn count(options: &CountOptions) -> Result<ExitCode, Failure> {
 
 fn size(options: &SizeOptions) -> Result<ExitCode, Failure> {
     if options.time.is_zero() {
-        return Err(Failure::Usage("--time: reading takes longer than no time at all".to_owned()));
+        return Err(Failure::Usage("--time: it must be more than zero".to_owned()));
     }
     let mut session = session(&options.path, options.max_write, options.max_time, 0)?;
     let json = Output::open(options.json.as_deref())?;

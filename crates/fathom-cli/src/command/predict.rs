@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::keep;
 
 const NEXT: &str =
-    "Next: 'fathom run' does the same for real; '--set readahead=1M' and the like ask what if.\n";
+    "Next: 'fathom run' runs the jobs; '--set readahead=1M' predicts them with another read-ahead window.\n";
 
 pub(crate) fn run(options: &PredictOptions) -> Result<ExitCode, Failure> {
     let work = super::run::read(&options.job)?;

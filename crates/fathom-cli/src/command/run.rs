@@ -17,10 +17,9 @@ use crate::console::{self, spinner};
 use crate::failure::Failure;
 use crate::keep;
 
-const AFTER_JOBS: &str =
-    "Next: 'fathom calibrate' makes a model, on which 'fathom predict' tells what such jobs will do.\n";
+const AFTER_JOBS: &str = "Next: 'fathom calibrate' makes a model, with which 'fathom predict' predicts jobs without running them.\n";
 const AFTER_A_TRACE: &str =
-    "Next: 'fathom trace show' says what the trace does; '--pace' says when its operations begin.\n";
+    "Next: 'fathom trace show' describes the trace; '--pace' chooses when its operations begin.\n";
 
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     match read(&options.job)? {

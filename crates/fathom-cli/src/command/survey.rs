@@ -16,7 +16,7 @@ use crate::keep::{self, Place};
 use crate::output::Output;
 
 const NEXT: &str =
-    "Next: 'fathom curve' measures how fast it is; 'fathom compare' tells this survey from another.\n";
+    "Next: 'fathom curve' measures how fast it is; 'fathom compare' says what differs from another survey.\n";
 
 pub(crate) fn run(options: &SurveyOptions) -> Result<ExitCode, Failure> {
     let model = options.on.model()?;

@@ -10,7 +10,7 @@ use crate::console::Progress;
 use crate::failure::Failure;
 use crate::keep;
 
-const NEXT: &str = "Next: 'fathom curve' measures what calls of each size move.\n";
+const NEXT: &str = "Next: 'fathom curve' measures the throughput of calls of each size.\n";
 
 pub(crate) fn run(options: &SyscallsOptions) -> Result<ExitCode, Failure> {
     let (mut session, place) = begin(&options.path, &options.measuring, &options.keep)?;

@@ -1,4 +1,4 @@
-//! `fathom validate`: a model held to runs that it has never seen.
+//! `fathom validate`: predictions of new jobs, compared with runs of them.
 
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ use crate::keep;
 use crate::output::Output;
 
 const NEXT: &str =
-    "Next: 'fathom predict JOB.fio --on MODEL.json' tells what other jobs will do, as surely as that.\n";
+    "Next: 'fathom predict JOB.fio --on MODEL.json' predicts other jobs; expect errors of this size.\n";
 
 pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
     let given = options.on.model()?;

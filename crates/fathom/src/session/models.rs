@@ -121,7 +121,7 @@ impl Session {
             return Ok(0);
         }
         if program::version("fio").is_none() {
-            notice("fio is not installed: Fathom alone runs the jobs");
+            notice("fio is not installed: the jobs are run by Fathom only");
             return Ok(0);
         }
         let writes = |by_fio| {
@@ -132,7 +132,7 @@ impl Session {
         // Where even Fathom's runs write too much, that ends everything.
         if alone <= self.left() && beside > self.left() {
             notice(&format!(
-                "Fathom alone runs the jobs: with fio's runs they write {}, and {} are allowed: raise --max-write",
+                "fio does not run the jobs: with its runs they would write {}, and {} are allowed: raise --max-write",
                 Bytes(beside),
                 Bytes(self.left())
             ));
