@@ -152,7 +152,7 @@ pub(crate) struct SchemaOptions {
     /// Which result.
     #[arg(default_value = "survey", value_name = "RESULT", value_parser = schema_name())]
     pub(crate) result: String,
-    /// Write the schema of every result into this folder, as fathom.RESULT-1.schema.json.
+    /// Write the schema of every result into this folder, as fathom.RESULT-VERSION.schema.json.
     #[arg(long, value_name = "DIR", conflicts_with = "result")]
     pub(crate) write_all: Option<PathBuf>,
 }

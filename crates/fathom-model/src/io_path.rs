@@ -257,7 +257,7 @@ impl Path {
     /// The path at the prices of a set of parameters, before the device that they name.
     #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
-        let device = device::MODULES[parameters.value("device") as usize];
+        let device = device::module(parameters.choices.device);
         Self { prices: Arc::new(Prices::of(parameters)), device }
     }
 

@@ -11,6 +11,7 @@
 //! In reading order: each module uses only what stands above it.
 #![cfg_attr(rustfmt, rustfmt_skip)]
 
+mod choice;
 pub mod kernel;
 pub mod page_set;
 pub mod page_cache;

@@ -66,7 +66,7 @@ impl<T: Serialize> Json for T {
 /// A kind of result.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
-    /// Its name: of the schema `fathom.NAME/1`, where one is published.
+    /// Its name: of the schema `fathom.NAME/VERSION`, where one is published.
     pub name: &'static str,
     /// Its JSON Schema, where one is published.
     pub schema: Option<fn() -> Value>,
@@ -109,9 +109,10 @@ impl Kind {
         Self { kept: Some((file, read)), ..self }
     }
 
-    /// The name of the file that its schema is published in.
-    pub fn schema_file(&self) -> String {
-        format!("fathom.{}-1.schema.json", self.name)
+    /// The name of the file that its schema is published in, where it has one: `fathom.NAME-VERSION.schema.json`.
+    pub fn schema_file(&self) -> Option<String> {
+        let schema = self.schema?();
+        Some(format!("{}.schema.json", schema["title"].as_str()?.replace('/', "-")))
     }
 }
 

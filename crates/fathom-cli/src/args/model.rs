@@ -21,7 +21,7 @@ pub(crate) struct OnOptions {
 /// What is different from the model.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SetOptions {
-    /// Give a parameter of the model another value, such as readahead=1M; docs/model.md explains the parameters.
+    /// Give a parameter of the model another value, such as readahead=1M, or far_of=4M:0.2,8M:0.4 for points of a curve; 'fathom net parameters' lists all.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
 }

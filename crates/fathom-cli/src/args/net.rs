@@ -10,6 +10,8 @@ use crate::args::model::OnOptions;
 pub(crate) enum NetCommand {
     /// List the modules of the model's net.
     List,
+    /// List the parameters of a model, as --set takes them.
+    Parameters,
     /// Draw a module of the model's net, or its top level.
     Show(ShowOptions),
 }

@@ -14,7 +14,7 @@ pub(crate) fn run(options: &SchemaOptions) -> Result<ExitCode, Failure> {
         let text = || schema().json().map(|text| text + "\n");
         match &options.write_all {
             Some(directory) => {
-                let file = directory.join(kind.schema_file());
+                let file = directory.join(kind.schema_file().unwrap_or_default());
                 let written = fs::create_dir_all(directory).and_then(|()| fs::write(&file, text()?));
                 written.map_err(|error| Failure::unwritable("--write-all", &file, &error))?;
             }

@@ -12,8 +12,7 @@ use crate::console::Rounds;
 use crate::failure::{self, Failure};
 use crate::keep;
 
-const NEXT: &str =
-    "Next: 'fathom curve' measures calls of every size, and says where the curve bends.\n";
+const NEXT: &str = "Next: 'fathom curve' measures calls of every size, and says where the curve bends.\n";
 
 pub(crate) fn run(options: &VersusOptions) -> Result<ExitCode, Failure> {
     options.check().map_err(Failure::Usage)?;

@@ -175,19 +175,14 @@ fn model() -> Model {
         machine: provenance.machine,
         mount: provenance.mount,
     });
-    let names: Vec<(&str, f64)> = model
-        .entries()
-        .map(|(known, one)| (known.name, one.value))
-        .filter(|(_, value)| *value > 0.0)
-        .collect();
-    for (at, (name, value)) in names.into_iter().enumerate() {
+    let numbers: Vec<_> = model.parameters.iter().filter(|(_, one)| one.value > 0.0).collect();
+    for (at, (number, Parameter { value, .. })) in numbers.into_iter().enumerate() {
         let (origin, interval) = match at % 3 {
             0 => (Origin::Measured, Some([value * 0.8, value * 1.3])),
             1 => (Origin::Declared, None),
             _ => continue,
         };
-        // Not every value may lie within an interval: a choice or a count is left as it is.
-        let _ = model.parameters.put(name, Parameter { value, interval, origin });
+        model.parameters.put(number, Parameter { value, interval, origin });
     }
     for (class, error) in [("cached random read", 0.058), ("cold sequential read", 0.12)] {
         model.residuals.insert(

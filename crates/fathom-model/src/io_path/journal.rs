@@ -14,6 +14,7 @@ use super::prices::Prices;
 use super::request::Request;
 use super::state::{Judged, Settling, State};
 use super::work::Work;
+use crate::parameters::Scalar;
 
 /// The places that lead to the journal.
 #[derive(Clone, Copy)]
@@ -49,10 +50,10 @@ pub(super) fn draw(net: &mut NetBuilder, prices: &Arc<Prices>, ports: Ports, sha
         .input(judged)
         .guard(|(judged,)| judged.settling != Settling::Commit)
         .delay_by(move |(judged,), rng| match judged.settling {
-            Settling::Flush => price.around(price.device_flush, rng),
+            Settling::Flush => price.around(price[Scalar::DeviceFlush], rng),
             Settling::Price => {
                 let scattered = price.scattered(judged.is_scattered);
-                price.around(price.journal_commit + price.device_flush + scattered, rng)
+                price.around(price[Scalar::JournalCommit] + price[Scalar::DeviceFlush] + scattered, rng)
             }
             Settling::Nothing | Settling::Commit => Span::ZERO,
         })
@@ -87,7 +88,10 @@ fn draw_commit(
     net.transition("prepare")
         .input(steps)
         .delay_by(move |(is_record,), rng| {
-            price.around(if *is_record { price.device_flush } else { price.journal_commit }, rng)
+            price.around(
+                if *is_record { price[Scalar::DeviceFlush] } else { price[Scalar::JournalCommit] },
+                rng,
+            )
         })
         .output(ready, |_, _| ())
         .add();

@@ -13,6 +13,7 @@ use super::state::{Effects, State};
 use super::work::Work;
 use crate::file_read::{Batch, PAGE};
 use crate::page_cache::{FetchId, FileId};
+use crate::parameters::Scalar;
 use crate::read_ahead::{Advice, Limits, ReadAhead, Step};
 
 /// Draws the read path. Ports: `reads` and `arrived` in; `requests`, `wakes` and `returned` out. A read goes round once
@@ -152,8 +153,8 @@ impl State {
         let batch = work.read.turn(&mut self.cache, reader, limits, size, unknown, &mut self.steps);
         self.write_for_room(self.clock.ns(work.begun), effects);
         let Submitted { requests, zeroed, folios, pages } = self.submit(file, effects);
-        let adding = folios as f64 * prices.added_folio + pages as f64 * prices.added_page;
-        work.owed_ns += (zeroed as f64 * prices.zeroed_page + adding) as u64;
+        let adding = folios as f64 * prices[Scalar::AddedFolio] + pages as f64 * prices[Scalar::AddedPage];
+        work.owed_ns += (zeroed as f64 * prices[Scalar::ZeroedPage] + adding) as u64;
         match batch {
             Batch::Done => Outcome::Return,
             Batch::Copy { bytes, folios } => {
@@ -161,15 +162,15 @@ impl State {
                 // A read that does not wait notices the time of the submission.
                 work.far_ns = self.recency.read(work, [before, before + bytes], size, jumped, prices) as u64;
                 let across = prices.caches.being_across(bytes, work.call.bytes, work.call.offset);
-                let more = (folios - 1) as f64 * prices.folio + across;
-                work.owed_ns += (requests as f64 * prices.submission + more) as u64;
+                let more = (folios - 1) as f64 * prices[Scalar::Folio] + across;
+                work.owed_ns += (requests as f64 * prices[Scalar::Submission] + more) as u64;
                 Outcome::Copy
             }
             Batch::Wait(_) => {
                 let awaited = self.cache.folio(file, work.read.position / PAGE);
                 match awaited.and_then(|folio| folio.awaits) {
                     Some(fetch) => {
-                        work.owed_ns += prices.wake as u64;
+                        work.owed_ns += prices[Scalar::Wake] as u64;
                         Outcome::Wait(fetch)
                     }
                     // A hole: there at once.

@@ -36,7 +36,7 @@ use super::prices;
 use super::request::RequestIds;
 use crate::file_read::PAGE;
 use crate::page_cache::{FileId, PageCache};
-use crate::parameters::Parameters;
+use crate::parameters::{Parameters, Scalar};
 use crate::read_ahead::{Advice, Limits, Step};
 
 /// The kernel's state, and the calls that were made.
@@ -81,12 +81,12 @@ impl State {
     /// A machine that has just been started, with no file.
     #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
-        let cache = parameters.value("cache") as u64 / PAGE;
+        let cache = parameters[Scalar::Cache] as u64 / PAGE;
         Self {
             limits: prices::limits(parameters),
             clock: Clock::new(),
             ids: RequestIds::default(),
-            files: Files::new((parameters.value("block") as u64).max(512)),
+            files: Files::new((parameters[Scalar::Block] as u64).max(512)),
             cache: PageCache::new((cache > 0).then_some(cache)),
             reading: 0,
             steps: Vec::new(),
@@ -95,7 +95,7 @@ impl State {
             journal: Journal::new(parameters),
             allocation: Allocation::new(parameters),
             queue: Queue::new(parameters),
-            streams: Streams::new(parameters.value("stdio_buffer") as u64),
+            streams: Streams::new(parameters[Scalar::StdioBuffer] as u64),
             ledger: Ledger::new(),
         }
     }

@@ -10,6 +10,7 @@ use super::prices::Prices;
 use super::state::{Next, State};
 use super::work::Work;
 use crate::file_read::Read;
+use crate::parameters::Scalar;
 
 /// The places on both sides of the library.
 #[derive(Clone, Copy)]
@@ -40,11 +41,12 @@ pub(super) fn draw(net: &mut NetBuilder, prices: &Arc<Prices>, ports: Ports, sha
     net.transition("copy")
         .input(buffered)
         .delay_by(move |(work,), rng| {
-            let fresh = f64::from(work.call.fresh_pages) * prices.fresh_page;
+            let fresh = f64::from(work.call.fresh_pages) * prices[Scalar::FreshPage];
             match work.call.kind.goes_through_streams() {
-                true => {
-                    prices.around(prices.stdio_call + prices.copied_byte * work.copied as f64 + fresh, rng)
-                }
+                true => prices.around(
+                    prices[Scalar::StdioCall] + prices[Scalar::CopiedByte] * work.copied as f64 + fresh,
+                    rng,
+                ),
                 false => Span::ZERO,
             }
         })

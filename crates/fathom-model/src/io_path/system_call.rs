@@ -9,6 +9,7 @@ use super::places::Shared;
 use super::prices::Prices;
 use super::state::State;
 use super::work::Work;
+use crate::parameters::Scalar;
 use crate::read_ahead::Advice;
 
 /// The places of the paths that serve calls.
@@ -34,11 +35,14 @@ pub(super) fn draw(
         .input(calls)
         .delay_by(move |(work,), rng| match work.call.kind {
             Kind::Evict | Kind::Look | Kind::Pause => Span::ZERO,
-            Kind::Seek => prices.around(prices.seek_call, rng),
+            Kind::Seek => prices.around(prices[Scalar::SeekCall], rng),
             Kind::Open | Kind::OpenDirect | Kind::Close | Kind::Create => {
-                prices.around(prices.open_call, rng)
+                prices.around(prices[Scalar::OpenCall], rng)
             }
-            _ => prices.around(prices.call + f64::from(work.call.fresh_pages) * prices.fresh_page, rng),
+            _ => prices.around(
+                prices[Scalar::Call] + f64::from(work.call.fresh_pages) * prices[Scalar::FreshPage],
+                rng,
+            ),
         })
         .update_into(kernel, (reads, writes, returned), |(work,), state, _| match work.call.kind {
             kind if kind.reads() => (Some(*work), None, None),

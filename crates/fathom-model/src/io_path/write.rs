@@ -14,6 +14,7 @@ use super::{Kind, journal};
 use crate::file_read::PAGE;
 use crate::kernel::Kernel;
 use crate::page_cache::FileId;
+use crate::parameters::Scalar;
 
 /// Draws the write path. Ports: `writes` and `written` in; `requests`, `wakes`, `dirtied`, `returned` and those of the
 /// journal out. A write goes round once for each pause.
@@ -114,7 +115,7 @@ impl State {
         let mut work = Work { owed_ns: 0, far_ns: 0, copied: 0, pause_ns: 0, ..*work };
         let begun = self.clock.ns(now);
         if self.recency.jumps(&work, work.read.position) {
-            work.owed_ns = prices.jumped_write as u64;
+            work.owed_ns = prices[Scalar::JumpedWrite] as u64;
         }
         while work.has_more() {
             let spent = work.owed_ns + work.far_ns + prices.copying(work.copied, work.call.bytes) as u64;
@@ -145,7 +146,7 @@ impl State {
         if filled.new_blocks > 0 && jumps && !appends {
             self.journal.scatter(file, position / work.call.bytes.max(1));
         } else if filled.new_blocks == 0 && jumps && filled.marked > 0 {
-            work.owed_ns += prices.jumped_over as u64;
+            work.owed_ns += prices[Scalar::JumpedOver] as u64;
         }
         work.far_ns += far;
         work.copied += bytes;

@@ -6,6 +6,7 @@
 
 use crate::io_path::prices::Prices;
 use crate::io_path::request::Request;
+use crate::parameters::Scalar;
 
 /// The slice of one direction. Times are in jiffies, except that of the last dispatch.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,7 +30,7 @@ struct Rates {
 impl Slice {
     /// The first slice of reads or of writes, part of which may already be spent.
     pub(super) fn first(prices: &Prices, is_write: bool) -> Self {
-        let slices = prices.limit_slice as f64 / 1e9 * prices.limit_spent;
+        let slices = prices.limit_slice as f64 / 1e9 * prices[Scalar::LimitSpent];
         let [requests, bytes] = prices.limits[usize::from(is_write)].map(|rate| (rate * slices) as u64);
         Self { requests, bytes, ..Self::default() }
     }

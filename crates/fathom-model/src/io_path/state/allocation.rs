@@ -6,7 +6,7 @@ use crate::allocation::{Layout, Pointer, Scheme};
 use crate::file_read::PAGE;
 use crate::io_path::request::{At, Request, RequestIds};
 use crate::page_cache::{FetchId, FileId};
-use crate::parameters::Parameters;
+use crate::parameters::{Allocation as Choice, Eviction, Parameters, Scalar};
 
 /// The map of the file system.
 #[derive(Clone, Debug)]
@@ -49,18 +49,18 @@ struct Whole {
 
 impl Allocation {
     pub(crate) fn new(parameters: &Parameters) -> Self {
-        let value = |name| parameters.value(name) as u64;
-        let block = value("block").max(512);
-        let pointers = value("pointers_per_indirect");
+        let value = |scalar| parameters[scalar] as u64;
+        let block = value(Scalar::Block).max(512);
+        let pointers = value(Scalar::PointersPerIndirect);
         Self {
-            when: match value("allocation") {
-                0 => When::Never,
-                3 => When::WrittenBack,
-                _ => When::Written,
+            when: match parameters.choices.allocation {
+                Choice::None => When::Never,
+                Choice::Delayed => When::WrittenBack,
+                Choice::Indirect | Choice::Extents => When::Written,
             },
-            scheme: match value("allocation") {
-                1 => Scheme::Indirect {
-                    direct: value("direct_pointers"),
+            scheme: match parameters.choices.allocation {
+                Choice::Indirect => Scheme::Indirect {
+                    direct: value(Scalar::DirectPointers),
                     // A pointer has 32 bits.
                     pointers: if pointers == 0 { block / 4 } else { pointers.max(2) },
                 },
@@ -68,11 +68,11 @@ impl Allocation {
                 _ => Scheme::Extents {
                     in_inode: 4,
                     in_leaf: (block - 12) / 12,
-                    longest: value("extent_length"),
+                    longest: value(Scalar::ExtentLength),
                 },
             },
             block,
-            evicts_pointers: value("eviction") > 0,
+            evicts_pointers: parameters.choices.eviction == Eviction::Metadata,
             free: 0,
             layouts: BTreeMap::new(),
             wholes: BTreeMap::new(),

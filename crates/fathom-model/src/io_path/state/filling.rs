@@ -7,6 +7,7 @@ use crate::file_read::PAGE;
 use crate::file_write::write_begin;
 use crate::io_path::prices::Prices;
 use crate::page_cache::FileId;
+use crate::parameters::Scalar;
 
 /// A stretch of a write that lies in one folio.
 #[derive(Clone, Copy, Debug)]
@@ -33,8 +34,12 @@ impl Filled {
         let folio = prices.new_folio(self.new_pages);
         let walked = prices.caches.walking(self.old_pages, self.since, bytes);
         // The time of a new page includes that of its mark.
-        let marked = if self.new_pages == 0 { self.marked as f64 * prices.dirtied_page } else { 0.0 };
-        (prices.write_call + folio + walked + marked + self.new_blocks as f64 * prices.new_block) as u64
+        let marked = if self.new_pages == 0 { self.marked as f64 * prices[Scalar::DirtiedPage] } else { 0.0 };
+        (prices[Scalar::WriteCall]
+            + folio
+            + walked
+            + marked
+            + self.new_blocks as f64 * prices[Scalar::NewBlock]) as u64
     }
 }
 

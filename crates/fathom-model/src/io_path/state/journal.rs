@@ -9,7 +9,7 @@ use crate::io_path::Kind;
 use crate::io_path::request::{At, Request, RequestIds, Urgency};
 use crate::io_path::work::Work;
 use crate::page_cache::FileId;
-use crate::parameters::Parameters;
+use crate::parameters::{Journal as Choice, Parameters, Scalar};
 
 /// What a sync has to write besides the file's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,18 +149,18 @@ const FILE: FileId = FileId(u32::MAX);
 impl Journal {
     pub(crate) fn new(parameters: &Parameters) -> Self {
         Self {
-            mode: match parameters.value("journal") as usize {
-                0 => match parameters.value("log_bytes") as u64 {
+            mode: match parameters.choices.journal {
+                Choice::Price => match parameters[Scalar::LogBytes] as u64 {
                     0 => Mode::None,
                     bytes => Mode::Log(bytes),
                 },
-                3 => Mode::Data,
-                _ => Mode::Metadata,
+                Choice::Data => Mode::Data,
+                Choice::Ordered | Choice::Writeback => Mode::Metadata,
             },
-            interval: parameters.value("commit_interval") as u64,
-            first_blocks: (parameters.value("journal_blocks").round() as u64).max(1),
-            scattered_blocks: parameters.value("scattered_blocks").round() as u64,
-            log_requests: (parameters.value("log_requests").round() as u64).max(1),
+            interval: parameters[Scalar::CommitInterval] as u64,
+            first_blocks: (parameters[Scalar::JournalBlocks].round() as u64).max(1),
+            scattered_blocks: parameters[Scalar::ScatteredBlocks].round() as u64,
+            log_requests: (parameters[Scalar::LogRequests].round() as u64).max(1),
             running: 1,
             committed: 0,
             blocks: 0,

@@ -6,7 +6,7 @@ use crate::file_read::PAGE;
 use crate::io_path::prices;
 use crate::io_path::request::{At, Request, Urgency};
 use crate::page_cache::FileId;
-use crate::parameters::Parameters;
+use crate::parameters::{Parameters, Scalar, Scheduler};
 use crate::scheduler::{Deadline, Direction, Merged, Settings, Span};
 use crate::writeback_throttle::Throttle;
 
@@ -59,21 +59,25 @@ const SECTOR: u64 = 512;
 
 impl Queue {
     pub(crate) fn new(parameters: &Parameters) -> Self {
-        let value = |name| parameters.value(name) as u64;
+        let value = |scalar| parameters[scalar] as u64;
         let settings = Settings {
-            expire: [value("read_expire"), value("write_expire")],
-            fifo_batch: value("fifo_batch") as u32,
-            writes_starved: value("writes_starved") as u32,
+            expire: [value(Scalar::ReadExpire), value(Scalar::WriteExpire)],
+            fifo_batch: value(Scalar::FifoBatch) as u32,
+            writes_starved: value(Scalar::WritesStarved) as u32,
             largest: prices::limits(parameters).largest_io * PAGE / SECTOR,
         };
-        let most = value("nr_requests").max(1);
+        let most = value(Scalar::NrRequests).max(1);
         Self {
-            order: match value("scheduler") {
-                0 => Order::None(VecDeque::new()),
-                _ => Order::Deadline(Deadline::new(settings)),
+            order: match parameters.choices.scheduler {
+                Scheduler::None => Order::None(VecDeque::new()),
+                Scheduler::MqDeadline => Order::Deadline(Deadline::new(settings)),
             },
-            throttle: Throttle::new(value("wbt_lat"), most as u32, parameters.value("device_flush") > 0.0),
-            depth: value("device_depth").max(1) as usize,
+            throttle: Throttle::new(
+                value(Scalar::WbtLat),
+                most as u32,
+                parameters[Scalar::DeviceFlush] > 0.0,
+            ),
+            depth: value(Scalar::DeviceDepth).max(1) as usize,
             most: most as usize,
             used: 0,
             inserted: 0,

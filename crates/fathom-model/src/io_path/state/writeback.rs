@@ -11,7 +11,7 @@ use crate::io_path::request::Request;
 use crate::page_cache::FileId;
 use crate::page_set::PageSet;
 use crate::page_writeback::{Dirtier, Found, Speed, Thresholds, writeback_chunk_size};
-use crate::parameters::Parameters;
+use crate::parameters::{Parameters, Scalar};
 
 /// Writeback.
 #[derive(Clone, Debug)]
@@ -95,19 +95,19 @@ const RECENT: u64 = 1_000_000_000;
 
 impl Writeback {
     pub(crate) fn new(parameters: &Parameters) -> Self {
-        let value = |name| parameters.value(name) as u64;
-        let jiffy = value("jiffy").max(1);
+        let value = |scalar| parameters[scalar] as u64;
+        let jiffy = value(Scalar::Jiffy).max(1);
         let thresholds = prices::thresholds(parameters);
         let speed = Speed::unknown((1_000_000_000 / jiffy).max(1), thresholds);
-        let mut speed = speed.expecting(value("write_bandwidth") / PAGE);
-        speed.dirty_limit = speed.dirty_limit.max(value("dirty_limit") / PAGE);
+        let mut speed = speed.expecting(value(Scalar::WriteBandwidth) / PAGE);
+        speed.dirty_limit = speed.dirty_limit.max(value(Scalar::DirtyLimit) / PAGE);
         Self {
             thresholds,
             speed,
             jiffy,
-            period: value("dirty_writeback"),
-            expire: value("dirty_expire"),
-            queue: value("queue").max(1) as usize,
+            period: value(Scalar::DirtyWriteback),
+            expire: value(Scalar::DirtyExpire),
+            queue: value(Scalar::Queue).max(1) as usize,
             dirtiers: Vec::new(),
             files: Vec::new(),
             flying: Vec::new(),
