@@ -361,11 +361,6 @@ fn circumstances(result: u64, first: &Provenance, other: &Provenance) -> Vec<Cir
         .collect()
 }
 
-/// The JSON Schema of [`Comparison`].
-pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(Comparison).to_value()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use fathom_program::units::Ticks;
 use fathom_program::workload::{CacheState, Op, Workload};
 
-/// What a machine gives back for a workload.
-#[derive(Debug, Clone, PartialEq)]
+/// What a machine gives back for a workload. As JSON it is without its readings, which a table holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Samples {
     /// The workload that was run.
     pub workload: Workload,
@@ -17,6 +17,7 @@ pub struct Samples {
     /// What a tick is worth.
     pub ticks_per_second: f64,
     /// One entry per timed operation, in the order they were done. Rounds cut short are left out whole.
+    #[serde(skip)]
     pub readings: Vec<Reading>,
     /// Bytes that reads returned, timed or not.
     pub bytes_read: u64,

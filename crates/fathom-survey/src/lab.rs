@@ -24,7 +24,7 @@ use fathom_sys::{facts, mount};
 
 pub use self::cases::cases;
 pub use self::fuse::serve;
-pub use self::results::{CaseReport, LabReport, OutcomeName, SCHEMA, Total, schema};
+pub use self::results::{CaseReport, LabReport, OutcomeName, SCHEMA, Total};
 pub use self::score::{ParameterScore, Score, score};
 pub use crate::case::{Basis, Case, Conditions, Kernel, Layout, Truth};
 

@@ -233,8 +233,3 @@ impl fmt::Debug for Plan {
         f.debug_struct("Plan").field("experiments", &names).field("seed", &self.seed).finish_non_exhaustive()
     }
 }
-
-/// The JSON Schema of [`Survey`].
-pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(Survey).to_value()
-}

@@ -1,15 +1,13 @@
 //! Surveys of one machine are not told apart, and what was changed is found: with machines whose truth is planted.
 
-mod planted;
-
 use std::time::Duration;
 
 use fathom::comparison::{self, Comparison, Outcome, Rules, Verdict};
 use fathom::experiment::{Effort, REGISTRY, by_name};
 use fathom::finding::Kind;
 use fathom::survey::{self, Plan, SCHEMA, Survey};
+use fathom_scripted::support::provenance;
 use fathom_scripted::{Noise, Script, Scripted};
-use planted::provenance;
 
 const RULES: Rules = Rules { rate: 0.05, margin: 0.75 };
 

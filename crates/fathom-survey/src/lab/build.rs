@@ -14,6 +14,7 @@ use super::fuse::Host;
 use super::holes;
 use super::throttle::{self, READS, Throttle, WRITTEN};
 use crate::case::{Case, Conditions, Layout};
+pub(super) use fathom_run::fault::plain;
 use fathom_run::intrusion::{self, Change, Group, Settings};
 
 /// A mounted case. Dropping it unmounts it and gives the device and its image back.
@@ -185,12 +186,6 @@ impl Drop for Site {
             until(PATIENCE, || fs::read_to_string(&backing).ok().as_ref() != Some(&image));
         }
     }
-}
-
-/// An error of the standard library without its number.
-pub(super) fn plain(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 /// Asks again and again until `done` or the time is up; says which.

@@ -1,8 +1,5 @@
 //! An experiment that is added by the guide's steps, one file and one line of a registry, has its row everywhere.
 
-#[path = "../planted/mod.rs"]
-mod planted;
-
 /// As `experiment.rs` of `fathom-survey`, where the guide's file would stand.
 mod experiment {
     mod seek_cost;
@@ -21,6 +18,7 @@ use fathom::comparison::{self, Comparison, Outcome, Rules, Verdict};
 use fathom::lab::{CaseReport, Kernel, LabReport, OutcomeName, ParameterScore, Score, cases};
 use fathom::survey::{self, Answer, Plan, SCHEMA, Survey};
 use fathom::{case, finding, inference, report};
+use fathom_scripted::support::provenance;
 use fathom_scripted::{Costs, Noise, Script, Scripted};
 
 use crate::experiment::{Effort, REGISTRY, find, registry};
@@ -46,7 +44,7 @@ fn surveyed(call: f64) -> (Survey, Vec<Answer>) {
     let answers = survey::ask(&mut Scripted::new(script), &plan, &mut |_, _| ()).unwrap();
     let survey = Survey {
         schema: SCHEMA.to_owned(),
-        provenance: planted::provenance(3),
+        provenance: provenance(3),
         findings: answers.iter().map(|answer| answer.finding.clone()).collect(),
         effects: Vec::new(),
         duration_ns: 1,
