@@ -74,7 +74,7 @@ fn it_is_surveyed_and_reported() {
     let (survey, answers) = surveyed(400.0);
     let value = survey.finding(ADDED).unwrap().value.as_ref().and_then(finding::Value::as_number).unwrap();
     assert!((350.0..550.0).contains(&value), "{value}");
-    let text = report::survey(&survey);
+    let text = report::survey(&survey, report::Colours::Off);
     assert!(text.lines().any(|line| line.starts_with(ADDED) && line.contains(" ns")), "{text}");
     let runs = answers.iter().map(|answer| (answer.finding.parameter.as_str(), answer.runs.as_slice()));
     let page = report::survey_page(&survey, &runs.collect(), &registry());
