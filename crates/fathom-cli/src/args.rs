@@ -6,6 +6,7 @@ pub(crate) mod completions;
 pub(crate) mod curve;
 pub(crate) mod format;
 mod fuse;
+pub(crate) mod io;
 pub(crate) mod keep;
 pub(crate) mod measuring;
 pub(crate) mod model;
@@ -13,22 +14,23 @@ pub(crate) mod net;
 mod plan;
 pub(crate) mod predict;
 pub(crate) mod run;
+pub(crate) mod syscalls;
 pub(crate) mod trace;
 pub(crate) mod versus;
+pub(crate) mod xor;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub(crate) use self::fuse::FuseOptions;
 pub(crate) use self::plan::PlanOptions;
+use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use fathom::results;
 use fathom::units::{parse_bytes, parse_duration};
-use fathom::workload::{CacheState, Direction, Op};
-
-use crate::command::io::IoCommand;
-use crate::command::syscalls::SyscallsOptions;
-use crate::command::xor::XorOptions;
+use fathom::workload::CacheState;
+use serde::de::DeserializeOwned;
 
 /// Measure a file system, explain its behaviour, and predict how long jobs take on it.
 #[derive(Debug, Parser)]
@@ -69,11 +71,11 @@ pub(crate) enum Command {
     Lab(LabCommand),
     /// Write, read and count the blocks of a file, and print the speed.
     #[command(subcommand)]
-    Io(IoCommand),
+    Io(io::IoCommand),
     /// Measure how long single system calls take.
-    Syscalls(SyscallsOptions),
+    Syscalls(syscalls::SyscallsOptions),
     /// XOR a file's 32-bit words, as fast as the machine can.
-    Xor(XorOptions),
+    Xor(xor::XorOptions),
     /// Infer again from a kept result and write its page again; measures nothing.
     Report(ReportOptions),
     /// Say what differs, beyond noise, between surveys or between curves.
@@ -148,26 +150,15 @@ pub(crate) struct ReportOptions {
 #[derive(Debug, Args)]
 pub(crate) struct SchemaOptions {
     /// Which result.
-    #[arg(default_value = "survey")]
-    pub(crate) report: SchemaName,
+    #[arg(default_value = "survey", value_name = "RESULT", value_parser = schema_name())]
+    pub(crate) result: String,
+    /// Write the schema of every result into this folder, as fathom.RESULT-VERSION.schema.json.
+    #[arg(long, value_name = "DIR", conflicts_with = "result")]
+    pub(crate) write_all: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum SchemaName {
-    Survey,
-    Lab,
-    Xor,
-    Curve,
-    Comparison,
-    Versus,
-    Io,
-    IoSize,
-    Run,
-    Syscalls,
-    Model,
-    Prediction,
-    Validation,
-    TraceShow,
+fn schema_name() -> PossibleValuesParser {
+    PossibleValuesParser::new(results::published().map(|(kind, _)| kind.name))
 }
 
 #[derive(Debug, Args)]
@@ -334,6 +325,12 @@ pub(crate) enum Operation {
     Pause,
 }
 
+/// The library's value of the same name, as serde reads it.
+pub(crate) fn library<T: DeserializeOwned>(word: impl ValueEnum) -> T {
+    let name = word.to_possible_value().map(|value| value.get_name().replace('-', "_"));
+    serde_json::to_value(name).and_then(serde_json::from_value).expect("the library has each of these words")
+}
+
 /// A parser's error as one line: what is wrong and what would have been right, without the usage.
 pub(crate) fn complaint(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
@@ -346,40 +343,6 @@ pub(crate) fn complaint(error: &clap::Error) -> String {
     lines.join("; ").trim_start_matches("error: ").to_owned()
 }
 
-impl From<Order> for Direction {
-    fn from(order: Order) -> Self {
-        match order {
-            Order::Forward => Direction::Forward,
-            Order::Backward => Direction::Backward,
-            Order::Random => Direction::Random,
-        }
-    }
-}
-
-impl From<Operation> for Op {
-    fn from(operation: Operation) -> Self {
-        match operation {
-            Operation::Read => Op::Read,
-            Operation::Write => Op::Write,
-            Operation::Pread => Op::Pread,
-            Operation::Pwrite => Op::Pwrite,
-            Operation::Prefetch => Op::Prefetch,
-            Operation::Lseek => Op::Seek,
-            Operation::Fsync => Op::Fsync,
-            Operation::Fdatasync => Op::Fdatasync,
-            Operation::Sync => Op::Sync,
-            Operation::WriteOut => Op::SyncRange,
-            Operation::Syncfs => Op::Syncfs,
-            Operation::Open => Op::Open,
-            Operation::OpenDirect => Op::OpenDirect,
-            Operation::Close => Op::Close,
-            Operation::Create => Op::Create,
-            Operation::Evict => Op::Evict,
-            Operation::Pause => Op::Pause,
-        }
-    }
-}
-
 impl ProbeOptions {
     /// The cache state that each round begins with, where one is asked for.
     pub(crate) fn cache_state(&self) -> Option<CacheState> {
@@ -388,5 +351,36 @@ impl ProbeOptions {
             (_, true) => Some(CacheState::Cached),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom::experiment::Effort;
+    use fathom::finding::Kind;
+    use fathom::replay::{Cache, Pace};
+    use fathom::speed::curve as speed;
+    use fathom::speed::pattern::Pattern;
+    use fathom::workload::{Direction, Op};
+
+    use super::*;
+
+    fn all<W: ValueEnum, T: DeserializeOwned>() {
+        W::value_variants().iter().for_each(|word| drop(library::<T>(word.clone())));
+    }
+
+    #[test]
+    fn the_library_has_every_word_of_the_options() {
+        all::<Operation, Op>();
+        all::<Order, Direction>();
+        all::<plan::EvidenceKind, Kind>();
+        all::<plan::EffortLevel, Effort>();
+        all::<run::PaceName, Pace>();
+        all::<run::CacheName, Cache>();
+        all::<io::Filling, Pattern>();
+        all::<curve::Operation, speed::Operation>();
+        all::<curve::Order, speed::Order>();
+        all::<curve::State, speed::State>();
+        all::<versus::State, speed::State>();
     }
 }

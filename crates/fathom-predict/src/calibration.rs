@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use self::known::found_by_other_means;
 
 use self::stages::{Stage, stages};
-use crate::model::{Curve, Journal, Model, Number, Origin, PAGE, Parameter, Residual, Scalar, Tail};
+use crate::model::{Curve, Fits, Journal, Model, Number, Origin, PAGE, Parameter, Residual, Scalar, Tail};
 use crate::prediction::{SHARES, class, device_byte, simulate};
 use crate::trial::{self, Settled, Trial, Turns, ns_per_transfer};
 use fathom_program::job::{Direction, Job, Pattern};
@@ -86,7 +86,7 @@ pub fn calibrate(
         let (trials, others) = left.split_at(stage.jobs.len());
         left = others;
         between_calls(model, &stage, trials);
-        if stage.tries_depths {
+        if stage.fits == Fits::ColdReads {
             fit_with_depth(model, &stage, trials)
         } else {
             fit(model, &stage.free(), trials);
@@ -124,7 +124,7 @@ fn turns(seed: u64, rest: Duration) -> Turns {
 
 /// What the loop does between two calls, which needs no model: the time that no call took.
 fn between_calls(model: &mut Model, stage: &Stage, trials: &[Trial]) {
-    let Some((scalar, direction)) = stage.caller else { return };
+    let Some((scalar, direction)) = stage.caller() else { return };
     let idle = |outcome: &Outcome| {
         let side = &outcome.transfers[direction as usize];
         let calls = side.latency.count().max(1) as f64;

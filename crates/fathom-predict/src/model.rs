@@ -116,19 +116,8 @@ struct Entry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     interval: Option<[f64; 2]>,
     /// Where it comes from: `measured`, `declared`, `assumed` or `set`.
-    #[schemars(with = "OriginWord")]
+    #[schemars(with = "String", extend("enum" = Origin::WORDS))]
     origin: Origin,
-}
-
-/// Where a value comes from, for the schema: samples of the machine, the kernel's word, nobody, a what-if.
-#[derive(JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[expect(dead_code, reason = "the schema alone is derived from it")]
-enum OriginWord {
-    Measured,
-    Declared,
-    Assumed,
-    Set,
 }
 
 /// How far a model was off on jobs of one class.

@@ -36,7 +36,7 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 
 pub use self::class::class;
 pub(crate) use self::forecast::SHARES;
-pub use self::forecast::{Estimate, Forecast, Latencies, Predicted, SCHEMA, Side, schema};
+pub use self::forecast::{Estimate, Forecast, Latencies, Predicted, SCHEMA, Side};
 pub use self::refusal::check;
 pub use self::trace::{Replay, predict_trace, simulate_trace, trace_calls};
 

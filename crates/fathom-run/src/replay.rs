@@ -44,7 +44,7 @@ pub enum Cache {
 }
 
 /// How a trace is replayed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct How {
     /// When operations begin.
     pub pace: Pace,

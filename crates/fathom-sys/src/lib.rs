@@ -35,4 +35,4 @@ pub mod tracing;
 pub mod usage;
 pub mod view;
 
-pub use error::{Error, Result};
+pub use error::{Error, Result, plain};

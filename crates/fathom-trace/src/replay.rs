@@ -16,10 +16,11 @@ use crate::operation::{CallKind, Direction, FileId, Files, Level, Operation};
 pub const O_TRUNC: u32 = 0o1000;
 
 /// When an operation begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {
     /// When its thread has paused after the last one as long as in the trace.
+    #[default]
     Think,
     /// At once.
     Fast,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use fathom::session::{Against, BY_FIO};
 use fathom::units::{parse_bytes, parse_duration};
 use fathom::validation::Condition;
 
@@ -81,25 +82,20 @@ impl CalibrateOptions {
     }
 }
 
-/// How often fio runs a job at most.
-const BY_FIO: u16 = 3;
-
 impl ValidateOptions {
     /// How far the calibration and the runs together may go.
     pub(crate) fn budget(&self) -> BudgetOptions {
         BudgetOptions { max_write: self.max_write, max_time: self.max_time, seed: self.seed }
     }
 
-    /// How often fio is to run each job.
-    pub(crate) fn by_fio(&self) -> usize {
-        let is_wanted = !self.no_fio && self.traces.is_empty();
-        if is_wanted { usize::from(self.repeats.min(BY_FIO)) } else { 0 }
-    }
-
-    /// Under what the jobs are run.
-    pub(crate) fn conditions(&self) -> Vec<Condition> {
+    /// What the model is held against.
+    pub(crate) fn against(&self) -> Against {
+        if !self.traces.is_empty() {
+            return Against::Traces { traces: self.traces.clone(), how: self.replaying.how() };
+        }
+        let by_fio = if self.no_fio { 0 } else { BY_FIO.min(usize::from(self.repeats)) };
         let more: &[Condition] = if self.intrusive { &Condition::INTRUSIVE } else { &[] };
-        [Condition::Usual].iter().chain(more).copied().collect()
+        Against::Jobs { conditions: [&[Condition::Usual], more].concat(), by_fio }
     }
 }
 
@@ -146,8 +142,8 @@ mod tests {
         let mut model = Model::assumed();
         let again = fathom::calibration::one_check_of_each(&model);
         model.checks = again.into_iter().map(|job| (job.name, 1.0)).collect();
-        let needs =
-            fathom::validation::needs(&options.conditions(), &model, repeats, options.by_fio()).unwrap();
+        let Against::Jobs { conditions, by_fio } = options.against() else { panic!("jobs are the default") };
+        let needs = fathom::validation::needs(&conditions, &model, repeats, by_fio).unwrap();
         let both = calibration + needs.writes;
         assert!(both <= options.budget().max_write, "a calibration and a validation write {both}");
     }

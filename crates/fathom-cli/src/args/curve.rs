@@ -7,6 +7,7 @@ use fathom::speed::curve;
 use fathom::units::parse_bytes;
 
 use crate::args::keep::KeepOptions;
+use crate::args::library;
 use crate::args::measuring::{MeasuringOptions, PrecisionOptions};
 
 #[derive(Debug, Args)]
@@ -94,39 +95,10 @@ impl CurveOptions {
         curve::Choice {
             block_bytes,
             file_bytes: self.file_size.clone(),
-            operations: self.ops.iter().map(|&operation| operation.into()).collect(),
-            orders: self.order.iter().map(|&order| order.into()).collect(),
-            states: self.state.iter().map(|&state| state.into()).collect(),
+            operations: self.ops.iter().map(|&operation| library(operation)).collect(),
+            orders: self.order.iter().map(|&order| library(order)).collect(),
+            states: self.state.iter().map(|&state| library(state)).collect(),
             threads: self.threads.clone(),
-        }
-    }
-}
-
-impl From<Operation> for curve::Operation {
-    fn from(operation: Operation) -> Self {
-        match operation {
-            Operation::Read => Self::Read,
-            Operation::Overwrite => Self::Overwrite,
-            Operation::Append => Self::Append,
-        }
-    }
-}
-
-impl From<Order> for curve::Order {
-    fn from(order: Order) -> Self {
-        match order {
-            Order::Sequential => Self::Sequential,
-            Order::Random => Self::Random,
-        }
-    }
-}
-
-impl From<State> for curve::State {
-    fn from(state: State) -> Self {
-        match state {
-            State::Cached => Self::Cached,
-            State::Cold => Self::Cold,
-            State::Direct => Self::Direct,
         }
     }
 }

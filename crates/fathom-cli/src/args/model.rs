@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use fathom::model::Model;
 
-use crate::failure::Failure;
-use crate::output::plain;
+use crate::failure::{Failure, plain};
 
 /// A model to run on, where one is named.
 #[derive(Debug, Clone, Args)]

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use fathom::experiment::{self, Effort, Experiment, REGISTRY};
-use fathom::finding::Kind;
+use fathom::experiment::{self, Experiment, REGISTRY};
 use fathom::survey::Plan;
 use fathom::units::{parse_bytes, parse_duration};
 
+use crate::args::library;
 use crate::failure::Failure;
 
 #[derive(Debug, Args)]
@@ -58,8 +58,8 @@ impl PlanOptions {
     pub(crate) fn plan(&self, intrusive: bool) -> Result<Plan, Failure> {
         Ok(Plan {
             experiments: chosen(&self.only)?,
-            evidence: self.evidence.iter().map(|&kind| kind.into()).collect(),
-            effort: self.effort.into(),
+            evidence: self.evidence.iter().map(|&kind| library(kind)).collect(),
+            effort: library(self.effort),
             seed: self.seed,
             max_time: self.max_time,
             intrusive,
@@ -82,23 +82,4 @@ fn known(name: &str) -> Result<&'static dyn Experiment, Failure> {
         let names: Vec<&str> = REGISTRY.iter().map(|experiment| experiment.about().parameter).collect();
         Failure::Usage(format!("--only: there is no parameter '{name}'; there are {}", names.join(", ")))
     })
-}
-
-impl From<EvidenceKind> for Kind {
-    fn from(kind: EvidenceKind) -> Self {
-        match kind {
-            EvidenceKind::Timing => Kind::Timing,
-            EvidenceKind::Witness => Kind::Witness,
-            EvidenceKind::Declared => Kind::Declared,
-        }
-    }
-}
-
-impl From<EffortLevel> for Effort {
-    fn from(level: EffortLevel) -> Self {
-        match level {
-            EffortLevel::Quick => Self::Quick,
-            EffortLevel::Full => Self::Full,
-        }
-    }
 }

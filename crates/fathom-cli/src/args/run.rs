@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use fathom::replay::{Cache, How, Pace};
+use fathom::replay::How;
 use fathom::units::{parse_bytes, parse_duration};
 
 use crate::args::keep::KeepOptions;
+use crate::args::library;
 
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
@@ -59,16 +60,7 @@ pub(crate) struct ReplayOptions {
 
 impl ReplayOptions {
     pub(crate) fn how(self) -> How {
-        let pace = match self.pace {
-            PaceName::Think => Pace::Think,
-            PaceName::Fast => Pace::Fast,
-            PaceName::Recorded => Pace::Recorded,
-        };
-        let cache = match self.cache {
-            CacheName::Cold => Cache::Cold,
-            CacheName::Warm => Cache::Warm,
-        };
-        How { pace, cache }
+        How { pace: library(self.pace), cache: library(self.cache) }
     }
 }
 

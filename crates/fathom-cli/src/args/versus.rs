@@ -7,6 +7,7 @@ use fathom::speed::curve;
 use fathom::units::parse_bytes;
 
 use crate::args::keep::KeepOptions;
+use crate::args::library;
 use crate::args::measuring::{MeasuringOptions, PrecisionOptions};
 
 #[derive(Debug, Args)]
@@ -62,13 +63,9 @@ impl VersusOptions {
 
     /// What is done from which states of the cache.
     pub(crate) fn works(&self) -> Vec<(curve::Operation, curve::State)> {
-        let state = |state: &State| match state {
-            State::Cached => curve::State::Cached,
-            State::Cold => curve::State::Cold,
-        };
         let mut works = Vec::new();
         if self.ops.contains(&Operation::Read) {
-            works.extend(self.state.iter().map(|one| (curve::Operation::Read, state(one))));
+            works.extend(self.state.iter().map(|one| (curve::Operation::Read, library(*one))));
         }
         if self.ops.contains(&Operation::Write) {
             works.push((curve::Operation::Overwrite, curve::State::Cached));

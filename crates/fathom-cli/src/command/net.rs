@@ -8,7 +8,6 @@ use fathom::model::{self, Model, View};
 use crate::args::net::{DrawingFormat, NetCommand, ShowOptions};
 use crate::console;
 use crate::failure::Failure;
-use crate::output::plain;
 
 pub(crate) fn run(command: &NetCommand) -> Result<ExitCode, Failure> {
     match command {
@@ -39,8 +38,6 @@ fn show(options: &ShowOptions) -> Result<(), Failure> {
     };
     match &options.out {
         None => console::print(&text),
-        Some(file) => fs::write(file, text).map_err(|error| {
-            Failure::Failed(format!("--out: can't write {}: {}", file.display(), plain(&error)))
-        }),
+        Some(file) => fs::write(file, text).map_err(|error| Failure::unwritable("--out", file, &error)),
     }
 }

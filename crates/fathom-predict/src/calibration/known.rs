@@ -9,13 +9,13 @@ use fathom_sys::{cgroup, dirty, facts};
 use crate::model::{Device as DeviceKind, Journal, LIMITS, Model, Origin, Parameter, Scalar};
 use fathom_run::fault::Fault;
 use fathom_run::machine::Machine;
-use fathom_survey::experiment::{Effort, by_name};
+use fathom_survey::experiment::{BlockSize, Effort, Experiment, ReadaheadWindow};
 use fathom_survey::finding::{Finding, Kind, Status, Value};
 use fathom_survey::survey::{self, Plan};
 
 /// Parameters by the questions of a survey that find them.
-const SURVEYED: [(Scalar, &str); 2] =
-    [(Scalar::Block, "block_size"), (Scalar::Readahead, "readahead_window")];
+const SURVEYED: [(Scalar, &dyn Experiment); 2] =
+    [(Scalar::Block, &BlockSize), (Scalar::Readahead, &ReadaheadWindow)];
 /// How long the survey may take.
 const SURVEY: Duration = Duration::from_secs(45);
 
@@ -30,7 +30,7 @@ pub fn found_by_other_means(
     seed: u64,
 ) -> Result<Vec<Finding>, Fault> {
     let plan = Plan {
-        experiments: SURVEYED.iter().filter_map(|(_, question)| by_name(question)).collect(),
+        experiments: SURVEYED.map(|(_, experiment)| experiment).to_vec(),
         evidence: vec![Kind::Timing, Kind::Witness, Kind::Declared],
         effort: Effort::Quick,
         seed,
@@ -39,8 +39,8 @@ pub fn found_by_other_means(
     };
     let answers = survey::ask(machine, &plan, &mut |_, _| ())?;
     let findings: Vec<Finding> = answers.into_iter().map(|answer| answer.finding).collect();
-    for (scalar, question) in SURVEYED {
-        let finding = findings.iter().find(|finding| finding.parameter == question);
+    for (scalar, experiment) in SURVEYED {
+        let finding = findings.iter().find(|finding| finding.parameter == experiment.about().parameter);
         if let Some(parameter) = finding.and_then(of_finding) {
             model.parameters.put(scalar, parameter);
         }

@@ -11,10 +11,6 @@ pub(super) struct Stage {
     /// The numbers that it fits are those whose rows name this.
     pub(super) fits: Fits,
     pub(super) jobs: Vec<Job>,
-    /// The parameter of what is done between calls, where these jobs show it, and the direction that does.
-    pub(super) caller: Option<(Scalar, Direction)>,
-    /// Whether the number of requests side by side is sought as well.
-    pub(super) tries_depths: bool,
 }
 
 const KIB: u64 = 1 << 10;
@@ -44,6 +40,15 @@ const LOG_REQUESTS: u64 = 8;
 const OF_SLICE: f64 = 0.75;
 
 impl Stage {
+    /// The parameter of what is done between calls, if these jobs show it, and the direction that does.
+    pub(super) fn caller(&self) -> Option<(Scalar, Direction)> {
+        match self.fits {
+            Fits::NearData => Some((Scalar::Caller, Direction::Read)),
+            Fits::Writes => Some((Scalar::CallerWrittenByte, Direction::Write)),
+            _ => None,
+        }
+    }
+
     /// The numbers that it fits, each with the least value that the search begins at.
     pub(super) fn free(&self) -> Vec<(Number, f64)> {
         let fitted = |number: Number| match number.row().found {
@@ -119,15 +124,11 @@ pub(super) fn stages() -> Vec<Stage> {
             jobs: [512, 3_000, 4 * KIB, 8 * KIB, 12 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 256 * KIB]
                 .map(near)
                 .to_vec(),
-            caller: Some((Scalar::Caller, Direction::Read)),
-            tries_depths: false,
         },
         Stage {
             fits: Fits::FarData,
             // The CPU fetches ahead within a page: two reads of each are another thing than four, or one.
             jobs: [1, 2, 4, 6, 8, 16, 64, 256].map(|kib| far(kib * KIB)).to_vec(),
-            caller: None,
-            tries_depths: false,
         },
         Stage {
             fits: Fits::Distances,
@@ -147,8 +148,6 @@ pub(super) fn stages() -> Vec<Stage> {
                 .chain([1024, 2048, 3072].map(|kib| comes_round(kib * KIB, 9 * 1024, 252 * MIB)))
                 .chain([1024, 2048, 4096].map(|kib| far(kib * KIB)))
                 .collect(),
-            caller: None,
-            tries_depths: false,
         },
         Stage {
             fits: Fits::Jumps,
@@ -160,8 +159,6 @@ pub(super) fn stages() -> Vec<Stage> {
                         .map(|(bytes, mib)| comes_back(bytes, mib)),
                 )
                 .collect(),
-            caller: None,
-            tries_depths: false,
         },
         Stage {
             fits: Fits::ColdReads,
@@ -171,8 +168,6 @@ pub(super) fn stages() -> Vec<Stage> {
                 .chain([4 * KIB, 64 * KIB, MIB].map(cold))
                 .chain([4 * KIB, 32 * KIB, 256 * KIB].map(cold_random))
                 .collect(),
-            caller: None,
-            tries_depths: true,
         },
         Stage {
             fits: Fits::Writes,
@@ -184,8 +179,6 @@ pub(super) fn stages() -> Vec<Stage> {
                 .chain([4 * KIB, 16 * KIB, 64 * KIB].map(|bytes| mixed(Pattern::Sequential, bytes)))
                 .chain([4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB].map(|bytes| mixed(Pattern::Random, bytes)))
                 .collect(),
-            caller: Some((Scalar::CallerWrittenByte, Direction::Write)),
-            tries_depths: false,
         },
         Stage {
             fits: Fits::Syncs,
@@ -198,8 +191,6 @@ pub(super) fn stages() -> Vec<Stage> {
                         .map(|(bytes, every)| synced(Pattern::Random, bytes, every)),
                 )
                 .collect(),
-            caller: None,
-            tries_depths: false,
         },
     ]
 }

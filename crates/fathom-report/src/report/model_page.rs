@@ -8,7 +8,7 @@ use fathom_predict::model::{Model, Origin, View};
 use fathom_program::units::{Bytes, Nanos};
 
 /// A calibration as one HTML file that needs no network.
-pub(super) fn calibration_page(model: &Model, accounts: &[Account]) -> String {
+pub(crate) fn calibration_page(model: &Model, accounts: &[Account]) -> String {
     let title = match &model.made {
         Some(made) => format!("model: {} on {}", made.mount.fs_type, made.mount.path),
         None => "model of no machine".to_owned(),

@@ -1,6 +1,7 @@
 //! Models and what they are worth, as tables.
 
 use super::colours::Colours;
+use super::table::rate;
 use super::{sketch, table};
 use fathom_predict::calibration::{Account, REPEATS};
 use fathom_predict::model::Model;
@@ -264,7 +265,6 @@ pub(super) fn by_job(validation: &Validation) -> Vec<Vec<String>> {
         .jobs
         .iter()
         .map(|job| {
-            let rate = |rate: f64| format!("{}/s", Bytes(rate as u64));
             let fio = job.fio.as_ref().map_or_else(
                 || "-".to_owned(),
                 |fio| format!("{}, {:+.1} %", rate(fio.bytes_per_second), fio.faster() * 100.0),

@@ -1,9 +1,7 @@
 //! The real kernel as a machine: scratch files, proven cache states, and a timed loop.
 
-mod device_reads;
+mod declared;
 pub(crate) mod files;
-mod layout;
-mod quiet;
 pub(crate) mod residency;
 mod witness;
 
@@ -19,7 +17,7 @@ pub use fathom_sys::blocked::{Blocked, calls as blocked_calls};
 use fathom_sys::clock::{Counter, monotonic_raw_ns};
 use fathom_sys::memory::Mapping;
 pub use fathom_sys::process::{Surrender, supervise};
-use fathom_sys::{Error, affinity, file};
+use fathom_sys::{Error, affinity, facts, file};
 
 use self::files::Files;
 use self::residency::Residency;
@@ -51,6 +49,8 @@ pub struct Linux {
     limits: Limits,
     interrupt: Arc<AtomicBool>,
     bytes_read: u64,
+    /// The block device below the mount.
+    device: Option<String>,
 }
 
 /// Counters that one run advances.
@@ -80,7 +80,7 @@ impl Linux {
             true => (Residency::Invisible, path.to_owned()),
             false => (residency::detect(&mut files)?, files.path(residency::FILE)),
         };
-        let declared = witness::declared(path, &sample)?;
+        let declared = declared::declared(path, &sample)?;
         Ok(Self {
             files,
             residency,
@@ -90,6 +90,7 @@ impl Linux {
             limits,
             interrupt,
             bytes_read: 0,
+            device: facts::device_of(&facts::mount_of(path)?).map(|device| device.name),
         })
     }
 
@@ -167,7 +168,7 @@ impl Linux {
                 Some(_) => Some(self.residency.states(
                     &self.files,
                     &workload.files[pass.file].name,
-                    pass,
+                    pass.region.size,
                     &offsets,
                 )?),
                 None => None,
@@ -178,25 +179,6 @@ impl Linux {
             }
         }
         Ok(())
-    }
-
-    /// Which positions of a timed pass are cached, in their order in the file; a pass that is not timed is done.
-    fn look_or_do(&mut self, workload: &Workload, index: usize) -> Result<Vec<bool>, Fault> {
-        self.check_interrupt()?;
-        let pass = &workload.passes[index];
-        if pass.timed {
-            let offsets: Vec<u64> =
-                (0..pass.region.count).map(|at| pass.region.offset + at * pass.region.step).collect();
-            let name = &workload.files[pass.file].name;
-            let states = self.residency.states(&self.files, name, pass, &offsets)?;
-            return Ok(states.into_iter().map(|state| state == CacheState::Cached).collect());
-        }
-        let order = workload.order(index, 0);
-        match self.clock {
-            Clock::Cycles(counter) => self.perform(counter, workload, pass, &order)?,
-            Clock::Monotonic(counter) => self.perform(counter, workload, pass, &order)?,
-        };
-        Ok(Vec::new())
     }
 
     fn perform<C: Counter>(
