@@ -134,7 +134,7 @@ impl<F: FnMut(u64) -> Option<(u64, Call)>> Thread for Numbered<F> {
 pub fn numbered(
     threads: u32,
     call: impl Fn(u32, u64) -> Option<(u64, Call)> + Clone + Send + 'static,
-) -> Program<Numbered<impl FnMut(u64) -> Option<(u64, Call)> + Send + 'static>> {
+) -> Program<impl Thread<Label = ()> + Send + 'static> {
     let thread = |thread| {
         let call = call.clone();
         Numbered { call: move |number| call(thread, number), number: 0, has_waited: false }
@@ -143,10 +143,7 @@ pub fn numbered(
 }
 
 /// A list of calls, made so many times over by one thread.
-pub fn repeated(
-    calls: Vec<Call>,
-    times: u64,
-) -> Program<Numbered<impl FnMut(u64) -> Option<(u64, Call)> + Send + 'static>> {
+pub fn repeated(calls: Vec<Call>, times: u64) -> Program<impl Thread<Label = ()> + Send + 'static> {
     let length = calls.len() as u64;
     numbered(1, move |_, number| (number < length * times).then(|| (0, calls[(number % length) as usize])))
 }
