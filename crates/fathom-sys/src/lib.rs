@@ -30,6 +30,7 @@ pub mod loop_device;
 pub mod memory;
 pub mod mount;
 pub mod process;
+pub mod queue;
 pub mod repeat;
 pub mod tracing;
 pub mod usage;
