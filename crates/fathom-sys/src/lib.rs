@@ -33,6 +33,7 @@ pub mod process;
 pub mod queue;
 pub mod repeat;
 pub mod tracing;
+pub mod transfer;
 pub mod usage;
 pub mod view;
 
