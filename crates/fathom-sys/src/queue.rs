@@ -160,6 +160,8 @@ struct QueueFile {
     users: u32,
 }
 
+/// How long dropping a queue waits before it asks again for what is under way to be given up.
+const CANCELLED_EVERY: Duration = Duration::from_millis(20);
 /// Marks an idle slot where otherwise the number of its file stands.
 const IDLE: u32 = u32::MAX;
 
@@ -337,9 +339,10 @@ impl Queue {
 
     /// Waits for everything under way and drops the results.
     fn settle(&mut self) -> Result<()> {
-        self.cancel();
         while self.in_flight > 0 {
-            self.wait(self.in_flight, self.in_flight, None)?;
+            // A request may have been between two states, where it can't be found: ask again now and then.
+            self.cancel();
+            self.wait(self.in_flight, self.in_flight, Some(CANCELLED_EVERY))?;
             while self.pop().is_some() {}
         }
         Ok(())

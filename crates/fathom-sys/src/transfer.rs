@@ -228,7 +228,10 @@ mod tests {
             eprintln!("skipped: space_is_set_aside_and_zeroed: no fallocate here");
             return;
         }
-        assert_eq!((crate::file::status(fd), crate::file::allocated_bytes(fd).unwrap() >= 8192), (Ok(0), true));
+        assert_eq!(
+            (crate::file::status(fd), crate::file::allocated_bytes(fd).unwrap() >= 8192),
+            (Ok(0), true)
+        );
         allocate_range(fd, 4096, 4096).unwrap();
         assert_eq!(crate::file::status(fd), Ok(8192));
         crate::file::pwrite(fd, &[1; 8192], 0).unwrap();

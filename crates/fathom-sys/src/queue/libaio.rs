@@ -129,8 +129,7 @@ impl Context {
             block.offset = request.offset as i64;
             (block.buffer, block.bytes) = (request.memory.expose_provenance() as u64, request.length.into());
             if let Some(vector) = self.vectors.get_mut(slot) {
-                *vector =
-                    libc::iovec { iov_base: request.memory.cast(), iov_len: request.length as usize };
+                *vector = libc::iovec { iov_base: request.memory.cast(), iov_len: request.length as usize };
                 (block.buffer, block.bytes) = (std::ptr::from_mut(vector).expose_provenance() as u64, 1);
             }
         }
@@ -151,9 +150,8 @@ impl Context {
             }
             // SAFETY: the pointers lead to blocks of this context, which the kernel copies during the call. Their memory
             // stays by the contract of `prepare`.
-            let result = call(unsafe {
-                libc::syscall(libc::SYS_io_submit, self.id, left.len(), left.as_mut_ptr())
-            });
+            let result =
+                call(unsafe { libc::syscall(libc::SYS_io_submit, self.id, left.len(), left.as_mut_ptr()) });
             match result {
                 Ok(0) | Err(Errno::AGAIN | Errno::NOMEM | Errno::INTR) => break None,
                 Ok(taken) => started += taken as usize,

@@ -59,10 +59,8 @@ pub(super) fn check(setup: &Setup, buffer_bytes: usize) -> Result<(), Refusal> {
     match setup.slot_bytes.checked_mul(depth as usize) {
         Some(needed) if needed <= buffer_bytes => Ok(()),
         _ => {
-            let what = format!(
-                "{depth} buffers of {} bytes do not fit into {buffer_bytes} bytes",
-                setup.slot_bytes
-            );
+            let what =
+                format!("{depth} buffers of {} bytes do not fit into {buffer_bytes} bytes", setup.slot_bytes);
             Err(Refusal::new(None, what, "map depth times block size"))
         }
     }
@@ -76,10 +74,12 @@ pub(super) fn of_uring(errno: Errno, depth: u32, options: &UringOptions) -> Refu
 fn of_uring_where(errno: Errno, depth: u32, options: &UringOptions, disabled: Option<u64>) -> Refusal {
     let remedy = match (errno, disabled) {
         (Errno::NOSYS, _) => {
-            "io_uring needs Linux 5.11 and a container that allows it: use ioengine=libaio or psync".to_owned()
+            "io_uring needs Linux 5.11 and a container that allows it: use ioengine=libaio or psync"
+                .to_owned()
         }
         (Errno::PERM, Some(2)) => {
-            "the sysctl kernel.io_uring_disabled is 2: set it to 0, or use ioengine=libaio or psync".to_owned()
+            "the sysctl kernel.io_uring_disabled is 2: set it to 0, or use ioengine=libaio or psync"
+                .to_owned()
         }
         (Errno::PERM, Some(1)) => "the sysctl kernel.io_uring_disabled is 1: run as root or in the group \
              kernel.io_uring_group, or use ioengine=libaio or psync"
@@ -110,8 +110,9 @@ pub(super) fn of_buffers(errno: Errno) -> Refusal {
 pub(super) fn of_libaio(errno: Errno, depth: u32) -> Refusal {
     let remedy = match errno {
         Errno::AGAIN => {
-            let [used, most] = ["/proc/sys/fs/aio-nr", "/proc/sys/fs/aio-max-nr"]
-                .map(|path| number_in(path).map_or_else(|| "an unknown number".to_owned(), |n| n.to_string()));
+            let [used, most] = ["/proc/sys/fs/aio-nr", "/proc/sys/fs/aio-max-nr"].map(|path| {
+                number_in(path).map_or_else(|| "an unknown number".to_owned(), |n| n.to_string())
+            });
             format!("{used} of {most} requests are set up: raise the sysctl fs.aio-max-nr or lower iodepth")
         }
         Errno::NOSYS => "this kernel or container has no io_setup: use ioengine=io_uring or psync".to_owned(),
@@ -134,8 +135,7 @@ mod tests {
 
     #[test]
     fn each_reason_ends_in_what_to_do() {
-        let line =
-            |errno, disabled| of_uring_where(errno, 8, &UringOptions::default(), disabled).to_string();
+        let line = |errno, disabled| of_uring_where(errno, 8, &UringOptions::default(), disabled).to_string();
         assert_eq!(
             line(Errno::PERM, Some(2)),
             "an io_uring of 8 entries was refused: Operation not permitted; \

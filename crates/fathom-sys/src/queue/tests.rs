@@ -76,7 +76,9 @@ fn what_is_written_is_in_the_file_and_is_read_again() {
     for directory in directories() {
         for (name, setup) in engines() {
             let file = scratch(&directory);
-            let Some(mut queue) = queue(name, &setup, vec![file.try_clone().unwrap().into()]) else { continue };
+            let Some(mut queue) = queue(name, &setup, vec![file.try_clone().unwrap().into()]) else {
+                continue;
+            };
             (0..8).for_each(|slot| queue.buffer(slot).fill(slot as u8 + 1));
             assert_eq!(each_slot(&mut queue, Operation::Write), all, "{name}");
             queue.prepare(3, Operation::Fsync, 0, 0, 0);
@@ -116,7 +118,8 @@ fn one_request_fails_and_the_others_do_not() {
     std::fs::write(&path, [5; BLOCK]).unwrap();
     for (name, setup) in engines() {
         let Some(mut queue) = queue(name, &setup, vec![File::open(&path).unwrap().into()]) else { continue };
-        for (slot, operation) in [Operation::Read, Operation::Write, Operation::Read].into_iter().enumerate() {
+        for (slot, operation) in [Operation::Read, Operation::Write, Operation::Read].into_iter().enumerate()
+        {
             queue.prepare(slot as u32, operation, 0, 0, 10);
         }
         assert_eq!(finish(&mut queue), [(0, Ok(10)), (1, Err(Errno::BADF)), (2, Ok(10))], "{name}");
@@ -202,8 +205,7 @@ fn a_container_that_forbids_the_calls_is_named() {
     let told = std::thread::spawn(|| {
         forbid(&[libc::SYS_io_uring_setup, libc::SYS_io_setup]).map(|()| {
             [Engine::Libaio, Engine::IoUring(UringOptions::default())].map(|engine| {
-                let refused =
-                    Queue::new(&Setup::new(engine, 4, 8), Mapping::fresh(32).unwrap(), Vec::new());
+                let refused = Queue::new(&Setup::new(engine, 4, 8), Mapping::fresh(32).unwrap(), Vec::new());
                 refused.err().expect("a forbidden queue").to_string()
             })
         })
@@ -255,7 +257,8 @@ fn a_queue_dropped_with_a_thousand_under_way_leaves_memory_alone() {
     for (name, setup) in engines() {
         let setup = Setup { depth: 1000, ..setup };
         for _ in 0..5 {
-            let file = crate::file::open_direct(&path).or_else(|_| crate::file::open_readable(&path)).unwrap();
+            let file =
+                crate::file::open_direct(&path).or_else(|_| crate::file::open_readable(&path)).unwrap();
             assert!(interrupted(name, &setup, file).is_err());
             // Likely where the buffers were: a request that went on would write here.
             let mut after = Mapping::fresh(1000 * BLOCK).unwrap();

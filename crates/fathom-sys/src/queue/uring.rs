@@ -79,6 +79,7 @@ pub(super) struct Uring {
     order_mask: u32,
     /// The submission tail as of the last `prepare`; the kernel sees it at the next submission.
     prepared_tail: u32,
+    submission_head: &'static AtomicU32,
     submission_tail: &'static AtomicU32,
     submission_flags: &'static AtomicU32,
     unsubmitted: u32,
@@ -142,6 +143,7 @@ impl Uring {
             order: rings.at(submission.array),
             order_mask: params.sq_entries - 1,
             prepared_tail: 0,
+            submission_head: counter(submission.head),
             submission_tail: counter(submission.tail),
             submission_flags: counter(submission.flags),
             unsubmitted: 0,
@@ -157,8 +159,9 @@ impl Uring {
 
     /// Registers an array of what `operation` wants.
     fn register<T>(&self, operation: IoringRegisterOp, what: &[T]) -> Result<()> {
+        let source = if what.is_empty() { std::ptr::null() } else { what.as_ptr().cast() };
         // SAFETY: the kernel reads the array during the call. Registered buffers stay mapped as long as the ring is used.
-        unsafe { io_uring_register(&self.ring, operation, what.as_ptr().cast(), what.len() as u32) }.map(drop)
+        unsafe { io_uring_register(&self.ring, operation, source, what.len() as u32) }.map(drop)
     }
 
     /// Has the kernel look the ring itself up by a number of the thread, which is cheaper. Linux 5.18; others do without.
@@ -318,6 +321,12 @@ impl Uring {
     }
 
     pub(super) fn cancel(&mut self) {
+        // What the submission thread has not taken yet the kernel would not find.
+        while self.options.submission_thread
+            && self.submission_head.load(Ordering::Acquire) != self.submission_tail.load(Ordering::Relaxed)
+        {
+            std::thread::yield_now();
+        }
         // Of any file, without waiting for what can't be given up.
         let mut request = io_uring_sync_cancel_reg::default();
         request.fd = -1;
@@ -335,8 +344,8 @@ impl Uring {
         timeout: Option<Duration>,
     ) -> Result<u32> {
         let mut flags = flags | self.entrance_flags;
-        let timeout =
-            timeout.map(|time| Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() });
+        let timeout = timeout
+            .map(|time| Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() });
         let mut argument = io_uring_getevents_arg::default();
         let mut passed = (std::ptr::null(), 0);
         if let Some(timeout) = &timeout {
@@ -356,6 +365,10 @@ impl Uring {
 
 impl Drop for Uring {
     fn drop(&mut self) {
+        if self.options.registered_files {
+            // The kernel takes a ring apart later, and would hold files of a file system that is to be unmounted until then.
+            let _ = self.register::<RawFd>(IoringRegisterOp::UnregisterFiles, &[]);
+        }
         if self.entrance_flags.contains(IoringEnterFlags::REGISTERED_RING) {
             // Otherwise the thread would hold the ring until it ends.
             let update = update(self.entrance as u32, std::ptr::null_mut());
