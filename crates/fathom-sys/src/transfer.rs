@@ -190,6 +190,7 @@ pub fn rmdir(path: &Path) -> Result<()> {
 mod tests {
     use super::*;
     use std::fs::File;
+    use std::io::Write;
 
     fn scratch(name: &str) -> File {
         let path = std::env::temp_dir().join(format!("fathom-transfer-{name}-{}", std::process::id()));
@@ -225,7 +226,8 @@ mod tests {
         let file = scratch("space");
         let fd = file.as_fd();
         if allocate_keeping_size(fd, 0, 8192) == Err(Errno::OPNOTSUPP) {
-            eprintln!("skipped: space_is_set_aside_and_zeroed: no fallocate here");
+            let mut told = std::io::stderr();
+            writeln!(told, "skipped: space_is_set_aside_and_zeroed: no fallocate here").unwrap();
             return;
         }
         assert_eq!(

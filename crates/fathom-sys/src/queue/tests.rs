@@ -1,3 +1,5 @@
+#![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
