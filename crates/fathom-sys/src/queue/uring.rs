@@ -1,7 +1,8 @@
 //! A ring of io_uring: two arrays shared with the kernel. Source: `io_uring(7)`.
 //!
-//! Written on the structures of rustix, which this crate has anyway. The crate `io-uring` was measured beside it and is not
-//! faster; its interface leaves to the caller what must be proven here: that memory and files outlive the request.
+//! Written on the structures of rustix, which this crate has anyway. The crate `io-uring` was measured in turns with it:
+//! no-operations and cached reads at depths 1, 32 and 128 cost the same within what a busy machine lets one see. Its
+//! interface leaves to the caller what must be proven here, that memory and files outlive the request.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering, fence};
