@@ -273,6 +273,31 @@ fn a_queue_dropped_with_a_thousand_under_way_leaves_memory_alone() {
 }
 
 #[test]
+fn no_write_comes_after_a_queue_is_dropped() {
+    let path = std::env::temp_dir().join(format!("fathom-queue-late-{}", std::process::id()));
+    // libaio's submission waits for such writes.
+    for (name, setup) in engines().into_iter().filter(|(_, setup)| setup.engine != Engine::Libaio) {
+        let setup = Setup { depth: 100, ..setup };
+        for _ in 0..5 {
+            std::fs::write(&path, []).unwrap();
+            // Direct writes that lengthen the file take their turns, so that many are left when the first is done.
+            let file = crate::file::open_past_cache(&path).or_else(|_| crate::file::open(&path)).unwrap();
+            let Some(mut queue) = queue(name, &setup, vec![file]) else { break };
+            for slot in 0..setup.depth {
+                queue.prepare(slot, Operation::Write, 0, u64::from(slot) * BLOCK as u64, BLOCK as u32);
+            }
+            queue.submit().unwrap();
+            queue.wait(1, 1, None).unwrap();
+            drop(queue);
+            let length = std::fs::metadata(&path).unwrap().len();
+            std::thread::sleep(Duration::from_millis(10));
+            assert_eq!(std::fs::metadata(&path).unwrap().len(), length, "{name}");
+        }
+    }
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
 fn a_panic_in_the_midst_waits_as_well() {
     for (name, setup) in engines() {
         let file = scratch(&std::env::temp_dir());
