@@ -8,10 +8,9 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use fathom::report::{self, Colours};
+use fathom::report::Colours;
 use fathom::speed::rounds;
 use fathom::speed::watch::Watch;
-use fathom::survey::Survey;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::Failure;
@@ -52,18 +51,6 @@ pub(crate) fn colours(stdout_is_taken: bool) -> Colours {
     if has { Colours::On } else { Colours::Off }
 }
 
-/// A survey's table and remarks, in [`colours`].
-///
-/// # Errors
-/// As [`print`].
-pub(crate) fn tell_survey(survey: &Survey, stdout_is_taken: bool) -> Result<(), Failure> {
-    let text = match colours(stdout_is_taken) {
-        Colours::On => report::survey_in_colour(survey),
-        Colours::Off => report::survey(survey),
-    };
-    tell(&text, stdout_is_taken)
-}
-
 /// Standard output without the buffer that holds back the end of what is no line.
 ///
 /// # Errors
@@ -88,7 +75,7 @@ pub(crate) fn complain(line: &str) {
     let _ = writeln!(io::stderr().lock(), "fathom: {line}");
 }
 
-/// A bar over steps of known weight, on a terminal alone.
+/// A bar over steps of known weight, on a terminal alone. Dropping it removes it.
 pub(crate) struct Progress {
     bar: ProgressBar,
     weights: Vec<u64>,
@@ -116,122 +103,89 @@ impl Progress {
         self.bar.set_position(self.weights.iter().take(done).sum());
         self.bar.set_message(next.to_owned());
     }
+}
 
-    /// Removes the bar.
-    pub(crate) fn finish(&self) {
+impl Drop for Progress {
+    fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// A bar over bytes that shows from the second second on, on a terminal alone. Dropping it removes it.
-pub(crate) struct Meter(Option<(Sender<()>, JoinHandle<()>)>);
+/// A bar that shows from the second second on, on a terminal alone. Dropping it removes it.
+pub(crate) struct Late(Option<(Sender<()>, JoinHandle<()>)>);
 
-impl Meter {
-    /// Shows how far `watch` is on the way to `total` bytes.
-    pub(crate) fn over(total: u64, watch: Watch) -> Self {
-        let show = move |stopped: &mpsc::Receiver<()>| {
-            let bar = byte_bar(total);
-            while stopped.recv_timeout(Duration::from_millis(100)) == Err(mpsc::RecvTimeoutError::Timeout) {
-                bar.set_position(watch.done());
-            }
-            bar.finish_and_clear();
-        };
-        Self(after_a_second(show))
-    }
-}
-
-impl Drop for Meter {
-    fn drop(&mut self) {
-        end(self.0.take());
-    }
-}
-
-/// A sign of life, with the time that has passed, from the second second on and on a terminal alone: for work whose
-/// length nobody knows. Dropping it removes it.
-pub(crate) struct Spinner(Option<(Sender<()>, JoinHandle<()>)>);
-
-impl Spinner {
-    /// Says what is going on.
-    pub(crate) fn new(what: &'static str) -> Self {
-        let show = move |stopped: &mpsc::Receiver<()>| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}  ({elapsed})") {
-                bar.set_style(style);
-            }
-            bar.set_message(what);
-            while stopped.recv_timeout(Duration::from_millis(100)) == Err(mpsc::RecvTimeoutError::Timeout) {
-                bar.tick();
-            }
-            bar.finish_and_clear();
-        };
-        Self(after_a_second(show))
-    }
-}
-
-impl Drop for Spinner {
-    fn drop(&mut self) {
-        end(self.0.take());
-    }
-}
-
-/// Calls `show` on a thread of its own once a second has passed, unless it is told to stop before.
-fn after_a_second(
-    show: impl FnOnce(&mpsc::Receiver<()>) + Send + 'static,
-) -> Option<(Sender<()>, JoinHandle<()>)> {
-    if !io::stderr().is_terminal() {
-        return None;
-    }
-    let (stop, stopped) = mpsc::channel();
-    let wait = move || {
-        if stopped.recv_timeout(Duration::from_secs(1)).is_err() {
-            show(&stopped);
-        }
-    };
-    Some((stop, std::thread::spawn(wait)))
-}
-
-fn end(shown: Option<(Sender<()>, JoinHandle<()>)>) {
-    if let Some((stop, thread)) = shown {
-        // Where the thread is gone there is no bar either.
-        let _ = stop.send(());
-        // It draws and nothing else: a panic there is no reason for another.
-        let _ = thread.join();
-    }
-}
-
-fn byte_bar(total: u64) -> ProgressBar {
+/// Shows how far `watch` is on the way to `total` bytes.
+pub(crate) fn meter(total: u64, watch: Watch) -> Late {
     let template = match total {
         0 => "{binary_bytes}  {binary_bytes_per_sec}",
         _ => "{bar:30} {percent:>3} %  {binary_bytes_per_sec}  (about {eta} left)",
     };
-    let bar = ProgressBar::with_draw_target((total > 0).then_some(total), ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar
+    Late::show((total > 0).then_some(total), template, "", move |bar| bar.set_position(watch.done()))
 }
 
-/// A bar over the time that rounds may take, on a terminal alone.
-pub(crate) struct Rounds {
-    bar: ProgressBar,
+/// Says what is going on and how long it has taken: for work whose length is not known.
+pub(crate) fn spinner(what: &'static str) -> Late {
+    Late::show(None, "{spinner} {msg}  ({elapsed})", what, ProgressBar::tick)
 }
+
+impl Late {
+    /// Draws a bar on a thread of its own once a second has passed, unless it is dropped before.
+    fn show(
+        total: Option<u64>,
+        template: &'static str,
+        what: &'static str,
+        draw: impl Fn(&ProgressBar) + Send + 'static,
+    ) -> Self {
+        if !io::stderr().is_terminal() {
+            return Self(None);
+        }
+        let (stop, stopped) = mpsc::channel();
+        let goes_on = move |wait| {
+            stopped.recv_timeout(Duration::from_millis(wait)) == Err(mpsc::RecvTimeoutError::Timeout)
+        };
+        let show = move || {
+            if !goes_on(1000) {
+                return;
+            }
+            let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
+            if let Ok(style) = ProgressStyle::with_template(template) {
+                bar.set_style(style);
+            }
+            bar.set_message(what);
+            while goes_on(100) {
+                draw(&bar);
+            }
+            bar.finish_and_clear();
+        };
+        Self(Some((stop, std::thread::spawn(show))))
+    }
+}
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.0.take() {
+            // Where the thread is gone there is no bar either.
+            let _ = stop.send(());
+            // It draws and nothing else: a panic there is no reason for another.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A bar over the time that rounds may take, on a terminal alone. Dropping it removes it.
+pub(crate) struct Rounds(Progress);
 
 impl Rounds {
     /// A bar that is full after so long.
     pub(crate) fn new(time: Duration) -> Self {
-        let Progress { bar, .. } = Progress::over(vec![time.as_millis() as u64]);
-        Self { bar }
+        Self(Progress::over(vec![time.as_millis() as u64]))
     }
 
     /// So far the rounds are.
     pub(crate) fn at(&self, progress: rounds::Progress) {
-        self.bar.set_position(self.bar.elapsed().as_millis() as u64);
+        let bar = &self.0.bar;
+        bar.set_position(bar.elapsed().as_millis() as u64);
         let rounds::Progress { rounds, open, settings } = progress;
-        self.bar.set_message(format!("round {}, {open} of {settings} not yet settled", rounds + 1));
-    }
-
-    /// Removes the bar.
-    pub(crate) fn finish(&self) {
-        self.bar.finish_and_clear();
+        bar.set_message(format!("round {}, {open} of {settings} not yet settled", rounds + 1));
     }
 }

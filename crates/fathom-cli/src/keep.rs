@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom::report;
-use fathom::run_folder::{self, Error, Kept};
+use fathom::results::{self, Report};
+use fathom::run_folder::{self, Error};
 
 use crate::console;
 use crate::failure::Failure;
@@ -22,26 +22,22 @@ pub(crate) enum Place<'a> {
 /// Makes sure that a folder that was named can take a result.
 pub(crate) fn check(place: Place<'_>) -> Result<(), Failure> {
     match place {
-        Place::Folder(folder) => run_folder::check_free(folder).map_err(failed),
+        Place::Folder(folder) => Ok(results::check_free(folder)?),
         Place::Shelf | Place::Nowhere => Ok(()),
     }
 }
 
-/// Keeps a result of `command`, and says beside standard output where its page is and what comes `next`.
+/// Keeps a result of `command`, and says on standard error where its page is and what comes `next`.
 pub(crate) fn result(
     place: Place<'_>,
     command: &str,
     next: &str,
-    kept: impl FnOnce() -> Kept,
+    result: &dyn Report,
 ) -> Result<(), Failure> {
-    let write = |folder: &Path| {
-        let kept = kept();
-        run_folder::keep(folder, &kept, &report::kept_page(&kept))
-    };
-    put(place, command, next, write)
+    put(place, command, next, |folder| results::keep(folder, result))
 }
 
-/// The same for whatever writes itself into a folder and gives the path of its page.
+/// The same for a result that `write` puts into a folder; it gives the path of the page.
 pub(crate) fn put(
     place: Place<'_>,
     command: &str,
@@ -49,20 +45,17 @@ pub(crate) fn put(
     write: impl FnOnce(&Path) -> Result<PathBuf, Error>,
 ) -> Result<(), Failure> {
     let told = match place {
-        Place::Nowhere => String::new(),
-        Place::Folder(folder) => whereabouts(&write(folder).map_err(failed)?, folder),
+        Place::Nowhere => return Ok(()),
+        Place::Folder(folder) => whereabouts(&write(folder)?, folder),
         Place::Shelf => match shelved(command, write) {
             Ok((folder, page)) => whereabouts(&page, &folder),
-            // The measuring is done and told: for want of a place nothing of it has failed.
+            // The result is printed already: for want of a place nothing of it has failed.
             Err(reason) => format!(
                 "\nNo report is kept: {reason}; name a folder with --out, or ask for none with --no-report.\n"
             ),
         },
     };
-    match place {
-        Place::Nowhere => Ok(()),
-        _ => console::tell(&format!("{told}{next}"), true),
-    }
+    console::tell(&format!("{told}{next}"), true)
 }
 
 fn shelved(
@@ -90,8 +83,4 @@ pub(crate) fn whereabouts(page: &Path, folder: &Path) -> String {
         page.display(),
         folder.display()
     )
-}
-
-fn failed(error: Error) -> Failure {
-    Failure::Failed(error.to_string())
 }

@@ -1,14 +1,15 @@
 //! The `fathom` command: arguments in, text and exit codes out. All that it knows is in the library.
+//!
+//! In reading order: each module uses only what stands above it.
 
+mod interrupt;
+mod failure;
+mod console;
+mod output;
+mod guard;
+mod keep;
 mod args;
 mod command;
-mod console;
-mod failure;
-mod guard;
-mod interrupt;
-mod keep;
-mod output;
-mod print;
 
 use std::process::ExitCode;
 

@@ -4,13 +4,15 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use fathom::report::Colours;
+use fathom::results::Json;
 
 use crate::console;
 use crate::failure::Failure;
 
-/// Standard output or a file.
+/// Where JSON goes.
 pub(crate) enum Output {
+    Nowhere,
     Stdout,
     File(Target),
 }
@@ -25,7 +27,8 @@ pub(crate) struct Target {
 
 impl Output {
     /// Opens what `--json` names: `-` is standard output.
-    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn open(path: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = path else { return Ok(Output::Nowhere) };
         if path == Path::new("-") {
             return Ok(Output::Stdout);
         }
@@ -33,9 +36,7 @@ impl Output {
         let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         opened
             .map(|file| Output::File(Target { path: path.to_owned(), file, is_placeholder: !existed }))
-            .map_err(|error| {
-                Failure::Failed(format!("--json: can't write {}: {}", path.display(), plain(&error)))
-            })
+            .map_err(|error| Failure::unwritable("--json", path, &error))
     }
 
     /// Whether standard output carries JSON, so that people's text must go elsewhere.
@@ -43,15 +44,24 @@ impl Output {
         matches!(self, Output::Stdout)
     }
 
+    /// Whether the text that [`Output::tell`] writes may have colours.
+    pub(crate) fn colours(&self) -> Colours {
+        console::colours(self.is_stdout())
+    }
+
+    /// Writes people's text: to standard output, or to standard error where JSON goes to standard output.
+    pub(crate) fn tell(&self, text: &str) -> Result<(), Failure> {
+        console::tell(text, self.is_stdout())
+    }
+
     /// Writes one value and a line end.
-    pub(crate) fn write(self, value: &impl Serialize) -> Result<(), Failure> {
-        let text =
-            serde_json::to_string_pretty(value).map_err(|error| Failure::Failed(error.to_string()))? + "\n";
+    pub(crate) fn write(self, value: &(impl Json + ?Sized)) -> Result<(), Failure> {
         match self {
-            Output::Stdout => console::print(&text),
-            Output::File(mut target) => target.replace(&text).map_err(|error| {
-                Failure::Failed(format!("--json: can't write {}: {}", target.path.display(), plain(&error)))
-            }),
+            Output::Nowhere => Ok(()),
+            Output::Stdout => console::print(&(value.json()? + "\n")),
+            Output::File(mut target) => target
+                .replace(&(value.json()? + "\n"))
+                .map_err(|error| Failure::unwritable("--json", &target.path, &error)),
         }
     }
 }
@@ -75,10 +85,4 @@ impl Drop for Target {
             let _ = fs::remove_file(&self.path);
         }
     }
-}
-
-/// An error's words without its number.
-pub(crate) fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }

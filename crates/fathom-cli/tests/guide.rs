@@ -15,7 +15,7 @@ impl Drop for Place {
 
 /// The commands of a page. Those of blocks that say `all` are for where everything is required.
 fn examples<'a>(page: &str, text: &'a str) -> Vec<&'a str> {
-    let all = std::env::var("FATHOM_REQUIRE").is_ok_and(|what| what == "all");
+    let all = fathom_scripted::support::is_everything_required();
     let (mut block, mut found) = (None, Vec::new());
     for line in text.lines() {
         match (line.strip_prefix("```"), block) {

@@ -398,11 +398,6 @@ pub fn bar(class: &str) -> f64 {
     }
 }
 
-/// The JSON Schema of [`Validation`].
-pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(Validation).to_value()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,3 +6,4 @@
 pub mod comparison;
 pub mod run_folder;
 pub mod report;
+pub mod results;

@@ -5,15 +5,13 @@
 //! | `survey.json` | the [`Survey`], written last: a folder that has it is complete |
 //! | `report.html` | the survey as a page, made from the other files |
 //! | `samples/NAME.csv` | every reading of the runs that an experiment made, one run after the other |
-//! | `samples/NAME.json` | what the runs were: [`RunFacts`] of each |
+//! | `samples/NAME.json` | what the runs were: [`Samples`] of each, with the number of its readings |
 //!
-//! Of other commands the folder holds what the command writes as JSON, which has all samples, and the page:
-//! `curve.json`, `syscalls.json`, `versus.json`, `run.json`, `xor.json`, `validation.json`, `prediction.json`,
-//! `stages.json`, `trace.json` or `replay.json`; and `model.json` where one was made or used.
+//! Of other commands the folder holds what the command writes as JSON, which has all samples, and the page; and
+//! `model.json` where a model was made or used. [`KINDS`](crate::results::KINDS) lists the names of the files.
 //!
-//! The CSV has the columns of [`Reading`] and, before them, `run`: the index of the run from zero.
+//! The CSV has the columns of [`Reading`](fathom_run::samples::Reading) and, before them, `run`: the index of the run from zero.
 
-mod outcome;
 mod replay;
 mod shelf;
 mod table;
@@ -26,11 +24,10 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub use self::outcome::{Kept, NamedTrace, check_free, keep, read_kept, read_outcome};
 pub use self::replay::{infer_again, infer_from};
 pub use self::shelf::{SHELVED, shelve};
-use fathom_program::workload::Workload;
-use fathom_run::samples::{Reading, Samples};
+use fathom_run::fault::plain;
+use fathom_run::samples::Samples;
 use fathom_survey::experiment::Effort;
 use fathom_survey::survey::{Answer, Survey};
 
@@ -83,44 +80,21 @@ pub enum Error {
     },
 }
 
-/// What is known of one run beside its readings; `samples/NAME.json` holds one for each.
+/// One run in `samples/NAME.json`: all but its readings, which are in the CSV.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RunFacts {
-    /// The workload that was run.
-    pub workload: Workload,
-    /// Which machine ran it.
-    pub machine: String,
-    /// What a tick is worth.
-    pub ticks_per_second: f64,
+struct RunFacts<S = Samples> {
+    #[serde(flatten)]
+    run: S,
     /// How many readings of the CSV are this run's.
-    pub readings: usize,
-    /// Bytes that reads returned.
-    pub bytes_read: u64,
-    /// Bytes that were written.
-    pub bytes_written: u64,
-    /// Bytes that might still be written when it began.
-    pub write_budget: u64,
-    /// How long the run took, in ns of the machine's own time.
-    pub elapsed_ns: u64,
-    /// What whoever reads the samples must know.
-    pub notes: Vec<String>,
+    readings: usize,
 }
 
 /// The contents of `samples/NAME.json`.
 #[derive(Debug, Serialize, Deserialize)]
-struct Facts {
+struct Facts<S = Samples> {
     parameter: String,
-    #[serde(with = "EffortWord")]
     effort: Effort,
-    runs: Vec<RunFacts>,
-}
-
-/// How [`Effort`] is written.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Effort", rename_all = "snake_case")]
-enum EffortWord {
-    Quick,
-    Full,
+    runs: Vec<RunFacts<S>>,
 }
 
 const SURVEY: &str = "survey.json";
@@ -196,43 +170,13 @@ impl RunFolder {
             let parameter = answer.finding.parameter.clone();
             let [table, facts] = sample_files(&self.directory, &parameter);
             write_file(&table, |to| table::write(&answer.runs, to))?;
-            let runs = answer.runs.iter().map(RunFacts::of).collect();
+            let runs = answer.runs.iter().map(|run| RunFacts { run, readings: run.readings.len() }).collect();
             write_json(&facts, &Facts { parameter, effort, runs })?;
         }
         // Under its own name it appears whole or not at all.
         let (unfinished, finished) = (self.directory.join(".survey.json.new"), self.directory.join(SURVEY));
         write_json(&unfinished, survey)?;
         fs::rename(&unfinished, &finished).map_err(|error| Error::file("make", &finished, &error))
-    }
-}
-
-impl RunFacts {
-    fn of(run: &Samples) -> Self {
-        Self {
-            workload: run.workload.clone(),
-            machine: run.machine.clone(),
-            ticks_per_second: run.ticks_per_second,
-            readings: run.readings.len(),
-            bytes_read: run.bytes_read,
-            bytes_written: run.bytes_written,
-            write_budget: run.write_budget,
-            elapsed_ns: run.elapsed_ns,
-            notes: run.notes.clone(),
-        }
-    }
-
-    fn with(self, readings: Vec<Reading>) -> Samples {
-        Samples {
-            workload: self.workload,
-            machine: self.machine,
-            ticks_per_second: self.ticks_per_second,
-            readings,
-            bytes_read: self.bytes_read,
-            bytes_written: self.bytes_written,
-            write_budget: self.write_budget,
-            elapsed_ns: self.elapsed_ns,
-            notes: self.notes,
-        }
     }
 }
 
@@ -245,11 +189,12 @@ fn read_recording(directory: &Path, parameter: &str) -> Result<Recording, Error>
     let [table, facts] = sample_files(directory, parameter);
     let known: Facts = read_json(&facts)?;
     let readings = table::read(&table, &known.runs)?;
-    let runs = known.runs.into_iter().zip(readings).map(|(run, readings)| run.with(readings)).collect();
+    let with = |(facts, readings): (RunFacts, _)| Samples { readings, ..facts.run };
+    let runs = known.runs.into_iter().zip(readings).map(with).collect();
     Ok(Recording { parameter: known.parameter, effort: known.effort, runs })
 }
 
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     let text = fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
     serde_json::from_str(&text).map_err(|error| {
         let reason = error.to_string();
@@ -265,7 +210,7 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
     })
 }
 
-fn write_file(
+pub(crate) fn write_file(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<fs::File>) -> io::Result<()>,
 ) -> Result<(), Error> {
@@ -276,10 +221,8 @@ fn write_file(
 }
 
 impl Error {
-    fn file(operation: &'static str, path: &Path, error: &io::Error) -> Self {
-        let reason = error.to_string();
-        let reason = reason.split(" (os error").next().unwrap_or_default().to_owned();
-        Self::File { operation, path: path.to_owned(), reason }
+    pub(crate) fn file(operation: &'static str, path: &Path, error: &io::Error) -> Self {
+        Self::File { operation, path: path.to_owned(), reason: plain(error) }
     }
 }
 

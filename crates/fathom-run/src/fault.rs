@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use fathom_program::units::Bytes;
+pub use fathom_sys::plain;
 
 /// Why a machine could not run a workload to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -31,10 +31,11 @@ use crate::scratch::Scratch;
 pub const SCHEMA: &str = "fathom.replay/1";
 
 /// When an operation begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {
     /// When its thread has paused after the last one as long as in the trace.
+    #[default]
     Think,
     /// At once.
     Fast,
@@ -54,7 +55,7 @@ pub enum Cache {
 }
 
 /// How a trace is replayed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct How {
     /// When operations begin.
     pub pace: Pace,

@@ -20,6 +20,7 @@
 //! ```
 
 mod cache;
+pub mod support;
 mod dirty;
 mod file;
 mod noise;

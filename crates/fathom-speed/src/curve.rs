@@ -320,11 +320,6 @@ impl Proof {
     }
 }
 
-/// The JSON Schema of [`Curve`].
-pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(Curve).to_value()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

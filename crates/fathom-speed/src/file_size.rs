@@ -243,11 +243,6 @@ impl<'a> Growing<'a> {
     }
 }
 
-/// The JSON Schema of [`FileSize`].
-pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(FileSize).to_value()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -117,8 +117,3 @@ impl RanSide {
         found.map_or(self.max_ns, |&(ns, _)| ns)
     }
 }
-
-/// The JSON Schema of [`Ran`].
-pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(Ran).to_value()
-}

@@ -20,6 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::measurement::Measurement;
+use fathom_program::shuffle::shuffle;
 use fathom_program::units::Bytes;
 use fathom_run::fault::Fault;
 use fathom_run::instrument::{Clock, Instrument};
@@ -221,7 +222,9 @@ pub fn measure(
     let mut rounds = 0;
     while rounds < plan.rounds && (rounds == 0 || Instant::now() < plan.deadline) {
         progress(rounds);
-        for index in shuffled(cases.len(), &mut generator) {
+        let mut order: Vec<usize> = (0..cases.len()).collect();
+        shuffle(&mut order, &mut generator);
+        for index in order {
             if interrupt.load(Ordering::Relaxed) {
                 return Err(Fault::Interrupted);
             }
@@ -318,20 +321,6 @@ impl Case {
             _ => measurement.with("file_bytes", self.size),
         })
     }
-}
-
-/// Fisher and Yates' shuffle of 0..count, spelt out so that the order depends on this project alone.
-fn shuffled(count: usize, generator: &mut Pcg64Mcg) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..count).collect();
-    for last in (1..count).rev() {
-        order.swap(last, generator.random_range(0..=last as u32) as usize);
-    }
-    order
-}
-
-/// The JSON Schema of [`Syscalls`].
-pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(Syscalls).to_value()
 }
 
 #[cfg(test)]

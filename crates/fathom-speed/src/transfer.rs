@@ -183,11 +183,6 @@ pub fn count(path: &Path, block: u64, watch: &Watch) -> Result<Transfer, Fault> 
     Ok(transfer)
 }
 
-/// The JSON Schema of [`Transfer`].
-pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(Transfer).to_value()
-}
-
 impl Moved {
     fn transfer(&self, operation: Operation, path: &Path, block: u64) -> Transfer {
         Transfer {

@@ -100,8 +100,3 @@ impl Entry {
         Some(one.with("state", state).with("block_bytes", self.block_bytes))
     }
 }
-
-/// The JSON Schema of [`Versus`].
-pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(Versus).to_value()
-}

@@ -138,11 +138,6 @@ pub fn xor(path: &Path, request: Request, watch: &Watch) -> Result<Xor, Fault> {
     })
 }
 
-/// The JSON Schema of [`Xor`].
-pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(Xor).to_value()
-}
-
 /// By the method asked for, or by the one that trials choose.
 fn fold(whole: &Whole, request: Request, watch: &Watch) -> Result<Folding, Fault> {
     let cpus = affinity::allowed_cpus().len();

@@ -54,10 +54,15 @@ impl Error {
     }
 }
 
+/// The words of an error of the standard library, without its number, which says no more.
+pub fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reason = std::io::Error::from(self.errno).to_string();
-        let reason = reason.split(" (os error").next().unwrap_or_default();
+        let reason = plain(&std::io::Error::from(self.errno));
         write!(f, "{} {}", self.operation, self.path.display())?;
         if let Some(offset) = self.offset {
             write!(f, " at byte {offset}")?;

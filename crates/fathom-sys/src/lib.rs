@@ -37,4 +37,4 @@ pub mod transfer;
 pub mod usage;
 pub mod view;
 
-pub use error::{Error, Result};
+pub use error::{Error, Result, plain};

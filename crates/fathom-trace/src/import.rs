@@ -24,6 +24,7 @@ use std::path::Path;
 use memchr::memchr;
 use serde::Serialize;
 
+use self::requests::OnVolumes;
 use crate::error::{Error, Result};
 use crate::operation::{Clock, Files, Level, Operation, Origin};
 
@@ -242,9 +243,9 @@ pub fn read<E: From<io::Error>>(
         Format::Blkparse => lines(source, blkparse::Reader::default(), sink),
         Format::Blktrace => records(source, blktrace::Reader::default(), sink),
         Format::Msr => lines(source, msr::Reader, sink),
-        Format::Alibaba => lines(source, alibaba::Reader::default(), sink),
-        Format::Tencent => lines(source, tencent::Reader::default(), sink),
-        Format::Spc => lines(source, spc::Reader::default(), sink),
+        Format::Alibaba => lines(source, OnVolumes::new(Some(alibaba::HEADING), alibaba::read), sink),
+        Format::Tencent => lines(source, OnVolumes::new(Some(tencent::HEADING), tencent::read), sink),
+        Format::Spc => lines(source, OnVolumes::new(None, spc::read), sink),
         Format::Darshan => lines(source, darshan::Reader::default(), sink),
         Format::Vscsi => records(source, vscsi::Reader::default(), sink),
     }

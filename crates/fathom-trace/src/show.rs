@@ -124,12 +124,6 @@ pub struct Window {
     pub new_bytes: u64,
 }
 
-/// The JSON Schema of [`Shown`].
-#[must_use]
-pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(Shown).to_value()
-}
-
 /// Looks at a trace.
 ///
 /// # Errors

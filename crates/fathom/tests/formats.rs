@@ -10,6 +10,7 @@ use std::process::{Command, Output};
 use fathom::provenance::MachineFacts;
 use fathom::report::{comma_separated, fio_json, google_benchmark, hyperfine};
 use fathom::speed::measurement::{Latencies, Measurement};
+use fathom_scripted::support::require;
 use serde_json::Value;
 
 /// Google Benchmark's own script, as Debian's libbenchmark-tools installs it.
@@ -18,16 +19,6 @@ const COMPARE: &str = "/usr/share/benchmark/compare.py";
 fn python(arguments: &[&str]) -> Output {
     let python = std::env::var("FATHOM_PYTHON").unwrap_or_else(|_| "python3".into());
     Command::new(python).args(arguments).output().unwrap()
-}
-
-fn require(name: &str, condition: bool, reason: &str) -> bool {
-    let all = std::env::var("FATHOM_REQUIRE").is_ok_and(|what| what == "all");
-    assert!(condition || !all, "skipped, and everything is required: {name}: {reason}");
-    if !condition {
-        let line = format!("skipped: {name}: {reason}\n");
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
-    }
-    condition
 }
 
 /// Twelve samples around so many ns per call, of two measurements; the second has no processor time.

@@ -21,6 +21,7 @@ use fathom::instrument::Instrument;
 use fathom::lab::{self, Case, CaseReport, Lab, LabReport, OutcomeName, Score, Setup};
 use fathom::machine::linux::Limits;
 use fathom::survey::Plan;
+use fathom_scripted::support::require;
 
 /// Asks a child of this binary to survey one case below the given directory of images.
 const CHILD: &str = "FATHOM_LAB_TEST_IMAGES";
@@ -55,9 +56,7 @@ fn main() -> ExitCode {
 
 /// Says that something was not tried; fails where everything is required.
 fn skip(name: &str, reason: &str) {
-    let all = std::env::var("FATHOM_REQUIRE").is_ok_and(|what| what == "all");
-    assert!(!all, "skipped, and everything is required: {name}: {reason}");
-    println!("skipped: {name}: {reason}");
+    require(name, false, reason);
 }
 
 fn case(name: &str) -> Case {

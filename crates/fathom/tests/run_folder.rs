@@ -1,6 +1,5 @@
 //! A survey is written, read back and inferred again, and what is damaged is told with its place.
 
-mod planted;
 mod published;
 
 use std::fs;
@@ -11,28 +10,12 @@ use fathom::experiment::{Effort, REGISTRY};
 use fathom::finding::{Evidence, Finding, Kind, Status, Value};
 use fathom::run_folder::{self, Error};
 use fathom::survey::{self, Answer, Plan, SCHEMA, Survey};
+use fathom_scripted::support::{TestDirectory, provenance};
 use fathom_scripted::{Noise, Script, Scripted};
-use planted::provenance;
 
-/// A directory of its own for one test, removed at its end.
-struct Place(PathBuf);
-
-impl Place {
-    fn new(test: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("fathom-run-folder-{test}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn run(&self) -> PathBuf {
-        self.0.join("deep").join("run")
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// A folder that is not there yet.
+fn run(place: &TestDirectory) -> PathBuf {
+    place.join("deep").join("run")
 }
 
 fn plan(parameters: &[&str], effort: Effort) -> Plan {
@@ -86,9 +69,9 @@ fn noisy(seed: u64) -> Script {
 
 #[test]
 fn a_survey_read_back_is_the_same_and_its_samples_give_the_same_findings() {
-    let place = Place::new("again");
+    let place = TestDirectory::new("run-folder-again");
     for (index, effort) in [Effort::Full, Effort::Quick].into_iter().enumerate() {
-        let directory = place.run().join(index.to_string());
+        let directory = run(&place).join(index.to_string());
         let (survey, answers) = write(&directory, noisy(1), &plan(&[], effort));
         assert!(survey.findings.iter().all(|finding| finding.status == Status::Measured));
         let (read, recordings) = run_folder::read(&directory).unwrap();
@@ -102,7 +85,7 @@ fn a_survey_read_back_is_the_same_and_its_samples_give_the_same_findings() {
 
 #[test]
 fn any_part_of_a_survey_can_be_inferred_again() {
-    let place = Place::new("subsets");
+    let place = TestDirectory::new("run-folder-subsets");
     let subsets: [&[&str]; 4] = [
         &["readahead_ramp"],
         &["readahead_window", "readahead_ramp"],
@@ -110,7 +93,7 @@ fn any_part_of_a_survey_can_be_inferred_again() {
         &["readahead_first", "readahead_random", "readahead_ramp"],
     ];
     for (index, subset) in subsets.into_iter().enumerate() {
-        let directory = place.run().join(index.to_string());
+        let directory = run(&place).join(index.to_string());
         let (survey, _) = write(&directory, noisy(2), &plan(subset, Effort::Full));
         assert_eq!(run_folder::infer_again(&directory).unwrap(), survey, "{subset:?}");
     }
@@ -118,12 +101,12 @@ fn any_part_of_a_survey_can_be_inferred_again() {
 
 #[test]
 fn what_a_budget_cut_short_stays_as_it_was() {
-    let place = Place::new("budget");
+    let place = TestDirectory::new("run-folder-budget");
     let mut window = noisy(3);
     window.read_ahead.window = 4 << 20;
     for (index, write_budget) in [0, 1 << 20, 5 << 20, 20 << 20, 60 << 20].into_iter().enumerate() {
         for (other, seconds) in [1, 5, 300].into_iter().enumerate() {
-            let directory = place.run().join(format!("{index}-{other}"));
+            let directory = run(&place).join(format!("{index}-{other}"));
             let script = Script { write_budget, ..window.clone() };
             let short = Plan { max_time: Duration::from_secs(seconds), ..plan(&[], Effort::Full) };
             let (survey, _) = write(&directory, script, &short);
@@ -134,8 +117,8 @@ fn what_a_budget_cut_short_stays_as_it_was() {
 
 #[test]
 fn other_settings_than_the_recorded_are_refused() {
-    let place = Place::new("mismatch");
-    let directory = place.run();
+    let place = TestDirectory::new("run-folder-mismatch");
+    let directory = run(&place);
     let (survey, _) = write(&directory, noisy(4), &plan(&["block_size", "page_size"], Effort::Full));
     let changed = Survey { provenance: provenance(12), ..survey };
     fs::write(directory.join("survey.json"), serde_json::to_string(&changed).unwrap()).unwrap();
@@ -148,8 +131,8 @@ fn other_settings_than_the_recorded_are_refused() {
 
 #[test]
 fn a_damaged_line_is_named_with_its_number() {
-    let place = Place::new("damage");
-    let directory = place.run();
+    let place = TestDirectory::new("run-folder-damage");
+    let directory = run(&place);
     write(&directory, noisy(5), &plan(&["page_size"], Effort::Full));
     let table = directory.join("samples/page_size.csv");
     let good = fs::read_to_string(&table).unwrap();
@@ -182,16 +165,16 @@ fn a_damaged_line_is_named_with_its_number() {
 
 #[test]
 fn a_damaged_survey_is_named_with_its_line() {
-    let place = Place::new("json");
-    fs::write(place.0.join("survey.json"), "{\n  \"schema\": 5\n}\n").unwrap();
-    let text = run_folder::read(&place.0).unwrap_err().to_string();
-    assert!(text.starts_with(&format!("{}, line 2: ", place.0.join("survey.json").display())), "{text}");
+    let place = TestDirectory::new("run-folder-json");
+    fs::write(place.join("survey.json"), "{\n  \"schema\": 5\n}\n").unwrap();
+    let text = run_folder::read(place.path()).unwrap_err().to_string();
+    assert!(text.starts_with(&format!("{}, line 2: ", place.join("survey.json").display())), "{text}");
 }
 
 #[test]
 fn an_earlier_survey_is_never_overwritten() {
-    let place = Place::new("taken");
-    let directory = place.run();
+    let place = TestDirectory::new("run-folder-taken");
+    let directory = run(&place);
     write(&directory, noisy(6), &plan(&["page_size"], Effort::Full));
     let error = run_folder::create(&directory).unwrap_err();
     assert_eq!(error, Error::Taken(directory.clone()));
@@ -200,8 +183,8 @@ fn an_earlier_survey_is_never_overwritten() {
 
 #[test]
 fn a_place_that_can_not_be_written_is_told_before_anything_is_measured() {
-    let place = Place::new("unwritable");
-    let file = place.0.join("file");
+    let place = TestDirectory::new("run-folder-unwritable");
+    let file = place.join("file");
     fs::write(&file, "").unwrap();
     let error = run_folder::create(&file.join("run")).unwrap_err().to_string();
     assert!(error.starts_with(&format!("make {}", file.display())), "{error}");

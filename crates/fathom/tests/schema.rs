@@ -2,78 +2,47 @@
 
 mod published;
 
-use serde_json::{Value, json};
+use std::fs;
 
-fn is_published(report: &str, derived: &Value) {
+use fathom::results;
+use serde_json::json;
+
+#[test]
+fn the_published_schemas_are_those_of_the_types() {
+    let differs = |name: &str, derived| published::schema(name) != derived;
+    let stale = results::published().filter(|(kind, schema)| differs(kind.name, schema()));
+    let stale: Vec<&str> = stale.map(|(kind, _)| kind.name).collect();
     assert!(
-        published::schema(report) == *derived,
-        "{} differs from the types; make it again with\n\
-         cargo run --release -- schema {report} > schema/fathom.{report}-1.schema.json",
-        published::path(report).display()
+        stale.is_empty(),
+        "{stale:?} differ from the types; make them again with\n\
+         cargo run --release -- schema --write-all schema"
     );
 }
 
 #[test]
-fn the_schema_of_surveys_is_that_of_the_types() {
-    is_published("survey", &fathom::survey::schema());
-}
-
-#[test]
-fn the_schema_of_labs_is_that_of_the_types() {
-    is_published("lab", &fathom::lab::schema());
-}
-
-#[test]
-fn the_schemas_of_speeds_are_those_of_the_types() {
-    is_published("xor", &fathom::speed::xor::schema());
-    is_published("io", &fathom::speed::transfer::schema());
-    is_published("io-size", &fathom::speed::file_size::schema());
-    is_published("run", &fathom::speed::jobs::schema());
-    is_published("syscalls", &fathom::speed::syscalls::schema());
-}
-
-#[test]
-fn the_schema_of_curves_is_that_of_the_types() {
-    is_published("curve", &fathom::speed::curve::schema());
-}
-
-#[test]
-fn the_schemas_of_comparisons_are_those_of_the_types() {
-    is_published("comparison", &fathom::comparison::schema());
-    is_published("versus", &fathom::speed::versus::schema());
-}
-
-#[test]
-fn the_schemas_of_models_are_those_of_the_types() {
-    is_published("model", &fathom::model::schema());
-    is_published("prediction", &fathom::prediction::schema());
-    is_published("validation", &fathom::validation::schema());
-}
-
-#[test]
-fn the_schema_of_what_traces_do_is_that_of_the_types() {
-    is_published("trace-show", &fathom_trace::show::schema());
+fn each_kind_is_published_and_nothing_else() {
+    let names: Vec<&str> = results::published().map(|(kind, _)| kind.name).collect();
+    let folder = published::path("survey");
+    let entries = fs::read_dir(folder.parent().unwrap()).unwrap().flatten();
+    let files: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    for (kind, _) in results::published() {
+        assert!(files.contains(&kind.schema_file().unwrap()), "{} is not published", kind.name);
+    }
+    // Older versions stay for those who hold such files.
+    let of = |file: &str| {
+        let versioned = file.strip_prefix("fathom.")?.strip_suffix(".schema.json")?;
+        Some(versioned.rsplit_once('-')?.0.to_owned())
+    };
+    for file in files {
+        assert!(of(&file).is_some_and(|name| names.contains(&name.as_str())), "{file} is of no kind");
+    }
 }
 
 #[test]
 fn something_else_breaks_the_schema() {
-    for report in [
-        "survey",
-        "lab",
-        "xor",
-        "curve",
-        "comparison",
-        "versus",
-        "io",
-        "io-size",
-        "run",
-        "syscalls",
-        "model",
-        "prediction",
-        "validation",
-        "trace-show",
-    ] {
-        let broken = std::panic::catch_unwind(|| published::check(report, &json!({"schema": "other/1"})));
-        assert!(broken.is_err(), "{report}");
+    for (kind, _) in results::published() {
+        let other = json!({"schema": "other/1"});
+        let broken = std::panic::catch_unwind(|| published::check(kind.name, &other));
+        assert!(broken.is_err(), "{}", kind.name);
     }
 }

@@ -4,6 +4,7 @@ mod sources;
 
 use std::path::Path;
 
+use fathom::experiment::REGISTRY;
 use sources::{code, crates, files, name, root, rust, text};
 
 const MOST_LINES: usize = 500;
@@ -36,7 +37,8 @@ fn unsafe_code_stands_in_one_crate_alone() {
 fn the_command_line_alone_prints() {
     let printing = ["print!(", "println!(", "eprint!(", "eprintln!(", "dbg!(", "stdout()", "stderr()"];
     for (krate, directory) in crates() {
-        if krate != "fathom-cli" {
+        // What tests share says on standard error what was skipped.
+        if !["fathom-cli", "fathom-scripted"].contains(&krate.as_str()) {
             let found =
                 lines(&rust(&directory.join("src")), |line| printing.iter().any(|call| line.contains(call)));
             assert!(found.is_empty(), "only fathom-cli may print:\n{}", found.join("\n"));
@@ -51,6 +53,27 @@ fn files_are_short() {
             let last = code(&path).last().map_or(0, |(number, _)| *number);
             assert!(last <= MOST_LINES, "{} has {last} lines without its tests", name(&path));
         }
+    }
+}
+
+/// Everything known of a question stands in its one file, so that a new one needs no other.
+#[test]
+fn no_file_but_its_own_names_an_experiments_parameter() {
+    let model: String = rust(&root().join("crates/fathom-model/src")).iter().map(|path| text(path)).collect();
+    for (krate, directory) in crates() {
+        // The model has parameters of its own, some of the same names, of which calibration speaks as well.
+        let is_model = |name: &str| krate == "fathom-predict" && model.contains(name);
+        let literals: Vec<String> = REGISTRY
+            .iter()
+            .map(|experiment| format!("\"{}\"", experiment.about().parameter))
+            .filter(|literal| krate != "fathom-model" && !is_model(literal))
+            .collect();
+        let elsewhere = |path: &std::path::PathBuf| {
+            !path.ancestors().any(|part| part.ends_with("fathom-survey/src/experiment"))
+        };
+        let paths: Vec<_> = rust(&directory.join("src")).into_iter().filter(elsewhere).collect();
+        let found = lines(&paths, |line| literals.iter().any(|literal| line.contains(literal)));
+        assert!(found.is_empty(), "only its own file may name a parameter:\n{}", found.join("\n"));
     }
 }
 

@@ -20,6 +20,7 @@ use fathom_model::file_write::write_begin;
 use fathom_model::kernel::Kernel;
 use fathom_model::page_cache::{FileId, PageCache};
 use fathom_model::read_ahead::{Limits, Reader, Step};
+use fathom_scripted::support::require;
 use fathom_sys::loop_device::LoopDevice;
 use fathom_sys::tracing::{Event, PAGE_ADDED, Trace};
 use fathom_sys::{cache, facts, file, mount};
@@ -75,10 +76,8 @@ struct Tally {
 #[test]
 fn the_kernel_reads_ahead_as_the_model_does() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Err(reason) = possible() {
-        let all = std::env::var("FATHOM_REQUIRE").is_ok_and(|what| what == "all");
-        assert!(!all, "skipped, and everything is required: trace_agreement: {reason}");
-        println!("skipped: trace_agreement: {reason}");
+    let possible = possible();
+    if !require("trace_agreement", possible.is_ok(), &possible.err().unwrap_or_default()) {
         return;
     }
     mount::enter_private_namespace().unwrap();
@@ -98,10 +97,8 @@ fn the_kernel_reads_ahead_as_the_model_does() {
 #[test]
 fn the_kernel_makes_the_folios_of_a_write_as_the_model_does() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Err(reason) = possible() {
-        let all = std::env::var("FATHOM_REQUIRE").is_ok_and(|what| what == "all");
-        assert!(!all, "skipped, and everything is required: folios of writes: {reason}");
-        println!("skipped: folios of writes: {reason}");
+    let possible = possible();
+    if !require("folios of writes", possible.is_ok(), &possible.err().unwrap_or_default()) {
         return;
     }
     mount::enter_private_namespace().unwrap();

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use fathom::session::{Against, BY_FIO};
 use fathom::units::{parse_bytes, parse_duration};
 use fathom::validation::Condition;
 
@@ -14,17 +15,17 @@ use crate::keep::Place;
 
 #[derive(Debug, Args)]
 pub(crate) struct CalibrateOptions {
-    /// A directory on the file system to make a model of.
+    /// A directory on the file system to measure.
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
-    /// Where to write the model: a file that is not there yet.
+    /// Write the model to this new file.
     #[arg(long, default_value = "MODEL.json", value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// Keep the model, how well it explains what it was fitted to, and their page in this new folder as well. Without
-    /// it they are kept below ~/.local/state/fathom ($XDG_STATE_HOME/fathom), which holds the last 10.
+    /// Also keep the model, its fits and a page that shows both in this new folder. Without this option they are kept
+    /// below ~/.local/state/fathom ($XDG_STATE_HOME/fathom), which holds the last 10.
     #[arg(long, value_name = "DIR")]
     pub(crate) report: Option<PathBuf>,
-    /// Write the model alone, without a page.
+    /// Write only the model, and keep no page.
     #[arg(long, conflicts_with = "report")]
     pub(crate) no_report: bool,
     #[command(flatten)]
@@ -33,25 +34,25 @@ pub(crate) struct CalibrateOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ValidateOptions {
-    /// A directory on the file system to hold a model against.
+    /// A directory on the file system to run the jobs on.
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
     /// The model, with what is set; without one the file system is calibrated first.
     #[command(flatten)]
     pub(crate) on: OnOptions,
-    /// How often each job is run.
+    /// How often to run each job.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=1000))]
     pub(crate) repeats: u16,
-    /// Do not run the jobs by fio as well. Where fio is installed it runs them up to 3 times, in turns with Fathom.
+    /// Do not run the jobs with fio. Otherwise fio, if installed, runs each up to 3 times, in turns with Fathom.
     #[arg(long)]
     pub(crate) no_fio: bool,
     #[command(flatten)]
     pub(crate) keep: KeepOptions,
-    /// Also change the machine as what-ifs ask, and hold those against it: the mount's read-ahead window, how much
-    /// may be dirty, a control group with little memory. All is put back.
+    /// Also validate what-if predictions, by changing the machine: the mount's read-ahead window, the limit of dirty
+    /// data, a control group with little memory. Every change is undone.
     #[arg(long, conflicts_with = "traces")]
     pub(crate) intrusive: bool,
-    /// Hold the model against replays of these traces instead of jobs.
+    /// Validate the model with replays of these traces instead of jobs.
     #[arg(long, num_args = 1.., value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     #[command(flatten)]
@@ -59,13 +60,13 @@ pub(crate) struct ValidateOptions {
     /// Write the validation as JSON to FILE, or to standard output with '-'.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Write at most this much in all, with what a calibration writes.
+    /// Write at most this much in all, calibration included.
     #[arg(long, default_value = "9GiB", value_parser = parse_bytes, value_name = "SIZE")]
     max_write: u64,
-    /// Take at most this long, with a calibration.
+    /// Take at most this long, calibration included.
     #[arg(long, default_value = "10m", value_parser = parse_duration, value_name = "TIME")]
     max_time: Duration,
-    /// Decides random orders.
+    /// Seed of the random orders.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -81,25 +82,20 @@ impl CalibrateOptions {
     }
 }
 
-/// How often fio runs a job at most.
-const BY_FIO: u16 = 3;
-
 impl ValidateOptions {
     /// How far the calibration and the runs together may go.
     pub(crate) fn budget(&self) -> BudgetOptions {
         BudgetOptions { max_write: self.max_write, max_time: self.max_time, seed: self.seed }
     }
 
-    /// How often fio is to run each job.
-    pub(crate) fn by_fio(&self) -> usize {
-        let is_wanted = !self.no_fio && self.traces.is_empty();
-        if is_wanted { usize::from(self.repeats.min(BY_FIO)) } else { 0 }
-    }
-
-    /// Under what the jobs are run.
-    pub(crate) fn conditions(&self) -> Vec<Condition> {
+    /// What the model is held against.
+    pub(crate) fn against(&self) -> Against {
+        if !self.traces.is_empty() {
+            return Against::Traces { traces: self.traces.clone(), how: self.replaying.how() };
+        }
+        let by_fio = if self.no_fio { 0 } else { BY_FIO.min(usize::from(self.repeats)) };
         let more: &[Condition] = if self.intrusive { &Condition::INTRUSIVE } else { &[] };
-        [Condition::Usual].iter().chain(more).copied().collect()
+        Against::Jobs { conditions: [&[Condition::Usual], more].concat(), by_fio }
     }
 }
 
@@ -112,7 +108,7 @@ pub(crate) struct BudgetOptions {
     /// Take at most this long.
     #[arg(long, default_value = "4m", value_parser = parse_duration, value_name = "TIME")]
     pub(crate) max_time: Duration,
-    /// Decides random orders.
+    /// Seed of the random orders.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 }
@@ -146,8 +142,8 @@ mod tests {
         let mut model = Model::assumed();
         let again = fathom::calibration::one_check_of_each(&model);
         model.checks = again.into_iter().map(|job| (job.name, 1.0)).collect();
-        let needs =
-            fathom::validation::needs(&options.conditions(), &model, repeats, options.by_fio()).unwrap();
+        let Against::Jobs { conditions, by_fio } = options.against() else { panic!("jobs are the default") };
+        let needs = fathom::validation::needs(&conditions, &model, repeats, by_fio).unwrap();
         let both = calibration + needs.writes;
         assert!(both <= options.budget().max_write, "a calibration and a validation write {both}");
     }

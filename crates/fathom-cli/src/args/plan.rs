@@ -3,45 +3,50 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use fathom::experiment::{self, Effort, Experiment, REGISTRY};
-use fathom::finding::Kind;
+use fathom::experiment::{self, Experiment, REGISTRY};
 use fathom::survey::Plan;
 use fathom::units::{parse_bytes, parse_duration};
 
+use crate::args::library;
 use crate::failure::Failure;
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanOptions {
-    /// Only these parameters, separated by commas.
+    /// Ask for these parameters only, separated by commas; 'fathom list' names them.
     #[arg(long, value_delimiter = ',', value_name = "PARAMETERS")]
     pub(crate) only: Vec<String>,
-    /// Only these kinds of evidence.
+    /// Gather these kinds of evidence only, separated by commas.
     #[arg(long, value_delimiter = ',', default_value = "timing,witness,declared", value_name = "KINDS")]
     pub(crate) evidence: Vec<EvidenceKind>,
-    /// How much trouble to take.
+    /// How many repeats to make.
     #[arg(long, default_value = "full")]
     pub(crate) effort: EffortLevel,
-    /// Write at most this much, in the lab for each case.
+    /// Write at most this much; in the lab, for each case.
     #[arg(long, default_value = "256MiB", value_parser = parse_bytes, value_name = "SIZE")]
     pub(crate) max_write: u64,
-    /// Take at most this long, in the lab for each case, or as long as what it waits for takes by nature.
+    /// Take at most this long; in the lab, for each case, or longer if the case waits for the kernel by design.
     #[arg(long, default_value = "50s", value_parser = parse_duration, value_name = "TIME")]
     pub(crate) max_time: Duration,
-    /// Decides random orders.
+    /// Seed of the random orders.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum EvidenceKind {
+    /// Durations of system calls.
     Timing,
+    /// Side effects that a program can see, such as st_blocks.
     Witness,
+    /// What the system says of itself, such as statfs.
     Declared,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum EffortLevel {
+    /// About a third of them: faster, and more questions stay open.
     Quick,
+    /// As many as the experiments ask for.
     Full,
 }
 
@@ -53,8 +58,8 @@ impl PlanOptions {
     pub(crate) fn plan(&self, intrusive: bool) -> Result<Plan, Failure> {
         Ok(Plan {
             experiments: chosen(&self.only)?,
-            evidence: self.evidence.iter().map(|&kind| kind.into()).collect(),
-            effort: self.effort.into(),
+            evidence: self.evidence.iter().map(|&kind| library(kind)).collect(),
+            effort: library(self.effort),
             seed: self.seed,
             max_time: self.max_time,
             intrusive,
@@ -77,23 +82,4 @@ fn known(name: &str) -> Result<&'static dyn Experiment, Failure> {
         let names: Vec<&str> = REGISTRY.iter().map(|experiment| experiment.about().parameter).collect();
         Failure::Usage(format!("--only: there is no parameter '{name}'; there are {}", names.join(", ")))
     })
-}
-
-impl From<EvidenceKind> for Kind {
-    fn from(kind: EvidenceKind) -> Self {
-        match kind {
-            EvidenceKind::Timing => Kind::Timing,
-            EvidenceKind::Witness => Kind::Witness,
-            EvidenceKind::Declared => Kind::Declared,
-        }
-    }
-}
-
-impl From<EffortLevel> for Effort {
-    fn from(level: EffortLevel) -> Self {
-        match level {
-            EffortLevel::Quick => Self::Quick,
-            EffortLevel::Full => Self::Full,
-        }
-    }
 }

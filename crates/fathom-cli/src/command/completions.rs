@@ -9,7 +9,6 @@ use crate::args::Arguments;
 use crate::args::completions::{CompletionsOptions, ManOptions};
 use crate::console;
 use crate::failure::Failure;
-use crate::output::plain;
 
 pub(crate) fn complete(options: &CompletionsOptions) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
@@ -22,16 +21,13 @@ pub(crate) fn manual(options: &ManOptions) -> Result<ExitCode, Failure> {
     match &options.out {
         None => {
             let mut page = Vec::new();
-            let rendered = clap_mangen::Man::new(Arguments::command()).render(&mut page);
-            rendered.map_err(|error| Failure::Failed(error.to_string()))?;
+            clap_mangen::Man::new(Arguments::command()).render(&mut page)?;
             console::print(&String::from_utf8_lossy(&page))?;
         }
         Some(directory) => {
             let written = fs::create_dir_all(directory)
                 .and_then(|()| clap_mangen::generate_to(Arguments::command(), directory));
-            written.map_err(|error| {
-                Failure::Failed(format!("--out: can't write {}: {}", directory.display(), plain(&error)))
-            })?;
+            written.map_err(|error| Failure::unwritable("--out", directory, &error))?;
         }
     }
     Ok(ExitCode::SUCCESS)

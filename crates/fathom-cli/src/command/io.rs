@@ -1,129 +1,22 @@
 //! `fathom io`: files moved by blocks.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
-use clap::{Args, Subcommand, ValueEnum};
 use fathom::machine::Fault;
 use fathom::report;
-use fathom::speed::file_size::{self, Question};
-use fathom::speed::pattern::Pattern;
-use fathom::speed::transfer::{self, LARGEST_BLOCK, Transfer, Writing};
+use fathom::results::Json;
+use fathom::speed::transfer::{self, Transfer, Writing};
 use fathom::speed::watch::Watch;
-use fathom::units::{parse_bytes, parse_duration};
-use serde::Serialize;
 
-use crate::command::survey::directory;
-use crate::console::{self, Meter, Spinner};
-use crate::failure::{Failure, INCONCLUSIVE};
-use crate::output::{Output, plain};
-use crate::{guard, interrupt};
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum IoCommand {
-    /// Write a new file of so many blocks.
-    Write(WriteOptions),
-    /// Read a file block by block, to standard output.
-    Read(ReadOptions),
-    /// Count a file's blocks by reading them, and compare with what fstat says.
-    Count(CountOptions),
-    /// Find the size of a file that takes a given time to read.
-    Size(SizeOptions),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct WriteOptions {
-    /// The file to make.
-    file: PathBuf,
-    /// Bytes that each write moves.
-    #[arg(long, value_parser = block, value_name = "SIZE")]
-    block_size: u64,
-    /// How many blocks.
-    #[arg(long)]
-    count: u64,
-    /// What the blocks hold: bytes that nothing compresses, zeros, or numbered lines.
-    #[arg(long, default_value = "random")]
-    pattern: Filling,
-    /// Replace a file that exists; it stays as it is until the new one is complete.
-    #[arg(long)]
-    force: bool,
-    /// Count the time until the device has it all (fsync).
-    #[arg(long)]
-    sync: bool,
-    /// Write the figures as JSON to FILE, or to standard output with '-'.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ReadOptions {
-    /// The file to read; '-' is standard input.
-    file: PathBuf,
-    /// Bytes that each read moves.
-    #[arg(long, value_parser = block, value_name = "SIZE")]
-    block_size: u64,
-    /// Read so many blocks only.
-    #[arg(long)]
-    count: Option<u64>,
-    /// Throw away what is read.
-    #[arg(long)]
-    discard: bool,
-    /// Write the figures as JSON to FILE, or to standard output with '-'.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CountOptions {
-    /// The file to read; '-' is standard input.
-    file: PathBuf,
-    /// Bytes of a block.
-    #[arg(long, value_parser = block, value_name = "SIZE")]
-    block_size: u64,
-    /// Write the figures as JSON to FILE, or to standard output with '-'.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SizeOptions {
-    /// A directory on the file system in question.
-    #[arg(default_value = ".")]
-    path: PathBuf,
-    /// How long reading the file is to take.
-    #[arg(long, value_parser = parse_duration, value_name = "TIME")]
-    time: Duration,
-    /// Bytes that each read moves.
-    #[arg(long, default_value = "4K", value_parser = block, value_name = "SIZE")]
-    block_size: u64,
-    /// Where the file is when it is read: in the page cache, or on the device alone.
-    #[arg(long, default_value = "cached")]
-    state: State,
-    /// Write at most this much.
-    #[arg(long, default_value = "256MiB", value_parser = parse_bytes, value_name = "SIZE")]
-    max_write: u64,
-    /// Take at most this long.
-    #[arg(long, default_value = "120s", value_parser = parse_duration, value_name = "TIME")]
-    max_time: Duration,
-    /// Write the answer as JSON to FILE, or to standard output with '-'.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Filling {
-    Random,
-    Zero,
-    Text,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum State {
-    Cached,
-    Cold,
-}
+use super::session;
+use crate::args::io::{CountOptions, IoCommand, ReadOptions, SizeOptions, State, WriteOptions};
+use crate::args::library;
+use crate::console::{self, meter, spinner};
+use crate::failure::{self, Failure, plain};
+use crate::guard;
+use crate::output::Output;
 
 pub(crate) fn run(command: &IoCommand) -> Result<ExitCode, Failure> {
     match command {
@@ -135,24 +28,18 @@ pub(crate) fn run(command: &IoCommand) -> Result<ExitCode, Failure> {
 }
 
 fn write(options: &WriteOptions) -> Result<ExitCode, Failure> {
-    let json = options.json.as_deref().map(Output::open).transpose()?;
-    let interrupt = interrupt::flag()?;
-    guard::watch_for_interrupts(interrupt.clone());
-    let watch = Watch::new(interrupt);
-    let meter = Meter::over(options.block_size.saturating_mul(options.count), watch.clone());
+    let json = Output::open(options.json.as_deref())?;
+    let watch = Watch::new(guard::interruptible()?);
+    let bar = meter(options.block_size.saturating_mul(options.count), watch.clone());
     let writing = Writing {
         block: options.block_size,
         count: options.count,
-        pattern: match options.pattern {
-            Filling::Random => Pattern::Random,
-            Filling::Zero => Pattern::Zero,
-            Filling::Text => Pattern::Text,
-        },
+        pattern: library(options.pattern),
         force: options.force,
         sync: options.sync,
     };
     let outcome = transfer::write(&options.file, writing, &watch);
-    drop(meter);
+    drop(bar);
     let transfer = outcome?;
     publish(&report::transfer(&transfer), &transfer, json)
 }
@@ -162,7 +49,7 @@ fn read(options: &ReadOptions) -> Result<ExitCode, Failure> {
         let why = "--json -: standard output carries what is read; add --discard, or name a file";
         return Err(Failure::Usage(why.to_owned()));
     }
-    let json = options.json.as_deref().map(Output::open).transpose()?;
+    let json = Output::open(options.json.as_deref())?;
     if options.discard {
         let transfer = watched(&options.file, |path, watch| {
             transfer::read(path, options.block_size, options.count, &mut |_| Ok(()), watch)
@@ -187,38 +74,28 @@ fn read(options: &ReadOptions) -> Result<ExitCode, Failure> {
     }
     let transfer = outcome?;
     console::tell(&report::transfer(&transfer), true)?;
-    json.map_or(Ok(()), |output| output.write(&transfer))?;
+    json.write(&transfer)?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn count(options: &CountOptions) -> Result<ExitCode, Failure> {
-    let json = options.json.as_deref().map(Output::open).transpose()?;
+    let json = Output::open(options.json.as_deref())?;
     let transfer = watched(&options.file, |path, watch| transfer::count(path, options.block_size, watch))?;
     publish(&report::transfer(&transfer), &transfer, json)
 }
 
 fn size(options: &SizeOptions) -> Result<ExitCode, Failure> {
-    let started = Instant::now();
     if options.time.is_zero() {
-        return Err(Failure::Usage("--time: reading takes longer than no time at all".to_owned()));
+        return Err(Failure::Usage("--time: it must be more than zero".to_owned()));
     }
-    let path = directory(&options.path)?;
-    let json = options.json.as_deref().map(Output::open).transpose()?;
-    let question = Question {
-        time: options.time,
-        block: options.block_size,
-        cold: matches!(options.state, State::Cold),
-        max_write: options.max_write,
-        deadline: started + options.max_time,
-    };
-    let interrupt = interrupt::flag()?;
-    guard::watch(question.deadline, interrupt.clone());
-    let bar = Spinner::new("growing a file and reading it");
-    let answer = file_size::find(&path, question, &Watch::new(interrupt));
+    let mut session = session(&options.path, options.max_write, options.max_time, 0)?;
+    let json = Output::open(options.json.as_deref())?;
+    let bar = spinner("growing a file and reading it");
+    let answer = session.file_size(options.time, options.block_size, matches!(options.state, State::Cold));
     drop(bar);
     let answer = answer?;
     publish(&report::file_size(&answer), &answer, json)?;
-    Ok(if answer.bytes.is_some() { ExitCode::SUCCESS } else { ExitCode::from(INCONCLUSIVE) })
+    Ok(failure::done(answer.bytes.is_some()))
 }
 
 /// Runs what only reads, with a bar.
@@ -228,23 +105,14 @@ fn watched(
 ) -> Result<Transfer, Failure> {
     let path = if file == Path::new("-") { Path::new("/dev/stdin") } else { file };
     let watch = Watch::new(guard::over_reading(path)?);
-    let meter = Meter::over(path.metadata().map_or(0, |about| about.len()), watch.clone());
+    let bar = meter(path.metadata().map_or(0, |about| about.len()), watch.clone());
     let outcome = job(path, &watch);
-    drop(meter);
+    drop(bar);
     Ok(outcome?)
 }
 
-fn publish(text: &str, value: &impl Serialize, json: Option<Output>) -> Result<ExitCode, Failure> {
-    console::tell(text, json.as_ref().is_some_and(Output::is_stdout))?;
-    json.map_or(Ok(()), |output| output.write(value))?;
+fn publish(text: &str, value: &impl Json, json: Output) -> Result<ExitCode, Failure> {
+    json.tell(text)?;
+    json.write(value)?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn block(text: &str) -> Result<u64, String> {
-    let size = parse_bytes(text)?;
-    if (1..=LARGEST_BLOCK).contains(&size) {
-        Ok(size)
-    } else {
-        Err(format!("'{text}' is not from 1 to 1 GiB"))
-    }
 }

@@ -12,10 +12,10 @@ use fathom::lab::{self, Case, CaseReport, Lab, LabReport, Setup};
 use fathom::machine::Fault;
 use fathom::machine::linux::Limits;
 use fathom::provenance::MachineFacts;
+use fathom::session::directory;
 use fathom::survey::Plan;
 
 use crate::args::{LabCommand, LabFilter, LabOptions};
-use crate::command::survey::directory;
 use crate::console::{self, Progress};
 use crate::failure::Failure;
 use crate::interrupt;
@@ -41,22 +41,20 @@ fn list(filter: &LabFilter) -> Result<ExitCode, Failure> {
 
 fn score(options: &LabOptions) -> Result<ExitCode, Failure> {
     let plan = options.plan.plan(true)?;
-    let asked = |case: &Case| plan.experiments.iter().any(|one| case.asks(one.about().parameter));
+    let asked = |case: &Case| plan.experiments.iter().any(|one| one.is_asked_in(case));
     let cases: Vec<Case> = selected(&options.filter)?.into_iter().filter(asked).collect();
     // First of all: the name space must be entered before there are threads.
     let kept: Vec<PathBuf> =
         options.json.iter().filter_map(|path| env::current_dir().ok().map(|here| here.join(path))).collect();
     let kept: Vec<&Path> = kept.iter().map(PathBuf::as_path).collect();
     let lab = lab::enter(&options.images, &kept).map_err(Failure::Failed)?;
-    let json = options.json.as_deref().map(Output::open).transpose()?;
+    let json = Output::open(options.json.as_deref())?;
     let started = jiff::Timestamp::now().to_string();
     let reports = surveyed(&lab, &cases, &plan, options)?;
     let kinds: Vec<Kind> = plan.evidence.clone();
     let report = LabReport::new(started, MachineFacts::here().kernel, &kinds, reports);
-    console::tell(&lab::report::table(&report), json.as_ref().is_some_and(Output::is_stdout))?;
-    if let Some(output) = json {
-        output.write(&report)?;
-    }
+    json.tell(&lab::report::table(&report))?;
+    json.write(&report)?;
     Ok(if report.has_wrong() { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
@@ -79,12 +77,10 @@ fn surveyed(
         let setup = Setup { instrument: &instrument, plan, limits, interrupt: interrupt.clone() };
         let result = lab.run_case(case, &setup, &mut |_, _| {});
         if interrupt.load(Ordering::Relaxed) {
-            progress.finish();
             return Err(Failure::from(Fault::Interrupted));
         }
         reports.push(CaseReport::from(result));
     }
-    progress.finish();
     Ok(reports)
 }
 

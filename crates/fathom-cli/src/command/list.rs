@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use fathom::experiment::REGISTRY;
 use fathom::report;
+use fathom::results::Json;
 
 use crate::args::ListOptions;
 use crate::console;
@@ -11,12 +12,7 @@ use crate::failure::Failure;
 
 pub(crate) fn run(options: &ListOptions) -> Result<ExitCode, Failure> {
     let abouts: Vec<_> = REGISTRY.iter().map(|experiment| experiment.about()).collect();
-    if options.json {
-        let text =
-            serde_json::to_string_pretty(&abouts).map_err(|error| Failure::Failed(error.to_string()))?;
-        console::print(&format!("{text}\n"))?;
-    } else {
-        console::print(&report::list(&abouts))?;
-    }
+    let text = if options.json { abouts.json()? + "\n" } else { report::list(&abouts) };
+    console::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }

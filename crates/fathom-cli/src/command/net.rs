@@ -3,12 +3,11 @@
 use std::fs;
 use std::process::ExitCode;
 
-use fathom::model::{Model, View};
+use fathom::model::{self, Model, View};
 
 use crate::args::net::{DrawingFormat, NetCommand, ShowOptions};
 use crate::console;
 use crate::failure::Failure;
-use crate::output::plain;
 
 pub(crate) fn run(command: &NetCommand) -> Result<ExitCode, Failure> {
     match command {
@@ -16,6 +15,7 @@ pub(crate) fn run(command: &NetCommand) -> Result<ExitCode, Failure> {
             let modules = Model::assumed().path().modules();
             console::print(&modules.iter().map(|name| format!("{name}\n")).collect::<String>())?;
         }
+        NetCommand::Parameters => console::print(&model::page())?,
         NetCommand::Show(options) => show(options)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -38,8 +38,6 @@ fn show(options: &ShowOptions) -> Result<(), Failure> {
     };
     match &options.out {
         None => console::print(&text),
-        Some(file) => fs::write(file, text).map_err(|error| {
-            Failure::Failed(format!("--out: can't write {}: {}", file.display(), plain(&error)))
-        }),
+        Some(file) => fs::write(file, text).map_err(|error| Failure::unwritable("--out", file, &error)),
     }
 }

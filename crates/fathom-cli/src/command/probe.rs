@@ -3,25 +3,18 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::process::ExitCode;
-use std::time::Instant;
 
-use fathom::instrument::Instrument;
-use fathom::machine::Machine;
-use fathom::machine::linux::{Limits, Linux};
 use fathom::recipe::{self, RECIPES, Recipe};
+use fathom::results::Json;
 use fathom::samples::{Samples, write_csv};
 use fathom::workload::{Op, Pass, Region, ScratchFile, Workload};
 
-use crate::args::{ProbeOptions, Summary};
-use crate::command::survey::directory;
+use super::session;
+use crate::args::{ProbeOptions, Summary, library};
 use crate::console;
-use crate::failure::{Failure, closed};
-use crate::guard;
-use crate::interrupt;
-use crate::output::plain;
+use crate::failure::{Failure, plain};
 
 pub(crate) fn run(options: &ProbeOptions) -> Result<ExitCode, Failure> {
-    let started = Instant::now();
     if options.list_recipes {
         console::print(&RECIPES.iter().map(described).collect::<String>())?;
         return Ok(ExitCode::SUCCESS);
@@ -33,14 +26,10 @@ pub(crate) fn run(options: &ProbeOptions) -> Result<ExitCode, Failure> {
     };
     workload.check().map_err(Failure::Usage)?;
     if options.dry_run {
-        let text =
-            serde_json::to_string_pretty(&workload).map_err(|error| Failure::Failed(error.to_string()))?;
-        console::print(&format!("{text}\n"))?;
+        console::print(&(workload.json()? + "\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let interrupt = interrupt::flag()?;
-    guard::watch(started + options.max_time, interrupt.clone());
-    let path = directory(&options.path)?;
+    let mut session = session(&options.path, options.max_write, options.max_time, options.seed)?;
     let mut out = options
         .out
         .as_ref()
@@ -51,11 +40,7 @@ pub(crate) fn run(options: &ProbeOptions) -> Result<ExitCode, Failure> {
             })
         })
         .transpose()?;
-    let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
-    let limits = Limits { max_write: options.max_write, deadline: Some(started + options.max_time) };
-    let mut linux = Linux::at(&path, &instrument, limits, interrupt)?;
-    let outcome = linux.run(&workload);
-    let samples = closed(outcome, linux)?;
+    let samples = session.probe(&workload)?;
     let text = match options.summary {
         Some(summary) => summarised(&samples, summary),
         None => raw(&samples)?,
@@ -92,7 +77,7 @@ fn ours(recipe: &Recipe, samples: &Samples) -> String {
 fn workload(options: &ProbeOptions) -> Workload {
     let step = options.step.unwrap_or(options.size);
     let region = Region { offset: options.offset, size: options.size, step, count: options.count };
-    let ops: Vec<Op> = options.op.iter().map(|&op| op.into()).collect();
+    let ops: Vec<Op> = options.op.iter().map(|&op| library(op)).collect();
     let end = region
         .count
         .saturating_sub(1)
@@ -130,7 +115,7 @@ fn workload(options: &ProbeOptions) -> Workload {
         workload = workload.pass(Pass::pause(options.settle.as_nanos() as u64));
     }
     let mut timed =
-        Pass::timed(0, &ops, region).direction(options.direction.into()).gap(options.gap.as_nanos() as u64);
+        Pass::timed(0, &ops, region).direction(library(options.direction)).gap(options.gap.as_nanos() as u64);
     timed.needs = options.cache_state();
     workload.between_rounds =
         options.between.as_ref().map(|words| words.split_whitespace().map(str::to_owned).collect());
@@ -139,7 +124,7 @@ fn workload(options: &ProbeOptions) -> Workload {
 
 fn raw(samples: &Samples) -> Result<String, Failure> {
     let mut text = Vec::new();
-    write_csv(&samples.readings, &mut text).map_err(|error| Failure::Failed(error.to_string()))?;
+    write_csv(&samples.readings, &mut text)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 

@@ -1,32 +1,26 @@
-//! `fathom schema`: the JSON Schemas that reports keep to.
+//! `fathom schema`: the JSON Schemas that results keep to.
 
+use std::fs;
 use std::process::ExitCode;
 
-use fathom::speed::{curve, file_size, jobs, syscalls, transfer, versus, xor};
-use fathom::{comparison, lab, model, prediction, survey, validation};
-use fathom_trace::show;
+use fathom::results::{self, Json};
 
-use crate::args::{SchemaName, SchemaOptions};
+use crate::args::SchemaOptions;
+use crate::console;
 use crate::failure::Failure;
-use crate::output::Output;
 
 pub(crate) fn run(options: &SchemaOptions) -> Result<ExitCode, Failure> {
-    let schema = match options.report {
-        SchemaName::Survey => survey::schema(),
-        SchemaName::Lab => lab::schema(),
-        SchemaName::Xor => xor::schema(),
-        SchemaName::Curve => curve::schema(),
-        SchemaName::Comparison => comparison::schema(),
-        SchemaName::Versus => versus::schema(),
-        SchemaName::Io => transfer::schema(),
-        SchemaName::IoSize => file_size::schema(),
-        SchemaName::Run => jobs::schema(),
-        SchemaName::Syscalls => syscalls::schema(),
-        SchemaName::Model => model::schema(),
-        SchemaName::Prediction => prediction::schema(),
-        SchemaName::Validation => validation::schema(),
-        SchemaName::TraceShow => show::schema(),
-    };
-    Output::Stdout.write(&schema)?;
+    for (kind, schema) in results::published() {
+        let text = || schema().json().map(|text| text + "\n");
+        match &options.write_all {
+            Some(directory) => {
+                let file = directory.join(kind.schema_file().unwrap_or_default());
+                let written = fs::create_dir_all(directory).and_then(|()| fs::write(&file, text()?));
+                written.map_err(|error| Failure::unwritable("--write-all", &file, &error))?;
+            }
+            None if kind.name == options.result => console::print(&text()?)?,
+            None => {}
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }

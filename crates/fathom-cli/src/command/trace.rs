@@ -5,17 +5,16 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::process::ExitCode;
 
-use fathom::run_folder::{Kept, NamedTrace};
+use fathom::results::{NamedTrace, Report as _};
 use fathom_trace::import::{self, Format, Imported};
 use fathom_trace::record::{self, Method, Recorded, Subject};
-use fathom_trace::show::Shown;
 use fathom_trace::{Error, export, format, show};
 use serde::Serialize;
 
 use crate::args::trace::{
     ExportOptions, ImportOptions, MethodName, RecordOptions, ShowOptions, TraceCommand,
 };
-use crate::console::{self, Spinner};
+use crate::console::{self, spinner};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::keep::{self, Place};
@@ -32,12 +31,6 @@ pub(crate) fn run(command: &TraceCommand) -> Result<ExitCode, Failure> {
         TraceCommand::Export(options) => export(options),
     }?;
     Ok(ExitCode::SUCCESS)
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Failure::Failed(error.to_string())
-    }
 }
 
 fn record(options: &RecordOptions) -> Result<ExitCode, Failure> {
@@ -92,7 +85,7 @@ fn import(options: &ImportOptions) -> Result<(), Failure> {
     let format = options.format.map_or_else(|| import::detect(from), Ok)?;
     let source = File::open(from).map_err(|error| Error::new("open", from, error))?;
     let mut writer = format::create(&options.out, &format.origin())?;
-    let bar = Spinner::new("importing");
+    let bar = spinner("importing");
     let imported = import::read(source, format, |operations, files| {
         writer.add(operations, files).map_err(std::io::Error::other)
     });
@@ -130,23 +123,22 @@ fn told(format: Format, imported: &Imported, out: &Path) -> String {
 }
 
 fn show(options: &ShowOptions) -> Result<(), Failure> {
-    let json = options.json.as_deref().map(Output::open).transpose()?;
-    let place = options.keep.place(!json.as_ref().is_some_and(Output::is_stdout));
+    let json = Output::open(options.json.as_deref())?;
+    let place = options.keep.place(!json.is_stdout());
     keep::check(place)?;
-    let bar = Spinner::new("reading the trace");
+    let bar = spinner("reading the trace");
     let shown = show::show(&options.trace);
     drop(bar);
-    let shown = shown?;
-    console::tell(&show::text::render(&shown), json.as_ref().is_some_and(Output::is_stdout))?;
-    json.map_or(Ok(()), |output| output.write(&shown))?;
-    keep_page(place, &options.trace, shown)
+    let named = NamedTrace { name: options.trace.display().to_string(), shown: shown? };
+    json.tell(&named.text(json.colours()))?;
+    json.write(&named.shown)?;
+    keep_page(place, &named)
 }
 
 /// Keeps what a trace does.
-fn keep_page(place: Place<'_>, trace: &Path, shown: Shown) -> Result<(), Failure> {
-    let name = trace.display().to_string();
-    let next = format!("Next: 'fathom run {name}' replays it, on scratch files.\n");
-    keep::result(place, "trace", &next, || Kept::Trace(Box::new(NamedTrace { name, shown })))
+fn keep_page(place: Place<'_>, trace: &NamedTrace) -> Result<(), Failure> {
+    let next = format!("Next: 'fathom run {}' replays it, on scratch files.\n", trace.name);
+    keep::result(place, "trace", &next, trace)
 }
 
 /// The page of a trace that was just written, where it is soon read; otherwise how to have it.
@@ -156,10 +148,10 @@ fn draw(trace: &Path, operations: u64, no_report: bool) -> Result<(), Failure> {
     if no_report || operations == 0 || operations > READ_AT_ONCE {
         return Ok(());
     }
-    let bar = Spinner::new("drawing what was traced");
+    let bar = spinner("drawing what was traced");
     let shown = show::show(trace)?;
     drop(bar);
-    keep_page(Place::Shelf, trace, shown)
+    keep_page(Place::Shelf, &NamedTrace { name: trace.display().to_string(), shown })
 }
 
 fn export(options: &ExportOptions) -> Result<(), Failure> {

@@ -108,7 +108,7 @@ fn wrong_usage_is_told() {
         ),
         (&["io", "read", &file, "--block-size", "1", "--json", "-"], "add --discard, or name a file"),
         (&["io", "size", "--time", "soon"], "'soon' is not a time"),
-        (&["io", "size", "--time", "0"], "longer than no time"),
+        (&["io", "size", "--time", "0"], "must be more than zero"),
         (&["syscalls", "--sizes", "0"], "a file of no bytes has none to read"),
     ];
     for (arguments, words) in cases {

@@ -1,5 +1,6 @@
 //! Running the binary, in places of its own and with the privileges that a test needs.
 
+pub(crate) use fathom_scripted::support::require;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -111,20 +112,6 @@ pub(crate) fn fathom(arguments: &[&str]) -> Outcome {
 /// A short survey of a directory, with more options.
 pub(crate) fn survey(path: &str, more: &[&str]) -> Outcome {
     fathom(&[&["survey", path], &SHORT[..], more].concat())
-}
-
-/// Whether what a test needs is there; says what was skipped and why where it is not, and fails
-/// where everything is required.
-pub(crate) fn require(name: &str, condition: bool, reason: &str) -> bool {
-    if condition {
-        return true;
-    }
-    let all = std::env::var("FATHOM_REQUIRE").is_ok_and(|what| what == "all");
-    assert!(!all, "skipped, and everything is required: {name}: {reason}");
-    // The harness swallows what a passing test prints unless it is written past it.
-    let line = format!("skipped: {name}: {reason}\n");
-    let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
-    false
 }
 
 /// Whether this process is root.

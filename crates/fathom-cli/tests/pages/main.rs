@@ -12,26 +12,19 @@ use std::fs;
 use std::time::Duration;
 
 use browser::Browser;
-use fathom::report::{self, Colours};
-use fathom::run_folder;
+use fathom::report::Colours;
+use fathom::results::{check_free, keep, open};
+use fathom_scripted::support::{TestDirectory, require};
 use serde_json::json;
-use surveyed::{Place, hostile_survey, page};
+use surveyed::{hostile_survey, page};
 
 fn is_skipped(test: &str) -> bool {
-    if browser::is_there() {
-        return false;
-    }
-    let all = std::env::var("FATHOM_REQUIRE").is_ok_and(|what| what == "all");
-    assert!(!all, "{test}: chromium is missing");
-    // The harness swallows what a passing test prints unless it is written past it.
-    let line = format!("skipped: {test}: chromium is missing: install Debian's chromium\n");
-    let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
-    true
+    !require(test, browser::is_there(), "chromium is missing: install Debian's chromium")
 }
 
 /// The hostile survey's page in a place of its own.
-fn written(test: &str) -> (Place, std::path::PathBuf) {
-    let place = Place::new(test);
+fn written(test: &str) -> (TestDirectory, std::path::PathBuf) {
+    let place = TestDirectory::new(&format!("pages-{test}"));
     let file = place.join("report.html");
     let (survey, answers) = hostile_survey();
     fs::write(&file, page(&survey, &answers)).unwrap();
@@ -66,7 +59,7 @@ fn the_page_of_every_command_is_drawn_in_light_dark_and_narrow() {
     if is_skipped("the_page_of_every_command_is_drawn_in_light_dark_and_narrow") {
         return;
     }
-    let place = Place::new("results");
+    let place = TestDirectory::new("pages-results");
     let pages = results::pages(&place);
     for (width, scheme) in [(1200, "light"), (1200, "dark"), (400, "light")] {
         let mut browser = Browser::start(width, 900, scheme);
@@ -85,22 +78,22 @@ fn the_page_of_every_command_is_drawn_in_light_dark_and_narrow() {
 
 #[test]
 fn every_page_is_the_same_again_from_its_folder_alone() {
-    let place = Place::new("folders");
-    for (command, kept) in results::all(&place) {
-        let (folder, html) = (place.join(command), report::kept_page(&kept));
-        run_folder::check_free(&folder).unwrap();
-        let page = run_folder::keep(&folder, &kept, &html).unwrap();
+    let place = TestDirectory::new("pages-folders");
+    for (command, result) in results::all(&place) {
+        let (folder, html) = (place.join(command), result.page());
+        check_free(&folder).unwrap();
+        let page = keep(&folder, &*result).unwrap();
         assert_eq!(fs::read_to_string(page).unwrap(), html, "{command}");
-        let again = run_folder::read_kept(&folder).unwrap().unwrap();
-        let made = report::kept_page(&again);
+        let again = open(&folder).unwrap();
+        let made = again.page();
         let differ = made.bytes().zip(html.bytes()).position(|(a, b)| a != b);
         assert!(
             made == html,
             "{command}: another page: {:?}",
             differ.map(|at| &made[at.saturating_sub(99)..][..150])
         );
-        assert_eq!(report::kept(&again, Colours::Off), report::kept(&kept, Colours::Off), "{command}");
-        assert!(run_folder::check_free(&folder).is_err(), "{command}: it would be written over");
+        assert_eq!(again.text(Colours::Off), result.text(Colours::Off), "{command}");
+        assert!(check_free(&folder).is_err(), "{command}: it would be written over");
     }
 }
 
@@ -109,7 +102,7 @@ fn every_figure_of_every_command_answers_to_mouse_and_buttons() {
     if is_skipped("every_figure_of_every_command_answers_to_mouse_and_buttons") {
         return;
     }
-    let place = Place::new("answering");
+    let place = TestDirectory::new("pages-answering");
     let mut browser = Browser::start(1200, 900, "light");
     for (command, html) in results::pages(&place) {
         let file = place.join(&format!("{command}.html"));
@@ -314,7 +307,7 @@ fn a_page_of_a_million_readings_scrolls_without_stalls() {
             answer.runs.push(surveyed::many_readings());
         }
     }
-    let place = Place::new("scrolled");
+    let place = TestDirectory::new("pages-scrolled");
     let file = place.join("report.html");
     fs::write(&file, page(&survey, &answers)).unwrap();
     let mut browser = Browser::start(1200, 900, "light");

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use fathom::calibration::Account;
 use fathom::comparison::{self, Outcome, Rules};
+use fathom::experiment::REGISTRY;
 use fathom::model::{Made, Model, Origin, Parameter, Residual};
 use fathom::prediction::{self, Predicted, Settings};
 use fathom::replay::{self, Cache, How, Moved, Pace, Replayed};
-use fathom::run_folder::{Kept, NamedTrace};
+use fathom::results::{NamedTrace, Report, WithModel};
 use fathom::speed::curve::{Operation, Proof, Refusal, State};
 use fathom::speed::jobs::{self, Ran, RanJob, RanSide};
 use fathom::speed::measurement::Measurement;
@@ -20,30 +21,30 @@ use fathom_trace::show::{Histogram, Shown};
 use fathom_trace::{Access, Clock, FileId, Files, Kind, Level};
 use fathom_trace::{Operation as Traced, Origin as Source, format, show};
 
-use crate::surveyed::{HOSTILE, Place, provenance};
+use crate::surveyed::{HOSTILE, provenance};
+use fathom_scripted::support::TestDirectory;
 
 /// What each command keeps, by its name.
-pub(crate) fn all(place: &Place) -> Vec<(&'static str, Kept)> {
-    let model = || Box::new(model());
+pub(crate) fn all(place: &TestDirectory) -> Vec<(&'static str, Box<dyn Report>)> {
     let trace = NamedTrace { name: HOSTILE.to_owned(), shown: trace(place, 60_000) };
     vec![
-        ("curve", Kept::Curve(Box::new(crate::surveyed::curve(1.0)))),
-        ("syscalls", Kept::Syscalls(Box::new(prices()))),
-        ("versus", Kept::Versus(Box::new(versus()))),
-        ("run", Kept::Run(Box::new(ran()))),
-        ("xor", Kept::Xor(Box::new(xor()))),
-        ("validation", Kept::Validation(Box::new(validated()), model())),
-        ("calibration", Kept::Calibration(model(), accounts())),
-        ("prediction", Kept::Prediction(Box::new(predicted(&model())), model())),
-        ("trace", Kept::Trace(Box::new(trace))),
-        ("replay", Kept::Replay(Box::new(replayed()))),
+        ("curve", Box::new(crate::surveyed::curve(1.0))),
+        ("syscalls", Box::new(prices())),
+        ("versus", Box::new(versus())),
+        ("run", Box::new(ran())),
+        ("xor", Box::new(xor())),
+        ("validation", Box::new(WithModel { result: validated(), model: model() })),
+        ("calibration", Box::new(WithModel { result: accounts(), model: model() })),
+        ("prediction", Box::new(WithModel { result: predicted(&model()), model: model() })),
+        ("trace", Box::new(trace)),
+        ("replay", Box::new(replayed())),
     ]
 }
 
 /// Every page by the name of its command.
-pub(crate) fn pages(place: &Place) -> Vec<(&'static str, String)> {
+pub(crate) fn pages(place: &TestDirectory) -> Vec<(&'static str, String)> {
     let mut pages: Vec<(&str, String)> =
-        all(place).iter().map(|(name, kept)| (*name, report::kept_page(kept))).collect();
+        all(place).iter().map(|(name, result)| (*name, result.page())).collect();
     pages.push(("comparison", compared()));
     pages
 }
@@ -175,19 +176,14 @@ fn model() -> Model {
         machine: provenance.machine,
         mount: provenance.mount,
     });
-    let names: Vec<(&str, f64)> = model
-        .entries()
-        .map(|(known, one)| (known.name, one.value))
-        .filter(|(_, value)| *value > 0.0)
-        .collect();
-    for (at, (name, value)) in names.into_iter().enumerate() {
+    let numbers: Vec<_> = model.parameters.iter().filter(|(_, one)| one.value > 0.0).collect();
+    for (at, (number, Parameter { value, .. })) in numbers.into_iter().enumerate() {
         let (origin, interval) = match at % 3 {
             0 => (Origin::Measured, Some([value * 0.8, value * 1.3])),
             1 => (Origin::Declared, None),
             _ => continue,
         };
-        // Not every value may lie within an interval: a choice or a count is left as it is.
-        let _ = model.parameters.put(name, Parameter { value, interval, origin });
+        model.parameters.put(number, Parameter { value, interval, origin });
     }
     for (class, error) in [("cached random read", 0.058), ("cold sequential read", 0.12)] {
         model.residuals.insert(
@@ -286,7 +282,7 @@ fn predicted(model: &Model) -> Predicted {
 }
 
 /// What a trace of so many operations does: reads in order, then at random among a few, and a log that grows.
-pub(crate) fn trace(place: &Place, operations: u64) -> Shown {
+pub(crate) fn trace(place: &TestDirectory, operations: u64) -> Shown {
     let path = place.join(&format!("trace-{operations}"));
     let mut files = Files::default();
     let names = ["/srv/data", HOSTILE].map(|name| files.id(name.as_bytes()));
@@ -349,7 +345,7 @@ fn compared() -> String {
         .map(|(path, gain)| ((*path).to_owned(), Outcome::Curve(Box::new(crate::surveyed::curve(gain)))))
         .collect();
     let rules = Rules { rate: 0.05, margin: 0.75 };
-    let comparison = comparison::compare(&outcomes, rules).unwrap();
+    let comparison = comparison::compare(&outcomes, rules, REGISTRY).unwrap();
     assert!(comparison.has_differences());
     report::comparison_page(&comparison, &outcomes)
 }

@@ -1,14 +1,11 @@
 //! A survey of the scripted machine at a path that no page should trust.
 
-use std::fs;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use fathom::experiment::{Effort, REGISTRY};
 use fathom::finding::{Evidence, Finding, Kind, Trial, Value};
-use fathom::instrument::Certificate;
 use fathom::machine::Machine;
-use fathom::provenance::{DeviceFacts, MachineFacts, MountFacts, Provenance};
+use fathom::provenance::{DeviceFacts, MountFacts, Provenance};
 use fathom::report;
 use fathom::samples::Samples;
 use fathom::speed::curve::{self, Curve, Latency, Operation, Order, Point, Proof, Sample, Setting, State};
@@ -20,31 +17,10 @@ use fathom_scripted::{Noise, Script, Scripted};
 pub(crate) const HOSTILE: &str =
     "/srv/\"it's\"</script><script>window.intruded=1</script><img src=x onerror=intruded=1>&amp;${7}";
 
-/// A directory of its own for one test, removed at its end.
-pub(crate) struct Place(PathBuf);
-
-impl Place {
-    pub(crate) fn new(test: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("fathom-pages-{test}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    pub(crate) fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// The page that `fathom survey` writes.
 pub(crate) fn page(survey: &Survey, answers: &[Answer]) -> String {
     let runs = answers.iter().map(|one| (one.finding.parameter.as_str(), one.runs.as_slice())).collect();
-    report::survey_page(survey, &runs)
+    report::survey_page(survey, &runs, REGISTRY)
 }
 
 /// All questions asked of the scripted machine; declarations that disagree; hostile words wherever words come
@@ -114,39 +90,18 @@ fn survey_of(answers: &[Answer]) -> Survey {
 
 pub(crate) fn provenance() -> Provenance {
     let word = || HOSTILE.to_owned();
-    Provenance {
-        version: "0.1.0".to_owned(),
-        started: "2026-01-01T00:00:00Z".to_owned(),
-        seed: 11,
-        machine: MachineFacts {
-            kernel: word(),
-            arch: "none".to_owned(),
-            cpus: 1,
-            memory_bytes: 1 << 30,
-            virtualisation: word(),
-            load: vec![0.1, 0.2, 0.3],
-            returns_free_memory: false,
-        },
-        mount: MountFacts {
-            path: word(),
-            fs_type: word(),
-            source: word(),
-            options: format!("rw,label={HOSTILE}"),
-            device: DeviceFacts { name: Some(word()), ..DeviceFacts::default() },
-            free_bytes: 1 << 30,
-        },
-        instrument: Certificate {
-            clock: "simulated".to_owned(),
-            resolution_ns: 0.1,
-            overhead_ns: 20.0,
-            linearity_ppm: 0.0,
-            ticks_per_second: 2.1e9,
-            ticks_per_second_interval: [2.1e9, 2.1e9],
-            intervals_ns: [0.0, 1e9],
-            system_call_ns: 135.0,
-            evidence: vec![word()],
-        },
-    }
+    let mut from = fathom_scripted::support::provenance(11);
+    (from.machine.kernel, from.machine.virtualisation) = (word(), word());
+    from.mount = MountFacts {
+        path: word(),
+        fs_type: word(),
+        source: word(),
+        options: format!("rw,label={HOSTILE}"),
+        device: DeviceFacts { name: Some(word()), ..DeviceFacts::default() },
+        free_bytes: 1 << 30,
+    };
+    from.instrument.evidence = vec![word()];
+    from
 }
 
 /// A run of a million readings.

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::browser::Browser;
-use crate::surveyed::{Place, hostile_survey, page};
+use crate::surveyed::{hostile_survey, page};
 use crate::{empty_figures, is_skipped, joined, results};
+use fathom_scripted::support::TestDirectory;
 
 /// The pages of all commands, written to a place, with their names.
-fn written(place: &Place) -> Vec<(String, std::path::PathBuf)> {
+fn written(place: &TestDirectory) -> Vec<(String, std::path::PathBuf)> {
     let (survey, answers) = hostile_survey();
     let pages = results::pages(place).into_iter().chain([("survey", page(&survey, &answers))]);
     pages
@@ -85,7 +86,7 @@ fn every_figure_is_switched_by_buttons_moved_by_keys_and_told_in_numbers() {
     if is_skipped("every_figure_is_switched_by_buttons_moved_by_keys_and_told_in_numbers") {
         return;
     }
-    let place = Place::new("switched");
+    let place = TestDirectory::new("pages-switched");
     let mut browser = Browser::start(1200, 900, "light");
     for (name, file) in written(&place) {
         let figures = browser.open(&file);
@@ -128,7 +129,7 @@ fn every_figure_of_every_page_is_saved_and_printed() {
     if is_skipped("every_figure_of_every_page_is_saved_and_printed") {
         return;
     }
-    let place = Place::new("printed");
+    let place = TestDirectory::new("pages-printed");
     let mut browser = Browser::start(1200, 900, "dark");
     for (name, file) in written(&place) {
         browser.ask("Page.navigate", json!({"url": format!("file://{}", file.display())}));

@@ -279,8 +279,3 @@ pub(super) fn unvalidated(class: &str, model: &Model) -> Option<String> {
         format!("modelled, not validated: this model was never held against a job of the class {class}")
     })
 }
-
-/// The JSON Schema of [`Predicted`].
-pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(Predicted).to_value()
-}

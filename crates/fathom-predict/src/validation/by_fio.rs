@@ -122,12 +122,11 @@ mod tests {
     use fathom_run::instrument::Instrument;
     use fathom_run::load::program::version;
     use fathom_run::load::{Limits, Needs};
+    use fathom_scripted::support::require;
 
     #[test]
     fn fio_runs_in_turns_what_it_can_run() {
-        let all = std::env::var("FATHOM_REQUIRE").is_ok_and(|what| what == "all");
-        if version("fio").is_none() {
-            assert!(!all, "skipped, and everything is required: fio is not installed");
+        if !require("fio_runs_in_turns_what_it_can_run", version("fio").is_some(), "fio is not installed") {
             return;
         }
         let small = |name| Job { size: Some(64 << 10), ..Job::named(name) };

@@ -4,19 +4,15 @@ use std::collections::BTreeSet;
 
 use super::colours::Colours;
 use super::limits;
-use super::table::{rows, spent, wrap};
+use super::table::{place, rate_within, refused, rows, spent, wrap};
 use fathom_program::units::{Bytes, Nanos};
-use fathom_speed::curve::limits::Rate;
 use fathom_speed::curve::{Curve, Family, Point, Setting};
 
 /// The curves as text.
 pub fn curve(curve: &Curve, colours: Colours) -> String {
     let mut text = format!(
-        "{} on {}, {}, {} CPUs\nclock {}: own cost {} taken out of every call\n",
-        curve.provenance.mount.fs_type,
-        curve.provenance.mount.path,
-        curve.provenance.machine.kernel,
-        curve.provenance.machine.cpus,
+        "{}\nclock {}: own cost {} taken out of every call\n",
+        place(&curve.provenance),
         curve.provenance.instrument.clock,
         Nanos(curve.provenance.instrument.overhead_ns)
     );
@@ -49,10 +45,7 @@ pub fn curve(curve: &Curve, colours: Colours) -> String {
         text.push_str(&wrap(&format!("file of {}: {}.", Bytes(worth.file_bytes), worth.sentence), 100));
     }
     text.push_str(&limits::text(curve));
-    for refusal in &curve.refused {
-        let line = wrap(&format!("not measured: {}: {}.", refusal.what, refusal.reason), 100);
-        text.push_str(&colours.lines(&line, Colours::open));
-    }
+    text.push_str(&refused(&curve.refused, colours));
     let unsettled = curve.points.iter().filter(|point| !point.is_settled).count();
     let samples: usize = curve.points.iter().map(|point| point.samples.len()).sum();
     text.push_str(&format!(
@@ -89,8 +82,8 @@ fn sketch(curve: &Curve, family: &Family) -> String {
 }
 
 fn rate(point: &Point) -> String {
-    let Some(bytes_per_second) = point.bytes_per_second else { return "?".to_owned() };
-    limits::rate(&Rate { bytes_per_second, interval: point.bytes_per_second_interval })
+    let Some(median) = point.bytes_per_second else { return "?".to_owned() };
+    rate_within(median, point.bytes_per_second_interval)
 }
 
 /// A line per size of a call, a column per curve.

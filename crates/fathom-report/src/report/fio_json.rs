@@ -158,14 +158,7 @@ pub fn document(
         Entry::of(job, *group, outcome, elapsed.as_secs(), detail)
     };
     let jobs = entries.iter().map(entry).collect();
-    Document {
-        version: format!("fathom-{}", env!("CARGO_PKG_VERSION")),
-        timestamp: finished.as_second(),
-        timestamp_ms: finished.as_millisecond(),
-        time: finished.strftime("%a %b %e %H:%M:%S %Y").to_string(),
-        globals: Ordered(file.globals.clone()),
-        jobs,
-    }
+    Document::new(finished, file.globals.clone(), jobs)
 }
 
 /// Measurements as results of jobs that ran one after the other: one each, its samples together. The options are
@@ -177,13 +170,19 @@ pub fn measured(measurements: &[Measurement], finished: jiff::Timestamp) -> Docu
         options: Ordered(one.settings.clone().into_iter().collect()),
         ..Entry::measured(one, group, total_ns)
     };
-    Document {
-        version: format!("fathom-{}", env!("CARGO_PKG_VERSION")),
-        timestamp: finished.as_second(),
-        timestamp_ms: finished.as_millisecond(),
-        time: finished.strftime("%a %b %e %H:%M:%S %Y").to_string(),
-        globals: Ordered(Vec::new()),
-        jobs: measurements.iter().enumerate().map(entry).collect(),
+    Document::new(finished, Vec::new(), measurements.iter().enumerate().map(entry).collect())
+}
+
+impl Document {
+    fn new(finished: jiff::Timestamp, globals: Vec<(String, String)>, jobs: Vec<Entry>) -> Self {
+        Self {
+            version: format!("fathom-{}", env!("CARGO_PKG_VERSION")),
+            timestamp: finished.as_second(),
+            timestamp_ms: finished.as_millisecond(),
+            time: finished.strftime("%a %b %e %H:%M:%S %Y").to_string(),
+            globals: Ordered(globals),
+            jobs,
+        }
     }
 }
 
@@ -310,9 +309,7 @@ impl Latency {
             bins: None,
         }
     }
-}
 
-impl Latency {
     /// With percentiles, where there is anything to tell.
     fn in_detail(histogram: &Histogram, ns_per_tick: f64, detail: Detail) -> Self {
         let plain = Self::of(histogram, ns_per_tick);

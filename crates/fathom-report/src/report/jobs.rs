@@ -1,7 +1,7 @@
 //! What came of jobs, as a table.
 
 use super::table;
-use fathom_program::units::{Bytes, Nanos};
+use fathom_program::units::Nanos;
 use fathom_speed::jobs::{Ran, RanJob, RanSide};
 
 pub(super) const HEADER: [&str; 12] = [
@@ -34,7 +34,7 @@ fn line(job: &RanJob, side: &RanSide) -> Vec<String> {
         "sync" => Default::default(),
         _ => {
             let rate = job.bytes_per_second(side);
-            (job.threads.to_string(), format!("{}/s", Bytes(rate as u64)), cached(job))
+            (job.threads.to_string(), table::rate(rate), cached(job))
         }
     };
     vec![

@@ -11,7 +11,7 @@ use fathom_run::replay::Replayed;
 use fathom_speed::jobs::{Ran, RanSide};
 
 /// Jobs as one HTML file that needs no network.
-pub(super) fn jobs_page(ran: &Ran) -> String {
+pub(crate) fn jobs_page(ran: &Ran) -> String {
     let mut page = Page::measured("jobs", &ran.provenance);
     page.push("<h2>What came of them</h2>\n");
     page.push(&table(&HEADER, &lines(ran)));
@@ -54,7 +54,7 @@ fn latencies(ran: &Ran) -> Figure {
 }
 
 /// A replayed trace as one HTML file that needs no network.
-pub(super) fn replay_page(replayed: &Replayed) -> String {
+pub(crate) fn replay_page(replayed: &Replayed) -> String {
     let mut page = Page::new("Fathom: a replayed trace");
     page.push("<h1>A replayed trace</h1>\n");
     let text = replay::replay(replayed);

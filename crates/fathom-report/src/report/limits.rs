@@ -1,7 +1,7 @@
 //! What lies past the memory and past the dirty threshold, as text and as figures.
 
 use super::figure::{Axis, Figure, Mark, Origin, Quantity, Series, Style};
-use super::table::{rows, wrap};
+use super::table::{rate_within, rows, wrap};
 use fathom_program::units::Bytes;
 use fathom_speed::curve::limits::Rate;
 use fathom_speed::curve::{Curve, PastDirty, PastMemory};
@@ -51,15 +51,8 @@ pub(super) fn text(curve: &Curve) -> String {
     text
 }
 
-/// The rate with its interval, for people.
-pub(super) fn rate(rate: &Rate) -> String {
-    let Rate { bytes_per_second: median, interval } = *rate;
-    match interval {
-        None => format!("{}/s", Bytes(median as u64)),
-        Some([low, high]) => {
-            format!("{}/s ±{:.1} %", Bytes(median as u64), (high - low) / 2.0 / median * 100.0)
-        }
-    }
+fn rate(rate: &Rate) -> String {
+    rate_within(rate.bytes_per_second, rate.interval)
 }
 
 /// Readings against the size of the file.

@@ -1,8 +1,8 @@
 //! What jobs will do, as a table.
 
-use super::table;
+use super::table::{self, rate};
 use fathom_predict::prediction::{Estimate, Forecast, Latencies, Predicted};
-use fathom_program::units::{Bytes, Nanos};
+use fathom_program::units::Nanos;
 
 /// One line per job and direction, each figure with where it lies with 90 % confidence.
 pub fn prediction(predicted: &Predicted) -> String {
@@ -37,7 +37,6 @@ pub(super) fn lines(predicted: &Predicted) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for job in &predicted.jobs {
         rows.extend(job.sides.iter().map(|side| {
-            let rate = |value: f64| format!("{}/s", Bytes(value as u64));
             let bandwidth = [rate(side.bytes_per_second.value), between(side.bytes_per_second, rate)];
             row(job, &side.direction, bandwidth, &side.latency)
         }));

@@ -8,7 +8,7 @@ use fathom_predict::model::Model;
 use fathom_predict::prediction::{Latencies, Predicted};
 
 /// A prediction as one HTML file that needs no network; `model` is what it was made on, with what was set.
-pub(super) fn prediction_page(predicted: &Predicted, model: &Model) -> String {
+pub(crate) fn prediction_page(predicted: &Predicted, model: &Model) -> String {
     let mut page = Page::new("Fathom: what jobs will do");
     page.push("<h1>What jobs will do</h1>\n<p>Simulated: nothing was run.</p>\n");
     page.push(&model_page::made(model));

@@ -1,6 +1,6 @@
 //! What was timed, as text.
 
-use super::table::spent;
+use super::table::{or_dash, rate, spent};
 use fathom_program::units::{Bytes, Nanos};
 use fathom_speed::file_size::FileSize;
 use fathom_speed::measurement::Measurement;
@@ -95,16 +95,14 @@ pub fn syscalls(syscalls: &Syscalls) -> String {
         "MiB/s"
     );
     for one in &syscalls.measurements {
-        let file = one.settings.get("file_bytes").and_then(|size| size.parse().ok());
-        let file = file.map_or_else(|| "-".to_owned(), |size| Bytes(size).to_string());
-        let interval = one.call_ns_interval.map(|[low, high]| format!("{low:.1} to {high:.1}"));
-        let moved =
-            if one.bytes > 0 { format!("{:.2}", one.bytes_per_second() / 1048576.0) } else { "-".to_owned() };
+        let file = or_dash(one.settings.get("file_bytes").and_then(|size| size.parse().ok()).map(Bytes));
+        let interval = or_dash(one.call_ns_interval.map(|[low, high]| format!("{low:.1} to {high:.1}")));
+        let rate = one.bytes_per_second() / f64::from(1 << 20);
+        let moved = or_dash((one.bytes > 0).then(|| format!("{rate:.2}")));
         text.push_str(&format!(
-            "{:8} {file:>9} {:>12.1} {:>20} {:>12.0} {moved:>8}\n",
+            "{:8} {file:>9} {:>12.1} {interval:>20} {:>12.0} {moved:>8}\n",
             one.name,
             one.call_ns,
-            interval.unwrap_or_else(|| "-".to_owned()),
             one.calls_per_second()
         ));
     }
@@ -138,9 +136,4 @@ fn spreads(measurements: &[Measurement]) -> String {
     } else {
         format!("From the cheapest size of the file to the dearest: {}.\n", spreads.join(", "))
     }
-}
-
-/// Bytes per second as people read them.
-fn rate(bytes_per_second: f64) -> String {
-    format!("{}/s", Bytes(bytes_per_second as u64))
 }

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use super::figure::{Axis, Figure, Mark, Origin, Quantity, Series, Style};
 use super::limits;
 use super::page::{Page, escaped, quoted, table};
+use super::table::or_dash;
 use fathom_program::units::{Bytes, Nanos};
 use fathom_speed::curve::{Curve, Family, Operation, Point, Setting};
 use fathom_speed::measurement::Measurement;
 use fathom_speed::syscalls::{self, Syscalls};
 
 /// Curves as one HTML file that needs no network.
-pub(super) fn curve_page(curve: &Curve) -> String {
+pub(crate) fn curve_page(curve: &Curve) -> String {
     let mut page = Page::measured("curves", &curve.provenance);
     page.push(
         "<p class=\"soft\">What paper B asked of its machines (raw reads by blocks of 512 B to 512 KiB, cached and cold), and \
@@ -65,7 +66,7 @@ pub(super) fn curve_page(curve: &Curve) -> String {
 }
 
 /// Prices of calls as one HTML file that needs no network.
-pub(super) fn syscalls_page(prices: &Syscalls) -> String {
+pub(crate) fn syscalls_page(prices: &Syscalls) -> String {
     let mut page = Page::measured("system calls", &prices.provenance);
     for caveat in &prices.caveats {
         page.push(&format!("<p>{}</p>\n", escaped(caveat)));
@@ -242,9 +243,9 @@ fn prices_by_size(prices: &Syscalls) -> Figure {
 fn line(one: &Measurement) -> Vec<String> {
     vec![
         one.name.clone(),
-        file_bytes(one).map_or_else(|| "-".to_owned(), |size| Bytes(size).to_string()),
+        or_dash(file_bytes(one).map(Bytes)),
         format!("{:.1}", one.call_ns),
-        one.call_ns_interval.map_or_else(|| "-".to_owned(), |[low, high]| format!("{low:.1} to {high:.1}")),
+        or_dash(one.call_ns_interval.map(|[low, high]| format!("{low:.1} to {high:.1}"))),
         format!("{:.0}", one.calls_per_second()),
     ]
 }

@@ -1,12 +1,44 @@
 //! Columns and paragraphs.
 
-use super::colours::columns;
+use super::colours::{Colours, columns};
 use fathom_program::units::{Bytes, Nanos};
+use fathom_run::provenance::Provenance;
+use fathom_speed::curve::Refusal;
 
 /// What it took to find something out, as one sentence.
 pub(super) fn spent(bytes_written: u64, duration_ns: u64) -> String {
     let (written, taken) = (Bytes(bytes_written), Nanos(duration_ns as f64));
     format!("{written} written, {taken} taken; nothing was left behind.")
+}
+
+/// Bytes per second as people read them.
+pub(super) fn rate(bytes_per_second: f64) -> String {
+    format!("{}/s", Bytes(bytes_per_second as u64))
+}
+
+/// The same with half the width of its interval, in percent.
+pub(super) fn rate_within(median: f64, interval: Option<[f64; 2]>) -> String {
+    match interval {
+        None => rate(median),
+        Some([low, high]) => format!("{} ±{:.1} %", rate(median), (high - low) / 2.0 / median * 100.0),
+    }
+}
+
+/// What is known, or a dash.
+pub(super) fn or_dash(known: Option<impl ToString>) -> String {
+    known.map_or_else(|| "-".to_owned(), |known| known.to_string())
+}
+
+/// The mount and the machine, without a line end.
+pub(super) fn place(from: &Provenance) -> String {
+    let (mount, machine) = (&from.mount, &from.machine);
+    format!("{} on {}, {}, {} CPUs", mount.fs_type, mount.path, machine.kernel, machine.cpus)
+}
+
+/// What was asked for and not measured, a paragraph each.
+pub(super) fn refused(refused: &[Refusal], colours: Colours) -> String {
+    let line = |one: &Refusal| wrap(&format!("not measured: {}: {}.", one.what, one.reason), 100);
+    refused.iter().map(|one| colours.lines(&line(one), Colours::open)).collect()
 }
 
 /// Columns as wide as their widest cell; the last one is as long as it is.

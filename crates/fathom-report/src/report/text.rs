@@ -1,45 +1,21 @@
 //! Tables for a terminal.
 
+use super::colours::Colours;
 use super::table::{rows, wrap};
 use fathom_program::units::{Bytes, Nanos, WithinPpm};
 use fathom_survey::experiment::About;
-use fathom_survey::finding::{Agreement, Evidence, Finding, Status, Value};
+use fathom_survey::finding::{Agreement, Evidence, Finding, Status, Value, number};
 use fathom_survey::survey::Survey;
 
-/// The same with the verdicts in colours, for a terminal: what agrees is green, what does not is red, what is
-/// open is yellow. The words say it, too.
-pub fn survey_in_colour(survey: &Survey) -> String {
-    let text = self::survey(survey);
-    let column = text.lines().find_map(|line| {
-        let at = line.starts_with("parameter ").then(|| line.find("verdict"))??;
-        Some(line[..at].chars().count())
-    });
-    let Some(column) = column else { return text };
-    let mut findings = survey.findings.iter().peekable();
-    let mut painted = String::with_capacity(2 * text.len());
-    for line in text.lines() {
-        let of = findings.next_if(|finding| line.starts_with(&format!("{} ", finding.parameter)));
-        match of.and_then(|finding| painted_at(line, column, finding)) {
-            Some(line) => painted.push_str(&line),
-            None => painted.push_str(line),
-        }
-        painted.push('\n');
-    }
-    painted
-}
-
-/// A line of the table with its verdict painted.
-fn painted_at(line: &str, column: usize, finding: &Finding) -> Option<String> {
-    let colour = match (finding.status, finding.agreement) {
-        (Status::Measured, Agreement::Agree) => "32",
-        (Status::Measured, Agreement::Disagree) => "1;31",
-        (Status::Inconclusive | Status::Refused, _) => "33",
-        _ => return None,
-    };
-    let (start, _) = line.char_indices().nth(column)?;
+/// The verdict: green where the evidence agrees, red where it does not, yellow where there is no answer.
+fn painted(finding: &Finding, colours: Colours) -> String {
     let verdict = verdict(finding);
-    let rest = line[start..].strip_prefix(&verdict)?;
-    Some(format!("{}\u{1b}[{colour}m{verdict}\u{1b}[0m{rest}", &line[..start]))
+    match (finding.status, finding.agreement) {
+        (Status::Measured, Agreement::Agree) => colours.good(&verdict),
+        (Status::Measured, Agreement::Disagree) => colours.bad(&verdict),
+        (Status::Inconclusive | Status::Refused, _) => colours.open(&verdict),
+        _ => verdict,
+    }
 }
 
 fn verdict(finding: &Finding) -> String {
@@ -50,9 +26,9 @@ fn verdict(finding: &Finding) -> String {
 }
 
 /// The survey as text: the instrument, a table with one line per parameter, and what needs words.
-pub fn survey(survey: &Survey) -> String {
+pub fn survey(survey: &Survey, colours: Colours) -> String {
     let mut text = preamble(survey);
-    let lines: Vec<Vec<String>> = survey.findings.iter().map(row).collect();
+    let lines: Vec<Vec<String>> = survey.findings.iter().map(|finding| row(finding, colours)).collect();
     text.push_str(&rows(&["parameter", "value", "interval", "verdict", "evidence"], &lines));
     let remarks: Vec<String> = survey.findings.iter().filter_map(remark).collect();
     if !remarks.is_empty() {
@@ -80,7 +56,8 @@ pub fn survey(survey: &Survey) -> String {
 /// The experiments, one paragraph each.
 pub fn list(abouts: &[&About]) -> String {
     let paragraph = |about: &&About| {
-        let Cost { seconds, written, read } = cost(about);
+        let cost = &about.cost;
+        let (seconds, written, read) = (cost.seconds, Bytes(cost.write_bytes), Bytes(cost.read_bytes));
         format!(
             "{}: {}\n{}    cost: up to {seconds} s, {written} written, {read} read; privileges: {}; source: {}\n",
             about.parameter,
@@ -91,20 +68,6 @@ pub fn list(abouts: &[&About]) -> String {
         )
     };
     abouts.iter().map(paragraph).collect::<Vec<_>>().join("\n")
-}
-
-struct Cost {
-    seconds: u32,
-    written: Bytes,
-    read: Bytes,
-}
-
-fn cost(about: &About) -> Cost {
-    Cost {
-        seconds: about.cost.seconds,
-        written: Bytes(about.cost.write_bytes),
-        read: Bytes(about.cost.read_bytes),
-    }
 }
 
 fn preamble(survey: &Survey) -> String {
@@ -127,7 +90,7 @@ fn preamble(survey: &Survey) -> String {
     )
 }
 
-fn row(finding: &Finding) -> Vec<String> {
+fn row(finding: &Finding, colours: Colours) -> Vec<String> {
     let value =
         finding.value.as_ref().map_or_else(|| "-".to_owned(), |value| shortened(value, &finding.unit));
     let interval = match (finding.interval, &finding.value) {
@@ -137,7 +100,6 @@ fn row(finding: &Finding) -> Vec<String> {
         (_, Some(_)) => "exact".to_owned(),
         _ => "-".to_owned(),
     };
-    let verdict = verdict(finding);
     let mut evidence: Vec<String> = Vec::new();
     for piece in finding.evidence.iter().filter(|piece| !is_spare(piece, finding)) {
         let word = brief(piece, finding);
@@ -146,7 +108,7 @@ fn row(finding: &Finding) -> Vec<String> {
             evidence.push(word);
         }
     }
-    vec![finding.parameter.clone(), value, interval, verdict, evidence.join(", ")]
+    vec![finding.parameter.clone(), value, interval, painted(finding, colours), evidence.join(", ")]
 }
 
 /// Columns of the table's values.
@@ -154,11 +116,11 @@ const WIDEST: usize = 28;
 
 /// A value as the table has room for: a list that is longer, a whole ramp, is told from its ends. The page has all of it.
 fn shortened(value: &Value, unit: &str) -> String {
-    let whole = show(value, unit);
+    let whole = value.in_words(unit);
     let Value::List(list) = value else { return whole };
     let fits = |text: &String| text.chars().count() <= WIDEST;
     let Some(&last) = list.last().filter(|_| !fits(&whole)) else { return whole };
-    let beginning = |count: usize| show(&Value::List(list[..count].to_vec()), unit);
+    let beginning = |count: usize| Value::List(list[..count].to_vec()).in_words(unit);
     let mut told = (1..list.len())
         .rev()
         .map(|count| format!("{} \u{2026} {}", beginning(count), number(last as f64, unit)));
@@ -174,7 +136,7 @@ fn is_spare(piece: &Evidence, finding: &Finding) -> bool {
 fn brief(piece: &Evidence, finding: &Finding) -> String {
     match (&piece.value, piece.status) {
         (value, Status::Measured) if *value == finding.value => piece.kind.to_string(),
-        (Some(value), Status::Measured) => format!("{} {}", piece.kind, show(value, &finding.unit)),
+        (Some(value), Status::Measured) => format!("{} {}", piece.kind, value.in_words(&finding.unit)),
         (_, Status::Measured) => piece.kind.to_string(),
         (_, Status::Inconclusive) => format!("{} ?", piece.kind),
         (_, Status::NotApplicable) => format!("{} n/a", piece.kind),
@@ -200,34 +162,6 @@ fn remark(finding: &Finding) -> Option<String> {
             let why = finding.caveats.first().map(|why| format!(" ({why})")).unwrap_or_default();
             Some(format!("{name}: {}{why}", finding.explanation))
         }
-    }
-}
-
-pub(super) fn show(value: &Value, unit: &str) -> String {
-    match value {
-        Value::Whole(whole) => number(*whole as f64, unit),
-        Value::Real(real) => number(*real, unit),
-        Value::List(list) => {
-            let words: Vec<String> = list.iter().map(|&one| number(one as f64, unit)).collect();
-            // One unit for all of them where that is possible.
-            let shared = words.last().and_then(|word| word.split_once(' ')).map(|(_, unit)| unit.to_owned());
-            match shared {
-                Some(unit) if words.iter().all(|word| word.ends_with(&format!(" {unit}"))) => {
-                    let numbers: Vec<&str> = words.iter().filter_map(|word| word.split(' ').next()).collect();
-                    format!("{} {unit}", numbers.join(" "))
-                }
-                _ => words.join(", "),
-            }
-        }
-        Value::Word(word) => word.clone(),
-    }
-}
-
-pub(super) fn number(value: f64, unit: &str) -> String {
-    match unit {
-        "bytes" => Bytes(value as u64).to_string(),
-        "ns" => Nanos(value).to_string(),
-        _ => format!("{value}"),
     }
 }
 

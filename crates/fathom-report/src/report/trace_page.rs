@@ -12,7 +12,7 @@ use super::validation::percent;
 use fathom_program::units::{Bytes, Nanos};
 
 /// What a trace does, as one HTML file that needs no network; `name` is the trace's file.
-pub(super) fn trace_page(shown: &Shown, name: &str) -> String {
+pub(crate) fn trace_page(shown: &Shown, name: &str) -> String {
     let mut page = Page::new(&format!("Fathom: what {name} does"));
     page.push(&format!("<h1>What {} does</h1>\n", escaped(name)));
     page.push(&definitions(&facts(shown)));

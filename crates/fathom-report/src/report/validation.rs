@@ -1,9 +1,10 @@
 //! Models and what they are worth, as tables.
 
 use super::colours::Colours;
+use super::table::rate;
 use super::{sketch, table};
 use fathom_predict::calibration::{Account, REPEATS};
-use fathom_predict::model::{Model, Origin};
+use fathom_predict::model::Model;
 use fathom_predict::validation::{self, Again, Agreement, Class, Validation, agreement};
 use fathom_program::units::{Bytes, Nanos};
 use fathom_run::provenance::MachineFacts;
@@ -93,18 +94,19 @@ pub(super) const PARAMETERS: [&str; 6] = ["parameter", "value", "unit", "95 % be
 /// A line per number of a model.
 pub(super) fn parameters(model: &Model) -> Vec<Vec<String>> {
     model
-        .entries()
-        .map(|(known, parameter)| {
+        .parameters
+        .iter()
+        .map(|(number, parameter)| {
             let interval = parameter
                 .interval
                 .map_or_else(|| "-".to_owned(), |[low, high]| format!("{} to {}", figure(low), figure(high)));
             let cells = [
-                known.name,
+                &number.name(),
                 &figure(parameter.value),
-                known.unit.word(),
+                number.row().unit.word(),
                 &interval,
-                origin(parameter.origin),
-                known.about,
+                parameter.origin.word(),
+                number.row().about,
             ];
             cells.map(str::to_owned).to_vec()
         })
@@ -263,7 +265,6 @@ pub(super) fn by_job(validation: &Validation) -> Vec<Vec<String>> {
         .jobs
         .iter()
         .map(|job| {
-            let rate = |rate: f64| format!("{}/s", Bytes(rate as u64));
             let fio = job.fio.as_ref().map_or_else(
                 || "-".to_owned(),
                 |fio| format!("{}, {:+.1} %", rate(fio.bytes_per_second), fio.faster() * 100.0),
@@ -285,16 +286,6 @@ pub(super) fn by_job(validation: &Validation) -> Vec<Vec<String>> {
             cells
         })
         .collect()
-}
-
-/// Where a value comes from.
-pub(super) fn origin(origin: Origin) -> &'static str {
-    match origin {
-        Origin::Measured => "measured",
-        Origin::Declared => "declared",
-        Origin::Assumed => "assumed",
-        Origin::Set => "set",
-    }
 }
 
 pub(super) fn percent(share: f64) -> String {

@@ -8,7 +8,7 @@ use fathom_predict::model::Model;
 use fathom_predict::validation::{Class, Held, Validation};
 
 /// A validation as one HTML file that needs no network; `model` is what predicted.
-pub(super) fn validation_page(validation: &Validation, model: &Model) -> String {
+pub(crate) fn validation_page(validation: &Validation, model: &Model) -> String {
     let mut page = Page::measured("predicted against measured", &validation.provenance);
     page.push("<h2>What the predictions are worth</h2>\n<ul class=\"cards\">");
     for class in &validation.classes {

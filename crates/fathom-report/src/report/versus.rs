@@ -2,7 +2,7 @@
 
 use super::colours::Colours;
 use super::sketch;
-use super::table::{rows, spent, wrap};
+use super::table::{or_dash, place, rate_within, refused, rows, spent};
 use fathom_program::units::{Bytes, Nanos};
 use fathom_speed::curve::{Operation, State};
 use fathom_speed::versus::{Entry, Versus};
@@ -15,14 +15,7 @@ const BAR: usize = 16;
 
 /// The comparison as text: a block per state and size of a call, a line per program, its bar beside the quickest's.
 pub fn versus(versus: &Versus, colours: Colours) -> String {
-    let mut text = format!(
-        "{} on {}, {}, {} CPUs: a file of {}\n\n",
-        versus.provenance.mount.fs_type,
-        versus.provenance.mount.path,
-        versus.provenance.machine.kernel,
-        versus.provenance.machine.cpus,
-        Bytes(versus.file_bytes)
-    );
+    let mut text = format!("{}: a file of {}\n\n", place(&versus.provenance), Bytes(versus.file_bytes));
     let mut entries: Vec<&Entry> = versus.entries.iter().collect();
     let block = |entry: &Entry| (entry.operation, entry.state, entry.block_bytes);
     entries.sort_by_key(|entry| block(entry));
@@ -45,10 +38,7 @@ pub fn versus(versus: &Versus, colours: Colours) -> String {
     header.insert(3, String::new());
     text.push_str(&rows(&header, &lines));
     text.push('\n');
-    for refusal in &versus.refused {
-        let line = wrap(&format!("not measured: {}: {}.", refusal.what, refusal.reason), 100);
-        text.push_str(&colours.lines(&line, Colours::open));
-    }
+    text.push_str(&refused(&versus.refused, colours));
     text.push_str(&format!("{}\n", spent(versus.bytes_written, versus.duration_ns)));
     text
 }
@@ -72,26 +62,17 @@ pub(super) fn work(entry: &Entry) -> &'static str {
 }
 
 pub(super) fn line(entry: &Entry) -> Vec<String> {
-    let rate = match (entry.bytes_per_second, entry.bytes_per_second_interval) {
-        (Some(median), Some([low, high])) => {
-            format!("{}/s ±{:.1} %", Bytes(median as u64), (high - low) / 2.0 / median * 100.0)
-        }
-        (Some(median), None) => format!("{}/s", Bytes(median as u64)),
-        _ => "?".to_owned(),
-    };
+    let rate = entry.bytes_per_second.map(|median| rate_within(median, entry.bytes_per_second_interval));
     let ratio = |ratio: Option<[f64; 3]>| {
-        ratio.map_or_else(
-            || "-".to_owned(),
-            |[value, low, high]| format!("{value:.2} ({low:.2} to {high:.2})"),
-        )
+        or_dash(ratio.map(|[value, low, high]| format!("{value:.2} ({low:.2} to {high:.2})")))
     };
     vec![
         work(entry).to_owned(),
         Bytes(entry.block_bytes).to_string(),
         entry.program.clone(),
-        rate,
+        rate.unwrap_or_else(|| "?".to_owned()),
         ratio(entry.rate_over_fathoms),
         ratio(entry.call_rate_over_fathoms),
-        entry.around_ns.map_or_else(|| "-".to_owned(), |ns| Nanos(ns).to_string()),
+        or_dash(entry.around_ns.map(Nanos)),
     ]
 }

@@ -8,7 +8,7 @@ use fathom_speed::curve::{Operation, State};
 use fathom_speed::versus::{Entry, Sample, Versus};
 
 /// The comparison as one HTML file that needs no network.
-pub(super) fn versus_page(versus: &Versus) -> String {
+pub(crate) fn versus_page(versus: &Versus) -> String {
     let mut page = Page::measured("Fathom, dd and fio", &versus.provenance);
     page.push(&format!(
         "<p>Each reads or writes one file of {} from its beginning to its end, in turns with the others. Times are those \

@@ -2,18 +2,18 @@
 
 use super::figure::{Axis, Figure, Mark, Origin, Quantity, Series, Style};
 use super::page::{Page, definitions, escaped, quoted};
+use super::table::rate;
 use fathom_program::units::{Bytes, Nanos};
 use fathom_speed::xor::Xor;
 
 /// The XOR as one HTML file that needs no network.
-pub(super) fn xor_page(xor: &Xor) -> String {
+pub(crate) fn xor_page(xor: &Xor) -> String {
     let mut page = Page::new(&format!("Fathom: XOR of {}", xor.path));
     page.push(&format!(
         "<h1>{}</h1>\n<p>XOR of the words of {}</p>\n",
         escaped(&xor.xor),
         escaped(&xor.path)
     ));
-    let rate = |rate: f64| format!("{}/s", Bytes(rate as u64));
     page.push(&definitions(&[
         ("bytes", Bytes(xor.bytes).to_string()),
         ("took", format!("{}: {}", Nanos(xor.duration_ns as f64), rate(xor.bytes_per_second))),

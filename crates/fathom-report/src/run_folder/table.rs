@@ -4,28 +4,10 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-
 use super::{Error, RunFacts};
-use fathom_program::units::Ticks;
-use fathom_program::workload::{CacheState, Op};
 use fathom_run::samples::{Reading, Samples};
 
-/// One line: a [`Reading`] and the run it belongs to. Spelt out because CSV has no nested rows.
-#[derive(Debug, Serialize, Deserialize)]
-struct Row {
-    run: usize,
-    offset_bytes: u64,
-    latency_ticks: Ticks,
-    round: u32,
-    cached: Option<CacheState>,
-    op: Op,
-    pass: u32,
-    step: u32,
-    position: u32,
-    start_ticks: Ticks,
-}
-
+/// A line has the run and its [`Reading`].
 const COLUMNS: [&str; 10] = [
     "run",
     "offset_bytes",
@@ -45,7 +27,7 @@ pub(super) fn write(runs: &[Samples], to: &mut impl Write) -> io::Result<()> {
     writer.write_record(COLUMNS)?;
     for (run, samples) in runs.iter().enumerate() {
         for reading in &samples.readings {
-            writer.serialize(Row::of(run, reading)).map_err(io::Error::other)?;
+            writer.serialize((run, reading)).map_err(io::Error::other)?;
         }
     }
     writer.flush()
@@ -60,7 +42,6 @@ pub(super) fn read(path: &Path, runs: &[RunFacts]) -> Result<Vec<Vec<Reading>>, 
     if header != COLUMNS.as_slice() {
         return Err(damaged(Some(1), format!("the columns should be {}", COLUMNS.join(","))));
     }
-    let header = header.clone();
     let mut readings: Vec<Vec<Reading>> =
         runs.iter().map(|run| Vec::with_capacity(run.readings.min(MOST_AT_ONCE))).collect();
     let mut record = csv::StringRecord::new();
@@ -72,8 +53,8 @@ pub(super) fn read(path: &Path, runs: &[RunFacts]) -> Result<Vec<Vec<Reading>>, 
             Err(error) => return Err(damaged(Some(line), error.to_string())),
         }
         let line = record.position().map_or(line, csv::Position::line);
-        let row: Row = record.deserialize(Some(&header)).map_err(|error| damaged(Some(line), why(&error)))?;
-        let (run, reading) = row.split();
+        let (run, reading): (usize, Reading) =
+            record.deserialize(None).map_err(|error| damaged(Some(line), why(&error)))?;
         let (Some(facts), Some(kept)) = (runs.get(run), readings.get_mut(run)) else {
             return Err(damaged(Some(line), format!("there is no run {run}, only {}", runs.len())));
         };
@@ -95,10 +76,10 @@ const MOST_AT_ONCE: usize = 1 << 20;
 
 /// A reading that its workload can't have made would be out of bounds later.
 fn check(reading: &Reading, facts: &RunFacts) -> Result<(), String> {
-    let Some(pass) = facts.workload.passes.get(reading.pass as usize) else {
+    let Some(pass) = facts.run.workload.passes.get(reading.pass as usize) else {
         return Err(format!("the workload has no pass {}", reading.pass));
     };
-    if reading.round >= facts.workload.rounds {
+    if reading.round >= facts.run.workload.rounds {
         return Err(format!("the workload has no round {}", reading.round));
     }
     if u64::from(reading.position) >= pass.region.count {
@@ -121,40 +102,5 @@ fn why(error: &csv::Error) -> String {
             None => err.kind().to_string(),
         },
         _ => error.to_string(),
-    }
-}
-
-impl Row {
-    fn of(run: usize, reading: &Reading) -> Self {
-        let Reading { offset, latency, round, cache, op, pass, step, position, start } = *reading;
-        Self {
-            run,
-            offset_bytes: offset,
-            latency_ticks: latency,
-            round,
-            cached: cache,
-            op,
-            pass,
-            step,
-            position,
-            start_ticks: start,
-        }
-    }
-
-    fn split(self) -> (usize, Reading) {
-        let Self { run, offset_bytes, latency_ticks, round, cached, op, pass, step, position, start_ticks } =
-            self;
-        let reading = Reading {
-            offset: offset_bytes,
-            latency: latency_ticks,
-            round,
-            cache: cached,
-            op,
-            pass,
-            step,
-            position,
-            start: start_ticks,
-        };
-        (run, reading)
     }
 }

@@ -4,12 +4,15 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use fathom_program::workload::Workload;
 use fathom_run::machine::{Fault, Machine};
 use fathom_run::samples::Samples;
 
 /// How much trouble to take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Effort {
     /// Few rounds: answers where the signal is plain.
     Quick,

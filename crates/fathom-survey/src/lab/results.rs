@@ -158,11 +158,6 @@ impl Total {
     }
 }
 
-/// The JSON Schema of [`LabReport`].
-pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(LabReport).to_value()
-}
-
 /// One total per parameter that some case was scored for, in the order of the first such case.
 fn totals(cases: &[CaseReport], scored: impl Fn(&ParameterScore) -> Option<&Scored>) -> Vec<Total> {
     let all: Vec<(&str, &Score)> = cases

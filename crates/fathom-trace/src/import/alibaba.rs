@@ -2,38 +2,23 @@
 //!
 //! Offset and length are in bytes, the time in us since 1970. Source: the README of github.com/alibaba/block-traces.
 
-use super::requests::Volumes;
+use super::requests::Told;
 use super::text::Text;
-use super::{Lines, Output};
-use crate::operation::{Kind, Operation};
+use crate::operation::Kind;
 
-#[derive(Default)]
-pub(super) struct Reader {
-    volumes: Volumes,
-}
+pub(super) const HEADING: &[u8] = b"device_id,";
 
-impl Lines for Reader {
-    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<(), &'static str> {
-        let mut text = Text(line);
-        let Some(device) = text.number_before(b',') else {
-            return output.heading(line, b"device_id,", "no device number");
-        };
-        let kind = match text.until(b',') {
-            Some(b"R") => Kind::Read,
-            Some(b"W") => Kind::Write,
-            _ => return Err("neither R nor W"),
-        };
-        let offset = text.number_before(b',').ok_or("no offset")?;
-        let length = text.number_before(b',').ok_or("no length")?;
-        let time = text.last_number().ok_or("no time stamp")?;
-        let start =
-            i64::try_from(time).ok().and_then(|time| time.checked_mul(1000)).ok_or("no time stamp")?;
-        let file = self.volumes.file(device, output);
-        output.operations.push(Operation {
-            offset: Some(offset),
-            length,
-            ..Operation::new(kind, file, start)
-        });
-        Ok(())
-    }
+pub(super) fn read(line: &[u8]) -> Result<Told, &'static str> {
+    let mut text = Text(line);
+    let volume = text.number_before(b',').ok_or("no device number")?;
+    let kind = match text.until(b',') {
+        Some(b"R") => Kind::Read,
+        Some(b"W") => Kind::Write,
+        _ => return Err("neither R nor W"),
+    };
+    let offset = text.number_before(b',').ok_or("no offset")?;
+    let length = text.number_before(b',').ok_or("no length")?;
+    let time = text.last_number().ok_or("no time stamp")?;
+    let start_ns = i64::try_from(time).ok().and_then(|time| time.checked_mul(1000)).ok_or("no time stamp")?;
+    Ok(Told { volume, kind, start_ns, offset, length })
 }

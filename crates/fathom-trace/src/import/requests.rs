@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Output;
+use super::{Lines, Output};
 use crate::operation::{FileId, Kind, Operation};
 
 /// Linux and most tracers count in sectors of 512 bytes, whatever the device's own are.
@@ -37,6 +37,47 @@ impl Volumes {
         let Some(low) = low else { return *self.others.entry(volume).or_insert_with(new) };
         self.low.resize(LOW, None);
         *self.low[low].insert(new())
+    }
+}
+
+/// A request that a line tells whole.
+pub(super) struct Told {
+    pub(super) volume: u64,
+    pub(super) kind: Kind,
+    pub(super) start_ns: i64,
+    /// Where it begins and how long it is, in bytes.
+    pub(super) offset: u64,
+    pub(super) length: u64,
+}
+
+/// A reader of a format whose lines each tell a whole request to a volume that has a number.
+pub(super) struct OnVolumes {
+    volumes: Volumes,
+    /// How the line begins that names the columns, where the format has one.
+    heading: Option<&'static [u8]>,
+    read: fn(&[u8]) -> Result<Told, &'static str>,
+}
+
+impl OnVolumes {
+    pub(super) fn new(heading: Option<&'static [u8]>, read: fn(&[u8]) -> Result<Told, &'static str>) -> Self {
+        Self { volumes: Volumes::default(), heading, read }
+    }
+}
+
+impl Lines for OnVolumes {
+    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<(), &'static str> {
+        let told = match ((self.read)(line), self.heading) {
+            (Ok(told), _) => told,
+            (Err(reason), Some(heading)) => return output.heading(line, heading, reason),
+            (Err(reason), None) => return Err(reason),
+        };
+        let file = self.volumes.file(told.volume, output);
+        output.operations.push(Operation {
+            offset: Some(told.offset),
+            length: told.length,
+            ..Operation::new(told.kind, file, told.start_ns)
+        });
+        Ok(())
     }
 }
 

@@ -3,44 +3,30 @@
 //! The address is in blocks of 512 bytes, the size in bytes, the time in s since the trace began. Fields may
 //! have spaces around them, and more fields may follow. Source: SPC Trace File Format Specification 1.0.1.
 
-use super::requests::{Volumes, in_bytes};
+use super::requests::{Told, in_bytes};
 use super::text::Text;
-use super::{Lines, Output};
-use crate::operation::{Kind, Operation};
+use crate::operation::Kind;
 
-#[derive(Default)]
-pub(super) struct Reader {
-    volumes: Volumes,
-}
-
-impl Lines for Reader {
-    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<(), &'static str> {
-        let mut text = Text(line);
-        let unit = field(&mut text, Text::number).ok_or("no storage unit")?;
-        let block = field(&mut text, Text::number).ok_or("no address")?;
-        let length = field(&mut text, Text::number).ok_or("no size")?;
-        text.spaces();
-        let kind = match text.0.first() {
-            Some(b'R' | b'r') => Kind::Read,
-            Some(b'W' | b'w') => Kind::Write,
-            _ => return Err("neither R nor W"),
-        };
-        text.0 = &text.0[1..];
-        field(&mut text, |_| Some(())).ok_or("neither R nor W")?;
-        text.spaces();
-        let start = text.seconds_ns().ok_or("no time stamp")?;
-        text.spaces();
-        if !text.is_empty() && !text.skip(b',') {
-            return Err("no time stamp");
-        }
-        let file = self.volumes.file(unit, output);
-        output.operations.push(Operation {
-            offset: Some(in_bytes(block).ok_or("no address")?),
-            length,
-            ..Operation::new(kind, file, start)
-        });
-        Ok(())
+pub(super) fn read(line: &[u8]) -> Result<Told, &'static str> {
+    let mut text = Text(line);
+    let volume = field(&mut text, Text::number).ok_or("no storage unit")?;
+    let block = field(&mut text, Text::number).ok_or("no address")?;
+    let length = field(&mut text, Text::number).ok_or("no size")?;
+    text.spaces();
+    let kind = match text.0.first() {
+        Some(b'R' | b'r') => Kind::Read,
+        Some(b'W' | b'w') => Kind::Write,
+        _ => return Err("neither R nor W"),
+    };
+    text.0 = &text.0[1..];
+    field(&mut text, |_| Some(())).ok_or("neither R nor W")?;
+    text.spaces();
+    let start_ns = text.seconds_ns().ok_or("no time stamp")?;
+    text.spaces();
+    if !text.is_empty() && !text.skip(b',') {
+        return Err("no time stamp");
     }
+    Ok(Told { volume, kind, start_ns, offset: in_bytes(block).ok_or("no address")?, length })
 }
 
 /// A field and the comma behind it.

@@ -12,6 +12,7 @@ use std::process::Command;
 
 use fathom::job::{JobFile, Mistake, parse};
 use fathom::load::surroundings;
+use fathom_scripted::support::require;
 
 /// Reads a job file as `fathom run` does on this machine.
 fn read(text: &str) -> Result<JobFile, Mistake> {
@@ -50,11 +51,5 @@ fn fio(place: &Place, arguments: &[&str], file: &Path) -> (bool, String) {
 
 fn has_fio(name: &str) -> bool {
     let there = Command::new("fio").arg("--version").output().is_ok_and(|output| output.status.success());
-    let all = std::env::var("FATHOM_REQUIRE").is_ok_and(|what| what == "all");
-    assert!(there || !all, "skipped, and everything is required: {name}: fio is not installed");
-    if !there {
-        let line = format!("skipped: {name}: fio is not installed\n");
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
-    }
-    there
+    require(name, there, "fio is not installed")
 }

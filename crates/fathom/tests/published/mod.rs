@@ -5,9 +5,11 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-/// Where the schema of a report is published: `survey`, `lab`, `curve` or `versus`.
+/// Where the schema of a kind of result is published: `survey`, `lab`, `curve` or `versus`.
 pub(crate) fn path(report: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../schema/fathom.{report}-1.schema.json"))
+    let kind = fathom::results::published().map(|(kind, _)| kind).find(|kind| kind.name == report);
+    let file = kind.and_then(|kind| kind.schema_file()).expect("it is a kind with a schema");
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../schema").join(file)
 }
 
 /// The schema as it is published.

@@ -1,0 +1,316 @@
+//! Every kind of result: its name, its schema, its text, its page, and its file in a run folder.
+//!
+//! One row of [`KINDS`] drives `fathom schema`, `fathom report`, the run folders and the test of the published schemas.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use fathom_trace::show::{self, Shown};
+use schemars::{JsonSchema, schema_for};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::comparison::{Comparison, Outcome};
+use crate::report::{self, Colours, Runs};
+use crate::run_folder::{self, Error, Recording};
+use fathom_predict::calibration::Account;
+use fathom_predict::model::{self, Model};
+use fathom_predict::prediction::Predicted;
+use fathom_predict::validation::Validation;
+use fathom_run::replay::Replayed;
+use fathom_speed::curve::{self, Curve};
+use fathom_speed::file_size::FileSize;
+use fathom_speed::jobs::Ran;
+use fathom_speed::syscalls::Syscalls;
+use fathom_speed::transfer::Transfer;
+use fathom_speed::versus::Versus;
+use fathom_speed::xor::Xor;
+use fathom_survey::experiment::REGISTRY;
+use fathom_survey::lab::LabReport;
+use fathom_survey::survey::{self, Survey};
+
+/// A result that a run folder keeps with its page.
+pub trait Report: Json {
+    /// What its file in a run folder is called, without `.json`.
+    fn name(&self) -> &'static str;
+    /// As its command prints it.
+    fn text(&self, colours: Colours) -> String;
+    /// As one HTML file that needs no network.
+    fn page(&self) -> String;
+    /// The model that it was made on or is about, which is kept in a file of its own.
+    fn model(&self) -> Option<&Model> {
+        None
+    }
+    /// Whether something that was asked for has no answer.
+    fn is_inconclusive(&self) -> bool {
+        false
+    }
+}
+
+/// What can be written as JSON; everything that serde can.
+pub trait Json {
+    /// The JSON, indented and without a line end behind it.
+    ///
+    /// # Errors
+    /// What serde can't write, such as a map whose keys are no text.
+    fn json(&self) -> serde_json::Result<String>;
+}
+
+impl<T: Serialize> Json for T {
+    fn json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self)
+    }
+}
+
+/// A kind of result.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    /// Its name: of the schema `fathom.NAME/VERSION`, where one is published.
+    pub name: &'static str,
+    /// Its JSON Schema, where one is published.
+    pub schema: Option<fn() -> Value>,
+    /// Its file in a run folder and how that is read, where one is kept.
+    kept: Option<(&'static str, Read)>,
+}
+
+type Read = fn(&Path, &'static str) -> Result<Box<dyn Report>, Error>;
+
+/// Every kind of result, in the order in which help names them.
+pub const KINDS: [Kind; 16] = [
+    Kind::new("survey", Some(schema::<Survey>)).kept("survey", read_survey),
+    Kind::new("lab", Some(schema::<LabReport>)),
+    Kind::new("xor", Some(schema::<Xor>)).kept("xor", read::<Xor>),
+    Kind::new("curve", Some(schema::<Curve>)).kept("curve", read::<Curve>),
+    Kind::new("comparison", Some(schema::<Comparison>)),
+    Kind::new("versus", Some(schema::<Versus>)).kept("versus", read::<Versus>),
+    Kind::new("io", Some(schema::<Transfer>)),
+    Kind::new("io-size", Some(schema::<FileSize>)),
+    Kind::new("run", Some(schema::<Ran>)).kept("run", read::<Ran>),
+    Kind::new("syscalls", Some(schema::<Syscalls>)).kept("syscalls", read::<Syscalls>),
+    Kind::new("model", Some(model::schema)),
+    Kind::new("prediction", Some(schema::<Predicted>)).kept("prediction", read_with_model::<Predicted>),
+    Kind::new("validation", Some(schema::<Validation>)).kept("validation", read_with_model::<Validation>),
+    Kind::new("trace-show", Some(schema::<Shown>)).kept("trace", read::<NamedTrace>),
+    // Told by its stages, because other results keep their model as well.
+    Kind::new("calibration", None).kept("stages", read_with_model::<Vec<Account>>),
+    Kind::new("replay", None).kept("replay", read::<Replayed>),
+];
+
+/// The file of a model beside a result, without `.json`.
+const MODEL: &str = "model";
+
+impl Kind {
+    const fn new(name: &'static str, schema: Option<fn() -> Value>) -> Self {
+        Self { name, schema, kept: None }
+    }
+
+    const fn kept(self, file: &'static str, read: Read) -> Self {
+        Self { kept: Some((file, read)), ..self }
+    }
+
+    /// The name of the file that its schema is published in, where it has one: `fathom.NAME-VERSION.schema.json`.
+    pub fn schema_file(&self) -> Option<String> {
+        let schema = self.schema?();
+        Some(format!("{}.schema.json", schema["title"].as_str()?.replace('/', "-")))
+    }
+}
+
+fn schema<T: JsonSchema>() -> Value {
+    schema_for!(T).to_value()
+}
+
+/// The kinds with a published schema.
+pub fn published() -> impl Iterator<Item = (Kind, fn() -> Value)> {
+    KINDS.into_iter().filter_map(|kind| Some((kind, kind.schema?)))
+}
+
+/// A result, and the model that it was made on or is about.
+#[derive(Debug, Clone, Serialize)]
+#[serde(transparent)]
+pub struct WithModel<T> {
+    /// The result.
+    pub result: T,
+    /// The model.
+    #[serde(skip)]
+    pub model: Model,
+}
+
+/// What a trace does, and what its file was called.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct NamedTrace {
+    /// The trace's file.
+    pub name: String,
+    /// What it does.
+    #[serde(flatten)]
+    pub shown: Shown,
+}
+
+/// A survey read from its folder and inferred again, with the samples behind it.
+#[derive(Debug, Clone, Serialize)]
+#[serde(transparent)]
+pub struct Again {
+    survey: Survey,
+    #[serde(skip)]
+    recordings: Vec<Recording>,
+}
+
+/// A [`Report`] in a line: its file's name, its text, its page.
+macro_rules! report {
+    ($type:ty, $name:literal, |$one:ident, $colours:pat_param| $text:expr, $page:expr $(, $more:item)*) => {
+        impl Report for $type {
+            fn name(&self) -> &'static str {
+                $name
+            }
+            fn text(&self, $colours: Colours) -> String {
+                let $one = self;
+                $text
+            }
+            fn page(&self) -> String {
+                let $one = self;
+                $page
+            }
+            $($more)*
+        }
+    };
+    (with model: $type:ty, $name:literal, |$one:ident, $colours:pat_param| $text:expr, $page:expr) => {
+        report!(WithModel<$type>, $name, |$one, $colours| $text, $page, fn model(&self) -> Option<&Model> {
+            Some(&self.model)
+        });
+    };
+}
+
+report!(Curve, "curve", |it, colours| report::curve(it, colours), report::curve_page(it));
+report!(Syscalls, "syscalls", |it, _| report::syscalls(it), report::syscalls_page(it));
+report!(Versus, "versus", |it, colours| report::versus(it, colours), report::versus_page(it));
+report!(Ran, "run", |it, _| report::jobs(it), report::jobs_page(it));
+report!(Xor, "xor", |it, _| report::xor(it), report::xor_page(it));
+report!(NamedTrace, "trace", |it, _| show::text::render(&it.shown), report::trace_page(&it.shown, &it.name));
+report!(Replayed, "replay", |it, _| report::replay(it), report::replay_page(it));
+report!(
+    with model: Predicted, "prediction",
+    |it, _| report::prediction(&it.result), report::prediction_page(&it.result, &it.model)
+);
+report!(
+    with model: Validation, "validation",
+    |it, colours| report::validation(&it.result, colours), report::validation_page(&it.result, &it.model)
+);
+report!(
+    with model: Vec<Account>, "stages",
+    |it, _| report::calibration(&it.model, &it.result), report::calibration_page(&it.model, &it.result)
+);
+report!(
+    Again,
+    "survey",
+    |it, colours| report::survey(&it.survey, colours),
+    report::survey_page(&it.survey, &it.runs(), REGISTRY),
+    fn is_inconclusive(&self) -> bool {
+        self.survey.is_inconclusive(false)
+    }
+);
+
+impl Again {
+    fn runs(&self) -> Runs<'_> {
+        self.recordings.iter().map(|one| (one.parameter.as_str(), one.runs.as_slice())).collect()
+    }
+}
+
+/// Makes sure that a result can be kept in `directory`. Called before anything is measured.
+///
+/// # Errors
+/// [`Error::Taken`] where it holds a result, [`Error::File`] where it can't be made.
+pub fn check_free(directory: &Path) -> Result<(), Error> {
+    fs::create_dir_all(directory).map_err(|error| Error::file("make", directory, &error))?;
+    let mut names = KINDS.iter().filter_map(|kind| Some(kind.kept?.0)).chain([MODEL]);
+    match names.any(|name| file(directory, name).exists()) {
+        true => Err(Error::Taken(directory.to_owned())),
+        false => Ok(()),
+    }
+}
+
+/// Writes a result and its page, and gives the page's path.
+///
+/// # Errors
+/// [`Error::File`] where a file can't be written.
+pub fn keep(directory: &Path, result: &dyn Report) -> Result<PathBuf, Error> {
+    if let Some(model) = result.model() {
+        write(&file(directory, MODEL), model)?;
+    }
+    write(&file(directory, result.name()), result)?;
+    run_folder::write_page(directory, &result.page())
+}
+
+/// Reads what a folder holds. A survey is inferred again from its samples.
+///
+/// # Errors
+/// [`Error::File`] where it holds no result, or one that can't be read; [`Error::Damaged`] where a file holds something
+/// else than its name says; [`Error::Mismatch`] where samples do not answer what their experiment asks now.
+pub fn open(directory: &Path) -> Result<Box<dyn Report>, Error> {
+    let mut kept = KINDS.iter().filter_map(|kind| kind.kept);
+    let found = kept.find(|(name, _)| file(directory, name).exists());
+    let (name, read) = found.unwrap_or(("survey", read_survey));
+    read(directory, name)
+}
+
+fn write(path: &Path, value: &(impl Json + ?Sized)) -> Result<(), Error> {
+    run_folder::write_file(path, |to| Ok(writeln!(to, "{}", value.json()?)?))
+}
+
+fn file(directory: &Path, name: &str) -> PathBuf {
+    directory.join(format!("{name}.json"))
+}
+
+fn read<T: Report + DeserializeOwned + 'static>(
+    directory: &Path,
+    name: &'static str,
+) -> Result<Box<dyn Report>, Error> {
+    Ok(Box::new(run_folder::read_json::<T>(&file(directory, name))?))
+}
+
+fn read_with_model<T: DeserializeOwned + 'static>(
+    directory: &Path,
+    name: &'static str,
+) -> Result<Box<dyn Report>, Error>
+where
+    WithModel<T>: Report,
+{
+    let result: T = run_folder::read_json(&file(directory, name))?;
+    Ok(Box::new(WithModel { result, model: run_folder::read_json(&file(directory, MODEL))? }))
+}
+
+fn read_survey(directory: &Path, _: &'static str) -> Result<Box<dyn Report>, Error> {
+    let (recorded, recordings) = run_folder::read(directory)?;
+    let survey = run_folder::infer_from(&recorded, recordings.clone())?;
+    Ok(Box::new(Again { survey, recordings }))
+}
+
+/// A survey or curves to compare: from a run folder, or from the JSON itself.
+///
+/// # Errors
+/// [`Error::File`] where it can't be read, [`Error::Damaged`] where it is nothing that can be compared.
+pub fn read_outcome(path: &Path) -> Result<Outcome, Error> {
+    let file = match path.is_dir() {
+        true => Some(file(path, "curve")).filter(|curve| curve.exists() && !file(path, "survey").exists()),
+        false => Some(path.to_owned()),
+    };
+    let file = file.unwrap_or_else(|| self::file(path, "survey"));
+    let json: Value = run_folder::read_json(&file)?;
+    match json["schema"].as_str() {
+        Some(survey::SCHEMA) => typed(&file, json).map(Outcome::Survey),
+        Some(curve::SCHEMA) => typed(&file, json).map(Outcome::Curve),
+        other => {
+            let what = other.map_or_else(|| "names no schema".to_owned(), |name| format!("is a {name}"));
+            let reason = format!("it {what}: {} and {} can be compared", survey::SCHEMA, curve::SCHEMA);
+            Err(Error::Damaged { path: file, line: None, reason })
+        }
+    }
+}
+
+fn typed<T: DeserializeOwned>(path: &Path, json: Value) -> Result<Box<T>, Error> {
+    serde_json::from_value(json).map(Box::new).map_err(|error| Error::Damaged {
+        path: path.to_owned(),
+        line: None,
+        reason: error.to_string(),
+    })
+}

@@ -1,0 +1,140 @@
+//! Jobs and traces: run for real, or predicted on a model.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fathom_predict::model::Model;
+use fathom_predict::prediction::{self, Predicted, Prediction, SCHEMA, Script, Settings};
+use fathom_program::job::{self, Job, JobFile};
+use fathom_program::units::Nanos;
+use fathom_run::fault::plain;
+use fathom_run::load::{self, Needs, Outcome};
+use fathom_run::replay::{self, Bounds, How, Replayed};
+use fathom_speed::jobs::{self, Ran, RanJob};
+
+use super::{Error, Session};
+
+/// What is to be done: the jobs of a fio job file, or a trace's operations.
+#[derive(Debug, Clone)]
+pub enum Work {
+    /// Jobs.
+    Jobs(JobFile),
+    /// A trace's file.
+    Trace(PathBuf),
+}
+
+impl Work {
+    /// Reads a job file, with the variables of this process's environment; or notes where a trace is. Traces are told
+    /// by what every Parquet file begins with.
+    ///
+    /// # Errors
+    /// A file that can't be read; a line of a job file that fio would refuse, or that is not understood.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let mut magic = [0; 4];
+        if File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == *b"PAR1" {
+            return Ok(Self::Trace(path.to_owned()));
+        }
+        let text = fs::read_to_string(path)
+            .map_err(|error| Error::Failed(format!("{}: {}", path.display(), plain(&error))))?;
+        let variable = |name: &str| std::env::var(name).ok();
+        job::parse(&text, &load::surroundings(&variable)).map(Self::Jobs).map_err(|mistake| {
+            Error::Failed(format!("{}:{}: {}", path.display(), mistake.line, mistake.reason))
+        })
+    }
+}
+
+/// Predicts what jobs will do on a model, or the replay of a trace with `how`; gives the forecast as it is written, and
+/// the outcomes of one run of the model for each job's threads.
+///
+/// # Errors
+/// What the model can't express, by name; a trace that can't be read.
+pub fn predict(
+    work: &Work,
+    how: How,
+    model: &Model,
+    settings: Settings,
+) -> Result<(Predicted, Vec<Vec<Outcome>>), Error> {
+    let foretold = match work {
+        Work::Jobs(file) => prediction::predict(&file.jobs, model, settings),
+        Work::Trace(path) => of_trace(path, &replay::plan(path)?, how, model, settings),
+    };
+    let Prediction { outcomes, forecasts } = foretold.map_err(Error::Failed)?;
+    let predicted = Predicted {
+        schema: SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        made: model.made.clone(),
+        settings: Vec::new(),
+        seed: settings.seed,
+        draws: settings.draws,
+        jobs: forecasts,
+    };
+    Ok((predicted, outcomes))
+}
+
+/// The replay that [`Session::replay`] would make of a trace.
+fn of_trace(
+    path: &Path,
+    plan: &replay::Plan,
+    how: How,
+    model: &Model,
+    settings: Settings,
+) -> Result<Prediction, String> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let script = Script::new(plan, how)?;
+    let (forecast, outcome) = prediction::predict_trace(&name, &script, model, settings)?;
+    Ok(Prediction { outcomes: vec![vec![outcome]], forecasts: vec![forecast] })
+}
+
+impl Session {
+    /// Runs jobs: those between two stonewalls at the same time, one such group after the other. Gives the result as it
+    /// is written, and the outcome of each job's threads.
+    ///
+    /// # Errors
+    /// Jobs that make no sense, or that are known to need more than the budget; an interrupt, the end of the time, a
+    /// call that fails.
+    pub fn run(&mut self, jobs: &[Job]) -> Result<(Ran, Vec<Vec<Outcome>>), Error> {
+        let needs = Needs::of(jobs).map_err(Error::Failed)?;
+        self.afford("the jobs", needs.writes)?;
+        if needs.time > self.budget.max_time {
+            return Err(Error::Failed(format!(
+                "the jobs take {}, and {} are allowed: raise --max-time",
+                Nanos(needs.time.as_nanos() as f64),
+                Nanos(self.budget.max_time.as_nanos() as f64)
+            )));
+        }
+        let begun = self.begin()?;
+        let mut site = self.site(&begun, needs.space, self.limits())?;
+        let outcomes = load::run_all(jobs, &mut site)?;
+        let bytes_written = site.bytes_written();
+        drop(site);
+        self.bytes_written += bytes_written;
+        let ran = Ran {
+            schema: jobs::SCHEMA.to_owned(),
+            provenance: begun.provenance,
+            jobs: jobs.iter().zip(&outcomes).filter_map(|(job, threads)| RanJob::of(job, threads)).collect(),
+            duration_ns: self.elapsed_ns(),
+            bytes_written,
+        };
+        Ok((ran, outcomes))
+    }
+
+    /// Replays a trace on scratch files.
+    ///
+    /// # Errors
+    /// A trace that can't be read, one that writes more than is left of the budget, an interrupt, the end of the time.
+    pub fn replay(&mut self, trace: &Path, how: How) -> Result<Replayed, Error> {
+        self.watch();
+        let plan = replay::plan(trace)?;
+        Ok(replay::replay(&plan, &self.path, how, &self.bounds(), &mut || ())?)
+    }
+
+    pub(super) fn bounds(&self) -> Bounds {
+        Bounds {
+            max_write: self.left(),
+            deadline: Some(self.deadline()),
+            interrupt: Arc::clone(&self.interrupt),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Models: calibrated on a mount, and validated there.
+
+use std::path::PathBuf;
+
+use fathom_predict::calibration::{self, Account};
+use fathom_predict::model::{Made, Model};
+use fathom_predict::validation::{self, Condition, Outcomes, SCHEMA, Trials, Validation, validate_traces};
+use fathom_program::units::Bytes;
+use fathom_run::fault::Fault;
+use fathom_run::load::program;
+use fathom_run::machine::linux::Limits;
+use fathom_run::replay::How;
+
+use super::{Begun, Error, Session};
+
+/// What the survey of a calibration may write.
+const SURVEY: u64 = 256 << 20;
+
+/// How often fio runs each job of a validation at most.
+pub const BY_FIO: usize = 3;
+
+/// What a model is held against.
+#[derive(Debug, Clone)]
+pub enum Against {
+    /// Jobs that no calibration runs.
+    Jobs {
+        /// What is changed on the machine meanwhile, one condition after the other.
+        conditions: Vec<Condition>,
+        /// How often fio runs each as well, up to [`BY_FIO`] times: never where it is not installed.
+        by_fio: usize,
+    },
+    /// Replays.
+    Traces {
+        /// The traces' files.
+        traces: Vec<PathBuf>,
+        /// How they are replayed.
+        how: How,
+    },
+}
+
+impl Session {
+    /// Makes a model of the machine and the file system, by measuring; gives how its stages went as well.
+    ///
+    /// # Errors
+    /// A budget that is too small, an interrupt, the end of the time, a call that fails.
+    pub fn calibrate(&mut self) -> Result<(Model, Vec<Account>), Error> {
+        let needs = calibration::needs().map_err(Error::Failed)?;
+        self.afford("the jobs of a calibration", needs.writes)?;
+        let begun = self.begin()?;
+        let before = self.bytes_written;
+        let mut model = Model::assumed();
+        // The survey never needs more, and asks for as much to be free.
+        let limits = Limits { max_write: SURVEY.min(self.left() - needs.writes), ..self.limits() };
+        let mut linux = self.linux(&begun, limits)?;
+        let found = calibration::found_by_other_means(&mut model, &mut linux, &self.path, self.seed);
+        self.close(found, linux)?;
+        let mut site = self.site(&begun, needs.space, self.limits())?;
+        let accounts = calibration::calibrate(&mut model, &mut site, self.seed, &mut |_| ())?;
+        self.bytes_written += site.bytes_written();
+        let from = begun.provenance;
+        model.made = Some(Made {
+            version: from.version,
+            started: from.started,
+            duration_ns: self.elapsed_ns(),
+            bytes_written: self.bytes_written - before,
+            reclaimed_bytes: site.reclaimed_bytes(),
+            machine: from.machine,
+            mount: from.mount,
+        });
+        Ok((model, accounts))
+    }
+
+    /// Predicts jobs or replays that a model has never seen, runs each so many times, and compares. `notice` is told
+    /// at once what will not be done for want of a program or of budget.
+    ///
+    /// # Errors
+    /// A budget that is too small, an interrupt, the end of the time before anything was compared, a call that fails.
+    pub fn validate(
+        &mut self,
+        model: &Model,
+        against: &Against,
+        repeats: usize,
+        notice: &mut dyn FnMut(&str),
+    ) -> Result<Validation, Error> {
+        let begun = self.begin()?;
+        let mut trials = Trials { model, path: &self.path.clone(), repeats, by_fio: 0, seed: self.seed };
+        let (outcomes, written) = match against {
+            Against::Jobs { conditions, by_fio } => {
+                trials.by_fio = self.by_fio(conditions, &trials, *by_fio, notice)?;
+                self.against_jobs(&begun, conditions, &trials)?
+            }
+            Against::Traces { traces, how } => validate_traces(traces, *how, &trials, &self.bounds())?,
+        };
+        self.bytes_written += written;
+        let Outcomes { jobs, again, refused, effects, reclaimed_bytes } = outcomes;
+        Ok(Validation {
+            schema: SCHEMA.to_owned(),
+            provenance: begun.provenance,
+            classes: validation::classes(&jobs, &again),
+            jobs,
+            again,
+            refused,
+            repeats,
+            effects: begun.restored.into_iter().chain(effects).collect(),
+            duration_ns: self.elapsed_ns(),
+            bytes_written: self.bytes_written,
+            reclaimed_bytes,
+        })
+    }
+
+    /// How often fio runs each job: never where it is not installed, or where its runs write more than is left.
+    fn by_fio(
+        &self,
+        conditions: &[Condition],
+        trials: &Trials<'_>,
+        wanted: usize,
+        notice: &mut dyn FnMut(&str),
+    ) -> Result<usize, Error> {
+        let wanted = wanted.min(BY_FIO);
+        if wanted == 0 {
+            return Ok(0);
+        }
+        if program::version("fio").is_none() {
+            notice("fio is not installed: the jobs are run by Fathom only");
+            return Ok(0);
+        }
+        let writes = |by_fio| {
+            let needs = validation::needs(conditions, trials.model, trials.repeats, by_fio);
+            needs.map(|needs| needs.writes).map_err(Error::Failed)
+        };
+        let (alone, beside) = (writes(0)?, writes(wanted)?);
+        // Where even Fathom's runs write too much, that ends everything.
+        if alone <= self.left() && beside > self.left() {
+            notice(&format!(
+                "fio does not run the jobs: with its runs they would write {}, and {} are allowed: raise --max-write",
+                Bytes(beside),
+                Bytes(self.left())
+            ));
+            return Ok(0);
+        }
+        Ok(wanted)
+    }
+
+    /// Holds the model against jobs; gives the bytes written as well.
+    fn against_jobs(
+        &self,
+        begun: &Begun,
+        conditions: &[Condition],
+        trials: &Trials<'_>,
+    ) -> Result<(Outcomes, u64), Error> {
+        let needs = validation::needs(conditions, trials.model, trials.repeats, trials.by_fio)
+            .map_err(Error::Failed)?;
+        self.afford("the jobs", needs.writes)?;
+        let mut site = self.site(begun, needs.space, self.limits())?;
+        let mut outcomes = Outcomes::default();
+        for &condition in conditions {
+            let one = match validation::validate(condition, trials, &mut site) {
+                // What was compared so far is worth something.
+                Err(fault @ Fault::OutOfTime) if !outcomes.jobs.is_empty() => {
+                    let jobs = condition.word().unwrap_or("all jobs");
+                    outcomes.refused.push(format!("{jobs}: {fault}: raise --max-time"));
+                    break;
+                }
+                one => one?,
+            };
+            outcomes.jobs.extend(one.jobs);
+            outcomes.again.extend(one.again);
+            outcomes.refused.extend(one.refused);
+            outcomes.effects.extend(one.effects);
+            outcomes.reclaimed_bytes = outcomes.reclaimed_bytes.or(one.reclaimed_bytes);
+        }
+        Ok((outcomes, site.bytes_written()))
+    }
+}
