@@ -30,8 +30,10 @@ pub mod loop_device;
 pub mod memory;
 pub mod mount;
 pub mod process;
+pub mod queue;
 pub mod repeat;
 pub mod tracing;
+pub mod transfer;
 pub mod usage;
 pub mod view;
 

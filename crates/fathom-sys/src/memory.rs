@@ -1,6 +1,7 @@
 //! Buffers whose page-level state is known: already mapped, or never touched.
 
 mod lines;
+mod written_back;
 
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
