@@ -45,6 +45,8 @@ pub fn surroundings(variable: &dyn Fn(&str) -> Option<String>) -> Surroundings<'
         cpus: affinity::online_cpus() as u64,
         memory_mib: facts::machine().memory_bytes >> 20,
         variable,
+        file: &|path| std::fs::read_to_string(path).ok(),
+        path: "",
     }
 }
 
@@ -208,6 +210,7 @@ fn work<C: Counter>(clock: C, worker: Worker<'_>, seat: &Seat<'_>) -> Result<Rec
             let mapped = Mapped::of(&worker.file, seat.job, seat.region, &worker.path)?;
             drive(clock, worker, mapped)
         }
+        engine => Err(Fault::Unsupported(format!("ioengine={} can't be run yet", engine.name()))),
     }
 }
 

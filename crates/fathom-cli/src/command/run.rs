@@ -63,8 +63,16 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
 pub(crate) fn read(path: &Path) -> Result<JobFile, Failure> {
     let text = fs::read_to_string(path).map_err(|error| wrong(path, &plain(&error)))?;
     let variable = |name: &str| std::env::var(name).ok();
-    job::parse(&text, &load::surroundings(&variable))
-        .map_err(|mistake| Failure::Usage(format!("{}:{}: {}", path.display(), mistake.line, mistake.reason)))
+    let name = path.to_string_lossy();
+    let file = job::parse(&text, &job::Surroundings { path: &name, ..load::surroundings(&variable) })
+        .map_err(|mistake| Failure::Usage(format!("{name}:{}: {}", mistake.line, mistake.reason)))?;
+    let unsupported =
+        file.jobs.iter().find_map(|job| job.unsupported().map(|reason| format!("[{}]: {reason}", job.name)));
+    if let Some(reason) = unsupported {
+        return Err(wrong(path, &reason));
+    }
+    file.notes.iter().for_each(|note| console::note(note));
+    Ok(file)
 }
 
 fn wrong(path: &Path, reason: &str) -> Failure {
