@@ -2,7 +2,7 @@
 //! without hyphens are job files.
 
 use super::file::{JobFile, Line, Reader, Surroundings};
-use super::option::all_names;
+use super::option::{all_names, refused_engine};
 
 /// What a command line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,7 +110,15 @@ pub fn parse_command(words: &[String], surroundings: &Surroundings<'_>) -> Resul
             .unwrap_or(long)
             .split_once('=')
             .map_or((long.strip_prefix('-').unwrap_or(long), None), |(name, value)| (name, Some(value)));
-        let (name, takes) = option(name)?;
+        let (name, takes) = option(name).map_err(|unknown| {
+            // It may be one of an engine that is refused itself.
+            let engines =
+                words.iter().filter_map(|word| word.trim_start_matches('-').strip_prefix("ioengine="));
+            engines
+                .filter_map(refused_engine)
+                .next()
+                .map_or(unknown, |reason| format!("--ioengine: {reason}"))
+        })?;
         let value = match (takes, given) {
             (_, Some(value)) => Some(value.to_owned()),
             (Takes::Value, None) => {
@@ -291,6 +299,7 @@ mod tests {
             ("--size=1m", "there is no job: begin one with --name"),
             ("--client=host a.fio", "--client is not supported: there is no server here"),
             ("--readonly --name=x --rw=write", "[x] writes, and --readonly forbids it"),
+            ("--ioengine=rbd --pool=x --name=y", "--ioengine: 'rbd' needs a Ceph cluster"),
             ("nosuch.fio", "nosuch.fio: there is no such file"),
             ("--output-format=xml --name=x", "'xml' is none of"),
         ] {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::option::{Draft, known, set};
+use super::option::{Draft, Known, known, set};
 use super::{Job, paths};
 
 /// What a job file or a command line says.
@@ -189,7 +189,7 @@ impl<'a> Reader<'a> {
                 self.idle.push(row.name());
             }
             draft.lines.push((row.name(), *number));
-            if !row.engines.is_empty() {
+            if row.is_private() {
                 private.push((row, *number));
             }
         }
@@ -273,6 +273,12 @@ impl Surroundings<'_> {
     fn option(&self, line: &str) -> Result<(String, Option<String>), String> {
         let text = self.expand(line)?;
         Ok(match text.split_once('=') {
+            Some((key, _))
+                if key.ends_with(char::is_whitespace)
+                    && known(key.trim_end()).is_some_and(Known::is_private) =>
+            {
+                return Err(format!("'{line}': fio takes no space before '=' of an engine's option"));
+            }
             Some((key, value)) => (key.trim_end().to_owned(), Some(value.to_owned())),
             None => (text.trim_end().to_owned(), None),
         })

@@ -7,6 +7,7 @@ mod text;
 use std::time::Duration;
 
 pub(super) use self::table::{Known, Meaning, known};
+pub(super) use self::text::refused_engine;
 use super::value::Number;
 use super::{Blocks, Engine, Job, LatencyTarget, SteadyState, Trim, Unfit, Verify};
 

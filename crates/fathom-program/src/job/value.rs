@@ -69,7 +69,9 @@ pub(super) fn float(text: &str) -> Option<f64> {
 
 /// `0` or `1`, and any other number as C reads it.
 pub(super) fn switch(text: &str) -> Option<Number> {
-    let (value, rest) = leading(text)?;
+    // What does not fit is -1 to C.
+    let is_long = text.trim_start().starts_with(|c: char| c.is_ascii_digit());
+    let (value, rest) = leading(text).or(is_long.then_some((-1, "")))?;
     Some(Number { value: i64::from(value as u32 as i32), is_percent: false, is_whole: rest.is_empty() })
 }
 

@@ -2,7 +2,6 @@
 //! writes of that. Without fio these tests say `skipped: NAME: reason`; with `FATHOM_REQUIRE=all` in
 //! the environment they fail instead.
 
-mod all_options;
 mod behaviour;
 mod by_fio;
 mod fuzz;

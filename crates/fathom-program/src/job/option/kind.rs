@@ -133,7 +133,7 @@ impl Kind {
         let Some(text) = text else {
             return match self {
                 Kind::Switch { alone: true } => Kind::read(self, Some("1"), base),
-                Kind::TextOrNone | Kind::Ignored => Ok(Value::default()),
+                Kind::TextOrNone => Ok(Value::default()),
                 _ => wanted("write it behind '='"),
             };
         };

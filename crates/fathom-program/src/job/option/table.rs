@@ -40,6 +40,11 @@ impl Known {
         self.names().next().unwrap_or_default()
     }
 
+    /// Whether only some engines have it.
+    pub(in super::super) fn is_private(&self) -> bool {
+        !self.engines.is_empty()
+    }
+
     /// Whether fio reads it before the others of its section (positive), or after them.
     pub(in super::super) fn priority(&self) -> i32 {
         match self.name() {
@@ -145,7 +150,7 @@ pub(super) const REFUSED_ENGINES: &[(&[&str], &str)] = &[
 const RING: &[&str] = &["io_uring"];
 const QUEUES: &[&str] = &["libaio", "io_uring"];
 const CPUIO: &[&str] = &["cpuio"];
-const MEMORY: &[&str] = &["malloc", "shm", "shmhuge", "mmap", "mmapshared", "mmaphuge", "cudamalloc"];
+const MEMORY: &[&str] = &["malloc", "shm", "shmhuge", "mmap", "mmapshared", "mmaphuge"];
 const CHECKS: &[&str] = &[
     "0",
     "md5",

@@ -49,14 +49,21 @@ pub(super) fn direction(draft: &mut Draft, value: &Value<'_>) -> Done {
 
 pub(super) fn engine(draft: &mut Draft, value: &Value<'_>) -> Done {
     let name = value.text.split(':').next().unwrap_or_default();
-    if let Some((_, reason)) = super::table::REFUSED_ENGINES.iter().find(|(names, _)| names.contains(&name)) {
-        return Err(format!("'{name}' {reason}"));
+    if let Some(reason) = refused_engine(name) {
+        return Err(reason);
     }
     draft.job.engine = Engine::named(name).ok_or_else(|| {
         let names = super::super::ENGINES.iter().flat_map(|(_, names)| *names).copied();
         format!("there is no engine '{name}'{}", super::nearest(name, names))
     })?;
     Ok(())
+}
+
+/// Why an engine of this name is refused, if it is one of those.
+pub(in super::super) fn refused_engine(name: &str) -> Option<String> {
+    let engines = super::table::REFUSED_ENGINES.iter();
+    let (_, reason) = engines.into_iter().find(|(names, _)| names.contains(&name))?;
+    Some(format!("'{name}' {reason}"))
 }
 
 /// `4k/60:64k/40`, per direction: also bounds the block sizes.
