@@ -151,7 +151,7 @@ fn drawn(text: &str) -> Result<Distribution, String> {
     }
     match word(text) {
         "zipf" => match first.unwrap_or(1.1) {
-            theta if theta == 1.0 => Err("zipf is not defined for a theta of 1".to_owned()),
+            1.0 => Err("zipf is not defined for a theta of 1".to_owned()),
             theta => Ok(Distribution::Zipf(theta, center)),
         },
         "pareto" => match first.unwrap_or(0.2) {
