@@ -30,7 +30,7 @@ use crate::command::io::IoCommand;
 use crate::command::syscalls::SyscallsOptions;
 use crate::command::xor::XorOptions;
 
-/// Measure, explain and predict a file system.
+/// Measure a file system, explain its behaviour, and predict how long jobs take on it.
 #[derive(Debug, Parser)]
 #[command(name = "fathom", version, max_term_width = 100)]
 pub(crate) struct Arguments {
@@ -40,47 +40,47 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Find every parameter of the file system at PATH.
+    /// Measure a file system's parameters: block size, read-ahead, latencies and more.
     Survey(SurveyOptions),
-    /// List the experiments: question, method, cost, privileges, source.
+    /// List the parameters that a survey can measure, with method, cost and source.
     List(ListOptions),
-    /// Run one workload with every option open and print the raw samples.
+    /// Run one workload, described by options, and print every sample.
     Probe(ProbeOptions),
     /// Measure throughput and latency against the size of a call.
     Curve(curve::CurveOptions),
-    /// Let Fathom, dd and fio read or write the same file, and compare.
+    /// Compare the speed of Fathom, dd and fio in reading or writing the same file.
     Versus(versus::VersusOptions),
     /// Run the jobs of a fio job file, or replay a trace, on the file system at PATH.
     Run(run::RunOptions),
     /// Record, import, show and export traces of file and block I/O.
     #[command(subcommand)]
     Trace(trace::TraceCommand),
-    /// Predict the jobs of a fio job file on a machine that is only a model.
+    /// Predict the speed of a fio job file or of a trace's replay, without running it.
     Predict(predict::PredictOptions),
-    /// Make a model of the machine and the file system at PATH, by measuring.
+    /// Measure the machine and a file system, and write a model for predictions.
     Calibrate(calibrate::CalibrateOptions),
-    /// Hold a model to jobs that it has never seen: each is predicted, and then run.
+    /// Measure how good predictions are: predict new jobs, then run them.
     Validate(calibrate::ValidateOptions),
-    /// Draw the nets that the model is made of.
+    /// Draw the Petri nets that models are made of.
     #[command(subcommand)]
     Net(net::NetCommand),
-    /// Build file systems of known truth and score the instrument on this kernel (as root).
+    /// Test surveys on file systems that are made with known parameters (as root).
     #[command(subcommand)]
     Lab(LabCommand),
-    /// Write, read and count files by blocks.
+    /// Write, read and count the blocks of a file, and print the speed.
     #[command(subcommand)]
     Io(IoCommand),
-    /// Find what system calls cost.
+    /// Measure how long single system calls take.
     Syscalls(SyscallsOptions),
     /// XOR a file's 32-bit words, as fast as the machine can.
     Xor(XorOptions),
-    /// Infer again from a run folder, without a machine, and write its page anew.
+    /// Infer again from a kept result and write its page again; measures nothing.
     Report(ReportOptions),
-    /// Find what differs between surveys or curves of different kernels, mounts or days.
+    /// Say what differs, beyond noise, between surveys or between curves.
     Compare(compare::CompareOptions),
-    /// Print the JSON Schema of a report.
+    /// Print the JSON Schema of a result.
     Schema(SchemaOptions),
-    /// Print what a shell needs to complete this command's options.
+    /// Print a completion script for a shell.
     Completions(completions::CompletionsOptions),
     /// Print this command's manual page, or write one for each subcommand.
     Man(completions::ManOptions),
@@ -107,11 +107,11 @@ impl Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
-    /// List the cases.
+    /// List the names of the lab's file systems (cases).
     List(LabFilter),
-    /// Build, survey and score them, one after the other.
+    /// Make each file system, survey it, and compare the answers with the truth.
     Run(LabOptions),
-    /// Mount a FUSE file system in memory that is slow and broken as planned, until it is interrupted.
+    /// Mount a FUSE file system in memory that is slow or fails as --plan says, until interrupted.
     Fuse(FuseOptions),
 }
 
@@ -128,7 +128,7 @@ pub(crate) struct LabOptions {
     pub(crate) filter: LabFilter,
     #[command(flatten)]
     pub(crate) plan: PlanOptions,
-    /// Where images are kept; a file system in memory holds still.
+    /// Directory for the file systems' images; one in memory gives the steadiest timings.
     #[arg(long, default_value = "/dev/shm", value_name = "DIR")]
     pub(crate) images: PathBuf,
     /// Write the scores as JSON to FILE, or to standard output with '-'.
@@ -138,7 +138,7 @@ pub(crate) struct LabOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportOptions {
-    /// A folder that another command kept its result in.
+    /// The folder of a kept result (--out DIR of another command, or one below ~/.local/state/fathom).
     pub(crate) run: PathBuf,
     /// Write the survey as JSON to FILE, or to standard output with '-'.
     #[arg(long, value_name = "FILE")]
@@ -147,7 +147,7 @@ pub(crate) struct ReportOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaOptions {
-    /// Which report.
+    /// Which result.
     #[arg(default_value = "survey")]
     pub(crate) report: SchemaName,
 }
@@ -179,7 +179,7 @@ pub(crate) struct SurveyOptions {
     pub(crate) on: model::OnOptions,
     #[command(flatten)]
     pub(crate) plan: PlanOptions,
-    /// Allow machine-wide effects; each is listed in the report and undone.
+    /// Allow effects on the whole machine, such as filling the page cache; each is listed in the report and undone.
     #[arg(long)]
     pub(crate) intrusive: bool,
     /// Write the survey as JSON to FILE, or to standard output with '-'.
@@ -191,7 +191,7 @@ pub(crate) struct SurveyOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListOptions {
-    /// As JSON.
+    /// Print the list as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -201,58 +201,58 @@ pub(crate) struct ProbeOptions {
     /// A directory on the file system to probe.
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
-    /// Run an experiment of a paper instead, and say what it shows; --list-recipes names them.
+    /// Run this experiment of a paper instead, and say what it shows; --list-recipes names them.
     #[arg(long, value_name = "NAME", conflicts_with_all = [
         "op", "size", "step", "offset", "count", "direction", "prime", "settle", "gap", "rounds", "warmup",
         "fresh", "cold", "cached", "file_size", "between",
     ])]
     pub(crate) recipe: Option<String>,
-    /// List the papers' experiments and run nothing.
+    /// List the experiments of the papers and run nothing.
     #[arg(long)]
     pub(crate) list_recipes: bool,
-    /// What to do at each position, in order and separated by commas.
+    /// Operations to make at each position of the file, in this order, separated by commas.
     #[arg(long, value_delimiter = ',', default_value = "read", value_name = "OPERATIONS")]
     pub(crate) op: Vec<Operation>,
     /// Bytes that each operation moves.
     #[arg(long, default_value = "4K", value_parser = parse_bytes, value_name = "SIZE")]
     pub(crate) size: u64,
-    /// Bytes from one position to the next; the size if it is not given.
+    /// Bytes from one position to the next; the same as --size if not given.
     #[arg(long, value_parser = parse_bytes, value_name = "SIZE")]
     pub(crate) step: Option<u64>,
-    /// Where the first position is.
+    /// Offset of the first position in the file.
     #[arg(long, default_value = "0", value_parser = parse_bytes, value_name = "SIZE")]
     pub(crate) offset: u64,
-    /// How many positions there are.
+    /// Number of positions.
     #[arg(long, default_value_t = 256)]
     pub(crate) count: u64,
     /// The order in which positions are visited.
     #[arg(long, default_value = "forward")]
     pub(crate) direction: Order,
-    /// Read this much from the start of the file first, in steps of SIZE, untimed.
+    /// Before each round, read this many bytes from the start of the file, in steps of --size, untimed.
     #[arg(long, value_parser = parse_bytes, value_name = "SIZE")]
     pub(crate) prime: Option<u64>,
-    /// Wait this long after priming.
+    /// Wait this long after the reading that --prime asks for.
     #[arg(long, default_value = "0s", value_parser = parse_duration, value_name = "TIME")]
     pub(crate) settle: Duration,
     /// Wait this long after each position.
     #[arg(long, default_value = "0s", value_parser = parse_duration, value_name = "TIME")]
     pub(crate) gap: Duration,
-    /// How often to repeat it all.
+    /// How often to repeat the workload.
     #[arg(long, default_value_t = 1)]
     pub(crate) rounds: u32,
-    /// Rounds before that, which are not kept.
+    /// Rounds to run before those, whose samples are not kept.
     #[arg(long, default_value_t = 0)]
     pub(crate) warmup: u32,
     /// Start each round with a new, empty file, as for appends.
     #[arg(long)]
     pub(crate) fresh: bool,
-    /// Start each round with the file's pages dropped from the cache, and prove it.
+    /// Start each round with none of the file in the page cache, and check that.
     #[arg(long, conflicts_with = "fresh")]
     pub(crate) cold: bool,
-    /// Start each round with all of the file in the cache, and prove it.
+    /// Start each round with all of the file in the page cache, and check that.
     #[arg(long, conflicts_with_all = ["cold", "fresh"])]
     pub(crate) cached: bool,
-    /// Size of the file, filled with data; as large as the positions need if it is not given.
+    /// Size of the file, which is filled with data; if not given, as large as the positions need.
     #[arg(long, value_parser = parse_bytes, value_name = "SIZE")]
     pub(crate) file_size: Option<u64>,
     /// A command to run after each round, its words separated by spaces; no shell is involved.
@@ -261,7 +261,7 @@ pub(crate) struct ProbeOptions {
     /// Print one line per position with this summary of its rounds, instead of every sample.
     #[arg(long, value_name = "SUMMARY")]
     pub(crate) summary: Option<Summary>,
-    /// Write to this new file instead of standard output.
+    /// Write the samples to this new file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Print the workload as JSON and run nothing.
@@ -273,15 +273,18 @@ pub(crate) struct ProbeOptions {
     /// Take at most this long.
     #[arg(long, default_value = "60s", value_parser = parse_duration, value_name = "TIME")]
     pub(crate) max_time: Duration,
-    /// Decides random orders.
+    /// Seed of the random orders.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Order {
+    /// From the first position to the last.
     Forward,
+    /// From the last position to the first.
     Backward,
+    /// In a random order, decided by --seed.
     Random,
 }
 
@@ -295,22 +298,39 @@ pub(crate) enum Summary {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Operation {
+    /// read(2) at the position; the seek to it is not timed.
     Read,
+    /// write(2) at the position; the seek to it is not timed.
     Write,
+    /// pread(2) at the position.
     Pread,
+    /// pwrite(2) at the position.
     Pwrite,
+    /// posix_fadvise(2), POSIX_FADV_WILLNEED: read --size bytes into the page cache.
     Prefetch,
+    /// lseek(2) to the position.
     Lseek,
+    /// fsync(2) of the file.
     Fsync,
+    /// fdatasync(2) of the file.
     Fdatasync,
+    /// sync(2): write the dirty pages of all files of the machine.
     Sync,
+    /// sync_file_range(2): write the dirty pages at the position, without metadata.
     WriteOut,
+    /// syncfs(2): write everything that is dirty on the file system.
     Syncfs,
+    /// open(2) of the file, which must be closed.
     Open,
+    /// open(2) of the file with O_DIRECT: reads and writes then bypass the page cache.
     OpenDirect,
+    /// close(2) of the file.
     Close,
+    /// Replace the file with a new, empty one, and open it.
     Create,
+    /// Write the file's dirty pages and drop all of its pages from the page cache.
     Evict,
+    /// Make no call; wait as long as --gap says.
     Pause,
 }
 

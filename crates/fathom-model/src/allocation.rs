@@ -199,7 +199,7 @@ impl Layout {
     }
 
     /// Where the blocks of pointers are that have to be written; afterwards none has.
-    pub fn take_dirty(&mut self) -> Vec<u64> {
+    pub fn write_dirty(&mut self) -> Vec<u64> {
         let places = self.dirty_pointers().collect();
         self.pointers.values_mut().for_each(|placed| placed.is_dirty = false);
         places
@@ -283,15 +283,15 @@ mod tests {
         let lengths: Vec<usize> = [0, 2, 3, 66, 67, 999].map(|page| layout.chain(page).len()).to_vec();
         assert_eq!(lengths, [0, 0, 1, 1, 2, 2]);
         // Of 4,000 blocks 12 need nothing, and 256 one each; the others one above all.
-        assert_eq!(layout.take_dirty().len() as u64, 1 + 1 + (4000_u64 - 268).div_ceil(256));
-        assert_eq!(layout.take_dirty(), []);
+        assert_eq!(layout.write_dirty().len() as u64, 1 + 1 + (4000_u64 - 268).div_ceil(256));
+        assert_eq!(layout.write_dirty(), []);
     }
 
     #[test]
     fn no_two_blocks_share_a_place_at_any_depth() {
         let (mut layout, mut free) = (Layout::new(Scheme::Indirect { direct: 2, pointers: 4 }, 4096), 0);
         layout.allocate([0, 80], &mut free);
-        let mut taken: Vec<u64> = layout.take_dirty();
+        let mut taken: Vec<u64> = layout.write_dirty();
         taken.extend(
             layout.runs([0, 80]).flat_map(|(_, pages, at)| (0..pages).map(move |page| at + page * PAGE)),
         );

@@ -13,7 +13,8 @@
 
 use std::fmt;
 
-use crate::parameters::{DEVICES, Parameters};
+use crate::kernel::Kernel;
+use crate::parameters::{Allocation, Device, Journal, Parameters, Scalar, Scheduler};
 
 /// A part of the model.
 #[derive(Clone, Copy, Debug)]
@@ -66,42 +67,48 @@ use Standing::{HeldAgainstCounts, HeldAgainstStrace, HeldAgainstTracepoints as H
 /// Every part there is.
 pub const COMPONENTS: [Component; 20] = [
     part("stdio", "which system calls fread and fwrite become", HeldAgainstStrace, |of| {
-        of.value("stdio_buffer") > 0.0
+        of[Scalar::StdioBuffer] > 0.0
     }),
-    part("read_ahead", "which windows are read ahead", Held, |of| of.value("kernel") == 0.0),
-    part("read_ahead/other", "the same of another kernel", Modelled, |of| of.value("kernel") > 0.0),
+    part("read_ahead", "which windows are read ahead", Held, |of| of.choices.kernel == Kernel::V6_18),
+    part("read_ahead/other", "the same of another kernel", Modelled, |of| of.choices.kernel != Kernel::V6_18),
     part("file_read", "what a read touches and waits for", Held, |_| true),
     part("page_cache", "which folios are cached", Held, |_| true),
     part("file_write", "which folios a write makes", Held, |_| true),
-    part("reclaim", "which folios go where memory is limited", Modelled, |of| of.value("cache") > 0.0),
+    part("reclaim", "which folios go where memory is limited", Modelled, |of| of[Scalar::Cache] > 0.0),
     part("page_writeback", "how long writers pause", Held, |_| true),
     part("flusher", "when data are written that nobody syncs", Modelled, |_| true),
     part("journal", "what a commit writes and who shares it", Modelled, |of| {
-        of.value("journal") > 0.0 || of.value("log_bytes") > 0.0
+        of.choices.journal != Journal::Price || of[Scalar::LogBytes] > 0.0
     }),
     part("indirect", "which blocks of pointers a cold read reads", HeldAgainstCounts, |of| {
-        of.value("allocation") == 1.0
+        of.choices.allocation == Allocation::Indirect
     }),
     part("extents", "which leaves of the tree of extents it reads", HeldAgainstCounts, |of| {
-        of.value("allocation") > 1.0
+        matches!(of.choices.allocation, Allocation::Extents | Allocation::Delayed)
     }),
-    part("layout", "where on the device a file lies", Modelled, |of| of.value("allocation") > 0.0),
+    part("layout", "where on the device a file lies", Modelled, |of| {
+        of.choices.allocation != Allocation::None
+    }),
     part("mq-deadline", "the order of requests, and their merging", Modelled, |of| {
-        of.value("scheduler") > 0.0
+        of.choices.scheduler != Scheduler::None
     }),
     part("writeback_throttle", "how many writes may slow reads down", Modelled, |of| {
-        of.value("wbt_lat") > 0.0
+        of[Scalar::WbtLat] > 0.0
     }),
-    part("queue_and_bus", "latencies side by side, data one after the other", Modelled, |of| is(of, 0)),
-    part("plain_queue", "one server, the same speed for all: the paper's", Modelled, |of| is(of, 1)),
-    part("token_bucket", "a volume sold by requests and bytes a second", Modelled, |of| is(of, 2)),
-    part("disk_with_seeks", "a disk with an arm", Modelled, |of| is(of, 3)),
-    part("empirical", "times drawn from those that were measured", Modelled, |of| is(of, 4)),
+    part("queue_and_bus", "latencies side by side, data one after the other", Modelled, |of| {
+        of.choices.device == Device::QueueAndBus
+    }),
+    part("plain_queue", "one server, the same speed for all: the paper's", Modelled, |of| {
+        of.choices.device == Device::PlainQueue
+    }),
+    part("token_bucket", "a volume sold by requests and bytes a second", Modelled, |of| {
+        of.choices.device == Device::TokenBucket
+    }),
+    part("disk_with_seeks", "a disk with an arm", Modelled, |of| of.choices.device == Device::DiskWithSeeks),
+    part("empirical", "times drawn from those that were measured", Modelled, |of| {
+        of.choices.device == Device::Empirical
+    }),
 ];
-
-fn is(parameters: &Parameters, device: usize) -> bool {
-    parameters.value("device") as usize == device && device < DEVICES.len()
-}
 
 /// The parts that a model of these parameters has.
 pub fn in_use(parameters: &Parameters) -> impl Iterator<Item = &'static Component> {
@@ -111,6 +118,7 @@ pub fn in_use(parameters: &Parameters) -> impl Iterator<Item = &'static Componen
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parameters::CHOICES;
 
     #[test]
     fn the_page_on_the_model_says_the_same() {
@@ -122,6 +130,7 @@ mod tests {
             let says = lines.iter().any(|line| line.contains(&part.standing.to_string()));
             assert!(says, "docs/model.md does not say that {name} is {}: {lines:?}", part.standing);
         }
-        assert!(DEVICES.iter().all(|name| COMPONENTS.iter().any(|part| part.name == *name)));
+        let devices = CHOICES.iter().find(|choice| choice.name == "device").unwrap().words;
+        assert!(devices.iter().all(|name| COMPONENTS.iter().any(|part| part.name == *name)));
     }
 }

@@ -1,8 +1,8 @@
 //! The net: what the path from a call to the device and back costs.
 //!
 //! One file per layer, each a module with named ports, so that any of them can be replaced by another of
-//! the same ports: [`device`] has five. The kernel's memory is one token, the
-//! [`State`], that transitions look at and change; everything else that moves is a token of its own.
+//! the same ports: [`device`] has five. The kernel's [`State`] is one token, which transitions change in place: a struct
+//! of layers, each in a file below `state`. Everything else that moves is a token of its own.
 //!
 //! ```text
 //! application --calls--> system call --reads----> read  --requests--> device
@@ -35,30 +35,33 @@ mod application;
 pub mod device;
 mod flusher;
 mod journal;
-mod ledger;
 mod picture;
+mod places;
 mod prices;
 mod read;
+mod request;
 mod scheduler;
+mod service_times;
 mod state;
 mod stdio;
 mod system_call;
+mod work;
 mod write;
 
 use std::sync::Arc;
 
 pub use fathom_net::{Drawing, Time};
-use fathom_net::{In, Net, NetBuilder, Out, Place, Simulation};
+use fathom_net::{Net, NetBuilder, Simulation};
 
-pub use self::ledger::{Done, Totals};
+pub use self::device::DeviceModule;
 pub use self::picture::View;
+use self::places::Shared;
 pub use self::prices::{Prices, thresholds};
-pub use self::state::State;
-use crate::file_read::{PAGE, Read};
-use crate::page_cache::{FetchId, FileId};
+pub use self::request::{At, Request, Urgency};
+pub use self::state::{Done, State, Totals};
+use crate::page_cache::FileId;
 use crate::parameters::Parameters;
 pub use crate::read_ahead::Advice;
-pub use crate::writeback_throttle::Urgency;
 
 /// One system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -243,105 +246,6 @@ impl Program for Laps {
     }
 }
 
-/// A job, before its call of a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Turn {
-    job: u32,
-    number: u64,
-}
-
-/// A call under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Work {
-    turn: Turn,
-    call: Call,
-    /// Through which of the file's descriptors.
-    descriptor: u32,
-    begun: Time,
-    /// How far a read has come.
-    read: Read,
-    /// Work of the CPU that is done and not yet paid for, in ns.
-    owed_ns: u64,
-    /// What it waits beside that for data that are not near the CPU, in ns: as long as the mean of such waits.
-    far_ns: u64,
-    /// How many bytes are to be copied next.
-    copied: u64,
-    /// How long the writer sleeps after that, in ns.
-    pause_ns: u64,
-}
-
-impl Work {
-    /// Whether a read or a write is not at its end, unless the file ends before.
-    fn has_more(&self) -> bool {
-        self.read.position < self.read.end
-    }
-}
-
-/// A request of the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Request {
-    /// Its number, which those who wait for it know.
-    pub id: FetchId,
-    /// The file.
-    pub file: FileId,
-    /// Its first page in the file.
-    pub first: u64,
-    /// How many pages it moves.
-    pub pages: u64,
-    /// Whether it writes.
-    pub is_write: bool,
-    /// Whether somebody waits for it.
-    pub urgency: Urgency,
-    /// Where it goes on the device, where somebody says so.
-    pub at: Option<At>,
-    /// As how many pieces it is handed over, each of which a control group's throttle counts: the kernel's bios, those
-    /// of one request lying one behind the other.
-    pub bios: u64,
-}
-
-/// A place on the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct At {
-    /// Its first byte.
-    pub byte: u64,
-    /// How many there are.
-    pub bytes: u64,
-}
-
-impl Request {
-    /// A read of so many pages of a file, for which somebody waits.
-    pub(in crate::io_path) fn read(id: FetchId, file: FileId, first: u64, pages: u64) -> Self {
-        Self { id, file, first, pages, is_write: false, urgency: Urgency::Sync, at: None, bios: 1 }
-    }
-
-    /// A write of so many pages of a file.
-    pub(in crate::io_path) fn write(
-        id: FetchId,
-        file: FileId,
-        first: u64,
-        pages: u64,
-        urgency: Urgency,
-    ) -> Self {
-        Self { is_write: true, urgency, ..Self::read(id, file, first, pages) }
-    }
-
-    /// How many bytes it moves.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.at.map_or(self.pages * PAGE, |at| at.bytes)
-    }
-
-    /// Where it begins on the device, in bytes: one file lies behind the other, unless somebody knows better.
-    pub(in crate::io_path) fn place(&self) -> u64 {
-        // A file takes 16 TiB of the line; of 2^20 files none lies where another does.
-        self.at.map_or(((u64::from(self.file.0) & 0xF_FFFF) << 44) + self.first * PAGE, |at| at.byte)
-    }
-}
-
-/// A module that serves requests: takes them from the first port, and puts those that are done into the
-/// second if they read and into the third if they wrote.
-pub type DeviceModule = fn(&mut NetBuilder, &Arc<Prices>, In<Request>, Out<Request>, Out<Request>);
-
 /// The path with all its layers.
 #[derive(Clone, Debug)]
 pub struct Path {
@@ -349,23 +253,11 @@ pub struct Path {
     device: DeviceModule,
 }
 
-/// The places that the layers share.
-#[derive(Clone, Copy)]
-struct Shared {
-    state: Place<State>,
-    returned: Place<Work>,
-    requests: Place<Request>,
-    /// The flusher is sent off.
-    wakes: Place<()>,
-    /// The flusher's timer is to run out after so many ns.
-    dirtied: Place<u64>,
-}
-
 impl Path {
     /// The path at the prices of a set of parameters, before the device that they name.
     #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
-        let device = device::MODULES[parameters.value("device") as usize];
+        let device = device::module(parameters.choices.device);
         Self { prices: Arc::new(Prices::of(parameters)), device }
     }
 
@@ -383,8 +275,7 @@ impl Path {
         self
     }
 
-    /// The net that runs a program. Its token `kernel` is a machine without files, until a run puts its
-    /// state there.
+    /// The net that runs a program.
     ///
     /// # Panics
     /// Never: the net is the same for every program.
@@ -392,13 +283,13 @@ impl Path {
     pub fn net(&self, program: Arc<dyn Program>) -> Net {
         let mut net = NetBuilder::new("I/O path");
         let shared = Shared {
-            state: net.place("kernel"),
+            // A machine without files, until a run puts its state there.
+            state: net.state("kernel", State::default()),
             returned: net.place("returned"),
             requests: net.place("requests"),
             wakes: net.place("wakes"),
             dirtied: net.place("dirtied"),
         };
-        net.initial(shared.state, [State::default()]);
         let (calls, reads, writes) = (net.place("calls"), net.place("reads"), net.place("writes"));
         let (arrived, written) = (net.place("arrived"), net.place("written"));
         // A library that buffers stands between the application and the kernel.
@@ -467,7 +358,7 @@ impl Path {
                 || simulation.tokens(kernel).next().is_some_and(|(state, _)| !state.is_over())
         });
         simulation.change(kernel, |token| std::mem::swap(token, &mut state));
-        state.end_run();
+        state.clock.end_run();
         state
     }
 }

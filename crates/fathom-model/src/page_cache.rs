@@ -33,7 +33,7 @@ pub struct FileId(pub u32);
 pub struct FetchId(pub std::num::NonZeroU32);
 
 /// All cached pages of all files that share a memory limit.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone)]
 pub struct PageCache {
     files: Vec<Table>,
     folios: Vec<Slot>,
@@ -72,7 +72,7 @@ pub struct Folio {
 }
 
 /// What is kept of a folio.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy)]
 struct Slot {
     first: u64,
     file: u32,
@@ -292,9 +292,10 @@ impl PageCache {
         self.dirty
     }
 
-    /// Whether reclaim has come upon dirty folios alone, which somebody has to write before they can go; asked once.
+    /// Whether reclaim has found nothing but dirty folios, which have to be written before they can go, since this was
+    /// last asked.
     /// Source: `shrink_inactive_list`, `WB_REASON_VMSCAN`.
-    pub fn take_lack_of_writeback(&mut self) -> bool {
+    pub fn wants_writeback(&mut self) -> bool {
         std::mem::take(&mut self.lacks_writeback)
     }
 

@@ -1,7 +1,7 @@
 //! Sets of a file's pages, as bits.
 
 /// Pages by their number in the file.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageSet {
     words: Vec<u64>,
     /// No word before this one has a page.

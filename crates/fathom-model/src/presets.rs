@@ -1,25 +1,27 @@
 //! Sets of choices by name: another kernel's rules, another device, the paper's own simple model.
 //!
 //! ```
-//! use fathom_model::parameters::Parameters;
+//! use fathom_model::parameters::{Parameters, Scalar};
 //! use fathom_model::presets::preset;
 //!
 //! let measured = Parameters::assumed();
 //! let simple = preset("paper")?.on(&measured);
-//! assert_eq!(simple.value("copied_byte"), measured.value("copied_byte"), "prices stay");
+//! assert_eq!(simple[Scalar::CopiedByte], measured[Scalar::CopiedByte], "prices stay");
 //! # Ok::<(), String>(())
 //! ```
 
-use crate::parameters::Parameters;
+use crate::kernel::Kernel;
+use crate::parameters::{Choices, Device, Journal, Parameters, Scalar};
 
 /// Settings that belong together. What they do not name, prices above all, stays as it was measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Preset {
     /// The name.
     pub name: &'static str,
     /// What it is, in half a sentence.
     pub about: &'static str,
-    settings: &'static [(&'static str, &'static str)],
+    choices: fn(&mut Choices),
+    numbers: &'static [(Scalar, f64)],
 }
 
 /// Every preset.
@@ -27,49 +29,56 @@ pub const PRESETS: [Preset; 5] = [
     Preset {
         name: "paper",
         about: "paper E's model: copies that cost more beyond the processor's cache, one read-ahead window, one queue",
-        settings: &[
-            ("kernel", "fixed"),
-            ("device", "plain_queue"),
-            ("journal", "price"),
-            ("log_bytes", "0"),
-            ("far_spread", "0"),
-            ("largest_folio", "4096"),
-            ("noise", "0"),
+        choices: |choices| {
+            choices.kernel = Kernel::Fixed;
+            choices.device = Device::PlainQueue;
+            choices.journal = Journal::Price;
+        },
+        numbers: &[
+            (Scalar::LogBytes, 0.0),
+            (Scalar::FarSpread, 0.0),
+            (Scalar::LargestFolio, 4_096.0),
+            (Scalar::Noise, 0.0),
         ],
     },
     Preset {
         name: "linux-2.6",
         about: "read-ahead of about 2.6.27, pages only, and its limits of dirty data",
-        settings: &[
-            ("kernel", "2.6"),
-            ("largest_folio", "4096"),
-            ("dirty_ratio", "10"),
-            ("dirty_background_ratio", "5"),
+        choices: |choices| choices.kernel = Kernel::V2_6,
+        numbers: &[
+            (Scalar::LargestFolio, 4_096.0),
+            (Scalar::DirtyRatio, 10.0),
+            (Scalar::DirtyBackgroundRatio, 5.0),
         ],
     },
-    Preset { name: "linux-6.6", about: "read-ahead of 6.6", settings: &[("kernel", "6.6")] },
+    Preset {
+        name: "linux-6.6",
+        about: "read-ahead of 6.6",
+        choices: |choices| choices.kernel = Kernel::V6_6,
+        numbers: &[],
+    },
     Preset {
         name: "disk",
         about: "a disk of 7,200 turns a minute, one request at a time",
-        settings: &[
-            ("device", "disk_with_seeks"),
-            ("seek", "8.5ms"),
-            ("rotation", "8.33ms"),
-            ("disk", "1T"),
-            ("device_byte", "5"),
+        choices: |choices| choices.device = Device::DiskWithSeeks,
+        numbers: &[
+            (Scalar::Seek, 8.5e6),
+            (Scalar::Rotation, 8.33e6),
+            (Scalar::Disk, 1_099_511_627_776.0),
+            (Scalar::DeviceByte, 5.0),
         ],
     },
     Preset {
         name: "cloud-volume",
         about: "a volume of 3,000 requests and 125 MiB a second",
-        settings: &[
-            ("device", "token_bucket"),
-            ("limit_read_iops", "3000"),
-            ("limit_write_iops", "3000"),
-            ("limit_read_rate", "125M"),
-            ("limit_write_rate", "125M"),
-            ("device_latency", "500us"),
-            ("device_write_latency", "700us"),
+        choices: |choices| choices.device = Device::TokenBucket,
+        numbers: &[
+            (Scalar::LimitReadIops, 3_000.0),
+            (Scalar::LimitWriteIops, 3_000.0),
+            (Scalar::LimitReadRate, 131_072_000.0),
+            (Scalar::LimitWriteRate, 131_072_000.0),
+            (Scalar::DeviceLatency, 5e5),
+            (Scalar::DeviceWriteLatency, 7e5),
         ],
     },
 ];
@@ -86,15 +95,11 @@ pub fn preset(name: &str) -> Result<Preset, String> {
 
 impl Preset {
     /// The same model with these settings.
-    ///
-    /// # Panics
-    /// Never: a test makes every one of them.
     #[must_use]
     pub fn on(&self, parameters: &Parameters) -> Parameters {
         let mut changed = parameters.clone();
-        for (name, value) in self.settings {
-            changed.set(name, value).expect("a preset is made of parameters");
-        }
+        (self.choices)(&mut changed.choices);
+        self.numbers.iter().for_each(|&(scalar, value)| changed.put_value(scalar, value));
         changed
     }
 }

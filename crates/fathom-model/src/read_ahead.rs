@@ -10,7 +10,7 @@ use crate::kernel::Kernel;
 use crate::page_cache::{FetchId, FileId, Folio, PageCache};
 
 /// What one open file remembers of its reader: `struct file_ra_state`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reader {
     /// Where the last window begins.
     pub start: u64,
@@ -37,7 +37,7 @@ pub enum Advice {
 }
 
 /// What the rules need to know of a file and of the device below it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Whose rules.
     pub kernel: Kernel,
@@ -56,7 +56,7 @@ pub struct Limits {
 }
 
 /// One thing that the rules did, as a tracepoint tells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// `page_cache_sync_ra`: a page was missing.
     Miss {

@@ -31,7 +31,7 @@ pub struct Settings {
 }
 
 /// Where a request goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the device.
     Read,
@@ -40,7 +40,7 @@ pub enum Direction {
 }
 
 /// What a request moves; in sectors, pages or whatever else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Whether it reads.
     pub direction: Direction,
@@ -51,7 +51,7 @@ pub struct Span {
 }
 
 /// A queue of requests, which their owner knows by numbers.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadline {
     settings: Settings,
     sides: [Side; 2],
@@ -63,7 +63,7 @@ pub struct Deadline {
 }
 
 /// The requests of one direction.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Side {
     /// By place, and by order of insertion where that is the same.
     sort_list: BTreeMap<(u64, u64), Waiting>,
@@ -73,7 +73,7 @@ struct Side {
 }
 
 /// A request that waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Waiting {
     id: u64,
     length: u64,

@@ -143,7 +143,7 @@ fn on_model(place: &Place, pages: &[u64]) -> Vec<u64> {
             layout.allocate([at * stride, at * stride + 1], &mut free);
         }),
     }
-    layout.take_dirty();
+    layout.write_dirty();
     layout.forget();
     let read = |&page: &u64| {
         let unread = |pointer: &(u32, u64)| layout.pointer(*pointer).is_some_and(|(_, is_cached)| !is_cached);

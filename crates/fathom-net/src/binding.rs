@@ -2,6 +2,19 @@
 
 use std::fmt::Debug;
 
+/// What a token may be: any type that can be cloned, printed and sent to another thread.
+///
+/// That is enough for a [state](crate::NetBuilder::state), of which there is one in its place. All other tokens
+/// have a [`Colour`].
+///
+/// ```
+/// fn is_token<T: fathom_net::Token>() {}
+/// is_token::<std::collections::HashMap<u64, f64>>();
+/// ```
+pub trait Token: Clone + Debug + Send + Sync + 'static {}
+
+impl<T: Clone + Debug + Send + Sync + 'static> Token for T {}
+
 /// A colour set: the type of the tokens in a place.
 ///
 /// Any type qualifies that can be cloned, ordered and printed, as every colour set of CPN ML is an
@@ -18,9 +31,9 @@ use std::fmt::Debug;
 /// let mut net = fathom_net::NetBuilder::new("disk");
 /// let _queue = net.place::<Request>("queue");
 /// ```
-pub trait Colour: Clone + Debug + Ord + Send + Sync + 'static {}
+pub trait Colour: Token + Ord {}
 
-impl<T: Clone + Debug + Ord + Send + Sync + 'static> Colour for T {}
+impl<T: Token + Ord> Colour for T {}
 
 /// A tuple of the colours that a transition's input arcs bind, in the order of the arcs.
 ///
@@ -39,38 +52,18 @@ pub trait Binding: Send + Sync + 'static + sealed::Sealed {
     type Refs<'a>: Copy + Debug + Ord;
 
     /// Borrows each component.
-    ///
-    /// ```
-    /// use fathom_net::Binding;
-    /// assert_eq!((7,).refs(), (&7,));
-    /// ```
     fn refs(&self) -> Self::Refs<'_>;
 }
 
 /// A binding that one more input arc can extend by a colour.
-///
-/// ```
-/// use fathom_net::Append;
-/// assert_eq!((1_u8,).append('x'), (1, 'x'));
-/// ```
 pub trait Append<C: Colour>: Binding {
     /// The binding with the colour at its end.
     type Extended: Binding;
 
     /// Adds the colour.
-    ///
-    /// ```
-    /// use fathom_net::Append;
-    /// assert_eq!(().append(3), (3,));
-    /// ```
     fn append(self, colour: C) -> Self::Extended;
 
     /// Adds the colour by reference.
-    ///
-    /// ```
-    /// use fathom_net::Append;
-    /// assert_eq!(<(u8,)>::append_ref((&1,), &'x'), (&1, &'x'));
-    /// ```
     fn append_ref<'a>(refs: Self::Refs<'a>, colour: &'a C) -> <Self::Extended as Binding>::Refs<'a>;
 }
 

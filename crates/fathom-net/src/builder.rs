@@ -1,20 +1,20 @@
 //! Building a net: places, modules with ports, fusion sets and what is collected.
 
-use std::any::{Any, type_name};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::any::type_name;
 
-use crate::binding::Colour;
+use crate::binding::{Colour, Token};
 use crate::check::{self, NetError, Problem};
+use crate::draft::Draft;
+use crate::handle::Series;
 use crate::index::{HashIndex, Key, KeyOf};
-use crate::logic::Logic;
 use crate::marking::Marking;
 use crate::net::Net;
 use crate::pattern::Start;
-use crate::place::{Address, In, Index, Out, Place, Selection, Sink, Source, short_name};
-use crate::store::{AnyStore, Store};
-use crate::structure::{Page, PlaceNode, Port, StoreNode, Structure, TransitionNode};
-use crate::transition::{Series, Transition, TransitionBuilder};
-use crate::{Distribution, Time};
+use crate::place::{In, Index, Out, Place, Selection, Sink, Source, short_name};
+use crate::store::Store;
+use crate::structure::{Page, StoreNode};
+use crate::time::{Span, Time};
+use crate::transition::TransitionBuilder;
 
 /// A net being built. [`build`](Self::build) checks it and reports everything that is wrong.
 ///
@@ -38,41 +38,14 @@ use crate::{Distribution, Time};
 /// # Ok::<(), fathom_net::NetError>(())
 /// ```
 pub struct NetBuilder {
-    id: u64,
-    structure: Structure,
-    /// The page that is being drawn.
-    page: usize,
-    stores: Vec<Box<dyn AnyStore>>,
-    initial: Vec<Put>,
-    logic: Vec<Box<dyn Logic>>,
-    problems: Vec<Problem>,
+    draft: Draft,
 }
-
-/// Puts tokens of the initial marking where they belong, once the whole net is known.
-type Put = Box<dyn FnOnce(&mut Marking)>;
-
-/// Tells the handles of one net from those of another.
-static NETS: AtomicU64 = AtomicU64::new(0);
 
 impl NetBuilder {
     /// An empty net.
-    ///
-    /// ```
-    /// let net = fathom_net::NetBuilder::new("disk");
-    /// # let _ = net;
-    /// ```
     #[must_use]
     pub fn new(name: &str) -> Self {
-        let top = Page { path: String::new(), parent: None, ports: Vec::new() };
-        Self {
-            id: NETS.fetch_add(1, Ordering::Relaxed),
-            structure: Structure { name: name.into(), pages: vec![top], ..Structure::default() },
-            page: 0,
-            stores: Vec::new(),
-            initial: Vec::new(),
-            logic: Vec::new(),
-            problems: Vec::new(),
-        }
+        Self { draft: Draft::new(name) }
     }
 
     /// Adds a place for tokens of colour `C`.
@@ -84,11 +57,41 @@ impl NetBuilder {
     /// # let _ = (queue, idle);
     /// ```
     pub fn place<C: Colour>(&mut self, name: &str) -> Place<C> {
-        let store = self.stores.len() as u32;
-        self.stores.push(Box::new(Store::<C>::new()));
+        self.add_place(name, Store::<C>::new())
+    }
+
+    /// Adds a place that holds one token of type `S` for the whole run: a state, which need not have an order, and
+    /// which transitions change in place by [`update`](TransitionBuilder::update) and its kin.
+    ///
+    /// ```
+    /// # use fathom_net::{NetBuilder, Simulation};
+    /// # use std::collections::HashMap;
+    /// # let mut net = NetBuilder::new("doc");
+    /// let words = net.place::<&str>("words");
+    /// let counts = net.state("counts", HashMap::<&str, u32>::new());
+    /// net.initial(words, ["to", "be", "or", "not", "to", "be"]);
+    /// net.transition("count")
+    ///     .input(words)
+    ///     .update(counts, |(word,), counts, _| *counts.entry(*word).or_default() += 1)
+    ///     .add();
+    /// let net = net.build()?;
+    /// let mut sim = Simulation::new(&net, 1);
+    /// sim.run();
+    /// assert_eq!(sim.tokens(counts).next().map(|(counts, _)| counts["be"]), Some(2));
+    /// # Ok::<(), fathom_net::NetError>(())
+    /// ```
+    pub fn state<S: Token>(&mut self, name: &str, initial: S) -> Place<S> {
+        let place: Place<S> = self.add_place(name, Store::<S>::unordered());
+        self.draft.initial.push(Box::new(move |marking| marking.put(place.at.store, initial, Span::ZERO)));
+        place
+    }
+
+    fn add_place<C: Token>(&mut self, name: &str, tokens: Store<C>) -> Place<C> {
+        let store = self.draft.stores.len() as u32;
+        self.draft.stores.push(Box::new(tokens));
         let colour = short_name(type_name::<C>());
-        self.structure.stores.push(StoreNode { colour, capacity: None });
-        self.place_node(name, store)
+        self.draft.structure.stores.push(StoreNode { colour, capacity: None });
+        self.draft.place_node(name, store)
     }
 
     /// Adds a member to the fusion set of `of`: another place with the very same tokens, so that
@@ -106,9 +109,9 @@ impl NetBuilder {
     /// assert_eq!((sim.count(memory), sim.count(also_memory)), (3, 3));
     /// # Ok::<(), fathom_net::NetError>(())
     /// ```
-    pub fn fusion<C: Colour>(&mut self, name: &str, of: Place<C>) -> Place<C> {
-        self.check_handle(of.at, name);
-        self.place_node(name, of.at.store)
+    pub fn fusion<C: Token>(&mut self, name: &str, of: Place<C>) -> Place<C> {
+        self.draft.check_handle(of.at, name);
+        self.draft.place_node(name, of.at.store)
     }
 
     /// Puts tokens into a place at the start, available at once.
@@ -138,9 +141,9 @@ impl NetBuilder {
         C: Colour,
         I: IntoIterator<Item = C>,
     {
-        self.check_handle(place.at, "the initial marking");
+        self.draft.check_handle(place.at, "the initial marking");
         let tokens: Vec<C> = tokens.into_iter().collect();
-        self.initial.push(Box::new(move |marking| {
+        self.draft.initial.push(Box::new(move |marking| {
             for token in tokens {
                 marking.put(place.at.store, token, time - Time::ZERO);
             }
@@ -156,8 +159,8 @@ impl NetBuilder {
     /// net.capacity(buffer, 16);
     /// ```
     pub fn capacity<C: Colour>(&mut self, place: Place<C>, tokens: u32) {
-        self.check_handle(place.at, "a capacity");
-        if let Some(store) = self.structure.stores.get_mut(place.at.store as usize) {
+        self.draft.check_handle(place.at, "a capacity");
+        if let Some(store) = self.draft.structure.stores.get_mut(place.at.store as usize) {
             store.capacity = Some(tokens);
         }
     }
@@ -170,7 +173,7 @@ impl NetBuilder {
     /// net.selection(pages, fathom_net::Selection::Random);
     /// ```
     pub fn selection<C: Colour>(&mut self, place: Place<C>, selection: Selection) {
-        if let Some(store) = self.store(place, "a selection rule") {
+        if let Some(store) = self.draft.store(place, "a selection rule") {
             store.select(selection);
         }
     }
@@ -193,7 +196,7 @@ impl NetBuilder {
     {
         let place = place.place();
         let key: KeyOf<C, K> = std::sync::Arc::new(key);
-        let number = self.store(place, "an index").map_or(0, |store| {
+        let number = self.draft.store(place, "an index").map_or(0, |store| {
             store.indexes.push(Box::new(HashIndex::new(key)));
             store.indexes.len() - 1
         });
@@ -201,27 +204,15 @@ impl NetBuilder {
     }
 
     /// Begins a transition; see [`TransitionBuilder`].
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let jobs = net.place::<u32>("jobs");
-    /// net.transition("drop").input(jobs).add();
-    /// ```
     pub fn transition(&mut self, name: &str) -> TransitionBuilder<'_, Start> {
-        TransitionBuilder::new(self, name)
+        TransitionBuilder::new(&mut self.draft, name)
     }
 
     /// Begins a series of observations for [`record`](TransitionBuilder::record).
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// let latency = net.series("latency");
-    /// # let _ = latency;
-    /// ```
     pub fn series(&mut self, name: &str) -> Series {
-        let name = self.path_of(name);
-        self.structure.series.push(name);
-        Series(self.structure.series.len() as u32 - 1)
+        let name = self.draft.path_of(name);
+        self.draft.structure.series.push(name);
+        Series(self.draft.structure.series.len() as u32 - 1)
     }
 
     /// Adds a module as a substitution transition: whatever `draw` builds gets names below `name`
@@ -245,11 +236,11 @@ impl NetBuilder {
     /// # Ok::<(), fathom_net::NetError>(())
     /// ```
     pub fn module<R>(&mut self, name: &str, draw: impl FnOnce(&mut Self) -> R) -> R {
-        let path = self.path_of(name);
-        self.structure.pages.push(Page { path, parent: Some(self.page), ports: Vec::new() });
-        let outer = std::mem::replace(&mut self.page, self.structure.pages.len() - 1);
+        let path = self.draft.path_of(name);
+        self.draft.structure.pages.push(Page { path, parent: Some(self.draft.page), ports: Vec::new() });
+        let outer = std::mem::replace(&mut self.draft.page, self.draft.structure.pages.len() - 1);
         let built = draw(self);
-        self.page = outer;
+        self.draft.page = outer;
         built
     }
 
@@ -266,7 +257,7 @@ impl NetBuilder {
     /// ```
     pub fn port_in<C: Colour>(&mut self, place: impl Source<Colour = C>) -> In<C> {
         let place = place.place();
-        self.port(place.at, false);
+        self.draft.port(place.at, false);
         In(place)
     }
 
@@ -282,7 +273,7 @@ impl NetBuilder {
     /// ```
     pub fn port_out<C: Colour>(&mut self, place: impl Sink<Colour = C>) -> Out<C> {
         let place = place.place();
-        self.port(place.at, true);
+        self.draft.port(place.at, true);
         Out(place)
     }
 
@@ -302,73 +293,20 @@ impl NetBuilder {
     /// of another net.
     pub fn build(mut self) -> Result<Net, NetError> {
         // A foreign handle may point anywhere, so nothing may follow it before it is reported.
-        if !self.problems.iter().any(Problem::is_foreign_handle) {
-            let mut marking = Marking::new(self.stores);
-            self.initial.into_iter().for_each(|put| put(&mut marking));
-            self.problems.extend(check::problems(&self.structure, &marking.counts));
-            if self.problems.is_empty() {
-                return Ok(Net::compile(self.structure, self.id, marking, self.logic));
+        if !self.draft.problems.iter().any(Problem::is_foreign_handle) {
+            let mut marking = Marking::new(self.draft.stores);
+            self.draft.initial.into_iter().for_each(|put| put(&mut marking));
+            self.draft.problems.extend(check::problems(&self.draft.structure, &marking.counts));
+            if self.draft.problems.is_empty() {
+                return Ok(Net::compile(self.draft.structure, self.draft.id, marking, self.draft.logic));
             }
         }
-        Err(NetError::new(self.structure.name, self.problems))
-    }
-
-    pub(crate) fn page(&self) -> usize {
-        self.page
-    }
-
-    /// A name below the page being drawn.
-    pub(crate) fn path_of(&self, name: &str) -> String {
-        match self.structure.pages[self.page].path.as_str() {
-            "" => name.into(),
-            path => format!("{path}/{name}"),
-        }
-    }
-
-    /// Notes a place handle that another net gave out.
-    pub(crate) fn check_handle(&mut self, at: Address, user: &str) {
-        if at.net != self.id {
-            self.problems.push(Problem::ForeignHandle { user: user.into() });
-        }
-    }
-
-    pub(crate) fn check_delay(&mut self, delay: &Distribution, transition: &str) {
-        if let Some(flaw) = delay.flaw() {
-            self.problems.push(Problem::FlawedDelay { transition: transition.into(), flaw });
-        }
-    }
-
-    pub(crate) fn add_transition(&mut self, node: TransitionNode, logic: Box<dyn Logic>) -> Transition {
-        self.structure.transitions.push(node);
-        self.logic.push(logic);
-        Transition(self.logic.len() as u32 - 1)
-    }
-
-    fn place_node<C>(&mut self, name: &str, store: u32) -> Place<C> {
-        let name = self.path_of(name);
-        self.structure.places.push(PlaceNode { name, page: self.page, store });
-        let node = self.structure.places.len() as u32 - 1;
-        Place::new(Address { net: self.id, node, store })
-    }
-
-    fn port(&mut self, at: Address, gives: bool) {
-        let path = self.structure.pages[self.page].path.clone();
-        self.check_handle(at, &path);
-        if self.page == 0 {
-            self.problems.push(Problem::PortOutsideModule { place: at.node });
-        }
-        self.structure.pages[self.page].ports.push(Port { place: at.node, gives });
-    }
-
-    fn store<C: Colour>(&mut self, place: Place<C>, user: &str) -> Option<&mut Store<C>> {
-        self.check_handle(place.at, user);
-        let store: &mut dyn Any = self.stores.get_mut(place.at.store as usize)?.as_mut();
-        store.downcast_mut()
+        Err(NetError::new(self.draft.structure.name, self.draft.problems))
     }
 }
 
 impl std::fmt::Debug for NetBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NetBuilder").field("structure", &self.structure).finish_non_exhaustive()
+        f.debug_struct("NetBuilder").field("structure", &self.draft.structure).finish_non_exhaustive()
     }
 }

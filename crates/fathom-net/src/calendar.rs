@@ -5,8 +5,8 @@
 //! time guarantees, and repays it: entries move in long sequential copies instead of the cache
 //! misses of a binary heap, and entries of one instant come out in the order they went in.
 
-use crate::Time;
-use crate::store::SlotId;
+use crate::chain::SlotId;
+use crate::time::Time;
 
 /// A token's place and slot, due at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

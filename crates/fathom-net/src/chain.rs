@@ -1,7 +1,8 @@
 //! Doubly linked lists threaded through a vector: constant time to remove anywhere, no allocation
 //! once the vector has grown.
 
-use crate::store::SlotId;
+/// A token's address in its store. It is used again once the token is gone.
+pub(crate) type SlotId = u32;
 
 /// No slot: the end of a chain.
 pub(crate) const NIL: SlotId = SlotId::MAX;

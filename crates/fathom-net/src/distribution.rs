@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{Rng, Span};
+use crate::rng::Rng;
+use crate::time::Span;
 
 /// How long a delay lasts: fixed, or drawn anew at each firing. Parameters are in ticks.
 ///

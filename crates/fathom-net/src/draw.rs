@@ -3,10 +3,10 @@
 mod dot;
 mod svg;
 
-use crate::Time;
 use crate::net::Net;
 use crate::simulation::Simulation;
 use crate::structure::{Arc, ArcKind, Structure, TransitionNode};
+use crate::time::Time;
 
 /// Tokens of a place that are written out; the rest are counted.
 const TOKENS_SHOWN: usize = 3;
@@ -76,12 +76,6 @@ enum End {
 
 impl Drawing {
     /// The whole net, its modules as frames.
-    ///
-    /// ```
-    /// let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// assert!(fathom_net::Drawing::flat(&net).to_dot().contains("empty"));
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     #[must_use]
     pub fn flat(net: &Net) -> Self {
         let structure = &net.structure;

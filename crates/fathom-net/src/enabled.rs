@@ -1,6 +1,6 @@
 //! The set of transitions that may fire now, by priority.
 
-use crate::Rng;
+use crate::rng::Rng;
 
 /// Where a transition is not in the set.
 const ABSENT: u32 = u32::MAX;

@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxBuildHasher;
 
-use crate::binding::Colour;
-use crate::chain::{Chain, ChainIter, Links};
-use crate::store::SlotId;
+use crate::binding::Token;
+use crate::chain::{Chain, ChainIter, Links, SlotId};
 
 /// What keys are made of: any type that can be hashed.
 ///
@@ -27,6 +26,7 @@ pub(crate) trait KeyIndex<C>: Any + Send + Sync {
     fn added(&mut self, slot: SlotId, token: &C, available: bool);
     fn released(&mut self, slot: SlotId, token: &C);
     fn removed(&mut self, slot: SlotId, token: &C);
+    #[cfg(feature = "analysis")]
     fn clear(&mut self);
     fn copy(&self) -> Box<dyn KeyIndex<C>>;
 }
@@ -73,7 +73,7 @@ impl<C, K: Key> HashIndex<C, K> {
     }
 }
 
-impl<C: Colour, K: Key> KeyIndex<C> for HashIndex<C, K> {
+impl<C: Token, K: Key> KeyIndex<C> for HashIndex<C, K> {
     #[inline]
     fn added(&mut self, slot: SlotId, token: &C, available: bool) {
         let tokens =
@@ -103,6 +103,7 @@ impl<C: Colour, K: Key> KeyIndex<C> for HashIndex<C, K> {
         }
     }
 
+    #[cfg(feature = "analysis")]
     fn clear(&mut self) {
         self.entries.clear();
     }

@@ -3,68 +3,76 @@
 //! Nets are those of Jensen & Kristensen, *Coloured Petri Nets* (Springer, 2009), with time stamps,
 //! guards, priorities, test and inhibitor arcs, capacities, fusion places and hierarchy. This crate
 //! knows no files, no kernels and no wall time.
+//!
+//! The feature `analysis`, which is on by default, adds what is not needed to run a net: state spaces, invariants,
+//! replications on several threads, and PNML.
+//!
+//! In reading order: each module uses only what stands above it.
+#![cfg_attr(rustfmt, rustfmt_skip)]
 
-mod binding;
-mod builder;
-mod calendar;
-mod chain;
-mod check;
-mod components;
-mod distribution;
-mod draw;
-mod enabled;
-mod estimate;
-mod index;
-mod invariant;
-mod logic;
-mod marking;
-mod monitor;
-mod net;
-mod output;
-mod pattern;
-mod place;
-mod pnml;
-mod replicate;
-mod rng;
-mod shelf;
-mod simulation;
-mod space;
-mod store;
-mod structure;
-mod tally;
 mod time;
-mod transition;
 mod ziggurat;
+mod rng;
+mod distribution;
+mod estimate;
+mod tally;
+mod handle;
+mod structure;
+mod binding;
+mod chain;
+mod calendar;
+mod enabled;
+mod index;
+mod place;
+mod store;
+mod marking;
+mod sinks;
+mod pattern;
+mod logic;
+mod check;
+mod net;
+mod draft;
+mod transition;
+mod output;
+mod builder;
+mod event;
+mod simulation;
+mod monitor;
+mod draw;
+#[cfg(feature = "analysis")]
+mod analysis;
 
-pub use binding::{Append, Binding, Colour};
+#[cfg(feature = "analysis")]
+pub use analysis::{
+    PlaceInvariant, PnmlError, State, StateSpace, StateSpaceError, Step, TooManyInvariants, TransitionInvariant,
+    replicate,
+};
+pub use binding::{Append, Binding, Colour, Token};
 pub use builder::NetBuilder;
 pub use check::NetError;
 pub use distribution::Distribution;
 pub use draw::Drawing;
 pub use estimate::Estimate;
+pub use event::Event;
+pub use handle::{Series, Transition};
 pub use index::Key;
-pub use invariant::{PlaceInvariant, TooManyInvariants, TransitionInvariant};
 pub use logic::Firing;
-pub use monitor::Event;
 pub use net::Net;
-pub use output::OutputBuilder;
 pub use pattern::{Bind, Guarded, Lacking, Pattern, Refs, Start};
-pub use place::{In, Index, Out, Place, Selection, Sink, Sinks, Source};
-pub use pnml::PnmlError;
-pub use replicate::replicate;
+pub use place::{In, Index, Out, Place, Selection, Sink, Source};
 pub use rng::Rng;
 pub use simulation::{Enabled, Simulation, Stop};
-pub use space::{State, StateSpace, StateSpaceError, Step};
+pub use sinks::Sinks;
 pub use tally::Tally;
 pub use time::{Span, Time};
-pub use transition::{Series, Transition, TransitionBuilder};
+pub use transition::{Inputs, Outputs, TransitionBuilder};
 
 /// The guide, whose every example is run as a test.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "analysis"))]
 #[doc = include_str!("../../../docs/net.md")]
 struct Guide;
 
 /// The guide's page on nets.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "analysis"))]
 #[doc = include_str!("../../../docs/guide/writing-a-net.md")]
 struct WritingANet;

@@ -3,12 +3,14 @@
 use std::ops::ControlFlow;
 
 use crate::binding::Binding;
+use crate::chain::SlotId;
+use crate::distribution::Distribution;
+use crate::handle::Series;
 use crate::marking::Marking;
 use crate::pattern::{MAX_ARCS, Pattern, Picks, Refs};
-use crate::store::SlotId;
+use crate::rng::Rng;
 use crate::tally::Tally;
-use crate::transition::Series;
-use crate::{Distribution, Rng, Span, Time};
+use crate::time::{Span, Time};
 
 /// The slots of a binding's tokens, one per arc that binds a variable.
 pub(crate) type Slots = [SlotId; MAX_ARCS];
@@ -38,12 +40,6 @@ impl<'a> Firing<'a> {
     }
 
     /// The instant of the firing.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (next, born) = (net.place("next"), net.place::<fathom_net::Time>("born"));
-    /// net.transition("arrive").consume(next, 1).output(born, |_, firing| firing.now()).add();
-    /// ```
     #[must_use]
     pub fn now(&self) -> Time {
         self.now
@@ -84,12 +80,6 @@ impl<'a> Firing<'a> {
 
     /// The generator of the simulation, for expressions that draw. A net with such expressions has
     /// no state space.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (next, dice) = (net.place("next"), net.place::<u64>("dice"));
-    /// net.transition("roll").consume(next, 1).output(dice, |_, firing| 1 + firing.rng().below(6)).add();
-    /// ```
     pub fn rng(&mut self) -> &mut Rng {
         self.drew = true;
         self.rng
@@ -132,11 +122,11 @@ type ComputedDelay<P> = Box<dyn for<'a> Fn(Refs<'a, P>, &mut Rng) -> Span + Send
 
 /// A transition's functions over the types of its variables.
 pub(crate) struct Compiled<P: Pattern> {
-    pattern: P,
+    pub(crate) pattern: P,
     /// What the pattern says of itself.
     is_free: bool,
     /// Stores and numbers of black tokens taken without binding them.
-    consumes: Vec<(u32, u32)>,
+    pub(crate) consumes: Vec<(u32, u32)>,
     pub(crate) delay: Delay<P>,
     pub(crate) effects: Vec<Box<dyn Effect<P>>>,
 }

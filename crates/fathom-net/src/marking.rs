@@ -1,11 +1,12 @@
 //! The marking: every token of a net, when it becomes available, and what time it is.
 
-use crate::binding::Colour;
+use crate::binding::Token;
 use crate::calendar::{Calendar, Entry};
-use crate::shelf::AnyShelf;
-use crate::store::{AnyStore, SlotId, Store, StoreSet, typed, typed_mut};
+use crate::chain::SlotId;
+use crate::rng::Rng;
+use crate::store::{AnyStore, Store, StoreSet, typed, typed_mut};
 use crate::tally::Level;
-use crate::{Rng, Span, Time};
+use crate::time::{Span, Time};
 
 /// How many tokens a place holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +47,7 @@ impl Marking {
     }
 
     /// Makes every token available at once from now on.
+    #[cfg(feature = "analysis")]
     pub(crate) fn ignore_time(&mut self) {
         self.untimed = true;
         while self.advance(Time::MAX, |_| {}).is_some() {}
@@ -53,18 +55,18 @@ impl Marking {
     }
 
     #[inline]
-    pub(crate) fn store<C: Colour>(&self, place: u32) -> &Store<C> {
+    pub(crate) fn store<C: Token>(&self, place: u32) -> &Store<C> {
         typed(self.stores[place as usize].as_ref())
     }
 
     #[inline]
-    fn store_mut<C: Colour>(&mut self, place: u32) -> &mut Store<C> {
+    fn store_mut<C: Token>(&mut self, place: u32) -> &mut Store<C> {
         typed_mut(self.stores[place as usize].as_mut())
     }
 
     /// Puts a token into a place, available after `delay`.
     #[inline]
-    pub(crate) fn put<C: Colour>(&mut self, place: u32, token: C, delay: Span) {
+    pub(crate) fn put<C: Token>(&mut self, place: u32, token: C, delay: Span) {
         let available = delay == Span::ZERO || self.untimed;
         let due = self.now + delay;
         let slot = self.store_mut(place).add(token, due, available);
@@ -81,14 +83,14 @@ impl Marking {
 
     /// Takes an available token out of a place.
     #[inline]
-    pub(crate) fn take<C: Colour>(&mut self, place: u32, slot: SlotId) -> C {
+    pub(crate) fn take<C: Token>(&mut self, place: u32, slot: SlotId) -> C {
         self.gone(place, 1);
         self.store_mut(place).take(slot)
     }
 
     /// Takes the available token that the place's selection rule prefers; the caller knows of one.
     #[inline]
-    pub(crate) fn take_preferred<C: Colour>(&mut self, place: u32, rng: &mut Rng) -> C {
+    pub(crate) fn take_preferred<C: Token>(&mut self, place: u32, rng: &mut Rng) -> C {
         self.gone(place, 1);
         let store = self.store_mut::<C>(place);
         store.take(store.preferred(rng))
@@ -96,7 +98,7 @@ impl Marking {
 
     /// Changes the available token that the place's selection rule prefers; the caller knows of one.
     #[inline]
-    pub(crate) fn change<C: Colour, T>(&mut self, place: u32, change: impl FnOnce(&mut C) -> T) -> T {
+    pub(crate) fn change<C: Token, T>(&mut self, place: u32, change: impl FnOnce(&mut C) -> T) -> T {
         let store = self.store_mut::<C>(place);
         if store.indexes.is_empty() {
             return change(store.first_mut());
@@ -136,10 +138,11 @@ impl Marking {
         !self.calendar.is_empty()
     }
 
-    /// Replaces the tokens of a place by those of a numbered marking.
-    pub(crate) fn refill(&mut self, place: u32, shelf: &dyn AnyShelf, number: u32) {
-        shelf.refill(number, self.stores[place as usize].as_mut());
-        let total = shelf.len(number) as u32;
+    /// Replaces the tokens of a place by those of a canonical store.
+    #[cfg(feature = "analysis")]
+    pub(crate) fn refill(&mut self, place: u32, tokens: &dyn AnyStore) {
+        let total = tokens.len() as u32;
+        self.stores[place as usize] = tokens.copy();
         self.counts[place as usize] = Count { available: total, total };
         self.filled.set(place, total > 0);
     }

@@ -1,59 +1,22 @@
 //! What can be seen of a simulation: its marking, its monitors and its log.
 
-use crate::Time;
-use crate::binding::Colour;
+use crate::binding::Token;
+use crate::event::Event;
+use crate::handle::{Series, Transition};
 use crate::net::Net;
 use crate::place::{Address, Place};
 use crate::simulation::Simulation;
 use crate::tally::Tally;
-use crate::transition::{Series, Transition};
-
-/// A firing, as logged.
-///
-/// ```
-/// # let mut net = fathom_net::NetBuilder::new("doc");
-/// # let jobs = net.place::<u8>("jobs");
-/// # net.initial(jobs, [7]);
-/// # net.transition("drop").input(jobs).add();
-/// # let net = net.build()?;
-/// let mut sim = fathom_net::Simulation::new(&net, 1);
-/// sim.log();
-/// sim.step();
-/// let event = &sim.events()[0];
-/// assert_eq!((event.time.as_ticks(), event.binding.as_str()), (0, "(7,)"));
-/// # Ok::<(), fathom_net::NetError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// When it fired.
-    pub time: Time,
-    /// What fired.
-    pub transition: Transition,
-    /// The tokens bound, in the order of the arcs.
-    pub binding: String,
-}
+use crate::time::Time;
 
 impl<'n> Simulation<'n> {
     /// The time.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// # let sim = fathom_net::Simulation::new(&net, 1);
-    /// assert_eq!(sim.now().as_ticks(), 0);
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     #[must_use]
     pub fn now(&self) -> Time {
         self.marking.now
     }
 
     /// The net.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// assert_eq!(fathom_net::Simulation::new(&net, 1).net().name(), "empty");
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     #[must_use]
     pub fn net(&self) -> &'n Net {
         self.net
@@ -61,20 +24,10 @@ impl<'n> Simulation<'n> {
 
     /// Tokens in a place, available or not.
     ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let jobs = net.place::<u8>("jobs");
-    /// # net.initial(jobs, [7, 9]);
-    /// # net.transition("drop").input(jobs).add();
-    /// # let net = net.build()?;
-    /// assert_eq!(fathom_net::Simulation::new(&net, 1).count(jobs), 2);
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
-    ///
     /// # Panics
     /// If the place belongs to another net.
     #[must_use]
-    pub fn count<C: Colour>(&self, place: Place<C>) -> usize {
+    pub fn count<C: Token>(&self, place: Place<C>) -> usize {
         self.marking.counts[self.store(place.at)].total as usize
     }
 
@@ -93,7 +46,7 @@ impl<'n> Simulation<'n> {
     /// # Panics
     /// If the place belongs to another net.
     #[must_use]
-    pub fn available<C: Colour>(&self, place: Place<C>) -> usize {
+    pub fn available<C: Token>(&self, place: Place<C>) -> usize {
         self.marking.counts[self.store(place.at)].available as usize
     }
 
@@ -113,7 +66,7 @@ impl<'n> Simulation<'n> {
     ///
     /// # Panics
     /// If the place belongs to another net.
-    pub fn tokens<C: Colour>(&self, place: Place<C>) -> impl Iterator<Item = (&C, Time)> {
+    pub fn tokens<C: Token>(&self, place: Place<C>) -> impl Iterator<Item = (&C, Time)> {
         self.marking.store::<C>(self.store(place.at) as u32).tokens()
     }
 
@@ -136,12 +89,6 @@ impl<'n> Simulation<'n> {
     }
 
     /// Firings of all transitions since the start.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// assert_eq!(fathom_net::Simulation::new(&net, 1).total_firings(), 0);
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     #[must_use]
     pub fn total_firings(&self) -> u64 {
         self.fired
@@ -184,27 +131,17 @@ impl<'n> Simulation<'n> {
     ///
     /// # Panics
     /// If the place belongs to another net.
-    pub fn watch<C: Colour>(&mut self, place: Place<C>) {
+    pub fn watch<C: Token>(&mut self, place: Place<C>) {
         self.marking.watch(self.store(place.at) as u32);
     }
 
     /// The time average of the number of tokens in a place since it was watched, or `None` if it
     /// is not.
     ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let jobs = net.place::<u8>("jobs");
-    /// # net.initial(jobs, [7]);
-    /// # net.transition("drop").input(jobs).add();
-    /// # let net = net.build()?;
-    /// assert!(fathom_net::Simulation::new(&net, 1).level(jobs).is_none());
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
-    ///
     /// # Panics
     /// If the place belongs to another net.
     #[must_use]
-    pub fn level<C: Colour>(&self, place: Place<C>) -> Option<Tally> {
+    pub fn level<C: Token>(&self, place: Place<C>) -> Option<Tally> {
         let level = self.marking.level(self.store(place.at) as u32)?;
         Some(level.until(self.now()))
     }
@@ -257,13 +194,6 @@ impl<'n> Simulation<'n> {
     }
 
     /// The firings logged.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// # let mut sim = fathom_net::Simulation::new(&net, 1);
-    /// assert!(sim.events().is_empty(), "nothing is logged unless asked for");
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     #[must_use]
     pub fn events(&self) -> &[Event] {
         self.log.as_deref().unwrap_or_default()

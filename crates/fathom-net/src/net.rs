@@ -2,13 +2,13 @@
 
 use std::any::Any;
 
-use crate::binding::Colour;
+use crate::binding::Token;
+use crate::handle::Transition;
 use crate::logic::Logic;
 use crate::marking::Marking;
 use crate::place::{Address, Place};
 use crate::store::{Store, StoreSet};
 use crate::structure::{ArcKind, Structure};
-use crate::transition::Transition;
 
 /// A checked and compiled net. Simulations borrow it, on any number of threads.
 ///
@@ -53,11 +53,6 @@ pub(crate) struct Rule {
 
 impl Net {
     /// The name given to the builder.
-    ///
-    /// ```
-    /// assert_eq!(fathom_net::NetBuilder::new("empty").build()?.name(), "empty");
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     #[must_use]
     pub fn name(&self) -> &str {
         &self.structure.name
@@ -88,7 +83,7 @@ impl Net {
     /// # Ok::<(), fathom_net::NetError>(())
     /// ```
     #[must_use]
-    pub fn place<C: Colour>(&self, name: &str) -> Option<Place<C>> {
+    pub fn place<C: Token>(&self, name: &str) -> Option<Place<C>> {
         let node = self.structure.places.iter().position(|place| place.name == name)?;
         let store = self.structure.places[node].store;
         let tokens: &dyn Any = self.initial.stores[store as usize].as_ref();
@@ -96,12 +91,6 @@ impl Net {
     }
 
     /// The path of every module, those around it before it; the first is the whole net, and empty.
-    ///
-    /// ```
-    /// let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// assert_eq!(net.modules().collect::<Vec<_>>(), [""]);
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     pub fn modules(&self) -> impl Iterator<Item = &str> {
         self.structure.pages.iter().map(|page| page.path.as_str())
     }
@@ -122,12 +111,6 @@ impl Net {
     }
 
     /// Every transition, in the order of building.
-    ///
-    /// ```
-    /// let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// assert_eq!(net.transitions().count(), 0);
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     pub fn transitions(&self) -> impl Iterator<Item = Transition> + use<> {
         (0..self.logic.len() as u32).map(Transition)
     }

@@ -1,54 +1,29 @@
 //! The side of a transition that gives: its delay, the arcs out, and what is recorded.
 
-use crate::binding::Colour;
-use crate::builder::NetBuilder;
-use crate::logic::{Compiled, Delay, Effect, Firing};
+use crate::binding::{Colour, Token};
+use crate::distribution::Distribution;
+use crate::handle::Series;
+use crate::logic::{Delay, Effect, Firing};
 use crate::pattern::{Pattern, Refs};
-use crate::place::{Address, Place, Sink, Sinks};
-use crate::structure::{Arc, ArcKind, TransitionNode};
-use crate::transition::{Series, Transition};
-use crate::{Distribution, Rng, Span};
+use crate::place::{Address, Place, Sink};
+use crate::rng::Rng;
+use crate::sinks::Sinks;
+use crate::structure::{Arc, ArcKind};
+use crate::time::Span;
+use crate::transition::{Outputs, TransitionBuilder};
 
-/// A transition being built: its delay, the arcs that give, and what is recorded.
-///
-/// Arc expressions run in the order in which they are written.
-///
-/// ```
-/// use fathom_net::{Distribution, NetBuilder};
-/// let mut net = NetBuilder::new("serve");
-/// let (queue, done) = (net.place::<u32>("queue"), net.place::<u32>("done"));
-/// net.transition("serve")
-///     .input(queue)
-///     .delay(Distribution::exponential(80.0))
-///     .output(done, |(job,), _| *job)
-///     .add();
-/// ```
-#[must_use = "a transition joins the net when `add` is called"]
-pub struct OutputBuilder<'n, P: Pattern> {
-    net: &'n mut NetBuilder,
-    node: TransitionNode,
-    logic: Compiled<P>,
-}
+/// A transition whose arcs in are all there.
+type Giving<'n, P> = TransitionBuilder<'n, P, Outputs>;
 
-impl<'n, P: Pattern> OutputBuilder<'n, P> {
-    pub(crate) fn new(net: &'n mut NetBuilder, node: TransitionNode, logic: Compiled<P>) -> Self {
-        Self { net, node, logic }
-    }
-
+impl<'n, P: Pattern, Side> TransitionBuilder<'n, P, Side> {
     /// Tokens produced become available this much later: the time inscription `@+` of CPN ML.
     /// A distribution is drawn from once per firing, before the arc expressions run.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let due = net.place("due");
-    /// net.transition("tick").consume(due, 1).delay(fathom_net::Span::ticks(5)).produce(due, 1).add();
-    /// ```
-    pub fn delay(mut self, delay: impl Into<Distribution>) -> Self {
-        let delay = delay.into();
-        self.net.check_delay(&delay, &self.node.name);
-        self.node.delay = Some(delay.to_string());
-        self.logic.delay = if delay.is_zero() { Delay::None } else { Delay::Drawn(delay) };
-        self
+    pub fn delay(self, delay: impl Into<Distribution>) -> Giving<'n, P> {
+        let (mut giving, delay) = (self.outputs(), delay.into());
+        giving.net.check_delay(&delay, &giving.node.name);
+        giving.node.delay = Some(delay.to_string());
+        giving.logic.delay = if delay.is_zero() { Delay::None } else { Delay::Drawn(delay) };
+        giving
     }
 
     /// As [`delay`](Self::delay), computed from the binding.
@@ -59,23 +34,18 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
     /// # let (reads, done) = (net.place::<u64>("reads"), net.place("done"));
     /// net.transition("copy").input(reads).delay_by(|(bytes,), _| Span::ticks(*bytes / 8)).produce(done, 1).add();
     /// ```
-    pub fn delay_by<F>(mut self, delay: F) -> Self
+    pub fn delay_by<F>(self, delay: F) -> Giving<'n, P>
     where
         F: for<'a> Fn(Refs<'a, P>, &mut Rng) -> Span + Send + Sync + 'static,
     {
-        self.node.delay = Some("f(binding)".into());
-        self.logic.delay = Delay::Computed(Box::new(delay));
-        self
+        let mut giving = self.outputs();
+        giving.node.delay = Some("f(binding)".into());
+        giving.logic.delay = Delay::Computed(Box::new(delay));
+        giving
     }
 
     /// Puts the token that the arc expression makes.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (from, to) = (net.place::<u32>("from"), net.place::<u32>("to"));
-    /// net.transition("move").input(from).output(to, |(token,), _| *token).add();
-    /// ```
-    pub fn output<S, C, F>(self, to: S, expression: F) -> Self
+    pub fn output<S, C, F>(self, to: S, expression: F) -> Giving<'n, P>
     where
         S: Sink<Colour = C>,
         C: Colour,
@@ -83,7 +53,7 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
     {
         let place = to.place();
         let store = place.at.store;
-        self.gives(place, Some(1), None, move |refs, firing, marking| {
+        self.outputs().gives(place, Some(1), None, move |refs, firing, marking| {
             let token = expression(refs, firing);
             marking.put(store, token, firing.delay());
         })
@@ -101,7 +71,7 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
     ///     .output_after(next, Distribution::exponential(100.0), |_, _| ())
     ///     .add();
     /// ```
-    pub fn output_after<S, C, F>(self, to: S, delay: impl Into<Distribution>, expression: F) -> Self
+    pub fn output_after<S, C, F>(self, to: S, delay: impl Into<Distribution>, expression: F) -> Giving<'n, P>
     where
         S: Sink<Colour = C>,
         C: Colour,
@@ -110,7 +80,7 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
         let (place, delay) = (to.place(), delay.into());
         self.net.check_delay(&delay, &self.node.name);
         let store = place.at.store;
-        self.gives(place, Some(1), Some(delay.clone()), move |refs, firing, marking| {
+        self.outputs().gives(place, Some(1), Some(delay.clone()), move |refs, firing, marking| {
             let token = expression(refs, firing);
             let later = if marking.untimed { Span::ZERO } else { delay.draw(firing.draws()) };
             marking.put(store, token, firing.delay() + later);
@@ -125,7 +95,7 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
     /// # let (tried, again) = (net.place::<u32>("tried"), net.place::<u32>("again"));
     /// net.transition("retry").input(tried).output_each(again, |(n,), _| (*n < 3).then_some(*n + 1)).add();
     /// ```
-    pub fn output_each<S, C, I, F>(self, to: S, expression: F) -> Self
+    pub fn output_each<S, C, I, F>(self, to: S, expression: F) -> Giving<'n, P>
     where
         S: Sink<Colour = C>,
         C: Colour,
@@ -134,26 +104,24 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
     {
         let place = to.place();
         let store = place.at.store;
-        self.gives(place, None, None, move |refs, firing, marking| {
+        self.outputs().gives(place, None, None, move |refs, firing, marking| {
             for token in expression(refs, firing) {
                 marking.put(store, token, firing.delay());
             }
         })
     }
 
-    /// Takes a token and puts it back changed, without copying it: an arc in and an arc out, for a
-    /// state too large to copy at each firing, such as a table of a million entries.
+    /// Changes a [state](crate::NetBuilder::state) in place, without copying it: an arc in and an arc out of a token
+    /// that is available again at once.
     ///
-    /// The token is the one that the place's [`Selection`](crate::Selection) prefers, it is available
-    /// again at once, and guards do not see it; so keep one such token in a place. Updates happen in
-    /// order with the arc expressions.
+    /// It works on other places, too: on the token that the place's [`Selection`](crate::Selection) prefers. Guards
+    /// do not see the token. Updates happen in order with the arc expressions.
     ///
     /// ```
     /// # use fathom_net::{NetBuilder, Simulation};
     /// # let mut net = NetBuilder::new("doc");
-    /// let (words, seen) = (net.place::<u32>("words"), net.place::<Vec<u32>>("seen"));
+    /// let (words, seen) = (net.place::<u32>("words"), net.state("seen", Vec::new()));
     /// net.initial(words, [3, 1, 2]);
-    /// net.initial(seen, [Vec::new()]);
     /// net.transition("note").input(words).update(seen, |(word,), seen, _| seen.push(*word)).add();
     /// let net = net.build()?;
     /// let mut sim = Simulation::new(&net, 1);
@@ -161,50 +129,42 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
     /// assert_eq!(sim.tokens(seen).next().map(|(seen, _)| seen.as_slice()), Some(&[3, 1, 2][..]));
     /// # Ok::<(), fathom_net::NetError>(())
     /// ```
-    pub fn update<C, F>(self, state: Place<C>, change: F) -> Self
+    pub fn update<C, F>(self, state: Place<C>, change: F) -> Giving<'n, P>
     where
-        C: Colour,
+        C: Token,
         F: for<'a> Fn(Refs<'a, P>, &mut C, &mut Firing<'_>) + Send + Sync + 'static,
     {
         let store = state.at.store;
-        let mut holding = self.holds(state);
+        let mut holding = self.outputs().holds(state);
         holding.logic.effects.push(Box::new(move |refs, firing, marking| {
             marking.change(store, |token| change(refs, token, firing));
         }));
         holding
     }
 
-    /// As [`update`](Self::update), and puts every token that the expression makes of the state: one
-    /// look at the state that decides what follows.
+    /// As [`update`](Self::update), and puts every token that the expression makes of the state: one look at the state
+    /// decides what follows.
     ///
     /// ```
-    /// # use fathom_net::{NetBuilder, Simulation};
-    /// # let mut net = NetBuilder::new("doc");
-    /// let (pages, misses) = (net.place::<u64>("pages"), net.place::<u64>("misses"));
-    /// let cache = net.place::<std::collections::BTreeSet<u64>>("cache");
-    /// net.initial(pages, [7, 8, 7]);
-    /// net.initial(cache, [std::collections::BTreeSet::new()]);
+    /// # let mut net = fathom_net::NetBuilder::new("doc");
+    /// # let (pages, misses) = (net.place::<u64>("pages"), net.place::<u64>("misses"));
+    /// # let cache = net.state("cache", std::collections::HashSet::new());
     /// net.transition("look")
     ///     .input(pages)
     ///     .update_each(cache, misses, |(page,), cache, _| cache.insert(*page).then_some(*page))
     ///     .add();
-    /// let net = net.build()?;
-    /// let mut sim = Simulation::new(&net, 1);
-    /// sim.run();
-    /// assert_eq!(sim.count(misses), 2);
-    /// # Ok::<(), fathom_net::NetError>(())
     /// ```
-    pub fn update_each<S, T, C, I, F>(self, state: Place<T>, to: S, change: F) -> Self
+    pub fn update_each<S, T, C, I, F>(self, state: Place<T>, to: S, change: F) -> Giving<'n, P>
     where
         S: Sink<Colour = C>,
-        T: Colour,
+        T: Token,
         C: Colour,
         I: IntoIterator<Item = C>,
         F: for<'a> Fn(Refs<'a, P>, &mut T, &mut Firing<'_>) -> I + Send + Sync + 'static,
     {
         let (from, place) = (state.at.store, to.place());
         let store = place.at.store;
-        self.holds(state).gives(place, None, None, move |refs, firing, marking| {
+        self.outputs().holds(state).gives(place, None, None, move |refs, firing, marking| {
             let made = marking.change(from, |token| change(refs, token, firing));
             for token in made {
                 marking.put(store, token, firing.delay());
@@ -212,40 +172,16 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
         })
     }
 
-    /// As [`update_each`](Self::update_each), into several places: one look at the state decides what follows in
-    /// all of them.
-    ///
-    /// ```
-    /// # use fathom_net::{NetBuilder, Simulation};
-    /// # let mut net = NetBuilder::new("doc");
-    /// let (pages, cache) = (net.place::<u64>("pages"), net.place::<Vec<u64>>("cache"));
-    /// let (hits, misses) = (net.place::<u64>("hits"), net.place::<u64>("misses"));
-    /// net.initial(pages, [7, 8, 7]);
-    /// net.initial(cache, [Vec::new()]);
-    /// net.transition("look")
-    ///     .input(pages)
-    ///     .update_into(cache, (hits, misses), |(page,), cache, _| {
-    ///         if cache.contains(page) {
-    ///             return (Some(*page), None);
-    ///         }
-    ///         cache.push(*page);
-    ///         (None, Some(*page))
-    ///     })
-    ///     .add();
-    /// let net = net.build()?;
-    /// let mut sim = Simulation::new(&net, 1);
-    /// sim.run();
-    /// assert_eq!((sim.count(hits), sim.count(misses)), (1, 2));
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
-    pub fn update_into<S, T, I, F>(self, state: Place<T>, to: S, change: F) -> Self
+    /// As [`update_each`](Self::update_each), into several places: what the expression returns is a tuple of the tokens
+    /// for each. The guide has an example.
+    pub fn update_into<S, T, I, F>(self, state: Place<T>, to: S, change: F) -> Giving<'n, P>
     where
         S: Sinks<I>,
-        T: Colour,
+        T: Token,
         F: for<'a> Fn(Refs<'a, P>, &mut T, &mut Firing<'_>) -> I + Send + Sync + 'static,
     {
         let from = state.at.store;
-        let mut giving = self.holds(state);
+        let mut giving = self.outputs().holds(state);
         for at in to.addresses() {
             giving.arc_to(at, None, None);
         }
@@ -257,16 +193,10 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
     }
 
     /// Puts `number` black tokens.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (water, steam) = (net.place("water"), net.place("steam"));
-    /// net.transition("boil").consume(water, 1).produce(steam, 1).add();
-    /// ```
-    pub fn produce(self, to: impl Sink<Colour = ()>, number: u32) -> Self {
+    pub fn produce(self, to: impl Sink<Colour = ()>, number: u32) -> Giving<'n, P> {
         let place = to.place();
         let store = place.at.store;
-        self.gives(place, Some(number), None, move |_, firing, marking| {
+        self.outputs().gives(place, Some(number), None, move |_, firing, marking| {
             for _ in 0..number {
                 marking.put(store, (), firing.delay());
             }
@@ -285,43 +215,22 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
     ///     .record(waiting, |(arrived,), firing| (firing.now() - *arrived).as_ticks() as f64)
     ///     .add();
     /// ```
-    pub fn record<F>(mut self, series: Series, observe: F) -> Self
+    pub fn record<F>(self, series: Series, observe: F) -> Giving<'n, P>
     where
         F: for<'a> Fn(Refs<'a, P>, &mut Firing<'_>) -> f64 + Send + Sync + 'static,
     {
-        self.logic.effects.push(Box::new(move |refs, firing, _| {
+        let mut giving = self.outputs();
+        giving.logic.effects.push(Box::new(move |refs, firing, _| {
             let value = observe(refs, firing);
             firing.observe(series, value);
         }));
-        self
+        giving
     }
+}
 
-    /// Fires before every enabled transition of a lower priority. The default is 0.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (a, b) = (net.place("a"), net.place("b"));
-    /// net.transition("first").consume(a, 1).produce(b, 1).priority(1).add();
-    /// ```
-    pub fn priority(mut self, priority: i32) -> Self {
-        self.node.priority = priority;
-        self
-    }
-
-    /// Adds the transition to the net.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (a, b) = (net.place("a"), net.place("b"));
-    /// let step = net.transition("step").consume(a, 1).produce(b, 1).add();
-    /// # let _ = step;
-    /// ```
-    pub fn add(self) -> Transition {
-        self.net.add_transition(self.node, Box::new(self.logic))
-    }
-
+impl<P: Pattern> Giving<'_, P> {
     /// The two arcs of an update; several updates of one place by one transition share them.
-    fn holds<C: Colour>(mut self, state: Place<C>) -> Self {
+    fn holds<C: Token>(mut self, state: Place<C>) -> Self {
         self.net.check_handle(state.at, &self.node.name);
         let place = state.at.node;
         if !self.node.arcs.iter().any(|arc| arc.place == place && arc.holds) {
@@ -353,7 +262,7 @@ impl<'n, P: Pattern> OutputBuilder<'n, P> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{NetBuilder, Simulation};
+    use crate::{NetBuilder, Simulation, StateSpace};
 
     #[test]
     fn an_update_wakes_those_who_look_at_the_state_and_an_index_follows_it() {
@@ -381,5 +290,23 @@ mod tests {
         assert_eq!(sim.tokens(seen).next().unwrap().0, &[3, 1, 2]);
         let conserved = net.place_invariants().unwrap();
         assert!(conserved.iter().any(|one| one.to_string() == "seen = 1"), "{conserved:?}");
+    }
+
+    #[test]
+    fn a_state_needs_no_order_but_has_no_state_space() {
+        let mut net = NetBuilder::new("state");
+        let words = net.place::<u32>("words");
+        let seen = net.state("seen", std::collections::HashMap::<u32, f64>::new());
+        net.initial(words, [3, 1, 3]);
+        net.transition("note")
+            .input(words)
+            .update(seen, |(word,), seen, _| *seen.entry(*word).or_default() += 0.5)
+            .add();
+        let net = net.build().unwrap();
+        let mut sim = Simulation::new(&net, 1);
+        sim.run();
+        assert_eq!(sim.change(seen, |seen| [seen[&1], seen[&3]]), Some([0.5, 1.0]));
+        let error = StateSpace::explore(&net, 100).unwrap_err();
+        assert!(error.to_string().starts_with("place `seen` holds a state"), "{error}");
     }
 }

@@ -7,11 +7,13 @@
 use std::any::Any;
 use std::ops::ControlFlow;
 
-use crate::Rng;
 use crate::binding::{Append, Binding, Colour};
+use crate::chain::SlotId;
 use crate::index::{HashIndex, Key};
 use crate::marking::Marking;
-use crate::store::{SlotId, Store};
+use crate::place::Selection;
+use crate::rng::Rng;
+use crate::store::Store;
 
 /// The most arcs that can bind a variable of one transition.
 pub(crate) const MAX_ARCS: usize = 8;
@@ -322,7 +324,7 @@ where
     F: for<'a> Fn(Refs<'a, P>) -> K + Send + Sync + 'static,
 {
     Box::new(move |store, refs, visit| {
-        let newest_first = store.selection() == crate::Selection::Newest;
+        let newest_first = store.selection() == Selection::Newest;
         index::<C, K>(store, number).offers(&key(refs), newest_first).try_for_each(visit)
     })
 }

@@ -1,15 +1,16 @@
 //! Running a net.
 
-use crate::binding::Colour;
+use crate::binding::Token;
 use crate::enabled::EnabledSet;
+use crate::event::Event;
+use crate::handle::Transition;
 use crate::logic::{Firing, Logic, Slots};
 use crate::marking::Marking;
-use crate::monitor::Event;
 use crate::net::Net;
 use crate::place::Source;
+use crate::rng::Rng;
 use crate::tally::Tally;
-use crate::transition::Transition;
-use crate::{Rng, Time};
+use crate::time::Time;
 
 /// One run of a net from its initial marking.
 ///
@@ -74,8 +75,8 @@ pub struct Simulation<'n> {
 #[derive(Clone, Debug)]
 pub struct Enabled {
     transition: Transition,
-    binding: String,
-    slots: Slots,
+    pub(crate) binding: String,
+    pub(crate) slots: Slots,
     /// Firings before this binding was found: it is stale after the next.
     found_at: u64,
 }
@@ -108,52 +109,20 @@ const LIVELOCK: u64 = 10_000_000;
 
 impl Enabled {
     /// The transition.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// # let sim = fathom_net::Simulation::new(&net, 1);
-    /// let first = sim.enabled().first().map(|enabled| enabled.transition());
-    /// # let _ = first;
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     #[must_use]
     pub fn transition(&self) -> Transition {
         self.transition
     }
 
     /// The tokens bound, printed in the order of the arcs.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// # let sim = fathom_net::Simulation::new(&net, 1);
-    /// for enabled in sim.enabled() {
-    ///     assert!(enabled.binding().starts_with('('));
-    /// }
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     #[must_use]
     pub fn binding(&self) -> &str {
         &self.binding
-    }
-
-    pub(crate) fn into_binding(self) -> String {
-        self.binding
-    }
-
-    pub(crate) fn slots(&self) -> &Slots {
-        &self.slots
     }
 }
 
 impl<'n> Simulation<'n> {
     /// A run from the initial marking at time zero.
-    ///
-    /// ```
-    /// let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// let sim = fathom_net::Simulation::new(&net, 42);
-    /// assert_eq!(sim.now(), fathom_net::Time::ZERO);
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     #[must_use]
     pub fn new(net: &'n Net, seed: u64) -> Self {
         let transitions = net.logic.len();
@@ -193,7 +162,7 @@ impl<'n> Simulation<'n> {
     /// assert_eq!(sim.change(seen, std::mem::take), Some(vec![9, 3, 1, 2]));
     /// # Ok::<(), fathom_net::NetError>(())
     /// ```
-    pub fn change<C: Colour, T>(
+    pub fn change<C: Token, T>(
         &mut self,
         place: impl Source<Colour = C>,
         change: impl FnOnce(&mut C) -> T,
@@ -227,13 +196,6 @@ impl<'n> Simulation<'n> {
     }
 
     /// Runs until nothing is enabled any more, or a breakpoint.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// # let mut sim = fathom_net::Simulation::new(&net, 1);
-    /// assert_eq!(sim.run(), fathom_net::Stop::Dead);
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     pub fn run(&mut self) -> Stop {
         self.run_while(|_| true)
     }

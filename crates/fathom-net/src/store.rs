@@ -1,16 +1,14 @@
 //! The tokens of one place: typed, indexed by key, and erased once behind [`AnyStore`].
 
 use std::any::Any;
+use std::cmp::Ordering;
 
-use crate::binding::Colour;
-use crate::chain::{Chain, ChainIter, Links};
+use crate::binding::{Colour, Token};
+use crate::chain::{Chain, ChainIter, Links, SlotId};
 use crate::index::KeyIndex;
 use crate::place::Selection;
-use crate::shelf::{AnyShelf, Shelf};
-use crate::{Rng, Time};
-
-/// A token's address in its store. It is used again once the token is gone.
-pub(crate) type SlotId = u32;
+use crate::rng::Rng;
+use crate::time::Time;
 
 /// What holds of a slot that was offered, as long as its token was not taken.
 const PICKED: &str = "a picked slot holds a token";
@@ -22,9 +20,11 @@ struct Slot<C> {
     stamp: Time,
 }
 
-/// Tokens of one colour: those available, in the order of the selection rule, and those to come.
+/// Tokens of one type: those available, in the order of the selection rule, and those to come.
 #[derive(Clone)]
 pub(crate) struct Store<C: 'static> {
+    /// The order of the colours; a state has none.
+    order: Option<fn(&C, &C) -> Ordering>,
     slots: Vec<Slot<C>>,
     free: Vec<SlotId>,
     available: Available,
@@ -82,8 +82,17 @@ impl Available {
 }
 
 impl<C: Colour> Store<C> {
+    /// A store of tokens that have an order.
     pub(crate) fn new() -> Self {
+        Self { order: Some(C::cmp), ..Self::unordered() }
+    }
+}
+
+impl<C: Token> Store<C> {
+    /// A store of tokens without an order.
+    pub(crate) fn unordered() -> Self {
         Self {
+            order: None,
             slots: Vec::new(),
             free: Vec::new(),
             available: Available::new(Selection::Oldest),
@@ -189,17 +198,6 @@ impl<C: Colour> Store<C> {
     pub(crate) fn tokens(&self) -> impl Iterator<Item = (&C, Time)> {
         self.slots.iter().filter_map(|slot| Some((slot.token.as_ref()?, slot.stamp)))
     }
-
-    /// Replaces all tokens; the same tokens get the same slots every time.
-    pub(crate) fn refill(&mut self, tokens: &[C]) {
-        self.slots.clear();
-        self.free.clear();
-        self.available = Available::new(self.selection());
-        self.indexes.iter_mut().for_each(|index| index.clear());
-        for token in tokens {
-            self.add(token.clone(), Time::ZERO, true);
-        }
-    }
 }
 
 /// Some of the first 64 stores of a net, as bits.
@@ -230,14 +228,14 @@ impl StoreSet {
 
 /// A store whose colour the builder has made sure of.
 #[inline]
-pub(crate) fn typed<C: Colour>(store: &dyn AnyStore) -> &Store<C> {
+pub(crate) fn typed<C: Token>(store: &dyn AnyStore) -> &Store<C> {
     let store: &dyn Any = store;
     store.downcast_ref().expect("the builder gave the place this colour")
 }
 
 /// As [`typed`], to change it.
 #[inline]
-pub(crate) fn typed_mut<C: Colour>(store: &mut dyn AnyStore) -> &mut Store<C> {
+pub(crate) fn typed_mut<C: Token>(store: &mut dyn AnyStore) -> &mut Store<C> {
     let store: &mut dyn Any = store;
     store.downcast_mut().expect("the builder gave the place this colour")
 }
@@ -265,10 +263,17 @@ pub(crate) trait AnyStore: Any + Send + Sync {
     fn copy(&self) -> Box<dyn AnyStore>;
     /// Makes a token available that was added as not available.
     fn release(&mut self, slot: SlotId);
-    /// Every token printed, with its stamp: in the order of the colours.
+    /// Every token printed, with its stamp: in the order of the colours, if they have one.
     fn printed(&self) -> Vec<(String, Time)>;
-    /// An empty shelf for markings of this colour.
-    fn shelf(&self) -> Box<dyn AnyShelf>;
+    /// A store of the same tokens, all available, in the order of the colours; none if they have no order.
+    #[cfg(feature = "analysis")]
+    fn canonical(&self) -> Option<Box<dyn AnyStore>>;
+    /// The order of two canonical stores of one place.
+    #[cfg(feature = "analysis")]
+    fn compare(&self, other: &dyn AnyStore) -> Ordering;
+    /// How many tokens there are, available or not.
+    #[cfg(feature = "analysis")]
+    fn len(&self) -> usize;
 }
 
 impl Clone for Box<dyn AnyStore> {
@@ -277,7 +282,7 @@ impl Clone for Box<dyn AnyStore> {
     }
 }
 
-impl<C: Colour> AnyStore for Store<C> {
+impl<C: Token> AnyStore for Store<C> {
     fn copy(&self) -> Box<dyn AnyStore> {
         Box::new(self.clone())
     }
@@ -294,12 +299,39 @@ impl<C: Colour> AnyStore for Store<C> {
 
     fn printed(&self) -> Vec<(String, Time)> {
         let mut tokens: Vec<(&C, Time)> = self.tokens().collect();
-        tokens.sort();
+        if let Some(order) = self.order {
+            tokens.sort_by(|a, b| order(a.0, b.0).then(a.1.cmp(&b.1)));
+        }
         tokens.into_iter().map(|(token, stamp)| (format!("{token:?}"), stamp)).collect()
     }
 
-    fn shelf(&self) -> Box<dyn AnyShelf> {
-        Box::new(Shelf::<C>::new())
+    #[cfg(feature = "analysis")]
+    fn canonical(&self) -> Option<Box<dyn AnyStore>> {
+        let order = self.order?;
+        let mut tokens: Vec<C> = self.tokens().map(|(token, _)| token.clone()).collect();
+        tokens.sort_by(order);
+        let mut canonical = self.clone();
+        canonical.slots.clear();
+        canonical.free.clear();
+        canonical.available = Available::new(self.selection());
+        canonical.indexes.iter_mut().for_each(|index| index.clear());
+        for token in tokens {
+            canonical.add(token, Time::ZERO, true);
+        }
+        Some(Box::new(canonical))
+    }
+
+    #[cfg(feature = "analysis")]
+    fn compare(&self, other: &dyn AnyStore) -> Ordering {
+        let (own, others) = (self.tokens(), typed::<C>(other).tokens());
+        let order = self.order.expect("a canonical store has an order");
+        let first = own.zip(others).map(|((a, _), (b, _))| order(a, b)).find(|order| order.is_ne());
+        first.unwrap_or_else(|| self.len().cmp(&other.len()))
+    }
+
+    #[cfg(feature = "analysis")]
+    fn len(&self) -> usize {
+        self.tokens().count()
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::Distribution;
+use crate::distribution::Distribution;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Structure {
@@ -117,16 +117,6 @@ impl Structure {
     pub(crate) fn given_freely(&self, transition: &TransitionNode) -> Vec<u32> {
         let free = transition.arcs.iter().filter(|arc| arc.kind == ArcKind::Output(None));
         free.map(|arc| self.store_of(arc)).collect()
-    }
-
-    /// Stores whose tokens a firing changes.
-    pub(crate) fn changed(&self, transition: &TransitionNode) -> Vec<u32> {
-        let moves = |kind| matches!(kind, ArcKind::Input(_) | ArcKind::Output(_));
-        let moving = transition.arcs.iter().filter(|arc| moves(arc.kind));
-        let mut stores: Vec<u32> = moving.map(|arc| self.store_of(arc)).collect();
-        stores.sort_unstable();
-        stores.dedup();
-        stores
     }
 
     /// Stores of which a transition only changes tokens in place, so that as many are available after.

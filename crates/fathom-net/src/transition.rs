@@ -1,47 +1,23 @@
-//! Transitions: the fluent builder that reads like the picture, arcs in before arcs out.
+//! Transitions: the fluent builder that reads like the picture, arcs in before arcs out. The side that gives is in
+//! `output`.
+
+use std::marker::PhantomData;
 
 use crate::binding::{Append, Colour};
-use crate::builder::NetBuilder;
+use crate::draft::Draft;
+use crate::handle::Transition;
 use crate::index::Key;
-use crate::logic::{Compiled, Firing};
-use crate::output::OutputBuilder;
+use crate::logic::Compiled;
 use crate::pattern::{self, Bind, Guarded, Lacking, Pattern, Refs, Start};
-use crate::place::{Index, Place, Sink, Sinks, Source};
+use crate::place::{Index, Place, Source};
 use crate::structure::{Arc, ArcKind, TransitionNode};
-use crate::{Distribution, Rng, Span};
 
-/// A transition of a built net.
-///
-/// ```
-/// use fathom_net::{NetBuilder, Simulation, Span, Time};
-/// let mut net = NetBuilder::new("clock");
-/// let due = net.place("due");
-/// net.initial(due, [()]);
-/// let tick = net.transition("tick").consume(due, 1).delay(Span::ticks(10)).produce(due, 1).add();
-/// let net = net.build()?;
-/// let mut sim = Simulation::new(&net, 1);
-/// sim.run_until(Time::ticks(95));
-/// assert_eq!(sim.firings(tick), 10);
-/// # Ok::<(), fathom_net::NetError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Transition(pub(crate) u32);
-
-/// A series of observations collected by [`OutputBuilder::record`].
-///
-/// ```
-/// let mut net = fathom_net::NetBuilder::new("queue");
-/// let sojourn: fathom_net::Series = net.series("sojourn");
-/// # let _ = sojourn;
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Series(pub(crate) u32);
-
-/// A transition being built: the arcs that take, read and inhibit, and the guards.
+/// A transition being built: the arcs that take, read and inhibit, and the guards; then its delay, the arcs that give,
+/// and what is recorded.
 ///
 /// Each [`input`](Self::input) or [`read`](Self::read) binds one variable more; guards, keys and
-/// arc expressions see the variables bound so far as a tuple of references. The first arc out, or
-/// the delay, moves on to the [`OutputBuilder`].
+/// arc expressions see the variables bound so far as a tuple of references. After the first arc out, or
+/// the delay, no arc in can follow. Arc expressions run in the order in which they are written.
 ///
 /// ```
 /// use fathom_net::NetBuilder;
@@ -57,27 +33,36 @@ pub struct Series(pub(crate) u32);
 ///     .add();
 /// ```
 #[must_use = "a transition joins the net when `add` is called"]
-pub struct TransitionBuilder<'n, P> {
-    net: &'n mut NetBuilder,
-    node: TransitionNode,
-    pattern: P,
+pub struct TransitionBuilder<'n, P: Pattern, Side = Inputs> {
+    pub(crate) net: &'n mut Draft,
+    pub(crate) node: TransitionNode,
+    pub(crate) logic: Compiled<P>,
     /// Stores of the arcs that bind a variable, in their order.
     bound: Vec<u32>,
-    consumes: Vec<(u32, u32)>,
+    side: PhantomData<Side>,
 }
 
+/// The side of a transition that takes: arcs in and guards may follow.
+#[derive(Debug)]
+pub enum Inputs {}
+
+/// The side of a transition that gives: only arcs out may follow, and what is recorded.
+#[derive(Debug)]
+pub enum Outputs {}
+
 impl<'n> TransitionBuilder<'n, Start> {
-    pub(crate) fn new(net: &'n mut NetBuilder, name: &str) -> Self {
+    pub(crate) fn new(net: &'n mut Draft, name: &str) -> Self {
         let node = TransitionNode {
             name: net.path_of(name),
-            page: net.page(),
+            page: net.page,
             priority: 0,
             delay: None,
             arcs: Vec::new(),
             guarded: false,
             selective: false,
         };
-        Self { net, node, pattern: Start, bound: Vec::new(), consumes: Vec::new() }
+        let logic = Compiled::new(Start, Vec::new());
+        Self { net, node, logic, bound: Vec::new(), side: PhantomData }
     }
 }
 
@@ -86,12 +71,6 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
     ///
     /// Tokens are tried in the order of the place's [`Selection`](crate::Selection); the variables
     /// of earlier arcs change slowest.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let queue = net.place::<u32>("queue");
-    /// net.transition("drop").input(queue).add();
-    /// ```
     pub fn input<S, C>(self, from: S) -> TransitionBuilder<'n, Bind<P, C>>
     where
         S: Source<Colour = C>,
@@ -120,12 +99,6 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
     }
 
     /// Binds a token that stays where it is: a test arc. Firing copies it.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (jobs, limit) = (net.place::<u32>("jobs"), net.place::<u32>("limit"));
-    /// net.transition("admit").input(jobs).read(limit).guard(|(job, limit)| job <= limit).add();
-    /// ```
     pub fn read<S, C>(self, from: S) -> TransitionBuilder<'n, Bind<P, C>>
     where
         S: Source<Colour = C>,
@@ -163,19 +136,13 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
     /// ```
     pub fn consume(mut self, from: impl Source<Colour = ()>, number: u32) -> Self {
         let place = from.place();
-        self.consumes.push((place.at.store, number));
+        self.logic.consumes.push((place.at.store, number));
         self.arc(place, ArcKind::Input(number), false);
         self
     }
 
     /// Fires only while the place holds fewer than `limit` tokens, available or not: an inhibitor
     /// arc.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (free, urgent) = (net.place::<u32>("free"), net.place::<u32>("urgent"));
-    /// net.transition("idle").input(free).inhibit(urgent, 1).add();
-    /// ```
     pub fn inhibit<S: Source>(mut self, by: S, limit: u32) -> Self {
         self.arc(by.place(), ArcKind::Inhibitor(limit), false);
         self
@@ -202,12 +169,6 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
     }
 
     /// Fires only for bindings of which the condition holds. It must depend on nothing else.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let jobs = net.place::<u32>("jobs");
-    /// net.transition("large").input(jobs).guard(|(size,)| *size > 4096).add();
-    /// ```
     pub fn guard<F>(mut self, condition: F) -> TransitionBuilder<'n, Guarded<P, F>>
     where
         F: for<'a> Fn(Refs<'a, P>) -> bool + Send + Sync + 'static,
@@ -215,212 +176,6 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
         self.node.guarded = true;
         self.node.selective = true;
         self.extend(|before| Guarded { before, guard: condition })
-    }
-
-    /// Fires before every enabled transition of a lower priority. The default is 0.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let interrupts = net.place("interrupts");
-    /// net.transition("interrupt").consume(interrupts, 1).priority(10).add();
-    /// ```
-    pub fn priority(mut self, priority: i32) -> Self {
-        self.node.priority = priority;
-        self
-    }
-
-    /// As [`OutputBuilder::delay`].
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let due = net.place("due");
-    /// net.transition("tick").consume(due, 1).delay(fathom_net::Span::ticks(5)).produce(due, 1).add();
-    /// ```
-    pub fn delay(self, delay: impl Into<Distribution>) -> OutputBuilder<'n, P> {
-        self.outputs().delay(delay)
-    }
-
-    /// As [`OutputBuilder::delay_by`].
-    ///
-    /// ```
-    /// # use fathom_net::Span;
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (reads, done) = (net.place::<u64>("reads"), net.place("done"));
-    /// net.transition("copy").input(reads).delay_by(|(bytes,), _| Span::ticks(*bytes / 8)).produce(done, 1).add();
-    /// ```
-    pub fn delay_by<F>(self, delay: F) -> OutputBuilder<'n, P>
-    where
-        F: for<'a> Fn(Refs<'a, P>, &mut Rng) -> Span + Send + Sync + 'static,
-    {
-        self.outputs().delay_by(delay)
-    }
-
-    /// As [`OutputBuilder::output`].
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (from, to) = (net.place::<u32>("from"), net.place::<u32>("to"));
-    /// net.transition("move").input(from).output(to, |(token,), _| *token).add();
-    /// ```
-    pub fn output<S, C, F>(self, to: S, expression: F) -> OutputBuilder<'n, P>
-    where
-        S: Sink<Colour = C>,
-        C: Colour,
-        F: for<'a> Fn(Refs<'a, P>, &mut Firing<'_>) -> C + Send + Sync + 'static,
-    {
-        self.outputs().output(to, expression)
-    }
-
-    /// As [`OutputBuilder::output_after`].
-    ///
-    /// ```
-    /// # use fathom_net::Span;
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (from, to) = (net.place::<u32>("from"), net.place::<u32>("to"));
-    /// net.transition("send").input(from).output_after(to, Span::ticks(9), |(token,), _| *token).add();
-    /// ```
-    pub fn output_after<S, C, F>(
-        self,
-        to: S,
-        delay: impl Into<Distribution>,
-        expression: F,
-    ) -> OutputBuilder<'n, P>
-    where
-        S: Sink<Colour = C>,
-        C: Colour,
-        F: for<'a> Fn(Refs<'a, P>, &mut Firing<'_>) -> C + Send + Sync + 'static,
-    {
-        self.outputs().output_after(to, delay, expression)
-    }
-
-    /// As [`OutputBuilder::output_each`].
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (reads, pages) = (net.place::<(u64, u64)>("reads"), net.place::<u64>("pages"));
-    /// net.transition("split").input(reads).output_each(pages, |(r,), _| r.0..r.0 + r.1).add();
-    /// ```
-    pub fn output_each<S, C, I, F>(self, to: S, expression: F) -> OutputBuilder<'n, P>
-    where
-        S: Sink<Colour = C>,
-        C: Colour,
-        I: IntoIterator<Item = C>,
-        F: for<'a> Fn(Refs<'a, P>, &mut Firing<'_>) -> I + Send + Sync + 'static,
-    {
-        self.outputs().output_each(to, expression)
-    }
-
-    /// As [`OutputBuilder::update`].
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (words, seen) = (net.place::<u32>("words"), net.place::<Vec<u32>>("seen"));
-    /// net.transition("note").input(words).update(seen, |(word,), seen, _| seen.push(*word)).add();
-    /// ```
-    pub fn update<C, F>(self, state: Place<C>, change: F) -> OutputBuilder<'n, P>
-    where
-        C: Colour,
-        F: for<'a> Fn(Refs<'a, P>, &mut C, &mut Firing<'_>) + Send + Sync + 'static,
-    {
-        self.outputs().update(state, change)
-    }
-
-    /// As [`OutputBuilder::update_each`].
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (pages, misses) = (net.place::<u64>("pages"), net.place::<u64>("misses"));
-    /// # let cache = net.place::<Vec<u64>>("cache");
-    /// net.transition("look")
-    ///     .input(pages)
-    ///     .update_each(cache, misses, |(page,), cache, _| (!cache.contains(page)).then_some(*page))
-    ///     .add();
-    /// ```
-    pub fn update_each<S, T, C, I, F>(self, state: Place<T>, to: S, change: F) -> OutputBuilder<'n, P>
-    where
-        S: Sink<Colour = C>,
-        T: Colour,
-        C: Colour,
-        I: IntoIterator<Item = C>,
-        F: for<'a> Fn(Refs<'a, P>, &mut T, &mut Firing<'_>) -> I + Send + Sync + 'static,
-    {
-        self.outputs().update_each(state, to, change)
-    }
-
-    /// As [`OutputBuilder::update_into`].
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (pages, cache) = (net.place::<u64>("pages"), net.place::<u64>("cache"));
-    /// # let (hits, misses) = (net.place::<u64>("hits"), net.place::<u64>("misses"));
-    /// net.transition("look")
-    ///     .input(pages)
-    ///     .update_into(cache, (hits, misses), |(page,), last, _| match std::mem::replace(last, *page) == *page {
-    ///         true => (Some(*page), None),
-    ///         false => (None, Some(*page)),
-    ///     })
-    ///     .add();
-    /// ```
-    pub fn update_into<S, T, I, F>(self, state: Place<T>, to: S, change: F) -> OutputBuilder<'n, P>
-    where
-        S: Sinks<I>,
-        T: Colour,
-        F: for<'a> Fn(Refs<'a, P>, &mut T, &mut Firing<'_>) -> I + Send + Sync + 'static,
-    {
-        self.outputs().update_into(state, to, change)
-    }
-
-    /// As [`OutputBuilder::produce`].
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (water, steam) = (net.place("water"), net.place("steam"));
-    /// net.transition("boil").consume(water, 1).produce(steam, 1).add();
-    /// ```
-    pub fn produce(self, to: impl Sink<Colour = ()>, number: u32) -> OutputBuilder<'n, P> {
-        self.outputs().produce(to, number)
-    }
-
-    /// As [`OutputBuilder::record`].
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let jobs = net.place::<u32>("jobs");
-    /// let sizes = net.series("sizes");
-    /// net.transition("finish").input(jobs).record(sizes, |(job,), _| f64::from(*job)).add();
-    /// ```
-    pub fn record<F>(self, series: Series, observe: F) -> OutputBuilder<'n, P>
-    where
-        F: for<'a> Fn(Refs<'a, P>, &mut Firing<'_>) -> f64 + Send + Sync + 'static,
-    {
-        self.outputs().record(series, observe)
-    }
-
-    /// Moves on to the arcs out, of which there may be none: for transitions built in a loop. The
-    /// first arc out does it too.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let start = net.place("start");
-    /// let ends: Vec<_> = (0..3).map(|i| net.place(&format!("end {i}"))).collect();
-    /// let fork = net.transition("fork").consume(start, 1).outputs();
-    /// ends.into_iter().fold(fork, |fork, end| fork.produce(end, 1)).add();
-    /// ```
-    pub fn outputs(self) -> OutputBuilder<'n, P> {
-        let Self { net, node, pattern, consumes, .. } = self;
-        OutputBuilder::new(net, node, Compiled::new(pattern, consumes))
-    }
-
-    /// Adds the transition to the net, with no arcs out.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let waste = net.place::<u32>("waste");
-    /// let drain = net.transition("drain").input(waste).add();
-    /// # let _ = drain;
-    /// ```
-    pub fn add(self) -> Transition {
-        self.outputs().add()
     }
 
     fn bind<C: Colour>(
@@ -447,8 +202,37 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
         self.node.arcs.push(Arc { place: place.at.node, kind, keyed, holds: false, delay: None });
     }
 
-    fn extend<Q>(self, pattern: impl FnOnce(P) -> Q) -> TransitionBuilder<'n, Q> {
-        let Self { net, node, pattern: before, bound, consumes } = self;
-        TransitionBuilder { net, node, pattern: pattern(before), bound, consumes }
+    fn extend<Q: Pattern>(self, pattern: impl FnOnce(P) -> Q) -> TransitionBuilder<'n, Q> {
+        let Self { net, node, logic, bound, side } = self;
+        let Compiled { pattern: before, consumes, .. } = logic;
+        TransitionBuilder { net, node, logic: Compiled::new(pattern(before), consumes), bound, side }
+    }
+}
+
+impl<'n, P: Pattern, Side> TransitionBuilder<'n, P, Side> {
+    /// Moves on to the arcs out, of which there may be none: for transitions built in a loop. The
+    /// first arc out does it too.
+    ///
+    /// ```
+    /// # let mut net = fathom_net::NetBuilder::new("doc");
+    /// # let start = net.place("start");
+    /// let ends: Vec<_> = (0..3).map(|i| net.place(&format!("end {i}"))).collect();
+    /// let fork = net.transition("fork").consume(start, 1).outputs();
+    /// ends.into_iter().fold(fork, |fork, end| fork.produce(end, 1)).add();
+    /// ```
+    pub fn outputs(self) -> TransitionBuilder<'n, P, Outputs> {
+        let Self { net, node, logic, bound, .. } = self;
+        TransitionBuilder { net, node, logic, bound, side: PhantomData }
+    }
+
+    /// Fires before every enabled transition of a lower priority. The default is 0.
+    pub fn priority(mut self, priority: i32) -> Self {
+        self.node.priority = priority;
+        self
+    }
+
+    /// Adds the transition to the net.
+    pub fn add(self) -> Transition {
+        self.net.add_transition(self.node, Box::new(self.logic))
     }
 }

@@ -5,8 +5,6 @@
 
 use std::sync::LazyLock;
 
-use crate::Rng;
-
 const LAYERS: usize = 256;
 /// Where the tail begins, and the area of each part, for 256 of them; from the paper.
 const TAIL: f64 = 7.697_117_470_131_05;
@@ -29,23 +27,29 @@ static TABLE: LazyLock<Layers> = LazyLock::new(|| {
     Layers { ends, heights: ends.map(|end| libm::exp(-end)) }
 });
 
-/// Draws from the exponential distribution of mean 1.
+/// A number in 0 <= x < 1 of 64 random bits.
 #[inline]
-pub(crate) fn exponential(rng: &mut Rng) -> f64 {
+pub(crate) fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+}
+
+/// Draws from the exponential distribution of mean 1; `next` gives 64 random bits.
+#[inline]
+pub(crate) fn exponential(mut next: impl FnMut() -> u64) -> f64 {
     let table = &*TABLE;
     loop {
-        let bits = rng.next_u64();
+        let bits = next();
         // The layer and the position come from different bits of one draw.
         let layer = (bits % LAYERS as u64) as usize;
-        let x = (bits >> 11) as f64 * (1.0 / (1_u64 << 53) as f64) * table.ends[layer];
+        let x = unit(bits) * table.ends[layer];
         if x < table.ends[layer + 1] {
             return x;
         }
         if layer == 0 {
-            return TAIL - libm::log(1.0 - rng.uniform());
+            return TAIL - libm::log(1.0 - unit(next()));
         }
         let (low, high) = (table.heights[layer], table.heights[layer + 1]);
-        if low + (high - low) * rng.uniform() < libm::exp(-x) {
+        if low + (high - low) * unit(next()) < libm::exp(-x) {
             return x;
         }
     }
@@ -54,6 +58,7 @@ pub(crate) fn exponential(rng: &mut Rng) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rng::Rng;
 
     #[test]
     fn layers_have_equal_areas() {
@@ -69,7 +74,7 @@ mod tests {
         let (draws, mut rng) = (1_000_000, Rng::new(3));
         let mut above = [0_u32; 12];
         for _ in 0..draws {
-            let x = exponential(&mut rng);
+            let x = exponential(|| rng.next_u64());
             (0..12).filter(|&k| x > f64::from(k)).for_each(|k| above[k as usize] += 1);
         }
         for (k, &count) in (0..12).zip(&above) {

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use self::known::found_by_other_means;
 
 use self::stages::{Stage, stages};
-use crate::model::{Model, Origin, PAGE, Parameter, Residual, Tail};
+use crate::model::{Curve, Fits, Journal, Model, Number, Origin, PAGE, Parameter, Residual, Scalar, Tail};
 use crate::prediction::{SHARES, class, device_byte, simulate};
 use crate::trial::{self, Settled, Trial, Turns, ns_per_transfer};
 use fathom_program::job::{Direction, Job, Pattern};
@@ -86,20 +86,21 @@ pub fn calibrate(
         let (trials, others) = left.split_at(stage.jobs.len());
         left = others;
         between_calls(model, &stage, trials);
-        if stage.tries_depths {
+        if stage.fits == Fits::ColdReads {
             fit_with_depth(model, &stage, trials)
         } else {
-            fit(model, stage.free, trials);
+            fit(model, &stage.free(), trials);
         }
-        accounts.push(account(stage.name, model, trials));
+        accounts.push(account(stage.fits.word(), model, trials));
     }
     spread_of_far(model, staged);
     // For who asks for no size: what a byte of many costs.
-    let byte = model.parameters.value("near_256k") / f64::from(256 << 10);
-    put(model, "copied_byte", Parameter { value: byte, interval: None, origin: Origin::Measured });
+    if let Some((bytes, took)) = model.parameters.curve(Curve::Near).pop() {
+        put_measured(model, Scalar::CopiedByte, took / bytes);
+    }
     // What the kernel has learned by the time that somebody writes much.
     let rate = 1e9 / device_byte(model, Direction::Write).max(1e-3);
-    put(model, "write_bandwidth", Parameter { value: rate, interval: None, origin: Origin::Measured });
+    put_measured(model, Scalar::WriteBandwidth, rate);
     model.residuals = residuals(model, checks, staged);
     model.checks =
         checks.iter().filter_map(|check| Some((check.job.name.clone(), check.bytes_per_second()?))).collect();
@@ -123,19 +124,19 @@ fn turns(seed: u64, rest: Duration) -> Turns {
 
 /// What the loop does between two calls, which needs no model: the time that no call took.
 fn between_calls(model: &mut Model, stage: &Stage, trials: &[Trial]) {
-    let Some((name, direction)) = stage.caller else { return };
+    let Some((scalar, direction)) = stage.caller() else { return };
     let idle = |outcome: &Outcome| {
         let side = &outcome.transfers[direction as usize];
         let calls = side.latency.count().max(1) as f64;
         let busy = side.latency.sum() as f64 * outcome.ns_per_tick;
         let beside = (outcome.elapsed_ns as f64 - busy) / calls;
-        let own = if direction == Direction::Write { model.parameters.value("caller") } else { 0.0 };
+        let own = if direction == Direction::Write { model.parameters[Scalar::Caller] } else { 0.0 };
         let per = if direction == Direction::Write { side.bytes as f64 / calls } else { 1.0 };
         ((beside - own) / per).max(0.0)
     };
     let does_it_alone = |trial: &&Trial| trial.job.directions().all(|one| one == direction);
     let all: Vec<f64> = trials.iter().filter(does_it_alone).flat_map(|trial| trial.each(idle)).collect();
-    put_middle(model, name, &all);
+    put_middle(model, scalar, &all);
 }
 
 /// What each sync writes beside its data, as the device counted it: of a log as a whole, and in how many writes, or of jbd2's
@@ -143,14 +144,14 @@ fn between_calls(model: &mut Model, stage: &Stage, trials: &[Trial]) {
 /// more where new blocks lie apart, in files that are small enough for one block of extents.
 fn logs(model: &mut Model, trials: &[Trial]) {
     const ENDS: f64 = 2.0;
-    let journal = model.parameters.value("journal");
-    let largest = model.parameters.value("largest_io");
+    let journal = model.parameters.choices.journal;
+    let largest = model.parameters[Scalar::LargestIo];
     // What a sync has to write of data, in bytes.
     let data = |job: &Job| job.blocks[Direction::Write as usize].most as f64 * f64::from(job.fsync);
     let in_turn = |pattern: Pattern| trials.iter().filter(move |trial| trial.job.pattern == pattern);
     let of = |pattern: Pattern| -> Vec<f64> {
         let of_one = |trial: &Trial| {
-            let again = if journal == stages::DATA_JOURNAL { data(&trial.job) } else { 0.0 };
+            let again = if journal == Journal::Data { data(&trial.job) } else { 0.0 };
             trial.logged().into_iter().map(|[_, bytes]| (bytes - again).max(0.0)).collect::<Vec<_>>()
         };
         in_turn(pattern).flat_map(of_one).collect()
@@ -160,25 +161,32 @@ fn logs(model: &mut Model, trials: &[Trial]) {
     };
     let in_order = of(Pattern::Sequential);
     let Some(usual) = quantile::median(&in_order) else { return };
-    if journal == 0.0 {
+    if journal == Journal::Price {
         let requests = in_turn(Pattern::Sequential).flat_map(|trial| {
             let own = (data(&trial.job) / largest).ceil();
             trial.logged().into_iter().map(move |[requests, _]| (requests - own).max(1.0))
         });
-        put_middle(model, "log_requests", &requests.collect::<Vec<_>>());
-        put_middle(model, "log_bytes", &in_order);
+        put_middle(model, Scalar::LogRequests, &requests.collect::<Vec<_>>());
+        put_middle(model, Scalar::LogBytes, &in_order);
     } else {
-        put_middle(model, "journal_blocks", &pages(in_order, ENDS));
+        put_middle(model, Scalar::JournalBlocks, &pages(in_order, ENDS));
     }
-    put_middle(model, "scattered_blocks", &pages(of(Pattern::Random), usual / PAGE as f64));
+    put_middle(model, Scalar::ScatteredBlocks, &pages(of(Pattern::Random), usual / PAGE as f64));
 }
 
 /// Puts the median of what was seen, with the middle half as its interval, if there is anything.
-fn put_middle(model: &mut Model, name: &str, seen: &[f64]) {
-    let at = |share| quantile::quantile(seen, share);
+fn put_middle(model: &mut Model, scalar: Scalar, seen: &[f64]) {
+    let seen: Vec<f64> = seen.iter().copied().filter(|one| one.is_finite()).collect();
+    let at = |share| quantile::quantile(&seen, share);
     if let [Some(low), Some(value), Some(high)] = [0.25, 0.5, 0.75].map(at) {
-        put(model, name, Parameter { value, interval: Some([low, high]), origin: Origin::Measured });
+        let interval = Some([low, high]);
+        model.parameters.put(scalar, Parameter { value, interval, origin: Origin::Measured });
     }
+}
+
+/// Puts a value that was measured, and whose interval is not known.
+fn put_measured(model: &mut Model, scalar: Scalar, value: f64) {
+    model.parameters.put(scalar, Parameter { value, interval: None, origin: Origin::Measured });
 }
 
 /// How much the wait for far data differs from call to call, by how far one in a hundred lies above the mean, in jobs that
@@ -186,7 +194,7 @@ fn put_middle(model: &mut Model, name: &str, seen: &[f64]) {
 fn spread_of_far(model: &mut Model, trials: &[Trial]) {
     const FEWEST_CALLS: u64 = 1_000;
     let mut near = without_noise(model);
-    price(&mut near, "near_cache", 0.0);
+    assume(&mut near, Scalar::NearCache, 0.0);
     let spread = |trial: &Trial| {
         let job = &trial.job;
         let runs = Outcome::together(&trial.runs)?;
@@ -207,15 +215,15 @@ fn spread_of_far(model: &mut Model, trials: &[Trial]) {
         (far > near).then(|| (tail / far / above).clamp(0.0, 1.0))
     };
     let spreads: Vec<f64> = trials.iter().filter_map(spread).collect();
-    put_middle(model, "far_spread", &spreads);
+    put_middle(model, Scalar::FarSpread, &spreads);
 }
 
 /// Fits for each number of requests that the device may work at side by side, and keeps the best.
 fn fit_with_depth(model: &mut Model, stage: &Stage, trials: &[Trial]) {
     let tried = DEPTHS.par_iter().map(|&depth| {
         let mut one = model.clone();
-        put(&mut one, "device_depth", Parameter { value: depth, interval: None, origin: Origin::Measured });
-        let left = fit(&mut one, stage.free, trials);
+        put_measured(&mut one, Scalar::DeviceDepth, depth);
+        let left = fit(&mut one, &stage.free(), trials);
         (left, one)
     });
     let tried: Vec<(f64, Model)> = tried.collect();
@@ -224,16 +232,18 @@ fn fit_with_depth(model: &mut Model, stage: &Stage, trials: &[Trial]) {
     }
 }
 
-/// Fits the free parameters to the trials; gives the sum of the squared errors that are left.
-fn fit(model: &mut Model, free: &[&'static str], trials: &[Trial]) -> f64 {
+/// Fits numbers to the trials, each from the least value that its search begins at; gives the sum of the squared errors that
+/// are left.
+fn fit(model: &mut Model, free: &[(Number, f64)], trials: &[Trial]) -> f64 {
     let measured: Vec<(&Job, f64, f64)> = trials
         .iter()
         .filter_map(|trial| Some((&trial.job, trial.ns_per_transfer()?, weight(trial))))
         .collect();
-    let start: Vec<f64> = free.iter().map(|name| model.parameters.value(name).max(least(name))).collect();
+    let start: Vec<f64> =
+        free.iter().map(|&(number, least)| model.parameters.number(number).value.max(least)).collect();
     let found = nonlinear::fit(&start, |values| {
         let mut tried = without_noise(model);
-        free.iter().zip(values).for_each(|(name, value)| price(&mut tried, name, *value));
+        free.iter().zip(values).for_each(|(&(number, _), value)| assume(&mut tried, number, *value));
         measured
             .par_iter()
             .map(|(job, measured, weight)| (time(job, &tried) / measured).ln() * weight)
@@ -245,15 +255,15 @@ fn fit(model: &mut Model, free: &[&'static str], trials: &[Trial]) -> f64 {
     let reach = 1.96 * (1.0 + 2.0 / freedom);
     // What the machine itself changed by meanwhile, all parameters alike.
     let drift = drift(trials) / 2.0;
-    for ((name, &value), &deviation) in free.iter().zip(&found.values).zip(&found.deviations) {
+    for ((&(number, _), &value), &deviation) in free.iter().zip(&found.values).zip(&found.deviations) {
         if deviation > UNKNOWN {
             // The jobs don't tell it from nothing, or from the others.
-            price(model, name, value);
+            assume(model, number, value);
             continue;
         }
         let deviation = deviation.hypot(drift);
         let interval = Some([value * (-reach * deviation).exp(), value * (reach * deviation).exp()]);
-        put(model, name, Parameter { value, interval, origin: Origin::Measured });
+        model.parameters.put(number, Parameter { value, interval, origin: Origin::Measured });
     }
     found.residuals.iter().map(|one| one * one).sum()
 }
@@ -264,68 +274,13 @@ fn weight(trial: &Trial) -> f64 {
     OFF / OFF.hypot(trial.uncertainty().unwrap_or(0.0))
 }
 
-/// Where the search for a price begins that nothing is known of.
-fn least(name: &str) -> f64 {
-    match name {
-        // 40 GB/s.
-        "near_4k" => 100.0,
-        "near_12k" => 300.0,
-        "near_16k" => 400.0,
-        "near_32k" => 800.0,
-        "near_64k" => 1_600.0,
-        "near_256k" => 6_400.0,
-        "across_lines" => 40.0,
-        // A line that is not in the caches, and its page.
-        "jump" | "jump_between" => 150.0,
-        "far_once_4m" | "far_once_16m" | "far_small" => 0.5,
-        name if name.starts_with("jump_of") => 0.5,
-        name if name.starts_with("jump_") => 300.0,
-        "far_settles" => 1e7,
-        "far_buffer" | "far_both" => 0.02,
-        name if name.starts_with("far_of") => 0.05,
-        // 20 GB/s.
-        "far_1k" => 50.0,
-        "far_2k" => 100.0,
-        "far_4k" => 200.0,
-        "far_6k" => 300.0,
-        "far_8k" => 400.0,
-        "far_16k" => 800.0,
-        "far_64k" => 3_200.0,
-        "far_256k" => 13_000.0,
-        // About as much as the call itself: from far below the search does not find its way.
-        "write_call" => 150.0,
-        "jumped_write" | "jumped_over" => 100.0,
-        "new_page" => 1_000.0,
-        "new_8k" => 1_500.0,
-        "new_16k" => 2_500.0,
-        "new_64k" => 9_000.0,
-        "new_256k" => 35_000.0,
-        "dirtied_page" => 60.0,
-        // A line of the first cache, the second, and memory.
-        "walked_page" => 1.5,
-        "walked_out" => 3.0,
-        "walked_far" => 80.0,
-        // A request more of a fast device.
-        "scattered_sync" => 20_000.0,
-        // A loop device's own work for a request.
-        "device_write_request" => 3_000.0,
-        name if name.contains("byte") => 0.01,
-        _ => 20.0,
-    }
-}
-
-fn price(model: &mut Model, name: &str, value: f64) {
-    put(model, name, Parameter { value, interval: None, origin: Origin::Assumed });
-}
-
-fn put(model: &mut Model, name: &str, parameter: Parameter) {
-    // Values of a fit are positive and within their interval.
-    let _ = model.parameters.put(name, parameter);
+fn assume(model: &mut Model, number: impl Into<Number>, value: f64) {
+    model.parameters.put(number, Parameter { value, interval: None, origin: Origin::Assumed });
 }
 
 fn without_noise(model: &Model) -> Model {
     let mut still = model.clone();
-    ["noise", "far_spread"].iter().for_each(|name| price(&mut still, name, 0.0));
+    [Scalar::Noise, Scalar::FarSpread].into_iter().for_each(|spread| assume(&mut still, spread, 0.0));
     still
 }
 
@@ -519,19 +474,19 @@ mod tests {
         let [order, eight] =
             ["written in order by 4096, synced after 1", "written in order by 4096, synced after 8"];
         let random = "written at random by 4096, synced after 16";
-        let found = |journal: &str, trials: &[Trial]| {
+        let found = |journal: Journal, trials: &[Trial]| {
             let mut model = Model::assumed();
-            model.parameters.set("journal", journal).unwrap();
+            model.parameters.choices.journal = journal;
             logs(&mut model, trials);
-            ["log_bytes", "log_requests", "journal_blocks", "scattered_blocks"]
-                .map(|name| model.parameters.value(name))
+            [Scalar::LogBytes, Scalar::LogRequests, Scalar::JournalBlocks, Scalar::ScatteredBlocks]
+                .map(|scalar| model.parameters[scalar])
         };
         let of = |pages: [u64; 3]| {
             [trial(order, 1, 96, pages[0]), trial(eight, 8, 96, pages[1]), trial(random, 16, 96, pages[2])]
         };
-        assert_eq!(found("price", &of([9, 9, 9])), [36_864.0, 3.0, 4.0, 0.0]);
-        assert_eq!(found("ordered", &of([3, 3, 5])), [0.0, 1.0, 1.0, 2.0]);
-        assert_eq!(found("ordered", &of([6, 6, 5])), [0.0, 1.0, 4.0, 0.0], "never less");
-        assert_eq!(found("journal", &of([4, 11, 19])), [0.0, 1.0, 1.0, 0.0], "data are written twice");
+        assert_eq!(found(Journal::Price, &of([9, 9, 9])), [36_864.0, 3.0, 4.0, 0.0]);
+        assert_eq!(found(Journal::Ordered, &of([3, 3, 5])), [0.0, 1.0, 1.0, 2.0]);
+        assert_eq!(found(Journal::Ordered, &of([6, 6, 5])), [0.0, 1.0, 4.0, 0.0], "never less");
+        assert_eq!(found(Journal::Data, &of([4, 11, 19])), [0.0, 1.0, 1.0, 0.0], "data are written twice");
     }
 }

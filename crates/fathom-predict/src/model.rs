@@ -14,19 +14,27 @@
 use std::collections::BTreeMap;
 
 use fathom_model::io_path::Path;
-use fathom_model::parameters::{KNOWN, Known, known_as};
+use fathom_model::parameters::{CHOICES, ChoiceRow, Named, named};
 use fathom_model::presets::preset;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use fathom_model::file_read::PAGE;
 pub use fathom_model::io_path::View;
-pub use fathom_model::parameters::{ALIASES, Origin, Parameter, Parameters};
+pub use fathom_model::parameters::{
+    Curve, Device, Found, Journal, Number, Origin, Parameter, Parameters, Scalar, Stage as Fits, page,
+};
 
 use fathom_run::provenance::{MachineFacts, MountFacts};
 
 /// The name of the schema that [`Model`] is published under.
-pub const SCHEMA: &str = "fathom.model/1";
+pub const SCHEMA: &str = "fathom.model/2";
+/// The schema of models that were written before: the points of curves are parameters of their own in it.
+const BEFORE: &str = "fathom.model/1";
+
+/// What a device may be held to: bytes a second read and written, and requests a second read and written.
+pub const LIMITS: [Scalar; 4] =
+    [Scalar::LimitReadRate, Scalar::LimitWriteRate, Scalar::LimitReadIops, Scalar::LimitWriteIops];
 
 /// A model of a machine's I/O path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,7 +42,7 @@ pub const SCHEMA: &str = "fathom.model/1";
 pub struct Model {
     /// What it was made from; none of a model that nobody measured.
     pub made: Option<Made>,
-    /// Its numbers, and the device.
+    /// Its numbers, and its parts.
     pub parameters: Parameters,
     /// How far it was off on the jobs that it was fitted to, by class of job.
     pub residuals: BTreeMap<String, Residual>,
@@ -44,19 +52,24 @@ pub struct Model {
 
 /// A model as it is written to `MODEL.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(title = "fathom.model/1")]
+#[schemars(title = "fathom.model/2")]
 #[serde(deny_unknown_fields)]
 pub struct Written {
-    /// Always `fathom.model/1`.
+    /// Always `fathom.model/2`.
     #[schemars(extend("const" = SCHEMA))]
     schema: String,
     /// What it was made from; nothing of a model that nobody measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     made: Option<Made>,
     /// Which parts the path has, by name: `device`, `kernel`, `journal`; those that are missing are assumed.
-    components: BTreeMap<String, String>,
+    #[serde(default, alias = "components")]
+    choices: BTreeMap<String, String>,
     /// Its numbers by name; those that are missing are assumed.
-    parameters: BTreeMap<String, Entry>,
+    #[serde(default, alias = "parameters")]
+    scalars: BTreeMap<String, Entry>,
+    /// Its numbers that depend on a size, by name: straight lines through points; those that are missing are assumed.
+    #[serde(default)]
+    curves: BTreeMap<String, Vec<Entry>>,
     /// How far it was off on the jobs that it was fitted to, by class of job.
     #[serde(default)]
     residuals: BTreeMap<String, Residual>,
@@ -88,10 +101,13 @@ pub struct Made {
 /// A device whose times are drawn from lists, which this file does not hold.
 const LISTED: &str = "empirical";
 
-/// A parameter as it is written.
+/// A number as it is written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Entry {
+    /// The size that a point of a curve belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bytes: Option<u32>,
     /// The value, in the unit.
     value: f64,
     /// `bytes`, `ns`, `ns_per_byte`, `count` or `share`: the parameter's own.
@@ -100,19 +116,8 @@ struct Entry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     interval: Option<[f64; 2]>,
     /// Where it comes from: `measured`, `declared`, `assumed` or `set`.
-    #[schemars(with = "OriginWord")]
+    #[schemars(with = "String", extend("enum" = Origin::WORDS))]
     origin: Origin,
-}
-
-/// Where a value comes from, for the schema: samples of the machine, the kernel's word, nobody, a what-if.
-#[derive(JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[expect(dead_code, reason = "the schema alone is derived from it")]
-enum OriginWord {
-    Measured,
-    Declared,
-    Assumed,
-    Set,
 }
 
 /// How far a model was off on jobs of one class.
@@ -162,15 +167,17 @@ impl Model {
         let value: serde_json::Value =
             serde_json::from_str(text).map_err(|error| format!("not a model: {error}"))?;
         match value.get("schema").and_then(serde_json::Value::as_str) {
-            Some(SCHEMA) => {}
-            Some(other) => return Err(format!("its schema is '{other}', and '{SCHEMA}' is understood")),
+            Some(SCHEMA | BEFORE) => {}
+            Some(other) => {
+                return Err(format!("its schema is '{other}', and '{SCHEMA}' and '{BEFORE}' are understood"));
+            }
             None => return Err(format!("not a model: the key 'schema' is missing, which says '{SCHEMA}'")),
         }
         serde_json::from_value(value).map_err(|error| format!("not a model: {error}"))
     }
 
-    /// Sets a parameter, a part or a set of them to what somebody typed: `readahead=1M`, `device=plain_queue`,
-    /// `preset=paper`.
+    /// Sets a number, points of a curve, a part or a set of them to what somebody typed: `readahead=1M`,
+    /// `far_of=4M:0.2,8M:0.4`, `device=plain_queue`, `preset=paper`.
     ///
     /// # Errors
     /// One sentence that says what is wrong.
@@ -188,8 +195,12 @@ impl Model {
         }
         self.parameters.set(name, value)?;
         // As on Linux: of a share and a number of bytes the one that was set last is in force.
-        if let Some(other) = name.strip_suffix("_ratio").filter(|_| name.starts_with("dirty")) {
-            self.parameters.set(&format!("{other}_bytes"), "0")?;
+        if let Named::Number(Number::Scalar(scalar)) = named(name)? {
+            match scalar {
+                Scalar::DirtyRatio => self.parameters.put_value(Scalar::DirtyBytes, 0.0),
+                Scalar::DirtyBackgroundRatio => self.parameters.put_value(Scalar::DirtyBackgroundBytes, 0.0),
+                _ => {}
+            }
         }
         Ok(())
     }
@@ -203,71 +214,76 @@ impl Model {
     pub fn cpus(&self) -> Option<u32> {
         self.made.as_ref().map(|made| made.machine.cpus as u32)
     }
+}
 
-    /// The word of a choice.
-    fn word(&self, known: &Known) -> &'static str {
-        known.words[self.parameters.value(known.name) as usize]
+/// Puts a number as it is read in its place.
+fn put(model: &mut Model, name: &str, number: Number, entry: Entry) -> Result<(), String> {
+    let Entry { value, unit, interval, origin, .. } = entry;
+    let own = number.row().unit.word();
+    if unit != own {
+        return Err(format!("'{name}' is in {unit}, and its unit is {own}"));
     }
-
-    /// Every number with what is known of it, in the order in which they are documented.
-    pub fn entries(&self) -> impl Iterator<Item = (&'static Known, Parameter)> + '_ {
-        let numbers = KNOWN.iter().filter(|known| known.words.is_empty());
-        numbers.map(|known| (known, self.parameters.parameter(known.name)))
-    }
+    model.parameters.put(number, Parameter { value, interval, origin }.checked(name)?);
+    Ok(())
 }
 
 impl TryFrom<Written> for Model {
     type Error = String;
 
     fn try_from(written: Written) -> Result<Self, String> {
-        let mut parameters = Parameters::assumed();
-        for (name, Entry { value, unit, interval, origin }) in written.parameters {
-            let known = known_as(&name)?;
-            if !known.words.is_empty() {
-                return Err(format!("'{name}' is no number: it belongs under 'components'"));
-            }
-            if unit != known.unit.word() {
-                return Err(format!("'{name}' is in {unit}, and its unit is {}", known.unit.word()));
-            }
-            parameters.put(&name, Parameter { value, interval, origin })?;
+        let mut model = Self::assumed();
+        for (name, entry) in written.scalars {
+            let Named::Number(number) = named(&name)? else {
+                return Err(format!("'{name}' is no scalar: it belongs under 'choices' or 'curves'"));
+            };
+            put(&mut model, &name, number, entry)?;
         }
-        let mut model =
-            Self { made: written.made, parameters, residuals: written.residuals, checks: written.checks };
-        for (name, word) in written.components {
-            let known = known_as(&name)?;
-            if known.words.is_empty() {
-                return Err(format!("'{name}' is a number: it belongs under 'parameters'"));
-            }
-            if model.word(known) != word {
-                model.set(&format!("{name}={word}"))?;
+        for (name, points) in written.curves {
+            let curve = Curve::named(&name).ok_or_else(|| format!("there is no curve '{name}'"))?;
+            for point in points {
+                put(&mut model, &name, curve.at(f64::from(point.bytes.unwrap_or(0)))?, point)?;
             }
         }
-        Ok(model)
+        for (name, word) in written.choices {
+            let Named::Choice(_) = named(&name)? else {
+                return Err(format!("'{name}' is a number: it belongs under 'scalars' or 'curves'"));
+            };
+            model.set(&format!("{name}={word}"))?;
+        }
+        Ok(Self { made: written.made, residuals: written.residuals, checks: written.checks, ..model })
     }
 }
 
 impl From<Model> for Written {
+    /// Leaves out what is assumed as in every model.
     fn from(model: Model) -> Self {
-        let entry = |(known, parameter): (&Known, Parameter)| {
-            let Parameter { value, interval, origin } = parameter;
-            (known.name.to_owned(), Entry { value, unit: known.unit.word().to_owned(), interval, origin })
-        };
+        let (mut scalars, mut curves) = (BTreeMap::new(), BTreeMap::new());
+        for (number, parameter) in model.parameters.iter().filter(|(number, one)| *one != number.assumed()) {
+            let (Parameter { value, interval, origin }, unit) =
+                (parameter, number.row().unit.word().to_owned());
+            let entry = |bytes| Entry { bytes, value, unit, interval, origin };
+            match number {
+                Number::Scalar(scalar) => {
+                    scalars.insert(scalar.row().name.to_owned(), entry(None));
+                }
+                Number::Point(curve, _) => {
+                    let points: &mut Vec<_> = curves.entry(curve.row().name.to_owned()).or_default();
+                    points.push(entry(Some(number.bytes())));
+                }
+            }
+        }
+        let choice =
+            |row: &ChoiceRow| (row.name.to_owned(), (row.word)(&model.parameters.choices).to_owned());
         Self {
             schema: SCHEMA.to_owned(),
-            parameters: model.entries().map(entry).collect(),
-            components: choices()
-                .map(|known| (known.name.to_owned(), model.word(known).to_owned()))
-                .collect(),
+            choices: CHOICES.iter().map(choice).collect(),
+            scalars,
+            curves,
             made: model.made,
             residuals: model.residuals,
             checks: model.checks,
         }
     }
-}
-
-/// Parameters that are words and no numbers.
-fn choices() -> impl Iterator<Item = &'static Known> {
-    KNOWN.iter().filter(|known| !known.words.is_empty())
 }
 
 /// The JSON Schema of a model.
@@ -282,17 +298,16 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_model_is_said() {
         let of = |parameters: &str| {
-            let components = "\"components\": {\"device\": \"queue_and_bus\"}";
-            Model::read(&format!(
-                "{{\"schema\": \"{SCHEMA}\", {components}, \"parameters\": {{{parameters}}}}}"
-            ))
+            let choices = "\"choices\": {\"device\": \"queue_and_bus\"}";
+            Model::read(&format!("{{\"schema\": \"{SCHEMA}\", {choices}, \"scalars\": {{{parameters}}}}}"))
         };
-        assert_eq!(of("").unwrap().parameters.value("call"), Model::assumed().parameters.value("call"));
+        assert_eq!(of("").unwrap(), Model::assumed());
         for (parameters, said) in [
             (r#""cal": {"value": 1, "unit": "ns", "origin": "assumed"}"#, "did you mean 'call'"),
             (r#""call": {"value": 1, "unit": "bytes", "origin": "assumed"}"#, "its unit is ns"),
             (r#""call": {"value": -1, "unit": "ns", "origin": "assumed"}"#, "zero or more"),
             (r#""call": {"value": 1, "unit": "ns", "origin": "guessed"}"#, "guessed"),
+            (r#""device": {"value": 1, "unit": "count", "origin": "set"}"#, "it belongs under 'choices'"),
         ] {
             let error = of(parameters).unwrap_err();
             assert!(error.contains(said), "{error}");
@@ -302,14 +317,37 @@ mod tests {
     }
 
     #[test]
+    fn a_model_of_version_1_is_read_and_written_as_version_2() {
+        let model = Model::read(
+            r#"{"schema": "fathom.model/1", "components": {"device": "plain_queue"}, "parameters": {
+                "far_of_4m": {"value": 0.2, "unit": "share", "interval": [0.1, 0.3], "origin": "measured"},
+                "jump": {"value": 170, "unit": "ns", "origin": "measured"},
+                "call": {"value": 310, "unit": "ns", "origin": "measured"},
+                "new_page": {"value": 1300, "unit": "ns", "origin": "assumed"}}}"#,
+        )
+        .unwrap();
+        let share = model.parameters.number(Number::Point(Curve::FarOf, 3));
+        assert_eq!((share.value, share.interval), (0.2, Some([0.1, 0.3])));
+        assert_eq!(model.parameters.curve(Curve::Jump)[0], (512.0, 170.0));
+        let written = serde_json::to_value(&model).unwrap();
+        assert_eq!(written["schema"], SCHEMA);
+        assert_eq!(written["choices"]["device"], "plain_queue");
+        let point = serde_json::json!({"bytes": 4_194_304, "value": 0.2, "unit": "share", "interval": [0.1, 0.3],
+            "origin": "measured"});
+        assert_eq!(written["curves"]["far_of"], serde_json::json!([point]));
+        assert!(written["curves"].get("new").is_none(), "what is assumed of every model is left out");
+        assert_eq!(Model::read(&written.to_string()).unwrap(), model);
+    }
+
+    #[test]
     fn settings_are_typed_as_names_and_values() {
         let mut model = Model::assumed();
         model.set("device=plain_queue").unwrap();
         model.set("read_ahead=64K").unwrap();
-        assert_eq!(model.word(known_as("device").unwrap()), "plain_queue");
+        assert_eq!(model.parameters.choices.device, Device::PlainQueue);
         model.set("preset=paper").unwrap();
         assert!(model.set("device=empirical").unwrap_err().contains("times"));
-        assert_eq!(model.parameters.value("readahead"), 65_536.0);
+        assert_eq!(model.parameters[Scalar::Readahead], 65_536.0);
         assert!(model.set("device=tape").is_err());
         assert!(model.set("readahead").unwrap_err().contains("NAME=VALUE"));
     }

@@ -43,7 +43,7 @@ pub use self::trace::{predict_trace, simulate_trace};
 
 use self::forecast::Runs;
 use self::program::{Seat, Threads};
-use crate::model::{Model, Origin, Parameter, Parameters};
+use crate::model::{LIMITS, Model, Parameter, Parameters, Scalar};
 use fathom_program::job::{Direction, Job, Pattern, Region};
 use fathom_run::load::{Cached, Outcome, file_name, groups};
 
@@ -67,14 +67,15 @@ pub struct Prediction {
 
 /// What a byte takes of the device in one direction, at the rate to which it is held, in ns.
 pub fn device_byte(model: &Model, direction: Direction) -> f64 {
-    let value = |name| model.parameters.value(name);
+    let parameters = &model.parameters;
     let (own, rate) = match direction {
-        Direction::Write if value("device_write_byte") > 0.0 => {
-            (value("device_write_byte"), value("limit_write_rate"))
+        Direction::Write if parameters[Scalar::DeviceWriteByte] > 0.0 => {
+            (Scalar::DeviceWriteByte, Scalar::LimitWriteRate)
         }
-        Direction::Write => (value("device_byte"), value("limit_write_rate")),
-        Direction::Read => (value("device_byte"), value("limit_read_rate")),
+        Direction::Write => (Scalar::DeviceByte, Scalar::LimitWriteRate),
+        Direction::Read => (Scalar::DeviceByte, Scalar::LimitReadRate),
     };
+    let [own, rate] = [parameters[own], parameters[rate]];
     if rate > 0.0 { own.max(1e9 / rate) } else { own }
 }
 
@@ -120,25 +121,22 @@ pub fn predict(jobs: &[Job], model: &Model, settings: Settings) -> Result<Predic
 /// from a file that memory does not hold may have used up two already, which the kernel remembers for as long.
 fn at_brims(parameters: &Parameters, jobs: &[Job]) -> Vec<Parameters> {
     const UNKNOWN: f64 = 0.03;
-    const LIMITS: [&str; 4] = ["limit_read_rate", "limit_write_rate", "limit_read_iops", "limit_write_iops"];
-    let is_held = LIMITS.iter().any(|limit| parameters.value(limit) > 0.0);
-    if !is_held || parameters.value("limit_slice") == 0.0 {
+    let is_held = LIMITS.into_iter().any(|limit| parameters[limit] > 0.0);
+    if !is_held || parameters[Scalar::LimitSlice] == 0.0 {
         return Vec::new();
     }
     let held_to = |part: f64| {
         let mut held = parameters.clone();
         for limit in LIMITS {
-            let Parameter { value, origin, .. } = parameters.parameter(limit);
             // What is zero stays so, and no limit.
-            let _ = held.put(limit, Parameter { value: value * part, interval: None, origin });
+            held.put_value(limit, parameters[limit] * part);
         }
         held
     };
     let mut brims = [1.0 - UNKNOWN, 1.0 + UNKNOWN].map(held_to).to_vec();
     if jobs.iter().any(|job| job.pre_read && class(job, parameters).starts_with("past_cache")) {
         let mut spent = parameters.clone();
-        let all = Parameter { value: 2.0, interval: None, origin: Origin::Assumed };
-        let _ = spent.put("limit_spent", all);
+        spent.put_value(Scalar::LimitSpent, 2.0);
         brims.push(spent);
     }
     brims
@@ -147,14 +145,17 @@ fn at_brims(parameters: &Parameters, jobs: &[Job]) -> Vec<Parameters> {
 /// Every parameter somewhere in its interval, as if it were normal.
 fn drawn_from(parameters: &Parameters, dice: &mut Pcg64Mcg) -> Parameters {
     let mut drawn = parameters.clone();
-    for (name, parameter) in parameters.iter() {
+    // In the order of their names: the same seed draws the same, whatever the order of the table.
+    let mut all: Vec<_> = parameters.iter().collect();
+    all.sort_by_cached_key(|(number, _)| number.name());
+    for (number, parameter) in all {
         let Parameter { value, interval: Some([low, high]), origin } = parameter else { continue };
         // Twelve even draws of the sum 6 and the variance 1; an interval of 95 % is 1.96 deviations to each side.
         let sum: f64 = (0..12).map(|_| f64::from(dice.next_u32()) / f64::from(u32::MAX)).sum();
         let side = if sum < 6.0 { value - low } else { high - value };
-        let value = (value + (sum - 6.0) * side / 1.96).max(0.0);
-        // A value that is zero or more, without an interval, is never refused.
-        let _ = drawn.put(name, Parameter { value, interval: None, origin });
+        // What comes out below zero is zero.
+        let value = value + (sum - 6.0) * side / 1.96;
+        drawn.put(number, Parameter { value, interval: None, origin });
     }
     drawn
 }

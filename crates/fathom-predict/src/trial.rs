@@ -7,7 +7,7 @@ use fathom_sys::{cgroup, facts, memory};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
-use crate::model::Model;
+use crate::model::{Model, Scalar};
 use fathom_program::job::{Direction, Job};
 use fathom_program::shuffle::shuffle;
 use fathom_run::fault::Fault;
@@ -66,7 +66,7 @@ const ROUNDS_DIFFER: f64 = 1.2;
 /// The rest that a device needs to be in the state that a prediction begins with: one that is held to a rate
 /// remembers what it has just done.
 pub fn rest_of(model: &Model) -> Duration {
-    Duration::from_nanos((2.25 * model.parameters.value("limit_slice")) as u64)
+    Duration::from_nanos((2.25 * model.parameters[Scalar::LimitSlice]) as u64)
 }
 
 /// Runs every job several times: all of them once in a random order, then all of them again in another; less often than

@@ -259,6 +259,9 @@ pub enum Direction {
 /// The number of directions.
 pub const DIRECTIONS: usize = 2;
 
+/// More threads than that are a mistake.
+const MOST_THREADS: u32 = 1024;
+
 /// Larger blocks than any device or file system takes at once; each thread has a buffer of this size at most.
 const LARGEST_BLOCK: u64 = 1 << 30;
 
@@ -394,6 +397,12 @@ impl Job {
             false => Ok(()),
         };
         unless(self.numjobs == 0, &["numjobs"], "numjobs=0 leaves nothing to do")?;
+        let threads = self.numjobs;
+        unless(
+            threads > MOST_THREADS,
+            &["numjobs"],
+            &format!("numjobs={threads} is more than {MOST_THREADS}"),
+        )?;
         let percent = self.read_percent;
         unless(percent > 100, &["rwmixread"], &format!("rwmixread={percent} is more than 100"))?;
         let contradicts = self.direct && self.engine == Engine::Mmap;

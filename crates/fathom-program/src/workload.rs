@@ -52,8 +52,8 @@ pub struct ScratchFile {
     pub hole: u64,
 }
 
-/// Operations at each position of a region, in one direction.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Operations at each position of a region, in one direction. Passes that do the same are equal, whatever their labels.
+#[derive(Debug, Clone, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pass {
     /// Which file, by its place in the workload's list.
     pub file: usize,
@@ -71,6 +71,9 @@ pub struct Pass {
     pub needs: Option<CacheState>,
     /// The memory that data is read into.
     pub buffer: Buffer,
+    /// What inference asks for the pass's readings by. No machine reads it, and no file holds it.
+    #[serde(skip)]
+    pub label: &'static str,
 }
 
 /// Positions `offset + i * step` for `i` in `0..count`, each of `size` bytes. All in bytes.
@@ -300,6 +303,15 @@ fn is_zero(hole: &u64) -> bool {
     *hole == 0
 }
 
+impl PartialEq for Pass {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { file, ops, region, direction, gap_ns, timed, needs, buffer, label: _ } = self;
+        (*file, ops, region, *direction, *gap_ns)
+            == (other.file, &other.ops, &other.region, other.direction, other.gap_ns)
+            && (*timed, *needs, *buffer) == (other.timed, other.needs, other.buffer)
+    }
+}
+
 impl Pass {
     /// Timed operations over a region, forward and without gaps.
     pub fn timed(file: usize, ops: &[Op], region: Region) -> Self {
@@ -312,6 +324,7 @@ impl Pass {
             timed: true,
             needs: None,
             buffer: Buffer::Reused,
+            label: "",
         }
     }
 
@@ -329,6 +342,13 @@ impl Pass {
     /// A wait of `gap_ns` nanoseconds.
     pub fn pause(gap_ns: u64) -> Self {
         Self { gap_ns, ..Self::untimed(0, &[Op::Pause]) }
+    }
+
+    /// The same with a label; several passes that are alike may share one.
+    #[must_use]
+    pub fn label(mut self, label: &'static str) -> Self {
+        self.label = label;
+        self
     }
 
     /// The same in another direction.

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use fathom_program::units::Bytes;
 use fathom_run::provenance::Provenance;
 use fathom_speed::curve::{Curve, Point};
+use fathom_survey::experiment::{self, Experiment, Nature};
 use fathom_survey::finding::{Evidence, Finding, Kind, Value};
 use fathom_survey::survey::Survey;
 
@@ -133,67 +134,16 @@ pub struct Pair {
     pub verdict: Verdict,
 }
 
-/// Parameters that a format or a setting fixes.
-const FIXED: [&str; 10] = [
-    "page_size",
-    "block_size",
-    "readahead_window",
-    "readahead_first",
-    "readahead_random",
-    "readahead_ramp",
-    "direct_pointers",
-    "pointers_per_indirect",
-    "inline_limit",
-    "direct_io_alignment",
-];
-
-/// Sizes that a setting fixes but for the memory that is free at the moment.
-const DRIFTING: [&str; 2] = ["page_cache_capacity", "dirty_throttle_point"];
-
-/// What the space that is free at the moment decides: how long its runs are. Neither a kernel nor a mount is told from
-/// another by that.
-const INCIDENTAL: [&str; 1] = ["extent_length"];
-
-/// Those have this part of the margin: they move by a twenty-fifth from one run to the next where times move by a
-/// fifth (standard deviations of logarithms, docs/guide/comparing.md).
+/// What drifts has this part of the margin: it moves by a twenty-fifth from one run to the next where times move by a
+/// fifth (standard deviations of logarithms, docs/notes/2026-11-repeatability.md).
 pub const DRIFT: f64 = 0.5;
 
-/// What a device without a medium of its own decides: how long it takes to be told that all is safe.
-const UNSTEADY: [&str; 1] = ["sync_latency"];
-
-/// That has so many times the margin: on a loop device in memory it moved by a factor of seven from one run to the next
-/// (docs/guide/comparing.md), and nothing in a single run says whether its device is such a one.
+/// What is unsteady has so many times the margin: on a loop device in memory it moved by a factor of seven from one run
+/// to the next (docs/notes/2026-11-repeatability.md), and nothing in a single run says whether its device is such a one.
 pub const UNREST: f64 = 10.0;
 
 /// The confidence of the intervals in results.
 const LEVEL: f64 = 0.95;
-
-/// What decides how two values of a parameter are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Nature {
-    /// One of [`FIXED`].
-    Fixed,
-    /// One of [`DRIFTING`].
-    Drifting,
-    /// One of [`INCIDENTAL`].
-    Incidental,
-    /// One of [`UNSTEADY`].
-    Unsteady,
-    /// A time or a rate.
-    Moving,
-}
-
-impl Nature {
-    fn of(parameter: &str) -> Self {
-        match parameter {
-            fixed if FIXED.contains(&fixed) => Self::Fixed,
-            drifting if DRIFTING.contains(&drifting) => Self::Drifting,
-            incidental if INCIDENTAL.contains(&incidental) => Self::Incidental,
-            unsteady if UNSTEADY.contains(&unsteady) => Self::Unsteady,
-            _ => Self::Moving,
-        }
-    }
-}
 
 /// Two of the same that were found in the same way.
 struct Like {
@@ -212,11 +162,15 @@ struct Topic {
     likes: Vec<Like>,
 }
 
-/// Holds every result against the first.
+/// Holds every result against the first; `registry` knows how answers to its questions are compared.
 ///
 /// # Errors
 /// One sentence where there are fewer than two, or not all of one kind.
-pub fn compare(outcomes: &[(String, Outcome)], rules: Rules) -> Result<Comparison, String> {
+pub fn compare(
+    outcomes: &[(String, Outcome)],
+    rules: Rules,
+    registry: &[&'static dyn Experiment],
+) -> Result<Comparison, String> {
     let [(first_path, first), others @ ..] = outcomes else {
         return Err("there is nothing to compare".to_owned());
     };
@@ -226,7 +180,7 @@ pub fn compare(outcomes: &[(String, Outcome)], rules: Rules) -> Result<Compariso
     let mut topics = Vec::new();
     for (result, (path, other)) in (1..).zip(others) {
         topics.extend(match (first, other) {
-            (Outcome::Survey(first), Outcome::Survey(other)) => of_surveys(result, first, other),
+            (Outcome::Survey(first), Outcome::Survey(other)) => of_surveys(result, first, other, registry),
             (Outcome::Curve(first), Outcome::Curve(other)) => of_curves(result, first, other),
             _ => return Err(format!("{first_path} and {path} are results of different commands")),
         });
@@ -269,10 +223,17 @@ impl Outcome {
     }
 }
 
-fn of_surveys(result: u64, first: &Survey, other: &Survey) -> Vec<Topic> {
+fn of_surveys(
+    result: u64,
+    first: &Survey,
+    other: &Survey,
+    registry: &[&'static dyn Experiment],
+) -> Vec<Topic> {
     let topic = |finding: &Finding| {
         let same = other.finding(&finding.parameter)?;
-        let likes = finding.evidence.iter().filter_map(|piece| like(finding, piece, same)).collect();
+        let experiment = experiment::find(registry, &finding.parameter);
+        let nature = experiment.map_or(Nature::Moving, |experiment| experiment.about().nature);
+        let likes = finding.evidence.iter().filter_map(|piece| like(nature, piece, same)).collect();
         Some(Topic { result, what: finding.parameter.clone(), unit: finding.unit.clone(), likes })
     };
     first.findings.iter().filter_map(topic).collect()
@@ -280,12 +241,12 @@ fn of_surveys(result: u64, first: &Survey, other: &Survey) -> Vec<Topic> {
 
 /// The same method's answer in both. A declaration counts where its question was refused, too: it was not
 /// weighed then, but it was read.
-fn like(finding: &Finding, piece: &Evidence, other: &Finding) -> Option<Like> {
+fn like(nature: Nature, piece: &Evidence, other: &Finding) -> Option<Like> {
     let same = other.evidence.iter().find(|one| one.kind == piece.kind && one.method == piece.method)?;
     Some(Like {
         kind: Some(piece.kind),
         method: piece.method.clone(),
-        nature: Nature::of(&finding.parameter),
+        nature,
         values: [piece.value.clone()?, same.value.clone()?],
         intervals: [piece.interval, same.interval],
     })
@@ -408,7 +369,6 @@ pub fn schema() -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fathom_survey::experiment;
 
     fn like(is_fixed: bool, values: [f64; 2], widths: f64) -> Like {
         let interval = |value: f64| Some([value / (1.0 + widths), value * (1.0 + widths)]);
@@ -445,16 +405,14 @@ mod tests {
 
     #[test]
     fn a_sync_differs_where_it_takes_many_times_as_long() {
-        let syncs =
-            |other: f64| Like { nature: Nature::of("sync_latency"), ..like(false, [121.0, other], 0.0) };
+        let syncs = |other: f64| Like { nature: Nature::Unsteady, ..like(false, [121.0, other], 0.0) };
         assert_eq!(syncs(879.0).judged(0.99, 0.75).verdict, Verdict::Same);
         assert_eq!(syncs(1210.0).judged(0.99, 0.75).verdict, Verdict::Different);
     }
 
     #[test]
     fn what_free_space_decides_is_no_difference() {
-        let runs =
-            |other: f64| Like { nature: Nature::of("extent_length"), ..like(false, [80.0, other], 0.0) };
+        let runs = |other: f64| Like { nature: Nature::Incidental, ..like(false, [80.0, other], 0.0) };
         assert_eq!(runs(80.0).judged(0.99, 0.75).verdict, Verdict::Same);
         assert_eq!(runs(120.0).judged(0.99, 0.75).verdict, Verdict::Unclear);
     }
@@ -463,10 +421,5 @@ mod tests {
     fn nothing_and_something_differ_where_a_ratio_has_no_meaning() {
         assert_eq!(verdict(false, [0.0, 0.0], 0.0), Verdict::Same);
         assert_eq!(verdict(false, [0.0, 5.0], 0.0), Verdict::Different);
-    }
-
-    #[test]
-    fn every_fixed_parameter_is_one() {
-        assert!(FIXED.iter().chain(&DRIFTING).all(|parameter| experiment::by_name(parameter).is_some()));
     }
 }

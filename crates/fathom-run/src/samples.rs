@@ -58,6 +58,22 @@ pub struct Reading {
 }
 
 impl Samples {
+    /// The passes with a label, by their place in the workload.
+    pub fn labelled(&self, label: &str) -> impl Iterator<Item = usize> {
+        let passes = self.workload.passes.iter().enumerate();
+        passes.filter(move |(_, pass)| pass.label == label).map(|(index, _)| index)
+    }
+
+    /// The latencies of one operation of the first pass with a label, as [`matrix`](Self::matrix) orders them.
+    pub fn latencies(&self, label: &str, step: usize) -> Vec<f64> {
+        self.labelled(label).next().map_or_else(Vec::new, |pass| self.matrix(pass, step))
+    }
+
+    /// The positions of the first pass with a label; none where there is no such pass.
+    pub fn positions(&self, label: &str) -> usize {
+        self.labelled(label).next().map_or(0, |pass| self.workload.passes[pass].region.count as usize)
+    }
+
     /// The latencies of one operation of one pass in ticks: rounds by positions, row-major.
     ///
     /// Empty where nothing was kept. Every row has as many entries as the region has positions.

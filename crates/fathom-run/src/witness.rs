@@ -7,147 +7,111 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use fathom_sys::affinity::Pinned;
 pub use fathom_sys::layout::Extent;
 
 use crate::fault::Fault;
-use fathom_program::workload::{ScratchFile, Workload};
+use fathom_program::workload::{Region, ScratchFile, Workload};
 
-/// Side effects of system calls that a program can see.
+/// What a program can do to scratch files of its own and see of them: primitives, which experiments compose. Files
+/// are named as in workloads, and are there for those too. Each may fail with [`Fault`]: a system call that fails, a
+/// budget that is used up, an interrupt.
+#[allow(clippy::missing_errors_doc, reason = "said once, above")]
 pub trait Witness {
-    /// Bytes set aside for a file with one byte written into the middle of a hole: the allocation unit.
-    ///
-    /// # Errors
-    /// [`Fault`] where the file can't be made or looked at.
-    fn sparse_allocation(&mut self) -> Result<u64, Fault>;
+    /// What the kernel declares of this mount.
+    fn declared(&self) -> &Declared;
 
-    /// Bytes between SEEK_DATA and SEEK_HOLE around one byte written into a hole, where the file
-    /// system tells data from holes.
-    ///
-    /// # Errors
-    /// [`Fault`] where the file can't be made or looked at.
-    fn sparse_extent(&mut self) -> Result<Option<u64>, Fault>;
+    /// Makes and fills a file, and opens it anew, so that no reader's past is remembered with it.
+    fn provide(&mut self, file: &ScratchFile) -> Result<(), Fault>;
 
-    /// Reads `size` bytes at each of `offsets` of a file with no page cached; after each read, how
-    /// many bytes the read and what it set off have brought into the cache, as seen by `sight`.
+    /// Puts a new, empty file into the place of the one of that name.
+    fn create(&mut self, name: &str) -> Result<(), Fault>;
+
+    /// Removes a file.
+    fn remove(&mut self, name: &str);
+
+    /// Makes a file so many bytes long, by a hole: `ftruncate(2)`.
+    fn lengthen(&mut self, name: &str, length: u64) -> Result<(), Fault>;
+
+    /// Sets space aside for the first `length` bytes of a file: `fallocate(2)`. Whether it could be had: not where the
+    /// file system can't do that, nor where it would take more than half of what is free.
+    fn set_aside(&mut self, name: &str, length: u64) -> Result<bool, Fault>;
+
+    /// Writes the bytes of a range: `pwrite(2)`.
+    fn write(&mut self, name: &str, range: Range<u64>) -> Result<(), Fault>;
+
+    /// Reads the bytes of a range: `pread(2)`.
+    fn read(&mut self, name: &str, range: Range<u64>) -> Result<(), Fault>;
+
+    /// Reads the bytes of a range with O_DIRECT to memory that is aligned to `memory` bytes and no more. Whether the
+    /// kernel accepted that.
+    fn read_directly(&mut self, name: &str, range: Range<u64>, memory: u64) -> Result<bool, Fault>;
+
+    /// Writes what is dirty of a file to the device: `fsync(2)`.
+    fn sync(&mut self, name: &str) -> Result<(), Fault>;
+
+    /// Writes everything that is dirty on a file's file system: `syncfs(2)`.
+    fn sync_file_system(&mut self, name: &str) -> Result<(), Fault>;
+
+    /// Does one pass of a workload, for what it does and not for how long that takes.
+    fn perform(&mut self, workload: &Workload, pass: usize) -> Result<(), Fault>;
+
+    /// Bytes set aside for a file, with what points to its blocks: `st_blocks`.
+    fn allocated(&mut self, name: &str) -> Result<u64, Fault>;
+
+    /// The extents of a file in order, where the file system draws a map of them: FIEMAP.
+    fn extents(&mut self, name: &str) -> Result<Option<Vec<Extent>>, Fault>;
+
+    /// The first bytes of a file that are data and no hole, where the file system knows holes: SEEK_DATA, SEEK_HOLE.
+    fn data(&mut self, name: &str) -> Result<Option<Range<u64>>, Fault>;
+
+    /// Writes what is dirty of a file, and drops all of it from the cache.
+    fn evict(&mut self, name: &str) -> Result<(), Fault>;
+
+    /// How many bytes of a file are in the cache, once none has come for so long; `None` where that can't be seen.
     ///
-    /// # Errors
-    /// [`Fault`] where the file can't be made or read.
-    fn brought_in(
+    /// `cachestat(2)` counts pages from the moment that they are asked of the device and need not wait; `mincore(2)`
+    /// counts those that have arrived (`mincore_page` of `mm/mincore.c`), so that it sees in pieces what is on its way.
+    fn cached(&mut self, name: &str, patience: Duration) -> Result<Option<u64>, Fault>;
+
+    /// Which positions of a region are wholly in the cache; `None` where that can't be seen.
+    fn cached_at(&mut self, name: &str, region: Region) -> Result<Option<Vec<bool>>, Fault>;
+
+    /// Whether any page of a file is dirty; `None` where that can't be seen: `cachestat(2)`.
+    fn is_dirty(&mut self, name: &str) -> Result<Option<bool>, Fault>;
+
+    /// Reads `size` bytes at each of `offsets`; how many bytes entered the cache during each read, as the kernel's
+    /// tracepoint tells. Needs CAP_SYS_ADMIN.
+    fn trace_reads(
         &mut self,
-        sight: Sight,
-        file: &ScratchFile,
+        name: &str,
         offsets: &[u64],
         size: u64,
     ) -> Result<Result<Vec<u64>, Unseen>, Fault>;
 
-    /// What a new file takes and where it lies. In each step the given ranges of bytes are written
-    /// and synced; there is one layout after each. The file is all hole at first and `size` bytes long,
-    /// or as long as what is written where that is more.
-    ///
-    /// # Errors
-    /// [`Fault`] where the file can't be made, written or looked at.
-    fn written(&mut self, size: u64, steps: &[&[Range<u64>]]) -> Result<Vec<Layout>, Fault>;
+    /// A counter of the kernel; `None` where it does not show that.
+    fn count(&mut self, counter: Counter) -> Option<u64>;
 
-    /// Where a new file lies whose space is set aside and never written. `None` where the file system
-    /// can't do that, or where it would take more than half of what is free.
-    ///
-    /// # Errors
-    /// [`Fault`] where the file can't be made or looked at.
-    fn set_aside(&mut self, bytes: u64) -> Result<Option<Layout>, Fault>;
+    /// Waits for so long, unless it is time to stop.
+    fn wait(&mut self, time: Duration) -> Result<(), Fault>;
 
-    /// Tries to read a file of 256 KiB past the page cache: `length` bytes at `offset` to memory that
-    /// is aligned to `memory` bytes and no more.
-    ///
-    /// # Errors
-    /// [`Fault`] where the file can't be made, or read for another reason than its alignment.
-    fn direct_read(&mut self, offset: u64, length: u64, memory: u64) -> Result<DirectRead, Fault>;
-
-    /// Reads `size` bytes at each of `offsets` of a file with no page cached, over and over until its
-    /// device's own count of time has moved far enough to be read; `None` where no block device is
-    /// known to be below, or where others read from it meanwhile.
-    ///
-    /// # Errors
-    /// [`Fault`] where the file can't be made or read.
-    fn device_reads(
-        &mut self,
-        file: &ScratchFile,
-        offsets: &[u64],
-        size: u64,
-    ) -> Result<Option<DeviceReads>, Fault>;
-
-    /// Reads a file of `length` bytes of hole once, forward; how many bytes of it are in the cache then.
-    /// `None` where the cache can't be seen.
-    ///
-    /// # Errors
-    /// [`Fault`] where the file can't be made or read.
-    fn survives_reading(&mut self, length: u64) -> Result<Option<u64>, Fault>;
-
-    /// Does what one round of a workload does where nothing is timed; instead of each timed pass, looks which
-    /// of its positions are wholly in the cache, in their order in the file. One list for each pass, empty
-    /// for those that are not timed. `None` where the cache can't be seen.
-    ///
-    /// # Errors
-    /// [`Fault`] where the workload can't be run.
-    fn cached(&mut self, workload: &Workload) -> Result<Option<Vec<Vec<bool>>>, Fault>;
-
-    /// The dirty data in bytes at which the kernel begins to write them, and which it never exceeds, as it
-    /// uses them now. `None` where it does not show them.
-    ///
-    /// # Errors
-    /// [`Fault`] where they can't be read.
-    fn dirty_thresholds(&mut self) -> Result<Option<[u64; 2]>, Fault>;
-
-    /// After how long the kernel itself has written a page of a file that nobody syncs: one file for each of
-    /// `starts`, whose page is made dirty that long after the beginning. Nothing else of the file system
-    /// is dirty then. Files that are still dirty after `patience` show nothing.
-    ///
-    /// # Errors
-    /// [`Fault`] where the files can't be made, written or looked at.
-    fn written_back(
-        &mut self,
-        starts: &[Duration],
-        patience: Duration,
-    ) -> Result<Result<Vec<Duration>, Unseen>, Fault>;
-
-    /// After how long the file system itself has committed a new file that nobody syncs, several times over, at
-    /// moments that lie differently to those of earlier commits.
-    ///
-    /// # Errors
-    /// [`Fault`] where files can't be made or synced.
-    fn committed(&mut self) -> Result<Result<Vec<Duration>, Unseen>, Fault>;
-
-    /// What the kernel declares of this mount.
-    fn declared(&self) -> &Declared;
+    /// Stays on the CPU at hand until the result is dropped, where that is permitted.
+    fn pin(&self) -> Option<Pinned>;
 }
 
-/// What a file takes, and where it lies.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layout {
-    /// Bytes set aside for it, with what points to its blocks: `st_blocks`.
-    pub allocated: u64,
-    /// Its extents in order, where the file system draws a map of them.
-    pub extents: Option<Vec<Extent>>,
-}
-
-/// What became of a read past the page cache.
+/// What the kernel counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DirectRead {
-    /// It was done, and left nothing in the cache.
-    Direct,
-    /// It was done by way of the cache.
-    Buffered,
-    /// It was refused: EINVAL.
-    Refused,
-}
-
-/// How it is seen what is in the cache. The two share nothing: one counts the pages that a file has there,
-/// the other is told of each page that is put there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sight {
-    /// `cachestat(2)` or `mincore(2)`, between reads.
-    Cache,
-    /// The kernel's tracepoint, while it reads. Needs CAP_SYS_ADMIN.
-    Tracepoint,
+pub enum Counter {
+    /// Reads that the block device below has completed.
+    DeviceReads,
+    /// The time between submission and completion that the block layer counted for them, in whole ms.
+    DeviceReadMs,
+    /// The dirty data in bytes at which the kernel begins to write them.
+    DirtyBackground,
+    /// The dirty data in bytes that it never exceeds.
+    DirtyLimit,
+    /// Transactions that the file system's journal has committed.
+    JournalTransactions,
 }
 
 /// Why nothing can be seen: one sentence.
@@ -159,17 +123,6 @@ pub enum Unseen {
     Forbidden(String),
     /// Something was to be seen, and part of it was lost.
     Lost(String),
-}
-
-/// What a block device's counters say of reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeviceReads {
-    /// Reads that were made.
-    pub reads: u64,
-    /// The time between submission and completion that the block layer counted for them, in ns.
-    pub device_ns: u64,
-    /// The time that the calls took, in ns.
-    pub waited_ns: u64,
 }
 
 /// What a kernel declares of a mount.

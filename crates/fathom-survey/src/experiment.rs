@@ -7,6 +7,7 @@
 mod allocation_scheme;
 mod batches;
 mod block_size;
+mod brought_in;
 mod cached_reads;
 mod call_cost;
 mod commit_interval;
@@ -16,7 +17,9 @@ mod direct_io_alignment;
 mod direct_pointers;
 mod dirty_throttle_point;
 mod extent_length;
+mod figure;
 mod inline_limit;
+mod layouts;
 mod page_cache_capacity;
 mod page_cache_policy;
 mod page_cost;
@@ -37,17 +40,22 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+pub use self::block_size::BlockSize;
+pub use self::figure::{Along, Figure, Others};
+pub use self::readahead::first_read_pages;
+pub use self::readahead_window::ReadaheadWindow;
 pub use self::session::{Effort, Memory, Session};
-use crate::finding::{Evidence, Finding, Value};
-use fathom_program::units::{Bytes, Nanos};
+use crate::case::{Basis, Case, Conditions, Kernel, Truth};
+use crate::finding::{Evidence, Finding, Kind, Value};
+use fathom_program::units::Bytes;
 use fathom_run::machine::Fault;
 use fathom_run::witness::{Declared, Witness};
 
 /// Every experiment, in the order in which a survey asks.
 pub const REGISTRY: &[&dyn Experiment] = &[
     &page_size::PageSize,
-    &block_size::BlockSize,
-    &readahead_window::ReadaheadWindow,
+    &BlockSize,
+    &ReadaheadWindow,
     &readahead_first::ReadaheadFirst,
     &readahead_random::ReadaheadRandom,
     &readahead_ramp::ReadaheadRamp,
@@ -86,6 +94,52 @@ pub struct About {
     pub privileges: &'static str,
     /// What it costs.
     pub cost: Cost,
+    /// How its answers on two machines are compared.
+    #[serde(skip)]
+    pub nature: Nature,
+    /// How a report draws its readings.
+    #[serde(skip)]
+    pub figure: Figure,
+    /// The papers' experiments with the same question, by their names among the recipes.
+    #[serde(skip)]
+    pub recipes: &'static [&'static str],
+    /// The parameter whose samples answer this question as well.
+    #[serde(skip)]
+    pub samples_of: Option<&'static str>,
+}
+
+impl About {
+    /// A question of which nothing is said yet: no privileges, no cost, an answer that moves from run to run, the
+    /// figure of its longest sweep, no paper.
+    pub const USUAL: Self = Self {
+        parameter: "",
+        unit: "",
+        question: "",
+        method: "",
+        source: "",
+        privileges: "none",
+        cost: Cost { seconds: 1, write_bytes: 0, read_bytes: 0 },
+        nature: Nature::Moving,
+        figure: Figure::Sweep { passes: &[] },
+        recipes: &[],
+        samples_of: None,
+    };
+}
+
+/// What decides how two answers to one question are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nature {
+    /// A format or a setting fixes it: answers are equal or differ.
+    Fixed,
+    /// A setting fixes it but for the memory that is free at the moment.
+    Drifting,
+    /// The space that is free at the moment decides: no kernel or mount is told from another by that.
+    Incidental,
+    /// A device without a medium of its own decides, such as a loop device in memory: it moves by a factor of seven
+    /// from one run to the next.
+    Unsteady,
+    /// A time or a rate.
+    Moving,
 }
 
 /// What an experiment costs at most with default settings.
@@ -166,31 +220,74 @@ pub trait Experiment: Sync {
         Vec::new()
     }
 
+    /// Whether a case of the lab is about this question: those in which nothing was set but the file system.
+    fn is_asked_in(&self, case: &Case) -> bool {
+        case.is_usual()
+    }
+
+    /// The right answer in a case of the lab on this kernel.
+    fn truth(&self, _case: &Case, _: &Kernel) -> Truth {
+        Truth::Unknown
+    }
+
+    /// Where an answer lies in a figure whose axis is the place in a file: the period of a comb again and again, other
+    /// sizes at themselves, anything else at no place.
+    fn along(&self, value: &Value, _finding: &Finding, _others: &Others<'_>) -> Option<Along> {
+        let number = value.as_number()?;
+        let is_comb = self.about().figure == Figure::Comb;
+        (self.about().unit == "bytes").then_some(match is_comb {
+            true => Along::Every { first: 0.0, period: number },
+            false => Along::At(number),
+        })
+    }
+
     /// One or two sentences on what was found and, where evidence disagrees, why.
     fn explain(&self, finding: &Finding) -> String;
 }
 
-/// The experiment that finds `parameter`.
+/// The experiment of [`REGISTRY`] that finds `parameter`.
 pub fn by_name(parameter: &str) -> Option<&'static dyn Experiment> {
-    REGISTRY.iter().copied().find(|experiment| experiment.about().parameter == parameter)
+    find(REGISTRY, parameter)
 }
 
-/// A value of an experiment's unit, in words.
-pub(crate) fn worded(value: &Value, unit: &str) -> String {
-    match (value, unit) {
-        (Value::Whole(bytes), "bytes") => Bytes(*bytes).to_string(),
-        (Value::Whole(ns), "ns") => Nanos(*ns as f64).to_string(),
-        (Value::Real(ns), "ns") => Nanos(*ns).to_string(),
-        (Value::Word(word), _) => word.clone(),
-        (Value::Whole(number), _) => number.to_string(),
-        (Value::Real(number), _) => number.to_string(),
-        (Value::List(list), _) => format!("{list:?}"),
+/// The experiment among some that finds `parameter`.
+pub fn find(registry: &[&'static dyn Experiment], parameter: &str) -> Option<&'static dyn Experiment> {
+    registry.iter().copied().find(|experiment| experiment.about().parameter == parameter)
+}
+
+/// Whether a case of the lab is about a question that is declared, too, where no file can be made.
+fn needs_no_file(case: &Case) -> bool {
+    case.conditions == Conditions::default()
+}
+
+/// Evidence of a question that makes no sense here.
+fn in_memory(kind: Kind, method: &str) -> Evidence {
+    Evidence::senseless(kind, method, "files live in memory alone")
+}
+
+/// The right answer to a question that makes no sense where files live in memory alone.
+fn truth_in_memory(case: &Case) -> Truth {
+    match case.fs_type.as_str() {
+        "tmpfs" => Truth::NotApplicable { basis: Basis::Memory },
+        _ => Truth::Unknown,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recipe;
+
+    #[test]
+    fn every_recipe_is_known_and_belongs_to_a_question() {
+        let named: Vec<&str> = REGISTRY.iter().flat_map(|one| one.about().recipes).copied().collect();
+        for name in &named {
+            assert!(recipe::by_name(name).is_some(), "{name}");
+        }
+        for recipe in recipe::RECIPES {
+            assert!(named.contains(&recipe.name), "{}", recipe.name);
+        }
+    }
 
     #[test]
     fn names_are_unique_and_every_question_is_put_in_words() {

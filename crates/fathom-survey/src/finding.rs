@@ -7,6 +7,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use fathom_program::units::{Bytes, Nanos};
+
 /// One answer to one question, with everything that speaks for or against it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
@@ -180,6 +182,16 @@ impl Evidence {
         }
     }
 
+    /// Evidence that was sought and does not tell, and why.
+    pub fn inconclusive(kind: Kind, method: &str, reason: impl Into<String>) -> Self {
+        Self::silent(kind, method, Status::Inconclusive, reason)
+    }
+
+    /// Evidence that the question makes no sense, and why.
+    pub fn senseless(kind: Kind, method: &str, reason: impl Into<String>) -> Self {
+        Self::silent(kind, method, Status::NotApplicable, reason)
+    }
+
     /// The same, within an interval.
     #[must_use]
     pub fn within(self, low: u64, high: u64) -> Self {
@@ -247,6 +259,37 @@ impl Value {
             Value::Real(number) => Some(*number),
             Value::List(_) | Value::Word(_) => None,
         }
+    }
+
+    /// The value in words, as one of `unit`: `4 KiB`, `16 32 64 KiB`.
+    pub fn in_words(&self, unit: &str) -> String {
+        match self {
+            Value::Whole(whole) => number(*whole as f64, unit),
+            Value::Real(real) => number(*real, unit),
+            Value::List(list) => {
+                let words: Vec<String> = list.iter().map(|&one| number(one as f64, unit)).collect();
+                // One unit for all of them where that is possible.
+                let shared = words.last().and_then(|word| word.split_once(' ')).map(|(_, unit)| unit);
+                match shared {
+                    Some(unit) if words.iter().all(|word| word.ends_with(&format!(" {unit}"))) => {
+                        let numbers: Vec<&str> =
+                            words.iter().filter_map(|word| word.split(' ').next()).collect();
+                        format!("{} {unit}", numbers.join(" "))
+                    }
+                    _ => words.join(", "),
+                }
+            }
+            Value::Word(word) => word.clone(),
+        }
+    }
+}
+
+/// A number in words, as one of `unit`.
+pub fn number(value: f64, unit: &str) -> String {
+    match unit {
+        "bytes" => Bytes(value as u64).to_string(),
+        "ns" => Nanos(value).to_string(),
+        _ => format!("{value}"),
     }
 }
 

@@ -6,17 +6,14 @@
 //! answers are compared with the truth afterwards. Images have no name and mounts are private to the
 //! process, so that the kernel removes both whatever ends it.
 
-mod allocation;
 mod build;
 mod cases;
 mod fuse;
 mod holes;
-mod read_ahead;
 pub mod report;
 mod results;
 mod score;
 mod throttle;
-mod truth;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,11 +22,11 @@ use std::time::{Duration, Instant};
 
 use fathom_sys::{facts, mount};
 
-pub use self::cases::{Case, Conditions, Layout, cases};
+pub use self::cases::cases;
 pub use self::fuse::serve;
 pub use self::results::{CaseReport, LabReport, OutcomeName, SCHEMA, Total, schema};
 pub use self::score::{ParameterScore, Score, score};
-pub use self::truth::{Basis, Truth, first_read_pages, truth_of};
+pub use crate::case::{Basis, Case, Conditions, Kernel, Layout, Truth};
 
 use self::build::{Site, Unbuilt};
 use self::fuse::Host;
@@ -130,7 +127,6 @@ pub fn enter(images: &Path, keep: &[&Path]) -> Result<Lab, String> {
             true => format!("the lab needs CAP_SYS_ADMIN, which this container's root lacks: {error}"),
             false => error.to_string(),
         })?;
-    read_ahead::restore_leftovers();
     intrusion::restore_leftovers();
     Ok(Lab { base: base.to_owned(), images, host: Host::start()? })
 }
@@ -154,7 +150,7 @@ impl Lab {
         let max_write = setup.limits.max_write.max(case.write_bytes());
         let deadline = setup.limits.deadline.map(|deadline| deadline.max(started + case.time()));
         let limits = Limits { max_write, deadline };
-        let asked = setup.plan.experiments.iter().filter(|one| case.asks(one.about().parameter));
+        let asked = setup.plan.experiments.iter().filter(|one| one.is_asked_in(case));
         let max_time = setup.plan.max_time.max(case.time());
         let plan = Plan { experiments: asked.copied().collect(), max_time, ..setup.plan.clone() };
         let setup = &Setup { plan: &plan, limits, ..setup.clone() };
@@ -198,9 +194,13 @@ fn survey_in(
         progress(index, next);
     };
     let answers = survey::ask(&mut machine, setup.plan, &mut note)?;
-    let (page, kernel) = (facts::page_size(), facts::machine().kernel);
+    let kernel = Kernel {
+        name: facts::machine().kernel,
+        page_size: facts::page_size(),
+        generations: facts::keeps_generations(),
+    };
     let truths: Vec<Truth> =
-        answers.iter().map(|answer| truth_of(case, &answer.finding.parameter, page, &kernel)).collect();
+        setup.plan.experiments.iter().map(|experiment| experiment.truth(case, &kernel)).collect();
     let witnesses = witnesses(&mut machine, setup.plan, &answers, &truths)?;
     let scores = answers.iter().zip(truths).zip(moments.windows(2)).map(|((answer, truth), span)| {
         let seen = witnesses.iter().chain(&answers).find_map(|other| {

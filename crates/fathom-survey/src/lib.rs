@@ -6,6 +6,7 @@
 pub mod inference;
 pub mod recipe;
 pub mod finding;
+pub mod case;
 pub mod experiment;
 pub mod recorded;
 pub mod survey;

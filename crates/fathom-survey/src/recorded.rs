@@ -39,7 +39,9 @@ impl Machine for Recorded {
         }
         self.played += 1;
         self.budget = next.write_budget.saturating_sub(next.bytes_written);
-        self.runs.pop_front().ok_or_else(|| self.end.clone())
+        let played = self.runs.pop_front().ok_or_else(|| self.end.clone())?;
+        // Files hold no labels, by which inference asks.
+        Ok(Samples { workload: workload.clone(), ..played })
     }
 
     /// What was left at this point of the recording, so that an experiment which sizes its files by

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::schedule::Schedule;
-use crate::experiment::{Demands, Effort, Experiment, Memory, Session, worded};
+use crate::experiment::{Demands, Effort, Experiment, Memory, Session};
 use crate::finding::{Evidence, Finding, Kind, Status};
 use fathom_run::machine::{Fault, Machine};
 use fathom_run::provenance::Provenance;
@@ -163,7 +163,7 @@ fn refused(experiment: &dyn Experiment, machine: &mut dyn Machine, plan: &Plan, 
     if let Some(witness) = machine.witness().filter(|_| plan.evidence.contains(&Kind::Declared)) {
         let declared = experiment.declared(witness.declared()).into_iter().map(|piece| match &piece.value {
             Some(value) => {
-                let words = format!("{} declares {}", piece.method, worded(value, about.unit));
+                let words = format!("{} declares {}", piece.method, value.in_words(about.unit));
                 let value = piece.value.clone();
                 // Told, and kept for whoever compares surveys, but not weighed.
                 Evidence { value, ..Evidence::silent(Kind::Declared, &piece.method, Status::Refused, words) }

@@ -1,9 +1,9 @@
 //! Where a file's bytes lie: FIEMAP, and space set aside without writing.
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags, StatxFlags};
+use rustix::fs::{AtFlags, CWD, StatxFlags};
 use rustix::io::{Errno, Result};
 
 const FS_IOC_FIEMAP: libc::c_ulong = 0xC020_660B;
@@ -100,31 +100,6 @@ pub fn extents(file: impl AsFd) -> Result<Vec<Extent>> {
         }
         map.length = u64::MAX - map.start;
     }
-}
-
-/// Sets space aside for the first `length` bytes of a file. Source: `fallocate(2)`, mode 0.
-///
-/// # Errors
-/// EOPNOTSUPP where the file system can't; ENOSPC.
-pub fn set_aside(file: impl AsFd, length: u64) -> Result<()> {
-    rustix::fs::fallocate(file, FallocateFlags::empty(), 0, length)
-}
-
-/// Gives the space of a range back and leaves a hole. Source: `fallocate(2)`, FALLOC_FL_PUNCH_HOLE.
-///
-/// # Errors
-/// EOPNOTSUPP where the file system can't.
-pub fn punch_hole(file: impl AsFd, offset: u64, length: u64) -> Result<()> {
-    rustix::fs::fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, length)
-}
-
-/// Opens an existing file for reading past the page cache. Source: `open(2)`, O_DIRECT.
-///
-/// # Errors
-/// EINVAL where the file system can't.
-pub fn open_direct(path: &Path) -> Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    rustix::fs::open(path, flags, Mode::empty())
 }
 
 /// The alignment that the kernel declares for direct I/O on the regular file at `path`, where it does.

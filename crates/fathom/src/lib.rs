@@ -13,4 +13,4 @@ pub use fathom_run::{
     fault, instrument, intrusion, load, machine, provenance, replay, samples, scratch, witness,
 };
 pub use fathom_speed as speed;
-pub use fathom_survey::{experiment, finding, inference, lab, recipe, recorded, survey};
+pub use fathom_survey::{case, experiment, finding, inference, lab, recipe, recorded, survey};

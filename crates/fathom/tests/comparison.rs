@@ -5,7 +5,7 @@ mod planted;
 use std::time::Duration;
 
 use fathom::comparison::{self, Comparison, Outcome, Rules, Verdict};
-use fathom::experiment::{Effort, by_name};
+use fathom::experiment::{Effort, REGISTRY, by_name};
 use fathom::finding::Kind;
 use fathom::survey::{self, Plan, SCHEMA, Survey};
 use fathom_scripted::{Noise, Script, Scripted};
@@ -40,7 +40,7 @@ fn noisy(seed: u64) -> Script {
 
 fn compared(first: &Outcome, other: &Outcome) -> Comparison {
     let named = |name: &str, outcome: &Outcome| (name.to_owned(), outcome.clone());
-    comparison::compare(&[named("first", first), named("other", other)], RULES).unwrap()
+    comparison::compare(&[named("first", first), named("other", other)], RULES, REGISTRY).unwrap()
 }
 
 #[test]
@@ -74,5 +74,5 @@ fn another_window_or_block_is_found_always() {
 #[test]
 fn one_result_or_two_kinds_are_refused() {
     let one = surveyed(noisy(1), &["page_size"], Effort::Quick);
-    assert!(comparison::compare(&[("a".to_owned(), one)], RULES).is_err());
+    assert!(comparison::compare(&[("a".to_owned(), one)], RULES, REGISTRY).is_err());
 }

@@ -5,11 +5,12 @@ mod published;
 use serde_json::{Value, json};
 
 fn is_published(report: &str, derived: &Value) {
+    let path = published::path(report);
+    let path = path.display();
     assert!(
         published::schema(report) == *derived,
-        "{} differs from the types; make it again with\n\
-         cargo run --release -- schema {report} > schema/fathom.{report}-1.schema.json",
-        published::path(report).display()
+        "{path} differs from the types; make it again with\n\
+         cargo run --release -- schema {report} > {path}"
     );
 }
 

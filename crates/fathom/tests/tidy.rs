@@ -4,6 +4,7 @@ mod sources;
 
 use std::path::Path;
 
+use fathom::experiment::REGISTRY;
 use sources::{code, crates, files, name, root, rust, text};
 
 const MOST_LINES: usize = 500;
@@ -51,6 +52,27 @@ fn files_are_short() {
             let last = code(&path).last().map_or(0, |(number, _)| *number);
             assert!(last <= MOST_LINES, "{} has {last} lines without its tests", name(&path));
         }
+    }
+}
+
+/// Everything known of a question stands in its one file, so that a new one needs no other.
+#[test]
+fn no_file_but_its_own_names_an_experiments_parameter() {
+    let model: String = rust(&root().join("crates/fathom-model/src")).iter().map(|path| text(path)).collect();
+    for (krate, directory) in crates() {
+        // The model has parameters of its own, some of the same names, of which calibration speaks as well.
+        let is_model = |name: &str| krate == "fathom-predict" && model.contains(name);
+        let literals: Vec<String> = REGISTRY
+            .iter()
+            .map(|experiment| format!("\"{}\"", experiment.about().parameter))
+            .filter(|literal| krate != "fathom-model" && !is_model(literal))
+            .collect();
+        let elsewhere = |path: &std::path::PathBuf| {
+            !path.ancestors().any(|part| part.ends_with("fathom-survey/src/experiment"))
+        };
+        let paths: Vec<_> = rust(&directory.join("src")).into_iter().filter(elsewhere).collect();
+        let found = lines(&paths, |line| literals.iter().any(|literal| line.contains(literal)));
+        assert!(found.is_empty(), "only its own file may name a parameter:\n{}", found.join("\n"));
     }
 }
 

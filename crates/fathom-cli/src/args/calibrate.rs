@@ -14,17 +14,17 @@ use crate::keep::Place;
 
 #[derive(Debug, Args)]
 pub(crate) struct CalibrateOptions {
-    /// A directory on the file system to make a model of.
+    /// A directory on the file system to measure.
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
-    /// Where to write the model: a file that is not there yet.
+    /// Write the model to this new file.
     #[arg(long, default_value = "MODEL.json", value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// Keep the model, how well it explains what it was fitted to, and their page in this new folder as well. Without
-    /// it they are kept below ~/.local/state/fathom ($XDG_STATE_HOME/fathom), which holds the last 10.
+    /// Also keep the model, its fits and a page that shows both in this new folder. Without this option they are kept
+    /// below ~/.local/state/fathom ($XDG_STATE_HOME/fathom), which holds the last 10.
     #[arg(long, value_name = "DIR")]
     pub(crate) report: Option<PathBuf>,
-    /// Write the model alone, without a page.
+    /// Write only the model, and keep no page.
     #[arg(long, conflicts_with = "report")]
     pub(crate) no_report: bool,
     #[command(flatten)]
@@ -33,25 +33,25 @@ pub(crate) struct CalibrateOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ValidateOptions {
-    /// A directory on the file system to hold a model against.
+    /// A directory on the file system to run the jobs on.
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
     /// The model, with what is set; without one the file system is calibrated first.
     #[command(flatten)]
     pub(crate) on: OnOptions,
-    /// How often each job is run.
+    /// How often to run each job.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=1000))]
     pub(crate) repeats: u16,
-    /// Do not run the jobs by fio as well. Where fio is installed it runs them up to 3 times, in turns with Fathom.
+    /// Do not run the jobs with fio. Otherwise fio, if installed, runs each up to 3 times, in turns with Fathom.
     #[arg(long)]
     pub(crate) no_fio: bool,
     #[command(flatten)]
     pub(crate) keep: KeepOptions,
-    /// Also change the machine as what-ifs ask, and hold those against it: the mount's read-ahead window, how much
-    /// may be dirty, a control group with little memory. All is put back.
+    /// Also validate what-if predictions, by changing the machine: the mount's read-ahead window, the limit of dirty
+    /// data, a control group with little memory. Every change is undone.
     #[arg(long, conflicts_with = "traces")]
     pub(crate) intrusive: bool,
-    /// Hold the model against replays of these traces instead of jobs.
+    /// Validate the model with replays of these traces instead of jobs.
     #[arg(long, num_args = 1.., value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     #[command(flatten)]
@@ -59,13 +59,13 @@ pub(crate) struct ValidateOptions {
     /// Write the validation as JSON to FILE, or to standard output with '-'.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Write at most this much in all, with what a calibration writes.
+    /// Write at most this much in all, calibration included.
     #[arg(long, default_value = "9GiB", value_parser = parse_bytes, value_name = "SIZE")]
     max_write: u64,
-    /// Take at most this long, with a calibration.
+    /// Take at most this long, calibration included.
     #[arg(long, default_value = "10m", value_parser = parse_duration, value_name = "TIME")]
     max_time: Duration,
-    /// Decides random orders.
+    /// Seed of the random orders.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -112,7 +112,7 @@ pub(crate) struct BudgetOptions {
     /// Take at most this long.
     #[arg(long, default_value = "4m", value_parser = parse_duration, value_name = "TIME")]
     pub(crate) max_time: Duration,
-    /// Decides random orders.
+    /// Seed of the random orders.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 }

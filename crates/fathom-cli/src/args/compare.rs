@@ -6,14 +6,14 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareOptions {
-    /// Run folders, or the JSON of surveys or curves; the others are held against the first.
+    /// Folders of kept surveys or curves, or their JSON files; the first one is compared with each of the others.
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
-    /// By how much a time or rate must differ, in percent: 50 is half as much again, or a third less. Thresholds and
-    /// capacities: by half of that.
+    /// How much a time or rate must differ to count, in percent: 50 means 1.5 times as much, or a third less. For
+    /// thresholds and capacities half of it counts, for syncs ten times as much.
     #[arg(long, default_value_t = 75.0, value_name = "PERCENT")]
     pub(crate) margin: f64,
-    /// How often, in percent, comparing equal things may tell of any difference at all.
+    /// Rate of false alarms, in percent: how often a comparison of equal machines may find any difference.
     #[arg(long, default_value_t = 5.0, value_name = "PERCENT")]
     pub(crate) rate: f64,
     /// Write the comparison as JSON to FILE, or to standard output with '-'.

@@ -7,13 +7,13 @@ use clap_complete::Shell;
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsOptions {
-    /// The shell.
+    /// The shell to print a script for.
     pub(crate) shell: Shell,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ManOptions {
-    /// Write the pages of the command and of each subcommand into this folder.
+    /// Write the manual pages of the command and of each subcommand into this folder, instead of printing one.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }

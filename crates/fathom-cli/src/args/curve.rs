@@ -14,19 +14,19 @@ pub(crate) struct CurveOptions {
     /// A directory on the file system to measure.
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
-    /// Bytes per call, separated by commas; every power of two from 512 to 64 MiB if it is not given.
+    /// Bytes per call, separated by commas; if not given, every power of two from 512 B to 64 MiB.
     #[arg(long, value_delimiter = ',', value_parser = parse_bytes, value_name = "SIZES")]
     pub(crate) block_sizes: Vec<u64>,
     /// Sizes of the files, separated by commas.
     #[arg(long, value_delimiter = ',', default_value = "64MiB", value_parser = parse_bytes, value_name = "SIZES")]
     pub(crate) file_size: Vec<u64>,
-    /// What calls do.
+    /// Operations to measure, separated by commas.
     #[arg(long, value_delimiter = ',', default_value = "read,overwrite,append", value_name = "OPERATIONS")]
     pub(crate) ops: Vec<Operation>,
-    /// Where calls go; appends are always sequential.
+    /// Orders of the calls' offsets, separated by commas; appends are always sequential.
     #[arg(long, value_delimiter = ',', default_value = "sequential,random", value_name = "ORDERS")]
     pub(crate) order: Vec<Order>,
-    /// What the page cache holds of the file at the start; 'direct' passes it by with O_DIRECT.
+    /// States of the page cache at the start of a sample, separated by commas.
     #[arg(long, value_delimiter = ',', default_value = "cached,cold", value_name = "STATES")]
     pub(crate) state: Vec<State>,
     /// Numbers of threads, separated by commas.
@@ -34,7 +34,7 @@ pub(crate) struct CurveOptions {
     pub(crate) threads: Vec<u32>,
     #[command(flatten)]
     pub(crate) precision: PrecisionOptions,
-    /// Go past the memory and past the dirty threshold as well, both made smaller meanwhile (as root).
+    /// Also measure beyond the memory and the dirty threshold; both are lowered meanwhile and restored (as root).
     #[arg(long)]
     pub(crate) intrusive: bool,
     #[command(flatten)]
@@ -45,8 +45,11 @@ pub(crate) struct CurveOptions {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Operation {
+    /// Read the file.
     Read,
+    /// Write over the file's data.
     Overwrite,
+    /// Write to the end of a new file.
     Append,
 }
 
@@ -58,8 +61,11 @@ pub(crate) enum Order {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum State {
+    /// All of the file is in the page cache.
     Cached,
+    /// None of the file is in the page cache.
     Cold,
+    /// The calls bypass the page cache, with O_DIRECT.
     Direct,
 }
 

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 pub(crate) enum Format {
     /// Tables for people.
     Text,
-    /// Everything, as the published schema has it.
+    /// All figures; 'fathom schema' prints the JSON Schema.
     Json,
     /// One line per sample under a header with the units.
     Csv,

@@ -8,9 +8,10 @@ use clap::Args;
 pub(crate) struct FuseOptions {
     /// An empty directory to mount it on.
     pub(crate) dir: PathBuf,
-    /// What it is like, as words separated by commas: block=BYTES, size=BYTES; latencies call=TIME,
-    /// page=TIME (per page read), new_block=TIME; faults at the Nth call since the mount, or with N+
-    /// from then on: eio=CALL@N, eintr=CALL@N, short=CALL@N, hang=CALL@N:TIME, enospc=BYTES.
+    /// How the file system behaves, as settings separated by commas. Sizes: block=BYTES, size=BYTES.
+    /// Latencies: call=TIME, page=TIME (per page read), new_block=TIME. Faults at the Nth call since
+    /// the mount, or with N+ at every call from then on: eio=CALL@N, eintr=CALL@N, short=CALL@N,
+    /// hang=CALL@N:TIME. No space after so many bytes: enospc=BYTES.
     #[arg(long, default_value = "", value_name = "WORDS")]
     pub(crate) plan: String,
 }

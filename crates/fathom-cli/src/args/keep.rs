@@ -8,8 +8,8 @@ use crate::keep::Place;
 
 #[derive(Debug, Args)]
 pub(crate) struct KeepOptions {
-    /// Keep the result and its page in this new folder. Without it they are kept below ~/.local/state/fathom
-    /// ($XDG_STATE_HOME/fathom), which holds the last 10, unless standard output is for programs.
+    /// Keep the result and its page in this new folder. Without this option they are kept below
+    /// ~/.local/state/fathom ($XDG_STATE_HOME/fathom), which holds the last 10, unless standard output is JSON or CSV.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Keep neither the result nor its page.

@@ -19,7 +19,7 @@ pub(crate) struct MeasuringOptions {
     /// Take at most this long.
     #[arg(long, default_value = "100s", value_parser = parse_duration, value_name = "TIME")]
     pub(crate) max_time: Duration,
-    /// Decides random orders.
+    /// Seed of the random orders.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 }
@@ -27,7 +27,7 @@ pub(crate) struct MeasuringOptions {
 /// When enough is known.
 #[derive(Debug, Args)]
 pub(crate) struct PrecisionOptions {
-    /// Go on until the 95 % interval of every median is narrower than this, in percent of the median.
+    /// Measure until the 95 % interval of every median is narrower than this, in percent of the median.
     #[arg(long, default_value_t = 5.0, value_name = "PERCENT")]
     width: f64,
 }

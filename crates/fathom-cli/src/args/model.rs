@@ -12,7 +12,7 @@ use crate::output::plain;
 /// A model to run on, where one is named.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OnOptions {
-    /// Run on this model of a machine and touch no real one; 'assumed' is a model that nobody measured.
+    /// Simulate this model (a file of 'fathom calibrate') instead of the machine; 'assumed' is a built-in example.
     #[arg(long, value_name = "MODEL.json")]
     pub(crate) on: Option<PathBuf>,
     #[command(flatten)]
@@ -22,7 +22,7 @@ pub(crate) struct OnOptions {
 /// What is different from the model.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SetOptions {
-    /// Ask what would be if a parameter of the model had this value: readahead=1M; docs/model.md lists them.
+    /// Give a parameter of the model another value, such as readahead=1M, or far_of=4M:0.2,8M:0.4 for points of a curve; 'fathom net parameters' lists all.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
 }

@@ -8,24 +8,26 @@ use crate::args::model::OnOptions;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum NetCommand {
-    /// List the modules.
+    /// List the modules of the model's net.
     List,
-    /// Draw a module, or the top level.
+    /// List the parameters of a model, as --set takes them.
+    Parameters,
+    /// Draw a module of the model's net, or its top level.
     Show(ShowOptions),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowOptions {
-    /// The module; the top level if none is named.
+    /// The module to draw; the top level if none is named.
     #[arg(default_value = "", conflicts_with = "flat")]
     pub(crate) module: String,
-    /// Draw everything at once, with the modules as frames.
+    /// Draw the whole net at once, with a frame around each module.
     #[arg(long)]
     pub(crate) flat: bool,
-    /// Show the tokens after so many firings, while a cold file of 1 MiB is read in order.
+    /// Show the tokens in the places after this many firings of a run that reads a cold file of 1 MiB in order.
     #[arg(long, value_name = "FIRINGS")]
     pub(crate) marking: Option<u64>,
-    /// The language of the drawing.
+    /// The file format of the drawing.
     #[arg(long, default_value = "dot", value_name = "FORMAT")]
     pub(crate) format: DrawingFormat,
     /// Write to this file instead of standard output.
@@ -37,8 +39,8 @@ pub(crate) struct ShowOptions {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum DrawingFormat {
-    /// For Graphviz.
+    /// Graphviz's language.
     Dot,
-    /// A picture by itself.
+    /// A picture.
     Svg,
 }

@@ -12,36 +12,41 @@ use crate::failure::Failure;
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanOptions {
-    /// Only these parameters, separated by commas.
+    /// Ask for these parameters only, separated by commas; 'fathom list' names them.
     #[arg(long, value_delimiter = ',', value_name = "PARAMETERS")]
     pub(crate) only: Vec<String>,
-    /// Only these kinds of evidence.
+    /// Gather these kinds of evidence only, separated by commas.
     #[arg(long, value_delimiter = ',', default_value = "timing,witness,declared", value_name = "KINDS")]
     pub(crate) evidence: Vec<EvidenceKind>,
-    /// How much trouble to take.
+    /// How many repeats to make.
     #[arg(long, default_value = "full")]
     pub(crate) effort: EffortLevel,
-    /// Write at most this much, in the lab for each case.
+    /// Write at most this much; in the lab, for each case.
     #[arg(long, default_value = "256MiB", value_parser = parse_bytes, value_name = "SIZE")]
     pub(crate) max_write: u64,
-    /// Take at most this long, in the lab for each case, or as long as what it waits for takes by nature.
+    /// Take at most this long; in the lab, for each case, or longer if the case waits for the kernel by design.
     #[arg(long, default_value = "50s", value_parser = parse_duration, value_name = "TIME")]
     pub(crate) max_time: Duration,
-    /// Decides random orders.
+    /// Seed of the random orders.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum EvidenceKind {
+    /// Durations of system calls.
     Timing,
+    /// Side effects that a program can see, such as st_blocks.
     Witness,
+    /// What the system says of itself, such as statfs.
     Declared,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum EffortLevel {
+    /// About a third of them: faster, and more questions stay open.
     Quick,
+    /// As many as the experiments ask for.
     Full,
 }
 

@@ -16,20 +16,20 @@ pub(crate) struct PredictOptions {
     pub(crate) job: PathBuf,
     #[command(flatten)]
     pub(crate) replaying: ReplayOptions,
-    /// The model of a machine; 'assumed' is one that nobody measured.
+    /// The model to predict with (a file of 'fathom calibrate'); 'assumed' is a built-in example.
     #[arg(long, value_name = "MODEL.json")]
     pub(crate) on: PathBuf,
     #[command(flatten)]
     pub(crate) what_if: SetOptions,
-    /// How to write the results.
+    /// Format of the results.
     #[arg(long, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: PredictFormat,
     #[command(flatten)]
     pub(crate) keep: KeepOptions,
-    /// How many sets of parameters to draw from their intervals.
+    /// How many simulations to make with parameters drawn from their intervals, where intervals need them.
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub(crate) draws: u32,
-    /// Decides the draws and the model's randomness; the job's own order comes from its job file.
+    /// Seed of the draws and of the model's random times; the job's own random order comes from its job file.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 }
@@ -40,6 +40,6 @@ pub(crate) enum PredictFormat {
     Text,
     /// Every figure with its interval.
     Json,
-    /// What fio writes with --output-format=json, and the intervals beside it.
+    /// What fio writes with --output-format=json, with the intervals added.
     FioJson,
 }

@@ -18,14 +18,14 @@ pub(crate) struct RunOptions {
     /// A directory on the file system to run the jobs on.
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
-    /// How to write the results.
+    /// Format of the results.
     #[arg(long, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: JobFormat,
     #[command(flatten)]
     pub(crate) keep: KeepOptions,
     #[command(flatten)]
     pub(crate) replaying: ReplayOptions,
-    /// Write at most this much in all, with what is laid out.
+    /// Write at most this much in all, including the files that jobs read.
     #[arg(long, default_value = "16GiB", value_parser = parse_bytes, value_name = "SIZE")]
     pub(crate) max_write: u64,
     /// Take at most this long.
@@ -37,11 +37,11 @@ pub(crate) struct RunOptions {
 pub(crate) enum JobFormat {
     /// A table.
     Text,
-    /// Everything, as the published schema has it: fathom.run/1.
+    /// All figures, by the schema fathom.run/1.
     Json,
     /// What fio writes with --output-format=json.
     FioJson,
-    /// The same with every bucket of the latencies: --output-format=json+.
+    /// What fio writes with --output-format=json+: every bucket of the latencies as well.
     #[value(name = "fio-json+")]
     FioJsonPlus,
 }
@@ -49,10 +49,10 @@ pub(crate) enum JobFormat {
 /// How a trace is replayed.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct ReplayOptions {
-    /// When a trace's operations begin: after pauses as in the trace, at once, or at the recorded times.
+    /// For a trace: when its operations begin.
     #[arg(long, default_value = "think", value_name = "PACE")]
     pub(crate) pace: PaceName,
-    /// What the page cache holds of a trace's files at first: nothing, or all of them.
+    /// For a trace: what the page cache holds of its files at the start.
     #[arg(long, default_value = "cold", value_name = "STATE")]
     pub(crate) cache: CacheName,
 }
@@ -74,13 +74,18 @@ impl ReplayOptions {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CacheName {
+    /// Nothing.
     Cold,
+    /// All of them.
     Warm,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PaceName {
+    /// After the pauses that the thread made in the trace.
     Think,
+    /// At once.
     Fast,
+    /// At the recorded times.
     Recorded,
 }

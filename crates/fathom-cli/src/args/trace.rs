@@ -11,29 +11,29 @@ use crate::args::keep::KeepOptions;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
-    /// Record what a command and all that comes of it ask of files.
+    /// Record the file operations of a command and of the processes that it starts.
     Record(RecordOptions),
-    /// Turn another tool's trace into one of ours, a Parquet file.
+    /// Convert a trace of another tool to Fathom's format, a Parquet file.
     Import(ImportOptions),
-    /// Say what a trace does: mix, sizes, order, working set, hit ratios, pauses.
+    /// Show what a trace does: mix, sizes, order, working set, hit ratios, pauses.
     Show(ShowOptions),
-    /// Turn a trace into fio's iolog.
+    /// Convert a trace to fio's iolog.
     Export(ExportOptions),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RecordOptions {
-    /// The new file to write.
+    /// Write the trace to this new file.
     #[arg(long, value_name = "FILE", default_value = "trace.parquet")]
     pub(crate) out: PathBuf,
-    /// Who records; the kernel, as root, costs the program least.
+    /// Which recorder to use; if not given, the kernel's as root, strace otherwise.
     #[arg(long)]
     pub(crate) method: Option<MethodName>,
-    /// Record a process that runs already, and what it starts meanwhile, until all have ended or this command is
+    /// Record this running process, and the processes that it starts, until all have ended or this command is
     /// interrupted.
     #[arg(long, value_name = "PID", conflicts_with = "command", required_unless_present = "command")]
     pub(crate) pid: Option<u32>,
-    /// Draw no page of what was recorded.
+    /// Make no page of the recorded trace.
     #[arg(long)]
     pub(crate) no_report: bool,
     /// The command and its arguments, after '--'.
@@ -43,7 +43,9 @@ pub(crate) struct RecordOptions {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum MethodName {
+    /// The kernel's tracer (as root); slows the program down least.
     Kernel,
+    /// strace; needs no root.
     Strace,
 }
 
@@ -51,16 +53,16 @@ pub(crate) enum MethodName {
 pub(crate) struct ImportOptions {
     /// The trace to import.
     pub(crate) from: PathBuf,
-    /// The new file to write.
+    /// Write the trace to this new file.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// The format that it is in; found out from its beginning if it is not given.
+    /// The format of the trace; if not given, found out from its beginning.
     #[arg(long, value_parser = format_name())]
     pub(crate) format: Option<Format>,
-    /// Print what was imported as JSON, and draw no page.
+    /// Print what was imported as JSON, and make no page.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Draw no page of what was imported.
+    /// Make no page of the imported trace.
     #[arg(long)]
     pub(crate) no_report: bool,
 }
@@ -71,7 +73,7 @@ pub(crate) struct ShowOptions {
     pub(crate) trace: PathBuf,
     #[command(flatten)]
     pub(crate) keep: KeepOptions,
-    /// Write it as JSON to FILE, or to standard output with '-'.
+    /// Write the analysis as JSON to FILE, or to standard output with '-'.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 }
@@ -80,7 +82,7 @@ pub(crate) struct ShowOptions {
 pub(crate) struct ExportOptions {
     /// A trace that `trace import` or `trace record` wrote.
     pub(crate) trace: PathBuf,
-    /// The new file to write; an iolog of version 3.
+    /// Write the iolog (version 3) to this new file.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
 }

@@ -11,19 +11,19 @@ use crate::args::measuring::{MeasuringOptions, PrecisionOptions};
 
 #[derive(Debug, Args)]
 pub(crate) struct VersusOptions {
-    /// A directory on the file system in question.
+    /// A directory on the file system to measure.
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
     /// Bytes per call, separated by commas.
     #[arg(long, value_delimiter = ',', default_value = "4K,128K,1M", value_parser = parse_bytes, value_name = "SIZES")]
     pub(crate) block_sizes: Vec<u64>,
-    /// Size of the file.
+    /// Size of the file that is read or written.
     #[arg(long, default_value = "192MiB", value_parser = parse_bytes, value_name = "SIZE")]
     pub(crate) file_size: u64,
-    /// What is done with the file; writing goes over what is there, into the page cache.
+    /// Whether to read the file, to overwrite it in the page cache, or both, separated by commas.
     #[arg(long, value_delimiter = ',', default_value = "read", value_name = "OPERATIONS")]
     pub(crate) ops: Vec<Operation>,
-    /// What the page cache holds of a file at the start that is read.
+    /// What the page cache holds of the file before it is read, separated by commas.
     #[arg(long, value_delimiter = ',', default_value = "cached,cold", value_name = "STATES")]
     pub(crate) state: Vec<State>,
     #[command(flatten)]
@@ -42,7 +42,9 @@ pub(crate) enum Operation {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum State {
+    /// All of it.
     Cached,
+    /// Nothing of it.
     Cold,
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::process::ExitCode;
 
 use fathom::comparison::{self, Rules};
+use fathom::experiment::REGISTRY;
 use fathom::{report, run_folder};
 
 use crate::args::compare::CompareOptions;
@@ -20,7 +21,7 @@ pub(crate) fn run(options: &CompareOptions) -> Result<ExitCode, Failure> {
         outcomes.push((path.display().to_string(), outcome));
     }
     let rules = Rules { rate: options.rate / 100.0, margin: options.margin / 100.0 };
-    let comparison = comparison::compare(&outcomes, rules).map_err(Failure::Usage)?;
+    let comparison = comparison::compare(&outcomes, rules, REGISTRY).map_err(Failure::Usage)?;
     if let Some(page) = &options.page {
         fs::write(page, report::comparison_page(&comparison, &outcomes)).map_err(|error| {
             Failure::Failed(format!("--page: can't write {}: {}", page.display(), plain(&error)))

@@ -23,7 +23,7 @@ use crate::{guard, interrupt};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum IoCommand {
-    /// Write a new file of so many blocks.
+    /// Write a new file of a given number of blocks.
     Write(WriteOptions),
     /// Read a file block by block, to standard output.
     Read(ReadOptions),
@@ -35,21 +35,21 @@ pub(crate) enum IoCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct WriteOptions {
-    /// The file to make.
+    /// The file to write.
     file: PathBuf,
     /// Bytes that each write moves.
     #[arg(long, value_parser = block, value_name = "SIZE")]
     block_size: u64,
-    /// How many blocks.
+    /// Number of blocks.
     #[arg(long)]
     count: u64,
-    /// What the blocks hold: bytes that nothing compresses, zeros, or numbered lines.
+    /// What the blocks contain.
     #[arg(long, default_value = "random")]
     pattern: Filling,
     /// Replace a file that exists; it stays as it is until the new one is complete.
     #[arg(long)]
     force: bool,
-    /// Count the time until the device has it all (fsync).
+    /// Include the time until the device has all data (fsync).
     #[arg(long)]
     sync: bool,
     /// Write the figures as JSON to FILE, or to standard output with '-'.
@@ -64,10 +64,10 @@ pub(crate) struct ReadOptions {
     /// Bytes that each read moves.
     #[arg(long, value_parser = block, value_name = "SIZE")]
     block_size: u64,
-    /// Read so many blocks only.
+    /// Read this many blocks only.
     #[arg(long)]
     count: Option<u64>,
-    /// Throw away what is read.
+    /// Do not write the data to standard output.
     #[arg(long)]
     discard: bool,
     /// Write the figures as JSON to FILE, or to standard output with '-'.
@@ -89,16 +89,16 @@ pub(crate) struct CountOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct SizeOptions {
-    /// A directory on the file system in question.
+    /// A directory on the file system to measure.
     #[arg(default_value = ".")]
     path: PathBuf,
-    /// How long reading the file is to take.
+    /// How long reading the file should take.
     #[arg(long, value_parser = parse_duration, value_name = "TIME")]
     time: Duration,
     /// Bytes that each read moves.
     #[arg(long, default_value = "4K", value_parser = block, value_name = "SIZE")]
     block_size: u64,
-    /// Where the file is when it is read: in the page cache, or on the device alone.
+    /// Where the file's data are when it is read.
     #[arg(long, default_value = "cached")]
     state: State,
     /// Write at most this much.
@@ -114,14 +114,19 @@ pub(crate) struct SizeOptions {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Filling {
+    /// Bytes that cannot be compressed.
     Random,
+    /// Zeros.
     Zero,
+    /// Numbered lines.
     Text,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum State {
+    /// In the page cache.
     Cached,
+    /// Only on the device.
     Cold,
 }
 

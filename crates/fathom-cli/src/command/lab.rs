@@ -41,7 +41,7 @@ fn list(filter: &LabFilter) -> Result<ExitCode, Failure> {
 
 fn score(options: &LabOptions) -> Result<ExitCode, Failure> {
     let plan = options.plan.plan(true)?;
-    let asked = |case: &Case| plan.experiments.iter().any(|one| case.asks(one.about().parameter));
+    let asked = |case: &Case| plan.experiments.iter().any(|one| one.is_asked_in(case));
     let cases: Vec<Case> = selected(&options.filter)?.into_iter().filter(asked).collect();
     // First of all: the name space must be entered before there are threads.
     let kept: Vec<PathBuf> =

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::ExitCode;
 
-use fathom::model::{Model, View};
+use fathom::model::{self, Model, View};
 
 use crate::args::net::{DrawingFormat, NetCommand, ShowOptions};
 use crate::console;
@@ -16,6 +16,7 @@ pub(crate) fn run(command: &NetCommand) -> Result<ExitCode, Failure> {
             let modules = Model::assumed().path().modules();
             console::print(&modules.iter().map(|name| format!("{name}\n")).collect::<String>())?;
         }
+        NetCommand::Parameters => console::print(&model::page())?,
         NetCommand::Show(options) => show(options)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use fathom::experiment::REGISTRY;
 use fathom::report;
 use fathom::run_folder::{self, Kept};
 
@@ -31,7 +32,8 @@ pub(crate) fn run(options: &ReportOptions) -> Result<ExitCode, Failure> {
     let (recorded, recordings) = run_folder::read(&options.run).map_err(failed)?;
     let survey = run_folder::infer_from(&recorded, recordings.clone()).map_err(failed)?;
     let runs = recordings.iter().map(|one| (one.parameter.as_str(), one.runs.as_slice())).collect();
-    let page = run_folder::write_page(&options.run, &report::survey_page(&survey, &runs)).map_err(failed)?;
+    let page = run_folder::write_page(&options.run, &report::survey_page(&survey, &runs, REGISTRY))
+        .map_err(failed)?;
     let stdout_is_taken = json.as_ref().is_some_and(Output::is_stdout);
     console::tell_survey(&survey, stdout_is_taken)?;
     console::tell(&keep::whereabouts(&page, &options.run), true)?;

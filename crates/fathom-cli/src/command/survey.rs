@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
+use fathom::experiment::REGISTRY;
 use fathom::instrument::Instrument;
 use fathom::intrusion;
 use fathom::machine::linux::{Limits, Linux};
@@ -140,7 +141,7 @@ fn publish(
         let folder = folder.map_or_else(|| run_folder::create(directory), Ok)?;
         folder.write(survey, options.plan.effort.into(), answers)?;
         let runs = answers.iter().map(|one| (one.finding.parameter.as_str(), one.runs.as_slice())).collect();
-        run_folder::write_page(directory, &report::survey_page(survey, &runs))
+        run_folder::write_page(directory, &report::survey_page(survey, &runs, REGISTRY))
     })
 }
 

@@ -22,13 +22,13 @@ use crate::{guard, interrupt, keep, print};
 
 #[derive(Debug, Args)]
 pub(crate) struct SyscallsOptions {
-    /// A directory on the file system in question.
+    /// A directory on the file system to measure.
     #[arg(default_value = ".")]
     path: PathBuf,
-    /// Sizes of files, separated by commas; from 10 KiB to 64 MiB if they are not given.
+    /// Sizes of the files, separated by commas; if not given, several from 10 KiB to 64 MiB.
     #[arg(long, value_delimiter = ',', value_parser = size, value_name = "SIZES")]
     sizes: Vec<u64>,
-    /// Samples of each call on each file.
+    /// Samples of each call on each file; one sample is a batch of 4096 calls.
     #[arg(long, default_value_t = 41, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rounds: u32,
     #[command(flatten)]

@@ -19,10 +19,10 @@ use crate::output::Output;
 pub(crate) struct XorOptions {
     /// The file, pipe or block device to read; '-' is standard input.
     file: PathBuf,
-    /// Threads that read; if it is not given, as many as there are CPUs, and 16 at least past the cache.
+    /// Number of threads; if not given, one per CPU, and at least 16 when reading with O_DIRECT.
     #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<usize>,
-    /// How to read: 'auto' tries each way on parts of the file.
+    /// How to read the file.
     #[arg(long, default_value = "auto")]
     method: Way,
     /// Keep the result and its page in a new folder.
@@ -35,9 +35,13 @@ pub(crate) struct XorOptions {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Way {
+    /// Try the methods on parts of the file, and use the fastest.
     Auto,
+    /// read(2): the kernel copies the data.
     Read,
+    /// mmap(2): the page cache is read in place.
     Mmap,
+    /// O_DIRECT: the device is read without the page cache.
     Direct,
 }
 

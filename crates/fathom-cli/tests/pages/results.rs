@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fathom::calibration::Account;
 use fathom::comparison::{self, Outcome, Rules};
+use fathom::experiment::REGISTRY;
 use fathom::model::{Made, Model, Origin, Parameter, Residual};
 use fathom::prediction::{self, Predicted, Settings};
 use fathom::replay::{self, Cache, How, Moved, Pace, Replayed};
@@ -175,19 +176,14 @@ fn model() -> Model {
         machine: provenance.machine,
         mount: provenance.mount,
     });
-    let names: Vec<(&str, f64)> = model
-        .entries()
-        .map(|(known, one)| (known.name, one.value))
-        .filter(|(_, value)| *value > 0.0)
-        .collect();
-    for (at, (name, value)) in names.into_iter().enumerate() {
+    let numbers: Vec<_> = model.parameters.iter().filter(|(_, one)| one.value > 0.0).collect();
+    for (at, (number, Parameter { value, .. })) in numbers.into_iter().enumerate() {
         let (origin, interval) = match at % 3 {
             0 => (Origin::Measured, Some([value * 0.8, value * 1.3])),
             1 => (Origin::Declared, None),
             _ => continue,
         };
-        // Not every value may lie within an interval: a choice or a count is left as it is.
-        let _ = model.parameters.put(name, Parameter { value, interval, origin });
+        model.parameters.put(number, Parameter { value, interval, origin });
     }
     for (class, error) in [("cached random read", 0.058), ("cold sequential read", 0.12)] {
         model.residuals.insert(
@@ -349,7 +345,7 @@ fn compared() -> String {
         .map(|(path, gain)| ((*path).to_owned(), Outcome::Curve(Box::new(crate::surveyed::curve(gain)))))
         .collect();
     let rules = Rules { rate: 0.05, margin: 0.75 };
-    let comparison = comparison::compare(&outcomes, rules).unwrap();
+    let comparison = comparison::compare(&outcomes, rules, REGISTRY).unwrap();
     assert!(comparison.has_differences());
     report::comparison_page(&comparison, &outcomes)
 }

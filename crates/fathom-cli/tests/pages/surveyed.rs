@@ -44,7 +44,7 @@ impl Drop for Place {
 /// The page that `fathom survey` writes.
 pub(crate) fn page(survey: &Survey, answers: &[Answer]) -> String {
     let runs = answers.iter().map(|one| (one.finding.parameter.as_str(), one.runs.as_slice())).collect();
-    report::survey_page(survey, &runs)
+    report::survey_page(survey, &runs, REGISTRY)
 }
 
 /// All questions asked of the scripted machine; declarations that disagree; hostile words wherever words come

@@ -1,13 +1,14 @@
-//! The file system's map: where on the device the pages of a file are, and what has to be read to know it.
+//! The file system's map: where on the device the pages of a file are, and the blocks that have to be read to know it.
 
 use fathom_net::{NetBuilder, Place};
 
-use super::{Request, Shared};
+use super::places::Shared;
+use super::request::Request;
 
-/// What stands on both sides of the map.
+/// The places on both sides of the map.
 #[derive(Clone, Copy)]
 pub(super) struct Ports {
-    /// Requests of places on the device.
+    /// Requests that have their place on the device.
     pub(super) mapped: Place<Request>,
     /// Those that were served, by direction.
     pub(super) served: [Place<Request>; 2],
@@ -16,8 +17,9 @@ pub(super) struct Ports {
     pub(super) written: Place<Request>,
 }
 
-/// Ports: `requests`, `reads done` and `writes done` in; `mapped`, `arrived` and `written` out. What lies in several
-/// places becomes several requests; what nobody knows the place of waits until blocks of pointers were read.
+/// Draws the map. Ports: `requests`, `reads done` and `writes done` in; `mapped`, `arrived` and `written` out. A request
+/// of pages in several places becomes several; one whose pages have no known place waits until blocks of pointers are
+/// read.
 pub(super) fn draw(net: &mut NetBuilder, ports: Ports, shared: Shared) {
     let requests = net.port_in(shared.requests);
     let served = ports.served.map(|place| net.port_in(place));
@@ -27,16 +29,16 @@ pub(super) fn draw(net: &mut NetBuilder, ports: Ports, shared: Shared) {
     net.transition("map")
         .input(requests)
         .priority(2)
-        .update(kernel, |(request,), state, _| state.map_request(request))
-        .update_each(kernel, mapped, |_, state, _| state.take_mapped())
+        .update_each(kernel, mapped, |(request,), state, _| state.allocation.map(request, &mut state.ids))
         .add();
     for (name, served, done) in [("gather reads", served[0], arrived), ("gather writes", served[1], written)]
     {
         net.transition(name)
             .input(served)
             .priority(2)
-            .update_each(kernel, done, |(request,), state, _| state.gather(request))
-            .update_each(kernel, mapped, |_, state, _| state.take_mapped())
+            .update_into(kernel, (done, mapped), |(request,), state, _| {
+                state.allocation.gather(request, &mut state.ids)
+            })
             .add();
     }
 }

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use fathom_net::{NetBuilder, Place};
+use fathom_net::{NetBuilder, Place, Span, Time};
 
-use super::state::ns;
-use super::{GoOn, Program, Shared, Turn, Work};
+use super::places::Shared;
+use super::state::State;
+use super::work::{Turn, Work};
+use super::{GoOn, Kind, Program};
 use crate::file_read::Read;
 
-/// Ports: `calls` out, `returned` in. A closed loop: a job has one call under way, or thinks, or waits
-/// for another's; or it has ended.
+/// Draws the application. Ports: `calls` out, `returned` in. A closed loop: a job has one call under way, or thinks, or
+/// waits for another job's call; or it has ended.
 pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Program>, calls: Place<Work>, shared: Shared) {
     let (calls, returned) = (net.port_out(calls), net.port_in(shared.returned));
     let kernel = net.fusion("kernel", shared.state);
@@ -21,10 +23,10 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Program>, calls: Place
     let (thinking, waiting) = (Arc::clone(&program), Arc::clone(&program));
     net.transition("issue")
         .input(ready)
-        .delay_by(move |(turn,), _| ns(thinking.think_ns(turn.job, turn.number)))
+        .delay_by(move |(turn,), _| Span::ticks(thinking.think_ns(turn.job, turn.number)))
         .update_into(kernel, (calls, ended), move |(turn,), state, firing| {
             let Some(call) = program.call_at(turn.job, turn.number, firing.done()) else {
-                state.end_job();
+                state.ledger.end_job();
                 return (None, Some(()));
             };
             let descriptor = program.descriptor(turn.job, turn.number);
@@ -33,7 +35,12 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Program>, calls: Place
                 call,
                 descriptor,
                 begun: firing.done(),
-                read: Read::new(call.file, call.offset, call.bytes, state.reader(call.file, descriptor)),
+                read: Read::new(
+                    call.file,
+                    call.offset,
+                    call.bytes,
+                    state.files.reader(call.file, descriptor),
+                ),
                 owed_ns: 0,
                 far_ns: 0,
                 copied: 0,
@@ -52,4 +59,14 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Program>, calls: Place
             own.into_iter().chain(others.into_iter().map(|(job, number)| Turn { job, number }))
         })
         .add();
+}
+
+impl State {
+    /// Enters a call that has returned.
+    fn enter(&mut self, work: &Work, now: Time) {
+        let call = work.call;
+        self.clock.note(now);
+        let looked = (call.kind == Kind::Look).then(|| self.cached(call.file, call.offset, call.bytes));
+        self.ledger.enter(work, looked, &self.clock, now);
+    }
 }

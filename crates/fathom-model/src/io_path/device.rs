@@ -1,4 +1,4 @@
-//! Devices: modules that serve requests, any of which can stand for any other.
+//! Devices: modules that serve requests. All have the same ports, so that each can take another's place.
 
 mod disk;
 mod empirical;
@@ -10,19 +10,34 @@ use std::sync::Arc;
 use fathom_net::{In, NetBuilder, Out};
 
 pub use self::disk::disk_with_seeks;
-pub use self::empirical::{ServiceTimes, Times, empirical};
+pub use self::empirical::empirical;
 pub use self::token_bucket::token_bucket;
-use super::{DeviceModule, Prices, Request};
+use super::prices::Prices;
+use super::request::Request;
+pub use super::service_times::{ServiceTimes, Times};
+use crate::parameters::{Device, Scalar};
 
-/// The modules, in the order of [`DEVICES`](crate::parameters::DEVICES).
-pub const MODULES: [DeviceModule; 5] = [queue_and_bus, plain_queue, token_bucket, disk_with_seeks, empirical];
+/// A module that serves requests: takes them from the first port, and puts those that are done into the
+/// second if they read and into the third if they wrote.
+pub type DeviceModule = fn(&mut NetBuilder, &Arc<Prices>, In<Request>, Out<Request>, Out<Request>);
 
-/// A device that works at several requests side by side and moves their data one after the other: a
-/// solid-state disk, or a virtual one. Seeks cost nothing.
+/// The module of a kind of device.
+pub(super) fn module(device: Device) -> DeviceModule {
+    match device {
+        Device::QueueAndBus => queue_and_bus,
+        Device::PlainQueue => plain_queue,
+        Device::TokenBucket => token_bucket,
+        Device::DiskWithSeeks => disk_with_seeks,
+        Device::Empirical => empirical,
+    }
+}
+
+/// A device that serves several requests at once and moves their data one after the other: a solid-state disk, or a
+/// virtual one. Seeks take no time.
 ///
-/// Reads are worked at in turn where there are more than `device_depth`. Writes wait in a cache or a queue that takes all of
-/// them, and a part of the work is done for one after the other: a loop device's worker is woken once for all requests
-/// that wait, and serves each in turn (`loop_process_work` of `drivers/block/loop.c`).
+/// At most `device_depth` reads are served at once. Writes are all taken at once, by a cache or a queue; then a part of
+/// the work is done for one after the other: a loop device's worker is woken once for all requests that wait, and
+/// serves each in turn (`loop_process_work` of `drivers/block/loop.c`).
 pub fn queue_and_bus(
     net: &mut NetBuilder,
     prices: &Arc<Prices>,
@@ -52,7 +67,7 @@ pub fn queue_and_bus(
         .input(found)
         .consume(bus, 1)
         .delay_by(move |(request,), rng| {
-            let alone = if request.is_write { transfer.device_write_request } else { 0.0 };
+            let alone = if request.is_write { transfer[Scalar::DeviceWriteRequest] } else { 0.0 };
             transfer.around(alone + moving(&transfer, request), rng)
         })
         .produce(bus, 1)
@@ -62,7 +77,7 @@ pub fn queue_and_bus(
         .add();
 }
 
-/// The paper's own device: one queue, one server, the same speed for all.
+/// The paper's own device: one queue, one server, one speed.
 pub fn plain_queue(
     net: &mut NetBuilder,
     prices: &Arc<Prices>,
@@ -76,7 +91,9 @@ pub fn plain_queue(
     net.transition("serve")
         .input(requests)
         .consume(idle, 1)
-        .delay_by(move |(request,), rng| prices.around(prices.device_latency + moving(&prices, request), rng))
+        .delay_by(move |(request,), rng| {
+            prices.around(prices[Scalar::DeviceLatency] + moving(&prices, request), rng)
+        })
         .produce(idle, 1)
         .output_each(arrived, |(request,), _| (!request.is_write).then_some(*request))
         .output_each(written, |(request,), _| request.is_write.then_some(*request))
@@ -85,6 +102,6 @@ pub fn plain_queue(
 
 /// Moving a request's data, in ns.
 fn moving(prices: &Prices, request: &Request) -> f64 {
-    let byte = if request.is_write { prices.device_write_byte } else { prices.device_byte };
+    let byte = if request.is_write { prices.device_write_byte } else { prices[Scalar::DeviceByte] };
     request.bytes() as f64 * byte
 }

@@ -8,23 +8,28 @@ use std::sync::Arc;
 
 use fathom_net::{In, NetBuilder, Out, Place, Span};
 
-use super::state::{Judged, Settling, ns};
-use super::{Kind, Prices, Request, Shared, State, Work};
+use super::Kind;
+use super::places::Shared;
+use super::prices::Prices;
+use super::request::Request;
+use super::state::{Judged, Settling, State};
+use super::work::Work;
+use crate::parameters::Scalar;
 
 /// The places that lead to the journal.
 #[derive(Clone, Copy)]
 pub(super) struct Ports {
     /// Syncs whose data are written.
     pub(super) settling: Place<Work>,
-    /// The commit goes on; with its record if that is true.
+    /// The commit goes on; true for its record.
     pub(super) steps: Place<bool>,
     /// Jobs whose transaction is committed.
     pub(super) committed: Place<u32>,
-    /// The running transaction has to be committed after so many ns.
+    /// The running transaction has to be committed in so many ns.
     pub(super) aging: Place<u64>,
 }
 
-/// Ports: `settling`, `steps`, `committed` and `aging` in; `requests` and `returned` out.
+/// Draws the journal. Ports: `settling`, `steps`, `committed` and `aging` in; `requests` and `returned` out.
 pub(super) fn draw(net: &mut NetBuilder, prices: &Arc<Prices>, ports: Ports, shared: Shared) {
     let (settling, steps) = (net.port_in(ports.settling), net.port_in(ports.steps));
     let (committed, aging) = (net.port_in(ports.committed), net.port_in(ports.aging));
@@ -35,18 +40,20 @@ pub(super) fn draw(net: &mut NetBuilder, prices: &Arc<Prices>, ports: Ports, sha
     let by_job = net.index(judged, |judged| judged.work.turn.job);
     net.transition("judge")
         .input(settling)
-        .update_each(kernel, judged, |(work,), state, _| [state.settle(work)])
-        .update_each(kernel, step, |_, state, _| state.take_step())
+        .update_into(kernel, (judged, step), |(work,), state, _| {
+            let (judged, step) = state.journal.settle(work);
+            ([judged], step)
+        })
         .add();
     let price = Arc::clone(prices);
     net.transition("need no commit")
         .input(judged)
         .guard(|(judged,)| judged.settling != Settling::Commit)
         .delay_by(move |(judged,), rng| match judged.settling {
-            Settling::Flush => price.around(price.device_flush, rng),
+            Settling::Flush => price.around(price[Scalar::DeviceFlush], rng),
             Settling::Price => {
                 let scattered = price.scattered(judged.is_scattered);
-                price.around(price.journal_commit + price.device_flush + scattered, rng)
+                price.around(price[Scalar::JournalCommit] + price[Scalar::DeviceFlush] + scattered, rng)
             }
             Settling::Nothing | Settling::Commit => Span::ZERO,
         })
@@ -81,14 +88,19 @@ fn draw_commit(
     net.transition("prepare")
         .input(steps)
         .delay_by(move |(is_record,), rng| {
-            price.around(if *is_record { price.device_flush } else { price.journal_commit }, rng)
+            price.around(
+                if *is_record { price[Scalar::DeviceFlush] } else { price[Scalar::JournalCommit] },
+                rng,
+            )
         })
         .output(ready, |_, _| ())
         .add();
     net.transition("write")
         .consume(ready, 1)
-        .update(kernel, |_, state, firing| state.commit_step(firing.now()))
-        .update_each(kernel, requests, |_, state, _| state.take_requests())
+        .update_each(kernel, requests, |_, state, firing| {
+            state.clock.note(firing.now());
+            state.journal.commit_step(&mut state.ids)
+        })
         .add();
 }
 
@@ -96,19 +108,18 @@ fn draw_commit(
 fn draw_timer(net: &mut NetBuilder, aging: In<u64>, age: Out<u64>, steps: Out<bool>, kernel: Place<State>) {
     let (booted, alarm) = (net.place("booted"), net.place("alarm"));
     net.initial(booted, [()]);
-    // What changed before the run.
+    // A transaction that began before the run.
     net.transition("boot")
         .consume(booted, 1)
-        .update_each(kernel, age, |_, state, firing| state.take_timer(firing.now()))
+        .update_each(kernel, age, |_, state, firing| state.journal.set_timer(state.clock.ns(firing.now())))
         .add();
     net.transition("set the timer")
         .input(aging)
-        .delay_by(|(wait,), _| ns(*wait))
+        .delay_by(|(wait,), _| Span::ticks(*wait))
         .output(alarm, |_, _| ())
         .add();
     net.transition("commit old")
         .consume(alarm, 1)
-        .update(kernel, |_, state, firing| state.commit_old(firing.now()))
-        .update_each(kernel, steps, |_, state, _| state.take_step())
+        .update_each(kernel, steps, |_, state, firing| state.journal.commit_old(state.clock.ns(firing.now())))
         .add();
 }

@@ -1,15 +1,23 @@
 //! The read path: look for pages, read ahead, wait for the device, copy to the user.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use fathom_net::{NetBuilder, Out, Place, Source};
+use fathom_net::{NetBuilder, Out, Place, Source, Time};
 
-use super::state::Outcome;
-use super::{Prices, Request, Shared, State, Work};
-use crate::page_cache::FetchId;
+use super::Kind;
+use super::places::Shared;
+use super::prices::Prices;
+use super::request::Request;
+use super::state::{Effects, State};
+use super::work::Work;
+use crate::file_read::{Batch, PAGE};
+use crate::page_cache::{FetchId, FileId};
+use crate::parameters::Scalar;
+use crate::read_ahead::{Advice, Limits, ReadAhead, Step};
 
-/// Ports: `reads` and `arrived` in; `requests`, `wakes` and `returned` out. A read goes round as often as
-/// `filemap_read` takes a turn.
+/// Draws the read path. Ports: `reads` and `arrived` in; `requests`, `wakes` and `returned` out. A read goes round once
+/// for each turn of `filemap_read`.
 pub(super) fn draw(
     net: &mut NetBuilder,
     prices: &Arc<Prices>,
@@ -39,7 +47,7 @@ pub(super) fn draw(
         .output_each(again, |(work,), _| work.has_more().then_some(Work { owed_ns: 0, far_ns: 0, ..*work }))
         .output_each(returned, |(work,), _| (!work.has_more()).then_some(*work))
         .add();
-    // Those who wait come first, so that one firing more ends what nobody waits for.
+    // Waiting reads come first; one more firing ends the request that none waits for any more.
     net.transition("wake")
         .input(arrived)
         .input_by(by_fetch, |(request,)| request.id)
@@ -55,7 +63,7 @@ pub(super) fn draw(
         .add();
 }
 
-/// Where a look leads.
+/// The places that a look puts tokens into.
 #[derive(Clone, Copy)]
 struct Ways {
     kernel: Place<State>,
@@ -81,14 +89,180 @@ fn draw_look<S: Source<Colour = Work>>(
         .input(from)
         .update_into(kernel, (copies, again, waiting, returned, requests, wakes), move |(work,), state, _| {
             let mut work = *work;
-            let outcome = state.look(&mut work, &prices);
-            let (asked, wakes) = (state.take_requests(), state.take_wake());
+            let (outcome, Effects { requests, wake, .. }) = state.look(&mut work, &prices);
             match outcome {
-                Outcome::Copy => (Some(work), None, None, None, asked, wakes),
-                Outcome::Again => (None, Some(work), None, None, asked, wakes),
-                Outcome::Wait(fetch) => (None, None, Some((fetch, work)), None, asked, wakes),
-                Outcome::Return => (None, None, None, Some(work), asked, wakes),
+                Outcome::Copy => (Some(work), None, None, None, requests, wake),
+                Outcome::Again => (None, Some(work), None, None, requests, wake),
+                Outcome::Wait(fetch) => (None, None, Some((fetch, work)), None, requests, wake),
+                Outcome::Return => (None, None, None, Some(work), requests, wake),
             }
         })
         .add();
+}
+
+/// What a read does after a look at the cache.
+#[derive(Clone, Copy, Debug)]
+enum Outcome {
+    Copy,
+    /// It waits for a request.
+    Wait(FetchId),
+    /// It looks again.
+    Again,
+    Return,
+}
+
+/// What reading ahead has submitted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Submitted {
+    /// Requests to the device.
+    requests: u64,
+    /// Pages of a hole.
+    zeroed: u64,
+    /// Folios that wait for the device.
+    folios: u64,
+    /// Their pages.
+    pages: u64,
+}
+
+impl State {
+    /// One turn of a read, or a prefetch.
+    fn look(&mut self, work: &mut Work, prices: &Prices) -> (Outcome, Effects) {
+        let mut effects = Effects::default();
+        let file = work.call.file;
+        let outcome = if work.call.kind == Kind::Prefetch {
+            self.prefetch(work, &mut effects);
+            Outcome::Return
+        } else if self.files.get(file).is_direct {
+            self.read_past_cache(work, &mut effects)
+        } else {
+            self.turn(work, prices, &mut effects)
+        };
+        (outcome, effects)
+    }
+
+    /// One turn of a read through the cache.
+    fn turn(&mut self, work: &mut Work, prices: &Prices, effects: &mut Effects) -> Outcome {
+        let file = work.call.file;
+        let size = self.files.get(file).size;
+        let limits = self.limits_of(file);
+        // What is added awaits a request that gets its number below.
+        let unknown = Some(FetchId(NonZeroU32::MAX));
+        let reader = self.files.reader(file, work.descriptor);
+        let before = work.read.position;
+        let jumped = before == work.call.offset && reader.previous != Some(before);
+        let batch = work.read.turn(&mut self.cache, reader, limits, size, unknown, &mut self.steps);
+        self.write_for_room(self.clock.ns(work.begun), effects);
+        let Submitted { requests, zeroed, folios, pages } = self.submit(file, effects);
+        let adding = folios as f64 * prices[Scalar::AddedFolio] + pages as f64 * prices[Scalar::AddedPage];
+        work.owed_ns += (zeroed as f64 * prices[Scalar::ZeroedPage] + adding) as u64;
+        match batch {
+            Batch::Done => Outcome::Return,
+            Batch::Copy { bytes, folios } => {
+                work.copied = bytes;
+                // A read that does not wait notices the time of the submission.
+                work.far_ns = self.recency.read(work, [before, before + bytes], size, jumped, prices) as u64;
+                let across = prices.caches.being_across(bytes, work.call.bytes, work.call.offset);
+                let more = (folios - 1) as f64 * prices[Scalar::Folio] + across;
+                work.owed_ns += (requests as f64 * prices[Scalar::Submission] + more) as u64;
+                Outcome::Copy
+            }
+            Batch::Wait(_) => {
+                let awaited = self.cache.folio(file, work.read.position / PAGE);
+                match awaited.and_then(|folio| folio.awaits) {
+                    Some(fetch) => {
+                        work.owed_ns += prices[Scalar::Wake] as u64;
+                        Outcome::Wait(fetch)
+                    }
+                    // A hole: there at once.
+                    None => Outcome::Again,
+                }
+            }
+        }
+    }
+
+    /// A read with O_DIRECT: one request, and no page stays.
+    fn read_past_cache(&mut self, work: &mut Work, effects: &mut Effects) -> Outcome {
+        let file = work.call.file;
+        let end = work.read.end.min(self.files.get(file).size);
+        if work.read.position >= end {
+            return Outcome::Return;
+        }
+        let (first, beyond) = (work.read.position / PAGE, end.div_ceil(PAGE));
+        work.read.position = end;
+        let request = Request::read(self.ids.next(), file, first, beyond - first);
+        self.reading += 1;
+        effects.requests.push(request);
+        Outcome::Wait(request.id)
+    }
+
+    /// POSIX_FADV_WILLNEED.
+    fn prefetch(&mut self, work: &Work, effects: &mut Effects) {
+        let file = work.call.file;
+        let limits = self.limits_of(file);
+        let reader = self.files.reader(file, work.descriptor);
+        let (cache, steps) = (&mut self.cache, &mut self.steps);
+        let fetch = Some(FetchId(NonZeroU32::MAX));
+        let first = work.call.offset / PAGE;
+        let pages = (work.call.offset + work.call.bytes).div_ceil(PAGE) - first;
+        ReadAhead { limits, cache, file, reader, fetch, steps }.force_page_cache_ra(first, pages);
+        self.submit(file, effects);
+    }
+
+    /// The rules of reading ahead for a file.
+    fn limits_of(&self, file: FileId) -> Limits {
+        let file = self.files.get(file);
+        let window = self.limits.window << u32::from(file.advice == Advice::Sequential);
+        let is_random = file.advice == Advice::Random;
+        Limits { window, is_random, file_pages: file.size.div_ceil(PAGE), ..self.limits }
+    }
+
+    /// Makes requests of the folios that were added: one for each run of them, of at most the device's largest request.
+    /// Folios of a hole need no device.
+    fn submit(&mut self, file: FileId, effects: &mut Effects) -> Submitted {
+        let before = effects.requests.len();
+        let steps = std::mem::take(&mut self.steps);
+        let mut run: Option<(u64, u64)> = None;
+        let mut made = Submitted::default();
+        for step in &steps {
+            let Step::Added { first, order } = *step else { continue };
+            let end = first + (1 << order);
+            if self.files.is_hole(file, first, end) {
+                self.cache.arrive(file, first, end - first);
+                made.zeroed += end - first;
+                continue;
+            }
+            made.folios += 1;
+            made.pages += end - first;
+            run = match run {
+                Some((start, last)) if last == first && end - start <= self.limits.largest_io => {
+                    Some((start, end))
+                }
+                _ => {
+                    self.request(file, run, effects);
+                    Some((first, end))
+                }
+            };
+        }
+        self.request(file, run, effects);
+        self.steps = steps;
+        self.steps.clear();
+        made.requests = (effects.requests.len() - before) as u64;
+        made
+    }
+
+    /// One request of a run of pages, if there is a run.
+    fn request(&mut self, file: FileId, run: Option<(u64, u64)>, effects: &mut Effects) {
+        let Some((first, end)) = run else { return };
+        let request = Request::read(self.ids.next(), file, first, end - first);
+        self.cache.expect(file, first, end - first, request.id);
+        self.reading += 1;
+        effects.requests.push(request);
+    }
+
+    /// The device has served a read.
+    fn arrive(&mut self, request: &Request, now: Time) {
+        self.clock.note(now);
+        self.reading -= 1;
+        self.cache.arrive(request.file, request.first, request.pages);
+    }
 }

@@ -1,11 +1,12 @@
-//! The scheduler and the queue: what happens to a request between those who ask and the device.
+//! The scheduler and the queue: the way of a request to the device.
 
-use fathom_net::{NetBuilder, Place};
+use fathom_net::{NetBuilder, Place, Span, Time};
 
-use super::state::ns;
-use super::{Request, Shared};
+use super::places::Shared;
+use super::request::Request;
+use super::state::{Moment, State};
 
-/// What stands on both sides of the queue.
+/// The places on both sides of the queue.
 #[derive(Clone, Copy)]
 pub(super) struct Ports {
     pub(super) requests: Place<Request>,
@@ -13,11 +14,11 @@ pub(super) struct Ports {
     pub(super) dispatched: Place<Request>,
     /// Those that the device has served, by direction.
     pub(super) served: [Place<Request>; 2],
-    /// What they were made of.
+    /// The requests that they were merged from.
     pub(super) done: [Place<Request>; 2],
 }
 
-/// Ports: `requests`, `reads served` and `writes served` in; `dispatched`, `arrived` and `written` out.
+/// Draws the queue. Ports: `requests`, `reads served` and `writes served` in; `dispatched`, `arrived` and `written` out.
 pub(super) fn draw(net: &mut NetBuilder, ports: Ports, shared: Shared) {
     let requests = net.port_in(ports.requests);
     let served = ports.served.map(|place| net.port_in(place));
@@ -25,17 +26,20 @@ pub(super) fn draw(net: &mut NetBuilder, ports: Ports, shared: Shared) {
     let [arrived, written] = ports.done.map(|place| net.port_out(place));
     let kernel = net.fusion("kernel", shared.state);
     let (runs, windows, over) = (net.place("runs"), net.place::<u64>("windows"), net.place("over"));
-    // All that is asked for at once is in the queue before anything goes: a plug.
+    // Requests that come at once are all in the queue before one goes to the device: a plug.
     net.transition("submit")
         .input(requests)
         .priority(1)
-        .update(kernel, |(request,), state, firing| state.submit_request(request, firing.now()))
-        .update_each(kernel, runs, |_, state, _| state.take_queue_run())
-        .update_each(kernel, windows, |_, state, _| state.take_window())
+        .update_into(kernel, (runs, windows), |(request,), state, firing| {
+            let moment = state.moment(firing.now());
+            (state.queue.submit(*request, moment), state.queue.set_timer())
+        })
         .add();
     net.transition("dispatch")
         .consume(runs, 1)
-        .update_each(kernel, dispatched, |(), state, firing| state.dispatch_requests(firing.now()))
+        .update_each(kernel, dispatched, |(), state, firing| {
+            state.queue.dispatch(state.clock.ns(firing.now()))
+        })
         .add();
     for (name, served, done) in
         [("complete a read", served[0], arrived), ("complete a write", served[1], written)]
@@ -43,17 +47,30 @@ pub(super) fn draw(net: &mut NetBuilder, ports: Ports, shared: Shared) {
         net.transition(name)
             .input(served)
             .priority(1)
-            .update_each(kernel, done, |(request,), state, firing| {
-                state.complete_request(request, firing.now())
+            .update_into(kernel, (done, runs), |(request,), state, firing| {
+                let moment = state.moment(firing.now());
+                (state.queue.complete(request, moment), [()])
             })
-            .update_each(kernel, runs, |_, state, _| state.take_queue_run())
             .add();
     }
-    net.transition("watch a window").input(windows).delay_by(|(wait,), _| ns(*wait)).produce(over, 1).add();
+    net.transition("watch a window")
+        .input(windows)
+        .delay_by(|(wait,), _| Span::ticks(*wait))
+        .produce(over, 1)
+        .add();
     net.transition("judge it")
         .consume(over, 1)
-        .update(kernel, |(), state, firing| state.judge_window(firing.now()))
-        .update_each(kernel, runs, |(), state, _| state.take_queue_run())
-        .update_each(kernel, windows, |(), state, _| state.take_window())
+        .update_into(kernel, (runs, windows), |(), state, firing| {
+            let moment = state.moment(firing.now());
+            (state.queue.judge_window(moment), state.queue.set_timer())
+        })
         .add();
+}
+
+impl State {
+    /// A moment of the run, as the queue sees it.
+    fn moment(&self, now: Time) -> Moment {
+        let now = self.clock.ns(now);
+        Moment { now, waits: self.writeback.paused_lately(now) }
+    }
 }

@@ -1,23 +1,29 @@
-//! The caller's library: what an application reads and writes goes through buffers of streams, which ask the kernel
-//! for more or less, earlier or later.
+//! The caller's library: reads and writes of an application go through the buffers of streams, which make other system
+//! calls, at other times.
 
 use std::sync::Arc;
 
-use fathom_net::{NetBuilder, Place};
+use fathom_net::{NetBuilder, Place, Span, Time};
 
-use super::{Prices, Shared, Work};
+use super::places::Shared;
+use super::prices::Prices;
+use super::state::{Next, State};
+use super::work::Work;
+use crate::file_read::Read;
+use crate::parameters::Scalar;
 
-/// What stands on both sides of the library.
+/// The places on both sides of the library.
 #[derive(Clone, Copy)]
 pub(super) struct Ports {
-    /// What the application asks for, and what it gets back.
+    /// Calls of the library.
     pub(super) calls: Place<Work>,
+    /// Calls of the library that have returned.
     pub(super) done: Place<Work>,
-    /// What the kernel is asked for.
+    /// System calls.
     pub(super) system_calls: Place<Work>,
 }
 
-/// Ports: `calls` and `returned` in; `system calls` and `done` out. A call of the library copies what it can, and
+/// Draws the library. Ports: `calls` and `returned` in; `system calls` and `done` out. A call of the library copies what it can, and
 /// makes its system calls one after the other.
 pub(super) fn draw(net: &mut NetBuilder, prices: &Arc<Prices>, ports: Ports, shared: Shared) {
     let (calls, returned) = (net.port_in(ports.calls), net.port_in(shared.returned));
@@ -27,29 +33,43 @@ pub(super) fn draw(net: &mut NetBuilder, prices: &Arc<Prices>, ports: Ports, sha
     let prices = Arc::clone(prices);
     net.transition("use the buffer")
         .input(calls)
-        .update_each(kernel, buffered, |(work,), state, _| [state.library_call(work)])
+        .update_each(kernel, buffered, |(work,), state, _| {
+            let file = state.files.get(work.call.file);
+            [state.streams.call(work, file.size, file.is_direct)]
+        })
         .add();
     net.transition("copy")
         .input(buffered)
         .delay_by(move |(work,), rng| {
-            let fresh = f64::from(work.call.fresh_pages) * prices.fresh_page;
+            let fresh = f64::from(work.call.fresh_pages) * prices[Scalar::FreshPage];
             match work.call.kind.goes_through_streams() {
-                true => {
-                    prices.around(prices.stdio_call + prices.copied_byte * work.copied as f64 + fresh, rng)
-                }
-                false => fathom_net::Span::ZERO,
+                true => prices.around(
+                    prices[Scalar::StdioCall] + prices[Scalar::CopiedByte] * work.copied as f64 + fresh,
+                    rng,
+                ),
+                false => Span::ZERO,
             }
         })
-        .update_each(kernel, system_calls, |(work,), state, firing| {
-            state.next_system_call(work, firing.done())
-        })
-        .update_each(kernel, done, |(work,), state, _| state.take_library_call(work))
+        .update_into(kernel, (system_calls, done), |(work,), state, firing| state.go_on(work, firing.done()))
         .add();
     net.transition("go on")
         .input(returned)
-        .update_each(kernel, system_calls, |(work,), state, firing| {
-            state.next_system_call(work, firing.now())
-        })
-        .update_each(kernel, done, |(work,), state, _| state.take_library_call(work))
+        .update_into(kernel, (system_calls, done), |(work,), state, firing| state.go_on(work, firing.now()))
         .add();
+}
+
+impl State {
+    /// The next system call of a job's call of the library, or that call when it returns.
+    fn go_on(&mut self, work: &Work, now: Time) -> (Option<Work>, Option<Work>) {
+        match self.streams.next(work.turn.job) {
+            Some(Next::SystemCall(work)) => {
+                let call = work.call;
+                let reader = self.files.reader(call.file, work.descriptor);
+                let read = Read::new(call.file, call.offset, call.bytes, reader);
+                (Some(Work { begun: now, read, ..work }), None)
+            }
+            Some(Next::Return(work)) => (None, Some(work)),
+            None => (None, None),
+        }
+    }
 }

@@ -1,19 +1,25 @@
-//! The system call: its own price, and the way to the path that serves it.
+//! The system call: the time of entering the kernel, and the path that serves the call.
 
 use std::sync::Arc;
 
 use fathom_net::{NetBuilder, Place, Span};
 
-use super::{Kind, Prices, Shared, Work};
+use super::Kind;
+use super::places::Shared;
+use super::prices::Prices;
+use super::state::State;
+use super::work::Work;
+use crate::parameters::Scalar;
+use crate::read_ahead::Advice;
 
-/// Where calls go on.
+/// The places of the paths that serve calls.
 #[derive(Clone, Copy)]
 pub(super) struct Paths {
     pub(super) reads: Place<Work>,
     pub(super) writes: Place<Work>,
 }
 
-/// Ports: `calls` in; `reads`, `writes` and `returned` out.
+/// Draws the system call. Ports: `calls` in; `reads`, `writes` and `returned` out.
 pub(super) fn draw(
     net: &mut NetBuilder,
     prices: &Arc<Prices>,
@@ -29,11 +35,14 @@ pub(super) fn draw(
         .input(calls)
         .delay_by(move |(work,), rng| match work.call.kind {
             Kind::Evict | Kind::Look | Kind::Pause => Span::ZERO,
-            Kind::Seek => prices.around(prices.seek_call, rng),
+            Kind::Seek => prices.around(prices[Scalar::SeekCall], rng),
             Kind::Open | Kind::OpenDirect | Kind::Close | Kind::Create => {
-                prices.around(prices.open_call, rng)
+                prices.around(prices[Scalar::OpenCall], rng)
             }
-            _ => prices.around(prices.call + f64::from(work.call.fresh_pages) * prices.fresh_page, rng),
+            _ => prices.around(
+                prices[Scalar::Call] + f64::from(work.call.fresh_pages) * prices[Scalar::FreshPage],
+                rng,
+            ),
         })
         .update_into(kernel, (reads, writes, returned), |(work,), state, _| match work.call.kind {
             kind if kind.reads() => (Some(*work), None, None),
@@ -44,4 +53,19 @@ pub(super) fn draw(
             }
         })
         .add();
+}
+
+impl State {
+    /// Serves a call that moves no data.
+    fn others(&mut self, work: &Work) {
+        let file = work.call.file;
+        match work.call.kind {
+            Kind::Open | Kind::OpenDirect => {
+                let is_direct = work.call.kind == Kind::OpenDirect;
+                self.files.open(file, work.descriptor, Advice::Normal, is_direct);
+            }
+            Kind::Create => self.replace(file, self.clock.ns(work.begun)),
+            _ => {}
+        }
+    }
 }

@@ -1,10 +1,9 @@
 use super::*;
-use crate::parameters::{Origin, Parameter};
+use crate::parameters::Scalar;
 
 fn silent() -> Parameters {
     let mut parameters = Parameters::assumed();
-    let noise = Parameter { value: 0.0, interval: None, origin: Origin::Set };
-    parameters.put("noise", noise).unwrap();
+    parameters.put_value(Scalar::Noise, 0.0);
     parameters
 }
 

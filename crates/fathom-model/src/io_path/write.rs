@@ -3,13 +3,21 @@
 
 use std::sync::Arc;
 
-use fathom_net::{NetBuilder, Out, Place, Source};
+use fathom_net::{NetBuilder, Out, Place, Source, Span, Time};
 
-use super::state::ns;
-use super::{Kind, Prices, Request, Shared, State, Work, journal};
+use super::places::Shared;
+use super::prices::Prices;
+use super::request::{Request, Urgency};
+use super::state::{Effects, Journal, State};
+use super::work::Work;
+use super::{Kind, journal};
+use crate::file_read::PAGE;
+use crate::kernel::Kernel;
+use crate::page_cache::FileId;
+use crate::parameters::Scalar;
 
-/// Ports: `writes` and `written` in; `requests`, `wakes`, `dirtied`, `returned` and those of the journal out. A
-/// write goes round as often as it pauses.
+/// Draws the write path. Ports: `writes` and `written` in; `requests`, `wakes`, `dirtied`, `returned` and those of the
+/// journal out. A write goes round once for each pause.
 pub(super) fn draw(
     net: &mut NetBuilder,
     prices: &Arc<Prices>,
@@ -36,18 +44,17 @@ pub(super) fn draw(
         .input(copies)
         .delay_by(move |(work,), rng| {
             let working = copy.copying(work.copied, work.call.bytes) + work.owed_ns as f64;
-            copy.around(working, rng) + copy.caches.waiting(work.far_ns, rng) + ns(work.pause_ns)
+            copy.around(working, rng) + copy.caches.waiting(work.far_ns, rng) + Span::ticks(work.pause_ns)
         })
         .output_each(again, |(work,), _| work.has_more().then_some(*work))
         .output_each(returned, |(work,), _| (!work.has_more()).then_some(*work))
         .add();
     net.transition("written")
         .input(written)
-        .update(kernel, |(request,), state, firing| state.written(request, firing.now()))
-        .update_each(kernel, synced, |_, state, _| state.take_synced())
-        .update_each(kernel, wakes, |_, state, _| state.take_wake())
-        .update_each(kernel, steps, |_, state, _| state.take_step())
-        .update_each(kernel, committed, |_, state, _| state.take_committed())
+        .update_into(kernel, (synced, wakes, steps, committed), |(request,), state, firing| {
+            let Effects { synced, wake, step, committed, .. } = state.written(request, firing.now());
+            (synced, wake, step, committed)
+        })
         .add();
     net.transition("all written")
         .input(synced)
@@ -56,7 +63,7 @@ pub(super) fn draw(
         .add();
 }
 
-/// Where a turn leads.
+/// The places that a turn puts tokens into.
 #[derive(Clone, Copy)]
 struct Ways {
     kernel: Place<State>,
@@ -81,19 +88,122 @@ fn draw_fill<S: Source<Colour = Work>>(
     let Ways { kernel, copies, syncing, synced, requests, wakes, dirtied, aging } = ways;
     net.transition(name)
         .input(from)
-        .update_each(kernel, copies, move |(work,), state, firing| {
-            (work.call.kind == Kind::Write).then(|| state.write_turn(work, &prices, firing.now()))
-        })
-        .update_each(kernel, syncing, |(work,), state, firing| {
-            work.call.kind.syncs().then(|| {
-                state.begin_sync(work, firing.now());
-                *work
-            })
-        })
-        .update_each(kernel, synced, |_, state, _| state.take_synced())
-        .update_each(kernel, requests, |_, state, _| state.take_requests())
-        .update_each(kernel, wakes, |_, state, _| state.take_wake())
-        .update_each(kernel, dirtied, |_, state, firing| state.take_alarm(firing.now()))
-        .update_each(kernel, aging, |_, state, firing| state.take_timer(firing.now()))
+        .update_into(
+            kernel,
+            (copies, syncing, synced, requests, wakes, dirtied, aging),
+            move |(work,), state, firing| {
+                let now = firing.now();
+                let (copying, syncing, effects) = if work.call.kind == Kind::Write {
+                    let (work, effects) = state.write_turn(work, &prices, now);
+                    (Some(work), None, effects)
+                } else {
+                    (None, Some(*work), state.begin_sync(work, now))
+                };
+                let Effects { synced, requests, wake, .. } = effects;
+                let now = state.clock.ns(now);
+                let timers = (state.writeback.set_timer(now), state.journal.set_timer(now));
+                (copying, syncing, synced, requests, wake, timers.0, timers.1)
+            },
+        )
         .add();
+}
+
+impl State {
+    /// One turn of a write: fills folios until all is written or the writer has to pause.
+    fn write_turn(&mut self, work: &Work, prices: &Prices, now: Time) -> (Work, Effects) {
+        let mut effects = Effects::default();
+        let mut work = Work { owed_ns: 0, far_ns: 0, copied: 0, pause_ns: 0, ..*work };
+        let begun = self.clock.ns(now);
+        if self.recency.jumps(&work, work.read.position) {
+            work.owed_ns = prices[Scalar::JumpedWrite] as u64;
+        }
+        while work.has_more() {
+            let spent = work.owed_ns + work.far_ns + prices.copying(work.copied, work.call.bytes) as u64;
+            let (pause, wake) =
+                self.writeback.balance(work.turn.job, self.cache.dirty_pages(), begun + spent);
+            work.pause_ns = pause;
+            effects.wake = effects.wake.or(wake);
+            if pause > 0 {
+                break;
+            }
+            self.write_stretch(&mut work, begun + spent, prices, &mut effects);
+        }
+        (work, effects)
+    }
+
+    /// Writes into one folio; `now` in ns since the machine was started.
+    fn write_stretch(&mut self, work: &mut Work, now: u64, prices: &Prices, effects: &mut Effects) {
+        let (file, position) = (work.call.file, work.read.position);
+        let jumps = self.recency.jumps(work, position);
+        let appends = position == self.files.get(file).size;
+        let filled = self.fill_folio(file, [position, work.read.end], now);
+        self.write_for_room(now, effects);
+        let size = self.files.get(file).size;
+        let range = [position, filled.end];
+        let far = self.recency.write(work, range, size, filled.old_pages > 0, prices);
+        let bytes = filled.end - position;
+        work.owed_ns += filled.cost(bytes, prices);
+        if filled.new_blocks > 0 && jumps && !appends {
+            self.journal.scatter(file, position / work.call.bytes.max(1));
+        } else if filled.new_blocks == 0 && jumps && filled.marked > 0 {
+            work.owed_ns += prices[Scalar::JumpedOver] as u64;
+        }
+        work.far_ns += far;
+        work.copied += bytes;
+        work.read.position = filled.end;
+        self.writeback.count_dirtied(work.turn.job, filled.dirtied);
+    }
+
+    /// Begins to write what a sync asks for.
+    fn begin_sync(&mut self, work: &Work, now: Time) -> Effects {
+        let mut effects = Effects::default();
+        let now = self.clock.ns(now);
+        let call = work.call;
+        let file = (call.kind != Kind::SyncAll).then_some(call.file);
+        let pages = match call.kind {
+            Kind::WriteOut => [call.offset / PAGE, (call.offset + call.bytes).div_ceil(PAGE)],
+            _ => [0, u64::MAX],
+        };
+        self.writeback.start_estimate(now);
+        // Data in the journal waited for their place, until `ext4_sync_file` of 6.4 wrote them there as well.
+        let is_early = matches!(self.limits.kernel, Kernel::V2_6 | Kernel::Fixed);
+        let is_journaled =
+            self.journal.takes_data() && is_early && matches!(call.kind, Kind::Sync | Kind::SyncData);
+        let is_of = |of: &FileId| !is_journaled && file.is_none_or(|file| file == *of);
+        for file in self.files.all().filter(is_of) {
+            self.write_out(file, pages, u64::MAX, Urgency::Sync, &mut effects);
+            if call.kind != Kind::WriteOut {
+                self.write_pointers(file, &mut effects);
+            }
+        }
+        self.writeback.estimate(now);
+        if !self.writeback.wait(work.turn.job, file) {
+            effects.synced.push(work.turn.job);
+        }
+        effects
+    }
+
+    /// A sync writes a file's blocks of pointers, unless the journal does.
+    fn write_pointers(&mut self, file: FileId, effects: &mut Effects) {
+        let places = self.allocation.write_pointers(file);
+        if self.journal.takes_pointers() {
+            return;
+        }
+        for at in places {
+            let request = Request::write(self.ids.next(), file, 0, 0, Urgency::Sync);
+            self.send(Request { at: Some(at), ..request }, 0, effects);
+        }
+    }
+
+    /// The device has served a write.
+    fn written(&mut self, request: &Request, now: Time) -> Effects {
+        self.clock.note(now);
+        if Journal::owns(request) {
+            let (step, committed) = self.journal.written();
+            return Effects { step, committed, ..Effects::default() };
+        }
+        let Some((synced, wake)) = self.writeback.land(request) else { return Effects::default() };
+        self.cache.set_writeback(request.file, request.first, request.pages, false);
+        Effects { synced, wake, ..Effects::default() }
+    }
 }

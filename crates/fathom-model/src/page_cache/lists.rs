@@ -6,7 +6,7 @@ use super::{ACTIVE, PageCache};
 pub(super) const NONE: u32 = u32::MAX;
 
 /// One list: from the youngest folio at its head to the oldest at its tail.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone)]
 pub(super) struct List {
     pub(super) head: u32,
     pub(super) tail: u32,

@@ -6,12 +6,6 @@ use super::{Drawing, End, Node, Shape};
 
 impl Drawing {
     /// As a DOT graph.
-    ///
-    /// ```
-    /// let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// assert!(fathom_net::Drawing::flat(&net).to_dot().ends_with("}\n"));
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
     #[must_use]
     pub fn to_dot(&self) -> String {
         let mut dot = format!("digraph {} {{\n  rankdir=LR;\n", quoted(&self.title));

@@ -6,17 +6,16 @@ use std::time::Duration;
 use fathom_sys::facts::{Device, Mount};
 use fathom_sys::{cgroup, dirty, facts};
 
-use crate::model::{Model, Origin, Parameter};
+use crate::model::{Device as DeviceKind, Journal, LIMITS, Model, Origin, Parameter, Scalar};
 use fathom_run::fault::Fault;
 use fathom_run::machine::Machine;
-use fathom_survey::experiment::{Effort, by_name};
+use fathom_survey::experiment::{BlockSize, Effort, Experiment, ReadaheadWindow};
 use fathom_survey::finding::{Finding, Kind, Status, Value};
 use fathom_survey::survey::{self, Plan};
 
 /// Parameters by the questions of a survey that find them.
-const SURVEYED: [(&str, &str); 2] = [("block", "block_size"), ("readahead", "readahead_window")];
-/// The device that is held to rates, among [`DEVICES`](fathom_model::parameters::DEVICES).
-const TOKEN_BUCKET: u64 = 2;
+const SURVEYED: [(Scalar, &dyn Experiment); 2] =
+    [(Scalar::Block, &BlockSize), (Scalar::Readahead, &ReadaheadWindow)];
 /// How long the survey may take.
 const SURVEY: Duration = Duration::from_secs(45);
 
@@ -31,7 +30,7 @@ pub fn found_by_other_means(
     seed: u64,
 ) -> Result<Vec<Finding>, Fault> {
     let plan = Plan {
-        experiments: SURVEYED.iter().filter_map(|(_, question)| by_name(question)).collect(),
+        experiments: SURVEYED.map(|(_, experiment)| experiment).to_vec(),
         evidence: vec![Kind::Timing, Kind::Witness, Kind::Declared],
         effort: Effort::Quick,
         seed,
@@ -40,83 +39,84 @@ pub fn found_by_other_means(
     };
     let answers = survey::ask(machine, &plan, &mut |_, _| ())?;
     let findings: Vec<Finding> = answers.into_iter().map(|answer| answer.finding).collect();
-    for (name, question) in SURVEYED {
-        let finding = findings.iter().find(|finding| finding.parameter == question);
+    for (scalar, experiment) in SURVEYED {
+        let finding = findings.iter().find(|finding| finding.parameter == experiment.about().parameter);
         if let Some(parameter) = finding.and_then(of_finding) {
-            super::put(model, name, parameter);
+            model.parameters.put(scalar, parameter);
         }
     }
-    let declared = |value: u64| Parameter { value: value as f64, interval: None, origin: Origin::Declared };
     let mount = facts::mount_of(path)?;
     if let Some(device) = facts::device_of(&mount) {
-        if let Some(bytes) = device.largest_request_bytes {
-            super::put(model, "largest_io", declared(bytes));
-        }
-        super::put(model, "journal", declared(journal(&mount, &device)));
-        for (name, value) in limits(&device) {
-            super::put(model, name, declared(value));
-        }
+        declare(model, Scalar::LargestIo, device.largest_request_bytes);
+        model.parameters.choices.journal = journal(&mount, &device);
+        limits(model, &device);
     }
-    for name in ["dirty_bytes", "dirty_background_bytes", "dirty_ratio", "dirty_background_ratio"] {
-        if let Some(value) = dirty::setting(name) {
-            super::put(model, name, declared(value));
-        }
+    for (scalar, setting) in [
+        (Scalar::DirtyBytes, "dirty_bytes"),
+        (Scalar::DirtyBackgroundBytes, "dirty_background_bytes"),
+        (Scalar::DirtyRatio, "dirty_ratio"),
+        (Scalar::DirtyBackgroundRatio, "dirty_background_ratio"),
+    ] {
+        declare(model, scalar, dirty::setting(setting));
     }
     let witness = machine.witness().map(|it| it.declared().clone());
     if let Some([_, limit]) = witness.as_ref().and_then(|it| it.dirty_thresholds) {
-        let ratio = model.parameters.value("dirty_ratio");
-        if ratio > 0.0 {
-            super::put(model, "dirtyable", declared((limit as f64 / ratio * 100.0) as u64));
-        }
+        let ratio = model.parameters[Scalar::DirtyRatio];
+        declare(model, Scalar::Dirtyable, (ratio > 0.0).then_some((limit as f64 / ratio * 100.0) as u64));
     }
-    if let Some([expire, period]) = witness.as_ref().and_then(|it| it.flusher) {
-        super::put(model, "dirty_expire", declared(expire.as_nanos() as u64));
-        super::put(model, "dirty_writeback", declared(period.as_nanos() as u64));
+    if let Some(times) = witness.as_ref().and_then(|it| it.flusher) {
+        let [expire, period] = times.map(|time| Some(time.as_nanos() as u64));
+        declare(model, Scalar::DirtyExpire, expire);
+        declare(model, Scalar::DirtyWriteback, period);
     }
     let caches = witness.map(|it| it.cpu_caches).unwrap_or_default();
+    let size = |cache: Option<&(u32, u64)>| cache.map(|&(_, bytes)| bytes);
+    declare(model, Scalar::FirstCache, size(caches.first()));
     // The largest cache that a CPU has for itself: the one before the last, which all share.
-    let own = [("first_cache", caches.first()), ("near_cache", caches.iter().rev().nth(1))];
-    for (name, (_, bytes)) in own.into_iter().filter_map(|(name, cache)| Some((name, cache?))) {
-        super::put(model, name, declared(*bytes));
-    }
+    declare(model, Scalar::NearCache, size(caches.iter().rev().nth(1)));
     // No job tells what a new block costs from what its page does, nor a commit from the flush that it waits for.
-    super::price(model, "new_block", 0.0);
-    super::price(model, "journal_commit", 0.0);
+    super::assume(model, Scalar::NewBlock, 0.0);
+    super::assume(model, Scalar::JournalCommit, 0.0);
     // No call tells which folios a file system makes: those that are known to make large ones.
     let large = ["ext2", "ext3", "ext4", "xfs", "erofs"].contains(&mount.fs_type.as_str());
-    let largest = if large { 2 << 20 } else { 4096 };
-    super::put(
-        model,
-        "largest_folio",
-        Parameter { value: f64::from(largest), interval: None, origin: Origin::Assumed },
-    );
+    super::assume(model, Scalar::LargestFolio, if large { 2_097_152.0 } else { 4_096.0 });
     Ok(findings)
 }
 
-/// Which of the model's journals a mount has. Source: `ext4(5)`, `data=`.
-fn journal(mount: &Mount, device: &Device) -> u64 {
-    if !facts::has_journal(&device.name) {
-        return 0;
-    }
-    match facts::option_value(&mount.options, "data") {
-        Some("journal") => 3,
-        Some("writeback") => 2,
-        _ => 1,
+/// Puts what the kernel declares, if it does.
+fn declare(model: &mut Model, scalar: Scalar, declared: Option<u64>) {
+    if let Some(value) = declared {
+        let parameter = Parameter { value: value as f64, interval: None, origin: Origin::Declared };
+        model.parameters.put(scalar, parameter);
     }
 }
 
-/// The parameters of a device that a control group holds to a rate; nothing where none does.
-fn limits(device: &Device) -> Vec<(&'static str, u64)> {
+/// Which of the model's journals a mount has. Source: `ext4(5)`, `data=`.
+fn journal(mount: &Mount, device: &Device) -> Journal {
+    if !facts::has_journal(&device.name) {
+        return Journal::Price;
+    }
+    match facts::option_value(&mount.options, "data") {
+        Some("journal") => Journal::Data,
+        Some("writeback") => Journal::Writeback,
+        _ => Journal::Ordered,
+    }
+}
+
+/// Declares the limits of a device that a control group holds to a rate.
+fn limits(model: &mut Model, device: &Device) {
     // Not those of the mount: btrfs has numbers of its own.
     let limits = facts::device_numbers(&device.name).map(cgroup::device_limits).unwrap_or_default();
     if !limits.is_limited() {
-        return Vec::new();
+        return;
     }
-    let rates = ["limit_read_rate", "limit_write_rate", "limit_read_iops", "limit_write_iops"];
-    let values = limits.bytes.into_iter().chain(limits.requests).map(Option::unwrap_or_default);
+    model.parameters.choices.device = DeviceKind::TokenBucket;
     // The kernel's slice: DFL_THROTL_SLICE, a tenth of a second.
-    let parts = [("device", TOKEN_BUCKET), ("limit_slice", 100_000_000)];
-    parts.into_iter().chain(rates.into_iter().zip(values)).collect()
+    declare(model, Scalar::LimitSlice, Some(100_000_000));
+    let values = limits.bytes.into_iter().chain(limits.requests);
+    for (scalar, value) in LIMITS.into_iter().zip(values) {
+        declare(model, scalar, Some(value.unwrap_or_default()));
+    }
 }
 
 /// A finding as a parameter: measured where timing or a witness says so, or what the kernel declares.

@@ -2,20 +2,15 @@
 
 use std::time::Duration;
 
-use crate::model::{Model, PAGE};
+use crate::model::{Fits, Found, Journal, Model, Number, PAGE, Parameters, Scalar};
 use crate::trial::is_short;
 use fathom_program::job::{Blocks, DIRECTIONS, Direction, Job, Pattern};
 
 /// One group of parameters and the jobs that identify it.
 pub(super) struct Stage {
-    pub(super) name: &'static str,
-    /// Parameters that are fitted.
-    pub(super) free: &'static [&'static str],
+    /// The numbers that it fits are those whose rows name this.
+    pub(super) fits: Fits,
     pub(super) jobs: Vec<Job>,
-    /// The parameter of what is done between calls, where these jobs show it, and the direction that does.
-    pub(super) caller: Option<(&'static str, Direction)>,
-    /// Whether the number of requests side by side is sought as well.
-    pub(super) tries_depths: bool,
 }
 
 const KIB: u64 = 1 << 10;
@@ -32,9 +27,6 @@ const MIXED_MOVED: u64 = 13 * MIB;
 /// A slow device answers in seconds what a fast one answers in milliseconds.
 const LONGEST: Duration = Duration::from_millis(400);
 
-/// The journal that data go through, among [`JOURNALS`](fathom_model::parameters::JOURNALS).
-pub(super) const DATA_JOURNAL: f64 = 3.0;
-
 /// As much as a sync writes of a log, in bytes: so much was seen of btrfs, which writes each of its blocks twice.
 const LARGEST_LOG: u64 = 160 * KIB;
 
@@ -48,22 +40,40 @@ const LOG_REQUESTS: u64 = 8;
 const OF_SLICE: f64 = 0.75;
 
 impl Stage {
+    /// The parameter of what is done between calls, if these jobs show it, and the direction that does.
+    pub(super) fn caller(&self) -> Option<(Scalar, Direction)> {
+        match self.fits {
+            Fits::NearData => Some((Scalar::Caller, Direction::Read)),
+            Fits::Writes => Some((Scalar::CallerWrittenByte, Direction::Write)),
+            _ => None,
+        }
+    }
+
+    /// The numbers that it fits, each with the least value that the search begins at.
+    pub(super) fn free(&self) -> Vec<(Number, f64)> {
+        let fitted = |number: Number| match number.row().found {
+            Found::Fitted(stage, least) if stage == self.fits => Some((number, least)),
+            _ => None,
+        };
+        Number::all().filter_map(fitted).collect()
+    }
+
     /// The same stage on a device that may be held to a rate: its jobs move no more than the block layer hands out at
     /// once, so that they show how fast the device itself is. What it is held to is declared.
     pub(super) fn before_limits(mut self, model: &Model) -> Self {
-        let value = |name| model.parameters.value(name);
+        let parameters = &model.parameters;
         for job in self.jobs.iter_mut().filter(|job| !is_short(job)) {
             let side = if job.does(Direction::Read) { Direction::Read } else { Direction::Write };
             let block = job.blocks[side as usize].most;
             let [rate, calls] = match side {
-                Direction::Read => ["limit_read_rate", "limit_read_iops"],
-                Direction::Write => ["limit_write_rate", "limit_write_iops"],
+                Direction::Read => [Scalar::LimitReadRate, Scalar::LimitReadIops],
+                Direction::Write => [Scalar::LimitWriteRate, Scalar::LimitWriteIops],
             };
-            let at_once = |limit| match value(limit) * value("limit_slice") / 1e9 {
+            let at_once = |limit| match parameters[limit] * parameters[Scalar::LimitSlice] / 1e9 {
                 0.0 => f64::INFINITY,
                 all => all * OF_SLICE,
             };
-            let [bytes, requests] = moves(job, side, &value);
+            let [bytes, requests] = moves(job, side, parameters);
             let times = (at_once(rate) / bytes).min(at_once(calls) / requests);
             let most = (times as u64).max(1).saturating_mul(block);
             job.size = job.size.map(|size| size.min(most));
@@ -73,16 +83,16 @@ impl Stage {
 }
 
 /// What each call of a job has the device move at most: bytes, and requests.
-fn moves(job: &Job, side: Direction, value: &impl Fn(&'static str) -> f64) -> [f64; 2] {
+fn moves(job: &Job, side: Direction, parameters: &Parameters) -> [f64; 2] {
     let block = job.blocks[side as usize].most as f64;
-    let mut moves = [block, (block / value("largest_io")).ceil()];
-    let journal = value("journal");
-    if side == Direction::Write && journal == DATA_JOURNAL {
+    let mut moves = [block, (block / parameters[Scalar::LargestIo]).ceil()];
+    let journal = parameters.choices.journal;
+    if side == Direction::Write && journal == Journal::Data {
         // They are written there first, each block by itself.
         moves = [2.0 * block, moves[1] + (block / PAGE as f64).ceil()];
     }
     if job.fsync > 0 {
-        let log = if journal == 0.0 { LARGEST_LOG } else { LARGEST_TRANSACTION };
+        let log = if journal == Journal::Price { LARGEST_LOG } else { LARGEST_TRANSACTION };
         let each = [log, LOG_REQUESTS].map(|of_sync| of_sync as f64 / f64::from(job.fsync));
         moves = [moves[0] + each[0], moves[1] + each[1]];
     }
@@ -110,49 +120,18 @@ pub(super) fn stages() -> Vec<Stage> {
     let cold_random = |bytes| self::cold(Pattern::Random, bytes);
     vec![
         Stage {
-            name: "calls and near data",
-            free: &[
-                "call",
-                "near_4k",
-                "near_12k",
-                "near_16k",
-                "near_32k",
-                "near_64k",
-                "near_256k",
-                "across_lines",
-            ],
+            fits: Fits::NearData,
             jobs: [512, 3_000, 4 * KIB, 8 * KIB, 12 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 256 * KIB]
                 .map(near)
                 .to_vec(),
-            caller: Some(("caller", Direction::Read)),
-            tries_depths: false,
         },
         Stage {
-            name: "data that are not near",
-            free: &["far_1k", "far_2k", "far_4k", "far_6k", "far_8k", "far_16k", "far_64k", "far_256k"],
+            fits: Fits::FarData,
             // The CPU fetches ahead within a page: two reads of each are another thing than four, or one.
             jobs: [1, 2, 4, 6, 8, 16, 64, 256].map(|kib| far(kib * KIB)).to_vec(),
-            caller: None,
-            tries_depths: false,
         },
         Stage {
-            name: "how much is how far",
-            free: &[
-                "far_of_1m",
-                "far_of_1536k",
-                "far_of_2m",
-                "far_of_4m",
-                "far_of_8m",
-                "far_of_16m",
-                "far_of_32m",
-                "far_of_64m",
-                "far_small",
-                "far_once_4m",
-                "far_once_16m",
-                "far_settles",
-                "far_buffer",
-                "far_both",
-            ],
+            fits: Fits::Distances,
             jobs: [1024, 1536, 2048, 4096, 8192, 12_288, 16_384, 32_768, 49_152, 65_536]
                 .map(|kib| comes_round(64 * KIB, kib, 256 * MIB))
                 .into_iter()
@@ -169,21 +148,9 @@ pub(super) fn stages() -> Vec<Stage> {
                 .chain([1024, 2048, 3072].map(|kib| comes_round(kib * KIB, 9 * 1024, 252 * MIB)))
                 .chain([1024, 2048, 4096].map(|kib| far(kib * KIB)))
                 .collect(),
-            caller: None,
-            tries_depths: false,
         },
         Stage {
-            name: "jumps",
-            free: &[
-                "jump",
-                "jump_2k",
-                "jump_4k",
-                "jump_8k",
-                "jump_16k",
-                "jump_between",
-                "jump_of_4m",
-                "jump_of_16m",
-            ],
+            fits: Fits::Jumps,
             jobs: [512, 1_000, 2 * KIB, 4 * KIB, 8 * KIB, 16 * KIB, 64 * KIB]
                 .map(far_random)
                 .into_iter()
@@ -192,37 +159,18 @@ pub(super) fn stages() -> Vec<Stage> {
                         .map(|(bytes, mib)| comes_back(bytes, mib)),
                 )
                 .collect(),
-            caller: None,
-            tries_depths: false,
         },
         Stage {
-            name: "the device and cold reads",
-            free: &["device_latency", "device_byte", "added_folio", "added_page", "submission", "wake"],
+            fits: Fits::ColdReads,
             jobs: [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB]
                 .map(direct)
                 .into_iter()
                 .chain([4 * KIB, 64 * KIB, MIB].map(cold))
                 .chain([4 * KIB, 32 * KIB, 256 * KIB].map(cold_random))
                 .collect(),
-            caller: None,
-            tries_depths: true,
         },
         Stage {
-            name: "writes",
-            free: &[
-                "write_call",
-                "jumped_write",
-                "jumped_over",
-                "new_page",
-                "new_8k",
-                "new_16k",
-                "new_64k",
-                "new_256k",
-                "walked_page",
-                "walked_out",
-                "walked_far",
-                "dirtied_page",
-            ],
+            fits: Fits::Writes,
             // What is written by 12 KiB lies in folios of 8 KiB and single pages, and by 24 KiB in those of 8 and 16 KiB.
             jobs: [512, 4 * KIB, 12 * KIB, 16 * KIB, 24 * KIB, 64 * KIB, 256 * KIB, MIB, 3 * MIB]
                 .map(|bytes| written(Pattern::Sequential, bytes))
@@ -231,18 +179,9 @@ pub(super) fn stages() -> Vec<Stage> {
                 .chain([4 * KIB, 16 * KIB, 64 * KIB].map(|bytes| mixed(Pattern::Sequential, bytes)))
                 .chain([4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB].map(|bytes| mixed(Pattern::Random, bytes)))
                 .collect(),
-            caller: Some(("caller_written_byte", Direction::Write)),
-            tries_depths: false,
         },
         Stage {
-            name: "write-back, sync and journal",
-            free: &[
-                "device_flush",
-                "device_write_byte",
-                "device_write_latency",
-                "device_write_request",
-                "scattered_sync",
-            ],
+            fits: Fits::Syncs,
             jobs: [(4 * KIB, 1), (4 * KIB, 8), (64 * KIB, 1), (MIB, 1), (MIB, 8)]
                 .map(|(bytes, every)| synced(Pattern::Sequential, bytes, every))
                 .into_iter()
@@ -252,8 +191,6 @@ pub(super) fn stages() -> Vec<Stage> {
                         .map(|(bytes, every)| synced(Pattern::Random, bytes, every)),
                 )
                 .collect(),
-            caller: None,
-            tries_depths: false,
         },
     ]
 }

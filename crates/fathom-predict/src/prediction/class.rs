@@ -3,7 +3,7 @@
 use fathom_model::file_read::PAGE;
 use fathom_model::io_path::thresholds;
 
-use crate::model::Parameters;
+use crate::model::{Parameters, Scalar};
 use fathom_program::job::{Direction, Job, Pattern};
 
 /// The class of a job on a model: `cached_sequential_read`, `random_write_sync` and the like; `throttled` where it
@@ -18,7 +18,7 @@ pub fn class(job: &Job, parameters: &Parameters) -> String {
         (false, true) => "cached",
         (false, false) => "cold",
     };
-    let cached = parameters.value("cache") as u64;
+    let cached = parameters[Scalar::Cache] as u64;
     let file = job.region().map_or(0, |region| region.file);
     let cache = if cached > 0 && file > cached { "past_cache" } else { cache };
     let moved = job.transfer().ok().flatten().unwrap_or(0) / 100 * u64::from(100 - job.read_percent.min(100));

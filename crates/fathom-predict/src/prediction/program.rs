@@ -7,7 +7,7 @@ use fathom_model::io_path::{Call, Done, Kind, Program, Time};
 use fathom_model::page_cache::FileId;
 
 use super::counted::{Counted, outcome};
-use crate::model::Parameters;
+use crate::model::{Parameters, Scalar};
 use fathom_program::job::{Direction, Engine, Job, Region};
 use fathom_program::offsets::{Offsets, Span};
 use fathom_run::load::Outcome;
@@ -71,7 +71,7 @@ impl Seat {
             next: VecDeque::new(),
             is_over: false,
             is_synced: false,
-            caller: Caller { call: model.value("caller"), written_byte: model.value("caller_written_byte") },
+            caller: Caller { call: model[Scalar::Caller], written_byte: model[Scalar::CallerWrittenByte] },
             made: Vec::new(),
             job: job.clone(),
         })

@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{Origin, Residual, Tail};
+use crate::model::{Journal, Origin, Residual, Tail};
 use fathom_program::job::{Blocks, Engine};
 
 fn silent() -> Model {
@@ -31,7 +31,7 @@ fn a_cached_job_costs_calls_and_copies_and_what_is_between() {
 fn intervals_carry_those_of_the_parameters_and_the_model_s_own_error() {
     let mut model = silent();
     let call = Parameter { value: 400.0, interval: Some([320.0, 480.0]), origin: Origin::Measured };
-    model.parameters.put("call", call).unwrap();
+    model.parameters.put(Scalar::Call, call);
     let jobs = [Job { pre_read: true, ..job("cached") }];
     let rate = |model: &Model| {
         predict(&jobs, model, Settings { draws: 60, seed: 3 }).unwrap().forecasts[0].sides[0].bytes_per_second
@@ -116,7 +116,7 @@ fn the_calls_are_those_of_the_load() {
 #[test]
 fn a_sync_of_data_alone_waits_for_no_journal_where_they_had_their_place() {
     let mut model = silent();
-    model.parameters.set("journal", "ordered").unwrap();
+    model.parameters.choices.journal = Journal::Ordered;
     let over = Job { pre_read: true, read_percent: 1, filesize: Some(1 << 20), ..job("over") };
     let syncs = |fsync, fdatasync| {
         let one = Job { fsync, fdatasync, ..over.clone() };

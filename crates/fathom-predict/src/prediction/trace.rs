@@ -10,7 +10,7 @@ use super::forecast::{Known, Runs, own_error, unvalidated};
 use super::replaying::Replaying;
 use super::script::Script;
 use super::{Forecast, Settings, at_brims, drawn_from};
-use crate::model::{Model, Parameters};
+use crate::model::{Model, Parameters, Scalar};
 use fathom_program::job::Direction;
 use fathom_run::load::Outcome;
 use fathom_run::replay::Cache;
@@ -81,7 +81,7 @@ fn run(script: &Arc<Script>, parameters: &Parameters, seed: u64) -> (Outcome, Ve
     }
     // For calls that change no file.
     state.create();
-    let replaying = Arc::new(Replaying::new(script, ROUNDS * parameters.value("caller")));
+    let replaying = Arc::new(Replaying::new(script, ROUNDS * parameters[Scalar::Caller]));
     let state = Path::new(parameters).run(Arc::clone(&replaying), state, seed);
     (replaying.outcome(state.done()), state.done().to_vec())
 }

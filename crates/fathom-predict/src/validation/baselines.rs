@@ -1,6 +1,6 @@
 //! Two simpler models of the same machine: what a better one must beat.
 
-use crate::model::Model;
+use crate::model::{Curve, Model, Number, Scalar};
 use crate::prediction::{class, device_byte, simulate};
 use crate::trial::bytes_per_second;
 use fathom_program::job::{Direction, Job};
@@ -22,15 +22,19 @@ pub(super) fn paper(job: &Job, model: &Model) -> Result<f64, String> {
 /// Paper E's model of the same machine.
 ///
 /// # Errors
-/// None that its settings have.
+/// None: there is a preset of that name.
 pub(super) fn as_in_paper(model: &Model) -> Result<Model, String> {
+    use Scalar::{AddedFolio, AddedPage, Caller, CallerWrittenByte, Folio, Wake};
     let mut simple = model.clone();
     simple.set("preset=paper")?;
-    for zero in ["folio", "added_folio", "added_page", "wake", "caller", "caller_written_byte", "near_4k"] {
-        simple.set(&format!("{zero}=0"))?;
+    let parameters = &mut simple.parameters;
+    for zero in [Folio, AddedFolio, AddedPage, Wake, Caller, CallerWrittenByte] {
+        parameters.put_value(zero, 0.0);
     }
-    simple.set(&format!("device_byte={}", device_byte(model, Direction::Read)))?;
-    simple.set(&format!("device_write_byte={}", device_byte(model, Direction::Write)))?;
+    // Copies cost what their bytes do.
+    parameters.put_value(Number::Point(Curve::Near, 0), 0.0);
+    parameters.put_value(Scalar::DeviceByte, device_byte(model, Direction::Read));
+    parameters.put_value(Scalar::DeviceWriteByte, device_byte(model, Direction::Write));
     Ok(simple)
 }
 
@@ -40,21 +44,21 @@ pub(super) fn as_in_paper(model: &Model) -> Result<Model, String> {
 /// # Errors
 /// A job that has no sense.
 pub(super) fn plain(job: &Job, model: &Model) -> Result<f64, String> {
-    let value = |name| model.parameters.value(name);
+    let parameters = &model.parameters;
     let bytes = job.blocks[usize::from(!job.does(Direction::Read))].most as f64;
-    let memory = value("call") + bytes * value("copied_byte");
-    let class = class(job, &model.parameters);
+    let memory = parameters[Scalar::Call] + bytes * parameters[Scalar::CopiedByte];
+    let class = class(job, parameters);
     let time = if !job.does(Direction::Read) {
         let written = bytes * device_byte(model, Direction::Write);
         match job.fsync {
             0 if class.starts_with("throttled") => written,
             0 => memory,
-            every => memory + written + value("device_write_latency") / f64::from(every),
+            every => memory + written + parameters[Scalar::DeviceWriteLatency] / f64::from(every),
         }
     } else if class.starts_with("cached") {
         memory
     } else {
-        value("device_latency") + bytes * device_byte(model, Direction::Read)
+        parameters[Scalar::DeviceLatency] + bytes * device_byte(model, Direction::Read)
     };
     Ok(bytes / time * 1e9 * f64::from(job.numjobs))
 }

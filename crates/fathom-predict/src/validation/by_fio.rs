@@ -124,10 +124,12 @@ mod tests {
     use fathom_run::load::{Limits, Needs};
 
     #[test]
+    #[allow(clippy::print_stdout, reason = "a test that is skipped says so")]
     fn fio_runs_in_turns_what_it_can_run() {
         let all = std::env::var("FATHOM_REQUIRE").is_ok_and(|what| what == "all");
         if version("fio").is_none() {
             assert!(!all, "skipped, and everything is required: fio is not installed");
+            println!("skipped: fio_runs_in_turns_what_it_can_run: fio is not installed");
             return;
         }
         let small = |name| Job { size: Some(64 << 10), ..Job::named(name) };

@@ -11,7 +11,7 @@ use rand_pcg::rand_core::SeedableRng;
 
 use super::baselines::as_in_paper;
 use super::{Held, Outcomes, Trials, floor_of, halves_differ_by};
-use crate::model::Model;
+use crate::model::{Model, Scalar};
 use crate::prediction::{Estimate, Script, Settings, device_byte, predict_trace, simulate_trace};
 use crate::trial::{self, Reserve, bytes_per_second};
 use fathom_program::job::Direction;
@@ -101,17 +101,17 @@ fn foretell(trace: &Path, plan: Plan, how: How, trials: &Trials<'_>) -> Result<T
 /// How long the replay takes on a latency and a bandwidth: the device's for what a file holds when it is read for the
 /// first time and for what is synced, the memory's for all else.
 fn plain_ns(script: &Arc<Script>, model: &Model) -> f64 {
-    let value = |name| model.parameters.value(name);
+    let parameters = &model.parameters;
     let is_cold = script.how().cache == Cache::Cold;
     let mut unread: Vec<u64> = script.sizes().map(|size| if is_cold { size } else { 0 }).collect();
     let mut unsynced = vec![0_u64; unread.len()];
     script.length_ns(|file, Call { kind, bytes, .. }| {
         let file = file as usize;
-        let memory = value("call") + bytes as f64 * value("copied_byte");
+        let memory = parameters[Scalar::Call] + bytes as f64 * parameters[Scalar::CopiedByte];
         match kind {
             Kind::Read if unread[file] > 0 => {
                 unread[file] = unread[file].saturating_sub(bytes);
-                value("device_latency") + bytes as f64 * device_byte(model, Direction::Read)
+                parameters[Scalar::DeviceLatency] + bytes as f64 * device_byte(model, Direction::Read)
             }
             Kind::Write => {
                 unsynced[file] += bytes;
@@ -119,10 +119,10 @@ fn plain_ns(script: &Arc<Script>, model: &Model) -> f64 {
             }
             Kind::Sync | Kind::SyncData | Kind::WriteOut => {
                 let bytes = std::mem::take(&mut unsynced[file]);
-                value("device_write_latency") + bytes as f64 * device_byte(model, Direction::Write)
+                parameters[Scalar::DeviceWriteLatency] + bytes as f64 * device_byte(model, Direction::Write)
             }
             Kind::Read => memory,
-            _ => value("call"),
+            _ => parameters[Scalar::Call],
         }
     })
 }

@@ -6,7 +6,6 @@ use super::figure::{Axis, Figure, Mark, Origin, Quantity, Rounded, Series, Shape
 use super::page::{Page, escaped, table};
 use super::speed_page::{by_family, rates};
 use super::table::{rows, wrap};
-use super::text::show;
 use crate::comparison::{Comparison, DRIFT, Item, Outcome, Pair, UNREST, Verdict};
 use fathom_program::units::Bytes;
 use fathom_speed::curve::{Curve, Point};
@@ -204,8 +203,8 @@ fn name(comparison: &Comparison, item: &Item) -> String {
 
 fn value(value: &Value, unit: &str) -> String {
     match unit {
-        "bytes_per_second" => format!("{}/s", show(value, "bytes")),
-        unit => show(value, unit),
+        "bytes_per_second" => format!("{}/s", value.in_words("bytes")),
+        unit => value.in_words(unit),
     }
 }
 

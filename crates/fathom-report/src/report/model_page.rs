@@ -2,7 +2,7 @@
 
 use super::figure::{Axis, Figure, Mark, Origin as Drawn, Quantity, Rounded, Series, Shape, Style};
 use super::page::{self, Page, definitions, escaped, quoted, table};
-use super::validation::{self, origin, percent};
+use super::validation::{self, percent};
 use fathom_predict::calibration::Account;
 use fathom_predict::model::{Model, Origin, View};
 use fathom_program::units::{Bytes, Nanos};
@@ -86,20 +86,20 @@ fn parameters(page: &mut Page, model: &Model) {
 
 /// The numbers of one unit that are not zero, which has no place on a logarithmic axis.
 fn of_unit(model: &Model, unit: &str, x: Axis) -> Option<Figure> {
-    let entries: Vec<_> = model.entries().filter(|(known, _)| known.unit.word() == unit).collect();
-    let (drawn, zero): (Vec<_>, Vec<_>) = entries.into_iter().partition(|(_, one)| one.value > 0.0);
+    let of_unit = model.parameters.iter().filter(|(number, _)| number.row().unit.word() == unit);
+    let (drawn, zero): (Vec<_>, Vec<_>) = of_unit.partition(|(_, one)| one.value > 0.0);
     drawn.first()?;
-    let names = drawn.iter().map(|(known, _)| known.name.to_owned()).collect();
+    let names = drawn.iter().map(|(number, _)| number.name()).collect();
     let title = format!("Parameters in {}", unit.replace('_', " "));
     let mut figure = Figure::new(format!("parameters-{unit}"), title, x, Axis::of_names(names));
     for from in [Origin::Measured, Origin::Declared, Origin::Set, Origin::Assumed] {
-        let mut series = Series::new(origin(from), Style::Points);
+        let mut series = Series::new(from.word(), Style::Points);
         for (at, (_, one)) in drawn.iter().enumerate().filter(|(_, (_, one))| one.origin == from) {
             series.push_within(one.value, at as f64, one.interval.unwrap_or([one.value; 2]));
         }
         figure.draw(series);
     }
-    let zero: Vec<&str> = zero.iter().map(|(known, _)| known.name).collect();
+    let zero: Vec<String> = zero.iter().map(|(number, _)| number.name()).collect();
     figure.shown = match zero.is_empty() {
         true => "Bars reach over the interval of 95 %, where one is known.".to_owned(),
         false => format!(

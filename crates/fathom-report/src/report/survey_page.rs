@@ -2,14 +2,16 @@
 
 mod cards;
 mod certificate;
-mod papers;
 mod pictures;
 mod thin;
 
+use self::pictures::Answer;
 use super::page::{self, Page, escaped};
 use fathom_program::units::Bytes;
 use fathom_run::samples::Samples;
+use fathom_survey::experiment::{self, About, Experiment};
 use fathom_survey::finding::Finding;
+use fathom_survey::recipe;
 use fathom_survey::survey::Survey;
 
 /// The samples behind a survey, by parameter.
@@ -28,8 +30,9 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// The survey as one HTML file that needs no network; at most 6 MB whatever the number of samples.
-pub fn survey_page(survey: &Survey, runs: &Runs<'_>) -> String {
+/// The survey as one HTML file that needs no network; at most 6 MB whatever the number of samples. `registry` knows
+/// what was asked and how it is drawn.
+pub fn survey_page(survey: &Survey, runs: &Runs<'_>, registry: &[&'static dyn Experiment]) -> String {
     let mount = &survey.provenance.mount;
     let mut page = Page::new(&format!("Fathom: {} on {}", mount.fs_type, mount.path));
     page.push(&heading(survey));
@@ -39,7 +42,7 @@ pub fn survey_page(survey: &Survey, runs: &Runs<'_>) -> String {
     page.push(&certificate::certificate(survey, runs));
     page.push("<h2 id=\"experiments\">Experiments</h2>\n");
     for finding in &survey.findings {
-        section(&mut page, survey, finding, runs);
+        section(&mut page, survey, finding, runs, experiment::find(registry, &finding.parameter));
     }
     page.html()
 }
@@ -65,14 +68,21 @@ fn heading(survey: &Survey) -> String {
     )
 }
 
-fn section(page: &mut Page, survey: &Survey, finding: &Finding, runs: &Runs<'_>) {
-    page.push(&cards::account(finding));
-    let (own, lender) = (runs.of(&finding.parameter), pictures::lender(&finding.parameter));
+fn section(
+    page: &mut Page,
+    survey: &Survey,
+    finding: &Finding,
+    runs: &Runs<'_>,
+    experiment: Option<&'static dyn Experiment>,
+) {
+    let about = experiment.map(|experiment| experiment.about());
+    page.push(&cards::account(finding, about));
+    let (own, lender) = (runs.of(&finding.parameter), about.and_then(|about| about.samples_of));
     let used = match (own.is_empty(), lender) {
         (true, Some(lender)) => runs.of(lender),
         _ => own,
     };
-    let figures = pictures::of(survey, finding, used);
+    let figures = pictures::of(&Answer::new(survey, finding, experiment), used);
     if figures.is_empty() {
         page.push(
             "<p class=\"soft\">There is no figure: nothing was timed or tried for this question.</p>\n",
@@ -86,16 +96,17 @@ fn section(page: &mut Page, survey: &Survey, finding: &Finding, runs: &Runs<'_>)
     for figure in figures {
         page.figure(figure);
     }
-    page.push(&repeat(survey, finding));
+    page.push(&repeat(survey, finding, about));
 }
 
 /// Who asked first, what they concluded, and how to ask again.
-fn repeat(survey: &Survey, finding: &Finding) -> String {
+fn repeat(survey: &Survey, finding: &Finding, about: Option<&About>) -> String {
     let path = page::quoted(&survey.provenance.mount.path);
     let mut papers = String::new();
     let mut commands =
         format!("fathom survey {path} --only {} --seed {}\n", finding.parameter, survey.provenance.seed);
-    for recipe in papers::of(&finding.parameter) {
+    let names = about.map_or(&[][..], |about| about.recipes);
+    for recipe in names.iter().filter_map(|name| recipe::by_name(name)) {
         papers += &format!(
             "<li>{}: {}. They concluded: {}.</li>",
             escaped(recipe.source),

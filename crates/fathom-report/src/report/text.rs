@@ -3,7 +3,7 @@
 use super::table::{rows, wrap};
 use fathom_program::units::{Bytes, Nanos, WithinPpm};
 use fathom_survey::experiment::About;
-use fathom_survey::finding::{Agreement, Evidence, Finding, Status, Value};
+use fathom_survey::finding::{Agreement, Evidence, Finding, Status, Value, number};
 use fathom_survey::survey::Survey;
 
 /// The same with the verdicts in colours, for a terminal: what agrees is green, what does not is red, what is
@@ -154,11 +154,11 @@ const WIDEST: usize = 28;
 
 /// A value as the table has room for: a list that is longer, a whole ramp, is told from its ends. The page has all of it.
 fn shortened(value: &Value, unit: &str) -> String {
-    let whole = show(value, unit);
+    let whole = value.in_words(unit);
     let Value::List(list) = value else { return whole };
     let fits = |text: &String| text.chars().count() <= WIDEST;
     let Some(&last) = list.last().filter(|_| !fits(&whole)) else { return whole };
-    let beginning = |count: usize| show(&Value::List(list[..count].to_vec()), unit);
+    let beginning = |count: usize| Value::List(list[..count].to_vec()).in_words(unit);
     let mut told = (1..list.len())
         .rev()
         .map(|count| format!("{} \u{2026} {}", beginning(count), number(last as f64, unit)));
@@ -174,7 +174,7 @@ fn is_spare(piece: &Evidence, finding: &Finding) -> bool {
 fn brief(piece: &Evidence, finding: &Finding) -> String {
     match (&piece.value, piece.status) {
         (value, Status::Measured) if *value == finding.value => piece.kind.to_string(),
-        (Some(value), Status::Measured) => format!("{} {}", piece.kind, show(value, &finding.unit)),
+        (Some(value), Status::Measured) => format!("{} {}", piece.kind, value.in_words(&finding.unit)),
         (_, Status::Measured) => piece.kind.to_string(),
         (_, Status::Inconclusive) => format!("{} ?", piece.kind),
         (_, Status::NotApplicable) => format!("{} n/a", piece.kind),
@@ -200,34 +200,6 @@ fn remark(finding: &Finding) -> Option<String> {
             let why = finding.caveats.first().map(|why| format!(" ({why})")).unwrap_or_default();
             Some(format!("{name}: {}{why}", finding.explanation))
         }
-    }
-}
-
-pub(super) fn show(value: &Value, unit: &str) -> String {
-    match value {
-        Value::Whole(whole) => number(*whole as f64, unit),
-        Value::Real(real) => number(*real, unit),
-        Value::List(list) => {
-            let words: Vec<String> = list.iter().map(|&one| number(one as f64, unit)).collect();
-            // One unit for all of them where that is possible.
-            let shared = words.last().and_then(|word| word.split_once(' ')).map(|(_, unit)| unit.to_owned());
-            match shared {
-                Some(unit) if words.iter().all(|word| word.ends_with(&format!(" {unit}"))) => {
-                    let numbers: Vec<&str> = words.iter().filter_map(|word| word.split(' ').next()).collect();
-                    format!("{} {unit}", numbers.join(" "))
-                }
-                _ => words.join(", "),
-            }
-        }
-        Value::Word(word) => word.clone(),
-    }
-}
-
-pub(super) fn number(value: f64, unit: &str) -> String {
-    match unit {
-        "bytes" => Bytes(value as u64).to_string(),
-        "ns" => Nanos(value).to_string(),
-        _ => format!("{value}"),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::colours::Colours;
 use super::{sketch, table};
 use fathom_predict::calibration::{Account, REPEATS};
-use fathom_predict::model::{Model, Origin};
+use fathom_predict::model::Model;
 use fathom_predict::validation::{self, Again, Agreement, Class, Validation, agreement};
 use fathom_program::units::{Bytes, Nanos};
 use fathom_run::provenance::MachineFacts;
@@ -93,18 +93,19 @@ pub(super) const PARAMETERS: [&str; 6] = ["parameter", "value", "unit", "95 % be
 /// A line per number of a model.
 pub(super) fn parameters(model: &Model) -> Vec<Vec<String>> {
     model
-        .entries()
-        .map(|(known, parameter)| {
+        .parameters
+        .iter()
+        .map(|(number, parameter)| {
             let interval = parameter
                 .interval
                 .map_or_else(|| "-".to_owned(), |[low, high]| format!("{} to {}", figure(low), figure(high)));
             let cells = [
-                known.name,
+                &number.name(),
                 &figure(parameter.value),
-                known.unit.word(),
+                number.row().unit.word(),
                 &interval,
-                origin(parameter.origin),
-                known.about,
+                parameter.origin.word(),
+                number.row().about,
             ];
             cells.map(str::to_owned).to_vec()
         })
@@ -285,16 +286,6 @@ pub(super) fn by_job(validation: &Validation) -> Vec<Vec<String>> {
             cells
         })
         .collect()
-}
-
-/// Where a value comes from.
-pub(super) fn origin(origin: Origin) -> &'static str {
-    match origin {
-        Origin::Measured => "measured",
-        Origin::Declared => "declared",
-        Origin::Assumed => "assumed",
-        Origin::Set => "set",
-    }
 }
 
 pub(super) fn percent(share: f64) -> String {

@@ -1,9 +1,7 @@
 //! The real kernel as a machine: scratch files, proven cache states, and a timed loop.
 
-mod device_reads;
+mod declared;
 pub(crate) mod files;
-mod layout;
-mod quiet;
 pub(crate) mod residency;
 mod timed;
 mod witness;
@@ -17,6 +15,7 @@ use std::time::{Duration, Instant};
 use fathom_sys::affinity;
 pub use fathom_sys::blocked::{Blocked, calls as blocked_calls};
 use fathom_sys::clock::{Counter, monotonic_raw_ns};
+use fathom_sys::facts;
 pub use fathom_sys::process::{Surrender, supervise};
 
 use self::files::Files;
@@ -49,6 +48,8 @@ pub struct Linux {
     limits: Limits,
     interrupt: Arc<AtomicBool>,
     bytes_read: u64,
+    /// The block device below the mount.
+    device: Option<String>,
 }
 
 /// Counters that one run advances.
@@ -78,7 +79,7 @@ impl Linux {
             true => (Residency::Invisible, path.to_owned()),
             false => (residency::detect(&mut files)?, files.path(residency::FILE)),
         };
-        let declared = witness::declared(path, &sample)?;
+        let declared = declared::declared(path, &sample)?;
         Ok(Self {
             files,
             residency,
@@ -88,6 +89,7 @@ impl Linux {
             limits,
             interrupt,
             bytes_read: 0,
+            device: facts::device_of(&facts::mount_of(path)?).map(|device| device.name),
         })
     }
 
@@ -165,7 +167,7 @@ impl Linux {
                 Some(_) => Some(self.residency.states(
                     &self.files,
                     &workload.files[pass.file].name,
-                    pass,
+                    pass.region.size,
                     &offsets,
                 )?),
                 None => None,
@@ -176,25 +178,6 @@ impl Linux {
             }
         }
         Ok(())
-    }
-
-    /// Which positions of a timed pass are cached, in their order in the file; a pass that is not timed is done.
-    fn look_or_do(&mut self, workload: &Workload, index: usize) -> Result<Vec<bool>, Fault> {
-        self.check_interrupt()?;
-        let pass = &workload.passes[index];
-        if pass.timed {
-            let offsets: Vec<u64> =
-                (0..pass.region.count).map(|at| pass.region.offset + at * pass.region.step).collect();
-            let name = &workload.files[pass.file].name;
-            let states = self.residency.states(&self.files, name, pass, &offsets)?;
-            return Ok(states.into_iter().map(|state| state == CacheState::Cached).collect());
-        }
-        let (order, offsets) = (workload.order(index, 0), workload.offsets(index, 0));
-        match self.clock {
-            Clock::Cycles(counter) => self.perform(counter, workload, pass, &order, &offsets)?,
-            Clock::Monotonic(counter) => self.perform(counter, workload, pass, &order, &offsets)?,
-        };
-        Ok(Vec::new())
     }
 
     fn perform<C: Counter>(

@@ -11,18 +11,20 @@
 
 use std::slice;
 
+use super::layouts;
 use super::pointers::{self, Shown};
-use super::{About, Cost, Experiment, Session};
+use super::{About, Along, Cost, Experiment, Figure, Others, Session, block_size, direct_pointers};
+use crate::case::{Basis, Case, Kernel, Layout, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use fathom_run::machine::Fault;
 use fathom_run::witness::{Declared, Extent, Witness};
 
 pub(super) struct AllocationScheme;
 
-const INDIRECT: &str = "indirect";
+pub(super) const INDIRECT: &str = "indirect";
 const EXTENTS: &str = "extents";
-const COPY_ON_WRITE: &str = "copy_on_write";
-const MEMORY: &str = "memory";
+pub(super) const COPY_ON_WRITE: &str = "copy_on_write";
+pub(super) const MEMORY: &str = "memory";
 
 impl Experiment for AllocationScheme {
     fn about(&self) -> &'static About {
@@ -32,8 +34,11 @@ impl Experiment for AllocationScheme {
             question: "How does the file system keep track of where a file's bytes are?",
             method: "Blocks of pointers show in the cost of appends and in st_blocks; whether an overwrite stays in place shows in the map of extents.",
             source: "paper A",
-            privileges: "none",
             cost: Cost { seconds: 1, write_bytes: 27 << 20, read_bytes: 0 },
+            figure: Figure::Interleaved,
+            recipes: &["paper-a-extents"],
+            samples_of: Some(direct_pointers::PARAMETER),
+            ..About::USUAL
         }
     }
 
@@ -41,10 +46,9 @@ impl Experiment for AllocationScheme {
         Ok(match pointers::by_timing(session)? {
             Ok(found) => Evidence::measured(Kind::Timing, pointers::TIMED, word(INDIRECT))
                 .resting_on(found.confidence, found.samples),
-            Err(_) => Evidence::silent(
+            Err(_) => Evidence::inconclusive(
                 Kind::Timing,
                 pointers::TIMED,
-                Status::Inconclusive,
                 "no blocks of pointers show in the cost of writes; that tells nothing of the other schemes",
             ),
         })
@@ -53,15 +57,12 @@ impl Experiment for AllocationScheme {
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         let pointers = match pointers::shown(witness)? {
             Shown::Pointers { .. } => Evidence::measured(Kind::Witness, pointers::COUNTED, word(INDIRECT)),
-            Shown::Nothing => Evidence::silent(
+            Shown::Nothing => Evidence::inconclusive(
                 Kind::Witness,
                 pointers::COUNTED,
-                Status::Inconclusive,
                 "no blocks of pointers are counted with a file",
             ),
-            Shown::Unclear(reason) => {
-                Evidence::silent(Kind::Witness, pointers::COUNTED, Status::Inconclusive, reason)
-            }
+            Shown::Unclear(reason) => Evidence::inconclusive(Kind::Witness, pointers::COUNTED, reason),
         };
         if pointers.status == Status::Measured {
             return Ok(vec![pointers]);
@@ -78,6 +79,15 @@ impl Experiment for AllocationScheme {
             _ => return Vec::new(),
         };
         vec![Evidence::measured(Kind::Declared, "fs_type", word(scheme))]
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        scheme_of(case).map_or(Truth::Unknown, |scheme| Truth::word(scheme, Basis::Format))
+    }
+
+    fn along(&self, _: &Value, _: &Finding, others: &Others<'_>) -> Option<Along> {
+        let end = others(direct_pointers::PARAMETER)? * others(block_size::PARAMETER)?;
+        Some(Along::Ends { what: "direct pointers", at: vec![end] })
     }
 
     fn explain(&self, finding: &Finding) -> String {
@@ -101,12 +111,12 @@ fn word(text: &str) -> Value {
 /// Whether an overwritten block stays where it is.
 fn overwritten(witness: &mut dyn Witness) -> Result<Evidence, Fault> {
     let method = "fiemap_overwrite";
-    let silent = |reason: &str| Ok(Evidence::silent(Kind::Witness, method, Status::Inconclusive, reason));
+    let silent = |reason: &str| Ok(Evidence::inconclusive(Kind::Witness, method, reason));
     // Longer than anything that is kept inline, and whole blocks of any size.
     const BYTES: u64 = 512 << 10;
     const CHANGED: u64 = 256 << 10;
     let (whole, part) = (0..BYTES, CHANGED..CHANGED + (64 << 10));
-    let layouts = witness.written(0, &[slice::from_ref(&whole), slice::from_ref(&part)])?;
+    let layouts = layouts::written(witness, 0, &[slice::from_ref(&whole), slice::from_ref(&part)])?;
     let places: Option<Vec<_>> =
         layouts.iter().map(|layout| place(layout.extents.as_deref()?, CHANGED)).collect();
     match places.as_deref() {
@@ -123,4 +133,16 @@ fn place(extents: &[Extent], byte: u64) -> Option<u64> {
     let extent =
         extents.iter().find(|extent| (extent.logical..extent.logical + extent.length).contains(&byte))?;
     Some(extent.physical + if extent.encoded { 0 } else { byte - extent.logical })
+}
+
+/// The scheme of a case of the lab, where its format is one that the lab knows.
+pub(super) fn scheme_of(case: &Case) -> Option<&'static str> {
+    match case.fs_type.as_str() {
+        "ext2" | "ext3" => Some(INDIRECT),
+        "ext4" if case.layout == Layout::SingleBlocks => Some(INDIRECT),
+        "ext4" | "xfs" => Some(EXTENTS),
+        "btrfs" => Some(COPY_ON_WRITE),
+        "tmpfs" => Some(MEMORY),
+        _ => None,
+    }
 }

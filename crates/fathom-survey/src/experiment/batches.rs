@@ -22,9 +22,6 @@ impl Batches {
     /// Makes the runs that `workload` describes by their number, and hands the samples of each to `keep`.
     ///
     /// Time that runs out ends them early; a first run that could not be made is a fault.
-    ///
-    /// # Errors
-    /// What the machine gives.
     pub(super) fn run(
         self,
         session: &mut Session<'_>,

@@ -9,17 +9,23 @@
 //! above it. Then blocks may be as large as pages and be handed out in clusters, or be larger than
 //! pages that are dear each. There the answer is none.
 
-use super::{About, Cost, Experiment, Session, page_size};
-use crate::finding::{Agreement, Evidence, Finding, Kind, Status, Value};
+use super::layouts::{SPARSE, SPARSE_BYTES, make_sparse};
+use super::{About, Cost, Experiment, Figure, Nature, Session, needs_no_file, page_size};
+use crate::case::{Basis, Case, Kernel, Truth};
+use crate::finding::{Agreement, Evidence, Finding, Kind, Value};
 use crate::inference::combs::{self, Combs, NoAnswer, Taller, Wanted};
 use fathom_program::units::Bytes;
 use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::witness::{Declared, Witness};
 
-pub(super) struct BlockSize;
+/// The experiment.
+pub struct BlockSize;
+
+pub(super) const PARAMETER: &str = "block_size";
 
 const METHOD: &str = "append_comb";
+const APPENDS: &str = "appends";
 
 /// A sweep of appends: their size in bytes, how many, and how many rounds; if those do not tell, in
 /// a second attempt.
@@ -37,13 +43,16 @@ const WANTED: Wanted = Wanted { smallest: 512, negligible: 0.02 };
 impl Experiment for BlockSize {
     fn about(&self) -> &'static About {
         &About {
-            parameter: "block_size",
+            parameter: PARAMETER,
             unit: "bytes",
             question: "How large is a block, the unit in which the file system maps a file?",
             method: "Small appends to a new file; the first write into a block is dearer, and the smallest such period is the block.",
             source: "papers A, C and D",
-            privileges: "none",
             cost: Cost { seconds: 4, write_bytes: 162 << 20, read_bytes: 0 },
+            nature: Nature::Fixed,
+            figure: Figure::Comb,
+            recipes: &["paper-d-block", "paper-a-block-512"],
+            ..About::USUAL
         }
     }
 
@@ -53,7 +62,7 @@ impl Experiment for BlockSize {
         'sweeps: for (size, count, rounds) in SWEEPS {
             for rounds in [session.rounds(rounds[0], 10), rounds[1]] {
                 let samples = session.observe(workload(size, count, rounds))?;
-                match combs::find(samples, 1, size, wanted) {
+                match combs::find(&samples.latencies(APPENDS, 0), samples.positions(APPENDS), size, wanted) {
                     Ok(found) => match judge(session, &found)? {
                         Ok(evidence) => return Ok(evidence),
                         Err(why) => reason = why,
@@ -69,26 +78,27 @@ impl Experiment for BlockSize {
             }
             break;
         }
-        Ok(Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason))
+        Ok(Evidence::inconclusive(Kind::Timing, METHOD, reason))
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        let allocated = witness.sparse_allocation()?;
-        let blocks = match allocated {
-            0 => Evidence::silent(
+        make_sparse(witness)?;
+        let blocks = match witness.allocated(SPARSE)? {
+            0 => Evidence::inconclusive(
                 Kind::Witness,
                 "sparse_st_blocks",
-                Status::Inconclusive,
                 "st_blocks stays zero after a write: this file system does not count there",
             ),
             bytes => Evidence::measured(Kind::Witness, "sparse_st_blocks", Value::Whole(bytes)),
         };
-        let extent = match witness.sparse_extent()? {
-            Some(bytes) => Evidence::measured(Kind::Witness, "seek_hole", Value::Whole(bytes)),
-            None => Evidence::silent(
+        let extent = match witness.data(SPARSE)? {
+            // A file system that knows no holes says that everything is data.
+            Some(data) if data != (0..SPARSE_BYTES) => {
+                Evidence::measured(Kind::Witness, "seek_hole", Value::Whole(data.end - data.start))
+            }
+            _ => Evidence::senseless(
                 Kind::Witness,
                 "seek_hole",
-                Status::NotApplicable,
                 "the file system does not tell data from holes",
             ),
         };
@@ -97,6 +107,17 @@ impl Experiment for BlockSize {
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         vec![Evidence::measured(Kind::Declared, "statfs_bsize", Value::Whole(declared.block_size))]
+    }
+
+    fn is_asked_in(&self, case: &Case) -> bool {
+        needs_no_file(case)
+    }
+
+    fn truth(&self, case: &Case, kernel: &Kernel) -> Truth {
+        match case.block_size {
+            Some(block) => Truth::known(block, Basis::Made),
+            None => Truth::known(kernel.page_size, Basis::Page),
+        }
     }
 
     fn explain(&self, finding: &Finding) -> String {
@@ -175,7 +196,7 @@ fn judge(session: &mut Session<'_>, found: &Combs) -> Result<Result<Evidence, St
 fn workload(size: u64, count: u64, rounds: u32) -> Workload {
     Workload::new(vec![ScratchFile::empty("append")])
         .pass(Pass::untimed(0, &[Op::Create]))
-        .pass(Pass::timed(0, &[Op::Write], Region { offset: 0, size, step: size, count }))
+        .pass(Pass::timed(0, &[Op::Write], Region { offset: 0, size, step: size, count }).label(APPENDS))
         .rounds(rounds)
         .warmup(2)
 }

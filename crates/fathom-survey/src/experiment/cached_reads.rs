@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use super::Session;
 use super::batches::Batches;
-use crate::finding::{Evidence, Kind, Status, Value};
+use super::{Figure, Session, call_cost, page_cost};
+use crate::finding::{Evidence, Kind, Value};
 use crate::inference::cost_line::{self, CostLine};
 use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
@@ -16,6 +16,9 @@ use fathom_run::machine::Fault;
 /// What is counted as a page: the unit of the answer is the cost of so many bytes more.
 pub(super) const PAGE: u64 = 4096;
 pub(super) const METHOD: &str = "line_through_cached_reads";
+/// The figure of both questions.
+pub(super) const COST_LINE: Figure =
+    Figure::CostLine { call: call_cost::PARAMETER, page: page_cost::PARAMETER, page_bytes: PAGE };
 /// Sizes in pages, shuffled so that what changes along a round does not grow with them.
 const PAGES: [u64; 8] = [6, 1, 12, 2, 16, 3, 8, 4];
 /// Reads of each size in a round, each of other pages.
@@ -37,7 +40,7 @@ pub(super) fn line(session: &mut Session<'_>) -> Result<Line, Fault> {
             |_| workload(),
             |samples| {
                 cold += samples.wrong_state();
-                groups.push(cost_line::medians(samples, PAGES.len()));
+                groups.push(cost_line::medians(samples));
             },
         )?;
         if cold > 0 {
@@ -54,7 +57,7 @@ pub(super) fn evidence(
     part: impl Fn(&CostLine) -> Option<(f64, [f64; 2])>,
     lost: &str,
 ) -> Evidence {
-    let silent = |reason: String| Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason);
+    let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
     match line.0 {
         Ok(line) => match part(&line) {
             Some((value, interval)) => Evidence::measured(Kind::Timing, METHOD, Value::Real(value))
@@ -70,10 +73,11 @@ fn workload() -> Workload {
     let all = Region { offset: 0, size: SLOT, step: SLOT, count: READS };
     let mut workload = Workload::new(vec![ScratchFile::filled("cached", SLOT * READS)])
         .pass(Pass::priming(0, &[Op::Pread], all))
-        .pass(Pass::timed(0, &[Op::Pause], Region { size: 0, ..all }));
+        .pass(Pass::timed(0, &[Op::Pause], Region { size: 0, ..all }).label(cost_line::CLOCK));
     for pages in PAGES {
         let reads = Region { size: pages * PAGE, ..all };
-        workload = workload.pass(Pass::timed(0, &[Op::Pread], reads).needs(CacheState::Cached));
+        workload = workload
+            .pass(Pass::timed(0, &[Op::Pread], reads).needs(CacheState::Cached).label(cost_line::READS));
     }
     workload.rounds(12).warmup(1)
 }

@@ -1,6 +1,6 @@
 //! The part of a cached read that does not grow with its size.
 
-use super::cached_reads::{self, METHOD};
+use super::cached_reads::{self, COST_LINE, METHOD};
 use super::{About, Cost, Experiment, Session};
 use crate::finding::{Evidence, Finding, Value};
 use fathom_program::units::Nanos;
@@ -8,16 +8,20 @@ use fathom_run::machine::Fault;
 
 pub(super) struct CallCost;
 
+pub(super) const PARAMETER: &str = "call_cost";
+
 impl Experiment for CallCost {
     fn about(&self) -> &'static About {
         &About {
-            parameter: "call_cost",
+            parameter: PARAMETER,
             unit: "ns",
             question: "What does a cached read cost before its first page?",
             method: "Cached reads of 4 to 64 KiB; where the straight line through their medians begins, without the clock's own cost.",
             source: "paper B (the cost of a system call), paper E (function overhead)",
-            privileges: "none",
             cost: Cost { seconds: 1, write_bytes: 512 << 10, read_bytes: 128 << 20 },
+            figure: COST_LINE,
+            recipes: &["paper-b-calls"],
+            ..About::USUAL
         }
     }
 

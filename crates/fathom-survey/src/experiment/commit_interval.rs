@@ -12,9 +12,10 @@
 //! more, and the next one for something else. Now and then enough trials agree on an interval with the true one in
 //! it; otherwise they contradict one another, and the answer is silence.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::{About, Cost, Demands, Experiment, Session};
+use super::{About, Cost, Demands, Experiment, Figure, Session};
+use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::commits::{Belief, LEVEL, Next, Trial};
 use crate::inference::quiet::{self, Probe};
@@ -22,7 +23,7 @@ use fathom_program::units::Nanos;
 use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::samples::Samples;
-use fathom_run::witness::{Commits, Declared, Unseen, Witness};
+use fathom_run::witness::{Commits, Counter, Declared, Witness};
 
 pub(super) struct CommitInterval;
 
@@ -38,11 +39,11 @@ const BUSY: usize = 2;
 const KNOWN: u64 = 7;
 const WARM: usize = 2;
 const CHANGING: &str = "a sync after the same wait is now fast and now slow";
-/// The passes of a trial, in order, from the change on.
-const CHANGE: usize = 2;
-const IDLE_SYNC: usize = 4;
-const ASKED_SYNC: usize = 5;
-const BUSY_SYNC: usize = 6;
+/// The passes of a trial.
+const CHANGE: &str = "change";
+const IDLE_SYNC: &str = "syncs of nothing";
+const ASKED_SYNC: &str = "sync asked about";
+const BUSY_SYNC: &str = "syncs of something";
 /// More trials than this do not settle what so many have left open.
 const MOST_TRIALS: usize = 40;
 /// Fewest trials after which it is said that nothing can be told.
@@ -69,6 +70,8 @@ impl Experiment for CommitInterval {
             source: "KERNEL: jbd2_get_transaction",
             privileges: "none; other writers on the file system disturb it",
             cost: Cost { seconds: 2, write_bytes: 0, read_bytes: 0 },
+            figure: Figure::Ages,
+            ..About::USUAL
         }
     }
 
@@ -85,7 +88,7 @@ impl Experiment for CommitInterval {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        let silent = |reason: String| Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason);
+        let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
         let mut seen = Seen::default();
         let found = match seen.search(session)? {
             Ok(()) => seen.prove(session)?,
@@ -103,17 +106,14 @@ impl Experiment for CommitInterval {
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        let silent = |status, reason| vec![Evidence::silent(Kind::Witness, WITNESS, status, reason)];
-        Ok(match witness.committed()? {
+        Ok(match committed(witness)? {
             Ok(delays) => delays_seen(&delays),
-            Err(Unseen::Forbidden(reason)) => silent(Status::Refused, reason),
-            Err(Unseen::Impossible(reason) | Unseen::Lost(reason)) => silent(Status::Inconclusive, reason),
+            Err(reason) => vec![Evidence::inconclusive(Kind::Witness, WITNESS, reason)],
         })
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
-        let senseless =
-            |reason: &str| Evidence::silent(Kind::Declared, DECLARED, Status::NotApplicable, reason);
+        let senseless = |reason: &str| Evidence::senseless(Kind::Declared, DECLARED, reason);
         let ns = |time: Duration| time.as_nanos() as u64;
         let value = |time| Evidence::measured(Kind::Declared, DECLARED, Value::Whole(ns(time)));
         const SECOND: Duration = Duration::from_secs(1);
@@ -128,6 +128,18 @@ impl Experiment for CommitInterval {
             Commits::Unknown => None,
         };
         known.into_iter().collect()
+    }
+
+    fn is_asked_in(&self, case: &Case) -> bool {
+        case.conditions.commit.is_some()
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        match case.conditions.commit {
+            Some(0) => Truth::NotApplicable { basis: Basis::Format },
+            Some(seconds) => Truth::known(seconds * 1_000_000_000, Basis::Set),
+            None => Truth::Unknown,
+        }
     }
 
     fn explain(&self, finding: &Finding) -> String {
@@ -254,29 +266,78 @@ fn trial(next: Next) -> Workload {
         .pass(Pass::pause(ns(next.pause)))
         // Whatever others have begun is over.
         .pass(Pass::untimed(IDLE, &[Op::Syncfs]))
-        .pass(Pass::timed(ASKED, &[Op::Create], times(1)))
+        .pass(Pass::timed(ASKED, &[Op::Create], times(1)).label(CHANGE))
         .pass(Pass::pause(ns(next.wait)))
-        .pass(Pass::timed(IDLE, &[Op::Fsync], times(KNOWN)))
-        .pass(Pass::timed(ASKED, &[Op::Fsync], times(1)))
-        .pass(Pass::timed(BUSY, &[Op::Create, Op::Fsync], times(KNOWN)))
+        .pass(Pass::timed(IDLE, &[Op::Fsync], times(KNOWN)).label(IDLE_SYNC))
+        .pass(Pass::timed(ASKED, &[Op::Fsync], times(1)).label(ASKED_SYNC))
+        .pass(Pass::timed(BUSY, &[Op::Create, Op::Fsync], times(KNOWN)).label(BUSY_SYNC))
 }
 
 /// The probe, when its change was made and asked about, and when all was over, in seconds.
 fn observed(samples: &Samples) -> Option<(Probe, [f64; 2], f64)> {
     let seconds = |ticks: u64| samples.nanoseconds(ticks as f64) / 1e9;
-    let start = |pass: usize| {
+    let start = |label: &str| {
+        let pass = samples.labelled(label).next()?;
         samples.readings.iter().find(|one| one.pass as usize == pass).map(|reading| seconds(reading.start.0))
     };
-    let warm = |pass: usize, step: usize| samples.matrix(pass, step).into_iter().skip(WARM).collect();
+    let warm = |label: &str, step: usize| samples.latencies(label, step).into_iter().skip(WARM).collect();
     let times = [start(CHANGE)?, start(ASKED_SYNC)?];
     let last = samples.readings.last()?;
     let probe = Probe {
         age_ns: (times[1] - times[0]) * 1e9,
         idle: warm(IDLE_SYNC, 0),
         busy: warm(BUSY_SYNC, 1),
-        asked: samples.matrix(ASKED_SYNC, 0).first().copied()?,
+        asked: samples.latencies(ASKED_SYNC, 0).first().copied()?,
     };
     Some((probe, times, seconds(last.start.0 + last.latency.0)))
+}
+
+/// Where in the whole seconds after a commit the next change is made: jbd2's timer waits for such a second,
+/// so that one just before it waits least and one just after it most. A commit is seen when it is over, a little late.
+const MOMENTS: [Duration; 3] = [Duration::ZERO, Duration::from_millis(850), Duration::from_millis(150)];
+/// No journal waits longer.
+const LONGEST_COMMIT: Duration = Duration::from_secs(100);
+/// How often the journal's count is looked at.
+const TICK: Duration = Duration::from_millis(5);
+/// The file that is made anew.
+const CHANGED: &str = "witness-commit";
+
+/// After how long the file system itself has committed a new file that nobody syncs, several times over, as the
+/// journal's own count of transactions tells; a reason where it does not.
+fn committed(witness: &mut dyn Witness) -> Result<Result<Vec<Duration>, String>, Fault> {
+    witness.create(CHANGED)?;
+    if witness.count(Counter::JournalTransactions).is_none() {
+        return Ok(Err("no journal counts its transactions here".to_owned()));
+    }
+    // The timer of a transaction goes off a little earlier or later on each CPU.
+    let _pinned = witness.pin();
+    let mut last = Instant::now();
+    let mut delays = Vec::new();
+    for moment in MOMENTS {
+        let second = (last.elapsed() + Duration::from_millis(100)).as_secs() + 1;
+        witness.wait((Duration::from_secs(second) + moment).saturating_sub(last.elapsed()))?;
+        let Some(delay) = one_commit(witness)? else {
+            return Ok(Err(format!("nothing was committed for {} s", LONGEST_COMMIT.as_secs())));
+        };
+        last = Instant::now();
+        delays.push(delay);
+    }
+    Ok(Ok(delays))
+}
+
+/// How long the journal takes to commit a new file.
+fn one_commit(witness: &mut dyn Witness) -> Result<Option<Duration>, Fault> {
+    witness.sync_file_system(CHANGED)?;
+    let before = witness.count(Counter::JournalTransactions);
+    let changed = Instant::now();
+    witness.create(CHANGED)?;
+    while changed.elapsed() < LONGEST_COMMIT {
+        if witness.count(Counter::JournalTransactions) != before {
+            return Ok(Some(changed.elapsed()));
+        }
+        witness.wait(TICK)?;
+    }
+    Ok(None)
 }
 
 /// A change waits for the interval and up to a second more: the shortest delay is the most that the interval
@@ -289,10 +350,9 @@ fn delays_seen(delays: &[Duration]) -> Vec<Evidence> {
     vec![match least <= most && !delays.is_empty() {
         true => Evidence::measured(Kind::Witness, WITNESS, Value::Whole(ns(least.midpoint(most))))
             .within(ns(least), ns(most)),
-        false => Evidence::silent(
+        false => Evidence::inconclusive(
             Kind::Witness,
             WITNESS,
-            Status::Inconclusive,
             "others committed meanwhile: the delays differ by more than a second",
         ),
     }]

@@ -12,8 +12,8 @@
 use std::time::Duration;
 
 use super::batches::Batches;
-use super::{About, Cost, Experiment, Session};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use super::{About, Cost, Experiment, Figure, Session};
+use crate::finding::{Evidence, Finding, Kind, Value};
 use crate::inference::copies::{self, CLEAR, Knee, LEVEL, Misses, NEGLIGIBLE, Verdict};
 use fathom_program::units::Bytes;
 use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
@@ -44,14 +44,16 @@ impl Experiment for CopyKnee {
             question: "From which buffer size on does a cached read cost clearly more per byte?",
             method: "One cached file read whole with buffers of 16 KiB to 16 MiB, a dozen times: up to which size does a byte cost hardly more than with any smaller one, and from which on clearly more? Then a straight line, paper E's t(x) and a ramp, judged by the looks that they were not fitted to.",
             source: "paper E, sections 4.3 and 5.5",
-            privileges: "none",
             cost: Cost { seconds: 4, write_bytes: 2 * LARGEST, read_bytes: 7 << 30 },
+            figure: Figure::Rates,
+            recipes: &["paper-e-copy"],
+            ..About::USUAL
         }
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
         let Seen { looks, samples, cold, rounds, interrupted } = look(session)?;
-        let silent = |reason: String| Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason);
+        let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
         if cold > 0 {
             return Ok(silent(format!("{cold} reads were not cached when they should have been")));
         }
@@ -96,7 +98,7 @@ impl Experiment for CopyKnee {
             true => "sysfs declares no caches".to_owned(),
             false => format!("a knee is declared nowhere; the caches are {}", sizes.join(", ")),
         };
-        vec![Evidence::silent(Kind::Declared, DECLARED, Status::Inconclusive, reason)]
+        vec![Evidence::inconclusive(Kind::Declared, DECLARED, reason)]
     }
 
     fn explain(&self, finding: &Finding) -> String {
@@ -136,11 +138,11 @@ fn look(session: &mut Session<'_>) -> Result<Seen, Fault> {
         session,
         |batch| workload(FILES[batch as usize % FILES.len()]),
         |run| {
-            seen.looks.extend(copies::look(run, 1));
+            seen.looks.extend(copies::look(run));
             seen.samples += run.readings.len();
             seen.cold += run.wrong_state();
             seen.rounds += run.rounds() as usize;
-            seen.interrupted += copies::interrupted(run, 1);
+            seen.interrupted += copies::interrupted(run);
         },
     )?;
     Ok(seen)
@@ -187,6 +189,7 @@ fn workload(file: &str) -> Workload {
         .pass(Pass::priming(0, &[Op::Pread], whole(1 << 20)))
         .rounds(ROUNDS);
     sizes().fold(workload, |workload, size| {
-        workload.pass(Pass::timed(0, &[Op::Pread], whole(size)).needs(CacheState::Cached))
+        workload
+            .pass(Pass::timed(0, &[Op::Pread], whole(size)).needs(CacheState::Cached).label(copies::READS))
     })
 }

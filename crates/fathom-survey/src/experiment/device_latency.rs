@@ -5,24 +5,29 @@
 //! timed again where the file system can do that. Every run reads where none has read before. What
 //! the device itself remembers is beyond any program's reach.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::batches::Batches;
 use super::readahead::FILE;
 use super::sync_latency::spread;
-use super::{About, Cost, Experiment, Session};
+use super::{About, Cost, Experiment, Figure, Session, truth_in_memory};
+use crate::case::{Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::latency;
 use fathom_program::units::Nanos;
-use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CacheState, Direction, Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::samples::Samples;
-use fathom_run::witness::{Declared, Witness};
+use fathom_run::witness::{Counter, Declared, Witness};
 
 pub(super) struct DeviceLatency;
 
 const METHOD: &str = "cold_reads";
 const WITNESS: &str = "device_read_time";
+/// The passes: each read of a cold position, the same again, and reads with O_DIRECT.
+const COLD: &str = "cold";
+const CACHED: &str = "cached";
+const PAST_CACHE: &str = "past the cache";
 /// One read, and the file: that of the read-ahead questions, which is there in a whole survey.
 const SIZE: u64 = 4096;
 const BYTES: u64 = 16 << 20;
@@ -34,6 +39,12 @@ const MOST_RUNS: u32 = 24;
 const STRIDE: u64 = 13;
 /// A cold read that takes less than so many cached ones has not been to a device.
 const FEWEST_TIMES: f64 = 2.0;
+/// The device's counters are in whole milliseconds: so many make the error small beside the sum.
+const ENOUGH_MS: u64 = 40;
+/// It is read no longer than this, however quick it is.
+const LONGEST: Duration = Duration::from_millis(400);
+/// The share of reads in the counters that may be others'.
+const MOST_FOREIGN: f64 = 0.05;
 /// Past this share of reads in the wrong cache state, nothing is concluded.
 const MOST_WRONG: f64 = 0.1;
 
@@ -45,8 +56,10 @@ impl Experiment for DeviceLatency {
             question: "How much longer does a random 4 KiB read take that must go to the device?",
             method: "Scattered reads of a file proven cold, each repeated when it is cached; the median difference. The same past the cache with O_DIRECT.",
             source: "paper B (cold reads), paper E (disk service time)",
-            privileges: "none",
             cost: Cost { seconds: 3, write_bytes: BYTES, read_bytes: 12 << 20 },
+            figure: Figure::Spread,
+            recipes: &["paper-b-read-cold"],
+            ..About::USUAL
         }
     }
 
@@ -63,27 +76,33 @@ impl Experiment for DeviceLatency {
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        let file = ScratchFile::filled(FILE, BYTES);
-        let places = READS * 16;
-        let offsets: Vec<u64> = (0..places).map(|index| index * 27 % places * (BYTES / places)).collect();
-        let seen = witness.device_reads(&file, &offsets, SIZE)?;
         // The block layer counts a part of what a reader waits for: no answer to the same question, and
         // so no vote. It stands beside the answer in words.
-        let counted = seen.filter(|seen| seen.reads > 0 && seen.device_ns > 0).map(|seen| {
-            let each = |ns: u64| Nanos(ns as f64 / seen.reads as f64);
-            let (device, waited) = (each(seen.device_ns), each(seen.waited_ns));
+        let told = counted(witness)?.map(|[waited, device]| {
             let text = format!(
                 "of {waited} that reads in a row take each, the block layer counts {device} for the device"
             );
-            Evidence::silent(Kind::Witness, WITNESS, Status::Inconclusive, text)
+            Evidence::inconclusive(Kind::Witness, WITNESS, text)
         });
-        Ok(counted.into_iter().collect())
+        Ok(told.into_iter().collect())
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         let reason = "files live in memory alone: there is no device below";
-        let silent = || Evidence::silent(Kind::Declared, "fs_type", Status::NotApplicable, reason);
+        let silent = || Evidence::senseless(Kind::Declared, "fs_type", reason);
         declared.is_memory_only().then(silent).into_iter().collect()
+    }
+
+    fn is_asked_in(&self, case: &Case) -> bool {
+        case.is_usual() || case.conditions.read_rate.is_some()
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        // `blk_throtl` lets one of so few go in each slice of 100 ms, and looks at the clock every 4 to 10 ms.
+        match case.conditions.read_rate.map(|rate| 1e9 / rate as f64) {
+            Some(turn) => Truth::within([0.8 * turn, 1.3 * turn]),
+            None => truth_in_memory(case),
+        }
     }
 
     fn explain(&self, finding: &Finding) -> String {
@@ -97,6 +116,38 @@ impl Experiment for DeviceLatency {
             ),
             None if finding.status == Status::NotApplicable => "Files live in memory here.".to_owned(),
             None => "No read could be told to have gone to a device.".to_owned(),
+        }
+    }
+}
+
+/// Reads cold positions until the device has counted enough time for them: what a read takes, and how much of that the
+/// block layer counts. `None` where no block device is known to be below, or where others read from it meanwhile.
+fn counted(witness: &mut dyn Witness) -> Result<Option<[Nanos; 2]>, Fault> {
+    const PLACES: u64 = READS * 16;
+    let counters = |witness: &mut dyn Witness| {
+        Some([witness.count(Counter::DeviceReads)?, witness.count(Counter::DeviceReadMs)?])
+    };
+    witness.provide(&ScratchFile::filled(FILE, BYTES))?;
+    let Some(before) = counters(witness) else { return Ok(None) };
+    let (mut reads, mut waited) = (0_u32, Duration::ZERO);
+    let started = Instant::now();
+    loop {
+        witness.evict(FILE)?;
+        for offset in (0..PLACES).map(|index| index * 27 % PLACES * (BYTES / PLACES)) {
+            let asked = Instant::now();
+            witness.read(FILE, offset..offset + SIZE)?;
+            waited += asked.elapsed();
+            reads += 1;
+            if started.elapsed() > LONGEST {
+                break;
+            }
+        }
+        let Some(now) = counters(witness) else { return Ok(None) };
+        let [counted, ms] = [0, 1].map(|at| now[at].saturating_sub(before[at]));
+        if ms >= ENOUGH_MS || started.elapsed() > LONGEST {
+            let foreign = (counted as f64 / f64::from(reads) - 1.0).abs();
+            let each = [waited.as_nanos() as f64, ms as f64 * 1e6].map(|ns| Nanos(ns / f64::from(reads)));
+            return Ok((foreign <= MOST_FOREIGN && ms > 0).then_some(each));
         }
     }
 }
@@ -115,9 +166,9 @@ struct Seen {
 impl Seen {
     fn add(&mut self, samples: &Samples) {
         let mut differences = Vec::new();
-        for pass in (1..samples.workload.passes.len()).step_by(2) {
+        for (cold, cached) in samples.labelled(COLD).zip(samples.labelled(CACHED)) {
             let of = |pass: usize| samples.readings.iter().find(move |one| one.pass as usize == pass);
-            let (Some(first), Some(again)) = (of(pass), of(pass + 1)) else { continue };
+            let (Some(first), Some(again)) = (of(cold), of(cached)) else { continue };
             if first.cache == Some(CacheState::Cached) {
                 self.left_cached += 1;
             }
@@ -151,7 +202,7 @@ impl Seen {
     }
 
     fn judged(&self, direct: Result<Vec<f64>, String>) -> Evidence {
-        let silent = |reason: String| Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason);
+        let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
         if !latency::is_slower(&self.cold, &self.cached, FEWEST_TIMES) {
             return silent("a cold read takes hardly longer than a cached one: it can't be told to have gone to a device".to_owned());
         }
@@ -182,13 +233,15 @@ fn direct_reads(session: &mut Session<'_>) -> Result<Result<Vec<f64>, String>, F
     let slots = Region { offset: SLOT - SIZE, size: SIZE, step: SLOT, count: READS };
     let workload = Workload::new(vec![ScratchFile::filled(FILE, BYTES)])
         .pass(Pass::untimed(0, &[Op::OpenDirect, Op::Evict]))
-        .pass(Pass::timed(0, &[Op::Pread], slots).direction(fathom_program::workload::Direction::Random))
+        .pass(Pass::timed(0, &[Op::Pread], slots).direction(Direction::Random).label(PAST_CACHE))
         .pass(Pass::untimed(0, &[Op::Open]))
         .rounds(8);
     match session.observe(workload) {
-        Ok(samples) => {
-            Ok(Ok(samples.matrix(1, 0).into_iter().map(|ticks| samples.nanoseconds(ticks)).collect()))
-        }
+        Ok(samples) => Ok(Ok(samples
+            .latencies(PAST_CACHE, 0)
+            .into_iter()
+            .map(|ticks| samples.nanoseconds(ticks))
+            .collect())),
         Err(Fault::System(_) | Fault::Short { .. }) => {
             Ok(Err("files can't be read past the page cache here: O_DIRECT was refused".to_owned()))
         }
@@ -206,8 +259,8 @@ fn cold_reads(run: u32) -> Workload {
         let offset = index * STRIDE % READS * SLOT + within;
         let here = Region { offset, size: SIZE, step: SIZE, count: 1 };
         workload = workload
-            .pass(Pass::timed(0, &[Op::Pread], here).needs(CacheState::Cold))
-            .pass(Pass::timed(0, &[Op::Pread], here).needs(CacheState::Cached));
+            .pass(Pass::timed(0, &[Op::Pread], here).needs(CacheState::Cold).label(COLD))
+            .pass(Pass::timed(0, &[Op::Pread], here).needs(CacheState::Cached).label(CACHED));
     }
     workload
 }

@@ -1,22 +1,30 @@
 //! How many blocks the inode itself points to.
 
-use super::{About, Cost, Experiment, Session, pointers};
+use super::{About, Along, Cost, Experiment, Figure, Nature, Others, Session, block_size, pointers};
+use crate::case::{Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use fathom_run::machine::Fault;
 use fathom_run::witness::Witness;
 
 pub(super) struct DirectPointers;
 
+pub(super) const PARAMETER: &str = "direct_pointers";
+/// Pointers in the inode of ext2, ext3 and ext4 without extents. Source: `EXT4_NDIR_BLOCKS` of `fs/ext4/ext4.h`.
+const DIRECT: u64 = 12;
+
 impl Experiment for DirectPointers {
     fn about(&self) -> &'static About {
         &About {
-            parameter: "direct_pointers",
+            parameter: PARAMETER,
             unit: "count",
             question: "How many blocks of a file does its inode point to directly?",
             method: "Single blocks of new files are written; the first that needs a block of pointers is dearer than those around it, and more follow at one distance.",
             source: "papers C and D",
-            privileges: "none",
             cost: Cost { seconds: 1, write_bytes: 26 << 20, read_bytes: 0 },
+            nature: Nature::Fixed,
+            figure: Figure::Interleaved,
+            recipes: &["paper-c-inode", "paper-c-inode-sync", "paper-d-inode"],
+            ..About::USUAL
         }
     }
 
@@ -26,6 +34,14 @@ impl Experiment for DirectPointers {
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         pointers::witnessed(witness, |[direct, _]| direct)
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        pointers::truth(case, Some(DIRECT))
+    }
+
+    fn along(&self, value: &Value, _: &Finding, others: &Others<'_>) -> Option<Along> {
+        Some(Along::At(value.as_number()? * others(block_size::PARAMETER)?))
     }
 
     fn explain(&self, finding: &Finding) -> String {

@@ -9,13 +9,14 @@
 
 use std::time::Duration;
 
-use super::{About, Cost, Demands, Experiment, Session};
+use super::{About, Cost, Demands, Experiment, Nature, Session, in_memory};
+use crate::case::{Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
-use crate::inference::throttle::{self, DRAINS_ALONG, Onset, Passes, Waiting};
+use crate::inference::throttle::{self, DRAINS_ALONG, Onset, Waiting};
 use fathom_program::units::Bytes;
 use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
-use fathom_run::witness::{Declared, Witness};
+use fathom_run::witness::{Counter, Declared, Witness};
 
 pub(super) struct DirtyThrottlePoint;
 
@@ -41,6 +42,8 @@ impl Experiment for DirtyThrottlePoint {
             source: "paper E; KERNEL: balance_dirty_pages",
             privileges: "--intrusive: meanwhile all writers of the machine wait",
             cost: Cost { seconds: 30, write_bytes: 3 << 30, read_bytes: 0 },
+            nature: Nature::Drifting,
+            ..About::USUAL
         }
     }
 
@@ -88,28 +91,37 @@ impl Experiment for DirtyThrottlePoint {
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         if witness.declared().is_memory_only() {
-            return Ok(vec![senseless(Kind::Witness, WITNESS)]);
+            return Ok(vec![in_memory(Kind::Witness, WITNESS)]);
         }
-        Ok(vec![match witness.dirty_thresholds()? {
-            Some(thresholds) => Evidence::measured(Kind::Witness, WITNESS, Value::Whole(mean(thresholds))),
-            None => Evidence::silent(
-                Kind::Witness,
-                WITNESS,
-                Status::Inconclusive,
-                "/proc/vmstat shows no thresholds",
-            ),
+        Ok(vec![match witness.count(Counter::DirtyBackground).zip(witness.count(Counter::DirtyLimit)) {
+            Some((background, limit)) => {
+                Evidence::measured(Kind::Witness, WITNESS, Value::Whole(mean([background, limit])))
+            }
+            None => Evidence::inconclusive(Kind::Witness, WITNESS, "/proc/vmstat shows no thresholds"),
         }])
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         const METHOD: &str = "vm_dirty_settings";
         if declared.is_memory_only() {
-            return vec![senseless(Kind::Declared, METHOD)];
+            return vec![in_memory(Kind::Declared, METHOD)];
         }
         // A share is one of memory that is taken and given back while one asks.
         let known = declared.dirty_thresholds.map(mean);
         let measured = |point| Evidence::measured(Kind::Declared, METHOD, Value::Whole(point));
         known.map(|point| measured(point).within(point / 100 * 98, point / 100 * 102)).into_iter().collect()
+    }
+
+    fn is_asked_in(&self, case: &Case) -> bool {
+        case.conditions.dirty.is_some()
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        // `balance_dirty_pages`: no writer waits below the mean of the two.
+        case.conditions.dirty.map_or(Truth::Unknown, |thresholds| {
+            let point = mean(thresholds) as f64;
+            Truth::within([0.85 * point, 1.15 * point])
+        })
     }
 
     fn explain(&self, finding: &Finding) -> String {
@@ -130,12 +142,8 @@ fn mean([background, limit]: [u64; 2]) -> u64 {
     background.midpoint(limit)
 }
 
-fn senseless(kind: Kind, method: &str) -> Evidence {
-    Evidence::silent(kind, method, Status::NotApplicable, "files live in memory alone")
-}
-
 fn silent(reason: String) -> Evidence {
-    Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason)
+    Evidence::inconclusive(Kind::Timing, METHOD, reason)
 }
 
 /// So many bursts in which the device keeps up are enough: longer ones show it no less.
@@ -221,13 +229,13 @@ fn bursts(
     // Every burst begins with nothing dirty, of this or of any other program.
     let workload = Workload::new(vec![file])
         .pass(Pass::untimed(0, &[Op::Sync]))
-        .pass(Pass::timed(0, &[Op::Pwrite], region).needs(CacheState::Cached))
-        .pass(Pass::timed(0, &[Op::Fsync], Region { count: 1, ..region }))
+        .pass(Pass::timed(0, &[Op::Pwrite], region).needs(CacheState::Cached).label(throttle::WRITES))
+        .pass(Pass::timed(0, &[Op::Fsync], Region { count: 1, ..region }).label(throttle::SYNC))
         .rounds(count);
     for _ in 0..2 {
         let samples = session.observe(workload.clone())?;
         if samples.wrong_state() == 0 {
-            return Ok(Ok(throttle::waits(samples, Passes { writes: 1, sync: 2 })));
+            return Ok(Ok(throttle::waits(samples)));
         }
     }
     Ok(Err(format!("a file of {} does not stay in memory", Bytes(length))))

@@ -7,8 +7,11 @@
 use std::ops::Range;
 use std::slice;
 
+use super::allocation_scheme::{INDIRECT, MEMORY, scheme_of};
+use super::layouts::{self, Layout};
 use super::pointers::{self, Shown};
-use super::{About, Cost, Experiment, Session};
+use super::{About, Cost, Experiment, Figure, Nature, Session};
+use crate::case::{self, Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Trial, Value};
 use fathom_program::units::Bytes;
 use fathom_run::machine::Fault;
@@ -35,15 +38,18 @@ impl Experiment for ExtentLength {
             question: "How long is the longest run of bytes that lie together in a fresh file?",
             method: "Space is set aside for a file, and others are written in one go and backward piece by piece; the map of their extents tells.",
             source: "paper A",
-            privileges: "none",
             cost: Cost { seconds: 1, write_bytes: 10 << 20, read_bytes: 0 },
+            nature: Nature::Incidental,
+            figure: Figure::Extents,
+            recipes: &["paper-a-extents"],
+            ..About::USUAL
         }
     }
 
     fn timing(&self, _: &mut Session<'_>) -> Result<Evidence, Fault> {
         let reason =
             "where one extent ends and the next begins costs less than syncs differ among themselves";
-        Ok(Evidence::silent(Kind::Timing, "none", Status::Inconclusive, reason))
+        Ok(Evidence::inconclusive(Kind::Timing, "none", reason))
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
@@ -57,8 +63,7 @@ impl Experiment for ExtentLength {
             let reason = "each block has a pointer of its own: there are no extents";
             return silent(pointers::COUNTED, Status::NotApplicable, reason);
         }
-        let written = witness
-            .written(0, &[slice::from_ref(&(0..WRITTEN_BYTES))])?
+        let written = layouts::written(witness, 0, &[slice::from_ref(&(0..WRITTEN_BYTES))])?
             .pop()
             .and_then(|layout| layout.extents);
         let Some(written) = written else {
@@ -95,7 +100,15 @@ impl Experiment for ExtentLength {
         let Some(limit) = largest_possible(&declared.fs_type, declared.block_size) else { return Vec::new() };
         // The map joins extents that lie side by side, so that this is no bound of what it shows.
         let reason = format!("one extent of this format has at most {}", Bytes(limit));
-        vec![Evidence::silent(Kind::Declared, "format_limit", Status::Inconclusive, reason)]
+        vec![Evidence::inconclusive(Kind::Declared, "format_limit", reason)]
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        match (scheme_of(case), case.layout) {
+            (Some(INDIRECT | MEMORY), _) => pointers::truth(case, None),
+            (Some(_), case::Layout::Holes(bytes)) => Truth::known(bytes, Basis::Made),
+            _ => Truth::Unknown,
+        }
     }
 
     fn explain(&self, finding: &Finding) -> String {
@@ -126,11 +139,15 @@ fn largest_possible(fs_type: &str, block: u64) -> Option<u64> {
 fn set_aside(witness: &mut dyn Witness) -> Result<Option<(Vec<Extent>, u64)>, Fault> {
     let mut length = LONGEST;
     while length >= LEAST {
-        if let Some(layout) = witness.set_aside(length)? {
+        witness.create(layouts::FILE)?;
+        if witness.set_aside(layouts::FILE, length)? {
+            let layout = Layout::seen(witness)?;
+            witness.remove(layouts::FILE);
             return Ok(layout.extents.map(|extents| (extents, length)));
         }
         length /= 2;
     }
+    witness.remove(layouts::FILE);
     Ok(None)
 }
 
@@ -138,7 +155,7 @@ fn set_aside(witness: &mut dyn Witness) -> Result<Option<(Vec<Extent>, u64)>, Fa
 fn backward(witness: &mut dyn Witness) -> Result<Vec<Extent>, Fault> {
     let pieces: Vec<Range<u64>> = (0..PIECES).rev().map(|piece| piece * PIECE..(piece + 1) * PIECE).collect();
     let steps: Vec<&[Range<u64>]> = pieces.iter().map(slice::from_ref).collect();
-    Ok(witness.written(0, &steps)?.pop().and_then(|layout| layout.extents).unwrap_or_default())
+    Ok(layouts::written(witness, 0, &steps)?.pop().and_then(|layout| layout.extents).unwrap_or_default())
 }
 
 /// The extents of a file in their order, as far as a picture can show them.

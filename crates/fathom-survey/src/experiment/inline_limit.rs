@@ -6,8 +6,11 @@
 use std::ops::Range;
 use std::slice;
 
-use super::{About, Cost, Experiment, Session};
-use crate::finding::{Evidence, Finding, Kind, Status, Trial, Value};
+use super::allocation_scheme::{COPY_ON_WRITE, scheme_of};
+use super::layouts;
+use super::{About, Cost, Experiment, Nature, Session};
+use crate::case::{Basis, Case, Kernel, Layout, Truth};
+use crate::finding::{Evidence, Finding, Kind, Trial, Value};
 use fathom_program::units::Bytes;
 use fathom_run::machine::Fault;
 use fathom_run::witness::Witness;
@@ -16,6 +19,13 @@ pub(super) struct InlineLimit;
 
 /// No file system keeps more than that inline.
 const LONGEST: u64 = 64 << 10;
+
+/// What btrfs keeps inline unless it is told otherwise. Source: `BTRFS_DEFAULT_MAX_INLINE`.
+const BTRFS_INLINE: u64 = 2048;
+/// What ext4 keeps inline with inodes of 256 bytes: 60 bytes where the pointers would be, and the rest as an
+/// attribute in what is left of them behind the old inode, its later fields, the attributes' header, this one's
+/// entry and the end of the list. Source: `ext4_get_max_inline_size` of `fs/ext4/inline.c`.
+const EXT4_INLINE: u64 = 60 + 256 - 128 - 32 - 4 - 20 - 4;
 
 /// What was tried, and what came of it.
 const FILE: &str = "a file of that size";
@@ -30,20 +40,20 @@ impl Experiment for InlineLimit {
             question: "Up to which size does a file take no block of its own?",
             method: "Files of growing size are written and synced; the map of their extents tells which are kept among the metadata.",
             source: "KERNEL: ext4 inline_data, btrfs max_inline",
-            privileges: "none",
             cost: Cost { seconds: 1, write_bytes: 256 << 10, read_bytes: 0 },
+            nature: Nature::Fixed,
+            ..About::USUAL
         }
     }
 
     fn timing(&self, _: &mut Session<'_>) -> Result<Evidence, Fault> {
         let reason = "whether a small file is kept inline is decided when it reaches the device, and costs less than that takes";
-        Ok(Evidence::silent(Kind::Timing, "none", Status::Inconclusive, reason))
+        Ok(Evidence::inconclusive(Kind::Timing, "none", reason))
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         let method = "fiemap_inline";
-        let silent =
-            |reason: &str| Ok(vec![Evidence::silent(Kind::Witness, method, Status::Inconclusive, reason)]);
+        let silent = |reason: &str| Ok(vec![Evidence::inconclusive(Kind::Witness, method, reason)]);
         match is_inline(witness, LONGEST)? {
             None => return silent("the file system neither maps extents nor counts blocks"),
             Some(true) => {
@@ -51,21 +61,24 @@ impl Experiment for InlineLimit {
             }
             Some(false) => {}
         }
-        let mut outcome = Ok(());
         let mut trials = vec![Trial::new(FILE, LONGEST, BLOCK)];
-        let limit = last_where(0..LONGEST, |size| match is_inline(witness, size) {
-            Ok(inline) => {
-                let is_inline = inline == Some(true);
-                trials.push(Trial::new(FILE, size, if is_inline { INLINE } else { BLOCK }));
-                is_inline
-            }
-            Err(fault) => {
-                outcome = Err(fault);
-                false
-            }
-        });
-        outcome?;
+        let limit = last_where(0..LONGEST, |size| {
+            let is_inline = is_inline(witness, size)? == Some(true);
+            trials.push(Trial::new(FILE, size, if is_inline { INLINE } else { BLOCK }));
+            Ok(is_inline)
+        })?;
         Ok(vec![Evidence::measured(Kind::Witness, method, Value::Whole(limit)).tried(trials)])
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        let option = case.mount_options.split(',').find_map(|option| option.strip_prefix("max_inline="));
+        let bytes = match (scheme_of(case), case.layout) {
+            (None, _) => return Truth::Unknown,
+            (Some(COPY_ON_WRITE), _) => option.and_then(|bytes| bytes.parse().ok()).unwrap_or(BTRFS_INLINE),
+            (_, Layout::InlineData) => EXT4_INLINE,
+            _ => 0,
+        };
+        Truth::known(bytes, Basis::Format)
     }
 
     fn explain(&self, finding: &Finding) -> String {
@@ -84,7 +97,9 @@ impl Experiment for InlineLimit {
 
 /// Whether a new file of `size` bytes takes no block, where that can be seen.
 fn is_inline(witness: &mut dyn Witness, size: u64) -> Result<Option<bool>, Fault> {
-    let Some(layout) = witness.written(0, &[slice::from_ref(&(0..size))])?.pop() else { return Ok(None) };
+    let Some(layout) = layouts::written(witness, 0, &[slice::from_ref(&(0..size))])?.pop() else {
+        return Ok(None);
+    };
     Ok(match (layout.extents.as_deref(), layout.allocated) {
         (Some([extent, ..]), _) => Some(extent.inline),
         (_, 0) => None,
@@ -94,10 +109,13 @@ fn is_inline(witness: &mut dyn Witness, size: u64) -> Result<Option<bool>, Fault
 
 /// The last number of a range that `holds`, where it holds for all numbers up to that, and for the
 /// first without being asked. The limit is looked for in ever longer steps, then by halves.
-pub(super) fn last_where(range: Range<u64>, mut holds: impl FnMut(u64) -> bool) -> u64 {
+pub(super) fn last_where(
+    range: Range<u64>,
+    mut holds: impl FnMut(u64) -> Result<bool, Fault>,
+) -> Result<u64, Fault> {
     let (mut low, mut high, mut step) = (range.start, range.end, 1);
     while low + step < high {
-        if !holds(low + step) {
+        if !holds(low + step)? {
             high = low + step;
             break;
         }
@@ -106,9 +124,9 @@ pub(super) fn last_where(range: Range<u64>, mut holds: impl FnMut(u64) -> bool) 
     }
     while low + 1 < high {
         let middle = low + (high - low) / 2;
-        if holds(middle) { low = middle } else { high = middle }
+        if holds(middle)? { low = middle } else { high = middle }
     }
-    low
+    Ok(low)
 }
 
 #[cfg(test)]
@@ -122,9 +140,9 @@ mod tests {
             let found = last_where(0..65536, |size| {
                 asked += 1;
                 assert!(size > 0 && size < 65536);
-                size <= limit
+                Ok(size <= limit)
             });
-            assert_eq!((found, asked <= 32), (limit, true), "after {asked} questions");
+            assert_eq!((found, asked <= 32), (Ok(limit), true), "after {asked} questions");
         }
     }
 }

@@ -7,8 +7,9 @@
 
 use std::time::Duration;
 
-use super::working_set::{self, Found, senseless, too_long};
-use super::{About, Cost, Demands, Experiment, Session};
+use super::working_set::{self, Found, survives_reading, too_long};
+use super::{About, Along, Cost, Demands, Experiment, Figure, Nature, Others, Session, in_memory};
+use crate::case::{Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::survivors::Survivors;
 use fathom_program::units::Bytes;
@@ -18,6 +19,10 @@ use fathom_run::witness::{Declared, Witness};
 pub(super) struct PageCacheCapacity;
 
 const METHOD: &str = "prefetch_after_one_reading";
+/// What the three passes over the same positions are.
+const PASSES: [&str; 3] =
+    ["as reading the file left it", "again at once: known hits", "after dropping it: known misses"];
+const FIRST_PART: &str = "it is the first part of a file that stays, not the last";
 const WITNESS: &str = "cachestat_after_one_reading";
 /// Two files must agree on the capacity to within this share of it, beside the distance of their probes.
 const AGREE_WITHIN: f64 = 0.02;
@@ -34,6 +39,10 @@ impl Experiment for PageCacheCapacity {
             source: "papers A, C and D",
             privileges: "none in a memory cgroup; --intrusive elsewhere, because it takes the cache of all programs",
             cost: Cost { seconds: 5, write_bytes: 0, read_bytes: 16 << 30 },
+            nature: Nature::Drifting,
+            figure: Figure::Sweep { passes: &PASSES },
+            recipes: &["paper-a-cache", "paper-c-cache", "paper-d-cache"],
+            ..About::USUAL
         }
     }
 
@@ -45,7 +54,7 @@ impl Experiment for PageCacheCapacity {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        let silent = |reason: String| Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason);
+        let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
         let first = match working_set::grown(session)?.found {
             Ok(found) => found,
             Err(reason) => return Ok(silent(reason)),
@@ -68,31 +77,41 @@ impl Experiment for PageCacheCapacity {
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         let declared = witness.declared();
         if declared.is_memory_only() {
-            return Ok(vec![senseless(Kind::Witness, WITNESS)]);
+            return Ok(vec![in_memory(Kind::Witness, WITNESS)]);
         }
         let length = too_long(declared.memory.bytes);
-        Ok(vec![match witness.survives_reading(length)? {
+        Ok(vec![match survives_reading(witness, length)? {
             Some(bytes) if bytes < length => Evidence::measured(Kind::Witness, WITNESS, Value::Whole(bytes)),
-            Some(_) => Evidence::silent(Kind::Witness, WITNESS, Status::Inconclusive, "the whole file fits"),
-            None => Evidence::silent(
-                Kind::Witness,
-                WITNESS,
-                Status::Inconclusive,
-                "the kernel does not show what is cached",
-            ),
+            Some(_) => Evidence::inconclusive(Kind::Witness, WITNESS, "the whole file fits"),
+            None => Evidence::inconclusive(Kind::Witness, WITNESS, "the kernel does not show what is cached"),
         }])
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         let memory = &declared.memory;
         if declared.is_memory_only() {
-            return vec![senseless(Kind::Declared, &memory.source)];
+            return vec![in_memory(Kind::Declared, &memory.source)];
         }
         // The limit is on everything that is kept for the programs, file data and their own memory alike.
         vec![
             Evidence::measured(Kind::Declared, &memory.source, Value::Whole(memory.bytes))
                 .within(0, memory.bytes),
         ]
+    }
+
+    fn is_asked_in(&self, case: &Case) -> bool {
+        case.conditions.memory.is_some()
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        // The process's own memory and the kernel's are charged to the same limit.
+        let limit = case.conditions.memory.map(|limit| limit as f64);
+        limit.map_or(Truth::Unknown, |limit| Truth::within([0.95 * limit, limit]))
+    }
+
+    fn along(&self, value: &Value, finding: &Finding, _: &Others<'_>) -> Option<Along> {
+        let is_first = finding.caveats.iter().any(|caveat| caveat == FIRST_PART);
+        value.as_number().map(if is_first { Along::At } else { Along::FromEnd })
     }
 
     fn explain(&self, finding: &Finding) -> String {
@@ -125,6 +144,6 @@ fn agreed(first: &Found, second: &Found) -> Option<Evidence> {
         .resting_on(confidence, samples);
     Some(match second.part.last {
         true => evidence,
-        false => evidence.caveat("it is the first part of a file that stays, not the last"),
+        false => evidence.caveat(FIRST_PART),
     })
 }

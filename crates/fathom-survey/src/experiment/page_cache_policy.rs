@@ -17,11 +17,13 @@ mod overflows;
 use std::time::Duration;
 
 use self::overflows::{Group, Overflow, Shares};
-use super::working_set::{self, senseless, too_long};
-use super::{About, Cost, Demands, Experiment, Session};
+use super::working_set::{self, survives_reading, too_long};
+use super::{About, Cost, Demands, Experiment, Session, in_memory};
+use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::replacement::Policy;
 use crate::inference::survivors;
+use fathom_program::workload::Workload;
 use fathom_run::machine::Fault;
 use fathom_run::witness::{Declared, Witness};
 
@@ -43,6 +45,7 @@ impl Experiment for PageCachePolicy {
             source: "Burnett, Bent, Arpaci-Dusseau & Arpaci-Dusseau, USENIX 2002",
             privileges: "none in a memory cgroup; --intrusive elsewhere, because it takes the cache of all programs",
             cost: Cost { seconds: 40, write_bytes: 0, read_bytes: 24 << 30 },
+            ..About::USUAL
         }
     }
 
@@ -55,7 +58,7 @@ impl Experiment for PageCachePolicy {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        let silent = |reason: String| Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason);
+        let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
         let grown = working_set::grown(session)?;
         // Of the file that does not fit as much stays as fits, whatever the policy.
         let capacity = match (grown.left, grown.found) {
@@ -81,18 +84,17 @@ impl Experiment for PageCachePolicy {
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        let silent =
-            |reason: &str| vec![Evidence::silent(Kind::Witness, WITNESS, Status::Inconclusive, reason)];
+        let silent = |reason: &str| vec![Evidence::inconclusive(Kind::Witness, WITNESS, reason)];
         let declared = witness.declared();
         if declared.is_memory_only() {
-            return Ok(vec![senseless(Kind::Witness, WITNESS)]);
+            return Ok(vec![in_memory(Kind::Witness, WITNESS)]);
         }
         let length = too_long(declared.memory.bytes);
         let unseen = "the kernel does not show what is cached";
-        let Some(capacity) = witness.survives_reading(length)? else { return Ok(silent(unseen)) };
+        let Some(capacity) = survives_reading(witness, length)? else { return Ok(silent(unseen)) };
         let mut shares = Shares::default();
         for (share, overflow) in shares.iter_mut().zip(overflows::all(capacity)) {
-            let Some(cached) = witness.cached(&overflow.workload)? else { return Ok(silent(unseen)) };
+            let Some(cached) = cached(witness, &overflow.workload)? else { return Ok(silent(unseen)) };
             *share = overflow.shares(|pass| cached[pass].clone());
         }
         Ok(match overflows::remains(&shares).policy() {
@@ -103,10 +105,19 @@ impl Experiment for PageCachePolicy {
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         if declared.is_memory_only() {
-            return vec![senseless(Kind::Declared, DECLARED)];
+            return vec![in_memory(Kind::Declared, DECLARED)];
         }
         let policy = if declared.generations { Policy::Generations } else { Policy::TwoLists };
         vec![Evidence::measured(Kind::Declared, DECLARED, word(policy))]
+    }
+
+    fn is_asked_in(&self, case: &Case) -> bool {
+        case.conditions.memory.is_some()
+    }
+
+    fn truth(&self, _: &Case, kernel: &Kernel) -> Truth {
+        let policy = if kernel.generations { Policy::Generations } else { Policy::TwoLists };
+        Truth::word(policy.word(), Basis::Rule)
     }
 
     fn explain(&self, finding: &Finding) -> String {
@@ -147,6 +158,27 @@ impl Overflow {
     }
 }
 
+/// Does what one round of a workload does where nothing is timed; instead of each timed pass, looks which of its
+/// positions are in the cache. `None` where that can't be seen.
+fn cached(witness: &mut dyn Witness, workload: &Workload) -> Result<Option<Vec<Vec<bool>>>, Fault> {
+    for file in &workload.files {
+        witness.provide(file)?;
+    }
+    let mut seen = Vec::with_capacity(workload.passes.len());
+    for (index, pass) in workload.passes.iter().enumerate() {
+        if !pass.timed {
+            witness.perform(workload, index)?;
+            seen.push(Vec::new());
+            continue;
+        }
+        let Some(cached) = witness.cached_at(&workload.files[pass.file].name, pass.region)? else {
+            return Ok(None);
+        };
+        seen.push(cached);
+    }
+    Ok(Some(seen))
+}
+
 /// The policy that one set of overflows speaks for.
 struct Fit {
     policy: Policy,
@@ -162,8 +194,7 @@ fn fitting(session: &mut Session<'_>, capacity: u64) -> Result<Result<Fit, Strin
     let mut timed = 0;
     for (share, overflow) in shares.iter_mut().zip(overflows::all(capacity)) {
         let samples = session.observe(overflow.workload.clone())?;
-        let passes: Vec<usize> = (0..overflow.workload.passes.len()).collect();
-        let hits = match survivors::hits(samples, &passes, overflow.hits, overflow.misses) {
+        let hits = match survivors::hits(samples, 0..overflow.workload.passes.len()) {
             Ok(hits) => hits,
             Err(reason) => return Ok(Err(reason)),
         };

@@ -1,23 +1,28 @@
 //! What each further page of a cached read costs.
 
-use super::cached_reads::{self, METHOD, PAGE};
-use super::{About, Cost, Experiment, Session};
+use super::cached_reads::{self, COST_LINE, METHOD, PAGE};
+use super::{About, Cost, Experiment, Session, call_cost};
 use crate::finding::{Evidence, Finding, Value};
 use fathom_program::units::Nanos;
 use fathom_run::machine::Fault;
 
 pub(super) struct PageCost;
 
+pub(super) const PARAMETER: &str = "page_cost";
+
 impl Experiment for PageCost {
     fn about(&self) -> &'static About {
         &About {
-            parameter: "page_cost",
+            parameter: PARAMETER,
             unit: "ns",
             question: "What does each further 4 KiB of a cached read cost?",
             method: "Cached reads of 4 to 64 KiB; the slope of the straight line through their medians, for 4 KiB.",
             source: "paper B (cached reads), paper E (copy_to_user)",
-            privileges: "none",
             cost: Cost { seconds: 1, write_bytes: 512 << 10, read_bytes: 128 << 20 },
+            figure: COST_LINE,
+            recipes: &["paper-b-read-cached"],
+            samples_of: Some(call_cost::PARAMETER),
+            ..About::USUAL
         }
     }
 

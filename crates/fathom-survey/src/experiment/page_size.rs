@@ -6,17 +6,19 @@
 //! found where no file system has a say: one byte is read again and again to memory that was never
 //! touched, and each read that enters a new page pays for the fault.
 
-use super::{About, Cost, Experiment, Session};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use super::{About, Cost, Experiment, Figure, Nature, Session, needs_no_file};
+use crate::case::{Basis, Case, Kernel, Truth};
+use crate::finding::{Evidence, Finding, Kind, Value};
 use crate::inference::combs::{self, Combs, NoAnswer, Wanted};
 use fathom_program::units::Bytes;
 use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
-use fathom_run::witness::{Declared, Witness};
+use fathom_run::witness::Declared;
 
 pub(super) struct PageSize;
 
 const METHOD: &str = "buffer_fault_comb";
+const READS: &str = "reads";
 /// Bytes between the addresses of one read and the next.
 const STEP: u64 = 1024;
 const COUNT: u64 = 2048;
@@ -32,8 +34,11 @@ impl Experiment for PageSize {
             question: "How large is a page of the page cache?",
             method: "One cached byte is read to ever new addresses of fresh memory; the read that enters a new page pays for its fault.",
             source: "papers A and C (as 'block size')",
-            privileges: "none",
             cost: Cost { seconds: 1, write_bytes: 4096, read_bytes: 1 << 20 },
+            nature: Nature::Fixed,
+            figure: Figure::Comb,
+            recipes: &["paper-a-block-256", "paper-a-block-512", "paper-c-block"],
+            ..About::USUAL
         }
     }
 
@@ -45,17 +50,20 @@ impl Experiment for PageSize {
                     .within(period, period)
                     .resting_on(found.fundamental.confidence, found.samples)
             }
-            Err(reason) => Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason),
+            Err(reason) => Evidence::inconclusive(Kind::Timing, METHOD, reason),
         })
-    }
-
-    fn witness(&self, _: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        // What a program can see of pages, mincore and cachestat, is counted in declared pages.
-        Ok(Vec::new())
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         vec![Evidence::measured(Kind::Declared, "sysconf_pagesize", Value::Whole(declared.page_size))]
+    }
+
+    fn is_asked_in(&self, case: &Case) -> bool {
+        needs_no_file(case)
+    }
+
+    fn truth(&self, _: &Case, kernel: &Kernel) -> Truth {
+        Truth::known(kernel.page_size, Basis::Page)
     }
 
     fn explain(&self, finding: &Finding) -> String {
@@ -89,7 +97,7 @@ fn fault_comb(session: &mut Session<'_>) -> Result<FaultComb, Fault> {
     let mut reason = String::new();
     for rounds in [session.rounds(30, 10), 90] {
         let samples = session.observe(workload(rounds))?;
-        match combs::find(samples, 1, STEP, WANTED) {
+        match combs::find(&samples.latencies(READS, 0), samples.positions(READS), STEP, WANTED) {
             Ok(found) => return Ok(FaultComb(Ok(found))),
             Err(NoAnswer::Absent(largest)) => {
                 reason = format!(
@@ -108,7 +116,7 @@ fn workload(rounds: u32) -> Workload {
     let once = Region { count: 1, ..here };
     Workload::new(vec![ScratchFile::filled("page", 4096)])
         .pass(Pass::priming(0, &[Op::Pread], once))
-        .pass(Pass::timed(0, &[Op::Pread], here).fresh_buffer(STEP))
+        .pass(Pass::timed(0, &[Op::Pread], here).fresh_buffer(STEP).label(READS))
         .rounds(rounds)
         .warmup(1)
 }

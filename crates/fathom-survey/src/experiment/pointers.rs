@@ -9,7 +9,10 @@ use std::ops::Range;
 use std::slice;
 
 use super::Session;
+use super::allocation_scheme::{INDIRECT, MEMORY, scheme_of};
 use super::inline_limit::last_where;
+use super::layouts::{self, SPARSE, make_sparse};
+use crate::case::{Basis, Case, Truth};
 use crate::finding::{Evidence, Kind, Status, Value};
 use crate::inference::pointers::{Pointers, Sweep, Window, at, peaks, pointers};
 use fathom_program::units::Bytes;
@@ -33,6 +36,8 @@ pub(super) struct Timed {
     pub(super) samples: usize,
 }
 
+/// The passes of writes, one for each range.
+const WRITES: &str = "writes";
 /// Bytes of a write, and the unit in which places are told apart: the smallest block there is.
 const WRITE: u64 = 1024;
 /// Bytes from one write to the next: a block and a page of their own for each, so that all are alike.
@@ -67,7 +72,7 @@ pub(super) fn timed(session: &mut Session<'_>, number: impl Fn(&Pointers) -> u64
                 .within(number, number)
                 .resting_on(found.confidence, found.samples)
         }
-        Err(reason) => Evidence::silent(Kind::Timing, TIMED, Status::Inconclusive, reason),
+        Err(reason) => Evidence::inconclusive(Kind::Timing, TIMED, reason),
     })
 }
 
@@ -152,16 +157,15 @@ fn observe(session: &mut Session<'_>, ranges: &[Range<u64>]) -> Result<Vec<Vec<S
             .pass(Pass::priming(0, &[Op::Pwrite], pad))
             .rounds(rounds)
             .warmup(1);
-        let first = workload.passes.len();
         for range in ranges {
             let offset = range.start + start * WRITE;
             let count = (range.end - range.start) / STEP;
             let region = Region { offset, size: WRITE, step: STEP, count };
-            workload = workload.pass(Pass::timed(1, &[Op::Pwrite], region));
+            workload = workload.pass(Pass::timed(1, &[Op::Pwrite], region).label(WRITES));
         }
         let samples = session.observe(workload)?;
-        for (index, sweeps) in sweeps.iter_mut().enumerate() {
-            sweeps.push(Sweep::of(samples, first + index));
+        for (sweeps, pass) in sweeps.iter_mut().zip(samples.labelled(WRITES)) {
+            sweeps.push(Sweep::of(samples, pass));
         }
     }
     Ok(sweeps)
@@ -185,7 +189,8 @@ const LARGEST_BLOCK: u64 = 1 << 20;
 
 /// Whether a block far from the start of a file takes more than itself.
 pub(super) fn shown(witness: &mut dyn Witness) -> Result<Shown, Fault> {
-    let block = witness.sparse_allocation()?;
+    make_sparse(witness)?;
+    let block = witness.allocated(SPARSE)?;
     match block {
         0 => return Ok(Shown::Unclear("st_blocks stays zero: this file system does not count there")),
         LARGEST_BLOCK.. => return Ok(Shown::Unclear("files have no holes here")),
@@ -199,24 +204,17 @@ pub(super) fn shown(witness: &mut dyn Witness) -> Result<Shown, Fault> {
 
 /// Pointers in the inode and in a block of pointers, by counting blocks of ever new files.
 pub(super) fn counted(witness: &mut dyn Witness, block: u64) -> Result<[u64; 2], Fault> {
-    let mut outcome = Ok(());
-    let mut takes = |blocks: &[u64]| match extra(witness, block, blocks) {
-        Ok(extra) => extra,
-        Err(fault) => {
-            outcome = Err(fault);
-            0
-        }
-    };
-    let direct = last_where(0..FAR, |place| takes(&[place]) == 0) + 1;
-    let first = takes(&[direct]);
-    let last = last_where(direct..FAR, |place| takes(&[direct, place]) == first);
-    outcome.map(|()| [direct, last + 1 - direct])
+    let mut takes = |blocks: &[u64]| extra(witness, block, blocks);
+    let direct = last_where(0..FAR, |place| Ok(takes(&[place])? == 0))? + 1;
+    let first = takes(&[direct])?;
+    let last = last_where(direct..FAR, |place| Ok(takes(&[direct, place])? == first))?;
+    Ok([direct, last + 1 - direct])
 }
 
 /// Blocks that a file takes beyond those that are written.
 fn extra(witness: &mut dyn Witness, block: u64, written: &[u64]) -> Result<u64, Fault> {
     let ranges: Vec<Range<u64>> = written.iter().map(|place| place * block..(place + 1) * block).collect();
-    let layout = witness.written((FAR + 2) * block, &[&ranges])?.pop();
+    let layout = layouts::written(witness, (FAR + 2) * block, &[&ranges])?.pop();
     Ok(layout.map_or(0, |layout| layout.allocated / block).saturating_sub(written.len() as u64))
 }
 
@@ -241,4 +239,14 @@ pub(super) fn witnessed(
         ),
         Shown::Unclear(reason) => silent(Status::Inconclusive, reason),
     }])
+}
+
+/// The right number of pointers in a case of the lab whose blocks have pointers.
+pub(super) fn truth(case: &Case, number: Option<u64>) -> Truth {
+    match (scheme_of(case), number) {
+        (None, _) => Truth::Unknown,
+        (Some(INDIRECT), Some(number)) => Truth::known(number, Basis::Format),
+        (Some(MEMORY), _) => Truth::NotApplicable { basis: Basis::Memory },
+        _ => Truth::NotApplicable { basis: Basis::Format },
+    }
 }

@@ -1,11 +1,17 @@
 //! How many blocks one block of pointers points to.
 
-use super::{About, Cost, Experiment, Session, pointers};
+use super::{
+    About, Along, Cost, Experiment, Figure, Nature, Others, Session, block_size, direct_pointers, pointers,
+};
+use crate::case::{Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Status, Value};
 use fathom_run::machine::Fault;
 use fathom_run::witness::Witness;
 
 pub(super) struct PointersPerIndirect;
+
+/// Bytes of a pointer of ext2, ext3 and ext4.
+const POINTER: u64 = 4;
 
 impl Experiment for PointersPerIndirect {
     fn about(&self) -> &'static About {
@@ -15,8 +21,12 @@ impl Experiment for PointersPerIndirect {
             question: "How many blocks does one block of pointers point to?",
             method: "Single blocks of new files are written; those that need a new block of pointers are dearer than those around them, at one distance.",
             source: "paper C; KERNEL: ext4_block_to_path",
-            privileges: "none",
             cost: Cost { seconds: 1, write_bytes: 26 << 20, read_bytes: 0 },
+            nature: Nature::Fixed,
+            figure: Figure::Interleaved,
+            recipes: &["paper-d-inode"],
+            samples_of: Some(direct_pointers::PARAMETER),
+            ..About::USUAL
         }
     }
 
@@ -26,6 +36,16 @@ impl Experiment for PointersPerIndirect {
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         pointers::witnessed(witness, |[_, per_block]| per_block)
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        pointers::truth(case, case.block_size.map(|block| block / POINTER))
+    }
+
+    fn along(&self, value: &Value, _: &Finding, others: &Others<'_>) -> Option<Along> {
+        let block = others(block_size::PARAMETER)?;
+        let first = others(direct_pointers::PARAMETER)? * block;
+        Some(Along::Every { first, period: value.as_number()? * block })
     }
 
     fn explain(&self, finding: &Finding) -> String {

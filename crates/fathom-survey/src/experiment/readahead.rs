@@ -2,20 +2,25 @@
 
 use std::time::Duration;
 
-use crate::finding::{Evidence, Kind, Status};
-use crate::inference::reach::{self, Edge, EdgePasses, Probed, Reach};
-use crate::inference::stalls::{self, Passes, Regularity, Waits};
+use crate::case::{Case, Kernel};
+use crate::finding::{Evidence, Kind, Status, Value};
+use crate::inference::reach::{self, Edge, Probed, Reach};
+use crate::inference::stalls::{self, Regularity, Waits};
 use fathom_program::units::Bytes;
 use fathom_program::workload::{CacheState, Direction, Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::samples::Samples;
-use fathom_run::witness::{Sight, Unseen, Witness};
 
 use super::Session;
 
 /// The size of one read in bytes: small beside every window, and what the papers used.
 pub(super) const READ: u64 = 4096;
 pub(super) const FILE: &str = "readahead";
+/// The passes of a sequence: isolated reads of a cold file, which are known misses; the sequence; and reads of what
+/// has just been read, which are known hits.
+const MISSES: &str = "isolated reads";
+const SEQUENCE: &str = "sequence";
+const HITS: &str = "cached reads";
 /// Reads of known hits and of known misses, in each round.
 const REFERENCE_READS: u64 = 128;
 const ISOLATED_READS: u64 = 24;
@@ -205,7 +210,7 @@ fn confirm(session: &mut Session<'_>, window: u64, onset: u64) -> Result<Ahead, 
     while 2 * apart <= window {
         let samples =
             session.observe(probe_edge(at, window, apart, settle_ns).rounds(session.rounds(7, 5)))?;
-        match reach::edge(samples, EDGE_PASSES) {
+        match reach::edge(samples) {
             Edge::There => return Ok(Ahead::Window(4 * samples.rounds() as usize)),
             Edge::Beyond => return Ok(Ahead::More),
             // A miss brings in its neighbour: the pairs must stand further apart.
@@ -219,9 +224,6 @@ fn confirm(session: &mut Session<'_>, window: u64, onset: u64) -> Result<Ahead, 
     }
     Ok(Ahead::Less)
 }
-
-/// The passes of the workload of [`probe_edge`].
-const EDGE_PASSES: EdgePasses = EdgePasses { miss: 2, hit: 8, outside: 10, inside: 12 };
 
 /// A miss for comparison; then, in a cold file again, a reader who stops at `at`, and pairs of probes
 /// `apart` bytes from each other on both sides of where two windows end.
@@ -241,18 +243,18 @@ fn probe_edge(at: u64, window: u64, apart: u64, settle_ns: u64) -> Workload {
     Workload::new(vec![ScratchFile::filled(FILE, outside + FAR)])
         .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
         .pass(untimed(outside))
-        .pass(one(outside + apart))
+        .pass(one(outside + apart).label(reach::MISS))
         .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
         .pass(Pass::timed(0, &[Op::Pause], span).needs(CacheState::Cold))
         .pass(Pass::priming(0, &[Op::Pread], run_up))
         .pass(Pass::pause(settle_ns))
         // Twice: the first call after a pause pays for that.
         .pass(untimed(at))
-        .pass(one(at))
+        .pass(one(at).label(reach::HIT))
         .pass(untimed(outside))
-        .pass(one(outside + apart))
+        .pass(one(outside + apart).label(reach::OUTSIDE))
         .pass(untimed(edge - READ - apart))
-        .pass(one(edge - READ))
+        .pass(one(edge - READ).label(reach::INSIDE))
 }
 
 fn slower(pace: Pace) -> Option<Pace> {
@@ -265,9 +267,6 @@ fn longer(session: &Session<'_>, pace: Pace, wanted: u64) -> Option<Pace> {
     let bytes = wanted.clamp(pace.bytes * 2, pace.bytes * 8).min(most) / (1 << 20) * (1 << 20);
     (bytes >= pace.bytes * 3 / 2).then_some(Pace { bytes, ..pace })
 }
-
-/// The passes of the workload of [`waits_of`].
-const PASSES: Passes = Passes { misses: 1, sequence: 3, hits: 4 };
 
 /// The waits of sequential reads over `bytes` of a cold file with `gap_ns` between reads.
 pub(super) fn waits_of(
@@ -284,19 +283,22 @@ pub(super) fn waits_of(
     let warm = Region { count: REFERENCE_READS.min(all.count), ..all };
     let apart = bytes / (ISOLATED_READS + 1) / READ * READ;
     let isolated = Region { offset: apart, size: READ, step: apart, count: ISOLATED_READS };
+    let reads = |region, label| Pass::timed(0, &[Op::Pread], region).label(label);
+    let misses = reads(isolated, MISSES);
     let workload = Workload::new(vec![ScratchFile::filled(FILE, bytes)])
         .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
-        .pass(Pass::timed(0, &[Op::Pread], isolated).direction(Direction::Random).needs(CacheState::Cold))
+        .pass(misses.direction(Direction::Random).needs(CacheState::Cold))
         .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
-        .pass(Pass::timed(0, &[Op::Pread], all).gap(gap_ns).needs(CacheState::Cold))
-        .pass(Pass::timed(0, &[Op::Pread], warm).gap(gap_ns).needs(CacheState::Cached))
+        .pass(reads(all, SEQUENCE).gap(gap_ns).needs(CacheState::Cold))
+        .pass(reads(warm, HITS).gap(gap_ns).needs(CacheState::Cached))
         .warmup(1)
         .rounds(rounds);
     let samples = session.observe(workload)?;
     if let Some(silence) = not_cold(samples) {
         return Ok(Err(silence));
     }
-    let waits = match stalls::find(samples, PASSES) {
+    let [sequence, hits, misses] = [SEQUENCE, HITS, MISSES].map(|label| samples.latencies(label, 0));
+    let waits = match stalls::find(&sequence, samples.positions(SEQUENCE), &hits, &misses) {
         Ok(waits) => waits,
         Err(reason) => return Ok(Err(Silence::inconclusive(reason))),
     };
@@ -342,9 +344,7 @@ pub(super) fn brought_by_one_read(session: &mut Session<'_>, offset: u64) -> Res
         if let Some(silence) = not_cold(samples) {
             return Ok(Err(silence));
         }
-        let passes = PROBE_PASSES;
-        let probes: Vec<usize> = (0..distances.len()).map(|index| (index + 2) * passes + PROBE).collect();
-        match reach::find(samples, &probes, PROBE, passes + PROBE) {
+        match reach::find(samples) {
             Probed::Until(found) if step == READ => return Ok(Ok(brought(&found, &distances))),
             Probed::Until(found) => {
                 // Between the last hit and the first stall of the coarse probes.
@@ -367,6 +367,17 @@ pub(super) fn brought_by_one_read(session: &mut Session<'_>, offset: u64) -> Res
     Ok(Err(Silence::inconclusive(reason)))
 }
 
+/// What one read brings in, as evidence of timing.
+pub(super) fn timed(answer: Answer<Brought>, method: &str) -> Evidence {
+    match answer {
+        Ok(Brought { bytes, interval: [low, high], samples }) => {
+            let measured = Evidence::measured(Kind::Timing, method, Value::Whole(bytes));
+            measured.within(low, high).resting_on(0.95, samples)
+        }
+        Err(silence) => silence.evidence(Kind::Timing, method),
+    }
+}
+
 fn brought(found: &Reach, distances: &[u64]) -> Brought {
     // With no hit the read brought in itself alone, which ends where the first probe begins.
     let end = |hits: usize| distances.get(hits).copied().unwrap_or(distances[distances.len() - 1] + READ);
@@ -376,11 +387,6 @@ fn brought(found: &Reach, distances: &[u64]) -> Brought {
         samples: found.samples,
     }
 }
-
-/// Passes of one probe: forget, prove it, prime, wait, probe, wait.
-const PROBE_PASSES: usize = 6;
-/// Which of them is the probe.
-const PROBE: usize = 4;
 
 /// One round probes a known hit, a known miss, and then each distance, all in a cold file.
 fn probe<'s>(
@@ -396,13 +402,14 @@ fn probe<'s>(
     let read = |at: u64| Region { offset: at, size: READ, step: READ, count: 1 };
     let span = Region { offset, size: miss + READ, step: 0, count: 1 };
     let mut workload = Workload::new(vec![ScratchFile::filled(FILE, size)]).rounds(rounds);
-    for distance in [0, miss].iter().chain(distances) {
+    let probes = distances.iter().map(|&distance| (distance, reach::PROBE));
+    for (distance, label) in [(0, reach::HIT), (miss, reach::MISS)].into_iter().chain(probes) {
         workload = workload
             .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
             .pass(Pass::timed(0, &[Op::Pause], span).needs(CacheState::Cold))
             .pass(Pass::priming(0, &[Op::Pread], read(offset)))
             .pass(Pass::pause(settle_ns))
-            .pass(Pass::timed(0, &[Op::Pread], read(offset + distance)))
+            .pass(Pass::timed(0, &[Op::Pread], read(offset + distance)).label(label))
             // A window that the probe set off can't be dropped while it is on its way, and would be there
             // for the next probe.
             .pass(Pass::pause(settle_ns));
@@ -410,46 +417,43 @@ fn probe<'s>(
     session.observe(workload)
 }
 
-/// Each way to see what a read brings in, and the name of what it shows of a sequential reader.
-pub(super) const INCREMENTS: [(Sight, &str); 2] =
-    [(Sight::Cache, "cachestat_increments"), (Sight::Tracepoint, "tracepoint_increments")];
-
-impl From<Unseen> for Silence {
-    fn from(unseen: Unseen) -> Self {
-        let (status, reason) = match unseen {
-            Unseen::Impossible(reason) => (Status::NotApplicable, reason),
-            Unseen::Forbidden(reason) => (Status::Refused, reason),
-            Unseen::Lost(reason) => (Status::Inconclusive, reason),
-        };
-        Self { status, reason }
+/// Pages that a read of `request` pages at the start of a cold file brings in, where the read-ahead
+/// limit is `max` pages.
+///
+/// Source: `get_init_ra_size` and `page_cache_sync_ra` of Linux `mm/readahead.c`. With n the request
+/// rounded up to a power of two: n <= max/32 gives 4 n, n <= max/4 gives 2 n, else max. With a limit
+/// of zero the request alone is read. It holds for files whose folios may be single pages.
+pub fn first_read_pages(request: u64, max: u64) -> u64 {
+    let size = request.next_power_of_two();
+    match max {
+        0 => request,
+        _ if size <= max / 32 => size * 4,
+        _ if size <= max / 4 => size * 2,
+        _ => max,
     }
 }
 
-/// What is seen of the windows of a sequential reader: what `settled` makes of their sizes, on
-/// the shortest file that is long enough for it to make something of them.
-pub(super) fn windows_shown<T>(
-    witness: &mut dyn Witness,
-    sight: Sight,
-    settled: impl Fn(&[u64]) -> Option<T>,
-) -> Result<Answer<T>, Fault> {
-    for bytes in [8 << 20, 32 << 20, 128_u64 << 20] {
-        let file = ScratchFile::filled(FILE, bytes);
-        let offsets: Vec<u64> = (0..bytes / READ).map(|index| index * READ).collect();
-        let brought = match witness.brought_in(sight, &file, &offsets, READ) {
-            Ok(brought) => brought,
-            Err(Fault::OverBudget { .. } | Fault::OutOfTime) => break,
-            Err(fault) => return Err(fault),
-        };
-        let brought = match brought {
-            Ok(brought) => brought,
-            Err(unseen) => return Ok(Err(unseen.into())),
-        };
-        let windows: Vec<u64> = brought.into_iter().filter(|&bytes| bytes > 0).collect();
-        if let Some(found) = settled(&windows) {
-            return Ok(Ok(found));
-        }
+/// The kernels whose `mm/readahead.c` follows the rule for a read of one page: `ondemand_readahead`
+/// of 4.4 and 5.13 and `page_cache_sync_ra` of 6.18 agree there. Of later ones the witness tells.
+const RULE_HOLDS: std::ops::RangeInclusive<(u32, u32)> = (4, 4)..=(6, 18);
+
+/// Whether [`first_read_pages`] holds in a case of the lab: larger blocks force larger folios, and then a read
+/// brings in whole folios.
+pub(super) fn rule_holds(case: &Case, kernel: &Kernel) -> bool {
+    case.block_size.is_none_or(|block| block <= kernel.page_size)
+        && kernel.version().is_some_and(|version| RULE_HOLDS.contains(&version))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_window_follows_the_kernels_rule() {
+        let limits = [0, 1, 4, 8, 16, 25, 32, 48, 64, 128, 256, 512];
+        let pages = limits.map(|max| first_read_pages(1, max));
+        assert_eq!(pages, [1, 1, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4]);
+        assert_eq!(first_read_pages(3, 32), 8, "rounded up to four pages, doubled");
+        assert_eq!(first_read_pages(16, 32), 32, "past a quarter it is the limit");
     }
-    Ok(Err(Silence::inconclusive(
-        "the windows had not settled at the end of the longest file that the budget allows",
-    )))
 }

@@ -1,13 +1,17 @@
 //! The first window: what the first small read of a file brings in.
 
-use super::readahead::{Answer, Brought, FAR, FILE, READ, Silence, brought_by_one_read};
-use super::{About, Cost, Experiment, Session};
+use super::brought_in::{Sight, brought_in};
+use super::readahead::{
+    Answer, Brought, FAR, FILE, READ, Silence, brought_by_one_read, first_read_pages, rule_holds, timed,
+};
+use super::{About, Cost, Experiment, Figure, Nature, Session};
+use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::reach::{self, Presence};
 use fathom_program::units::Bytes;
 use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
-use fathom_run::witness::{Sight, Witness};
+use fathom_run::witness::Witness;
 
 pub(super) struct ReadaheadFirst;
 
@@ -38,7 +42,7 @@ fn second_look(session: &mut Session<'_>, brought: Brought) -> Result<Answer<Bro
     let workload = Workload::new(vec![ScratchFile::filled(FILE, lone + FAR)])
         .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
         .pass(Pass::priming(0, &[Op::Pread], read(lone)))
-        .pass(timed(lone + 2 * READ))
+        .pass(timed(lone + 2 * READ).label(reach::MISS))
         .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
         .pass(Pass::timed(0, &[Op::Pause], span).needs(CacheState::Cold))
         .pass(Pass::priming(0, &[Op::Pread], read(0)))
@@ -48,12 +52,12 @@ fn second_look(session: &mut Session<'_>, brought: Brought) -> Result<Answer<Bro
         .pass(Pass::pause(SETTLE_NS))
         // Twice: the first call after a pause pays for that.
         .pass(Pass::priming(0, &[Op::Pread], read(0)))
-        .pass(timed(0))
-        .pass(timed(touched + 2 * READ))
-        .pass(timed(touched + READ))
+        .pass(timed(0).label(reach::HIT))
+        .pass(timed(touched + 2 * READ).label(SECOND_BEHIND))
+        .pass(timed(touched + READ).label(BEHIND))
         .rounds(session.rounds(9, 7));
     let samples = session.observe(workload)?;
-    let seen = [12, 13].map(|probe| reach::presence(samples, 11, 2, probe));
+    let seen = [SECOND_BEHIND, BEHIND].map(|probe| reach::presence(samples, probe));
     Ok(match seen {
         [Presence::Miss, Presence::Miss] => Ok(brought),
         // The page was there; the next slow one, which was probed apart, is where the next window began.
@@ -65,6 +69,9 @@ fn second_look(session: &mut Session<'_>, brought: Brought) -> Result<Answer<Bro
     })
 }
 
+/// The page behind the one that was touched, and the next one.
+const BEHIND: &str = "behind";
+const SECOND_BEHIND: &str = "second behind";
 /// How long the device is given after the first read and after the second.
 const SETTLE_NS: u64 = 5_000_000;
 
@@ -78,22 +85,33 @@ impl Experiment for ReadaheadFirst {
             question: "How much does the first 4 KiB read of a file bring in?",
             method: "The first page of a cold file is read, then one page further on, in ever new cold starts; the pages that come fast were brought in.",
             source: "papers A and D (by a backward read after a priming read)",
-            privileges: "none",
             cost: Cost { seconds: 3, write_bytes: 4 << 20, read_bytes: 8 << 20 },
+            nature: Nature::Fixed,
+            figure: Figure::Probes,
+            recipes: &["paper-c-prefetch", "paper-d-prefetch"],
+            ..About::USUAL
         }
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        Ok(match first(session)?.0 {
-            Ok(brought) => Evidence::measured(Kind::Timing, METHOD, Value::Whole(brought.bytes))
-                .within(brought.interval[0], brought.interval[1])
-                .resting_on(0.95, brought.samples),
-            Err(silence) => silence.evidence(Kind::Timing, METHOD),
-        })
+        Ok(timed(first(session)?.0, METHOD))
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         brought_in_by(witness, 0)
+    }
+
+    fn truth(&self, case: &Case, kernel: &Kernel) -> Truth {
+        let request = READ.div_ceil(kernel.page_size);
+        match case.read_ahead_pages(kernel) {
+            None => Truth::NotApplicable { basis: Basis::Memory },
+            Some(_) if !rule_holds(case, kernel) => Truth::Unknown,
+            Some(pages) => match first_read_pages(request, pages) {
+                // A window no larger than the request meets its own marker, which kernels treat differently.
+                first if pages > 0 && first <= request => Truth::Unknown,
+                first => Truth::known(first * kernel.page_size, Basis::Rule),
+            },
+        }
     }
 
     fn explain(&self, finding: &Finding) -> String {
@@ -118,12 +136,12 @@ pub(super) fn brought_in_by(witness: &mut dyn Witness, offset: u64) -> Result<Ve
     let sights = [(Sight::Cache, "cachestat_after_read"), (Sight::Tracepoint, "tracepoint_after_read")];
     let mut shown = Vec::new();
     for (sight, method) in sights {
-        shown.push(match witness.brought_in(sight, &file, &[offset], READ)? {
+        shown.push(match brought_in(witness, sight, &file, &[offset])? {
             Ok(brought) => {
                 let bytes = brought.first().copied().unwrap_or(0);
                 Evidence::measured(Kind::Witness, method, Value::Whole(bytes))
             }
-            Err(unseen) => Silence::from(unseen).evidence(Kind::Witness, method),
+            Err(silence) => silence.evidence(Kind::Witness, method),
         });
     }
     Ok(shown)

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use super::readahead::{INCREMENTS, READ, Sequential, Silence, sequential, waits_of, windows_shown};
+use super::brought_in::{INCREMENTS, windows_shown};
+use super::readahead::{READ, Sequential, Silence, sequential, waits_of};
 use super::readahead_first::first;
-use super::{About, Cost, Experiment, Session};
+use super::{About, Along, Cost, Experiment, Nature, Others, Session};
+use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::ramp;
 use crate::inference::stalls::Waits;
@@ -26,8 +28,10 @@ impl Experiment for ReadaheadRamp {
             question: "By which windows does read-ahead grow to its steady size?",
             method: "Paced 4 KiB reads of the first part of a cold file, at two paces; behind the first window every wait is the start of a window.",
             source: "papers A and D (as '14 or 15 blocks', '176 KB with doubt')",
-            privileges: "none",
             cost: Cost { seconds: 10, write_bytes: 0, read_bytes: 256 << 20 },
+            nature: Nature::Fixed,
+            recipes: &["paper-a-prefetch", "paper-c-prefetch"],
+            ..About::USUAL
         }
     }
 
@@ -46,13 +50,30 @@ impl Experiment for ReadaheadRamp {
             shown.push(match windows_shown(witness, sight, until_steady)? {
                 Ok(ramp) if ramp == [READ] => {
                     let reason = "nothing is read ahead, so there is no ramp";
-                    Evidence::silent(Kind::Witness, method, Status::NotApplicable, reason)
+                    Evidence::senseless(Kind::Witness, method, reason)
                 }
                 Ok(ramp) => Evidence::measured(Kind::Witness, method, Value::List(ramp)),
                 Err(silence) => silence.evidence(Kind::Witness, method),
             });
         }
         Ok(shown)
+    }
+
+    fn truth(&self, case: &Case, kernel: &Kernel) -> Truth {
+        match case.read_ahead_pages(kernel) {
+            None => Truth::NotApplicable { basis: Basis::Memory },
+            Some(0) => Truth::NotApplicable { basis: Basis::Set },
+            Some(_) => Truth::Unknown,
+        }
+    }
+
+    fn along(&self, value: &Value, _: &Finding, _: &Others<'_>) -> Option<Along> {
+        let Value::List(windows) = value else { return None };
+        let ends = windows.iter().scan(0, |end, window| {
+            *end += window;
+            Some(*end as f64)
+        });
+        Some(Along::Ends { what: "windows", at: ends.collect() })
     }
 
     fn explain(&self, finding: &Finding) -> String {

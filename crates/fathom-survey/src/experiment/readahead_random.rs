@@ -1,9 +1,10 @@
 //! What one isolated read in the middle of a file brings in.
 
-use super::readahead::{READ, brought_by_one_read};
+use super::readahead::{READ, brought_by_one_read, rule_holds, timed};
 use super::readahead_first::brought_in_by;
-use super::{About, Cost, Experiment, Session};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use super::{About, Cost, Experiment, Figure, Nature, Session};
+use crate::case::{Basis, Case, Kernel, Truth};
+use crate::finding::{Evidence, Finding, Status, Value};
 use fathom_program::units::Bytes;
 use fathom_run::machine::Fault;
 use fathom_run::witness::Witness;
@@ -22,22 +23,28 @@ impl Experiment for ReadaheadRandom {
             question: "How much does an isolated 4 KiB read in the middle of a file bring in?",
             method: "One page in the middle of a cold file is read, then one page further on, in ever new cold starts; the pages that come fast were brought in.",
             source: "KERNEL: page_cache_sync_ra",
-            privileges: "none",
             cost: Cost { seconds: 3, write_bytes: 4 << 20, read_bytes: 8 << 20 },
+            nature: Nature::Fixed,
+            figure: Figure::Probes,
+            recipes: &["paper-d-prefetch", "paper-d-prefetch-sweep"],
+            ..About::USUAL
         }
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        Ok(match brought_by_one_read(session, OFFSET)? {
-            Ok(brought) => Evidence::measured(Kind::Timing, METHOD, Value::Whole(brought.bytes))
-                .within(brought.interval[0], brought.interval[1])
-                .resting_on(0.95, brought.samples),
-            Err(silence) => silence.evidence(Kind::Timing, METHOD),
-        })
+        Ok(timed(brought_by_one_read(session, OFFSET)?, METHOD))
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         brought_in_by(witness, OFFSET)
+    }
+
+    fn truth(&self, case: &Case, kernel: &Kernel) -> Truth {
+        match case.read_ahead_kib {
+            None => Truth::NotApplicable { basis: Basis::Memory },
+            Some(_) if !rule_holds(case, kernel) => Truth::Unknown,
+            Some(_) => Truth::known(READ.next_multiple_of(kernel.page_size), Basis::Rule),
+        }
     }
 
     fn explain(&self, finding: &Finding) -> String {

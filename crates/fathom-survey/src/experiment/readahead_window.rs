@@ -3,14 +3,17 @@
 //! A reader that leaves the device time to work waits only where it sets off the next window, once
 //! per window. Papers A, C and D looked for those spikes by eye.
 
-use super::readahead::{INCREMENTS, READ, Sequential, sequential, windows_shown};
-use super::{About, Cost, Experiment, Session};
+use super::brought_in::{INCREMENTS, windows_shown};
+use super::readahead::{READ, Sequential, sequential};
+use super::{About, Along, Cost, Experiment, Nature, Others, Session, needs_no_file};
+use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use fathom_program::units::{Bytes, Nanos};
 use fathom_run::machine::Fault;
 use fathom_run::witness::{Declared, Witness};
 
-pub(super) struct ReadaheadWindow;
+/// The experiment.
+pub struct ReadaheadWindow;
 
 const METHOD: &str = "paced_read_stalls";
 
@@ -22,8 +25,10 @@ impl Experiment for ReadaheadWindow {
             question: "How much does the kernel read ahead of a sequential reader?",
             method: "Paced 4 KiB reads of a cold file; once the ramp has ended, one read per window waits.",
             source: "papers A, C and D",
-            privileges: "none",
             cost: Cost { seconds: 20, write_bytes: 128 << 20, read_bytes: 1 << 30 },
+            nature: Nature::Fixed,
+            recipes: &["paper-a-prefetch", "paper-a-prefetch-cached", "paper-c-prefetch"],
+            ..About::USUAL
         }
     }
 
@@ -68,19 +73,35 @@ impl Experiment for ReadaheadWindow {
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         vec![match &declared.read_ahead {
             Some((bytes, _)) => Evidence::measured(Kind::Declared, "bdi_read_ahead_kb", Value::Whole(*bytes)),
-            None if declared.is_memory_only() => Evidence::silent(
+            None if declared.is_memory_only() => Evidence::senseless(
                 Kind::Declared,
                 "bdi_read_ahead_kb",
-                Status::NotApplicable,
                 "there is no device below to read ahead from",
             ),
-            None => Evidence::silent(
+            None => Evidence::inconclusive(
                 Kind::Declared,
                 "bdi_read_ahead_kb",
-                Status::Inconclusive,
                 "sysfs declares no read-ahead for this mount",
             ),
         }]
+    }
+
+    fn is_asked_in(&self, case: &Case) -> bool {
+        needs_no_file(case)
+    }
+
+    fn truth(&self, case: &Case, kernel: &Kernel) -> Truth {
+        match case.read_ahead_pages(kernel) {
+            None => Truth::NotApplicable { basis: Basis::Memory },
+            // It unpacks whole blocks, whatever the window that its device is set to.
+            Some(_) if case.fs_type == "squashfs" => Truth::Unknown,
+            Some(pages) => Truth::known(pages * kernel.page_size, Basis::Set),
+        }
+    }
+
+    fn along(&self, value: &Value, _: &Finding, _: &Others<'_>) -> Option<Along> {
+        let period = value.as_number()?;
+        Some(if period > 0.0 { Along::EveryWait { period } } else { Along::At(period) })
     }
 
     fn explain(&self, finding: &Finding) -> String {

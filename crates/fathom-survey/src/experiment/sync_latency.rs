@@ -8,14 +8,15 @@
 use std::time::Duration;
 
 use super::batches::Batches;
-use super::{About, Cost, Experiment, Session};
+use super::{About, Cost, Experiment, Figure, Nature, Session, truth_in_memory};
+use crate::case::{Case, Kernel, Truth};
 use crate::finding::{Distribution, Evidence, Finding, Kind, Status, Value};
 use crate::inference::latency;
 use fathom_program::units::Nanos;
 use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::samples::Samples;
-use fathom_run::witness::{Declared, Witness};
+use fathom_run::witness::Declared;
 
 pub(super) struct SyncLatency;
 
@@ -30,14 +31,15 @@ const NEW: usize = 1;
 /// A sync that takes less than so many empty calls has waited for nothing.
 const FEWEST_CALLS: f64 = 4.0;
 
-/// The kinds of sync with their passes. Each visit ends with an empty call to compare.
-const CASES: [(&str, usize, usize); 6] = [
-    ("fsync after append", 2, 1),
-    ("fdatasync after append", 3, 1),
-    ("fsync after overwrite", 4, 1),
-    ("fdatasync after overwrite", 5, 1),
-    ("fsync of a new file", 6, 2),
-    ("fdatasync of a new file", 7, 2),
+/// The kinds of sync, by which their passes are labelled, and which operation of a visit is the sync. Each visit ends
+/// with an empty call to compare.
+const CASES: [(&str, usize); 6] = [
+    ("fsync after append", 1),
+    ("fdatasync after append", 1),
+    ("fsync after overwrite", 1),
+    ("fdatasync after overwrite", 1),
+    ("fsync of a new file", 2),
+    ("fdatasync of a new file", 2),
 ];
 
 impl Experiment for SyncLatency {
@@ -48,38 +50,40 @@ impl Experiment for SyncLatency {
             question: "How long does a program wait for fsync after it has appended 4 KiB?",
             method: "fsync and fdatasync after an append, an overwrite and in a new file; the median of fsync after an append, beside an empty call.",
             source: "papers A and C (fsync after each write)",
-            privileges: "none",
             cost: Cost { seconds: 3, write_bytes: 12 << 20, read_bytes: 0 },
+            nature: Nature::Unsteady,
+            figure: Figure::Spread,
+            recipes: &["paper-c-inode-sync", "paper-a-extents"],
+            ..About::USUAL
         }
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
         let most = session.rounds(40, 14);
         let batches = Batches { fewest: 3, most, enough: Duration::from_millis(900) };
-        let mut cases: [Case; CASES.len()] = Default::default();
+        let mut cases: [Syncs; CASES.len()] = Default::default();
         let mut in_memory = false;
         batches.run(
             session,
             |_| workload(),
             |samples| {
                 in_memory |= samples.readings.iter().any(|one| one.cache == Some(CacheState::Cached));
-                for (case, &(_, pass, step)) in cases.iter_mut().zip(&CASES) {
-                    case.add(samples, pass, step);
+                for (case, &(label, step)) in cases.iter_mut().zip(&CASES) {
+                    case.add(samples, label, step);
                 }
             },
         )?;
         Ok(judged(&cases, in_memory))
     }
 
-    fn witness(&self, _: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        // That data have reached the device shows in no file; how long it took only in the call.
-        Ok(Vec::new())
-    }
-
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         let reason = "files live in memory alone, so there is nothing to write them to";
-        let silent = || Evidence::silent(Kind::Declared, "fs_type", Status::NotApplicable, reason);
+        let silent = || Evidence::senseless(Kind::Declared, "fs_type", reason);
         declared.is_memory_only().then(silent).into_iter().collect()
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        truth_in_memory(case)
     }
 
     fn explain(&self, finding: &Finding) -> String {
@@ -101,15 +105,15 @@ impl Experiment for SyncLatency {
 
 /// The latencies of one kind of sync in ns: of each, of the empty calls after them, and by rounds.
 #[derive(Default)]
-struct Case {
+struct Syncs {
     syncs: Vec<f64>,
     empty: Vec<f64>,
     rounds: Vec<f64>,
 }
 
-impl Case {
-    fn add(&mut self, samples: &Samples, pass: usize, step: usize) {
-        let ns = |step| samples.matrix(pass, step).into_iter().map(|ticks| samples.nanoseconds(ticks));
+impl Syncs {
+    fn add(&mut self, samples: &Samples, label: &str, step: usize) {
+        let ns = |step| samples.latencies(label, step).into_iter().map(|ticks| samples.nanoseconds(ticks));
         let syncs: Vec<f64> = ns(step).collect();
         self.rounds.extend(latency::round_medians(&syncs, VISITS as usize));
         self.syncs.extend(syncs);
@@ -117,7 +121,7 @@ impl Case {
     }
 }
 
-fn judged(cases: &[Case; CASES.len()], in_memory: bool) -> Evidence {
+fn judged(cases: &[Syncs; CASES.len()], in_memory: bool) -> Evidence {
     let silent = |status, reason: String| Evidence::silent(Kind::Timing, METHOD, status, reason);
     let [append, ..] = cases;
     let waited = latency::is_slower(&append.syncs, &append.empty, FEWEST_CALLS);
@@ -134,7 +138,7 @@ fn judged(cases: &[Case; CASES.len()], in_memory: bool) -> Evidence {
             .within_real([median.interval.low, median.interval.high])
             .resting_on(median.level, append.syncs.len())
             .spread(
-                cases.iter().zip(CASES).filter_map(|(case, (name, ..))| spread(name, &case.syncs)).collect(),
+                cases.iter().zip(CASES).filter_map(|(case, (name, _))| spread(name, &case.syncs)).collect(),
             ),
         Err(reason) => silent(Status::Inconclusive, reason),
     }
@@ -151,17 +155,17 @@ fn workload() -> Workload {
     let blocks = |first: u64| Region { offset: first * SIZE, size: SIZE, step: SIZE, count: VISITS };
     let here = Region { offset: 0, size: SIZE, step: 0, count: VISITS };
     let all = Region { offset: 0, size: OLD_BYTES, step: 0, count: 1 };
-    let timed = |file, ops: &[Op], region| Pass::timed(file, ops, region);
+    let timed = |case: usize, file, ops: &[Op], region| Pass::timed(file, ops, region).label(CASES[case].0);
     Workload::new(vec![ScratchFile::filled("synced", OLD_BYTES), ScratchFile::empty("sync")])
         .pass(Pass::untimed(NEW, &[Op::Create]))
         .pass(Pass::priming(NEW, &[Op::Write, Op::Fsync], Region { count: 1, ..blocks(0) }))
-        .pass(timed(NEW, &[Op::Write, Op::Fsync, Op::Lseek], blocks(1)))
-        .pass(timed(NEW, &[Op::Write, Op::Fdatasync, Op::Lseek], blocks(1 + VISITS)))
-        .pass(timed(OLD, &[Op::Write, Op::Fsync, Op::Lseek], blocks(0)))
-        .pass(timed(OLD, &[Op::Write, Op::Fdatasync, Op::Lseek], blocks(VISITS)))
-        .pass(timed(NEW, &[Op::Create, Op::Write, Op::Fsync, Op::Lseek], here))
-        .pass(timed(NEW, &[Op::Create, Op::Write, Op::Fdatasync, Op::Lseek], here))
+        .pass(timed(0, NEW, &[Op::Write, Op::Fsync, Op::Lseek], blocks(1)))
+        .pass(timed(1, NEW, &[Op::Write, Op::Fdatasync, Op::Lseek], blocks(1 + VISITS)))
+        .pass(timed(2, OLD, &[Op::Write, Op::Fsync, Op::Lseek], blocks(0)))
+        .pass(timed(3, OLD, &[Op::Write, Op::Fdatasync, Op::Lseek], blocks(VISITS)))
+        .pass(timed(4, NEW, &[Op::Create, Op::Write, Op::Fsync, Op::Lseek], here))
+        .pass(timed(5, NEW, &[Op::Create, Op::Write, Op::Fdatasync, Op::Lseek], here))
         .pass(Pass::untimed(OLD, &[Op::Evict]))
-        .pass(timed(OLD, &[Op::Pause], all).needs(CacheState::Cold))
+        .pass(Pass::timed(OLD, &[Op::Pause], all).needs(CacheState::Cold))
         .rounds(4)
 }

@@ -7,12 +7,11 @@
 use std::time::Duration;
 
 use super::{Demands, Session};
-use crate::finding::{Evidence, Kind, Status};
-use crate::inference::survivors::{self, Part, Passes, Survivors};
+use crate::inference::survivors::{self, Part, Survivors};
 use fathom_program::units::Bytes;
 use fathom_program::workload::{Direction, Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
-use fathom_run::witness::Declared;
+use fathom_run::witness::{Declared, Witness};
 
 /// Probes in one file. A step between them is known to within half of their distance.
 const PROBES: u64 = 256;
@@ -38,11 +37,6 @@ pub(super) fn demands(declared: &Declared, times: u64) -> Demands {
         time: Duration::from_secs(memory.bytes * times / READING_RATE),
         ..Demands::default()
     }
-}
-
-/// Evidence that the question makes no sense here.
-pub(super) fn senseless(kind: Kind, method: &str) -> Evidence {
-    Evidence::silent(kind, method, Status::NotApplicable, "files live in memory alone")
 }
 
 /// A quarter more than `bytes`, for a file that does not fit where these do.
@@ -81,9 +75,6 @@ impl Found {
 }
 
 /// Files of doubling sizes until one does not fit.
-///
-/// # Errors
-/// What the machine gives.
 pub(super) fn grown(session: &mut Session<'_>) -> Result<Grown, Fault> {
     session.recall(|session| {
         let mut length = SMALLEST;
@@ -106,39 +97,50 @@ pub(super) fn grown(session: &mut Session<'_>) -> Result<Grown, Fault> {
 }
 
 /// What survives of a file of `length` bytes, and the share of it that does.
-///
-/// # Errors
-/// What the machine gives.
 pub(super) fn survivors_of(
     session: &mut Session<'_>,
     length: u64,
 ) -> Result<(Survivors, Option<f64>), Fault> {
     let rounds = session.rounds(7, 5);
-    let (workload, passes) = workload(length, rounds);
-    let samples = session.observe(workload)?;
-    let share = survivors::hits(samples, &[passes.probes], passes.hits, passes.misses).ok().map(|hits| {
+    let samples = session.observe(workload(length, rounds))?;
+    let share = survivors::hits(samples, samples.labelled(survivors::PROBES)).ok().map(|hits| {
         let all = hits.concat();
         all.iter().filter(|&&hit| hit).count() as f64 / all.len().max(1) as f64
     });
-    Ok((survivors::find(samples, passes), share))
+    Ok((survivors::find(samples), share))
 }
 
-fn workload(length: u64, rounds: u32) -> (Workload, Passes) {
+fn workload(length: u64, rounds: u32) -> Workload {
     let stride = length / PROBES;
     let all = Region { offset: 0, size: UNIT, step: UNIT, count: length / UNIT };
     // Some pages at once, and none of them copied: that would take as long as to make them.
     let probes = Region { offset: 0, size: PROBE, step: stride, count: PROBES };
     let empty = || Pass::untimed(0, &[Op::Evict, Op::Close, Op::Open]);
     // Backward: the end that was read last comes first, and only misses change what is cached.
-    let probing = || Pass::timed(0, &[Op::Prefetch], probes).direction(Direction::Backward);
-    let workload = Workload::new(vec![ScratchFile::sparse(&format!("hole-{length}"), length)])
+    let probing = |label| Pass::timed(0, &[Op::Prefetch], probes).direction(Direction::Backward).label(label);
+    Workload::new(vec![ScratchFile::sparse(&format!("hole-{length}"), length)])
         .pass(empty())
         .pass(Pass::priming(0, &[Op::Pread], all))
-        .pass(probing())
-        .pass(probing())
+        .pass(probing(survivors::PROBES))
+        .pass(probing(survivors::HITS))
         .pass(empty())
-        .pass(probing())
+        .pass(probing(survivors::MISSES))
         .pass(empty())
-        .rounds(rounds);
-    (workload, Passes { probes: 2, hits: 3, misses: 5 })
+        .rounds(rounds)
+}
+
+/// Reads a file of `length` bytes of hole once, forward; how many bytes of it are in the cache then. `None` where that
+/// can't be seen.
+pub(super) fn survives_reading(witness: &mut dyn Witness, length: u64) -> Result<Option<u64>, Fault> {
+    let file = ScratchFile::sparse("witness-hole", length);
+    witness.provide(&file)?;
+    if witness.cached(&file.name, Duration::ZERO)?.is_none() {
+        return Ok(None);
+    }
+    for offset in (0..length).step_by(UNIT as usize) {
+        witness.read(&file.name, offset..length.min(offset + UNIT))?;
+    }
+    let cached = witness.cached(&file.name, Duration::ZERO)?;
+    witness.evict(&file.name)?;
+    Ok(cached)
 }

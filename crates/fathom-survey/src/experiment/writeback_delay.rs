@@ -8,16 +8,17 @@
 //! `dirty_expire_centisecs` (`wb_check_old_data_flush`, `move_expired_inodes`): the delay of a file is
 //! anything from the second to the sum of both.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::{About, Cost, Demands, Experiment, Session};
+use super::{About, Cost, Demands, Experiment, Figure, Session, in_memory, truth_in_memory};
+use crate::case::{Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::quiet::{self, FEWEST_BESIDE, Probe, Step};
 use fathom_program::units::Nanos;
 use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::samples::Samples;
-use fathom_run::witness::{Declared, Unseen, Witness};
+use fathom_run::witness::{Declared, Witness};
 
 pub(super) struct WritebackDelay;
 
@@ -38,6 +39,10 @@ const STRIDE: usize = 2;
 const IDLE: usize = 0;
 const BUSY: usize = 1;
 const FIRST_FILE: usize = 2;
+/// The passes of syncs: of the two known files, and of those that are asked about.
+const KNOWN_IDLE: &str = "syncs of nothing";
+const KNOWN_BUSY: &str = "syncs of something";
+const ASKED: &str = "syncs asked about";
 /// Syncs of known files before each that is asked about, of which the first warm up.
 const KNOWN: u64 = 7;
 const WARM: usize = 2;
@@ -45,6 +50,8 @@ const WARM: usize = 2;
 const FEWEST_JUDGED: usize = 12;
 /// Files that the witness looks at, spread over one period of the flusher.
 const WITNESSED: u32 = 8;
+/// When Linux looks at data, and how often, unless it is told otherwise.
+const USUAL: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(5)];
 /// Two delays that differ by more are no two views of one.
 const MOST_APART: f64 = 2.0;
 /// The probability of a step by chance, both of them together, above which nothing is said.
@@ -60,6 +67,8 @@ impl Experiment for WritebackDelay {
             source: "KERNEL: wb_check_old_data_flush",
             privileges: "none; what others have dirty on the file system is written first",
             cost: Cost { seconds: 2, write_bytes: 2 << 20, read_bytes: 0 },
+            figure: Figure::Ages,
+            ..About::USUAL
         }
     }
 
@@ -68,12 +77,12 @@ impl Experiment for WritebackDelay {
             return Demands::default();
         }
         // Two waits with what comes behind the step, and the witness's.
-        let [expiry, wakeup] = declared.flusher.unwrap_or([Duration::from_secs(30), Duration::from_secs(5)]);
+        let [expiry, wakeup] = declared.flusher.unwrap_or(USUAL);
         Demands { time: (expiry + wakeup) * 3 + expiry + 2 * wakeup, ..Demands::default() }
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        let silent = |reason: String| Evidence::silent(Kind::Timing, METHOD, Status::Inconclusive, reason);
+        let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
         let first = match watch(session)? {
             Ok(seen) => seen,
             Err(reason) => return Ok(silent(reason)),
@@ -98,22 +107,20 @@ impl Experiment for WritebackDelay {
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         let declared = witness.declared();
         if declared.is_memory_only() {
-            return Ok(vec![senseless(Kind::Witness, WITNESS)]);
+            return Ok(vec![in_memory(Kind::Witness, WITNESS)]);
         }
-        let [expiry, wakeup] = declared.flusher.unwrap_or([Duration::from_secs(30), Duration::from_secs(5)]);
+        let [expiry, wakeup] = declared.flusher.unwrap_or(USUAL);
         let starts: Vec<Duration> = (0..WITNESSED).map(|file| wakeup * file / WITNESSED).collect();
         let patience = 2 * (expiry + 2 * wakeup) + Duration::from_secs(1);
-        let silent = |status, reason| vec![Evidence::silent(Kind::Witness, WITNESS, status, reason)];
-        Ok(match witness.written_back(&starts, patience)? {
+        Ok(match written_back(witness, &starts, patience)? {
             Ok(delays) => delays_seen(&delays),
-            Err(Unseen::Forbidden(reason)) => silent(Status::Refused, reason),
-            Err(Unseen::Impossible(reason) | Unseen::Lost(reason)) => silent(Status::Inconclusive, reason),
+            Err(reason) => vec![Evidence::inconclusive(Kind::Witness, WITNESS, reason)],
         })
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         if declared.is_memory_only() {
-            return vec![senseless(Kind::Declared, DECLARED)];
+            return vec![in_memory(Kind::Declared, DECLARED)];
         }
         let ns = |time: Duration| time.as_nanos() as u64;
         let known = declared.flusher.map(|[expiry, wakeup]| {
@@ -121,7 +128,23 @@ impl Experiment for WritebackDelay {
                 .within(ns(expiry), ns(expiry + wakeup))
         });
         let never = "vm.dirty_writeback_centisecs is 0: the kernel looks for no old data";
-        vec![known.unwrap_or_else(|| Evidence::silent(Kind::Declared, DECLARED, Status::Inconclusive, never))]
+        vec![known.unwrap_or_else(|| Evidence::inconclusive(Kind::Declared, DECLARED, never))]
+    }
+
+    fn is_asked_in(&self, case: &Case) -> bool {
+        case.conditions.flusher.is_some()
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        match case.conditions.flusher {
+            // Data are written at the first look after they have expired: any time from the one to the other,
+            // and the ages that are tried are a tenth apart.
+            Some([expiry, wakeup]) if case.fs_type != "tmpfs" => {
+                let ns = |time: Duration| time.as_nanos() as f64;
+                Truth::within([0.95 * ns(expiry), 1.05 * ns(expiry + wakeup)])
+            }
+            _ => truth_in_memory(case),
+        }
     }
 
     fn explain(&self, finding: &Finding) -> String {
@@ -219,11 +242,12 @@ fn asking(places: std::ops::Range<usize>, waited: f64) -> Workload {
     places.fold(Workload::new(files()), |mut workload, place| {
         workload = workload
             .pass(Pass::pause((age(place) - now) as u64))
-            .pass(Pass::timed(IDLE, &[Op::WriteOut], block(KNOWN)))
-            .pass(Pass::timed(BUSY, &[Op::Pwrite, Op::WriteOut], block(KNOWN)));
+            .pass(Pass::timed(IDLE, &[Op::WriteOut], block(KNOWN)).label(KNOWN_IDLE))
+            .pass(Pass::timed(BUSY, &[Op::Pwrite, Op::WriteOut], block(KNOWN)).label(KNOWN_BUSY));
         now = age(place);
-        files_of(place)
-            .fold(workload, |workload, file| workload.pass(Pass::timed(file, &[Op::WriteOut], block(1))))
+        files_of(place).fold(workload, |workload, file| {
+            workload.pass(Pass::timed(file, &[Op::WriteOut], block(1)).label(ASKED))
+        })
     })
 }
 
@@ -234,23 +258,69 @@ fn block(times: u64) -> Region {
 
 fn probed(samples: &Samples, places: std::ops::Range<usize>, dirtied: &[u64]) -> Vec<Probe> {
     let warm = |pass: usize, step: usize| samples.matrix(pass, step).into_iter().skip(WARM).collect();
-    let passes = 3 + ALIKE;
+    let [idle, busy, asked] =
+        [KNOWN_IDLE, KNOWN_BUSY, ASKED].map(|label| samples.labelled(label).collect::<Vec<_>>());
+    let passes = idle.into_iter().zip(busy).zip(asked.chunks(ALIKE));
     places
-        .enumerate()
-        .filter_map(|(index, place)| {
-            let first = index * passes;
-            let asked: Vec<f64> =
-                (first + 3..first + passes).flat_map(|pass| samples.matrix(pass, 0)).collect();
-            let reading = samples.readings.iter().find(|reading| reading.pass as usize == first + 3)?;
+        .zip(passes)
+        .filter_map(|(place, ((idle, busy), passes))| {
+            let asked: Vec<f64> = passes.iter().flat_map(|&pass| samples.matrix(pass, 0)).collect();
+            let reading = samples.readings.iter().find(|reading| reading.pass as usize == passes[0])?;
             let since = dirtied.get(files_of(place).start - FIRST_FILE)?;
             Some(Probe {
                 age_ns: samples.nanoseconds(reading.start.0.saturating_sub(*since) as f64),
-                idle: warm(first + 1, 0),
-                busy: warm(first + 2, 1),
+                idle: warm(idle, 0),
+                busy: warm(busy, 1),
                 asked: asked.into_iter().reduce(f64::min)?,
             })
         })
         .collect()
+}
+
+/// How often it is looked whether a file is still dirty.
+const TICK: Duration = Duration::from_millis(5);
+
+/// After how long the kernel itself has written a page of each of several files, which become dirty after `starts`;
+/// a reason where that can't be seen. Nothing else of the file system is dirty then.
+fn written_back(
+    witness: &mut dyn Witness,
+    starts: &[Duration],
+    patience: Duration,
+) -> Result<Result<Vec<Duration>, String>, Fault> {
+    let page = witness.declared().page_size;
+    let names: Vec<String> = (0..starts.len()).map(|number| format!("witness-quiet-{number}")).collect();
+    for name in &names {
+        witness.provide(&ScratchFile::filled(name, page))?;
+    }
+    // An inode that is dirty already, if only for its times, is written when that has expired.
+    witness.sync_file_system(&names[0])?;
+    let started = Instant::now();
+    let mut dirtied: Vec<Option<Instant>> = vec![None; names.len()];
+    let mut delays: Vec<Option<Duration>> = vec![None; names.len()];
+    while delays.contains(&None) {
+        if started.elapsed() > patience {
+            return Ok(Err(format!("nothing was written for {} s", patience.as_secs())));
+        }
+        for (at, name) in names.iter().enumerate() {
+            match dirtied[at] {
+                None if started.elapsed() >= starts[at] => {
+                    witness.write(name, 0..1)?;
+                    dirtied[at] = Some(Instant::now());
+                    match witness.is_dirty(name)? {
+                        Some(true) => {}
+                        Some(false) => return Ok(Err("what is written is never dirty here".to_owned())),
+                        None => return Ok(Err("this kernel has no cachestat(2), of Linux 6.5".to_owned())),
+                    }
+                }
+                Some(since) if delays[at].is_none() && witness.is_dirty(name)? == Some(false) => {
+                    delays[at] = Some(since.elapsed());
+                }
+                _ => {}
+            }
+        }
+        witness.wait(TICK)?;
+    }
+    Ok(Ok(delays.into_iter().flatten().collect()))
 }
 
 fn delays_seen(delays: &[Duration]) -> Vec<Evidence> {
@@ -262,8 +332,4 @@ fn delays_seen(delays: &[Duration]) -> Vec<Evidence> {
         return Vec::new();
     };
     vec![Evidence::measured(Kind::Witness, WITNESS, Value::Whole(median)).within(low, high)]
-}
-
-fn senseless(kind: Kind, method: &str) -> Evidence {
-    Evidence::silent(kind, method, Status::NotApplicable, "files live in memory alone")
 }

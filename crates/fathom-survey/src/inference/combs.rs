@@ -3,8 +3,6 @@
 use fathom_stats::Rounds;
 use fathom_stats::comb::{self, Comb, NoComb};
 
-use fathom_run::samples::Samples;
-
 /// The combs of a sequence, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Combs {
@@ -57,15 +55,13 @@ pub enum NoAnswer {
     Unclear(String),
 }
 
-/// Finds the combs in a pass whose operations stand `step` bytes apart.
+/// Finds the combs in latencies, rounds by `positions`, of operations that stand `step` bytes apart.
 ///
 /// # Errors
 /// [`NoAnswer`]: there is no comb within reach, or the samples do not tell.
-pub fn find(samples: &Samples, pass: usize, step: u64, wanted: Wanted) -> Result<Combs, NoAnswer> {
-    let latencies = samples.matrix(pass, 0);
-    let positions = samples.workload.passes[pass].region.count as usize;
+pub fn find(latencies: &[f64], positions: usize, step: u64, wanted: Wanted) -> Result<Combs, NoAnswer> {
     let unclear = |reason: String| NoAnswer::Unclear(reason);
-    let rounds = Rounds::new(&latencies, positions).map_err(|error| unclear(error.to_string()))?;
+    let rounds = Rounds::new(latencies, positions).map_err(|error| unclear(error.to_string()))?;
     let options = comb::Options {
         min_period: wanted.smallest.div_ceil(step) as usize,
         negligible_height: wanted.negligible,

@@ -37,12 +37,17 @@ const FEWEST_TIMES: f64 = 2.0;
 /// An interval wider than this share of its value is no answer.
 const WIDEST: f64 = 0.5;
 
-/// The medians of a run whose pass 1 times nothing and whose next `sizes` passes time one size each.
-pub fn medians(samples: &Samples, sizes: usize) -> Medians {
-    let typical = |pass: usize| quantile::median(&samples.matrix(pass, 0)).unwrap_or(f64::NAN);
-    let clock = typical(1);
-    let of = |size: usize| samples.nanoseconds(typical(size + 2) - clock);
-    Medians { latencies: (0..sizes).map(of).collect(), samples: samples.readings.len() }
+/// The pass that times nothing but the clock, and the passes of reads, one for each size.
+pub const CLOCK: &str = "clock";
+/// See [`CLOCK`].
+pub const READS: &str = "reads";
+
+/// The medians of a run, in the order of its sizes.
+pub fn medians(samples: &Samples) -> Medians {
+    let typical = |latencies: Vec<f64>| quantile::median(&latencies).unwrap_or(f64::NAN);
+    let clock = typical(samples.latencies(CLOCK, 0));
+    let of = |pass: usize| samples.nanoseconds(typical(samples.matrix(pass, 0)) - clock);
+    Medians { latencies: samples.labelled(READS).map(of).collect(), samples: samples.readings.len() }
 }
 
 /// The line through `groups` of medians at `sizes` in bytes, in order of time.

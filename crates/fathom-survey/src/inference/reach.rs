@@ -4,6 +4,17 @@ use fathom_stats::{Rounds, boundary, quantile};
 
 use fathom_run::samples::Samples;
 
+/// The pass of a known hit, and that of a known miss.
+pub const HIT: &str = "known hit";
+/// See [`HIT`].
+pub const MISS: &str = "known miss";
+/// A pass of a single probe.
+pub const PROBE: &str = "probe";
+/// The pass of the last position that should hit, and that of the first one that should miss.
+pub const INSIDE: &str = "inside";
+/// See [`INSIDE`].
+pub const OUTSIDE: &str = "outside";
+
 /// Where the hits end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reach {
@@ -26,11 +37,11 @@ pub enum Probed {
     Unclear(String),
 }
 
-/// Reads the reach off the single-position `probes` (passes, in order of distance), with the pass
-/// `hit` of known hits and the pass `miss` of known misses to compare.
-pub fn find(samples: &Samples, probes: &[usize], hit: usize, miss: usize) -> Probed {
-    let column = |pass: usize| samples.matrix(pass, 0);
-    let columns: Vec<Vec<f64>> = probes.iter().chain([&miss]).map(|&pass| column(pass)).collect();
+/// Reads the reach off the passes [`PROBE`], which have one position each and come in the order of distance.
+pub fn find(samples: &Samples) -> Probed {
+    let probes: Vec<usize> = samples.labelled(PROBE).collect();
+    let passes = probes.iter().copied().chain(samples.labelled(MISS));
+    let columns: Vec<Vec<f64>> = passes.map(|pass| samples.matrix(pass, 0)).collect();
     let rounds = columns.iter().map(Vec::len).min().unwrap_or(0);
     // The known miss stands at the far end, so that a reach beyond all probes still shows a step.
     let far = 4;
@@ -40,7 +51,7 @@ pub fn find(samples: &Samples, probes: &[usize], hit: usize, miss: usize) -> Pro
         matrix.extend(columns.iter().take(probes.len()).map(|column| column[round]));
         matrix.extend(std::iter::repeat_n(columns[probes.len()][round], far));
     }
-    let hits = column(hit);
+    let hits = samples.latencies(HIT, 0);
     let Ok(matrix) = Rounds::new(&matrix, positions) else {
         return Probed::Unclear("no round of probes was completed".to_owned());
     };
@@ -56,19 +67,6 @@ pub fn find(samples: &Samples, probes: &[usize], hit: usize, miss: usize) -> Pro
         },
         Err(reason) => Probed::Unclear(reason.to_string()),
     }
-}
-
-/// Where single probes on both sides of a supposed edge stand in their workload.
-#[derive(Debug, Clone, Copy)]
-pub struct EdgePasses {
-    /// A known hit.
-    pub hit: usize,
-    /// The last position that should hit.
-    pub inside: usize,
-    /// A known miss.
-    pub miss: usize,
-    /// The first position that should miss.
-    pub outside: usize,
 }
 
 /// Where the cached part ends, beside a supposed edge.
@@ -104,10 +102,11 @@ pub enum Presence {
 
 /// Tells hit from miss by the middle between a known hit and a known miss, on a log scale; nearly all
 /// rounds must agree.
-pub fn presence(samples: &Samples, hit: usize, miss: usize, probe: usize) -> Presence {
-    let logs =
-        |pass: usize| samples.matrix(pass, 0).iter().map(|ticks| ticks.max(1.0).ln()).collect::<Vec<f64>>();
-    let (Some(fast), Some(slow)) = (quantile::median(&logs(hit)), quantile::median(&logs(miss))) else {
+pub fn presence(samples: &Samples, probe: &str) -> Presence {
+    let logs = |label: &str| -> Vec<f64> {
+        samples.latencies(label, 0).iter().map(|ticks| ticks.max(1.0).ln()).collect()
+    };
+    let (Some(fast), Some(slow)) = (quantile::median(&logs(HIT)), quantile::median(&logs(MISS))) else {
         return Presence::Unclear;
     };
     if slow - fast < TELLING_TIMES.ln() {
@@ -123,9 +122,8 @@ pub fn presence(samples: &Samples, hit: usize, miss: usize, probe: usize) -> Pre
 }
 
 /// Tells hit from miss on both sides of a supposed edge.
-pub fn edge(samples: &Samples, passes: EdgePasses) -> Edge {
-    let probe = |pass| presence(samples, passes.hit, passes.miss, pass);
-    match (probe(passes.inside), probe(passes.outside)) {
+pub fn edge(samples: &Samples) -> Edge {
+    match (presence(samples, INSIDE), presence(samples, OUTSIDE)) {
         (Presence::NoMiss, _) | (_, Presence::NoMiss) => Edge::NoMiss,
         (Presence::Hit, Presence::Miss) => Edge::There,
         (Presence::Hit, Presence::Hit) => Edge::Beyond,

@@ -3,19 +3,6 @@
 use fathom_stats::steady::{self, Reason, Steady};
 use fathom_stats::{Rounds, quantile};
 
-use fathom_run::samples::Samples;
-
-/// Where the passes of a sequential workload stand in it.
-#[derive(Debug, Clone, Copy)]
-pub struct Passes {
-    /// Isolated reads of a cold file: known misses.
-    pub misses: usize,
-    /// The sequence.
-    pub sequence: usize,
-    /// Reads of what has just been read: known hits.
-    pub hits: usize,
-}
-
 /// The waits of one sequential pass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Waits {
@@ -51,7 +38,8 @@ const LOWEST: f64 = 3.0;
 /// The highest position must stand so far above the floor for there to be waits at all.
 const CLEAR: f64 = 4.0;
 
-/// Finds the positions that are slow in round after round, at several thresholds.
+/// Finds the positions that are slow in round after round, at several thresholds. `latencies` are those of the
+/// sequence, rounds by `count` positions; known hits and known misses stand beside it.
 ///
 /// A wait costs 10 to 1,000 times a hit, but noise that recurs can cost ten times a hit as well, so
 /// that no single threshold is right everywhere. What is real shows at several of them.
@@ -62,12 +50,8 @@ const CLEAR: f64 = 4.0;
 ///
 /// # Errors
 /// One sentence where no round was completed.
-pub fn find(samples: &Samples, passes: Passes) -> Result<Waits, String> {
-    let latencies = samples.matrix(passes.sequence, 0);
-    let count = samples.workload.passes[passes.sequence].region.count as usize;
-    let rounds = Rounds::new(&latencies, count).map_err(|error| error.to_string())?;
-    let hits = samples.matrix(passes.hits, 0);
-    let misses = samples.matrix(passes.misses, 0);
+pub fn find(latencies: &[f64], count: usize, hits: &[f64], misses: &[f64]) -> Result<Waits, String> {
+    let rounds = Rounds::new(latencies, count).map_err(|error| error.to_string())?;
     let level: Vec<f64> = (0..rounds.rounds()).flat_map(|round| on_one_floor(rounds.round(round))).collect();
     let lasting = lower_quartiles(&level, count);
     // With a window of two reads every other one is a wait: the median would be one of them.
@@ -83,7 +67,7 @@ pub fn find(samples: &Samples, passes: Passes) -> Result<Waits, String> {
     Ok(Waits {
         levels,
         count,
-        every_read: is_all_misses(&latencies, &misses, &hits),
+        every_read: is_all_misses(latencies, misses, hits),
         samples: latencies.len() + hits.len() + misses.len(),
     })
 }

@@ -5,16 +5,12 @@ use fathom_stats::{Rounds, quantile};
 
 use fathom_run::samples::Samples;
 
-/// Where the passes stand in their workload. All of them visit the same positions.
-#[derive(Debug, Clone, Copy)]
-pub struct Passes {
-    /// Probes of what may be in memory or not.
-    pub probes: usize,
-    /// The same again: known hits.
-    pub hits: usize,
-    /// The same after everything was dropped: known misses.
-    pub misses: usize,
-}
+/// The pass of probes of what may be in memory or not. All passes visit the same positions.
+pub const PROBES: &str = "probes";
+/// The same again: known hits.
+pub const HITS: &str = "known hits";
+/// The same after everything was dropped: known misses.
+pub const MISSES: &str = "known misses";
 
 /// What the probes say.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,12 +44,9 @@ pub enum Survivors {
 const TELLING_TIMES: f64 = 4.0;
 
 /// The middles of known hits and of known misses, on a log scale.
-///
-/// # Errors
-/// One sentence where the two are too near to each other.
-fn levels(samples: &Samples, hits: usize, misses: usize) -> Result<[f64; 2], String> {
-    let level = |pass| quantile::median(&samples.matrix(pass, 0)).unwrap_or(1.0).max(1.0).ln();
-    let (hit, miss) = (level(hits), level(misses));
+fn levels(samples: &Samples) -> Result<[f64; 2], String> {
+    let level = |label| quantile::median(&samples.latencies(label, 0)).unwrap_or(1.0).max(1.0).ln();
+    let (hit, miss) = (level(HITS), level(MISSES));
     match miss - hit < TELLING_TIMES.ln() {
         true => Err("what is not in memory is there as fast as what is".to_owned()),
         false => Ok([hit, miss]),
@@ -65,25 +58,20 @@ fn levels(samples: &Samples, hits: usize, misses: usize) -> Result<[f64; 2], Str
 ///
 /// # Errors
 /// One sentence where hits and misses can't be told apart.
-pub fn hits(
-    samples: &Samples,
-    probes: &[usize],
-    hits: usize,
-    misses: usize,
-) -> Result<Vec<Vec<bool>>, String> {
-    let [hit, miss] = levels(samples, hits, misses)?;
+pub fn hits(samples: &Samples, probes: impl Iterator<Item = usize>) -> Result<Vec<Vec<bool>>, String> {
+    let [hit, miss] = levels(samples)?;
     let is_hit = |latency: &f64| latency.max(1.0).ln() < (hit + miss) / 2.0;
-    Ok(probes.iter().map(|&pass| samples.matrix(pass, 0).iter().map(is_hit).collect()).collect())
+    Ok(probes.map(|pass| samples.matrix(pass, 0).iter().map(is_hit).collect()).collect())
 }
 
 /// Finds the step from hits to misses, seen from either end of the file.
-pub fn find(samples: &Samples, passes: Passes) -> Survivors {
-    let [hit, miss] = match levels(samples, passes.hits, passes.misses) {
+pub fn find(samples: &Samples) -> Survivors {
+    let [hit, miss] = match levels(samples) {
         Ok(levels) => levels,
         Err(reason) => return Survivors::Unclear(reason),
     };
-    let (probes, hits) = (samples.matrix(passes.probes, 0), samples.matrix(passes.hits, 0));
-    let positions = samples.workload.passes[passes.probes].region.count as usize;
+    let (probes, hits) = (samples.latencies(PROBES, 0), samples.latencies(HITS, 0));
+    let positions = samples.positions(PROBES);
     // The last position is visited first, and the first call after a pause is slow wherever it goes.
     let probes: Vec<f64> = probes.chunks(positions).flat_map(|row| row[..positions - 1].to_vec()).collect();
     let positions = positions - 1;

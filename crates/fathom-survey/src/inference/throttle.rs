@@ -11,14 +11,10 @@ use fathom_stats::quantile;
 use fathom_program::units::Bytes;
 use fathom_run::samples::Samples;
 
-/// Where the passes stand in their workload.
-#[derive(Debug, Clone, Copy)]
-pub struct Passes {
-    /// The writes of the burst.
-    pub writes: usize,
-    /// The sync behind them, which ends once the device has them all.
-    pub sync: usize,
-}
+/// The pass of a burst's writes.
+pub const WRITES: &str = "writes";
+/// The pass of the sync behind them, which ends once the device has them all.
+pub const SYNC: &str = "sync";
 
 /// Where a burst began to wait. All in bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -73,10 +69,10 @@ const OUTPACES: f64 = 8.0;
 pub const AGREE_WITHIN: f64 = 0.15;
 
 /// What each burst of a run says. Writes are of one size, in order, and start at the beginning.
-pub fn waits(samples: &Samples, passes: Passes) -> Vec<Waiting> {
-    let region = samples.workload.passes[passes.writes].region;
-    let writes = samples.matrix(passes.writes, 0);
-    let syncs = samples.matrix(passes.sync, 0);
+pub fn waits(samples: &Samples) -> Vec<Waiting> {
+    let Some(pass) = samples.labelled(WRITES).next() else { return Vec::new() };
+    let region = samples.workload.passes[pass].region;
+    let (writes, syncs) = (samples.matrix(pass, 0), samples.latencies(SYNC, 0));
     let burst = |(latencies, sync): (&[f64], &f64)| waiting(latencies, *sync, region.size as f64);
     writes.chunks_exact(region.count as usize).zip(&syncs).map(burst).collect()
 }

@@ -8,14 +8,13 @@ use std::time::{Duration, Instant};
 
 use fathom_sys::file::Errno;
 use fathom_sys::loop_device::LoopDevice;
-use fathom_sys::{Error, mount};
+use fathom_sys::{Error, facts, mount};
 
-use super::cases::{Case, Conditions, Layout};
 use super::fuse::Host;
 use super::holes;
-use super::read_ahead::{ReadAhead, Unset};
-use super::throttle::{self, Most, Throttle};
-use fathom_run::intrusion::{self, Group, Settings};
+use super::throttle::{self, READS, Throttle, WRITTEN};
+use crate::case::{Case, Conditions, Layout};
+use fathom_run::intrusion::{self, Change, Group, Settings};
 
 /// A mounted case. Dropping it unmounts it and gives the device and its image back.
 #[derive(Debug)]
@@ -23,7 +22,6 @@ pub(super) struct Site {
     point: PathBuf,
     mounted: bool,
     device: Option<LoopDevice>,
-    read_ahead: Option<ReadAhead>,
     /// Where the layers of an overlay are mounted.
     below: Option<PathBuf>,
     group: Option<Group>,
@@ -51,15 +49,8 @@ impl Site {
         fs::create_dir_all(&point).map_err(|error| {
             Unbuilt::Failed(format!("make the mount point {}: {}", point.display(), plain(&error)))
         })?;
-        let mut site = Self {
-            point,
-            mounted: false,
-            device: None,
-            read_ahead: None,
-            below: None,
-            group: None,
-            settings: Vec::new(),
-        };
+        let mut site =
+            Self { point, mounted: false, device: None, below: None, group: None, settings: Vec::new() };
         let source = match &case.mkfs {
             Some(words) => {
                 let program = program_of(words, case.package)?;
@@ -113,9 +104,9 @@ impl Site {
     /// Limits the device and dirty data, and sets how long they wait.
     fn slow_down(&mut self, case: &Case) -> Result<(), Unbuilt> {
         let Conditions { write_rate, read_rate, .. } = case.conditions;
-        for most in write_rate.map(Most::Written).into_iter().chain(read_rate.map(Most::Reads)) {
-            let Some(device) = &self.device else { continue };
-            match throttle::of_device(&device.name(), most)? {
+        for (what, rate) in [(WRITTEN, write_rate), (READS, read_rate)] {
+            let (Some(device), Some(rate)) = (&self.device, rate) else { continue };
+            match throttle::of_device(&device.name(), what, rate)? {
                 Throttle::Setting(settings) => self.settings.push(settings),
                 Throttle::Group(group) => self.group = Some(group),
             }
@@ -136,25 +127,46 @@ impl Site {
         &self.point
     }
 
+    /// Sets the read-ahead window. The setting belongs to the device's number and outlives the image; btrfs, which
+    /// ignores that of the disk, and FUSE have one of their own.
     fn set_read_ahead(&mut self, case: &Case, kib: u32) -> Result<(), Unbuilt> {
-        let set = match (case.fs_type.as_str(), &self.device) {
-            ("btrfs" | "fuse", _) => ReadAhead::of_mount(&self.point, kib),
-            (_, Some(device)) => ReadAhead::of_device(&device.name(), kib),
+        let failed = |reason: String| Unbuilt::Failed(reason);
+        let (name, setting) = match (case.fs_type.as_str(), &self.device) {
+            ("btrfs" | "fuse", _) => {
+                let mount = facts::mount_of(&self.point).map_err(|error| failed(error.to_string()))?;
+                let declared = facts::declared_read_ahead(&mount);
+                let (_, setting) = declared
+                    .ok_or_else(|| failed(format!("{} has no read-ahead setting", self.point.display())))?;
+                (case.name.clone(), setting)
+            }
+            (_, Some(device)) => {
+                let name = device.name();
+                let setting = Path::new("/sys/block").join(&name).join("queue/read_ahead_kb");
+                (name, setting)
+            }
             (_, None) => return Ok(()),
         };
-        self.read_ahead = Some(set.map_err(|unset| match unset {
-            Unset::Forbidden(reason) => Unbuilt::Skipped(reason),
-            Unset::Failed(reason) => Unbuilt::Failed(reason),
-        })?);
-        Ok(())
+        let now = || {
+            let text = fs::read_to_string(&setting);
+            text.map_err(|error| failed(format!("read {}: {}", setting.display(), plain(&error))))
+        };
+        let change = |kib: &str| [Change::new(&setting, kib)];
+        let (before, wanted) = (now()?, kib.to_string());
+        let settings =
+            Settings::change(&format!("read-ahead-{name}"), &change(&wanted), &change(before.trim()));
+        self.settings.push(settings.map_err(Unbuilt::Skipped)?);
+        let (after, page_kib) = (now()?, facts::page_size() / 1024);
+        match after.trim().parse() == Ok(u64::from(kib) / page_kib * page_kib) {
+            true => Ok(()),
+            false => Err(failed(format!("{} says {after} after {kib} was written", setting.display()))),
+        }
     }
 }
 
 impl Drop for Site {
     fn drop(&mut self) {
-        // Before the device is given back, or the setting of its next owner would be changed.
-        self.read_ahead = None;
         self.group = None;
+        // Before the device is given back, or the setting of its next owner would be changed.
         self.settings.clear();
         let mounted = self.mounted.then_some(&self.point);
         for point in mounted.into_iter().chain(&self.below) {

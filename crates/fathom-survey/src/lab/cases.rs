@@ -2,69 +2,10 @@
 
 use std::time::Duration;
 
-/// A file system to be made, with everything that decides its parameters.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Case {
-    /// A stable name: `ext4-1k-ra128` is ext4 with blocks of 1 KiB and a window of 128 KiB.
-    pub name: String,
-    /// Program and arguments that make it; the device is appended. `None` where nothing is to be made.
-    pub mkfs: Option<Vec<String>>,
-    /// The Debian package of the program.
-    pub package: Option<&'static str>,
-    /// The type that is mounted.
-    pub fs_type: String,
-    /// Options of the mount, separated by commas.
-    pub mount_options: String,
-    /// Bytes of the image; only what is written takes space.
-    pub image_bytes: u64,
-    /// Bytes of a sector of the loop device.
-    pub sector_size: u32,
-    /// Bytes of a block as made; `None` where the page is the block.
-    pub block_size: Option<u64>,
-    /// What is special about where files lie.
-    pub layout: Layout,
-    /// The read-ahead window to set, in KiB; `None` where nothing is read ahead.
-    pub read_ahead_kib: Option<u32>,
-    /// What else is set while the case is surveyed.
-    pub conditions: Conditions,
-}
-
-/// What is set beside the file system. A case with any of it is asked about that, and about nothing else.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Conditions {
-    /// The memory that the survey may use, in bytes: a limit of a control group.
-    pub memory: Option<u64>,
-    /// `vm.dirty_background_bytes` and `vm.dirty_bytes`.
-    pub dirty: Option<[u64; 2]>,
-    /// Bytes that the device writes in a second, at most.
-    pub write_rate: Option<u64>,
-    /// Reads that the device serves in a second, at most.
-    pub read_rate: Option<u64>,
-    /// `vm.dirty_expire_centisecs` and `vm.dirty_writeback_centisecs`, as times.
-    pub flusher: Option<[Duration; 2]>,
-    /// The mount option `commit` in seconds; zero where the format commits nothing.
-    pub commit: Option<u64>,
-}
-
-/// How a format was made to lay files out. Sizes in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
-    /// As its makers meant.
-    Usual,
-    /// An ext4 without extents: each block has a pointer.
-    SingleBlocks,
-    /// Space is handed out in clusters of so many bytes.
-    Clusters(u64),
-    /// Small files stay in their inodes.
-    InlineData,
-    /// All free space lies in holes of so many bytes.
-    Holes(u64),
-}
+use crate::case::{Case, Conditions, Layout, WRITE_RATE};
 
 /// mkfs.xfs refuses anything below 300 MB, and a survey wants 256 MiB free.
 const IMAGE_BYTES: u64 = 1 << 30;
-/// Bytes in a second that a device writes which is slower than its writers.
-const WRITE_RATE: u64 = 100 << 20;
 
 /// Every case, in the order in which they are run.
 ///
@@ -105,49 +46,6 @@ pub fn cases() -> Vec<Case> {
     all.extend(flusher_cases());
     all.extend(commit_cases());
     all
-}
-
-impl Case {
-    /// Whether the name contains `pattern`: `xfs`, `4k`, `ra128`.
-    pub fn matches(&self, pattern: &str) -> bool {
-        self.name.contains(pattern)
-    }
-
-    /// Whether the case is about `parameter`.
-    pub fn asks(&self, parameter: &str) -> bool {
-        let Conditions { memory, dirty, read_rate, flusher, commit, .. } = self.conditions;
-        match parameter {
-            "device_latency" if read_rate.is_some() => true,
-            "page_cache_capacity" | "page_cache_policy" => memory.is_some(),
-            "dirty_throttle_point" => dirty.is_some(),
-            "writeback_delay" => flusher.is_some(),
-            "commit_interval" => commit.is_some(),
-            // Nothing can be written there, so what is declared is all that there is.
-            _ if self.fs_type == "squashfs" => {
-                ["page_size", "block_size", "readahead_window"].contains(&parameter)
-            }
-            _ => self.conditions == Conditions::default(),
-        }
-    }
-
-    /// How long its questions take by nature, because the kernel does.
-    pub fn time(&self) -> Duration {
-        let Conditions { memory, dirty, flusher, commit, .. } = self.conditions;
-        // What is waited for several times, and as much again for everything else.
-        let flusher = flusher.map(|[expiry, wakeup]| 8 * (expiry + wakeup));
-        let commit = commit.map(|seconds| Duration::from_secs(40 * (seconds + 1)));
-        // The device may be as slow as half of what it is allowed.
-        let dirty = dirty.map(|_| Duration::from_secs(2 * self.write_bytes() / WRITE_RATE));
-        // Files of several times the limit are read over and over.
-        let memory = memory.map(|bytes| Duration::from_secs(60 + bytes / (4 << 20)));
-        flusher.or(commit).or(dirty).or(memory).unwrap_or_default()
-    }
-
-    /// Bytes that its questions may have to write.
-    pub fn write_bytes(&self) -> u64 {
-        // Every size of burst up to more than what may be dirty, and nine of twice as much as that.
-        self.conditions.dirty.map_or(0, |[_, limit]| 20 * limit)
-    }
 }
 
 /// Delays of the flusher, on formats that differ in how they write.
@@ -284,14 +182,10 @@ fn tmpfs_case() -> Case {
         name: "tmpfs".to_owned(),
         mkfs: None,
         package: None,
-        fs_type: "tmpfs".to_owned(),
         mount_options: format!("size={IMAGE_BYTES}"),
-        image_bytes: IMAGE_BYTES,
-        sector_size: 512,
         block_size: None,
-        layout: Layout::Usual,
         read_ahead_kib: None,
-        conditions: Conditions::default(),
+        ..on_device("tmpfs", 4096, 0, "", "")
     }
 }
 
@@ -330,6 +224,9 @@ fn slow_case() -> Case {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::{Basis, Kernel, Truth};
+    use crate::experiment::by_name;
+    use crate::finding::Value;
     use std::collections::{BTreeSet, HashMap};
 
     #[test]
@@ -362,5 +259,63 @@ mod tests {
         }
         let plain = all.iter().filter(|case| case.conditions == Conditions::default()).count();
         assert!(plain <= 60);
+    }
+
+    fn truth(name: &str, parameter: &str, kernel: &str, page_size: u64) -> Truth {
+        let case = cases().into_iter().find(|case| case.name == name).unwrap();
+        let kernel = Kernel { name: kernel.to_owned(), page_size, generations: false };
+        by_name(parameter).unwrap().truth(&case, &kernel)
+    }
+
+    const KERNEL: &str = "Linux 6.18.44-x";
+
+    #[test]
+    fn truth_is_what_was_made_and_set() {
+        let truth = |name, parameter| truth(name, parameter, KERNEL, 4096);
+        assert_eq!(truth("ext2-1k-ra128", "block_size"), Truth::known(1024, Basis::Made));
+        assert_eq!(truth("xfs-64k-ra1024", "readahead_window"), Truth::known(1 << 20, Basis::Set));
+        assert_eq!(truth("ext4-4k-ra128", "readahead_first"), Truth::known(16384, Basis::Rule));
+        assert_eq!(truth("ext4-4k-ra128", "readahead_random"), Truth::known(4096, Basis::Rule));
+        assert_eq!(truth("tmpfs", "block_size"), Truth::known(4096, Basis::Page));
+        let no_window = Truth::NotApplicable { basis: Basis::Memory };
+        assert_eq!(truth("tmpfs", "readahead_first"), no_window);
+        assert_eq!(truth("ext4-4k-ra0", "readahead_window"), Truth::known(0, Basis::Set));
+        assert_eq!(truth("ext4-4k-ra0", "readahead_first"), Truth::known(4096, Basis::Rule));
+    }
+
+    #[test]
+    fn the_format_decides_where_files_lie() {
+        let of = |name: &str, parameter| match truth(name, parameter, KERNEL, 4096) {
+            Truth::Known { value: Value::Whole(value), .. } => Some(value),
+            _ => None,
+        };
+        assert_eq!(of("ext2-2k-ra32", "direct_pointers"), Some(12));
+        assert_eq!(of("ext2-2k-ra32", "pointers_per_indirect"), Some(512));
+        assert_eq!(of("ext4-4k-ra128", "direct_pointers"), None);
+        assert_eq!(of("ext4-inline-ra128", "inline_limit"), Some(128));
+        assert_eq!(of("btrfs-4k-ra128", "inline_limit"), Some(2048));
+        assert_eq!(of("btrfs-4k-ra1024", "inline_limit"), Some(1000));
+        assert_eq!(of("xfs-sectors4k-ra256", "direct_io_alignment"), Some(4096));
+        assert_eq!(of("ext4-holes256k-ra128", "extent_length"), Some(256 << 10));
+    }
+
+    #[test]
+    fn where_no_rule_is_certain_the_witness_judges() {
+        for (name, kernel) in [("xfs-64k-ra1024", "Linux 6.18.1"), ("ext4-4k-ra128", "Linux 9.1.0")] {
+            let open = truth(name, "readahead_first", kernel, 4096);
+            assert_eq!(open, Truth::Unknown);
+            assert_eq!(open.judged_by(Some(&Value::Whole(65536))), Truth::known(65536, Basis::Witness));
+        }
+        assert_eq!(Truth::Unknown.judged_by(None), Truth::Unknown);
+        let rule = truth("ext4-4k-ra128", "readahead_first", "Linux 5.10.0", 4096);
+        assert_eq!(rule.judged_by(Some(&Value::Whole(1))), Truth::known(16384, Basis::Rule));
+    }
+
+    #[test]
+    fn a_window_is_a_whole_number_of_pages() {
+        let window = |page| truth("xfs-4k-ra100", "readahead_window", KERNEL, page);
+        assert_eq!(window(65536), Truth::known(65536, Basis::Set));
+        assert_eq!(window(4096), Truth::known(102_400, Basis::Set));
+        assert_eq!(truth("xfs-4k-ra100", "readahead_first", KERNEL, 65536), Truth::Unknown);
     }
 }

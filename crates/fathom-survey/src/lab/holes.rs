@@ -1,17 +1,15 @@
 //! A file system whose free space lies in holes of one size.
 
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use fathom_sys::file::{self, Errno};
-use fathom_sys::{Error, facts, layout};
+use fathom_sys::{Error, facts};
 
 /// So few that none of them needs a block that is not there yet.
 const HOLES_PER_SYNC: usize = 64;
 
 /// Takes all space of the ext4 on `device` by one file and gives every other piece of `bytes` back.
-///
-/// # Errors
-/// What `fallocate(2)` or sysfs give.
 pub(super) fn leave(point: &Path, device: &str, bytes: u64) -> Result<(), Error> {
     // What ext4 keeps back for writes that are delayed would stay free in one piece.
     let reserve = Path::new("/sys/fs/ext4").join(device).join("reserved_clusters");
@@ -21,7 +19,7 @@ pub(super) fn leave(point: &Path, device: &str, bytes: u64) -> Result<(), Error>
     let failed = |operation, errno| Error::new(operation, &path, errno);
     let (mut length, mut step) = (0, 64 << 20);
     while step >= facts::page_size() {
-        match layout::set_aside(&filler, length + step) {
+        match file::allocate(filler.as_fd(), length + step) {
             Ok(()) => length += step,
             Err(Errno::NOSPC) => step /= 2,
             Err(errno) => return Err(failed("set space aside for", errno)),
@@ -32,7 +30,7 @@ pub(super) fn leave(point: &Path, device: &str, bytes: u64) -> Result<(), Error>
     file::ftruncate(&filler, length - 8 * facts::page_size()).map_err(|errno| failed("shorten", errno))?;
     file::fsync(&filler).map_err(|errno| failed("fsync", errno))?;
     for (hole, offset) in (0..length).step_by(2 * bytes as usize).enumerate() {
-        layout::punch_hole(&filler, offset, bytes).map_err(|errno| failed("punch holes into", errno))?;
+        file::punch(filler.as_fd(), offset, bytes).map_err(|errno| failed("punch holes into", errno))?;
         if hole % HOLES_PER_SYNC == 0 {
             file::fsync(&filler).map_err(|errno| failed("fsync", errno))?;
         }

@@ -2,10 +2,8 @@
 
 use super::results::{CaseReport, LabReport, OutcomeName, Total};
 use super::score::{ParameterScore, Score, Scored};
-use super::truth::{Basis, Truth};
-use crate::experiment;
-use crate::finding::{Kind, Status, Value};
-use fathom_program::units::{Bytes, Nanos};
+use crate::case::{Basis, Truth};
+use crate::finding::{Kind, Status, Value, number};
 
 /// The widest line, in columns.
 const WIDTH: usize = 120;
@@ -47,7 +45,7 @@ fn scores(report: &LabReport) -> String {
         .map(|(total, timing)| {
             let asked = |case: &&CaseReport| {
                 let found = case.parameters.iter().find(|one| one.parameter == total.parameter);
-                found.map_or_else(String::new, |found| answer(found, report))
+                found.map_or_else(String::new, |found| answer(case, found, report))
             };
             let mut column = vec![short(&total.parameter)];
             column.extend(cases.iter().map(asked));
@@ -86,11 +84,11 @@ fn width(column: &[String]) -> usize {
 fn mistakes(case: &CaseReport) -> Vec<String> {
     let mut lines = Vec::new();
     for parameter in &case.parameters {
+        let unit = unit(case, &parameter.parameter);
         let truth = match &parameter.truth {
-            Truth::Known { value, .. } => shown(&parameter.parameter, value, usize::MAX),
+            Truth::Known { value, .. } => shown(value, unit, usize::MAX),
             Truth::Within { interval: [low, high], .. } => {
-                let end = |end: &f64| shown(&parameter.parameter, &Value::Whole(*end as u64), usize::MAX);
-                format!("{} to {}", end(low), end(high))
+                format!("{} to {}", number(*low, unit), number(*high, unit))
             }
             Truth::NotApplicable { .. } => "not applicable".to_owned(),
             Truth::Unknown => continue,
@@ -103,7 +101,7 @@ fn mistakes(case: &CaseReport) -> Vec<String> {
                 let said = said
                     .value
                     .as_ref()
-                    .map_or("not applicable".to_owned(), |value| shown(name, value, usize::MAX));
+                    .map_or("not applicable".to_owned(), |value| shown(value, unit, usize::MAX));
                 lines.push(format!("{}: {name}: {who} says {said}, the truth is {truth}", case.name));
             }
         }
@@ -116,10 +114,10 @@ fn short(name: &str) -> String {
     name.strip_prefix("readahead_").unwrap_or(name).trim_end_matches("_size").to_owned()
 }
 
-fn answer(parameter: &ParameterScore, report: &LabReport) -> String {
+fn answer(case: &CaseReport, parameter: &ParameterScore, report: &LabReport) -> String {
     let Scored { status, value, score, .. } = &parameter.finding;
     let said = match (status, value) {
-        (Status::Measured, Some(value)) => shown(&parameter.parameter, value, MOST_SIZES),
+        (Status::Measured, Some(value)) => shown(value, unit(case, &parameter.parameter), MOST_SIZES),
         (Status::NotApplicable, _) => "n/a".to_owned(),
         _ => String::new(),
     };
@@ -145,25 +143,20 @@ fn answer(parameter: &ParameterScore, report: &LabReport) -> String {
         .join(" ")
 }
 
-fn shown(parameter: &str, value: &Value, most_sizes: usize) -> String {
-    let unit = experiment::by_name(parameter).map_or("", |experiment| experiment.about().unit);
-    match (value, unit) {
-        (Value::Whole(bytes), "bytes") => Bytes(*bytes).to_string(),
-        (Value::Whole(number), "ns") => Nanos(*number as f64).to_string(),
-        (Value::Real(number), "ns") => Nanos(*number).to_string(),
-        (Value::Whole(number), _) => number.to_string(),
-        (Value::Real(number), _) => format!("{number:.3}"),
-        (Value::Word(word), _) => word.clone(),
-        (Value::List(sizes), _) => {
-            let kib = |size: &u64| (size / 1024).to_string();
-            let mut words: Vec<String> = sizes.iter().map(kib).collect();
-            if words.len() > most_sizes {
-                let ends = most_sizes / 2;
-                words.splice(ends..words.len() - ends, ["..".to_owned()]);
-            }
-            format!("{} KiB", words.join(" "))
-        }
+fn shown(value: &Value, unit: &str, most_sizes: usize) -> String {
+    let Value::List(sizes) = value else { return value.in_words(unit) };
+    let mut words: Vec<String> = sizes.iter().map(|size| (size / 1024).to_string()).collect();
+    if words.len() > most_sizes {
+        let ends = most_sizes / 2;
+        words.splice(ends..words.len() - ends, ["..".to_owned()]);
     }
+    format!("{} KiB", words.join(" "))
+}
+
+/// The unit of a parameter of a case.
+fn unit<'a>(case: &'a CaseReport, parameter: &str) -> &'a str {
+    let finding = case.findings.iter().find(|finding| finding.parameter == parameter);
+    finding.map_or("", |finding| &finding.unit)
 }
 
 /// The last cells of a parameter's column.
@@ -288,6 +281,10 @@ mod tests {
         Evidence::measured(Kind::Witness, "w", value)
     }
 
+    fn found(scored: &ParameterScore) -> Finding {
+        Finding::from_evidence(&scored.parameter, "bytes", Vec::new())
+    }
+
     fn case(name: &str, parameters: Vec<ParameterScore>) -> CaseReport {
         CaseReport {
             name: name.to_owned(),
@@ -295,8 +292,8 @@ mod tests {
             outcome: OutcomeName::Surveyed,
             reason: None,
             duration_ns: 1_500_000_000,
+            findings: parameters.iter().map(found).collect(),
             parameters,
-            findings: Vec::new(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::truth::Truth;
+use crate::case::Truth;
 use crate::finding::{Finding, Kind, Status, Value};
 
 /// How an answer compares with the truth.

@@ -17,32 +17,17 @@ pub(super) enum Throttle {
     Group(Group),
 }
 
-/// What a device may do at most.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Most {
-    /// Bytes written in a second.
-    Written(u64),
-    /// Reads in a second.
-    Reads(u64),
-}
+/// What may be limited: the setting of version 1, and that of the unified hierarchy. Bytes written in a second.
+pub(super) const WRITTEN: [&str; 2] = ["blkio.throttle.write_bps_device", "wbps"];
+/// Reads in a second.
+pub(super) const READS: [&str; 2] = ["blkio.throttle.read_iops_device", "riops"];
 
-impl Most {
-    /// The setting of version 1, that of the unified hierarchy, and the number.
-    fn settings(self) -> (&'static str, &'static str, u64) {
-        match self {
-            Most::Written(rate) => ("blkio.throttle.write_bps_device", "wbps", rate),
-            Most::Reads(rate) => ("blkio.throttle.read_iops_device", "riops", rate),
-        }
-    }
-}
-
-/// Lets the block device `name` do no more than that.
-pub(super) fn of_device(name: &str, most: Most) -> Result<Throttle, Unbuilt> {
+/// Lets the block device `name` do no more than `rate` of something.
+pub(super) fn of_device(name: &str, [first, second]: [&str; 2], rate: u64) -> Result<Throttle, Unbuilt> {
     let numbers = Path::new("/sys/block").join(name).join("dev");
     let numbers = fs::read_to_string(&numbers)
         .map_err(|error| Unbuilt::Failed(format!("read {}: {}", numbers.display(), plain(&error))))?;
     let numbers = numbers.trim();
-    let (first, second, rate) = most.settings();
     match cgroup::hierarchy("blkio") {
         Some(hierarchy) if hierarchy.version == Version::One => {
             let file = hierarchy.mount.join(first);

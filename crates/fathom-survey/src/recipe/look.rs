@@ -2,7 +2,7 @@
 
 use crate::inference::combs::{self, NoAnswer, Taller, Wanted};
 use crate::inference::primed;
-use crate::inference::stalls::{self, Passes, Regularity, Waits};
+use crate::inference::stalls::{self, Regularity, Waits};
 use fathom_program::units::{Bytes, Nanos};
 use fathom_program::workload::Op;
 use fathom_run::samples::Samples;
@@ -18,7 +18,7 @@ const NEGLIGIBLE: f64 = 0.1;
 pub(super) fn comb(samples: &Samples, pass: usize, step: u64) -> String {
     let writes = samples.workload.passes[pass].ops.contains(&Op::Write);
     let any = Wanted { smallest: 2 * step, negligible: NEGLIGIBLE };
-    match combs::find(samples, pass, step, any) {
+    match combs::find(&samples.matrix(pass, 0), positions(samples, pass), step, any) {
         Ok(found) => {
             let taller = match found.taller {
                 Taller::Comb(comb) => format!(", and most every {}", Bytes(comb.period)),
@@ -35,9 +35,14 @@ pub(super) fn comb(samples: &Samples, pass: usize, step: u64) -> String {
     }
 }
 
+fn positions(samples: &Samples, pass: usize) -> usize {
+    samples.workload.passes[pass].region.count as usize
+}
+
 /// Where a sequential reader waited.
 pub(super) fn waits(samples: &Samples, pass: usize, step: u64) -> String {
-    let waits = match stalls::find(samples, Passes { misses: pass, sequence: pass, hits: pass }) {
+    let latencies = samples.matrix(pass, 0);
+    let waits = match stalls::find(&latencies, positions(samples, pass), &latencies, &latencies) {
         Ok(waits) => waits,
         Err(reason) => return format!("no answer: {reason}"),
     };
@@ -64,8 +69,7 @@ fn clearest(waits: &Waits) -> Vec<usize> {
 
 /// Positions that take clearly longer than their neighbours, round after round.
 pub(super) fn peaks(samples: &Samples, pass: usize, step: usize, size: u64) -> String {
-    let positions = samples.workload.passes[pass].region.count as usize;
-    let peaks = primed::peaks(&samples.matrix(pass, step), positions);
+    let peaks = primed::peaks(&samples.matrix(pass, step), positions(samples, pass));
     match peaks.is_empty() {
         true => "no operation takes clearly longer than its neighbours".to_owned(),
         false => {

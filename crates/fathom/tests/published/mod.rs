@@ -7,7 +7,9 @@ use serde_json::Value;
 
 /// Where the schema of a report is published: `survey`, `lab`, `curve` or `versus`.
 pub(crate) fn path(report: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../schema/fathom.{report}-1.schema.json"))
+    let version = if report == "model" { 2 } else { 1 };
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join(format!("../../schema/fathom.{report}-{version}.schema.json"))
 }
 
 /// The schema as it is published.

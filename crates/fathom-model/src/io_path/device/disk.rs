@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use fathom_net::{In, NetBuilder, Out};
+use fathom_net::{In, NetBuilder, Out, Span};
 
 use super::moving;
 use crate::file_read::PAGE;
-use crate::io_path::state::ns;
-use crate::io_path::{Prices, Request};
+use crate::io_path::prices::Prices;
+use crate::io_path::request::Request;
 use crate::page_cache::FileId;
+use crate::parameters::Scalar;
 
 /// Where the arm is: behind the last request.
 type Arm = Option<Seat>;
@@ -26,10 +27,9 @@ pub fn disk_with_seeks(
     arrived: Out<Request>,
     written: Out<Request>,
 ) {
-    let (idle, arm) = (net.place("idle"), net.place::<Arm>("arm"));
+    let (idle, arm) = (net.place("idle"), net.state::<Arm>("arm", None));
     let moved = net.place::<(u64, Request)>("moved");
     net.initial(idle, [()]);
-    net.initial(arm, [None]);
     let seeking = Arc::clone(prices);
     net.transition("seek")
         .input(requests)
@@ -44,7 +44,8 @@ pub fn disk_with_seeks(
     net.transition("serve")
         .input(moved)
         .delay_by(move |((positioning, request),), rng| {
-            ns(*positioning) + prices.around(prices.submission + moving(&prices, request), rng)
+            Span::ticks(*positioning)
+                + prices.around(prices[Scalar::Submission] + moving(&prices, request), rng)
         })
         .produce(idle, 1)
         .output_each(arrived, |((_, request),), _| (!request.is_write).then_some(*request))
@@ -60,11 +61,11 @@ impl Prices {
             Some(arm) if arm == (file, byte) => return 0,
             Some((before, last)) if before == file => {
                 let pages = last.abs_diff(byte) as f64 / PAGE as f64;
-                self.seek * (pages / (self.disk_pages / 3.0)).min(1.0).sqrt()
+                self[Scalar::Seek] * (pages / (self.disk_pages / 3.0)).min(1.0).sqrt()
             }
-            _ => self.seek,
+            _ => self[Scalar::Seek],
         };
-        (seek + share * self.rotation) as u64
+        (seek + share * self[Scalar::Rotation]) as u64
     }
 }
 

@@ -1,14 +1,15 @@
 //! The block layer's throttle of a control group: `block/blk-throttle.c` of 6.18.
 //!
-//! Time is cut into slices. What a slice allows may be dispatched at once when it begins, and what is more waits
-//! for the next: a device held to a rate does much at first, then nothing for the rest of the slice. What was not used
-//! adds up until nothing was dispatched for one to two slices, the end of a slice being rounded up, and is forgotten
-//! then.
+//! Time is cut into slices. The allowance of a slice may be dispatched at once when it begins; further requests wait
+//! for the next slice: a device with a limit does much at first, then nothing for the rest of the slice. An allowance
+//! that is not used is kept until nothing was dispatched for one to two slices (the end of a slice is rounded up).
 
-use crate::io_path::{Prices, Request};
+use crate::io_path::prices::Prices;
+use crate::io_path::request::Request;
+use crate::parameters::Scalar;
 
-/// The slice of one direction. Times in jiffies, but for the last dispatch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// The slice of one direction. Times are in jiffies, except that of the last dispatch.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slice {
     start: u64,
     end: u64,
@@ -27,9 +28,9 @@ struct Rates {
 }
 
 impl Slice {
-    /// The first one of reads or of writes, before which some may have been spent.
+    /// The first slice of reads or of writes, part of which may already be spent.
     pub(super) fn first(prices: &Prices, is_write: bool) -> Self {
-        let slices = prices.limit_slice as f64 / 1e9 * prices.limit_spent;
+        let slices = prices.limit_slice as f64 / 1e9 * prices[Scalar::LimitSpent];
         let [requests, bytes] = prices.limits[usize::from(is_write)].map(|rate| (rate * slices) as u64);
         Self { requests, bytes, ..Self::default() }
     }

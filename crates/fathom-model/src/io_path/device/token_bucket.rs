@@ -1,18 +1,18 @@
-//! A device that is sold by requests and bytes a second: a cloud volume, or one that the block layer throttles.
+//! A device with limits of requests and bytes a second: a cloud volume, or one that the block layer throttles.
 
 use std::sync::Arc;
 
-use fathom_net::{In, NetBuilder, Out};
+use fathom_net::{In, NetBuilder, Out, Span};
 
 use super::queue_and_bus;
 use super::slice::Slice;
-use crate::io_path::state::ns;
-use crate::io_path::{Prices, Request};
+use crate::io_path::prices::Prices;
+use crate::io_path::request::Request;
 
-/// What each direction has used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// What one direction has used.
+#[derive(Clone, Copy, Debug, Default)]
 struct Used {
-    /// When each of its two buckets is paid up, in ns: requests, and bytes.
+    /// When its two buckets, of requests and of bytes, are full again, in ns.
     paid: [u64; 2],
     slice: Slice,
 }
@@ -28,10 +28,9 @@ pub fn token_bucket(
     arrived: Out<Request>,
     written: Out<Request>,
 ) {
-    let buckets = net.place::<[Used; 2]>("buckets");
-    let (held, admitted) = (net.place::<(u64, Request)>("held"), net.place::<Request>("admitted"));
     let used = |is_write| Used { slice: Slice::first(prices, is_write), ..Used::default() };
-    net.initial(buckets, [[false, true].map(used)]);
+    let buckets = net.state("buckets", [false, true].map(used));
+    let (held, admitted) = (net.place::<(u64, Request)>("held"), net.place::<Request>("admitted"));
     let limits = Arc::clone(prices);
     net.transition("weigh")
         .input(requests)
@@ -47,7 +46,7 @@ pub fn token_bucket(
         .add();
     net.transition("hold")
         .input(held)
-        .delay_by(|((wait, _),), _| ns(*wait))
+        .delay_by(|((wait, _),), _| Span::ticks(*wait))
         .output(admitted, |((_, request),), _| *request)
         .add();
     net.module("volume", |net| {
@@ -58,14 +57,14 @@ pub fn token_bucket(
 }
 
 impl Prices {
-    /// Pays for a request, and says how many ns it has to wait.
+    /// Takes a request's tokens out of its buckets; returns how many ns it has to wait.
     fn admit(&self, request: &Request, paid: &mut [u64; 2], now: u64) -> u64 {
         let costs = [1.0, request.bytes() as f64];
         let mut wait = 0;
         for (at, cost) in costs.into_iter().enumerate() {
             let rate = self.limits[usize::from(request.is_write)][at];
             if rate > 0.0 {
-                // It may be paid for late, by as much as the bucket holds.
+                // A request may go before its tokens are there, by as much as the bucket holds.
                 wait = wait.max(paid[at].saturating_sub(now + self.limit_burst));
                 paid[at] = paid[at].max(now) + (cost * 1e9 / rate) as u64;
             }

@@ -2,44 +2,10 @@
 
 use fathom_net::{Rng, Span};
 
-use super::{Curve, Points, at};
+use super::at;
 use crate::file_read::PAGE;
-use crate::parameters::Parameters;
+use crate::parameters::{Curve, Parameters, Scalar, Scalars};
 
-/// The wait for far data, by the size of the call in bytes.
-const FAR: Points<8> = [
-    (1_024.0, "far_1k"),
-    (2_048.0, "far_2k"),
-    (4_096.0, "far_4k"),
-    (6_144.0, "far_6k"),
-    (8_192.0, "far_8k"),
-    (16_384.0, "far_16k"),
-    (65_536.0, "far_64k"),
-    (262_144.0, "far_256k"),
-];
-/// A jump to far data, by the size of the call in bytes; less and more cost what the ends do.
-const JUMP: Points<5> = [
-    (512.0, "jump"),
-    (2_048.0, "jump_2k"),
-    (4_096.0, "jump_4k"),
-    (8_192.0, "jump_8k"),
-    (16_384.0, "jump_16k"),
-];
-/// The share of it, by the MiB that come round, and drawn by their logarithms.
-const SHARE: Points<8> = [
-    (1.0, "far_of_1m"),
-    (1.5, "far_of_1536k"),
-    (2.0, "far_of_2m"),
-    (4.0, "far_of_4m"),
-    (8.0, "far_of_8m"),
-    (16.0, "far_of_16m"),
-    (32.0, "far_of_32m"),
-    (64.0, "far_of_64m"),
-];
-/// The same of what was moved but once before.
-const ONCE: Points<2> = [(4.0, "far_once_4m"), (16.0, "far_once_16m")];
-/// How far a jump is, whose page is to be found as well.
-const JUMP_SHARE: Points<2> = [(4.0, "jump_of_4m"), (16.0, "jump_of_16m")];
 /// Calls up to the first size wait alone, those from the second on for much at once.
 const WAITS_ALONE: [f64; 2] = [16_384.0, 65_536.0];
 /// When a CPU's own cache loses the caller's buffer, by what it holds: as it is full.
@@ -48,6 +14,7 @@ const OWN_LOSES: [f64; 2] = [0.85, 1.6];
 /// through the next one leaves what is looked at again and again there for longer.
 const FIRST_LOSES: [f64; 2] = [0.8, 1.2];
 const NEXT_LOSES: [f64; 2] = [3.0, 12.0];
+const MIB: f64 = 1_048_576.0;
 /// So many MiB are near, as all are that what copying near data costs was measured with; and so many are wholly far.
 const WHOLLY_NEAR: f64 = 0.75;
 const WHOLLY_FAR: f64 = 128.0;
@@ -93,49 +60,29 @@ pub(in crate::io_path) enum Seen {
 /// What a CPU's caches hold, in bytes, and what it waits for the rest: in ns, in ns per byte or as a part of one.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::io_path) struct Caches {
-    across_lines: f64,
-    near_cache: f64,
-    share: Curve<{ SHARE.len() }>,
-    once: Curve<{ ONCE.len() }>,
-    far_settles: f64,
-    far_small: f64,
-    jump_share: Curve<{ JUMP_SHARE.len() }>,
-    far_buffer: f64,
-    far_both: f64,
-    far: Curve<{ FAR.len() }>,
-    jump: Curve<{ JUMP.len() }>,
-    jump_between: f64,
-    far_spread: f64,
-    first_cache: f64,
-    walked_page: f64,
-    walked_out: f64,
-    walked_far: f64,
+    scalars: Scalars,
+    /// The share of a wait by the doublings of what is near.
+    share: Vec<(f64, f64)>,
+    once: Vec<(f64, f64)>,
+    jump_share: Vec<(f64, f64)>,
+    far: Vec<(f64, f64)>,
+    jump: Vec<(f64, f64)>,
 }
 
 impl Caches {
     /// As a set of parameters says.
     pub(super) fn of(parameters: &Parameters) -> Self {
-        let value = |name| parameters.value(name);
-        let point = |(x, name)| (x, value(name));
-        let by_mib = |(mib, name)| (doublings(mib), value(name));
+        let by_doublings = |curve| {
+            let points = parameters.curve(curve).into_iter();
+            points.map(|(bytes, share)| (doublings(bytes / MIB), share)).collect()
+        };
         Self {
-            across_lines: value("across_lines"),
-            near_cache: value("near_cache"),
-            share: SHARE.map(by_mib),
-            once: ONCE.map(by_mib),
-            far_settles: value("far_settles"),
-            far_small: value("far_small"),
-            jump_share: JUMP_SHARE.map(by_mib),
-            far_buffer: value("far_buffer"),
-            far_both: value("far_both"),
-            far: FAR.map(point),
-            jump: JUMP.map(point),
-            jump_between: value("jump_between"),
-            far_spread: value("far_spread").min(1.0),
-            first_cache: value("first_cache"),
-            walked_page: value("walked_page"),
-            walked_out: value("walked_out"),
-            walked_far: value("walked_far"),
+            scalars: parameters.scalars(),
+            share: by_doublings(Curve::FarOf),
+            once: by_doublings(Curve::FarOnce),
+            jump_share: by_doublings(Curve::JumpOf),
+            far: parameters.curve(Curve::Far),
+            jump: parameters.curve(Curve::Jump),
         }
     }
 
@@ -147,7 +94,7 @@ impl Caches {
             return 0.0;
         }
         let of_call = of_call.max(1) as f64;
-        self.across_lines * (of_call / SEEN).min(1.0) * bytes as f64 / of_call
+        self.scalars[Scalar::AcrossLines] * (of_call / SEEN).min(1.0) * bytes as f64 / of_call
     }
 
     /// What a copy of a range of bytes, of a call of `of_call` in all, waits for because the data or the caller's buffer are not
@@ -163,36 +110,39 @@ impl Caches {
         seen: Seen,
         jumped: bool,
     ) -> f64 {
-        let share = self.seen_from(seen, self.share, WHOLLY_FAR);
+        let share = self.seen_from(seen, &self.share, WHOLLY_FAR);
         let [alone, at_once] = WAITS_ALONE;
         let small = ((at_once - of_call as f64) / (at_once - alone)).clamp(0.0, 1.0);
-        let distance = share + small * self.far_small * share * (1.0 - share);
-        let mut data = distance * at(self.far, of_call as f64) * (to - from) as f64 / of_call.max(1) as f64;
+        let distance = share + small * self.scalars[Scalar::FarSmall] * share * (1.0 - share);
+        let mut data = distance * at(self.far.iter().copied(), of_call as f64) * (to - from) as f64
+            / of_call.max(1) as f64;
         if let Some(jump) = Jump::to(from, of_call, jumped) {
-            data += self.seen_from(seen, self.jump_share, JUMPS_FAR) * self.far_jump(of_call, jump);
+            data += self.seen_from(seen, &self.jump_share, JUMPS_FAR) * self.far_jump(of_call, jump);
         }
         // Who waits for data waits for both at once.
-        let buffer = self.far_buffer + distance * (self.far_both - self.far_buffer);
+        let buffer = self.scalars[Scalar::FarBuffer]
+            + distance * (self.scalars[Scalar::FarBoth] - self.scalars[Scalar::FarBuffer]);
         // What is made now is written without being read, and takes no room before.
         let taken = if seen == Seen::Now { of_call } else { taken_by(of_call, 0) };
-        data + buffer * (to - from) as f64 * lost(taken as f64, self.near_cache, OWN_LOSES)
+        data + buffer * (to - from) as f64 * lost(taken as f64, self.scalars[Scalar::NearCache], OWN_LOSES)
     }
 
     /// What a jump of a call of so many bytes to what is wholly far takes.
     fn far_jump(&self, of_call: u64, jump: Jump) -> f64 {
-        let [(least, _), .., (most, _)] = self.jump;
-        let between = if jump.is_between_lines { self.jump_between } else { 0.0 };
+        let [least, most] = [self.jump[0].0, self.jump[self.jump.len() - 1].0];
+        let between = if jump.is_between_lines { self.scalars[Scalar::JumpBetween] } else { 0.0 };
         let pages = jump.touched as f64 / jump.needed as f64;
-        pages * at(self.jump, (of_call as f64).clamp(least, most)) + between
+        pages * at(self.jump.iter().copied(), (of_call as f64).clamp(least, most)) + between
     }
 
     /// A wait for far data around its mean: most are a little shorter, and few much longer.
     pub(in crate::io_path) fn waiting(&self, mean: u64, rng: &mut Rng) -> Span {
         let mean = mean as f64;
-        if self.far_spread == 0.0 || mean == 0.0 {
+        let spread = self.scalars[Scalar::FarSpread].min(1.0);
+        if spread == 0.0 || mean == 0.0 {
             return Span::round(mean);
         }
-        Span::round(mean * (1.0 - self.far_spread) + rng.exponential(mean * self.far_spread))
+        Span::round(mean * (1.0 - spread) + rng.exponential(mean * spread))
     }
 
     /// What a write of `bytes` waits for that walks through the buffers of a folio's pages, before it copies and after.
@@ -205,27 +155,28 @@ impl Caches {
     /// next, so that a walk waits for each of those that are lost, from wherever they come.
     fn buffer(&self, since: u64) -> f64 {
         let since = since as f64;
-        let out = lost(since, self.first_cache, FIRST_LOSES) * self.walked_out;
-        let far = lost(since, self.near_cache, NEXT_LOSES) * self.walked_far;
-        self.walked_page + out + far
+        let out =
+            lost(since, self.scalars[Scalar::FirstCache], FIRST_LOSES) * self.scalars[Scalar::WalkedOut];
+        let far = lost(since, self.scalars[Scalar::NearCache], NEXT_LOSES) * self.scalars[Scalar::WalkedFar];
+        self.scalars[Scalar::WalkedPage] + out + far
     }
 
     /// How far data are, by how far those are that come round often: 0 where they are near, 1 where they are wholly far. A
     /// shared cache keeps what is asked for again, so that with each time they are nearer to where they stay; what was
     /// written is not asked for, and the other way round.
-    fn seen_from<const N: usize>(&self, seen: Seen, share: Curve<N>, wholly: f64) -> f64 {
+    fn seen_from(&self, seen: Seen, share: &[(f64, f64)], wholly: f64) -> f64 {
         let (bytes, times, alike) = match seen {
             Seen::Never => return self.distance(share, wholly, f64::INFINITY),
             Seen::Before { bytes, times, alike } => (bytes as f64, times.min(64) as i32, alike),
             Seen::Now => return 0.0,
         };
         let often = self.distance(share, wholly, bytes);
-        let more = self.distance(self.once, WHOLLY_FAR, bytes) - often;
+        let more = self.distance(&self.once, WHOLLY_FAR, bytes) - often;
         if more <= 0.0 {
             return often;
         }
         // Each time after the first leaves this part of it. How often it was is binomial: the mean over it.
-        let left = bytes / (bytes + self.far_settles);
+        let left = bytes / (bytes + self.scalars[Scalar::FarSettles]);
         let other = 1.0 - alike;
         let never = other.powi(times);
         let kept = never + ((other + alike * left).powi(times) - never) / left;
@@ -234,12 +185,12 @@ impl Caches {
 
     /// How far data are that come round again after so many bytes, where so many MiB are wholly far. The caches let go of
     /// them little by little, and further ones are looked for in more pages than the CPU keeps in mind.
-    fn distance<const N: usize>(&self, curve: Curve<N>, wholly: f64, bytes: f64) -> f64 {
-        let mib = bytes / (1 << 20) as f64;
-        if self.near_cache == 0.0 || mib <= WHOLLY_NEAR {
+    fn distance(&self, curve: &[(f64, f64)], wholly: f64, bytes: f64) -> f64 {
+        let mib = bytes / MIB;
+        if self.scalars[Scalar::NearCache] == 0.0 || mib <= WHOLLY_NEAR {
             return 0.0;
         }
-        at(curve.into_iter().chain([(doublings(wholly), 1.0)]), doublings(mib.min(wholly)))
+        at(curve.iter().copied().chain([(doublings(wholly), 1.0)]), doublings(mib.min(wholly)))
     }
 }
 

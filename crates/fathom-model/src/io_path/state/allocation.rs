@@ -1,30 +1,30 @@
-//! Where files lie on the device, and requests on their way there.
+//! The state of allocation: where files lie on the device, and the requests that wait to be mapped.
 
 use std::collections::BTreeMap;
 
-use super::{Inner, State};
 use crate::allocation::{Layout, Pointer, Scheme};
-use crate::io_path::{At, Request};
+use crate::file_read::PAGE;
+use crate::io_path::request::{At, Request, RequestIds};
 use crate::page_cache::{FetchId, FileId};
-use crate::parameters::Parameters;
+use crate::parameters::{Allocation as Choice, Eviction, Parameters, Scalar};
 
 /// The map of the file system.
 #[derive(Clone, Debug)]
-pub(super) struct Allocation {
+pub(crate) struct Allocation {
     when: When,
     scheme: Scheme,
     block: u64,
-    /// Whether what leads to a file's data leaves memory with them.
+    /// Whether a file's blocks of pointers leave memory with its data.
     evicts_pointers: bool,
     /// The first free byte of the device.
     free: u64,
     layouts: BTreeMap<FileId, Layout>,
-    /// Requests of files under way, and of what piece each request of the device is.
+    /// Requests of files under way.
     wholes: BTreeMap<FetchId, Whole>,
+    /// Requests to the device, and the request of a file that each is a piece of.
     pieces: BTreeMap<FetchId, FetchId>,
     /// Blocks of pointers that are being read.
     reading: BTreeMap<FetchId, (FileId, Pointer)>,
-    mapped: Vec<Request>,
 }
 
 /// When a file's pages get their place.
@@ -39,27 +39,28 @@ enum When {
 #[derive(Clone, Debug)]
 struct Whole {
     request: Request,
-    /// The first page that is not asked for yet.
+    /// The first page that the device has not been asked for.
     next: u64,
+    /// The block of pointers that has to be read first.
     waits_for: Option<Pointer>,
     /// Pieces under way.
     left: usize,
 }
 
 impl Allocation {
-    pub(super) fn new(parameters: &Parameters) -> Self {
-        let value = |name| parameters.value(name) as u64;
-        let block = value("block").max(512);
-        let pointers = value("pointers_per_indirect");
+    pub(crate) fn new(parameters: &Parameters) -> Self {
+        let value = |scalar| parameters[scalar] as u64;
+        let block = value(Scalar::Block).max(512);
+        let pointers = value(Scalar::PointersPerIndirect);
         Self {
-            when: match value("allocation") {
-                0 => When::Never,
-                3 => When::WrittenBack,
-                _ => When::Written,
+            when: match parameters.choices.allocation {
+                Choice::None => When::Never,
+                Choice::Delayed => When::WrittenBack,
+                Choice::Indirect | Choice::Extents => When::Written,
             },
-            scheme: match value("allocation") {
-                1 => Scheme::Indirect {
-                    direct: value("direct_pointers"),
+            scheme: match parameters.choices.allocation {
+                Choice::Indirect => Scheme::Indirect {
+                    direct: value(Scalar::DirectPointers),
                     // A pointer has 32 bits.
                     pointers: if pointers == 0 { block / 4 } else { pointers.max(2) },
                 },
@@ -67,27 +68,26 @@ impl Allocation {
                 _ => Scheme::Extents {
                     in_inode: 4,
                     in_leaf: (block - 12) / 12,
-                    longest: value("extent_length"),
+                    longest: value(Scalar::ExtentLength),
                 },
             },
             block,
-            evicts_pointers: value("eviction") > 0,
+            evicts_pointers: parameters.choices.eviction == Eviction::Metadata,
             free: 0,
             layouts: BTreeMap::new(),
             wholes: BTreeMap::new(),
             pieces: BTreeMap::new(),
             reading: BTreeMap::new(),
-            mapped: Vec::new(),
         }
     }
 
-    /// Pages are written into the cache; gives how many blocks of pointers that changes.
-    pub(super) fn written(&mut self, file: FileId, pages: [u64; 2]) -> u64 {
+    /// Pages are written into the cache; returns the number of blocks of pointers that this changes.
+    pub(crate) fn written(&mut self, file: FileId, pages: [u64; 2]) -> u64 {
         if self.when == When::Written { self.allocate(file, pages) } else { 0 }
     }
 
-    /// Pages leave for the device.
-    pub(super) fn written_back(&mut self, file: FileId, pages: [u64; 2]) -> u64 {
+    /// Pages leave for the device; returns the number of blocks of pointers that this changes.
+    pub(crate) fn written_back(&mut self, file: FileId, pages: [u64; 2]) -> u64 {
         if self.when == When::WrittenBack { self.allocate(file, pages) } else { 0 }
     }
 
@@ -97,112 +97,113 @@ impl Allocation {
         layout.allocate(pages, &mut self.free)
     }
 
-    /// Where the blocks of pointers are that a sync of a file has to write.
-    pub(super) fn take_dirty(&mut self, file: FileId) -> Vec<At> {
+    /// The changed blocks of pointers of a file, which a sync writes: they count as written from now on.
+    pub(crate) fn write_pointers(&mut self, file: FileId) -> Vec<At> {
         let bytes = self.block;
-        let places = self.layouts.get_mut(&file).map(Layout::take_dirty).unwrap_or_default();
+        let places = self.layouts.get_mut(&file).map(Layout::write_dirty).unwrap_or_default();
         places.into_iter().map(|byte| At { byte, bytes }).collect()
     }
 
     /// A file's pages leave memory.
-    pub(super) fn evict(&mut self, file: FileId) {
+    pub(crate) fn evict(&mut self, file: FileId) {
         if let Some(layout) = self.layouts.get_mut(&file).filter(|_| self.evicts_pointers) {
             layout.forget();
         }
     }
 
     /// A file is gone.
-    pub(super) fn remove(&mut self, file: FileId) {
+    pub(crate) fn remove(&mut self, file: FileId) {
         self.layouts.remove(&file);
     }
-}
 
-impl State {
-    /// A request of a file comes, or one that knows its place.
-    pub(in crate::io_path) fn map_request(&mut self, request: &Request) {
-        let allocation = &mut self.0.allocation;
-        if request.at.is_some() || !allocation.layouts.contains_key(&request.file) {
-            allocation.mapped.push(*request);
-            return;
+    /// A request of a file, or one that has its place, is on its way. Returns the requests to the device that it becomes.
+    pub(crate) fn map(&mut self, request: &Request, ids: &mut RequestIds) -> Vec<Request> {
+        if request.at.is_some() || !self.layouts.contains_key(&request.file) {
+            return vec![*request];
         }
         let whole = Whole { request: *request, next: request.first, waits_for: None, left: 0 };
-        allocation.wholes.insert(request.id, whole);
-        self.0.map_on(request.id);
+        self.map_on(request.id, whole, ids)
     }
 
-    /// Requests that know their place since this was last asked.
-    pub(in crate::io_path) fn take_mapped(&mut self) -> Vec<Request> {
-        std::mem::take(&mut self.0.allocation.mapped)
-    }
-
-    /// The device has served a request; gives the one of a file that is done with it.
-    pub(in crate::io_path) fn gather(&mut self, request: &Request) -> Option<Request> {
-        let allocation = &mut self.0.allocation;
-        if let Some((file, pointer)) = allocation.reading.remove(&request.id) {
-            allocation.layouts.get_mut(&file)?.cache(pointer);
-            let waits = |(_, whole): &(&FetchId, &Whole)| {
-                whole.request.file == file && whole.waits_for == Some(pointer)
-            };
-            let waiting: Vec<FetchId> = allocation.wholes.iter().filter(waits).map(|(id, _)| *id).collect();
-            waiting.into_iter().for_each(|id| self.0.map_on(id));
-            return None;
+    /// The device has served a request. Returns the request of a file that is complete with it, and the requests to the
+    /// device that waited for it.
+    pub(crate) fn gather(
+        &mut self,
+        request: &Request,
+        ids: &mut RequestIds,
+    ) -> (Option<Request>, Vec<Request>) {
+        if let Some((file, pointer)) = self.reading.remove(&request.id) {
+            return (None, self.pointer_read(file, pointer, ids));
         }
-        let Some(of) = allocation.pieces.remove(&request.id) else { return Some(*request) };
-        let whole = allocation.wholes.get_mut(&of)?;
+        let Some(of) = self.pieces.remove(&request.id) else { return (Some(*request), Vec::new()) };
+        let Some(whole) = self.wholes.get_mut(&of) else { return (None, Vec::new()) };
         whole.left -= 1;
-        if whole.left > 0 || whole.waits_for.is_some() {
-            return None;
-        }
-        allocation.wholes.remove(&of).map(|whole| whole.request)
+        let is_complete = whole.left == 0 && whole.waits_for.is_none();
+        let complete = if is_complete { self.wholes.remove(&of).map(|whole| whole.request) } else { None };
+        (complete, Vec::new())
     }
-}
 
-impl Inner {
-    /// Asks for what a request needs, up to the first block of pointers that has to be read before. Source:
+    /// A block of pointers was read: requests that waited for it go on.
+    fn pointer_read(&mut self, file: FileId, pointer: Pointer, ids: &mut RequestIds) -> Vec<Request> {
+        let Some(layout) = self.layouts.get_mut(&file) else { return Vec::new() };
+        layout.cache(pointer);
+        let waits = |whole: &Whole| whole.request.file == file && whole.waits_for == Some(pointer);
+        let waiting: Vec<FetchId> =
+            self.wholes.iter().filter(|(_, whole)| waits(whole)).map(|(id, _)| *id).collect();
+        let mut mapped = Vec::new();
+        for id in waiting {
+            if let Some(whole) = self.wholes.remove(&id) {
+                mapped.extend(self.map_on(id, whole, ids));
+            }
+        }
+        mapped
+    }
+
+    /// Asks for the pieces of a request, up to the first block of pointers that has to be read before. Source:
     /// `ext4_get_branch`, `ext4_find_extent`.
-    fn map_on(&mut self, id: FetchId) {
-        let Some(mut whole) = self.allocation.wholes.remove(&id) else { return };
+    fn map_on(&mut self, id: FetchId, mut whole: Whole, ids: &mut RequestIds) -> Vec<Request> {
         let Request { file, first, pages, is_write, urgency, .. } = whole.request;
         let end = first + pages;
+        let mut mapped = Vec::new();
         whole.waits_for = None;
         while whole.next < end {
-            let layout = &self.allocation.layouts[&file];
+            let layout = &self.layouts[&file];
             let unknown =
                 |pointer: &Pointer| layout.pointer(*pointer).is_some_and(|(_, is_cached)| !is_cached);
             if let Some(pointer) = layout.chain(whole.next).into_iter().find(unknown) {
                 whole.waits_for = Some(pointer);
-                self.read_pointer(file, pointer);
+                mapped.extend(self.read_pointer(file, pointer, ids));
                 break;
             }
             let until = whole.next + layout.pages_of_one_chain(whole.next, end);
-            let runs: Vec<(u64, u64, u64)> = layout.runs([whole.next, until]).collect();
-            for (first, pages, byte) in runs {
-                let at = Some(At { byte, bytes: pages * crate::file_read::PAGE });
-                let own = Request::read(self.fetch_id(), file, first, pages);
-                let piece = Request { is_write, urgency, at, ..own };
-                self.allocation.pieces.insert(piece.id, id);
-                self.allocation.mapped.push(piece);
+            for (first, pages, byte) in layout.runs([whole.next, until]) {
+                let at = Some(At { byte, bytes: pages * PAGE });
+                let piece =
+                    Request { is_write, urgency, at, ..Request::read(ids.next(), file, first, pages) };
+                self.pieces.insert(piece.id, id);
+                mapped.push(piece);
                 whole.left += 1;
             }
             whole.next = until;
         }
         if whole.left == 0 && whole.waits_for.is_none() {
-            // Nothing of it has a place: it takes the device as long as ever.
-            self.allocation.mapped.push(whole.request);
-            return;
+            // Nothing of it has a place: it goes to the device as it is.
+            mapped.push(whole.request);
+        } else {
+            self.wholes.insert(id, whole);
         }
-        self.allocation.wholes.insert(id, whole);
+        mapped
     }
 
-    /// Reads a block of pointers, unless somebody does.
-    fn read_pointer(&mut self, file: FileId, pointer: Pointer) {
-        if self.allocation.reading.values().any(|of| *of == (file, pointer)) {
-            return;
+    /// Reads a block of pointers, unless it is being read.
+    fn read_pointer(&mut self, file: FileId, pointer: Pointer, ids: &mut RequestIds) -> Option<Request> {
+        if self.reading.values().any(|of| *of == (file, pointer)) {
+            return None;
         }
-        let id = self.fetch_id();
-        let byte = self.allocation.layouts[&file].pointer(pointer).map_or(0, |(byte, _)| byte);
-        let at = Some(At { byte, bytes: self.allocation.block });
-        self.allocation.reading.insert(id, (file, pointer));
-        self.allocation.mapped.push(Request { at, ..Request::read(id, file, 0, 0) });
+        let id = ids.next();
+        let byte = self.layouts[&file].pointer(pointer).map_or(0, |(byte, _)| byte);
+        let at = Some(At { byte, bytes: self.block });
+        self.reading.insert(id, (file, pointer));
+        Some(Request { at, ..Request::read(id, file, 0, 0) })
     }
 }

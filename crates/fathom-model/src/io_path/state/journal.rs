@@ -1,96 +1,124 @@
-//! The journal's half of the kernel's memory: transactions, and who waits for them. After `fs/jbd2`.
+//! The state of the journal: transactions, and the syncs that wait for them. After `fs/jbd2`.
+//!
+//! Moments are in ns since the machine was started.
 
 use std::collections::BTreeSet;
 
-use fathom_net::Time;
-
-use super::{Inner, State};
 use crate::file_read::PAGE;
-use crate::io_path::{At, Kind, Request, Urgency, Work};
+use crate::io_path::Kind;
+use crate::io_path::request::{At, Request, RequestIds, Urgency};
+use crate::io_path::work::Work;
 use crate::page_cache::FileId;
-use crate::parameters::Parameters;
+use crate::parameters::{Journal as Choice, Parameters, Scalar};
 
-/// What the journal does for a sync.
+/// What a sync has to write besides the file's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// There is none: a sync costs what a commit costs, always.
+    /// Nothing: a sync takes the time of a commit, whatever has changed.
     None,
-    /// Each sync writes so many bytes of what it has changed, as the logs of xfs and btrfs do.
+    /// This many bytes of a log, as xfs and btrfs write.
     Log(u64),
-    /// Metadata are written to it. The data of a file that is synced are written before, in both modes of
-    /// the same name; what `ordered` writes of other files is not modelled.
+    /// The transaction's metadata. The data of a synced file are written before, in `ordered` and in `writeback`
+    /// mode; what `ordered` writes of other files is not modelled.
     Metadata,
-    /// Data are written to it, too.
+    /// The transaction's metadata and data.
     Data,
 }
 
-/// Transactions.
+/// The journal.
 #[derive(Clone, Debug)]
-pub(super) struct Journal {
+pub(crate) struct Journal {
     mode: Mode,
-    /// How old a transaction may get, in ns.
+    /// The age at which a transaction is committed, in ns.
     interval: u64,
-    /// The number of the running transaction, and of the last that is committed.
+    /// The number of the running transaction.
     running: u64,
+    /// The number of the last transaction that is committed.
     committed: u64,
-    /// Blocks of metadata that the first change of a file brings in: inode, bitmap, group, directory.
+    /// Blocks of metadata in a transaction of one changed file: inode, bitmap, group, directory.
     first_blocks: u64,
-    /// And what the first block of extents brings in beside them that gets new ones which lie apart.
+    /// Further blocks, for the first block of extents with new extents that lie apart.
     scattered_blocks: u64,
-    /// As how many bios a log is handed over.
+    /// The bios of a write of the log.
     log_requests: u64,
-    /// Pages that the running one holds; none if it has not begun. Of a log the first stands for all but extents.
+    /// Blocks of metadata in the running transaction; 0 if nothing has changed. In a log the first block stands for
+    /// everything but extents.
     blocks: u64,
+    /// Pages of data in the running transaction.
     data_pages: u64,
-    /// What the commit under way does next.
+    /// The commit under way.
     commit: Option<Phase>,
-    /// Jobs, and the transaction that they wait for.
+    /// Jobs whose sync waits, and the transactions they wait for.
     waiters: Vec<(u32, u64)>,
-    /// Jobs whose transaction is committed.
-    done: Vec<u32>,
-    /// When the running transaction has to be committed, in ns since the machine was started.
+    /// When the running transaction has to be committed.
     due: Option<u64>,
-    sets_timer: bool,
-    steps: bool,
+    /// Whether a timer runs until then.
+    is_timer_set: bool,
+    /// The block of the journal's file that is written next.
     head: u64,
+    /// By file.
+    changes: Vec<Changes>,
 }
 
-/// A commit: its blocks, then a flush and its last block. A log is flushed before and written at once.
+/// The transactions that changed a file.
+#[derive(Clone, Debug, Default)]
+struct Changes {
+    /// The last one that changed anything of it.
+    any: u64,
+    /// The last one that changed its blocks or its length.
+    data: u64,
+    /// New blocks that lie apart from those before.
+    scattered: Scattered,
+}
+
+/// A write into a file, as far as the journal is concerned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Change {
+    /// Pages written to.
+    pub(crate) pages: u64,
+    /// Whether the file has new blocks or a new length.
+    pub(crate) is_of_size: bool,
+    /// Whether the time of its last write has changed.
+    pub(crate) is_of_time: bool,
+}
+
+/// What the commit of a transaction, by number, writes next: its blocks, and after a flush its record. A log is flushed
+/// before, and its record is all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Blocks(u64),
     Record(u64),
 }
 
-/// What a sync has to wait for once its data are written.
+/// What a sync waits for once its data are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::io_path) enum Settling {
+pub(crate) enum Settling {
     /// Nothing.
     Nothing,
     /// A flush.
     Flush,
-    /// What is said of a commit, and a flush.
+    /// The time of a commit, and a flush.
     Price,
-    /// A transaction.
+    /// The commit of a transaction.
     Commit,
 }
 
 /// New blocks of a file that lie apart from those before.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Scattered {
-    /// The last transaction that has some, until a sync has written what leads to them.
+struct Scattered {
+    /// The last transaction with such blocks, until a sync has written the extents that lead to them.
     transaction: Option<u64>,
-    /// Which blocks of extents that transaction has.
+    /// The blocks of extents in that transaction.
     leaves: BTreeSet<u64>,
 }
 
 impl Scattered {
-    /// The transaction has the stretch of this number as well; gives how many blocks of extents it has now, if they are more
-    /// than before.
+    /// Adds a stretch, by number, to a transaction. Returns the number of blocks of extents in the transaction if this
+    /// stretch has added one.
     ///
-    /// Such a block of 4 KiB holds 340 extents (`ext4_ext_space_block`). It is split where it is full, and written at random
-    /// every second stretch begins one.
-    pub(super) fn add(&mut self, transaction: u64, stretch: u64) -> Option<usize> {
+    /// A block of 4 KiB holds 340 extents (`ext4_ext_space_block`). It is split where it is full, and after random
+    /// writes every second stretch begins an extent.
+    fn add(&mut self, transaction: u64, stretch: u64) -> Option<usize> {
         const STRETCHES: u64 = 340 * 2 / 3 * 2;
         if self.transaction.replace(transaction) != Some(transaction) {
             self.leaves.clear();
@@ -98,78 +126,103 @@ impl Scattered {
         self.leaves.insert(stretch / STRETCHES).then_some(self.leaves.len())
     }
 
-    /// The transaction of those that no sync has written.
-    fn take(&mut self) -> Option<u64> {
+    /// Forgets the blocks, which a sync writes; returns their transaction.
+    fn write(&mut self) -> Option<u64> {
         self.leaves.clear();
         self.transaction.take()
     }
 }
 
-/// A call whose data are written, and what it has still to wait for.
+/// A sync whose data are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::io_path) struct Judged {
-    pub(in crate::io_path) settling: Settling,
-    /// Whether new blocks among its data lie apart: then more of what leads to them has changed.
-    pub(in crate::io_path) is_scattered: bool,
-    pub(in crate::io_path) work: Work,
+pub(crate) struct Judged {
+    /// What it waits for now.
+    pub(crate) settling: Settling,
+    /// Whether it writes extents of new blocks that lie apart.
+    pub(crate) is_scattered: bool,
+    pub(crate) work: Work,
 }
 
 /// The journal's own file.
 const FILE: FileId = FileId(u32::MAX);
 
 impl Journal {
-    pub(super) fn new(parameters: &Parameters) -> Self {
+    pub(crate) fn new(parameters: &Parameters) -> Self {
         Self {
-            mode: match parameters.value("journal") as usize {
-                0 => match parameters.value("log_bytes") as u64 {
+            mode: match parameters.choices.journal {
+                Choice::Price => match parameters[Scalar::LogBytes] as u64 {
                     0 => Mode::None,
                     bytes => Mode::Log(bytes),
                 },
-                3 => Mode::Data,
-                _ => Mode::Metadata,
+                Choice::Data => Mode::Data,
+                Choice::Ordered | Choice::Writeback => Mode::Metadata,
             },
-            interval: parameters.value("commit_interval") as u64,
-            first_blocks: (parameters.value("journal_blocks").round() as u64).max(1),
-            scattered_blocks: parameters.value("scattered_blocks").round() as u64,
-            log_requests: (parameters.value("log_requests").round() as u64).max(1),
+            interval: parameters[Scalar::CommitInterval] as u64,
+            first_blocks: (parameters[Scalar::JournalBlocks].round() as u64).max(1),
+            scattered_blocks: parameters[Scalar::ScatteredBlocks].round() as u64,
+            log_requests: (parameters[Scalar::LogRequests].round() as u64).max(1),
             running: 1,
             committed: 0,
             blocks: 0,
             data_pages: 0,
             commit: None,
             waiters: Vec::new(),
-            done: Vec::new(),
             due: None,
-            sets_timer: false,
-            steps: false,
+            is_timer_set: false,
             head: 0,
+            changes: Vec::new(),
         }
     }
 
-    /// Before a run: nothing of the last net is left.
-    pub(super) fn begin_run(&mut self) {
-        self.sets_timer = self.due.is_some();
+    /// A file is new.
+    pub(crate) fn add_file(&mut self) {
+        self.changes.push(Changes::default());
+    }
+
+    /// An empty file takes the place of a file.
+    pub(crate) fn replace_file(&mut self, file: FileId, now: u64) {
+        let transaction = self.join(0, now);
+        let scattered = Scattered::default();
+        self.changes[file.0 as usize] = Changes { any: transaction, data: transaction, scattered };
+    }
+
+    /// A run begins: the timers of the last one are gone.
+    pub(crate) fn begin_run(&mut self) {
+        self.is_timer_set = false;
     }
 
     /// Whether no commit is under way.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.commit.is_none()
     }
 
-    /// Whether data go through it.
-    pub(super) fn takes_data(&self) -> bool {
+    /// Whether data are written to it.
+    pub(crate) fn takes_data(&self) -> bool {
         self.mode == Mode::Data
     }
 
-    /// A change joins the running transaction; gives its number.
-    pub(super) fn join(&mut self, data_pages: u64, now: u64) -> u64 {
+    /// A file is written to.
+    pub(crate) fn change(&mut self, file: FileId, change: Change, now: u64) {
+        let is_data = change.is_of_size || self.takes_data();
+        let is_new = self.changes[file.0 as usize].any == 0;
+        if is_data || change.is_of_time || is_new {
+            self.changes[file.0 as usize].any = self.join(change.pages, now);
+        }
+        if is_data {
+            let changes = &mut self.changes[file.0 as usize];
+            changes.data = changes.any;
+        }
+    }
+
+    /// Adds a change to the running transaction; returns its number.
+    fn join(&mut self, data_pages: u64, now: u64) -> u64 {
         match self.mode {
             Mode::None => return 0,
-            // How long one waits for who syncs is not modelled.
+            // The wait for another's sync is not modelled.
             Mode::Log(_) => self.blocks = self.blocks.max(1),
             _ if self.blocks == 0 => {
                 self.blocks = self.first_blocks;
-                (self.due, self.sets_timer) = (Some(now + self.interval), true);
+                (self.due, self.is_timer_set) = (Some(now + self.interval), false);
             }
             _ => {}
         }
@@ -179,160 +232,138 @@ impl Journal {
         self.running
     }
 
-    /// Whether it takes what leads to data: jbd2 does.
-    pub(super) fn takes_pointers(&self) -> bool {
+    /// Whether blocks of pointers are written to it: jbd2 takes them.
+    pub(crate) fn takes_pointers(&self) -> bool {
         matches!(self.mode, Mode::Metadata | Mode::Data)
     }
 
-    /// So many blocks more than every change has belong to the running transaction.
-    pub(super) fn change_more(&mut self, blocks: u64) {
+    /// Adds blocks of pointers to the running transaction.
+    pub(crate) fn change_pointers(&mut self, blocks: u64) {
         if self.takes_pointers() && self.blocks > 0 {
             self.blocks += blocks;
         }
     }
 
-    /// So many blocks of a file's extents belong to the running transaction now, the last of which did not before.
-    pub(super) fn scatter(&mut self, blocks: usize) {
+    /// The running transaction has changed the extents of a file at this stretch, by number, which lies apart from the
+    /// one before.
+    pub(crate) fn scatter(&mut self, file: FileId, stretch: u64) {
+        let Changes { any, scattered, .. } = &mut self.changes[file.0 as usize];
+        let Some(leaves) = scattered.add(*any, stretch) else { return };
         if self.blocks > 0 {
-            self.blocks += if blocks == 1 { self.scattered_blocks } else { 1 };
+            self.blocks += if leaves == 1 { self.scattered_blocks } else { 1 };
         }
     }
 
-    /// Begins to commit the running transaction, unless a commit is under way or there is nothing.
-    fn start(&mut self) {
-        if self.commit.is_none() && self.blocks > 0 {
-            let phase = match self.mode {
-                Mode::Log(_) => Phase::Record(self.running),
-                _ => Phase::Blocks(self.running),
-            };
-            (self.commit, self.steps) = (Some(phase), true);
+    /// Starts to commit the running transaction, unless a commit is under way or nothing has changed. Returns whether
+    /// the first step is the record, if it has started.
+    fn start(&mut self) -> Option<bool> {
+        if self.commit.is_some() || self.blocks == 0 {
+            return None;
         }
-    }
-}
-
-impl State {
-    /// What a call waits for whose data are written.
-    pub(in crate::io_path) fn settle(&mut self, work: &Work) -> Judged {
-        Judged { settling: self.settling(work), is_scattered: self.take_scattered(work), work: *work }
+        let is_log = matches!(self.mode, Mode::Log(_));
+        self.commit = Some(if is_log { Phase::Record(self.running) } else { Phase::Blocks(self.running) });
+        Some(is_log)
     }
 
-    /// Whether what a sync of a file waits for has new blocks that lie apart; asked once.
-    fn take_scattered(&mut self, work: &Work) -> bool {
-        let Inner { journal, files, .. } = &mut *self.0;
+    /// A sync whose data are written: what it waits for, and the first step of a commit if one starts.
+    pub(crate) fn settle(&mut self, work: &Work) -> (Judged, Option<bool>) {
+        let (settling, step) = self.settling(work);
+        (Judged { settling, is_scattered: self.writes_scattered(work), work: *work }, step)
+    }
+
+    /// Whether a sync writes the extents of new blocks that lie apart.
+    fn writes_scattered(&mut self, work: &Work) -> bool {
         match work.call.kind {
             Kind::Sync | Kind::SyncData => {
-                let scattered = files[work.call.file.0 as usize].scattered.take();
-                scattered.is_some_and(|of| journal.mode == Mode::None || of > journal.committed)
+                let scattered = self.changes[work.call.file.0 as usize].scattered.write();
+                scattered.is_some_and(|of| self.mode == Mode::None || of > self.committed)
             }
             Kind::SyncAll => {
-                files.iter_mut().for_each(|file| file.scattered = Scattered::default());
+                self.changes.iter_mut().for_each(|changes| changes.scattered = Scattered::default());
                 false
             }
             _ => false,
         }
     }
 
-    fn settling(&mut self, work: &Work) -> Settling {
-        let Inner { journal, files, .. } = &mut *self.0;
+    fn settling(&mut self, work: &Work) -> (Settling, Option<bool>) {
         let transaction = match work.call.kind {
-            Kind::Sync => files[work.call.file.0 as usize].transaction,
-            Kind::SyncData => files[work.call.file.0 as usize].data_transaction,
-            Kind::SyncAll => journal.running - u64::from(journal.blocks == 0),
-            _ => return Settling::Nothing,
+            Kind::Sync => self.changes[work.call.file.0 as usize].any,
+            Kind::SyncData => self.changes[work.call.file.0 as usize].data,
+            Kind::SyncAll => self.running - u64::from(self.blocks == 0),
+            _ => return (Settling::Nothing, None),
         };
-        if journal.mode == Mode::None {
-            return Settling::Price;
+        if self.mode == Mode::None {
+            return (Settling::Price, None);
         }
-        if transaction <= journal.committed {
-            return Settling::Flush;
+        if transaction <= self.committed {
+            return (Settling::Flush, None);
         }
-        journal.waiters.push((work.turn.job, transaction));
-        journal.start();
-        Settling::Commit
+        self.waiters.push((work.turn.job, transaction));
+        (Settling::Commit, self.start())
     }
 
-    /// The next step of a commit: the blocks, or the record that closes it.
-    pub(in crate::io_path) fn commit_step(&mut self, now: Time) {
-        self.note(now);
-        let journal = &mut self.0.journal;
-        let bytes = match journal.commit {
-            // Changes from here on are the next one's.
-            Some(Phase::Blocks(_)) => {
-                let pages = 1 + std::mem::take(&mut journal.blocks) + std::mem::take(&mut journal.data_pages);
-                journal.running += 1;
-                journal.due = None;
+    /// The write of the commit's next step: the blocks, or the record that closes it.
+    pub(crate) fn commit_step(&mut self, ids: &mut RequestIds) -> Option<Request> {
+        let bytes = match self.commit? {
+            // Changes from here on belong to the next transaction.
+            Phase::Blocks(_) => {
+                let pages = 1 + std::mem::take(&mut self.blocks) + std::mem::take(&mut self.data_pages);
+                self.running += 1;
+                self.due = None;
                 pages * PAGE
             }
-            Some(Phase::Record(_)) => match journal.mode {
+            Phase::Record(_) => match self.mode {
                 Mode::Log(bytes) => {
-                    journal.running += 1;
-                    bytes + std::mem::take(&mut journal.blocks).saturating_sub(1) * PAGE
+                    self.running += 1;
+                    bytes + std::mem::take(&mut self.blocks).saturating_sub(1) * PAGE
                 }
                 _ => PAGE,
             },
-            None => return,
         };
-        let (first, pages) = (journal.head, bytes.div_ceil(PAGE));
-        journal.head += pages;
+        let (first, pages) = (self.head, bytes.div_ceil(PAGE));
+        self.head += pages;
         // jbd2 hands over each block by itself (`jbd2_journal_commit_transaction`).
-        let bios = if let Mode::Log(_) = journal.mode { journal.log_requests } else { pages };
-        let id = self.0.fetch_id();
-        let request = Request::write(id, FILE, first, pages, Urgency::Sync);
+        let bios = if let Mode::Log(_) = self.mode { self.log_requests } else { pages };
+        let request = Request::write(ids.next(), FILE, first, pages, Urgency::Sync);
         // A log need not write whole pages.
         let at = Some(At { byte: request.place(), bytes });
-        self.0.requests.push(Request { at, bios, ..request });
+        Some(Request { at, bios, ..request })
     }
 
-    /// A write of the journal is done. Gives whether it was one.
-    pub(super) fn journal_written(&mut self, request: &Request) -> bool {
-        if request.file != FILE {
-            return false;
-        }
-        let journal = &mut self.0.journal;
-        match journal.commit {
+    /// Whether a request writes the journal.
+    pub(crate) fn owns(request: &Request) -> bool {
+        request.file == FILE
+    }
+
+    /// A write of the journal is done. Returns the next step, of this commit or of the next one, and the jobs whose
+    /// transaction is committed.
+    pub(crate) fn written(&mut self) -> (Option<bool>, Vec<u32>) {
+        match self.commit {
             Some(Phase::Blocks(number)) => {
-                (journal.commit, journal.steps) = (Some(Phase::Record(number)), true);
+                self.commit = Some(Phase::Record(number));
+                (Some(true), Vec::new())
             }
             Some(Phase::Record(number)) => {
-                (journal.commit, journal.committed) = (None, number);
-                let done = journal.waiters.extract_if(.., |(_, waits)| *waits <= number);
-                journal.done.extend(done.map(|(job, _)| job));
-                if !journal.waiters.is_empty() {
-                    journal.start();
-                }
+                (self.commit, self.committed) = (None, number);
+                let done =
+                    self.waiters.extract_if(.., |(_, waits)| *waits <= number).map(|(job, _)| job).collect();
+                let step = if self.waiters.is_empty() { None } else { self.start() };
+                (step, done)
             }
-            None => {}
-        }
-        true
-    }
-
-    /// Whether the commit is to go on, and whether with its record, before which the device is flushed;
-    /// asked once.
-    pub(in crate::io_path) fn take_step(&mut self) -> Option<bool> {
-        let journal = &mut self.0.journal;
-        let is_record = matches!(journal.commit, Some(Phase::Record(_)));
-        std::mem::take(&mut journal.steps).then_some(is_record)
-    }
-
-    /// The journal's timer has run out: what is old enough is committed.
-    pub(in crate::io_path) fn commit_old(&mut self, now: Time) {
-        let now = self.since_start(now);
-        let journal = &mut self.0.journal;
-        if journal.due.is_some_and(|due| due <= now) {
-            journal.start();
+            None => (None, Vec::new()),
         }
     }
 
-    /// In how many ns the running transaction has to be committed, if its timer has still to be set.
-    pub(in crate::io_path) fn take_timer(&mut self, now: Time) -> Option<u64> {
-        let now = self.since_start(now);
-        let journal = &mut self.0.journal;
-        let sets = std::mem::take(&mut journal.sets_timer);
-        journal.due.filter(|_| sets).map(|due| due.saturating_sub(now))
+    /// The timer has run out: a transaction that is old enough is committed. Returns the first step if that starts.
+    pub(crate) fn commit_old(&mut self, now: u64) -> Option<bool> {
+        if self.due.is_some_and(|due| due <= now) { self.start() } else { None }
     }
 
-    /// Jobs whose transaction is committed; asked once.
-    pub(in crate::io_path) fn take_committed(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.0.journal.done)
+    /// Sets the timer of the running transaction, unless it is set; returns in how many ns it runs out.
+    pub(crate) fn set_timer(&mut self, now: u64) -> Option<u64> {
+        let due = self.due?;
+        let was_set = std::mem::replace(&mut self.is_timer_set, true);
+        (!was_set).then(|| due.saturating_sub(now))
     }
 }

@@ -1,96 +1,110 @@
-//! The queue of the device: who waits to be let in, what waits for its turn, and what is under way.
+//! The state of the device's queue: requests that wait to be let in, that wait for their turn, and that are under way.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use fathom_net::Time;
-
-use super::{Inner, State, prices};
 use crate::file_read::PAGE;
-use crate::io_path::{At, Request, Urgency};
+use crate::io_path::prices;
+use crate::io_path::request::{At, Request, Urgency};
 use crate::page_cache::FileId;
-use crate::parameters::Parameters;
+use crate::parameters::{Parameters, Scalar, Scheduler};
 use crate::scheduler::{Deadline, Direction, Merged, Settings, Span};
 use crate::writeback_throttle::Throttle;
 
-/// Requests between those who ask and the device.
+/// The queue.
 #[derive(Clone, Debug)]
-pub(super) struct Queue {
+pub(crate) struct Queue {
     order: Order,
     throttle: Throttle<Request>,
-    /// How many the device takes at once, and how many there may be in all.
+    /// Requests that the device takes at once.
     depth: usize,
+    /// Requests that the queue has room for: `nr_requests`.
     most: usize,
-    /// How many there are that were let in.
+    /// Requests that have room.
     used: usize,
-    /// What those who ask have still to ask for: one request waits to be let in, and those behind it for that.
+    /// Requests that ever had room.
+    inserted: u64,
+    /// Requests not let in, by where they come from: the first of each waits to be let in, the others for the first.
     lanes: BTreeMap<Lane, VecDeque<Request>>,
-    /// Requests that wait for room.
+    /// Requests that the throttle has let in, and that wait for room.
     untagged: VecDeque<Request>,
-    /// What each of them was made of.
+    /// The requests that each one was merged from.
     parts: BTreeMap<u64, Vec<Request>>,
-    /// When those that are under way went to the device, in ns since the machine was started.
+    /// When those under way went to the device, in ns since the machine was started.
     issued: BTreeMap<u64, u64>,
-    runs: bool,
 }
 
-/// Somebody who asks, and sleeps until he is let in.
+/// Where requests come from: a file, whether they write, and whether a job waits for them. One source sleeps until its
+/// request is let in.
 type Lane = (FileId, bool, Urgency);
 
-/// Whose turn it is.
+/// The order of requests.
 #[derive(Clone, Debug)]
 enum Order {
-    /// The one who came first.
+    /// That in which they came.
     None(VecDeque<u64>),
     Deadline(Deadline),
 }
 
+/// The moment at which something happens to the queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    /// The time in ns since the machine was started.
+    pub(crate) now: u64,
+    /// Whether a writer has paused lately.
+    pub(crate) waits: bool,
+}
+
 /// Bytes of a sector.
 const SECTOR: u64 = 512;
-/// How long a pause of a writer is recent: a second.
-const RECENT: u64 = 1_000_000_000;
 
 impl Queue {
-    pub(super) fn new(parameters: &Parameters) -> Self {
-        let value = |name| parameters.value(name) as u64;
+    pub(crate) fn new(parameters: &Parameters) -> Self {
+        let value = |scalar| parameters[scalar] as u64;
         let settings = Settings {
-            expire: [value("read_expire"), value("write_expire")],
-            fifo_batch: value("fifo_batch") as u32,
-            writes_starved: value("writes_starved") as u32,
+            expire: [value(Scalar::ReadExpire), value(Scalar::WriteExpire)],
+            fifo_batch: value(Scalar::FifoBatch) as u32,
+            writes_starved: value(Scalar::WritesStarved) as u32,
             largest: prices::limits(parameters).largest_io * PAGE / SECTOR,
         };
-        let most = value("nr_requests").max(1);
+        let most = value(Scalar::NrRequests).max(1);
         Self {
-            order: match value("scheduler") {
-                0 => Order::None(VecDeque::new()),
-                _ => Order::Deadline(Deadline::new(settings)),
+            order: match parameters.choices.scheduler {
+                Scheduler::None => Order::None(VecDeque::new()),
+                Scheduler::MqDeadline => Order::Deadline(Deadline::new(settings)),
             },
-            throttle: Throttle::new(value("wbt_lat"), most as u32, parameters.value("device_flush") > 0.0),
-            depth: value("device_depth").max(1) as usize,
+            throttle: Throttle::new(
+                value(Scalar::WbtLat),
+                most as u32,
+                parameters[Scalar::DeviceFlush] > 0.0,
+            ),
+            depth: value(Scalar::DeviceDepth).max(1) as usize,
             most: most as usize,
             used: 0,
+            inserted: 0,
             lanes: BTreeMap::new(),
             untagged: VecDeque::new(),
             parts: BTreeMap::new(),
             issued: BTreeMap::new(),
-            runs: false,
         }
     }
 
-    /// A request comes.
-    fn submit(&mut self, request: Request, waits: bool, now: u64) {
+    /// A request comes. Returns whether the queue is to be looked at.
+    pub(crate) fn submit(&mut self, request: Request, moment: Moment) -> Option<()> {
+        let before = self.inserted;
         let lane = self.lanes.entry(request.lane()).or_default();
         lane.push_back(request);
         if lane.len() == 1 {
-            self.go_on(request.lane(), waits, now);
+            self.go_on(request.lane(), moment);
         }
+        (self.inserted > before).then_some(())
     }
 
-    /// Lets in what somebody asks for, one after the other, up to the first that has to wait. Source:
+    /// Lets in the requests of a lane, one after the other, up to the first that has to wait. Source:
     /// `blk_mq_submit_bio`.
-    fn go_on(&mut self, lane: Lane, waits: bool, now: u64) {
+    fn go_on(&mut self, lane: Lane, moment: Moment) {
         while let Some(&request) = self.lanes.get(&lane).and_then(VecDeque::front) {
-            let is_merged = self.merges(&request, waits, now);
-            let is_in = is_merged || (self.passes(request, waits, now) && self.tag(request, now));
+            let is_merged = self.merges(&request, moment);
+            let is_in = is_merged || (self.passes(request, moment) && self.tag(request, moment.now));
             if !is_in {
                 return;
             }
@@ -105,7 +119,7 @@ impl Queue {
     }
 
     /// Whether the throttle lets a request on at once.
-    fn passes(&mut self, request: Request, waits: bool, now: u64) -> bool {
+    fn passes(&mut self, request: Request, Moment { now, waits }: Moment) -> bool {
         if !self.throttle.is_on() {
             return true;
         }
@@ -128,7 +142,7 @@ impl Queue {
 
     fn insert(&mut self, request: Request, now: u64) {
         self.used += 1;
-        self.runs = true;
+        self.inserted += 1;
         let id = request.key();
         match &mut self.order {
             Order::None(waiting) => waiting.push_back(id),
@@ -137,28 +151,28 @@ impl Queue {
         self.parts.insert(id, vec![request]);
     }
 
-    /// Those that the throttle has woken, and those for whom there is room now.
-    fn wake(&mut self, awake: Vec<Request>, waits: bool, now: u64) {
+    /// Lets in the requests that the throttle has woken, and those that now have room.
+    fn wake(&mut self, awake: Vec<Request>, moment: Moment) {
         let mut let_in: Vec<Lane> = Vec::new();
         for request in awake {
-            if self.tag(request, now) {
+            if self.tag(request, moment.now) {
                 let_in.push(request.lane());
             }
         }
         while self.used < self.most
             && let Some(request) = self.untagged.pop_front()
         {
-            self.insert(request, now);
+            self.insert(request, moment.now);
             let_in.push(request.lane());
         }
         for lane in let_in {
             self.leave_lane(lane);
-            self.go_on(lane, waits, now);
+            self.go_on(lane, moment);
         }
     }
 
-    /// Makes a request part of one that waits, if they touch.
-    fn merges(&mut self, request: &Request, waits: bool, now: u64) -> bool {
+    /// Merges a request into one that waits for its turn, if they touch.
+    fn merges(&mut self, request: &Request, moment: Moment) -> bool {
         let Order::Deadline(deadline) = &mut self.order else { return false };
         let Some(Merged { into, absorbed }) = deadline.merge(request.span()) else { return false };
         let gone = absorbed.and_then(|gone| self.parts.remove(&gone));
@@ -168,13 +182,19 @@ impl Queue {
             parts.extend(gone);
             self.used -= 1;
             let is_held = request.is_write && self.throttle.is_on();
+            let Moment { now, waits } = moment;
             let awake = if is_held { self.throttle.write_freed(waits, now) } else { Vec::new() };
-            self.wake(awake, waits, now);
+            self.wake(awake, moment);
         }
         true
     }
 
-    /// The next that goes to the device, if that takes one more.
+    /// The requests that go to the device now.
+    pub(crate) fn dispatch(&mut self, now: u64) -> Vec<Request> {
+        std::iter::from_fn(|| self.next(now)).collect()
+    }
+
+    /// The next request to the device, if it takes one more.
     fn next(&mut self, now: u64) -> Option<Request> {
         if self.issued.len() >= self.depth {
             return None;
@@ -199,64 +219,34 @@ impl Queue {
         }
         Some(whole)
     }
-}
 
-impl State {
-    /// A request comes.
-    pub(in crate::io_path) fn submit_request(&mut self, request: &Request, now: Time) {
-        let now = self.since_start(now);
-        let waits = self.0.writer_waits(now);
-        self.0.queue.submit(*request, waits, now);
-    }
-
-    /// Those that go to the device now.
-    pub(in crate::io_path) fn dispatch_requests(&mut self, now: Time) -> Vec<Request> {
-        let now = self.since_start(now);
-        std::iter::from_fn(|| self.0.queue.next(now)).collect()
-    }
-
-    /// The device has served a request; gives what that was made of.
-    pub(in crate::io_path) fn complete_request(&mut self, request: &Request, now: Time) -> Vec<Request> {
-        let now = self.since_start(now);
-        let waits = self.0.writer_waits(now);
-        let queue = &mut self.0.queue;
+    /// The device has served a request. Returns the requests that it was merged from. The queue is to be looked at.
+    pub(crate) fn complete(&mut self, request: &Request, moment: Moment) -> Vec<Request> {
+        let Moment { now, waits } = moment;
         let id = request.key();
-        let issued = queue.issued.remove(&id).unwrap_or(now);
-        queue.used -= 1;
-        queue.runs = true;
+        let issued = self.issued.remove(&id).unwrap_or(now);
+        self.used -= 1;
         let mut awake = Vec::new();
-        if queue.throttle.is_on() && request.is_write {
-            awake = queue.throttle.write_done(waits, now);
-        } else if queue.throttle.is_on() {
-            queue.throttle.read_done(id, now - issued, now);
+        if self.throttle.is_on() && request.is_write {
+            awake = self.throttle.write_done(waits, now);
+        } else if self.throttle.is_on() {
+            self.throttle.read_done(id, now - issued, now);
         }
-        queue.wake(awake, waits, now);
-        queue.parts.remove(&id).unwrap_or_default()
+        self.wake(awake, moment);
+        self.parts.remove(&id).unwrap_or_default()
     }
 
-    /// Whether the queue is to be looked at; asked once.
-    pub(in crate::io_path) fn take_queue_run(&mut self) -> Option<()> {
-        std::mem::take(&mut self.0.queue.runs).then_some(())
+    /// Sets the timer of the throttle's window, unless it is set; returns in how many ns it runs out.
+    pub(crate) fn set_timer(&mut self) -> Option<u64> {
+        self.throttle.arm_timer()
     }
 
-    /// In how many ns the throttle looks at how reads fare, if that has to be set; asked once.
-    pub(in crate::io_path) fn take_window(&mut self) -> Option<u64> {
-        self.0.queue.throttle.arm_timer()
-    }
-
-    /// The throttle looks at how reads fared.
-    pub(in crate::io_path) fn judge_window(&mut self, now: Time) {
-        let now = self.since_start(now);
-        let waits = self.0.writer_waits(now);
-        let awake = self.0.queue.throttle.timer_fn(waits, now);
-        self.0.queue.wake(awake, waits, now);
-    }
-}
-
-impl Inner {
-    /// Whether a writer has paused lately. Source: `wb_recent_wait` of `block/blk-wbt.c`.
-    fn writer_waits(&self, now: u64) -> bool {
-        self.writeback.slept_at().is_some_and(|slept| now < slept + RECENT)
+    /// The throttle looks at how reads fared. Returns whether the queue is to be looked at.
+    pub(crate) fn judge_window(&mut self, moment: Moment) -> Option<()> {
+        let before = self.inserted;
+        let awake = self.throttle.timer_fn(moment.waits, moment.now);
+        self.wake(awake, moment);
+        (self.inserted > before).then_some(())
     }
 }
 
@@ -265,7 +255,7 @@ impl Request {
         (self.file, self.is_write, self.urgency)
     }
 
-    /// Its number, by which the queue knows it.
+    /// Its number in the queue.
     fn key(&self) -> u64 {
         u64::from(self.id.0.get())
     }

@@ -1,22 +1,19 @@
-//! Memory of the caller's library: streams, and the system calls that a call of the library still has to make.
+//! The state of the caller's library: streams, and the system calls that its calls have still to make.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use fathom_net::Time;
-
-use super::State;
-use crate::file_read::Read;
-use crate::io_path::{Call, Kind, Work};
+use crate::io_path::work::Work;
+use crate::io_path::{Call, Kind};
 use crate::page_cache::FileId;
 use crate::stdio::{Asked, Library, Stream, Syscall};
 
 /// The streams of all jobs, one for each file.
 #[derive(Clone, Debug)]
-pub(super) struct Streams {
+pub(crate) struct Streams {
     /// Bytes of a stream's buffer.
     buffer: u64,
-    of: BTreeMap<(u32, FileId), Open>,
-    /// By job.
+    open: BTreeMap<(u32, FileId), Open>,
+    /// The call of each job.
     under_way: BTreeMap<u32, UnderWay>,
 }
 
@@ -24,7 +21,7 @@ pub(super) struct Streams {
 #[derive(Clone, Debug)]
 struct Open {
     stream: Stream,
-    /// Whether it has read, or written, since somebody last went to a place.
+    /// What it did last, unless that was a seek.
     last: Option<Kind>,
 }
 
@@ -34,33 +31,38 @@ struct UnderWay {
     work: Work,
     /// The system calls that it still has to make.
     calls: VecDeque<Call>,
-    is_over: bool,
 }
 
-impl Streams {
-    pub(super) fn new(buffer: u64) -> Self {
-        Self { buffer, of: BTreeMap::new(), under_way: BTreeMap::new() }
-    }
+/// What a call of the library does next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Next {
+    /// It makes this system call.
+    SystemCall(Work),
+    /// It returns.
+    Return(Work),
 }
 
 impl Kind {
-    /// Whether the library has a part in it.
-    pub(in crate::io_path) fn goes_through_streams(self) -> bool {
+    /// Whether the library does part of it.
+    pub(crate) fn goes_through_streams(self) -> bool {
         matches!(self, Self::Read | Self::Write | Self::Seek)
     }
 }
 
-impl State {
-    /// A call of the library begins: what it copies, and the system calls that it will make.
-    pub(in crate::io_path) fn library_call(&mut self, work: &Work) -> Work {
+impl Streams {
+    /// No stream yet; a stream's buffer will have so many bytes.
+    pub(crate) fn new(buffer: u64) -> Self {
+        Self { buffer, open: BTreeMap::new(), under_way: BTreeMap::new() }
+    }
+
+    /// A call of the library begins, on a file of so many bytes. Returns the call with the bytes that it copies; its
+    /// system calls follow by [`next`](Self::next).
+    pub(crate) fn call(&mut self, work: &Work, length: u64, is_direct: bool) -> Work {
         let call = work.call;
-        let length = self.size(call.file);
-        let is_direct = self.0.files[call.file.0 as usize].is_direct;
-        let streams = &mut self.0.streams;
-        let buffer = streams.buffer;
-        let open = streams.of.entry((work.turn.job, call.file)).or_insert_with(|| Open::new(buffer));
+        let buffer = self.buffer;
+        let open = self.open.entry((work.turn.job, call.file)).or_insert_with(|| Open::new(buffer));
         let mut library = Library::on(length);
-        // What goes past the kernel's cache goes past the library, too.
+        // Direct reads and writes do not use the stream's buffer either.
         let is_buffered = call.kind.goes_through_streams() && !is_direct;
         if is_buffered {
             open.perform(call, &mut library);
@@ -79,26 +81,17 @@ impl State {
         if !is_buffered {
             calls.push_back(call);
         }
-        streams.under_way.insert(work.turn.job, UnderWay { work: *work, calls, is_over: false });
+        self.under_way.insert(work.turn.job, UnderWay { work: *work, calls });
         Work { copied: library.copied, ..*work }
     }
 
-    /// The next system call of a call of the library; none once it has made them all.
-    pub(in crate::io_path) fn next_system_call(&mut self, work: &Work, now: Time) -> Option<Work> {
-        let under_way = self.0.streams.under_way.get_mut(&work.turn.job)?;
-        let next = under_way.calls.pop_front();
-        under_way.is_over = next.is_none();
-        let (of, call) = (under_way.work, next?);
-        let reader = self.reader(call.file, of.descriptor);
-        let read = Read::new(call.file, call.offset, call.bytes, reader);
-        Some(Work { call, begun: now, read, ..of })
-    }
-
-    /// The call of the library, once the last of its system calls has returned; asked once.
-    pub(in crate::io_path) fn take_library_call(&mut self, work: &Work) -> Option<Work> {
-        let under_way = &mut self.0.streams.under_way;
-        under_way.get(&work.turn.job).filter(|it| it.is_over)?;
-        under_way.remove(&work.turn.job).map(|it| it.work)
+    /// The next system call of a job's call of the library, or its return.
+    pub(crate) fn next(&mut self, job: u32) -> Option<Next> {
+        let under_way = self.under_way.get_mut(&job)?;
+        match under_way.calls.pop_front() {
+            Some(call) => Some(Next::SystemCall(Work { call, ..under_way.work })),
+            None => self.under_way.remove(&job).map(|under_way| Next::Return(under_way.work)),
+        }
     }
 }
 
@@ -107,8 +100,8 @@ impl Open {
         Self { stream: Stream::new(buffer), last: None }
     }
 
-    /// `fread`, `fwrite` or `fseek`; one that goes elsewhere than the last seeks first, and so does one that
-    /// reads where the last has written or the other way round: ISO C, 7.21.5.3.
+    /// `fread`, `fwrite` or `fseek`. A call that does not go on where the last one ended seeks first, and so does a
+    /// read after a write or a write after a read: ISO C, 7.21.5.3.
     fn perform(&mut self, call: Call, library: &mut Library) {
         let turns = self.last.is_some_and(|last| last != call.kind);
         if call.kind == Kind::Seek || turns || self.stream.position() != call.offset {

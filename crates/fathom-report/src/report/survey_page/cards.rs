@@ -1,9 +1,8 @@
 //! The answers first: a card each, and what each rests on.
 
 use crate::report::page::{escaped, table};
-use crate::report::text::{number, show};
-use fathom_survey::experiment::{self, About};
-use fathom_survey::finding::{Agreement, Evidence, Finding, Kind, Status};
+use fathom_survey::experiment::About;
+use fathom_survey::finding::{Agreement, Evidence, Finding, Kind, Status, number};
 use fathom_survey::survey::Survey;
 
 /// A card per parameter: value, interval, verdict, one sentence.
@@ -39,7 +38,7 @@ fn class(finding: &Finding) -> &'static str {
 }
 
 pub(super) fn value(finding: &Finding) -> String {
-    finding.value.as_ref().map_or_else(|| "no answer".to_owned(), |value| show(value, &finding.unit))
+    finding.value.as_ref().map_or_else(|| "no answer".to_owned(), |value| value.in_words(&finding.unit))
 }
 
 fn interval(finding: &Finding) -> String {
@@ -72,8 +71,7 @@ fn sentence(finding: &Finding) -> String {
 }
 
 /// The question, its answer, everything that speaks for or against it, and what it means where that disagrees.
-pub(super) fn account(finding: &Finding) -> String {
-    let about = experiment::by_name(&finding.parameter).map(|experiment| experiment.about());
+pub(super) fn account(finding: &Finding, about: Option<&About>) -> String {
     let asked = about.map(question).unwrap_or_default();
     let name = escaped(&finding.parameter);
     let mut markup = format!(
@@ -103,7 +101,7 @@ fn question(about: &About) -> String {
 
 fn line(piece: &Evidence, unit: &str) -> Vec<String> {
     let says = match (&piece.value, piece.status) {
-        (Some(value), _) => show(value, unit),
+        (Some(value), _) => value.in_words(unit),
         (None, status) => status.to_string(),
     };
     let interval = match piece.interval {
@@ -129,7 +127,7 @@ fn disagreement(finding: &Finding) -> String {
             .iter()
             .filter(|piece| piece.kind == kind && piece.status == Status::Measured)
             .filter_map(|piece| {
-                Some(format!("{} ({})", show(piece.value.as_ref()?, &finding.unit), piece.method))
+                Some(format!("{} ({})", piece.value.as_ref()?.in_words(&finding.unit), piece.method))
             })
             .collect();
         values.dedup();

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 
 use super::files::Files;
 use crate::machine::Fault;
-use fathom_program::workload::{CacheState, Pass, ScratchFile};
+use fathom_program::workload::{CacheState, ScratchFile};
 
 /// The scratch file by which that is found out.
 pub(super) const FILE: &str = "residency";
@@ -75,12 +75,29 @@ impl Residency {
         Ok(Some((cached, pages)))
     }
 
-    /// The state of each position of a pass, in the order of `offsets`.
+    /// Whether anything can be seen.
+    pub(super) fn is_visible(self) -> bool {
+        self != Residency::Invisible
+    }
+
+    /// Whether pages are seen only once they have arrived.
+    pub(super) fn sees_arrivals_alone(self) -> bool {
+        self == Residency::Mincore
+    }
+
+    /// How many bytes of a file are in the cache; none where that is invisible.
+    pub(super) fn bytes(self, file: &impl AsFd) -> Result<Option<u64>, file::Errno> {
+        let length = file::status(file.as_fd())?;
+        let counted = if length == 0 { Some((0, 0)) } else { self.count(file, 0, length)? };
+        Ok(counted.filter(|_| self.is_visible()).map(|(cached, _)| cached * facts::page_size()))
+    }
+
+    /// The state of each position of `size` bytes, in the order of `offsets`.
     pub(super) fn states(
         self,
         files: &Files,
         name: &str,
-        pass: &Pass,
+        size: u64,
         offsets: &[u64],
     ) -> Result<Vec<CacheState>, Fault> {
         if self == Residency::Invisible {
@@ -90,7 +107,7 @@ impl Residency {
         let page = facts::page_size();
         let failed = |errno| Error::new("ask for the cached pages of", &files.path(name), errno);
         let low = offsets.iter().min().copied().unwrap_or(0) / page * page;
-        let high = offsets.iter().max().copied().unwrap_or(0) + pass.region.size.max(1);
+        let high = offsets.iter().max().copied().unwrap_or(0) + size.max(1);
         let pages = (high - low).div_ceil(page);
         if self == Residency::Cachestat {
             let whole = cachestat(&file, low, pages * page).map_err(failed)?.cached;
@@ -104,7 +121,7 @@ impl Residency {
         let cached = mincore(&file, low, (pages * page) as usize, page as usize).map_err(failed)?;
         let state = |&offset: &u64| {
             let first = ((offset - low) / page) as usize;
-            let last = ((offset - low + pass.region.size.max(1) - 1) / page) as usize;
+            let last = ((offset - low + size.max(1) - 1) / page) as usize;
             let here = &cached[first..=last];
             match (here.iter().all(|&page| page), here.iter().any(|&page| page)) {
                 (true, _) => CacheState::Cached,

@@ -12,15 +12,13 @@
 //! | history | 0.1 C that come back after 1.05 C | whether dropped pages are remembered |
 
 use crate::inference::replacement::Remains;
+use crate::inference::survivors;
 use fathom_program::workload::{Direction, Op, Pass, Region, ScratchFile, Workload};
 
 /// An overflow, and where its probes stand in it.
 pub(super) struct Overflow {
     pub(super) workload: Workload,
     pub(super) groups: Vec<Group>,
-    /// Probes of what is certainly there, and of what certainly is not.
-    pub(super) hits: usize,
-    pub(super) misses: usize,
 }
 
 /// Probes that belong together.
@@ -248,8 +246,10 @@ impl Steps {
     fn finish(mut self, groups: Vec<Group>) -> Overflow {
         let probed = self.passes[self.passes.len() - 1].region;
         let hits = self.probing(probed);
+        self.passes[hits].label = survivors::HITS;
         self.empty(TEST);
         let misses = self.probing(probed);
+        self.passes[misses].label = survivors::MISSES;
         self.empty(TEST);
         self.empty(OTHER);
         // Each file ends where its reading does, so that nothing more is read ahead.
@@ -260,6 +260,6 @@ impl Steps {
         let file = |name: &str, length: u64| ScratchFile::sparse(&format!("{name}-{length}"), length);
         let files = vec![file("test", length(TEST)), file("other", length(OTHER))];
         let workload = self.passes.into_iter().fold(Workload::new(files), Workload::pass);
-        Overflow { workload, groups, hits, misses }
+        Overflow { workload, groups }
     }
 }

@@ -1,14 +1,15 @@
 //! An answer as marks: what each kind of evidence says, where a figure can show it.
 
 use crate::report::figure::{Mark, Origin, Rounded, Shape};
-use crate::report::text;
+use fathom_survey::experiment::{About, Along, Experiment, Figure};
 use fathom_survey::finding::{Evidence, Finding, Kind, Status, Value};
 use fathom_survey::survey::Survey;
 
-/// A finding beside the others of its survey.
-pub(super) struct Answer<'a> {
+/// A finding beside the others of its survey, and what is known of its question.
+pub(in super::super) struct Answer<'a> {
     survey: &'a Survey,
     pub(super) finding: &'a Finding,
+    experiment: Option<&'static dyn Experiment>,
 }
 
 /// Pieces of evidence that say the same.
@@ -24,8 +25,17 @@ pub(super) struct Said<'a> {
 const MOST_TEETH: usize = 4000;
 
 impl<'a> Answer<'a> {
-    pub(super) fn new(survey: &'a Survey, finding: &'a Finding) -> Self {
-        Self { survey, finding }
+    pub(in super::super) fn new(
+        survey: &'a Survey,
+        finding: &'a Finding,
+        experiment: Option<&'static dyn Experiment>,
+    ) -> Self {
+        Self { survey, finding, experiment }
+    }
+
+    /// How the readings are drawn.
+    pub(super) fn figure(&self) -> Figure {
+        self.experiment.map_or(About::USUAL.figure, |experiment| experiment.about().figure)
     }
 
     /// The name of the finding's next figure.
@@ -51,7 +61,7 @@ impl<'a> Answer<'a> {
                 let name = match value {
                     // A legend has no room for a list, which stands above the figure.
                     Value::List(_) => kinds,
-                    value => format!("{}: {kinds}", text::show(value, &self.finding.unit)),
+                    value => format!("{}: {kinds}", value.in_words(&self.finding.unit)),
                 };
                 let interval =
                     pieces.iter().find_map(|piece| piece.interval.filter(|[low, high]| low < high));
@@ -73,48 +83,20 @@ impl<'a> Answer<'a> {
 
     /// The answer along a file of `length` bytes; `slowest` is where the slowest readings of a period stand.
     pub(super) fn along(&self, length: f64, slowest: &dyn Fn(f64) -> f64) -> Vec<Mark> {
+        let others = |parameter: &str| self.other(parameter);
         let place = |said: Said<'_>| -> Vec<Mark> {
             let Said { value, name, origin, interval } = said;
-            match (self.finding.parameter.as_str(), value, value.as_number()) {
-                ("page_size" | "block_size", _, Some(period)) => teeth(name, origin, 0.0, period, length),
-                ("readahead_window", _, Some(period)) if period > 0.0 => {
-                    teeth(name, origin, slowest(period), period, length)
+            let along = self.experiment.and_then(|it| it.along(value, self.finding, &others));
+            let Some(along) = along else { return Vec::new() };
+            match along {
+                Along::At(at) => edges(name, origin, at, interval),
+                Along::FromEnd(at) => {
+                    let band = interval.map(|ends| ends.map(|end| length - end));
+                    edges(name, origin, length - at, band)
                 }
-                ("readahead_ramp", Value::List(windows), _) => {
-                    let ends = windows.iter().scan(0, |end, window| {
-                        *end += window;
-                        Some(*end as f64)
-                    });
-                    vec![Mark::at(format!("windows end: {name}"), origin, ends)]
-                }
-                ("page_cache_capacity", _, Some(kept)) => {
-                    let is_first = self.finding.caveats.iter().any(|caveat| caveat.contains("first part"));
-                    let edge = |bytes: f64| if is_first { bytes } else { length - bytes };
-                    let band = interval.map(|[low, high]| [edge(low), edge(high)]);
-                    edges(name, origin, edge(kept), band)
-                }
-                ("direct_pointers", _, Some(pointers)) => match self.other("block_size") {
-                    Some(block) => edges(name, origin, pointers * block, None),
-                    None => Vec::new(),
-                },
-                ("pointers_per_indirect", _, Some(pointers)) => {
-                    match (self.other("direct_pointers"), self.other("block_size")) {
-                        (Some(direct), Some(block)) => {
-                            teeth(name, origin, direct * block, pointers * block, length)
-                        }
-                        _ => Vec::new(),
-                    }
-                }
-                ("allocation_scheme", _, _) => {
-                    match (self.other("direct_pointers"), self.other("block_size")) {
-                        (Some(direct), Some(block)) => {
-                            edges(format!("direct pointers end: {name}"), origin, direct * block, None)
-                        }
-                        _ => Vec::new(),
-                    }
-                }
-                (_, _, Some(bytes)) if self.finding.unit == "bytes" => edges(name, origin, bytes, interval),
-                _ => Vec::new(),
+                Along::Every { first, period } => teeth(name, origin, first, period, length),
+                Along::EveryWait { period } => teeth(name, origin, slowest(period), period, length),
+                Along::Ends { what, at } => vec![Mark::at(format!("{what} end: {name}"), origin, at)],
             }
         };
         let marks = self.said().into_iter().flat_map(place);

@@ -2,6 +2,7 @@
 
 use super::marks::Answer;
 use crate::report::figure::{Axis, Figure, Mark, Origin, Quantity, Rounded, Series, Shape, Style};
+use fathom_survey::experiment;
 use fathom_survey::finding::{Kind, Trial};
 
 /// The figure of a finding whose evidence rests on trials; nothing for any other.
@@ -9,8 +10,8 @@ pub(super) fn trials(answer: &Answer<'_>) -> Option<Figure> {
     let pieces = answer.finding.evidence.iter().filter(|piece| piece.kind == Kind::Witness);
     let trials: Vec<&Trial> = pieces.flat_map(|piece| &piece.trials).collect();
     trials.first()?;
-    Some(match answer.finding.parameter.as_str() {
-        "extent_length" => extents(answer, &trials),
+    Some(match answer.figure() {
+        experiment::Figure::Extents => extents(answer, &trials),
         _ => sizes(answer, &trials),
     })
 }

@@ -10,6 +10,7 @@ use crate::report::survey_page::thin::{self, Drawn, Place, drawn};
 use fathom_program::units::{Bytes, Nanos};
 use fathom_program::workload::{Buffer, CacheState, Op, Pass};
 use fathom_run::samples::Samples;
+use fathom_survey::experiment;
 use fathom_survey::finding::Kind;
 
 /// A pass of at least so many places is a sweep.
@@ -50,7 +51,7 @@ pub(super) fn sweep(answer: &Answer<'_>, runs: &[Samples]) -> Option<Figure> {
     figure.marks = levels(run, main);
     figure.marks.extend(answer.along(length, &|period| slowest(&places, period)));
     frame(&mut figure, &places);
-    if let Some(period) = answer.period().filter(|_| is_comb(answer)) {
+    if let Some(period) = answer.period().filter(|_| answer.figure() == experiment::Figure::Comb) {
         let end = (PERIODS * period).min(length);
         figure.x.range = Some([0.0, end].map(Rounded));
         figure.title += &format!(", the first {}", Bytes(end as u64));
@@ -66,10 +67,6 @@ pub(super) fn sweep(answer: &Answer<'_>, runs: &[Samples]) -> Option<Figure> {
 }
 
 const CLOCK: &str = " Times include what reading the clock costs.";
-
-fn is_comb(answer: &Answer<'_>) -> bool {
-    matches!(answer.finding.parameter.as_str(), "page_size" | "block_size")
-}
 
 fn ramp_end(figure: &Figure) -> Option<f64> {
     figure.marks.iter().find_map(|mark| match &mark.shape {
@@ -163,8 +160,13 @@ pub(super) fn probes(answer: &Answer<'_>, runs: &[Samples]) -> Option<Figure> {
     Some(figure)
 }
 
-/// What a call costs against its size, with the line that the answer is.
-pub(super) fn sizes(answer: &Answer<'_>, runs: &[Samples]) -> Option<Figure> {
+/// What a call costs against its size, with the line that two answers are: at size zero, and for so many bytes more.
+pub(super) fn cost_line(
+    answer: &Answer<'_>,
+    runs: &[Samples],
+    [call, page]: [&str; 2],
+    page_bytes: u64,
+) -> Option<Figure> {
     let places = by_size(runs, |_, ns| ns);
     let largest = places.last()?.x;
     let mut figure = Figure::new(
@@ -180,14 +182,14 @@ pub(super) fn sizes(answer: &Answer<'_>, runs: &[Samples]) -> Option<Figure> {
     figure.y.log = false;
     figure.x.range = Some([0.0, largest].map(Rounded));
     figure.y.range = figure.y.range.map(|[_, top]| [Rounded(0.0), top]);
-    if let (Some(call), Some(page)) = (answer.other("call_cost"), answer.other("page_cost")) {
-        let line = [0.0, largest].map(|size| (size, call + page * size / 4096.0));
-        let name = format!("{} + {} per 4 KiB", Nanos(call), Nanos(page));
+    if let (Some(call), Some(page)) = (answer.other(call), answer.other(page)) {
+        let line = [0.0, largest].map(|size| (size, call + page * size / page_bytes as f64));
+        let name = format!("{} + {} per {}", Nanos(call), Nanos(page), Bytes(page_bytes));
         let (x, y) = line.iter().map(|&(x, y)| (Rounded(x), Rounded(y))).unzip();
         figure.marks.push(Mark::new(name, Origin::Timing, Shape::Curve { x, y }));
     }
     let at_zero = answer.finding.interval.filter(|[low, high]| low < high);
-    if let ("call_cost", Some(interval)) = (answer.finding.parameter.as_str(), at_zero) {
+    if let Some(interval) = at_zero.filter(|_| answer.finding.parameter == call) {
         let y = interval.map(Rounded);
         figure.marks.push(Mark::new("interval at size zero", Origin::Timing, Shape::Levels { y }));
     }
@@ -336,10 +338,12 @@ fn alike(run: &Samples, main: usize) -> Vec<usize> {
 
 fn pass_name(answer: &Answer<'_>, run: &Samples, pass: usize, number: usize) -> String {
     let plan = &run.workload.passes[pass];
-    let told =
-        ["as reading the file left it", "again at once: known hits", "after dropping it: known misses"];
-    match (answer.finding.parameter.as_str(), told.get(number)) {
-        ("page_cache_capacity", Some(told)) => (*told).to_owned(),
+    let known = match answer.figure() {
+        experiment::Figure::Sweep { passes } => passes.get(number),
+        _ => None,
+    };
+    match known {
+        Some(known) => (*known).to_owned(),
         _ if number > 0 => format!("{}s, pass {pass}", word(plan.ops[0])),
         _ => format!("{}s{}", word(plan.ops[0]), state(plan.needs)),
     }

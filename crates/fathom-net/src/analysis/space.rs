@@ -6,13 +6,14 @@ use std::fmt;
 
 use rustc_hash::FxBuildHasher;
 
+use super::components::{Components, components};
+use super::shelf::Shelf;
 use crate::binding::Colour;
-use crate::components::{Components, components};
+use crate::handle::Transition;
 use crate::net::Net;
 use crate::place::Place;
-use crate::shelf::AnyShelf;
 use crate::simulation::Simulation;
-use crate::transition::Transition;
+use crate::structure::{ArcKind, Structure, TransitionNode};
 
 /// Every marking that a net can reach, and the firings between them (Jensen & Kristensen, ch. 7).
 ///
@@ -47,15 +48,11 @@ pub struct StateSpace<'n> {
     firings: Vec<Vec<Step>>,
     /// The state and firing from which each state was first reached.
     reached_from: Vec<Option<(State, u32)>>,
-    shelves: Vec<Box<dyn AnyShelf>>,
+    shelves: Vec<Shelf>,
     components: Components,
 }
 
 /// A reachable marking. The first is the initial one.
-///
-/// ```
-/// assert_eq!(fathom_net::State::INITIAL.index(), 0);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct State(u32);
 
@@ -104,6 +101,11 @@ pub enum StateSpaceError {
         /// The transition's name.
         transition: String,
     },
+    /// This place holds a [state](crate::NetBuilder::state): whether two of them are the same is not known.
+    State {
+        /// The place's name.
+        place: String,
+    },
 }
 
 impl fmt::Display for StateSpaceError {
@@ -117,6 +119,11 @@ impl fmt::Display for StateSpaceError {
                 "an arc expression of transition `{transition}` draws random numbers; for a state \
                  space make each outcome a transition of its own"
             ),
+            Self::State { place } => write!(
+                f,
+                "place `{place}` holds a state, which has no order and no equality; for a state space give it a \
+                 colour"
+            ),
         }
     }
 }
@@ -125,20 +132,9 @@ impl std::error::Error for StateSpaceError {}
 
 impl State {
     /// The initial marking.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// let space = fathom_net::StateSpace::explore(&net, 10)?;
-    /// assert_eq!(space.states().next(), Some(fathom_net::State::INITIAL));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub const INITIAL: Self = Self(0);
 
     /// The position in [`StateSpace::states`].
-    ///
-    /// ```
-    /// assert_eq!(fathom_net::State::INITIAL.index(), 0);
-    /// ```
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
@@ -162,6 +158,10 @@ impl<'n> StateSpace<'n> {
     /// # Errors
     /// If there are more than `limit` states, or an arc expression draws random numbers.
     pub fn explore(net: &'n Net, limit: usize) -> Result<Self, StateSpaceError> {
+        let has_no_order = |store: &usize| net.initial.stores[*store].canonical().is_none();
+        if let Some(store) = (0..net.initial.stores.len()).find(has_no_order) {
+            return Err(StateSpaceError::State { place: net.structure.store_name(store as u32).into() });
+        }
         let mut explorer = Explorer::new(net, limit);
         explorer.explore()?;
         let Explorer { states, firings, reached_from, shelves, .. } = explorer;
@@ -171,24 +171,11 @@ impl<'n> StateSpace<'n> {
     }
 
     /// Every state, in the order of discovery.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// assert_eq!(fathom_net::StateSpace::explore(&net, 10)?.states().len(), 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn states(&self) -> impl ExactSizeIterator<Item = State> + use<> {
         (0..self.states.len() as u32).map(State)
     }
 
     /// The firings out of a state.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// let space = fathom_net::StateSpace::explore(&net, 10)?;
-    /// assert!(space.steps(fathom_net::State::INITIAL).is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn steps(&self, state: State) -> &[Step] {
         &self.firings[state.index()]
@@ -209,17 +196,11 @@ impl<'n> StateSpace<'n> {
     #[must_use]
     pub fn tokens<C: Colour>(&self, state: State, place: Place<C>) -> Vec<String> {
         let store = place.at.store as usize;
-        self.shelves[store].printed(self.states[state.index()][store])
+        let marking = self.shelves[store].marking(self.states[state.index()][store]);
+        marking.printed().into_iter().map(|(token, _)| token).collect()
     }
 
     /// The shortest sequence of firings from the initial marking to a state, with their bindings.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// let space = fathom_net::StateSpace::explore(&net, 10)?;
-    /// assert!(space.path_to(fathom_net::State::INITIAL).is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn path_to(&self, state: State) -> Vec<&Step> {
         let mut path = Vec::new();
@@ -233,13 +214,6 @@ impl<'n> StateSpace<'n> {
     }
 
     /// States in which nothing is enabled.
-    ///
-    /// ```
-    /// # let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// let space = fathom_net::StateSpace::explore(&net, 10)?;
-    /// assert_eq!(space.deadlocks(), [fathom_net::State::INITIAL]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn deadlocks(&self) -> Vec<State> {
         self.states().filter(|&state| self.steps(state).is_empty()).collect()
@@ -260,7 +234,7 @@ impl<'n> StateSpace<'n> {
     #[must_use]
     pub fn bounds<C: Colour>(&self, place: Place<C>) -> (usize, usize) {
         let store = place.at.store as usize;
-        let sizes = || self.states.iter().map(|state| self.shelves[store].len(state[store]));
+        let sizes = || self.states.iter().map(|state| self.shelves[store].marking(state[store]).len());
         (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0))
     }
 
@@ -336,7 +310,7 @@ impl fmt::Debug for StateSpace<'_> {
 struct Explorer<'n> {
     sim: Simulation<'n>,
     limit: usize,
-    shelves: Vec<Box<dyn AnyShelf>>,
+    shelves: Vec<Shelf>,
     /// Stores that each transition changes.
     touched: Vec<Vec<u32>>,
     numbers: HashMap<Box<[u32]>, State, FxBuildHasher>,
@@ -349,8 +323,8 @@ impl<'n> Explorer<'n> {
     fn new(net: &'n Net, limit: usize) -> Self {
         let mut sim = Simulation::new(net, 0);
         sim.marking.ignore_time();
-        let shelves = sim.marking.stores.iter().map(|store| store.shelf()).collect();
-        let touched = net.structure.transitions.iter().map(|t| net.structure.changed(t)).collect();
+        let shelves = sim.marking.stores.iter().map(|_| Shelf::default()).collect();
+        let touched = net.structure.transitions.iter().map(|t| changed(&net.structure, t)).collect();
         Self {
             sim,
             limit,
@@ -383,7 +357,7 @@ impl<'n> Explorer<'n> {
         let mut steps = Vec::new();
         for (number, enabled) in self.sim.enabled().into_iter().enumerate() {
             let transition = enabled.transition();
-            let drew = self.sim.fire_binding(transition.0, enabled.slots());
+            let drew = self.sim.fire_binding(transition.0, &enabled.slots);
             if drew {
                 let transition = self.sim.net().transition_name(transition).into();
                 return Err(StateSpaceError::Random { transition });
@@ -394,7 +368,7 @@ impl<'n> Explorer<'n> {
             let to = self.discover(reached, Some((from, number as u32)))?;
             self.write(&touched, from);
             self.touched[transition.0 as usize] = touched;
-            steps.push(Step { transition, binding: enabled.into_binding(), to });
+            steps.push(Step { transition, binding: enabled.binding, to });
         }
         Ok(steps)
     }
@@ -431,8 +405,17 @@ impl<'n> Explorer<'n> {
     fn write(&mut self, stores: &[u32], state: State) {
         for &store in stores {
             let number = self.states[state.index()][store as usize];
-            let shelf = self.shelves[store as usize].as_ref();
-            self.sim.marking.refill(store, shelf, number);
+            self.sim.marking.refill(store, self.shelves[store as usize].marking(number));
         }
     }
+}
+
+/// Stores whose tokens a firing changes.
+fn changed(net: &Structure, transition: &TransitionNode) -> Vec<u32> {
+    let moves = |kind| matches!(kind, ArcKind::Input(_) | ArcKind::Output(_));
+    let moving = transition.arcs.iter().filter(|arc| moves(arc.kind));
+    let mut stores: Vec<u32> = moving.map(|arc| net.store_of(arc)).collect();
+    stores.sort_unstable();
+    stores.dedup();
+    stores
 }

@@ -1,69 +1,91 @@
-//! What a file's readers and writers have just touched, and what waits for data that are not near the CPU.
+//! How long ago data were touched, in bytes that the CPU's caches have taken since: data that are no longer in them
+//! take longer to copy.
 
 use std::collections::HashMap;
 
-use super::{File, Inner};
 use crate::file_read::PAGE;
+use crate::io_path::prices::Prices;
 use crate::io_path::prices::caches::{Seen, taken_by};
-use crate::io_path::{Call, Kind, Prices, Work};
+use crate::io_path::work::Work;
+use crate::io_path::{Call, Kind};
 use crate::page_cache::FileId;
 
-/// Bytes that were moved one after the other, and again from the start where it ended.
+/// What was touched of every file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recency {
+    files: Vec<Touched>,
+    buffers: Buffers,
+}
+
+/// What was touched of a file.
+#[derive(Clone, Debug, Default)]
+struct Touched {
+    /// The bytes of it that are read and written again and again; 0 for all.
+    visited: u64,
+    /// The bytes read and written since then.
+    moved: [u64; 2],
+    /// The last bytes read, and the last written, in one go. What a writer has just touched is near for a reader as
+    /// well.
+    runs: [Run; 2],
+}
+
+/// Bytes that were moved one after the other. One that goes back to its start goes on.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Run {
+struct Run {
     start: u64,
     end: u64,
-    /// As far as it ever came.
+    /// The greatest end that it ever had.
     reach: u64,
 }
 
 impl Run {
-    pub(super) fn follow(&mut self, from: u64, to: u64) {
+    /// Bytes are moved, which go on with the run or begin another.
+    fn follow(&mut self, from: u64, to: u64) {
         if from != self.end && from != self.start {
             (self.start, self.reach) = (from, to);
         }
         (self.end, self.reach) = (to, self.reach.max(to));
     }
 
-    /// Whether it ever came by a range.
+    /// Whether it has ever moved a range.
     fn was_at(&self, from: u64, to: u64) -> bool {
         self.start <= from && to <= self.reach
     }
 
-    /// Whether what is moved next from a byte on belongs to it.
-    pub(super) fn ends_at(&self, from: u64) -> bool {
+    /// Whether bytes moved from here on go on with it.
+    fn ends_at(&self, from: u64) -> bool {
         self.end == from
     }
 
-    /// How many bytes it has moved since it came by the begin of a range; none where it was never there.
+    /// The bytes that it has moved since the begin of a range; none if it has not moved the range.
     fn moved_since(&self, from: u64, to: u64) -> Option<u64> {
         (self.start <= from && to <= self.end).then(|| self.end - from)
     }
 }
 
-/// When folios were last written to: a write walks through the buffers of all their pages.
+/// When the buffers of folios were last looked at: a write into a folio looks at the buffers of all its pages.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Walks {
-    /// Bytes that a CPU's caches took so far.
+struct Buffers {
+    /// Bytes that the CPU's caches have taken so far.
     clock: u64,
-    /// What it showed after the last write into a folio, by file and first page.
+    /// The clock after the last write into a folio, by file and first page.
     last: HashMap<(FileId, u64), u64>,
 }
 
-impl Walks {
-    /// A job begins with a file: when others walked through it does not count.
-    pub(super) fn forget(&mut self, file: FileId) {
+impl Buffers {
+    /// A job begins with a file: earlier writes do not count.
+    fn forget(&mut self, file: FileId) {
         self.last.retain(|(of, _), _| *of != file);
     }
 
-    /// Somebody copies bytes.
-    pub(super) fn pass(&mut self, bytes: u64) {
+    /// Bytes are copied.
+    fn pass(&mut self, bytes: u64) {
         self.clock += taken_by(bytes, 0);
     }
 
-    /// Somebody writes bytes into a folio; gives how many the caches took between the last look at a buffer and the one before
-    /// it copies, this walk's own among them: those of a copy of `before`, if the last one was before the job began.
-    pub(super) fn walk(&mut self, file: FileId, [first, pages]: [u64; 2], bytes: u64, before: u64) -> u64 {
+    /// Bytes are written into a folio. Returns the bytes that the caches have taken since its buffers were last looked
+    /// at, with this look; if that was before the job began, those of a copy of `before` bytes.
+    fn walk(&mut self, file: FileId, [first, pages]: [u64; 2], bytes: u64, before: u64) -> u64 {
         if pages == 1 {
             self.pass(bytes);
             return 0;
@@ -75,80 +97,105 @@ impl Walks {
     }
 }
 
-impl File {
-    /// How many bytes come round.
-    pub(super) fn footprint(&self) -> u64 {
-        if self.visited == 0 { self.size } else { self.visited.min(self.size) }
+impl Touched {
+    /// The bytes of a file of this size that are read and written again and again.
+    fn footprint(&self, size: u64) -> u64 {
+        if self.visited == 0 { size } else { self.visited.min(size) }
     }
 
-    /// A call of so many bytes moves a range. Gives when these were moved since the job began.
-    fn touch(&mut self, call: &Call, [from, to]: [u64; 2]) -> Seen {
-        let round = self.footprint();
+    /// A call moves a range of a file of this size. Returns when the range was last moved since the job began.
+    fn touch(&mut self, call: &Call, [from, to]: [u64; 2], size: u64) -> Seen {
+        let round = self.footprint(size);
         let is_write = call.kind == Kind::Write;
         let own = usize::from(is_write);
         let [alike, all] = [self.moved[own], self.moved.iter().sum()];
         self.moved[own] += to - from;
         self.runs[own].follow(from, to);
         let other = &self.runs[1 - own];
-        // Both go on alike. What is written pushes out less of what was read than the other way round.
+        // Both runs go on at one speed. Written data push out less of the read data than the other way round.
         let behind = |bytes| if is_write { bytes + bytes / 2 } else { 2 * bytes };
         let behind = other.moved_since(from, to).map(behind).filter(|bytes| *bytes < round + call.bytes);
         match behind {
             Some(bytes) => Seen::Before { bytes, times: 1, alike: 1.0 },
             None if all < round => Seen::Never,
             None => Seen::Before {
-                // Beside the data the caller's buffer.
+                // The data and the caller's buffer.
                 bytes: round + call.bytes,
                 times: all / round.max(1),
-                // What others came by soon after is as good as asked for again by the same.
+                // A range that the other run moved soon after counts as moved again by this one.
                 alike: if other.was_at(from, to) { 1.0 } else { alike as f64 / all.max(1) as f64 },
             },
         }
     }
 }
 
-impl Inner {
-    /// What a read waits for because what it reads is not near, in ns.
-    pub(super) fn read_far(
+impl Recency {
+    /// A file is new.
+    pub(crate) fn add_file(&mut self) {
+        self.files.push(Touched::default());
+    }
+
+    /// A file is replaced by an empty one. When buffers of the old one were looked at is kept.
+    pub(crate) fn replace_file(&mut self, file: FileId) {
+        self.files[file.0 as usize] = Touched::default();
+    }
+
+    /// From now on no more than so many bytes of a file are read and written. None of them is near.
+    pub(crate) fn visit(&mut self, file: FileId, bytes: u64) {
+        self.buffers.forget(file);
+        self.files[file.0 as usize] = Touched { visited: bytes, ..Touched::default() };
+    }
+
+    /// A read copies a range of a file of this size. Returns how long it waits for data that are not near, in ns.
+    pub(crate) fn read(
         &mut self,
         work: &Work,
-        [from, to]: [u64; 2],
+        range: [u64; 2],
+        size: u64,
         jumped: bool,
         prices: &Prices,
     ) -> f64 {
-        self.walks.pass(to - from);
-        let file = &mut self.files[work.call.file.0 as usize];
-        let seen = file.touch(&work.call, [from, to]);
-        prices.caches.waiting_for(work.call.bytes, [from, to], seen, jumped)
+        let [from, to] = range;
+        self.buffers.pass(to - from);
+        let seen = self.files[work.call.file.0 as usize].touch(&work.call, range, size);
+        prices.caches.waiting_for(work.call.bytes, range, seen, jumped)
     }
 
     /// Whether a write begins where the last one of its file ended. One that does not finds no extent to grow
     /// (`ext4_es_insert_extent`, `xfs_bmap_add_extent_hole_delay`).
-    pub(super) fn goes_on(&self, file: FileId, from: u64) -> bool {
+    fn goes_on(&self, file: FileId, from: u64) -> bool {
         let [_, written] = &self.files[file.0 as usize].runs;
         written.ends_at(from)
     }
 
     /// Whether a write begins here, and elsewhere than the last one of its file ended.
-    pub(super) fn jumps(&self, work: &Work, from: u64) -> bool {
+    pub(crate) fn jumps(&self, work: &Work, from: u64) -> bool {
         from == work.call.offset && !self.goes_on(work.call.file, from)
     }
 
-    /// What a write waits for because what it writes over, or what it writes, is not near, in ns.
-    pub(super) fn write_far(
+    /// A write copies into a range, of old data or of none. Returns how long it waits for data that are not near, in ns.
+    pub(crate) fn write(
         &mut self,
         work: &Work,
         [from, to]: [u64; 2],
+        size: u64,
         is_old: bool,
         prices: &Prices,
     ) -> u64 {
         let (goes_on, jumps) = (self.goes_on(work.call.file, from), self.jumps(work, from));
-        let file = &mut self.files[work.call.file.0 as usize];
-        let seen = file.touch(&work.call, [from, to]);
+        let seen = self.files[work.call.file.0 as usize].touch(&work.call, [from, to], size);
         // The rest of a page that was just written to is near.
         let is_rest = goes_on && from % PAGE != 0;
         let seen = if is_old && !is_rest { seen } else { Seen::Now };
         prices.caches.waiting_for(work.call.bytes, [from, to], seen, jumps) as u64
+    }
+
+    /// A write of bytes into a folio looks at the buffers of its pages. Returns the bytes that the caches have taken
+    /// since they were last looked at.
+    pub(crate) fn look_at_buffers(&mut self, file: FileId, folio: [u64; 2], bytes: u64, size: u64) -> u64 {
+        // The flusher, too, looked at all of them.
+        let before = self.files[file.0 as usize].footprint(size);
+        self.buffers.walk(file, folio, bytes, before)
     }
 }
 
@@ -158,17 +205,17 @@ mod tests {
 
     #[test]
     fn a_buffer_was_left_before_all_that_was_moved_and_walked_through_since() {
-        let mut walks = Walks::default();
+        let mut buffers = Buffers::default();
         let (mib, walked) = (1 << 20, 256 * 104);
         let mut walk = |first, passed| {
-            walks.pass(passed);
-            walks.walk(FileId(1), [first, 256], 4096, mib)
+            buffers.pass(passed);
+            buffers.walk(FileId(1), [first, 256], 4096, mib)
         };
         assert_eq!([walk(0, 0), walk(0, 0), walk(0, 8192)], [2 * mib + walked, walked, 2 * 8192 + walked]);
         assert_eq!([walk(256, 0), walk(0, 0)], [2 * mib + walked, 2 * 4096 + 2 * walked]);
-        assert_eq!(walks.walk(FileId(2), [9, 1], 4096, mib), 0);
-        walks.forget(FileId(1));
-        assert_eq!(walks.walk(FileId(1), [0, 256], 4096, mib), 2 * mib + walked);
+        assert_eq!(buffers.walk(FileId(2), [9, 1], 4096, mib), 0);
+        buffers.forget(FileId(1));
+        assert_eq!(buffers.walk(FileId(1), [0, 256], 4096, mib), 2 * mib + walked);
     }
 
     #[test]
@@ -193,10 +240,10 @@ mod tests {
     #[test]
     fn data_were_seen_by_who_moves_alike_and_by_who_goes_on_beside() {
         let (size, block) = (1 << 20, 4096);
-        let mut file = File { size, ..File::default() };
+        let mut file = Touched::default();
         let mut touch = |kind, at: u64| {
             let call = Call { kind, file: FileId(1), offset: at, bytes: block, fresh_pages: 0 };
-            file.touch(&call, [at, at + block])
+            file.touch(&call, [at, at + block], size)
         };
         assert_eq!([touch(Kind::Write, 0), touch(Kind::Write, block)], [Seen::Never; 2]);
         assert_eq!(touch(Kind::Read, 0), Seen::Before { bytes: 4 * block, times: 1, alike: 1.0 });

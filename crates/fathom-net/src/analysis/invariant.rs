@@ -8,10 +8,10 @@
 use std::fmt;
 
 use crate::binding::Colour;
+use crate::handle::Transition;
 use crate::net::Net;
 use crate::place::Place;
 use crate::simulation::Simulation;
-use crate::transition::Transition;
 
 /// Rows that the elimination may hold; their number can grow exponentially with the net.
 const MOST_ROWS: usize = 10_000;
@@ -87,17 +87,6 @@ impl std::error::Error for TooManyInvariants {}
 impl Net {
     /// The minimal place invariants: all others are their sums.
     ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (a, b) = (net.place("a"), net.place("b"));
-    /// # net.initial(a, [()]);
-    /// # net.transition("split").consume(a, 1).produce(b, 2).add();
-    /// # net.transition("join").consume(b, 2).produce(a, 1).add();
-    /// let net = net.build()?;
-    /// assert_eq!(net.place_invariants()?[0].to_string(), "2 a + b = 2");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
     /// # Errors
     /// If there are too many to list.
     pub fn place_invariants(&self) -> Result<Vec<PlaceInvariant>, TooManyInvariants> {
@@ -121,12 +110,6 @@ impl Net {
     }
 
     /// The minimal transition invariants: the cycles of the net.
-    ///
-    /// ```
-    /// let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// assert!(net.transition_invariants()?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     ///
     /// # Errors
     /// If there are too many to list.
@@ -177,18 +160,6 @@ impl PlaceInvariant {
     }
 
     /// Whether a simulation's marking has the weighted sum of the initial one.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (a, b) = (net.place("a"), net.place("b"));
-    /// # net.initial(a, [()]);
-    /// # net.transition("split").consume(a, 1).produce(b, 2).add();
-    /// let net = net.build()?;
-    /// let mut sim = fathom_net::Simulation::new(&net, 1);
-    /// sim.run();
-    /// assert!(net.place_invariants()?.iter().all(|invariant| invariant.holds(&sim)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn holds(&self, sim: &Simulation<'_>) -> bool {
         let tokens = |store: u32| u64::from(sim.marking.counts[store as usize].total);
@@ -198,15 +169,6 @@ impl PlaceInvariant {
 
 impl TransitionInvariant {
     /// How often a transition fires in the cycle.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let a = net.place("a");
-    /// # net.initial(a, [()]);
-    /// let idle = net.transition("idle").consume(a, 1).produce(a, 1).add();
-    /// assert_eq!(net.build()?.transition_invariants()?[0].firings(idle), 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn firings(&self, transition: Transition) -> u64 {
         let found = self.counts.iter().find(|&&(number, _)| number == transition.0);

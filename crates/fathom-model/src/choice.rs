@@ -1,0 +1,26 @@
+//! Enumerations whose variants have a word each, for files and the command line.
+
+macro_rules! choice {
+    ($(#[$attribute:meta])+ $type:ident { $($(#[$of_variant:meta])+ $variant:ident = $word:literal,)* }) => {
+        $(#[$attribute])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum $type {
+            $($(#[$of_variant])+ $variant,)*
+        }
+
+        impl $type {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+            /// The word for each, in the same order.
+            pub const WORDS: &[&str] = &[$($word,)*];
+
+            /// The word for it.
+            #[must_use]
+            pub const fn word(self) -> &'static str {
+                Self::WORDS[self as usize]
+            }
+        }
+    };
+}
+
+pub(crate) use choice;

@@ -1,0 +1,76 @@
+//! Requests to the device.
+
+use std::num::NonZeroU32;
+
+use crate::file_read::PAGE;
+use crate::page_cache::{FetchId, FileId};
+pub use crate::writeback_throttle::Urgency;
+
+/// A request to the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Request {
+    /// Its number. A read that waits for the request keeps it.
+    pub id: FetchId,
+    /// The file.
+    pub file: FileId,
+    /// Its first page in the file.
+    pub first: u64,
+    /// How many pages it moves.
+    pub pages: u64,
+    /// Whether it writes.
+    pub is_write: bool,
+    /// Whether a job waits for it.
+    pub urgency: Urgency,
+    /// Its place on the device; none if the file system does not map files.
+    pub at: Option<At>,
+    /// The kernel's bios that it is made of, one behind the other. A control group's throttle counts each.
+    pub bios: u64,
+}
+
+/// A place on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct At {
+    /// Its first byte.
+    pub byte: u64,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+impl Request {
+    /// A read of pages of a file, for which a job waits.
+    pub(crate) fn read(id: FetchId, file: FileId, first: u64, pages: u64) -> Self {
+        Self { id, file, first, pages, is_write: false, urgency: Urgency::Sync, at: None, bios: 1 }
+    }
+
+    /// A write of pages of a file.
+    pub(crate) fn write(id: FetchId, file: FileId, first: u64, pages: u64, urgency: Urgency) -> Self {
+        Self { is_write: true, urgency, ..Self::read(id, file, first, pages) }
+    }
+
+    /// The bytes that it moves.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.at.map_or(self.pages * PAGE, |at| at.bytes)
+    }
+
+    /// Where it begins on the device, in bytes. Files that the file system does not map lie one behind the other.
+    pub(crate) fn place(&self) -> u64 {
+        // Each file has 16 TiB of its own, for 2^20 files.
+        self.at.map_or(((u64::from(self.file.0) & 0xF_FFFF) << 44) + self.first * PAGE, |at| at.byte)
+    }
+}
+
+/// The numbers of requests, one after the other.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RequestIds {
+    last: u32,
+}
+
+impl RequestIds {
+    /// The next number. After 2^32 requests the numbers begin again.
+    pub(crate) fn next(&mut self) -> FetchId {
+        // The largest number stands for a request that has none yet.
+        self.last = self.last % (u32::MAX - 2) + 1;
+        FetchId(NonZeroU32::new(self.last).unwrap_or(NonZeroU32::MIN))
+    }
+}

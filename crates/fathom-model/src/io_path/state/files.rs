@@ -1,0 +1,106 @@
+//! The files: what the kernel knows of each besides its pages.
+
+use crate::file_read::PAGE;
+use crate::page_cache::FileId;
+use crate::read_ahead::{Advice, Reader};
+
+/// All files, by number.
+#[derive(Clone, Debug)]
+pub(crate) struct Files {
+    /// Bytes of a block.
+    block: u64,
+    files: Vec<File>,
+}
+
+/// One file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct File {
+    /// Its length in bytes.
+    pub(crate) size: u64,
+    /// Whether its reads go past the cache.
+    pub(crate) is_direct: bool,
+    /// The advice given for it.
+    pub(crate) advice: Advice,
+    /// The readers, by descriptor.
+    readers: Vec<Reader>,
+    /// Whether each block was ever written.
+    blocks: Vec<bool>,
+    /// The jiffy of its last write.
+    mtime: u64,
+}
+
+/// What a write changes of a file itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extended {
+    /// Whether the file is longer.
+    pub(crate) is_longer: bool,
+    /// Whether the time of the last write is another. A time that is the same to the jiffy is no change.
+    pub(crate) is_later: bool,
+    /// Blocks written for the first time.
+    pub(crate) new_blocks: u64,
+}
+
+impl Files {
+    /// No file yet, on a file system of blocks of so many bytes.
+    pub(crate) fn new(block: u64) -> Self {
+        Self { block, files: Vec::new() }
+    }
+
+    /// Adds an empty file.
+    pub(crate) fn add(&mut self) -> FileId {
+        self.files.push(File::default());
+        FileId(self.files.len() as u32 - 1)
+    }
+
+    /// Every file.
+    pub(crate) fn all(&self) -> impl Iterator<Item = FileId> + use<> {
+        (0..self.files.len() as u32).map(FileId)
+    }
+
+    pub(crate) fn get(&self, file: FileId) -> &File {
+        &self.files[file.0 as usize]
+    }
+
+    pub(crate) fn of(&mut self, file: FileId) -> &mut File {
+        &mut self.files[file.0 as usize]
+    }
+
+    /// The reader of a descriptor.
+    pub(crate) fn reader(&mut self, file: FileId, descriptor: u32) -> &mut Reader {
+        let readers = &mut self.of(file).readers;
+        let at = descriptor as usize;
+        if at >= readers.len() {
+            readers.resize_with(at + 1, Reader::default);
+        }
+        &mut readers[at]
+    }
+
+    /// A new descriptor takes the place of one.
+    pub(crate) fn open(&mut self, file: FileId, descriptor: u32, advice: Advice, is_direct: bool) {
+        *self.reader(file, descriptor) = Reader::default();
+        let file = self.of(file);
+        (file.is_direct, file.advice) = (is_direct, advice);
+    }
+
+    /// The bytes from `position` to `end` are written at a jiffy.
+    pub(crate) fn write(&mut self, file: FileId, [position, end]: [u64; 2], jiffy: u64) -> Extended {
+        let range = (position / self.block) as usize..end.div_ceil(self.block) as usize;
+        let file = self.of(file);
+        let is_longer = end > file.size;
+        file.size = end.max(file.size);
+        if file.blocks.len() < range.end {
+            file.blocks.resize(range.end, false);
+        }
+        let is_new = |block: &mut bool| !std::mem::replace(block, true);
+        let new_blocks = file.blocks[range].iter_mut().map(is_new).filter(|new| *new).count() as u64;
+        let is_later = std::mem::replace(&mut file.mtime, jiffy) != jiffy;
+        Extended { is_longer, is_later, new_blocks }
+    }
+
+    /// Whether no block of the pages from `first` to before `end` was ever written.
+    pub(crate) fn is_hole(&self, file: FileId, first: u64, end: u64) -> bool {
+        let blocks = &self.get(file).blocks;
+        let range = (first * PAGE / self.block) as usize..(end * PAGE).div_ceil(self.block) as usize;
+        !blocks[range.start.min(blocks.len())..range.end.min(blocks.len())].contains(&true)
+    }
+}

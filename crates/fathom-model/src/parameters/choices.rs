@@ -1,0 +1,139 @@
+//! Parameters that are a choice between words: which parts a model has.
+
+use crate::choice::choice;
+use crate::kernel::Kernel;
+
+choice! {
+    /// The kind of device.
+    #[derive(Default)]
+    Device {
+        /// Latencies side by side, data one after the other: a solid-state disk, or a virtual one.
+        #[default]
+        QueueAndBus = "queue_and_bus",
+        /// One server, the same speed for all requests: paper E's.
+        PlainQueue = "plain_queue",
+        /// A device that is held to requests and bytes a second.
+        TokenBucket = "token_bucket",
+        /// A disk with an arm.
+        DiskWithSeeks = "disk_with_seeks",
+        /// Service times drawn from those that were measured.
+        Empirical = "empirical",
+    }
+}
+
+choice! {
+    /// What a sync does with jbd2's journal.
+    #[derive(Default)]
+    Journal {
+        /// There is no jbd2: a sync takes 'journal_commit', or writes 'log_bytes'.
+        #[default]
+        Price = "price",
+        /// Metadata go through the journal, after the data of the file that is synced.
+        Ordered = "ordered",
+        /// Metadata go through the journal.
+        Writeback = "writeback",
+        /// Data go through the journal as well.
+        Data = "journal",
+    }
+}
+
+choice! {
+    /// How files are laid out on the device.
+    #[derive(Default)]
+    Allocation {
+        /// One file lies behind the other, and nothing leads to their data.
+        #[default]
+        None = "none",
+        /// Blocks of pointers lead to the data.
+        Indirect = "indirect",
+        /// Extents lead to the data.
+        Extents = "extents",
+        /// Extents lead to the data, whose place is chosen at write-back.
+        Delayed = "delayed",
+    }
+}
+
+choice! {
+    /// What leaves memory when a file is evicted.
+    #[derive(Default)]
+    Eviction {
+        /// The file's pages.
+        #[default]
+        Pages = "pages",
+        /// The file's pages, and the pointers and extents that lead to them.
+        Metadata = "metadata",
+    }
+}
+
+choice! {
+    /// Who decides the order of requests and merges them.
+    #[derive(Default)]
+    Scheduler {
+        /// Requests go to the device as they come.
+        #[default]
+        None = "none",
+        /// The scheduler mq-deadline.
+        MqDeadline = "mq-deadline",
+    }
+}
+
+macro_rules! choices {
+    ($($(#[doc = $about:literal])+ $field:ident: $type:ident,)*) => {
+        /// One of each.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Choices {
+            $($(#[doc = $about])+ pub $field: $type,)*
+        }
+
+        /// Every choice there is.
+        pub const CHOICES: &[ChoiceRow] = &[$(ChoiceRow {
+            name: stringify!($field),
+            about: concat!($($about),+),
+            words: $type::WORDS,
+            word: |choices| choices.$field.word(),
+            choose: |choices, at| choices.$field = $type::ALL[at],
+        },)*];
+    };
+}
+
+choices! {
+    /// The kind of device.
+    device: Device,
+    /// The kernel whose rules of read-ahead hold; between two of them the model takes the earlier.
+    kernel: Kernel,
+    /// What a sync does with jbd2's journal.
+    journal: Journal,
+    /// How files are laid out on the device.
+    allocation: Allocation,
+    /// What leaves memory when a file is evicted.
+    eviction: Eviction,
+    /// Who decides the order of requests and merges them.
+    scheduler: Scheduler,
+}
+
+/// What there is to know of a choice.
+#[derive(Clone, Copy, Debug)]
+pub struct ChoiceRow {
+    /// The name in files and on the command line.
+    pub name: &'static str,
+    /// What it decides.
+    pub about: &'static str,
+    /// The words to choose from.
+    pub words: &'static [&'static str],
+    /// The word that was chosen.
+    pub word: fn(&Choices) -> &'static str,
+    choose: fn(&mut Choices, usize),
+}
+
+impl Choices {
+    /// Makes a choice by its word.
+    ///
+    /// # Errors
+    /// One sentence that lists the words there are.
+    pub fn choose(&mut self, choice: &ChoiceRow, typed: &str) -> Result<(), String> {
+        let ChoiceRow { name, words, choose, .. } = choice;
+        let at = words.iter().position(|word| *word == typed);
+        let none = || format!("'{typed}' is no value for '{name}'; give one of {}", words.join(", "));
+        at.map(|at| choose(self, at)).ok_or_else(none)
+    }
+}

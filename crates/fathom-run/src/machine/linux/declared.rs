@@ -1,0 +1,71 @@
+//! What the real kernel declares of a mount.
+
+use std::path::Path;
+use std::time::Duration;
+
+use fathom_sys::cgroup::MemoryLimit;
+use fathom_sys::facts::Mount;
+use fathom_sys::{cgroup, dirty, facts, journal};
+
+use crate::fault::Fault;
+use crate::witness::{Commits, Declared, MemoryBound};
+
+/// What jbd2 does unless it is told otherwise: `JBD2_DEFAULT_MAX_COMMIT_AGE`, and `BTRFS_DEFAULT_COMMIT_INTERVAL`.
+const JBD2_COMMIT: u64 = 5;
+const BTRFS_COMMIT: u64 = 30;
+
+/// What the kernel declares of the mount at `path` and of a file there.
+pub(super) fn declared(path: &Path, file: &Path) -> Result<Declared, Fault> {
+    let mount = facts::mount_of(path)?;
+    let read_ahead =
+        facts::declared_read_ahead(&mount).map(|(bytes, file)| (bytes, file.display().to_string()));
+    let direct = fathom_sys::layout::direct_alignment(file)?;
+    Ok(Declared {
+        page_size: facts::page_size(),
+        block_size: facts::space(path)?.block_size,
+        read_ahead,
+        cpu_caches: facts::cpu_caches(),
+        fs_type: mount.fs_type.clone(),
+        direct_alignment: direct.map(|direct| (u64::from(direct.memory), u64::from(direct.offset))),
+        memory: memory_bound(),
+        generations: facts::keeps_generations(),
+        dirty_thresholds: dirty::declared_thresholds(),
+        flusher: dirty::flusher_delays(),
+        commits: commits(&mount),
+    })
+}
+
+/// The limit of the group that this process is in now, or all the memory there is.
+fn memory_bound() -> MemoryBound {
+    let total = facts::machine().memory_bytes;
+    match cgroup::memory_limit().filter(|limit| limit.bytes < total) {
+        Some(MemoryLimit { bytes, file }) => {
+            let source = file.file_name().map(|name| name.to_string_lossy().into_owned());
+            MemoryBound { bytes, source: source.unwrap_or_default(), limited: true }
+        }
+        None => MemoryBound { bytes: total, source: "MemTotal".to_owned(), limited: false },
+    }
+}
+
+/// How often the file system of `mount` commits unasked.
+fn commits(mount: &Mount) -> Commits {
+    let option = facts::option_value(&mount.options, "commit").and_then(|seconds| seconds.parse().ok());
+    let seconds = |usual: u64| Duration::from_secs(option.unwrap_or(usual));
+    match mount.fs_type.as_str() {
+        "ext3" | "ext4" => match facts::device_of(mount) {
+            // The root file system is named /dev/root in some tables, and its device is known by its number.
+            Some(device) if !journal::is_kept_on(&device.name) => Commits::Never,
+            _ => Commits::Every(seconds(JBD2_COMMIT)),
+        },
+        // Source: `transaction_kthread`.
+        "btrfs" => Commits::About(seconds(BTRFS_COMMIT)),
+        "xfs" => dirty::xfs_log_period().map_or(Commits::Unknown, Commits::Within),
+        "ext2" | "vfat" | "exfat" | "squashfs" | "iso9660" | "tmpfs" | "ramfs" => Commits::Never,
+        "overlay" => {
+            let upper = facts::option_value(&mount.options, "upperdir").map(Path::new);
+            let below = upper.and_then(|upper| facts::mount_of(upper).ok());
+            below.map_or(Commits::Unknown, |below| commits(&below))
+        }
+        _ => Commits::Unknown,
+    }
+}

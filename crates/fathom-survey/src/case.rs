@@ -1,0 +1,207 @@
+//! A file system whose parameters are known because it was made so, and the right answers to questions about it.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::finding::Value;
+
+/// A file system to be made, with everything that decides its parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Case {
+    /// A stable name: `ext4-1k-ra128` is ext4 with blocks of 1 KiB and a window of 128 KiB.
+    pub name: String,
+    /// Program and arguments that make it; the device is appended. `None` where nothing is to be made.
+    pub mkfs: Option<Vec<String>>,
+    /// The Debian package of the program.
+    pub package: Option<&'static str>,
+    /// The type that is mounted.
+    pub fs_type: String,
+    /// Options of the mount, separated by commas.
+    pub mount_options: String,
+    /// Bytes of the image; only what is written takes space.
+    pub image_bytes: u64,
+    /// Bytes of a sector of the loop device.
+    pub sector_size: u32,
+    /// Bytes of a block as made; `None` where the page is the block.
+    pub block_size: Option<u64>,
+    /// What is special about where files lie.
+    pub layout: Layout,
+    /// The read-ahead window to set, in KiB; `None` where nothing is read ahead.
+    pub read_ahead_kib: Option<u32>,
+    /// What else is set while the case is surveyed.
+    pub conditions: Conditions,
+}
+
+/// What is set beside the file system. A case with any of it is asked about that, and about nothing else.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Conditions {
+    /// The memory that the survey may use, in bytes: a limit of a control group.
+    pub memory: Option<u64>,
+    /// `vm.dirty_background_bytes` and `vm.dirty_bytes`.
+    pub dirty: Option<[u64; 2]>,
+    /// Bytes that the device writes in a second, at most.
+    pub write_rate: Option<u64>,
+    /// Reads that the device serves in a second, at most.
+    pub read_rate: Option<u64>,
+    /// `vm.dirty_expire_centisecs` and `vm.dirty_writeback_centisecs`, as times.
+    pub flusher: Option<[Duration; 2]>,
+    /// The mount option `commit` in seconds; zero where the format commits nothing.
+    pub commit: Option<u64>,
+}
+
+/// How a format was made to lay files out. Sizes in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// As its makers meant.
+    Usual,
+    /// An ext4 without extents: each block has a pointer.
+    SingleBlocks,
+    /// Space is handed out in clusters of so many bytes.
+    Clusters(u64),
+    /// Small files stay in their inodes.
+    InlineData,
+    /// All free space lies in holes of so many bytes.
+    Holes(u64),
+}
+
+/// The kernel that a case is mounted by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kernel {
+    /// Name and release: `Linux 6.18.1`.
+    pub name: String,
+    /// Bytes of a page.
+    pub page_size: u64,
+    /// Whether cached pages are sorted into generations, and not into two lists.
+    pub generations: bool,
+}
+
+/// The right answer to one question in one case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum Truth {
+    /// There is one right value.
+    Known {
+        /// The value, in the parameter's unit.
+        value: Value,
+        /// Why it is the right one.
+        basis: Basis,
+    },
+    /// Any value from the one to the other is right.
+    Within {
+        /// The lowest and the highest, in the parameter's unit.
+        interval: [f64; 2],
+        /// Why these.
+        basis: Basis,
+    },
+    /// The question makes no sense in this case.
+    NotApplicable {
+        /// Why it makes none.
+        basis: Basis,
+    },
+    /// Nothing settles it beforehand: the witness is asked, and where that is silent there is no score.
+    Unknown,
+}
+
+/// What makes a truth true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// `sysconf(_SC_PAGESIZE)`.
+    Page,
+    /// The block size that mkfs was given.
+    Made,
+    /// A limit that was set: of read-ahead, of memory, of dirty data.
+    Set,
+    /// A rule of the kernel: of `mm/readahead.c` or of `mm/vmscan.c`.
+    Rule,
+    /// What the witness of the same case saw: no rule is certain for this format or kernel.
+    Witness,
+    /// Files live in memory alone.
+    Memory,
+    /// The format's own structure, with the features that mkfs was given.
+    Format,
+}
+
+/// Bytes in a second that a device writes which is slower than its writers.
+pub(crate) const WRITE_RATE: u64 = 100 << 20;
+
+impl Case {
+    /// Whether the name contains `pattern`: `xfs`, `4k`, `ra128`.
+    pub fn matches(&self, pattern: &str) -> bool {
+        self.name.contains(pattern)
+    }
+
+    /// Whether nothing was set but the file system itself, and files can be made in it.
+    pub fn is_usual(&self) -> bool {
+        self.conditions == Conditions::default() && self.fs_type != "squashfs"
+    }
+
+    /// The read-ahead window in pages of the kernel's; `None` where nothing is read ahead.
+    pub fn read_ahead_pages(&self, kernel: &Kernel) -> Option<u64> {
+        self.read_ahead_kib.map(|kib| u64::from(kib) * 1024 / kernel.page_size)
+    }
+
+    /// How long its questions take by nature, because the kernel does.
+    pub fn time(&self) -> Duration {
+        let Conditions { memory, dirty, flusher, commit, .. } = self.conditions;
+        // What is waited for several times, and as much again for everything else.
+        let flusher = flusher.map(|[expiry, wakeup]| 8 * (expiry + wakeup));
+        let commit = commit.map(|seconds| Duration::from_secs(40 * (seconds + 1)));
+        // The device may be as slow as half of what it is allowed.
+        let dirty = dirty.map(|_| Duration::from_secs(2 * self.write_bytes() / WRITE_RATE));
+        // Files of several times the limit are read over and over.
+        let memory = memory.map(|bytes| Duration::from_secs(60 + bytes / (4 << 20)));
+        flusher.or(commit).or(dirty).or(memory).unwrap_or_default()
+    }
+
+    /// Bytes that its questions may have to write.
+    pub fn write_bytes(&self) -> u64 {
+        // Every size of burst up to more than what may be dirty, and nine of twice as much as that.
+        self.conditions.dirty.map_or(0, |[_, limit]| 20 * limit)
+    }
+}
+
+impl Kernel {
+    /// The version, where the name is that of a Linux.
+    pub fn version(&self) -> Option<(u32, u32)> {
+        let mut parts = self.name.strip_prefix("Linux ")?.split(['.', '-', '+']);
+        Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+    }
+}
+
+impl Truth {
+    /// A whole number is right.
+    pub fn known(value: u64, basis: Basis) -> Self {
+        Truth::Known { value: Value::Whole(value), basis }
+    }
+
+    /// What lies between two numbers is right, as settings have it.
+    pub fn within(interval: [f64; 2]) -> Self {
+        Truth::Within { interval, basis: Basis::Set }
+    }
+
+    /// A word is right.
+    pub fn word(word: &str, basis: Basis) -> Self {
+        Truth::Known { value: Value::Word(word.to_owned()), basis }
+    }
+
+    /// The truth, or where it is unknown, what the witness says.
+    pub(crate) fn judged_by(self, witness: Option<&Value>) -> Self {
+        match (self, witness) {
+            (Truth::Unknown, Some(value)) => Truth::Known { value: value.clone(), basis: Basis::Witness },
+            (known, _) => known,
+        }
+    }
+
+    /// Why this is the truth, where it is known.
+    pub fn basis(&self) -> Option<Basis> {
+        match self {
+            Truth::Known { basis, .. } | Truth::Within { basis, .. } | Truth::NotApplicable { basis } => {
+                Some(*basis)
+            }
+            Truth::Unknown => None,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What reads bring into the cache, as the kernel shows it: for the four read-ahead questions.
+
+use std::time::{Duration, Instant};
+
+use super::readahead::{Answer, FILE, READ, Silence};
+use crate::finding::Status;
+use fathom_program::workload::ScratchFile;
+use fathom_run::machine::Fault;
+use fathom_run::witness::{Unseen, Witness};
+
+/// Each way to see what a read brings in, and the name of what it shows of a sequential reader.
+pub(super) const INCREMENTS: [(Sight, &str); 2] =
+    [(Sight::Cache, "cachestat_increments"), (Sight::Tracepoint, "tracepoint_increments")];
+
+impl From<Unseen> for Silence {
+    fn from(unseen: Unseen) -> Self {
+        let (status, reason) = match unseen {
+            Unseen::Impossible(reason) => (Status::NotApplicable, reason),
+            Unseen::Forbidden(reason) => (Status::Refused, reason),
+            Unseen::Lost(reason) => (Status::Inconclusive, reason),
+        };
+        Self { status, reason }
+    }
+}
+
+/// How it is seen what is in the cache. The two share nothing: one counts the pages that a file has there,
+/// the other is told of each page that is put there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// `cachestat(2)` or `mincore(2)`, between reads.
+    Cache,
+    /// The kernel's tracepoint, while it reads.
+    Tracepoint,
+}
+
+/// How long after a read its window may be on its way at least; twice the longest read where that is more.
+const SHORTEST_PATIENCE: Duration = Duration::from_micros(300);
+
+/// Reads pages at `offsets` of a file with none cached; how many bytes each read, and what it set off, has brought
+/// into the cache.
+pub(super) fn brought_in(
+    witness: &mut dyn Witness,
+    sight: Sight,
+    file: &ScratchFile,
+    offsets: &[u64],
+) -> Result<Answer<Vec<u64>>, Fault> {
+    let reason = "the cache of this file can't be emptied or seen".to_owned();
+    let unseen = Silence { status: Status::NotApplicable, reason };
+    let name = file.name.as_str();
+    witness.provide(file)?;
+    witness.evict(name)?;
+    if sight == Sight::Tracepoint {
+        return Ok(match witness.trace_reads(name, offsets, READ)? {
+            // The first read of an empty cache brings in what it asks for.
+            Ok(brought) if brought.first() >= Some(&READ) => Ok(brought),
+            Ok(_) => Err(unseen),
+            Err(unseen) => Err(unseen.into()),
+        });
+    }
+    if witness.cached(name, Duration::ZERO)? != Some(0) {
+        return Ok(Err(unseen));
+    }
+    let (mut cached, mut patience) = (0, SHORTEST_PATIENCE);
+    let mut brought = Vec::with_capacity(offsets.len());
+    for &offset in offsets {
+        let started = Instant::now();
+        witness.read(name, offset..offset + READ)?;
+        patience = patience.max(started.elapsed() * 2);
+        let now = witness.cached(name, patience)?.unwrap_or(0);
+        brought.push(now.saturating_sub(cached));
+        cached = now;
+    }
+    Ok(Ok(brought))
+}
+
+/// What is seen of the windows of a sequential reader: what `settled` makes of their sizes, on
+/// the shortest file that is long enough for it to make something of them.
+pub(super) fn windows_shown<T>(
+    witness: &mut dyn Witness,
+    sight: Sight,
+    settled: impl Fn(&[u64]) -> Option<T>,
+) -> Result<Answer<T>, Fault> {
+    for bytes in [8 << 20, 32 << 20, 128_u64 << 20] {
+        let file = ScratchFile::filled(FILE, bytes);
+        let offsets: Vec<u64> = (0..bytes / READ).map(|index| index * READ).collect();
+        let brought = match brought_in(witness, sight, &file, &offsets) {
+            Ok(Ok(brought)) => brought,
+            Ok(Err(silence)) => return Ok(Err(silence)),
+            Err(Fault::OverBudget { .. } | Fault::OutOfTime) => break,
+            Err(fault) => return Err(fault),
+        };
+        let windows: Vec<u64> = brought.into_iter().filter(|&bytes| bytes > 0).collect();
+        if let Some(found) = settled(&windows) {
+            return Ok(Ok(found));
+        }
+    }
+    Ok(Err(Silence::inconclusive(
+        "the windows had not settled at the end of the longest file that the budget allows",
+    )))
+}
