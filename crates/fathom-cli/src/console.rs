@@ -69,6 +69,11 @@ pub(crate) fn hint(line: &str) {
     }
 }
 
+/// One line that whoever runs this should know.
+pub(crate) fn note(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "note: {line}");
+}
+
 /// One line about what went wrong.
 pub(crate) fn complain(line: &str) {
     // With standard error closed there is nobody left to tell.

@@ -15,15 +15,24 @@
 //! assert_eq!(job.region().unwrap().length, 1 << 20);
 //! ```
 
+mod command_line;
+mod conduct;
+mod fields;
 mod file;
 mod option;
+mod paths;
+mod support;
 mod value;
 
 use std::time::Duration;
 
 pub use crate::call::{DIRECTIONS, Direction};
 
-pub use self::file::{JobFile, Mistake, Surroundings, parse};
+pub use self::command_line::{CommandLine, Output, parse_command, show_command};
+pub use self::conduct::*;
+pub use self::fields::*;
+pub use self::file::{JobFile, Mistake, Section, Surroundings, parse};
+pub use self::option::markdown as option_table;
 
 /// One job: some threads that do the same to files of one size.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +93,38 @@ pub struct Job {
     pub stonewall: bool,
     /// Report all threads of its group as one, where threads are reported at all.
     pub group_reporting: bool,
+    /// Requests that are under way at once.
+    pub depth: Depth,
+    /// Options of its engine.
+    pub engine_options: EngineOptions,
+    /// Its files, where they are not just one by its name or one for each thread.
+    pub files: Files,
+    /// Where transfers go, beyond sequential and random.
+    pub order: Order,
+    /// When data must be durable, beyond `fsync` and `fdatasync`.
+    pub durability: Durability,
+    /// Bounds on the rate, beyond `rate`.
+    pub rates: Rates,
+    /// Waiting between transfers, beyond `thinktime`.
+    pub thinking: Thinking,
+    /// What is written is read again and compared.
+    pub verify: Option<Verify>,
+    /// How latencies steer the depth, and what is too long.
+    pub latency: LatencyTarget,
+    /// The job ends once its rate is steady.
+    pub steady_state: Option<SteadyState>,
+    /// Where and how urgently its threads run.
+    pub placement: Placement,
+    /// When it begins and ends, beyond size and runtime.
+    pub course: Course,
+    /// How a log of transfers is replayed.
+    pub replay: Replay,
+    /// What is logged while it runs.
+    pub logs: Logs,
+    /// What is reported of it.
+    pub reporting: Reporting,
+    /// What it writes.
+    pub buffers: Buffers,
     /// What was written in the job file for it, option and value, in order.
     pub written: Vec<(String, String)>,
 }
@@ -117,6 +158,84 @@ pub enum Engine {
     Pvsync,
     /// Copies from and to a mapping of the file.
     Mmap,
+    /// `lseek(2)`, `readv(2)`, `writev(2)`; sequential neighbours in one call.
+    Vsync,
+    /// `preadv2(2)`, `pwritev2(2)`.
+    Pvsync2,
+    /// `aio_read(3)`, `aio_write(3)`.
+    Posixaio,
+    /// `splice(2)` by a pipe.
+    Splice,
+    /// Nothing at all.
+    Null,
+    /// `io_submit(2)`, `io_getevents(2)`.
+    Libaio,
+    /// `io_uring_enter(2)`.
+    IoUring,
+    /// `open(2)` of files that are not there.
+    Filecreate,
+    /// `stat(2)` of files.
+    Filestat,
+    /// `unlink(2)` of files.
+    Filedelete,
+    /// `mkdir(2)`.
+    Dircreate,
+    /// `stat(2)` of directories.
+    Dirstat,
+    /// `rmdir(2)`.
+    Dirdelete,
+    /// `fallocate(2)`.
+    Falloc,
+    /// `ftruncate(2)`.
+    Ftruncate,
+    /// No transfers: the CPU is kept busy.
+    Cpuio,
+}
+
+/// Every engine under the names that fio has for it; those that do not transfer data come last.
+const ENGINES: [(Engine, &[&str]); 20] = [
+    (Engine::Sync, &["sync"]),
+    (Engine::Psync, &["psync"]),
+    (Engine::Vsync, &["vsync"]),
+    (Engine::Pvsync, &["pvsync"]),
+    (Engine::Pvsync2, &["pvsync2"]),
+    (Engine::Mmap, &["mmap"]),
+    (Engine::Posixaio, &["posixaio"]),
+    (Engine::Splice, &["splice"]),
+    (Engine::Libaio, &["libaio", "linuxaio", "aio"]),
+    (Engine::IoUring, &["io_uring"]),
+    (Engine::Null, &["null"]),
+    (Engine::Falloc, &["falloc"]),
+    (Engine::Ftruncate, &["ftruncate"]),
+    (Engine::Filecreate, &["filecreate"]),
+    (Engine::Filestat, &["filestat"]),
+    (Engine::Filedelete, &["filedelete"]),
+    (Engine::Dircreate, &["dircreate"]),
+    (Engine::Dirstat, &["dirstat"]),
+    (Engine::Dirdelete, &["dirdelete"]),
+    (Engine::Cpuio, &["cpuio"]),
+];
+
+impl Engine {
+    /// The engine of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        ENGINES.iter().find(|(_, names)| names.contains(&name)).map(|&(engine, _)| engine)
+    }
+
+    /// fio's name for it.
+    pub fn name(self) -> &'static str {
+        ENGINES.iter().find(|(engine, _)| *engine == self).map_or("", |(_, names)| names[0])
+    }
+
+    /// Whether several requests can be under way.
+    pub fn is_asynchronous(self) -> bool {
+        matches!(self, Engine::Libaio | Engine::IoUring | Engine::Posixaio | Engine::Null)
+    }
+
+    /// Whether it moves data from and to files.
+    pub fn transfers(self) -> bool {
+        ENGINES[..10].iter().any(|&(engine, _)| engine == self)
+    }
 }
 
 /// What of a file one pass of a job covers, in bytes.
@@ -129,6 +248,9 @@ pub struct Region {
     /// How long the file must be.
     pub file: u64,
 }
+
+/// More threads than that are a mistake.
+const MOST_THREADS: u32 = 1024;
 
 /// Larger blocks than any device or file system takes at once; each thread has a buffer of this size at most.
 const LARGEST_BLOCK: u64 = 1 << 30;
@@ -172,6 +294,22 @@ impl Job {
             seed: 0,
             stonewall: false,
             group_reporting: false,
+            depth: Depth::default(),
+            engine_options: EngineOptions::default(),
+            files: Files::default(),
+            order: Order::default(),
+            durability: Durability::default(),
+            rates: Rates::default(),
+            thinking: Thinking::default(),
+            verify: None,
+            latency: LatencyTarget::default(),
+            steady_state: None,
+            placement: Placement::default(),
+            course: Course::default(),
+            replay: Replay::default(),
+            logs: Logs::default(),
+            reporting: Reporting::default(),
+            buffers: Buffers::default(),
             written: Vec::new(),
         }
     }
@@ -237,19 +375,24 @@ impl Job {
     /// # Errors
     /// One sentence that names the first thing that is wrong.
     pub fn check(&self) -> Result<(), String> {
+        self.region()?;
+        self.unsupported().map_or(Ok(()), Err)?;
         self.fits().map_err(|unfit| unfit.reason)
     }
 
-    /// As [`check`](Self::check), with the options that are to blame.
+    /// Checks what contradicts itself, and names the options that are to blame.
     fn fits(&self) -> Result<(), Unfit> {
-        let region = self.placed()?;
         let unless = |is_wrong: bool, options, reason: &str| match is_wrong {
             true => Err(Unfit::by(options, reason)),
             false => Ok(()),
         };
-        let too_long = region.file > i64::MAX as u64;
-        unless(too_long, &["offset", "size", "filesize"], "the file would be larger than any file can be")?;
         unless(self.numjobs == 0, &["numjobs"], "numjobs=0 leaves nothing to do")?;
+        let threads = self.numjobs;
+        unless(
+            threads > MOST_THREADS,
+            &["numjobs"],
+            &format!("numjobs={threads} is more than {MOST_THREADS}"),
+        )?;
         let percent = self.read_percent;
         unless(percent > 100, &["rwmixread"], &format!("rwmixread={percent} is more than 100"))?;
         let contradicts = self.direct && self.engine == Engine::Mmap;
@@ -257,10 +400,17 @@ impl Job {
         unless(contradicts, &["direct", "buffered", "ioengine"], reason)?;
         let endless = self.time_based && self.runtime.is_zero();
         unless(endless, &["time_based", "runtime"], "time_based needs runtime=")?;
+        let region = match (self.size, self.filesize) {
+            (None, None) => None,
+            _ => Some(self.placed()?),
+        };
+        let too_long = region.is_some_and(|region| region.file > i64::MAX as u64);
+        unless(too_long, &["offset", "size", "filesize"], "the file would be larger than any file can be")?;
         for direction in self.directions() {
             let Blocks { least, most } = self.blocks[direction as usize];
             let reason = format!("blocks of {least} to {most} bytes: there must be 1 to {LARGEST_BLOCK}");
             unless(least == 0 || most < least || most > LARGEST_BLOCK, &["bs", "bsrange"], &reason)?;
+            let Some(region) = region.filter(|_| self.engine.transfers()) else { continue };
             let reason = format!("a block of {least} bytes does not fit into {} bytes", region.length);
             unless(least > region.length, &["bs", "bsrange", "size", "filesize", "offset"], &reason)?;
         }

@@ -124,8 +124,8 @@ impl JobCalls {
             (Engine::Sync, Direction::Write) => CallKind::Write,
             (Engine::Pvsync, Direction::Read) => CallKind::Preadv,
             (Engine::Pvsync, Direction::Write) => CallKind::Pwritev,
-            (Engine::Psync | Engine::Mmap, Direction::Read) => CallKind::Pread,
-            (Engine::Psync | Engine::Mmap, Direction::Write) => CallKind::Pwrite,
+            (_, Direction::Read) => CallKind::Pread,
+            (_, Direction::Write) => CallKind::Pwrite,
         };
         self.writes += u64::from(direction == Direction::Write);
         self.left = self.left.saturating_sub(span.length);

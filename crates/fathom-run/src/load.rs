@@ -43,6 +43,8 @@ pub fn surroundings(variable: &dyn Fn(&str) -> Option<String>) -> Surroundings<'
         cpus: affinity::online_cpus() as u64,
         memory_mib: facts::machine().memory_bytes >> 20,
         variable,
+        file: &|path| std::fs::read_to_string(path).ok(),
+        path: "",
     }
 }
 
@@ -261,6 +263,7 @@ fn work<C: Counter>(
     match thread.job.engine {
         Engine::Mmap => drive(clock, calls, Mapped::of(system, thread.job, thread.region)?, control, record),
         Engine::Psync | Engine::Pvsync | Engine::Sync => drive(clock, calls, system, control, record),
+        engine => Err(Fault::Unsupported(format!("ioengine={} can't be run yet", engine.name()))),
     }
 }
 

@@ -29,9 +29,13 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is to be done. A file that can't be read is a mistake of the user's.
+/// What is to be done. A file that can't be read is a mistake of the user's. What the reader noted is said once.
 pub(crate) fn read(path: &Path) -> Result<Work, Failure> {
-    Work::read(path).map_err(|error| Failure::from(error).usage())
+    let work = Work::read(path).map_err(|error| Failure::from(error).usage())?;
+    if let Work::Jobs(file) = &work {
+        file.notes.iter().for_each(|note| console::note(note));
+    }
+    Ok(work)
 }
 
 fn begin(options: &RunOptions, seed: u64) -> Result<Session, Failure> {

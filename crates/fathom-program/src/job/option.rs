@@ -1,9 +1,15 @@
-//! The options that are understood, one line each: their names, and what they set.
+//! One option of a job file: found in the table, read by its type, and set.
+
+mod kind;
+mod table;
+mod text;
 
 use std::time::Duration;
 
-use super::value::{Amount, amount, count, number, per_direction, range, switch, time};
-use super::{Blocks, DIRECTIONS, Engine, Job, Pattern, Unfit};
+pub(super) use self::table::{Known, Meaning, known};
+pub(super) use self::text::refused_engine;
+use super::value::Number;
+use super::{Blocks, Engine, Job, LatencyTarget, SteadyState, Trim, Unfit, Verify};
 
 /// A job in the making: what can only be settled when all its options are known stands beside it.
 #[derive(Debug, Clone)]
@@ -11,90 +17,102 @@ pub(super) struct Draft {
     pub(super) job: Job,
     reads: bool,
     writes: bool,
+    trim: Option<Trim>,
     mix: u8,
-    blocks: [u64; DIRECTIONS],
-    ranges: [Option<Blocks>; DIRECTIONS],
-    size: Option<Amount>,
-    offset: Amount,
-    io_size: Option<Amount>,
-    /// Where each option was set, by its first name, in the order of the file.
+    blocks: [u64; 3],
+    ranges: [Option<Blocks>; 3],
+    size: Option<Number>,
+    offset: Option<Number>,
+    io_size: Option<Number>,
+    verify: Verify,
+    steady: Option<(bool, bool, f64, bool)>,
+    steady_times: [Duration; 2],
+    pub(super) directory: Option<String>,
+    /// `fadvise_hint` where it names the order itself.
+    hint: Option<String>,
+    exit_what: String,
+    zoned: bool,
+    pub(super) kb_base: i64,
+    /// Where each option was set, by its first name, in the order of the file; in a job, zero for those of global sections.
     pub(super) lines: Vec<(&'static str, usize)>,
+    /// What to say of it.
+    pub(super) notes: Vec<String>,
 }
 
-/// Sets what the value says; none is an option without `=`.
-type Setter = fn(&mut Draft, &str) -> Result<(), String>;
-
-/// An option under all its names.
-pub(super) struct Known {
-    pub(super) names: &'static [&'static str],
-    /// Whether the name alone means `=1`.
-    pub(super) is_flag: bool,
-    pub(super) set: Setter,
+/// Sets an option, and gives the row of the table.
+pub(super) fn set(draft: &mut Draft, key: &str, text: Option<&str>) -> Result<&'static Known, String> {
+    let row = known(key).ok_or_else(|| {
+        format!("there is no option '{key}'{}", nearest(key, table::OPTIONS.iter().flat_map(Known::names)))
+    })?;
+    let said = |reason: String| format!("{key}: {reason}");
+    if let Meaning::Refused = row.meaning
+        && !row.kind.read(text, draft.kb_base).is_ok_and(|_| row.is_off(text))
+    {
+        return Err(format!("{key} is not supported: {}", row.about));
+    }
+    let value = row.kind.read(text, draft.kb_base).map_err(said)?;
+    if let Some(number) = value.taken_for() {
+        let unit = if row.kind.words().starts_with("time") { " us" } else { "" };
+        draft
+            .notes
+            .push(format!("{key}={}: fio takes this for {number}{unit}, and so it is here", value.text));
+    }
+    match row.meaning {
+        _ if value.is_void() && !row.is_per_direction() => {}
+        Meaning::Sets(set) => set(draft, &value),
+        Meaning::Reads(read) => read(draft, &value).map_err(said)?,
+        Meaning::Nothing | Meaning::Refused => {}
+    }
+    Ok(row)
 }
 
-const fn valued(names: &'static [&'static str], set: Setter) -> Known {
-    Known { names, is_flag: false, set }
+/// `: did you mean ...?` for the name that differs in the fewest letters, if that is not more than half of them.
+pub(super) fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> String {
+    let closest = names.map(|name| (distance(wrong, name), name)).min();
+    match closest {
+        Some((letters, name)) if letters <= wrong.len().div_ceil(2) => format!(": did you mean {name}?"),
+        _ => String::new(),
+    }
 }
 
-const fn flag(names: &'static [&'static str], set: Setter) -> Known {
-    Known { names, is_flag: true, set }
+/// How many letters must be put in, taken out or changed.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().take(64).enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.bytes().enumerate() {
+            let changed = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
 }
 
-/// More threads than that are a mistake.
-const MOST_THREADS: u32 = 1024;
-const SECOND: Duration = Duration::from_secs(1);
-const MICROSECOND: Duration = Duration::from_micros(1);
+/// Every name of every option, and whether it may stand without a value.
+pub(super) fn all_names() -> impl Iterator<Item = (&'static str, bool)> {
+    let is_flag = |row: &Known| row.kind == kind::FLAG;
+    table::OPTIONS.iter().flat_map(move |row| row.names().map(move |name| (name, is_flag(row))))
+}
 
-/// Every option; `docs/jobs.md` says of each what it means, and a test that none is missing there.
-pub(super) const OPTIONS: &[Known] = &[
-    valued(&["rw", "readwrite"], direction),
-    valued(&["rwmixread"], |draft, text| percent(text).map(|share| draft.mix = share)),
-    valued(&["rwmixwrite"], |draft, text| percent(text).map(|share| draft.mix = 100 - share)),
-    valued(&["bs", "blocksize"], blocks),
-    valued(&["bsrange", "blocksize_range"], ranges),
-    valued(&["size"], |draft, text| amount(text).map(|size| draft.size = Some(size))),
-    valued(&["filesize"], |draft, text| number(text).map(|size| draft.job.filesize = Some(size))),
-    valued(&["offset"], |draft, text| amount(text).map(|offset| draft.offset = offset)),
-    valued(&["io_size", "io_limit"], |draft, text| amount(text).map(|size| draft.io_size = Some(size))),
-    valued(&["numjobs"], |draft, text| count(text, MOST_THREADS).map(|count| draft.job.numjobs = count)),
-    valued(&["ioengine"], engine),
-    valued(&["direct"], |draft, text| switch(text).map(|on| draft.job.direct = on)),
-    valued(&["buffered"], |draft, text| switch(text).map(|on| draft.job.direct = !on)),
-    valued(&["fsync"], |draft, text| count(text, u32::MAX).map(|every| draft.job.fsync = every)),
-    valued(&["fdatasync"], |draft, text| count(text, u32::MAX).map(|every| draft.job.fdatasync = every)),
-    valued(&["end_fsync"], |draft, text| switch(text).map(|on| draft.job.end_fsync = on)),
-    valued(&["invalidate"], |draft, text| switch(text).map(|on| draft.job.invalidate = on)),
-    valued(&["pre_read"], |draft, text| switch(text).map(|on| draft.job.pre_read = on)),
-    valued(&["fadvise_hint"], |draft, text| switch(text).map(|on| draft.job.fadvise_hint = on)),
-    valued(&["runtime"], |draft, text| time(text, SECOND).map(|time| draft.job.runtime = time)),
-    flag(&["time_based"], |draft, text| switch(text).map(|on| draft.job.time_based = on)),
-    valued(&["ramp_time"], |draft, text| time(text, SECOND).map(|time| draft.job.ramp_time = time)),
-    valued(&["thinktime"], |draft, text| time(text, MICROSECOND).map(|time| draft.job.thinktime = time)),
-    valued(&["rate"], rates),
-    flag(&["norandommap"], |draft, text| switch(text).map(|on| draft.job.random_map = !on)),
-    valued(&["randseed"], |draft, text| number(text).map(|seed| draft.job.seed = seed)),
-    flag(&["stonewall", "wait_for_previous"], |draft, text| switch(text).map(|on| draft.job.stonewall = on)),
-    valued(&["filename"], filename),
-    valued(&["name"], |draft, text| {
-        draft.job.name = text.to_owned();
-        Ok(())
-    }),
-    valued(&["description"], |_, _| Ok(())),
-    flag(&["thread"], |_, text| switch(text).map(drop)),
-    flag(&["group_reporting"], |draft, text| switch(text).map(|on| draft.job.group_reporting = on)),
-    valued(&["iodepth"], |_, text| only(text, "1", "these engines have one transfer under way at a time")),
-    valued(&["kb_base"], |_, text| only(text, "1024", "sizes are read as fio does by default")),
-    valued(&["randrepeat"], |_, text| only(text, "1", "random orders repeat; randseed= gives another one")),
-    valued(&["loops"], |_, text| only(text, "1", "use io_size= to go round more often")),
-    valued(&["unlink"], |_, text| switch(text).map(drop)),
-];
-
-/// Options that people meet in job files and that would be dangerous or pointless here, with the reason.
-pub(super) const REFUSED: &[(&str, &str)] = &[
-    ("directory", "jobs run in a private directory below the PATH of the command line: remove the line"),
-    ("exec_prerun", "a job file runs no commands"),
-    ("exec_postrun", "a job file runs no commands"),
-];
+/// The table of options as `docs/jobs.md` shows it.
+pub fn markdown() -> String {
+    let mut text = "| option | value | meaning |\n|---|---|---|\n".to_owned();
+    for row in table::OPTIONS {
+        let names: Vec<String> = row.names().map(|name| format!("`{name}`")).collect();
+        let of = match row.engines {
+            [] => String::new(),
+            engines => format!(" (`{}`)", engines.join("`, `")),
+        };
+        let class = match row.meaning {
+            Meaning::Refused => "**refused**: ",
+            Meaning::Nothing => "*changes nothing that is timed*: ",
+            _ => "",
+        };
+        text += &format!("| {}{of} | {} | {class}{} |\n", names.join(", "), row.kind.words(), row.about);
+    }
+    text
+}
 
 impl Draft {
     /// fio's defaults.
@@ -103,142 +121,150 @@ impl Draft {
             job: Job::named(""),
             reads: true,
             writes: false,
+            trim: None,
             mix: 50,
-            blocks: [4096; DIRECTIONS],
-            ranges: [None; DIRECTIONS],
+            blocks: [4096; 3],
+            ranges: [None; 3],
             size: None,
-            offset: Amount::Bytes(0),
+            offset: None,
             io_size: None,
+            verify: Verify::default(),
+            steady: None,
+            steady_times: [Duration::ZERO; 2],
+            directory: None,
+            hint: None,
+            exit_what: "group".to_owned(),
+            zoned: false,
+            kb_base: 1024,
             lines: Vec::new(),
+            notes: Vec::new(),
         }
     }
 
-    /// The job, with its shares turned into bytes.
-    ///
-    /// A share needs to know of what: the file's size for `size` and `offset`, the size for `io_size`.
-    pub(super) fn finish(self) -> Result<Job, Unfit> {
-        let mut job = self.job;
-        job.read_percent = match (self.reads, self.writes) {
+    /// The job, with its shares turned into bytes, and what is to be said of it.
+    pub(super) fn finish(mut self) -> Result<(Job, Vec<String>), Unfit> {
+        self.job.read_percent = match (self.reads, self.writes) {
             (true, true) => self.mix,
             (reads, _) => u8::from(reads) * 100,
         };
-        for (side, blocks) in job.blocks.iter_mut().enumerate() {
-            *blocks = self.ranges[side].unwrap_or(Blocks::fixed(self.blocks[side]));
+        let blocks: [Blocks; 3] =
+            std::array::from_fn(|side| self.ranges[side].unwrap_or(Blocks::fixed(self.blocks[side])));
+        self.job.blocks = [blocks[0], blocks[1]];
+        self.job.order.trim = self.trim.map(|trim| (trim, blocks[2]));
+        if !self.verify.method.is_empty() || !self.verify.pattern.is_empty() && !self.said("verify") {
+            let method = if self.verify.method.is_empty() { "pattern" } else { &self.verify.method };
+            self.job.verify = Some(Verify { method: method.to_owned(), ..self.verify.clone() });
         }
+        let [duration, ramp] = self.steady_times;
+        self.job.steady_state =
+            self.steady.filter(|_| !duration.is_zero()).map(|(bandwidth, slope, limit, percent)| {
+                SteadyState { bandwidth, slope, limit, percent, duration, ramp }
+            });
+        self.job.files.hint = self.hint.take();
+        self.job.course.exitall = self.job.course.exitall.take().map(|_| self.exit_what.clone());
+        if self.zoned {
+            return Err(Unfit::by(&["zonemode"], "zonemode=zbd needs a zoned block device"));
+        }
+        self.shares()?;
+        self.without_effect();
+        self.rates()?;
+        self.job.fits()?;
+        Ok((self.job, self.notes))
+    }
+
+    fn said(&self, option: &str) -> bool {
+        self.lines.iter().any(|(name, _)| *name == option)
+    }
+
+    /// A share is one of the file where the file's size is given; of what else the run has to find out.
+    fn shares(&mut self) -> Result<(), Unfit> {
+        let job = &mut self.job;
         let least = job.directions().map(|side| job.blocks[side as usize].least).min().unwrap_or(1).max(1);
-        let file = job.filesize;
-        let share = |percent: u64, what: &'static [&'static str]| match file {
-            Some(file) => Ok((u128::from(file) * u128::from(percent) / 100) as u64),
-            None => {
-                let what_for = format!("{}={percent}% is a share of the file: add filesize=", what.concat());
-                Err(Unfit::by(what, what_for))
+        let part = |percent: i64, of: u64| (u128::from(of) * percent as u128 / 100) as u64;
+        match self.offset {
+            None => {}
+            Some(Number { value, is_percent: false, .. }) => job.offset = value as u64,
+            Some(Number { value, .. }) => match job.filesize {
+                Some(file) => job.offset = part(value, file).div_ceil(least).saturating_mul(least),
+                None => job.files.offset_percent = Some(value as u8),
+            },
+        }
+        match (self.size, job.filesize) {
+            (None, _) => {}
+            (Some(Number { value, is_percent: false, .. }), _) => {
+                job.size = (value > 0).then_some(value as u64);
             }
-        };
-        job.offset = match self.offset {
-            Amount::Bytes(bytes) => bytes,
-            Amount::Percent(percent) => share(percent, &["offset"])?.div_ceil(least).saturating_mul(least),
-        };
-        job.size = match self.size {
-            None => None,
-            Some(Amount::Bytes(bytes)) => Some(bytes),
-            Some(Amount::Percent(percent)) => {
+            (Some(Number { value, .. }), Some(file)) => {
                 // Unlike one in bytes, such a size bounds the part of the file that is used.
-                let size = share(percent, &["size"])? / least * least;
-                let room = job.filesize.unwrap_or(0).saturating_sub(job.offset);
                 job.filesize = None;
-                Some(size.min(room))
+                job.size = Some((part(value, file) / least * least).min(file.saturating_sub(job.offset)));
             }
-        };
-        job.io_size = match self.io_size {
-            None => None,
-            Some(Amount::Bytes(bytes)) => Some(bytes),
-            Some(Amount::Percent(percent)) => {
-                let whole = job.size.unwrap_or(job.placed()?.length);
-                Some((u128::from(whole) * u128::from(percent) / 100) as u64)
+            (Some(Number { value, .. }), None) => job.files.size_percent = Some(value as u8),
+        }
+        match self.io_size {
+            None => {}
+            Some(Number { value, is_percent: false, .. }) => {
+                job.io_size = (value > 0).then_some(value as u64);
             }
-        };
-        job.fits()?;
-        Ok(job)
-    }
-}
-
-fn direction(draft: &mut Draft, text: &str) -> Result<(), String> {
-    let (pattern, reads, writes) = match text {
-        "read" => (Pattern::Sequential, true, false),
-        "write" => (Pattern::Sequential, false, true),
-        "rw" | "readwrite" => (Pattern::Sequential, true, true),
-        "randread" => (Pattern::Random, true, false),
-        "randwrite" => (Pattern::Random, false, true),
-        "randrw" => (Pattern::Random, true, true),
-        _ => return Err(format!("'{text}' is none of read, write, rw, randread, randwrite, randrw")),
-    };
-    (draft.job.pattern, draft.reads, draft.writes) = (pattern, reads, writes);
-    Ok(())
-}
-
-fn percent(text: &str) -> Result<u8, String> {
-    count(text, 100).map(|percent| percent as u8)
-}
-
-fn blocks(draft: &mut Draft, text: &str) -> Result<(), String> {
-    for (mine, given) in draft.blocks.iter_mut().zip(per_direction(text, number)?) {
-        *mine = given.unwrap_or(*mine);
-    }
-    Ok(())
-}
-
-/// A range holds against `bs`, whichever stands first.
-fn ranges(draft: &mut Draft, text: &str) -> Result<(), String> {
-    for (mine, given) in draft.ranges.iter_mut().zip(per_direction(text, range)?) {
-        *mine = given.map(|(least, most)| Blocks { least, most }).or(*mine);
-    }
-    Ok(())
-}
-
-fn rates(draft: &mut Draft, text: &str) -> Result<(), String> {
-    for (mine, given) in draft.job.rate.iter_mut().zip(per_direction(text, number)?) {
-        *mine = given.unwrap_or(*mine);
-    }
-    Ok(())
-}
-
-fn engine(draft: &mut Draft, text: &str) -> Result<(), String> {
-    draft.job.engine = match text {
-        "psync" => Engine::Psync,
-        "sync" => Engine::Sync,
-        "pvsync" => Engine::Pvsync,
-        "mmap" => Engine::Mmap,
-        _ => return Err(format!("'{text}' is none of psync, sync, pvsync, mmap")),
-    };
-    Ok(())
-}
-
-fn filename(draft: &mut Draft, text: &str) -> Result<(), String> {
-    if !super::is_plain(text) || text.contains([':', '\\']) {
-        return Err(format!(
-            "'{text}' is not one plain file name: jobs work on files of their own below the PATH of the command line"
-        ));
-    }
-    draft.job.filename = Some(text.to_owned());
-    Ok(())
-}
-
-fn only(text: &str, value: &str, reason: &str) -> Result<(), String> {
-    if text == value { Ok(()) } else { Err(format!("only {value} is supported: {reason}")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_documentation_has_every_option() {
-        let documentation = include_str!("../../../../docs/jobs.md");
-        for name in OPTIONS.iter().flat_map(|known| known.names) {
-            assert!(documentation.contains(&format!("`{name}`")), "docs/jobs.md says nothing of {name}");
+            Some(Number { value, .. }) => match job.size {
+                Some(size) => job.io_size = Some(part(value, size)),
+                None if job.filesize.is_some() => job.io_size = Some(part(value, job.placed()?.length)),
+                None => job.files.io_size_percent = Some(value as u8),
+            },
         }
-        for (name, _) in REFUSED {
-            assert!(documentation.contains(name) || name.starts_with("exec_"), "docs/jobs.md: {name}");
+        Ok(())
+    }
+
+    /// Takes back what has no effect in fio either, and says so.
+    fn without_effect(&mut self) {
+        let job = &mut self.job;
+        let engine = job.engine.name();
+        if job.depth.most > 1 && !job.engine.is_asynchronous() && !job.depth.offload {
+            let most = job.depth.most;
+            self.notes.push(format!(
+                "iodepth={most} has no effect with ioengine={engine}, which has one transfer under way at a time"
+            ));
+            job.depth = super::Depth::default();
         }
+        if job.engine == Engine::Libaio && !job.direct && job.depth.most > 1 {
+            self.notes.push(
+                "ioengine=libaio without direct=1 has one transfer under way at a time in effect: \
+                 the kernel does it when it is submitted"
+                    .to_owned(),
+            );
+        }
+        if job.direct && job.engine == Engine::Mmap {
+            job.direct = false;
+            self.notes
+                .push("direct=1 has no effect with ioengine=mmap, which works on the page cache".to_owned());
+        }
+        if job.time_based && job.runtime.is_zero() {
+            job.time_based = false;
+            self.notes.push("time_based has no effect without runtime=".to_owned());
+        }
+        if job.order.distribution != super::Distribution::Uniform {
+            job.random_map = false;
+        }
+        if job.latency.target.is_zero() {
+            job.latency = LatencyTarget { most: job.latency.most, ..LatencyTarget::default() };
+        }
+    }
+
+    /// What fio finds contradictory in rates.
+    fn rates(&self) -> Result<(), Unfit> {
+        let (job, rates) = (&self.job, &self.job.rates);
+        let bytes = job.rate.iter().any(|&rate| rate > 0);
+        let both = |a: bool, iops: &[u32; 3]| a && iops.iter().any(|&rate| rate > 0);
+        if both(bytes, &rates.iops) || both(rates.least.iter().any(|&rate| rate > 0), &rates.least_iops) {
+            return Err(Unfit::by(&["rate", "rate_iops"], "rate and rate_iops exclude each other"));
+        }
+        let too_high = |most: u64, least: u64| most > 0 && most < least;
+        let bytes = job.rate.iter().zip(&rates.least).any(|(&most, &least)| too_high(most, least));
+        let iops = rates.iops.iter().zip(&rates.least_iops).any(|(&most, &least)| most > 0 && most < least);
+        if bytes || iops {
+            let options = &["rate_min", "rate_iops_min", "rate", "rate_iops"];
+            return Err(Unfit::by(options, "the least rate is above the most"));
+        }
+        Ok(())
     }
 }

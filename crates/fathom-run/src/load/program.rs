@@ -43,7 +43,7 @@ pub fn fio_arguments(job: &Job, path: &str) -> Vec<String> {
     let engine = match job.engine {
         Engine::Sync => "sync",
         Engine::Pvsync => "pvsync",
-        Engine::Psync | Engine::Mmap => "psync",
+        _ => "psync",
     };
     let mut arguments = vec![
         format!("--name={}", job.name),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use fathom_predict::model::Model;
 use fathom_predict::prediction::{self, Predicted, Prediction, Replay, SCHEMA, Settings};
-use fathom_program::job::{self, Job, JobFile};
+use fathom_program::job::{self, Job, JobFile, Surroundings};
 use fathom_program::units::Nanos;
 use fathom_run::fault::plain;
 use fathom_run::instrument::Instrument;
@@ -40,9 +40,14 @@ impl Work {
         let text = fs::read_to_string(path)
             .map_err(|error| Error::Failed(format!("{}: {}", path.display(), plain(&error))))?;
         let variable = |name: &str| std::env::var(name).ok();
-        job::parse(&text, &load::surroundings(&variable)).map(Self::Jobs).map_err(|mistake| {
-            Error::Failed(format!("{}:{}: {}", path.display(), mistake.line, mistake.reason))
-        })
+        let name = path.to_string_lossy();
+        let file = job::parse(&text, &Surroundings { path: &name, ..load::surroundings(&variable) })
+            .map_err(|mistake| Error::Failed(format!("{name}:{}: {}", mistake.line, mistake.reason)))?;
+        let unsupported = file.jobs.iter().find_map(|job| Some((&job.name, job.unsupported()?)));
+        if let Some((job, reason)) = unsupported {
+            return Err(Error::Failed(format!("{name}: [{job}]: {reason}")));
+        }
+        Ok(Self::Jobs(file))
     }
 }
 

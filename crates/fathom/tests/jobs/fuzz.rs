@@ -12,6 +12,10 @@ const SEED: &str = "[global]\nioengine=psync\nsize=${HOME}\nbs=4k,8k\n[a]\nrw=ra
 fn is_sound(file: &JobFile) {
     assert!(!file.jobs.is_empty());
     for job in &file.jobs {
+        // What nothing runs yet is only read.
+        if job.unsupported().is_some() {
+            return;
+        }
         assert_eq!(job.check(), Ok(()), "{job:?}");
         let region = job.region().unwrap();
         assert!(region.length > 0 && region.offset + region.length <= region.file);
@@ -87,5 +91,6 @@ proptest! {
 
 #[test]
 fn defaults_are_sound() {
-    is_sound(&JobFile { globals: Vec::new(), jobs: vec![Job { size: Some(4096), ..Job::named("x") }] });
+    let jobs = vec![Job { size: Some(4096), ..Job::named("x") }];
+    is_sound(&JobFile { jobs, ..JobFile::default() });
 }

@@ -1,0 +1,111 @@
+//! What the reader understands and nothing runs yet. It shrinks as executors grow.
+
+use super::*;
+
+impl Job {
+    /// The first thing of the job that can't be run yet, as one line; none where all of it can.
+    pub fn unsupported(&self) -> Option<String> {
+        let no_size = self.size.is_none() && self.filesize.is_none();
+        let wanted = self.needs().into_iter().find(|(is_wanted, _)| *is_wanted);
+        let wanted = wanted.map(|(_, option)| format!("{option} is understood, and can't be run yet"));
+        let engine = !matches!(self.engine, Engine::Psync | Engine::Sync | Engine::Pvsync | Engine::Mmap);
+        engine
+            .then(|| format!("ioengine={} is understood, and can't be run yet", self.engine.name()))
+            .or(wanted)
+            .or_else(|| no_size.then(|| "size= is missing: say how much of a file to transfer".to_owned()))
+    }
+
+    fn needs(&self) -> Vec<(bool, &'static str)> {
+        let (files, order, course) = (&self.files, &self.order, &self.course);
+        let (place, report, buffers) = (&self.placement, &self.reporting, &self.buffers);
+        let plain_files = Files {
+            paths: files.paths.clone(),
+            scratch: files.scratch.clone(),
+            format: files.format.clone(),
+            ..Files::default()
+        };
+        let ordinary = Reporting {
+            kb_base: report.kb_base,
+            figures: report.figures,
+            unit_base: report.unit_base,
+            no_disk_util: report.no_disk_util,
+            percentiles_of: report.percentiles_of,
+            ..Reporting::default()
+        };
+        let plain_buffers =
+            Buffers { refill: buffers.refill, align: buffers.align.min(4096), ..Buffers::default() };
+        vec![
+            (self.depth != Depth::default(), "iodepth="),
+            (self.engine_options != EngineOptions::default(), "an option of the engine"),
+            (order.trim.is_some(), "rw=trim"),
+            (files.scratch.len() > 1, "filename= of several files"),
+            (files.count > 1, "nrfiles="),
+            (files.size_percent.is_some(), "size=N% without filesize="),
+            (files.offset_percent.is_some(), "offset=N% without filesize="),
+            (files.io_size_percent.is_some(), "io_size=N% of a size that is not known"),
+            (files.sizes.is_some(), "filesize=LOW-HIGH"),
+            (files.fill_device, "fill_device=1"),
+            (files.append, "file_append=1"),
+            (files.overwrite && !self.does(Direction::Read), "overwrite=1"),
+            (files.create_on_open, "create_on_open=1"),
+            (files.create_only, "create_only=1"),
+            (
+                Files { overwrite: false, create_at_once: false, create_unsynced: false, ..files.clone() }
+                    != plain_files,
+                "opendir=, lockfile=, fallocate=, fadvise_hint=, unlink_each_loop= or another option of files",
+            ),
+            (order.every > 1 || order.skip != 0, "rw= with a number behind a colon"),
+            (order.splits.iter().any(|split| !split.is_empty()), "bssplit="),
+            (order.distribution != Distribution::Uniform, "random_distribution="),
+            (order.align.iter().any(|&align| align > 0), "blockalign="),
+            (order.increment.0 > 0, "offset_increment="),
+            (order.unrepeatable, "randrepeat=0"),
+            (
+                Order { all_repeatable: false, generator: None, ..order.clone() } != Order::default(),
+                "an option of the order of transfers",
+            ),
+            (self.durability.open != OpenSync::No, "sync="),
+            (self.durability != Durability::default(), "fsync_on_close=, write_barrier= or sync_file_range="),
+            (self.rates.iops.iter().any(|&rate| rate > 0), "rate_iops="),
+            (self.rates != Rates::default(), "an option of rates besides rate="),
+            (self.thinking != Thinking::default(), "an option of thinktime"),
+            (self.verify.is_some(), "verify="),
+            (self.latency != LatencyTarget::default(), "latency_target= or max_latency="),
+            (self.steady_state.is_some(), "steadystate="),
+            (*place != Placement::default(), "a place or priority of threads (cpus_allowed=, nice=, prio=)"),
+            (course.loops > 1, "loops="),
+            (course.start_delay != Default::default(), "startdelay="),
+            (course.iologs[0].is_some(), "read_iolog="),
+            (
+                Course { loops: 0, new_group: false, exitall_on_error: false, ..course.clone() }
+                    != Course::default(),
+                "an option of a job's course (number_ios=, wait_for=, exitall, continue_on_error=)",
+            ),
+            (self.logs.bandwidth.is_some(), "write_bw_log="),
+            (self.logs.latency.is_some(), "write_lat_log="),
+            (self.logs.iops.is_some(), "write_iops_log="),
+            (self.logs.histogram.is_some(), "write_hist_log="),
+            (
+                *report != ordinary,
+                "an option of the report (percentile_list=, gtod_reduce=, unified_rw_reporting=)",
+            ),
+            (*buffers != plain_buffers, "an option of what is written (buffer_pattern=, zero_buffers)"),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_run_is_named() {
+        let job = Job { size: Some(1 << 20), ..Job::named("x") };
+        assert_eq!(job.unsupported(), None);
+        let uring = Job { engine: Engine::IoUring, ..job.clone() };
+        assert!(uring.unsupported().unwrap().starts_with("ioengine=io_uring is understood"));
+        let shared = Job { depth: Depth { most: 4, ..Depth::default() }, ..job };
+        assert!(shared.unsupported().unwrap().starts_with("iodepth="));
+        assert!(Job::named("x").unsupported().unwrap().starts_with("size= is missing"));
+    }
+}
