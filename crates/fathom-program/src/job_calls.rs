@@ -27,6 +27,7 @@ pub struct JobCalls {
     transfer: Option<(Direction, Span)>,
     /// Whether `thinktime` is due.
     thinks: bool,
+    has_drained: bool,
     is_synced: bool,
     times: Option<Times>,
 }
@@ -63,6 +64,7 @@ impl JobCalls {
             chosen: None,
             transfer: None,
             thinks: false,
+            has_drained: false,
             is_synced: false,
             times: None,
             job: job.clone(),
@@ -110,7 +112,7 @@ impl JobCalls {
 
     #[inline(always)]
     fn transfer(&mut self, direction: Direction, span: Span) -> Step<bool> {
-        if self.job.engine == Engine::Sync {
+        if matches!(self.job.engine, Engine::Sync | Engine::Vsync) {
             if self.position != Some(span.offset) {
                 self.position = Some(span.offset);
                 self.transfer = Some((direction, span));
@@ -122,6 +124,8 @@ impl JobCalls {
         let kind = match (self.job.engine, direction) {
             (Engine::Sync, Direction::Read) => CallKind::Read,
             (Engine::Sync, Direction::Write) => CallKind::Write,
+            (Engine::Vsync, Direction::Read) => CallKind::Readv,
+            (Engine::Vsync, Direction::Write) => CallKind::Writev,
             (Engine::Pvsync, Direction::Read) => CallKind::Preadv,
             (Engine::Pvsync, Direction::Write) => CallKind::Pwritev,
             (_, Direction::Read) => CallKind::Pread,
@@ -148,6 +152,9 @@ impl JobCalls {
     /// fio counts the time of the last sync, but not the call.
     fn end(&mut self) -> Step<bool> {
         let syncs = self.job.end_fsync && self.writes > 0;
+        if syncs && self.job.engine.is_asynchronous() && !std::mem::replace(&mut self.has_drained, true) {
+            return Step::Drain;
+        }
         match syncs && !std::mem::replace(&mut self.is_synced, true) {
             true => Step::Call(Call { kind: CallKind::Fsync, ..self.call }, false),
             false => Step::End,
