@@ -2,8 +2,8 @@
 //!
 //! Not said: `disk_util`, which fio leaves out too where it is not asked for. The bandwidths and
 //! rates that fio samples every half second (`bw_min`, `iops_samples` and their like) are zero, as
-//! they are in fio for a run shorter than that. `lat_ns` is `clat_ns`: between the making of a
-//! transfer and its call nothing is done here. Latencies in the tables of shares are within 1/128.
+//! they are in fio for a run shorter than that. Where calls are made one after the other `lat_ns` is `clat_ns`: between the
+//! making of a transfer and its call nothing is done here. Latencies in the tables of shares are within 1/128.
 
 use std::time::Duration;
 
