@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::Site;
 use crate::fault::Fault;
-use fathom_program::job::{Blocks, Direction, Engine, Job, Pattern};
+use fathom_program::job::{Blocks, Depth, Direction, Engine, EngineOptions, Job, Pattern};
 
 /// The first line that a program says of itself; nothing where it can't be run.
 pub fn version(program: &str) -> Option<String> {
@@ -29,6 +29,7 @@ pub fn is_same_in_fio(job: &Job) -> bool {
     let is_timed = job.time_based || !job.ramp_time.is_zero() || !job.thinktime.is_zero();
     job.numjobs == 1
         && job.engine != Engine::Mmap
+        && job.engine_options == EngineOptions::default()
         && job.directions().all(|direction| is_fixed(job.blocks[direction as usize]))
         && job.rate == [0, 0]
         && job.fdatasync == 0
@@ -40,17 +41,12 @@ pub fn is_same_in_fio(job: &Job) -> bool {
 /// is not fio's to set.
 pub fn fio_arguments(job: &Job, path: &str) -> Vec<String> {
     let [read, write] = job.blocks.map(|blocks| blocks.least);
-    let engine = match job.engine {
-        Engine::Sync => "sync",
-        Engine::Pvsync => "pvsync",
-        _ => "psync",
-    };
     let mut arguments = vec![
         format!("--name={}", job.name),
         format!("--filename={}", path.replace(':', "\\:")),
         format!("--rw={}", order(job, job.read_percent)),
         "--allow_file_create=0".to_owned(),
-        format!("--ioengine={engine}"),
+        format!("--ioengine={}", job.engine.name()),
         format!("--bs={}", if read == write { read.to_string() } else { format!("{read},{write}") }),
     ];
     let sizes = [("size", job.size), ("filesize", job.filesize), ("io_size", job.io_size)];
@@ -65,6 +61,14 @@ pub fn fio_arguments(job: &Job, path: &str) -> Vec<String> {
     arguments.extend(others.iter().filter(|one| one.1 > 0).map(|(name, value)| format!("--{name}={value}")));
     if !matches!(job.read_percent, 0 | 100) {
         arguments.push(format!("--rwmixread={}", job.read_percent));
+    }
+    if job.engine.is_asynchronous() {
+        let Depth { most, submit, reap_least, reap_most, low, .. } = job.depth;
+        arguments.extend([format!("--iodepth={most}"), format!("--iodepth_batch={submit}")]);
+        arguments.push(format!("--iodepth_batch_complete_min={reap_least}"));
+        let others = [("iodepth_batch_complete_max", reap_most), ("iodepth_low", low)];
+        arguments
+            .extend(others.iter().filter(|one| one.1 > 0).map(|(name, value)| format!("--{name}={value}")));
     }
     if !job.runtime.is_zero() {
         arguments.push(format!("--runtime={}us", job.runtime.as_micros()));
