@@ -23,6 +23,15 @@ pub struct Offsets {
     is_mixed: bool,
     order: Order,
     dice: Dice,
+    /// Block sizes with the percentage of each, where these are given.
+    splits: [Vec<(u64, u8)>; DIRECTIONS],
+    /// Bytes that are left out after each sequential transfer.
+    skip: u64,
+    /// How many random transfers go on where the last one ended, and that many are done.
+    every: u32,
+    run: u32,
+    /// Where the last transfer ended, in the region.
+    last: u64,
     /// Bytes of this pass that are still to come.
     left: u64,
     pass: u64,
@@ -47,6 +56,7 @@ impl Offsets {
         let used = || job.directions().map(|direction| job.blocks[direction as usize]);
         let grain = used().map(|blocks| blocks.least).min().unwrap_or(1);
         let is_uniform = used().all(|blocks| blocks == Blocks::fixed(grain));
+        let splits = [0, 1].map(|side: usize| job.order.splits[side].clone());
         let count = region.length / grain;
         let mut dice = Dice::new(job.seed ^ (u64::from(thread) << 32));
         let order = match (job.pattern, job.random_map, is_uniform) {
@@ -60,7 +70,22 @@ impl Offsets {
         let read_percent = u64::from(job.read_percent);
         let is_mixed = job.directions().count() == DIRECTIONS && job.blocks[0] != job.blocks[1];
         let left = region.length;
-        Ok(Self { region, blocks: job.blocks, read_percent, grain, is_mixed, order, dice, left, pass: 0 })
+        Ok(Self {
+            region,
+            blocks: job.blocks,
+            read_percent,
+            grain,
+            is_mixed,
+            order,
+            dice,
+            splits,
+            skip: job.order.skip.max(0) as u64,
+            every: if job.pattern == Pattern::Random { job.order.every } else { 1 },
+            run: 0,
+            last: 0,
+            left,
+            pass: 0,
+        })
     }
 
     /// Reading or writing, by the job's mix.
@@ -84,9 +109,24 @@ impl Offsets {
             return None;
         }
         let length = if wanted > room && !self.is_mixed { room / least * least } else { wanted };
+        if self.every > 1 {
+            self.run = (self.run + 1) % self.every;
+            if self.run != 1 && self.last + length <= self.region.length && length >= least {
+                let offset = self.region.offset + self.last;
+                (self.last, self.left) = (self.last + length, self.left.saturating_sub(length));
+                return Some(Span { offset, length });
+            }
+        }
         let span = match &mut self.order {
             Order::Sequential(positions) => {
                 let position = &mut positions[direction as usize];
+                if self.skip > 0 && (1..self.region.length).contains(position) {
+                    *position += self.skip;
+                    // A hole that reaches past the end goes round; a transfer that reaches it ends the pass.
+                    if *position >= self.region.length {
+                        *position = 0;
+                    }
+                }
                 let length = length.min(self.region.length - *position);
                 let span = Span { offset: *position, length };
                 *position += length;
@@ -107,6 +147,7 @@ impl Offsets {
             }
         };
         self.left = self.left.saturating_sub(span.length);
+        self.last = span.offset + span.length;
         Some(Span { offset: self.region.offset + span.offset, ..span })
     }
 
@@ -128,6 +169,16 @@ impl Offsets {
     /// How much to transfer: each multiple of the least is as likely as in fio, where the most takes what is over.
     #[inline(always)]
     fn length(&mut self, direction: Direction) -> u64 {
+        let split = &self.splits[direction as usize];
+        if !split.is_empty() {
+            let drawn = self.dice.below(100);
+            let mut sum = 0;
+            let found = split.iter().find(|(_, percent)| {
+                sum += u64::from(*percent);
+                drawn < sum
+            });
+            return found.or(split.last()).map_or(0, |&(size, _)| size);
+        }
         let Blocks { least, most } = self.blocks[direction as usize];
         if least == most { least } else { (least + self.dice.below(most)).min(most) / least * least }
     }

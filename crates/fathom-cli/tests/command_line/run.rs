@@ -44,6 +44,22 @@ fn jobs_run_and_leave_nothing() {
 }
 
 #[test]
+fn a_command_line_of_fio_is_run_and_predicted() {
+    let place = Place::new();
+    let words = ["--", "fio", "--name=x", "--rw=randread", "--size=64k", "--loops=2", "--randrepeat=0"];
+    let done = fathom(&[&["run", place.text(), "--format", "json"], &words[..]].concat());
+    let value: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!(value["jobs"][0]["read"]["bytes"], 128 << 10, "{done:?}");
+    assert!(done.err.contains("[x] randrepeat=0: randseed="), "{done:?}");
+    assert!(place.names().is_empty());
+    let told = fathom(&[&["predict", "--on", "assumed", "--draws", "0"], &words[..]].concat());
+    assert_eq!(told.code, Some(0), "{told:?}");
+    fathom(&["run", place.text(), "--", "--name=x", "--sice=1"]).complains(2, "there is no option '--sice'");
+    fathom(&["run", "x.fio", place.text(), "--", "--name=x"]).complains(2, "before -- stands the directory");
+    fathom(&["run"]).complains(2, "JOB.fio|TRACE");
+}
+
+#[test]
 fn a_bad_job_file_is_named_with_its_line() {
     run("[x]\nsize=1m\niodepth=4\n", &[]).complains(2, "x.fio:3: iodepth: only 1 is supported");
     run("[x]\nsize=1m\nverify=md5\n", &[]).complains(2, "x.fio:3: verify is not supported");
