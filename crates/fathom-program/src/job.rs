@@ -315,6 +315,11 @@ impl Job {
         }
     }
 
+    /// The most that one transfer moves, in bytes.
+    pub fn largest_block(&self) -> u64 {
+        self.directions().map(|direction| self.blocks[direction as usize].most).max().unwrap_or(1)
+    }
+
     /// Whether it ever transfers in this direction.
     pub fn does(&self, direction: Direction) -> bool {
         match direction {

@@ -33,6 +33,7 @@ pub struct JobCalls {
     /// Whether `thinktime` is due.
     thinks: bool,
     is_paced: bool,
+    has_drained: bool,
     is_synced: bool,
     /// Whether `startdelay` is to come, and whether it is just over.
     is_delayed: bool,
@@ -80,6 +81,7 @@ impl JobCalls {
             transfer: None,
             thinks: false,
             is_paced: job.is_paced(),
+            has_drained: false,
             is_synced: false,
             begins: false,
             times: None,
@@ -128,7 +130,7 @@ impl JobCalls {
 
     #[inline(always)]
     fn transfer(&mut self, direction: Direction, span: Span) -> Step<bool> {
-        if self.job.engine == Engine::Sync {
+        if matches!(self.job.engine, Engine::Sync | Engine::Vsync) {
             if self.position != Some(span.offset) {
                 self.position = Some(span.offset);
                 self.transfer = Some((direction, span));
@@ -140,6 +142,8 @@ impl JobCalls {
         let kind = match (self.job.engine, direction) {
             (Engine::Sync, Direction::Read) => CallKind::Read,
             (Engine::Sync, Direction::Write) => CallKind::Write,
+            (Engine::Vsync, Direction::Read) => CallKind::Readv,
+            (Engine::Vsync, Direction::Write) => CallKind::Writev,
             (Engine::Pvsync, Direction::Read) => CallKind::Preadv,
             (Engine::Pvsync, Direction::Write) => CallKind::Pwritev,
             (_, Direction::Read) => CallKind::Pread,
@@ -170,6 +174,10 @@ impl JobCalls {
     /// fio counts the time of the last sync, but not the call.
     fn end(&mut self) -> Step<bool> {
         let syncs = (self.job.end_fsync || self.job.durability.on_close) && self.writes > 0;
+        let drains = (syncs || self.loops_left > 0) && self.job.engine.is_asynchronous();
+        if drains && !std::mem::replace(&mut self.has_drained, true) {
+            return Step::Drain;
+        }
         match syncs && !std::mem::replace(&mut self.is_synced, true) {
             true => Step::Call(Call { kind: CallKind::Fsync, ..self.call }, false),
             false => Step::End,
@@ -180,7 +188,7 @@ impl JobCalls {
     #[cold]
     fn next_loop(&mut self) -> Option<Step<bool>> {
         (self.loops_left, self.left) = (self.loops_left - 1, self.whole);
-        self.is_synced = false;
+        (self.is_synced, self.has_drained) = (false, false);
         self.next_pass()
     }
 }
@@ -270,7 +278,7 @@ mod tests {
             match calls.next(now) {
                 Step::Call(call, _) => made.push((call.kind, call.offset >> 10, now)),
                 Step::Wait(until) => now = now.max(until),
-                Step::StartCounting | Step::Await => {}
+                Step::StartCounting | Step::Await | Step::Drain => {}
                 Step::End => return made,
             }
         }

@@ -17,7 +17,8 @@
 //!
 //! Each call has a label of its writer's, which comes back beside the reading: what counts, and as what.
 //!
-//! How many calls a thread may have under way is in [`InFlight`]. The engines of today make one call after the other.
+//! How many calls a thread may have under way is its engine's affair, by the job's [`Depth`](crate::job::Depth); a thread
+//! that must not go on before all have returned says [`Step::Drain`].
 
 use crate::call::Call;
 
@@ -28,30 +29,12 @@ pub struct Program<T> {
     pub threads: Vec<T>,
     /// What each counter begins at.
     pub counters: Vec<u32>,
-    /// How many calls each thread may have under way.
-    pub in_flight: InFlight,
-}
-
-/// How many calls a thread may have under way, and how many are handed over and taken back at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct InFlight {
-    /// Calls under way: fio's `iodepth`.
-    pub depth: u32,
-    /// Calls that are submitted together: `iodepth_batch_submit`.
-    pub submit: u32,
-    /// Completions that are waited for together: `iodepth_batch_complete_min`.
-    pub complete: u32,
-}
-
-impl InFlight {
-    /// One call after the other.
-    pub const ONE: Self = Self { depth: 1, submit: 1, complete: 1 };
 }
 
 impl<T> Program<T> {
     /// Threads that wait for nobody.
     pub fn of(threads: Vec<T>) -> Self {
-        Self { threads, counters: Vec::new(), in_flight: InFlight::ONE }
+        Self { threads, counters: Vec::new() }
     }
 }
 
@@ -64,6 +47,8 @@ pub enum Step<L> {
     Wait(u64),
     /// Nothing until each counter of [`Thread::awaits`] is large enough.
     Await,
+    /// Nothing until every call that is under way has returned.
+    Drain,
     /// What was done so far does not count: a ramp is over.
     StartCounting,
     /// The thread is done.

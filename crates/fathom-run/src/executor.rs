@@ -3,6 +3,7 @@
 //! Between the two clock readings of a call stands the system call and nothing else: no allocation, no formatting, no
 //! dynamic dispatch. What to call is decided before the window opens, and the books are kept after it has closed.
 
+pub(crate) mod asynchronous;
 mod engine;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -35,6 +36,9 @@ impl Window {
 pub(crate) trait Recorder<L> {
     /// A call has returned and moved so many bytes.
     fn record(&mut self, call: &Call, label: L, window: Window, moved: u64);
+
+    /// A request that is to be recorded was begun, handed over and done at these moments.
+    fn submitted(&mut self, _call: &Call, _label: L, _moments: [u64; 3]) {}
 
     /// What was recorded so far does not count.
     fn start_counting(&mut self, _now: u64) {}
@@ -224,6 +228,8 @@ fn steps<C: Counter, T: Thread, E: Engine, R: Recorder<T::Label>>(
                 control.counters.wait(clock, thread.awaits(), control)?;
                 now = clock.stop().max(origin);
             }
+            // Each call has returned before the next is asked for.
+            Step::Drain => {}
             Step::StartCounting => recorder.start_counting(now),
             Step::End => return Ok(clock.stop().saturating_sub(origin)),
         }
@@ -237,6 +243,17 @@ pub(crate) fn first_cause<K>(outcomes: Vec<Result<K, Fault>>) -> Result<Vec<K>, 
     match outcomes.iter().find(is_cause) {
         Some(Err(fault)) => Err(fault.clone()),
         _ => outcomes.into_iter().collect(),
+    }
+}
+
+/// Makes a block unlike any that was written before, in every 512 bytes.
+#[inline(always)]
+fn mark(block: &mut [u8], mark: u64) {
+    let mark = mark.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    for sector in block.chunks_mut(512) {
+        if let Some(word) = sector.first_chunk_mut::<8>() {
+            *word = (u64::from_ne_bytes(*word) ^ mark).to_ne_bytes();
+        }
     }
 }
 

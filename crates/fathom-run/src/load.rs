@@ -29,6 +29,7 @@ pub use self::site::{Cached, Limits, Site};
 
 pub use self::site::{Folios, name as file_name};
 
+use crate::executor::asynchronous::{self, Requests};
 use crate::executor::{self, Buffer, Control, Counters, Mapped, Own, Recorder, System, Window};
 use crate::fault::Fault;
 use crate::instrument::Clock;
@@ -163,11 +164,22 @@ impl Recorder<bool> for Record {
         }
     }
 
+    #[inline(always)]
+    fn submitted(&mut self, call: &Call, counts: bool, [begun, issued, done]: [u64; 3]) {
+        if let (true, Some(direction)) = (counts, call.kind.direction()) {
+            let transfers = &mut self.transfers[direction as usize];
+            transfers.submission.record(issued.saturating_sub(begun));
+            transfers.total.record(done.saturating_sub(begun));
+        }
+    }
+
     #[cold]
     fn start_counting(&mut self, now: u64) {
         for transfers in &mut self.transfers {
             transfers.bytes = 0;
             transfers.latency.clear();
+            transfers.submission.clear();
+            transfers.total.clear();
         }
         self.syncs.clear();
         (self.began, self.usage) = (now, Usage::of_this_thread());
@@ -247,8 +259,7 @@ fn ready(thread: &JobThread<'_>, site: &Site) -> Result<(JobCalls, System<Own>),
     if let Some(file) = &own.open {
         site.hint(job, file, &own.path)?;
     }
-    let most = job.directions().map(|direction| job.blocks[direction as usize].most).max().unwrap_or(1);
-    let buffer = Buffer { changes: true, ..Buffer::touched(most, &own.path)? };
+    let buffer = Buffer { changes: true, ..Buffer::touched(job.largest_block(), &own.path)? };
     let calls = JobCalls::new(job, thread.region, thread.number, thread.file, site.ticks_per_second());
     Ok((calls.map_err(Fault::Unsupported)?, System::new(own, buffer)))
 }
@@ -262,9 +273,32 @@ fn work<C: Counter>(
 ) -> Result<Record, Fault> {
     match thread.job.engine {
         Engine::Mmap => drive(clock, calls, Mapped::of(system, thread.job, thread.region)?, control, record),
-        Engine::Psync | Engine::Pvsync | Engine::Sync => drive(clock, calls, system, control, record),
+        Engine::Psync | Engine::Pvsync | Engine::Sync | Engine::Vsync => {
+            drive(clock, calls, system, control, record)
+        }
+        Engine::Libaio | Engine::IoUring => deep(clock, calls, system, thread.job, control, record),
         engine => Err(Fault::Unsupported(format!("ioengine={} can't be run yet", engine.name()))),
     }
+}
+
+/// Runs a thread whose engine has several requests under way.
+fn deep<C: Counter>(
+    clock: C,
+    mut calls: JobCalls,
+    system: System<Own>,
+    job: &Job,
+    control: &Control<'_>,
+    mut record: Record,
+) -> Result<Record, Fault> {
+    let is_uring = job.engine == Engine::IoUring;
+    let mut requests =
+        Requests::new(is_uring, job.depth, &job.engine_options, job.largest_block(), system.descriptors)?;
+    let origin = clock.stop();
+    (record.began, record.usage) = (origin, Usage::of_this_thread());
+    let ticks = asynchronous::run(clock, &mut calls, &mut requests, &mut record, control, origin)?;
+    record.elapsed = (origin + ticks).saturating_sub(record.began);
+    record.usage = Usage::of_this_thread().since(record.usage);
+    Ok(record)
 }
 
 fn drive<C: Counter, E: executor::Engine>(
@@ -305,7 +339,7 @@ mod tests {
 
     use super::*;
     use crate::instrument::Instrument;
-    use fathom_program::job::{Blocks, Direction, Pattern};
+    use fathom_program::job::{Blocks, Depth, Direction, Pattern};
 
     fn site(space: u64, max_write: u64) -> Site {
         let instrument = Instrument::calibrate().unwrap();
@@ -340,17 +374,19 @@ mod tests {
     #[test]
     fn every_engine_and_order_moves_what_the_job_says() {
         let mut site = site(8 << 20, 64 << 20);
-        for engine in [Engine::Psync, Engine::Sync, Engine::Pvsync, Engine::Mmap] {
+        use Engine::{IoUring, Libaio, Mmap, Psync, Pvsync, Sync, Vsync};
+        for engine in [Psync, Sync, Pvsync, Vsync, Mmap, Libaio, IoUring] {
             for pattern in [Pattern::Sequential, Pattern::Random] {
                 for read_percent in [0, 40, 100] {
-                    let job = Job { engine, pattern, read_percent, numjobs: 2, ..small("all") };
+                    let depth = Depth { most: 8, submit: 3, reap_least: 2, low: 5, ..Depth::default() };
+                    let job = Job { engine, pattern, read_percent, depth, numjobs: 2, ..small("all") };
                     let outcomes = run(&job, &mut site).unwrap();
                     let (reads, writes) =
                         (total(&outcomes, Direction::Read), total(&outcomes, Direction::Write));
                     assert_eq!((reads.0 + writes.0, reads.1 + writes.1), (512 << 10, 128));
                     assert_eq!(reads.1 == 0, read_percent == 0);
                     assert_eq!(writes.1 == 0, read_percent == 100);
-                    for one in &outcomes {
+                    for one in outcomes.iter().filter(|_| !engine.is_asynchronous()) {
                         let busy: u64 = one.transfers.iter().map(|side| side.latency.sum()).sum();
                         assert!(busy as f64 * one.ns_per_tick <= one.elapsed_ns as f64 * 1.01 + 100.0);
                     }
@@ -466,6 +502,63 @@ mod tests {
         std::fs::remove_dir_all(site.path(&job, 0).parent().unwrap()).unwrap();
         let shown = run(&job, &mut site).unwrap_err().to_string();
         assert!(shown.contains("job.gone.0") && shown.contains("No such file"), "{shown}");
+    }
+
+    #[test]
+    fn requests_under_way_are_counted_whole_and_their_syncs_too() {
+        let mut site = site(8 << 20, 64 << 20);
+        for engine in [Engine::Libaio, Engine::IoUring] {
+            let depth = Depth { most: 32, ..Depth::default() };
+            let job = Job { engine, depth, read_percent: 0, fsync: 8, end_fsync: true, ..small("under-way") };
+            let outcome = run(&job, &mut site).unwrap().remove(0);
+            let writes = &outcome.transfers[Direction::Write as usize];
+            assert_eq!((writes.bytes, writes.latency.count(), outcome.syncs.count()), (256 << 10, 64, 7));
+            assert_eq!([writes.submission.count(), writes.total.count()], [64, 64]);
+            let sums = [&writes.submission, &writes.latency, &writes.total].map(Histogram::sum);
+            assert_eq!(sums[0] + sums[1], sums[2]);
+        }
+    }
+
+    #[test]
+    fn an_interrupt_among_a_thousand_requests_ends_the_run() {
+        let instrument = Instrument::calibrate().unwrap();
+        let interrupt = Arc::new(AtomicBool::new(false));
+        let limits = Limits { max_write: 64 << 20, deadline: Some(Instant::now() + Duration::from_secs(60)) };
+        for engine in [Engine::Libaio, Engine::IoUring] {
+            interrupt.store(false, Ordering::Relaxed);
+            let mut site =
+                Site::at(&std::env::temp_dir(), 8 << 20, &instrument, limits, Arc::clone(&interrupt))
+                    .unwrap();
+            let depth = Depth { most: 1000, submit: 0, ..Depth::default() };
+            let endless = Job {
+                engine,
+                depth,
+                time_based: true,
+                runtime: Duration::from_secs(60),
+                pattern: Pattern::Random,
+                size: Some(8 << 20),
+                ..small("thousand")
+            };
+            let sets = std::thread::spawn({
+                let interrupt = Arc::clone(&interrupt);
+                move || {
+                    std::thread::sleep(Duration::from_millis(200));
+                    interrupt.store(true, Ordering::Relaxed);
+                }
+            });
+            assert_eq!(run(&endless, &mut site).unwrap_err(), Fault::Interrupted, "{engine:?}");
+            sets.join().unwrap();
+        }
+    }
+
+    #[test]
+    fn an_impossible_depth_is_refused_with_what_is_possible() {
+        let mut site = site(1 << 20, 64 << 20);
+        for engine in [Engine::Libaio, Engine::IoUring] {
+            let depth = Depth { most: 1 << 20, ..Depth::default() };
+            let shown = run(&Job { engine, depth, ..small("deep") }, &mut site).unwrap_err().to_string();
+            assert!(shown.contains("deep.0") && shown.contains("1048576"), "{shown}");
+        }
     }
 
     #[test]

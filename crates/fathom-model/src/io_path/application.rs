@@ -126,7 +126,7 @@ impl<T: Thread> Progress<T> {
                     self.callers[thread].is_held = true;
                     return;
                 }
-                Step::StartCounting => {}
+                Step::StartCounting | Step::Drain => {}
                 Step::End => break None,
             }
         };

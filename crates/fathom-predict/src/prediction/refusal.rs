@@ -38,6 +38,9 @@ pub fn check(jobs: &[Job], model: &Model) -> Result<(), String> {
 
 fn refusal(job: &Job) -> Option<String> {
     let because = |what: &str| Some(what.to_owned());
+    if job.engine.is_asynchronous() {
+        return Some(format!("ioengine={}, and calls are made one after the other there", job.engine.name()));
+    }
     if job.engine == Engine::Mmap {
         return because("ioengine=mmap, and there are no mappings");
     }

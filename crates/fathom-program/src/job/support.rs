@@ -8,7 +8,16 @@ impl Job {
         let no_size = self.size.is_none() && self.filesize.is_none();
         let wanted = self.needs().into_iter().find(|(is_wanted, _)| *is_wanted);
         let wanted = wanted.map(|(_, option)| format!("{option} is understood, and can't be run yet"));
-        let engine = !matches!(self.engine, Engine::Psync | Engine::Sync | Engine::Pvsync | Engine::Mmap);
+        let engine = !matches!(
+            self.engine,
+            Engine::Psync
+                | Engine::Sync
+                | Engine::Pvsync
+                | Engine::Vsync
+                | Engine::Mmap
+                | Engine::Libaio
+                | Engine::IoUring
+        );
         engine
             .then(|| format!("ioengine={} is understood, and can't be run yet", self.engine.name()))
             .or(wanted)
@@ -26,6 +35,17 @@ impl Job {
             create_only: files.create_only,
             fallocate: files.fallocate.clone().filter(|how| how == "truncate"),
             ..Files::default()
+        };
+        let own = &self.engine_options;
+        let rings = EngineOptions {
+            hipri: own.hipri,
+            fixedbufs: own.fixedbufs,
+            registerfiles: own.registerfiles,
+            sqthread_poll: own.sqthread_poll,
+            sqthread_poll_cpu: own.sqthread_poll_cpu,
+            vectored: own.vectored,
+            userspace_reap: own.userspace_reap,
+            ..EngineOptions::default()
         };
         let ordinary = Reporting {
             kb_base: report.kb_base,
@@ -57,8 +77,9 @@ impl Job {
             ..Course::default()
         };
         vec![
-            (self.depth != Depth::default(), "iodepth="),
-            (self.engine_options != EngineOptions::default(), "an option of the engine"),
+            (self.engine.is_asynchronous() && self.depth.offload, "io_submit_mode=offload"),
+            (self.engine.is_asynchronous() && self.depth.serialize_overlap, "serialize_overlap="),
+            (self.engine_options != rings, "an option of the engine"),
             (order.trim.is_some(), "rw=trim"),
             (files.scratch.len() > 1, "filename= of several files"),
             (files.count > 1, "nrfiles="),
@@ -116,10 +137,11 @@ mod tests {
     fn what_cannot_be_run_is_named() {
         let job = Job { size: Some(1 << 20), ..Job::named("x") };
         assert_eq!(job.unsupported(), None);
-        let uring = Job { engine: Engine::IoUring, ..job.clone() };
-        assert!(uring.unsupported().unwrap().starts_with("ioengine=io_uring is understood"));
-        let shared = Job { depth: Depth { most: 4, ..Depth::default() }, ..job };
-        assert!(shared.unsupported().unwrap().starts_with("iodepth="));
+        let splice = Job { engine: Engine::Splice, ..job.clone() };
+        assert!(splice.unsupported().unwrap().starts_with("ioengine=splice is understood"));
+        let depth = Depth { most: 4, offload: true, ..Depth::default() };
+        let offloaded = Job { engine: Engine::IoUring, depth, ..job };
+        assert!(offloaded.unsupported().unwrap().starts_with("io_submit_mode="));
         assert!(Job::named("x").unsupported().unwrap().starts_with("size= is missing"));
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Not said: `disk_util`, which fio leaves out too where it is not asked for. The bandwidths and
 //! rates that fio samples every half second (`bw_min`, `iops_samples` and their like) are zero, as
-//! they are in fio for a run shorter than that. `lat_ns` is `clat_ns`: between the making of a
-//! transfer and its call nothing is done here. Latencies in the tables of shares are within 1/128.
+//! they are in fio for a run shorter than that. Where calls are made one after the other `lat_ns` is `clat_ns`: between the
+//! making of a transfer and its call nothing is done here. Latencies in the tables of shares are within 1/128.
 
 use std::time::Duration;
 
@@ -198,8 +198,8 @@ impl Entry {
             .iter()
             .any(|word| one.name == *word || one.settings.get("operation").is_some_and(|said| said == word));
         let bytes = one.bytes * one.samples_ns.len() as u64;
-        let side = |latency| Transfers { bytes, latency };
-        let nothing = Transfers { bytes: 0, latency: none.clone() };
+        let side = |latency| Transfers { bytes, latency, ..Transfers::default() };
+        let nothing = Transfers { latency: none.clone(), ..Transfers::default() };
         let mut outcome = Outcome {
             transfers: if is_write { [nothing, side(latencies)] } else { [side(latencies), nothing] },
             syncs: none,
@@ -280,6 +280,11 @@ impl Side {
         }
         let ns_per_tick = outcome.ns_per_tick;
         let clat_ns = Latency::in_detail(&transfers.latency, ns_per_tick, detail);
+        // Where calls are made one after the other nothing goes by before they are issued.
+        let [slat_ns, lat_ns] = match transfers.submission.count() {
+            0 => [Latency::default(), Latency::of(&transfers.latency, ns_per_tick)],
+            _ => [&transfers.submission, &transfers.total].map(|one| Latency::of(one, ns_per_tick)),
+        };
         let bytes_per_second = outcome.bytes_per_second(direction);
         Self {
             io_bytes: transfers.bytes,
@@ -289,8 +294,9 @@ impl Side {
             iops: outcome.iops(direction),
             runtime: milliseconds(outcome),
             total_ios: transfers.latency.count(),
+            slat_ns,
             clat_ns,
-            lat_ns: Latency::of(&transfers.latency, ns_per_tick),
+            lat_ns,
             ..Self::default()
         }
     }

@@ -10,7 +10,7 @@ use fathom_sys::file::{self, Access, Errno};
 use fathom_sys::memory::{FileMapping, Mapping};
 use fathom_sys::{Error, cache, dirty};
 
-use super::{Window, window};
+use super::{Window, mark, window};
 use crate::fault::Fault;
 
 /// Makes calls, one after the other.
@@ -82,13 +82,8 @@ impl<D: Descriptors> System<D> {
         if !self.buffer.changes || !call.kind.is_write() {
             return;
         }
-        let mark = (call.offset ^ self.writes).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        mark(&mut self.buffer.memory.bytes()[..call.bytes as usize], call.offset ^ self.writes);
         self.writes += 1;
-        for sector in self.buffer.memory.bytes()[..call.bytes as usize].chunks_mut(512) {
-            if let Some(word) = sector.first_chunk_mut::<8>() {
-                *word = (u64::from_ne_bytes(*word) ^ mark).to_ne_bytes();
-            }
-        }
     }
 }
 
@@ -163,7 +158,7 @@ impl<D: Descriptors> Engine for System<D> {
 }
 
 /// What a call is called in messages, before the path.
-fn named(kind: CallKind) -> &'static str {
+pub(super) fn named(kind: CallKind) -> &'static str {
     match kind {
         CallKind::Seek => "lseek",
         CallKind::SyncRange => "write out",

@@ -53,8 +53,12 @@ impl Wrote {
 pub struct Transfers {
     /// Bytes.
     pub bytes: u64,
-    /// The latencies of the calls, in ticks, and how many there were.
+    /// The latencies of the calls, in ticks, and how many there were; of requests, from their submission to their end.
     pub latency: Histogram,
+    /// How long it took to submit requests, in ticks; empty where calls are made one after the other.
+    pub submission: Histogram,
+    /// Of requests, both together.
+    pub total: Histogram,
 }
 
 impl Outcome {
@@ -80,6 +84,8 @@ impl Outcome {
         for (mine, theirs) in self.transfers.iter_mut().zip(&other.transfers) {
             mine.bytes += theirs.bytes;
             mine.latency.merge(&theirs.latency);
+            mine.submission.merge(&theirs.submission);
+            mine.total.merge(&theirs.total);
         }
         self.syncs.merge(&other.syncs);
         self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fathom_program::call::{Call, CallKind, FileId};
-use fathom_program::program::{Await, InFlight, Program, Step as Next, Thread};
+use fathom_program::program::{Await, Program, Step as Next, Thread};
 
 use super::{Pace, Plan, Step, is_positional};
 
@@ -53,7 +53,7 @@ impl Plan {
         let threads = self.threads.len();
         let mut counters = vec![0; 3 * self.slots + self.sizes.len() + threads];
         self.inherited.iter().for_each(|(slot, ..)| counters[*slot] = 1);
-        Program { threads: (0..threads).map(thread).collect(), counters, in_flight: InFlight::ONE }
+        Program { threads: (0..threads).map(thread).collect(), counters }
     }
 
     /// The counters: a slot is open, uses of it, moves of its position; steps on a path; steps of a thread.

@@ -409,6 +409,8 @@ fn word(op: Op) -> String {
     match op {
         Op::Read | Op::Pread => "read".to_owned(),
         Op::Write | Op::Pwrite => "write".to_owned(),
+        Op::Seek => "lseek".to_owned(),
+        Op::SyncRange => "sync_file_range".to_owned(),
         other => format!("{other:?}").to_lowercase(),
     }
 }

@@ -1,0 +1,305 @@
+//! Runs one thread of a program with several requests under way, by io_uring or by the calls behind libaio.
+//!
+//! Batches follow fio 3.33 (`td_io_queue` of `ioengines.c`, `wait_for_completions` of `backend.c`): so many requests
+//! are handed over by one call, and where the queue is full results are taken until no more than the low mark is left.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use fathom_program::call::{Call, CallKind};
+use fathom_program::job::{Depth, EngineOptions};
+use fathom_program::program::{Step, Thread};
+use fathom_sys::clock::Counter;
+use fathom_sys::file::{self, Errno};
+use fathom_sys::memory::Mapping;
+use fathom_sys::queue::{Engine as Carrier, Operation, Queue, Setup, UringOptions};
+use fathom_sys::{Error, cache};
+
+use super::engine::named;
+use super::{Control, Own, Recorder, Window, mark};
+use crate::fault::Fault;
+
+/// How long a wait for results lasts before interrupts are looked for.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// A request under way.
+#[derive(Debug, Clone, Copy)]
+struct Request<L> {
+    call: Call,
+    label: L,
+    /// When it was begun, and when its submission had returned; in ticks.
+    begun: u64,
+    issued: u64,
+}
+
+/// The requests of one thread on its one file.
+pub(crate) struct Requests<L> {
+    queue: Queue,
+    path: PathBuf,
+    idle: Vec<u32>,
+    /// By slot.
+    under_way: Vec<Option<Request<L>>>,
+    /// Slots that were prepared since the last submission, in order.
+    prepared: Vec<u32>,
+    batch: u32,
+    reap: [u32; 2],
+    low: u32,
+    /// Whether the carrier takes syncs as requests.
+    queues_syncs: bool,
+    writes: u64,
+}
+
+impl<L: Copy> Requests<L> {
+    /// A queue of a job's depth with buffers for blocks of up to `block` bytes.
+    pub(crate) fn new(
+        is_uring: bool,
+        depth: Depth,
+        options: &EngineOptions,
+        block: u64,
+        own: Own,
+    ) -> Result<Self, Fault> {
+        let refused = |reason: String| Fault::Unsupported(format!("{}: {reason}", own.path.display()));
+        let most = depth.most.max(1);
+        let carrier = match is_uring {
+            true => Carrier::IoUring(UringOptions {
+                poll: options.hipri,
+                submission_thread: options.sqthread_poll,
+                thread_cpu: options.sqthread_poll_cpu,
+                fixed_buffers: options.fixedbufs,
+                registered_files: options.registerfiles,
+            }),
+            false => Carrier::Libaio,
+        };
+        // Each slot begins on a page, as direct transfers need.
+        let slot_bytes = (block as usize).next_multiple_of(fathom_sys::facts::page_size() as usize);
+        let setup = Setup { vectored: options.vectored, ..Setup::new(carrier, most, slot_bytes) };
+        let bytes = slot_bytes
+            .checked_mul(most as usize)
+            .ok_or_else(|| refused("iodepth x bs is too much".to_owned()))?;
+        let buffers = Mapping::touched(bytes);
+        let buffers = buffers.map_err(|errno| Error::new("map buffers for", &own.path, errno))?;
+        let Some(file) = own.open else { return Err(Error::new("open", &own.path, Errno::BADF).into()) };
+        let queue = Queue::new(&setup, buffers, vec![file])
+            .map_err(|refusal| Fault::Unsupported(format!("{}: {refusal}", own.path.display())))?;
+        let reap_least = depth.reap_least.min(most);
+        Ok(Self {
+            queue,
+            path: own.path,
+            idle: (0..most).rev().collect(),
+            under_way: vec![None; most as usize],
+            prepared: Vec::with_capacity(most as usize),
+            batch: if depth.submit == 0 { most } else { depth.submit.min(most) },
+            reap: [reap_least, depth.reap_most.max(reap_least).max(1)],
+            low: if depth.low == 0 { most } else { depth.low.min(most) },
+            queues_syncs: is_uring,
+            writes: 0,
+        })
+    }
+
+    fn failure(&self, call: &Call, errno: Errno) -> Fault {
+        let error = Error::new(named(call.kind), &self.path, errno);
+        Fault::System(if call.kind.direction().is_some() { error.at(call.offset) } else { error })
+    }
+
+    fn broken(&self, what: &'static str, errno: Errno) -> Fault {
+        Error::new(what, &self.path, errno).into()
+    }
+
+    fn is_busy(&self) -> bool {
+        self.idle.len() < self.under_way.len()
+    }
+
+    /// Hands over what is prepared.
+    fn submit<C: Counter>(&mut self, clock: C) -> Result<(), Fault> {
+        if self.prepared.is_empty() {
+            return Ok(());
+        }
+        let started = self.queue.submit().map_err(|errno| self.broken("submit requests to", errno))?;
+        let issued = clock.stop();
+        for slot in self.prepared.drain(..started as usize) {
+            if let Some(request) = &mut self.under_way[slot as usize] {
+                request.issued = issued;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes results: at least `least` where so many are under way, and no longer than the patience lasts.
+    fn reap<C: Counter, R: Recorder<L>>(
+        &mut self,
+        clock: C,
+        least: u32,
+        recorder: &mut R,
+        unclaimed: &mut u64,
+    ) -> Result<u64, Fault> {
+        let ready = match self.queue.wait(least, self.reap[1], Some(PATIENCE)) {
+            Ok(ready) => ready,
+            Err(Errno::INTR) => 0,
+            Err(errno) => return Err(self.broken("wait for requests to", errno)),
+        };
+        let now = clock.stop();
+        for _ in 0..ready {
+            let Some(completion) = self.queue.pop() else { break };
+            self.idle.push(completion.slot);
+            let Some(Request { call, label, begun, issued }) =
+                self.under_way[completion.slot as usize].take()
+            else {
+                continue;
+            };
+            let moved = completion.result.map_err(|errno| self.failure(&call, errno))?;
+            if call.kind.direction().is_some() && u64::from(moved) != call.bytes {
+                let (name, bytes) = (named(call.kind), call.bytes as usize);
+                return Err(Fault::short(name, &self.path, call.offset, bytes, moved as usize));
+            }
+            recorder.submitted(&call, label, [begun, issued, now]);
+            recorder.record(&call, label, Window { start: issued, stop: now }, u64::from(moved));
+            if call.kind.is_write() {
+                *unclaimed += u64::from(moved);
+            }
+        }
+        Ok(now)
+    }
+
+    /// A call that is no request, by itself.
+    fn alone<C: Counter>(&self, clock: C, call: &Call) -> (Window, Result<(), Errno>) {
+        let file = self.queue.file(0);
+        match call.kind {
+            CallKind::Fsync => super::window(clock, || file::fsync(file)),
+            CallKind::Fdatasync => super::window(clock, || file::fdatasync(file)),
+            CallKind::DontNeed => super::window(clock, || cache::advise(file, 0, 0, cache::Hint::DontNeed)),
+            _ => super::window(clock, || Err(Errno::NOSYS)),
+        }
+    }
+
+    fn prepare(&mut self, call: &Call, label: L, operation: Operation, now: u64) {
+        let Some(slot) = self.idle.pop() else { return };
+        if call.kind.is_write() {
+            let buffer = &mut self.queue.buffer(slot)[..call.bytes as usize];
+            mark(buffer, call.offset ^ self.writes);
+            self.writes += 1;
+        }
+        self.under_way[slot as usize] = Some(Request { call: *call, label, begun: now, issued: now });
+        self.prepared.push(slot);
+        let bytes = if call.kind.direction().is_some() { call.bytes as u32 } else { 0 };
+        self.queue.prepare(slot, operation, 0, call.offset, bytes);
+    }
+
+    /// Which request a call is; none where it is made by itself.
+    fn operation(&self, kind: CallKind) -> Option<Operation> {
+        match kind {
+            kind if kind.is_read() => Some(Operation::Read),
+            kind if kind.is_write() => Some(Operation::Write),
+            CallKind::Fsync if self.queues_syncs => Some(Operation::Fsync),
+            CallKind::Fdatasync if self.queues_syncs => Some(Operation::Fdatasync),
+            _ => None,
+        }
+    }
+}
+
+/// Makes a thread's calls to its end; gives how many ticks it took from `origin`. What was written is taken from the
+/// budget however it ends, and nothing is under way when this returns: dropping the queue sees to that.
+pub(crate) fn run<C: Counter, T: Thread, R: Recorder<T::Label>>(
+    clock: C,
+    thread: &mut T,
+    requests: &mut Requests<T::Label>,
+    recorder: &mut R,
+    control: &Control<'_>,
+    origin: u64,
+) -> Result<u64, Fault> {
+    let mut unclaimed = 0;
+    let outcome = steps(clock, thread, requests, recorder, control, origin, &mut unclaimed);
+    let claimed = control.claim(unclaimed);
+    outcome.and_then(|ticks| claimed.map(|()| ticks))
+}
+
+fn steps<C: Counter, T: Thread, R: Recorder<T::Label>>(
+    clock: C,
+    thread: &mut T,
+    requests: &mut Requests<T::Label>,
+    recorder: &mut R,
+    control: &Control<'_>,
+    origin: u64,
+    unclaimed: &mut u64,
+) -> Result<u64, Fault> {
+    let mut now = origin;
+    loop {
+        if let Some(fault) = control.stop() {
+            return Err(fault);
+        }
+        if *unclaimed >= super::CLAIM {
+            control.claim(std::mem::take(unclaimed))?;
+        }
+        match thread.next(now - origin) {
+            Step::Call(call, label) => {
+                if now >= control.deadline {
+                    return Err(Fault::OutOfTime);
+                }
+                let Some(operation) = requests.operation(call.kind) else {
+                    requests.submit(clock)?;
+                    let (window, outcome) = requests.alone(clock, &call);
+                    outcome.map_err(|errno| control.stop().unwrap_or(requests.failure(&call, errno)))?;
+                    recorder.record(&call, label, window, 0);
+                    now = window.stop;
+                    continue;
+                };
+                requests.prepare(&call, label, operation, now);
+                if requests.prepared.len() as u32 >= requests.batch || requests.idle.is_empty() {
+                    requests.submit(clock)?;
+                }
+                if requests.idle.is_empty() {
+                    let least = requests.reap[0].max(1);
+                    let enough = requests.low.min(requests.under_way.len() as u32 - 1);
+                    while requests.under_way.len() as u32 - requests.idle.len() as u32 > enough {
+                        now = requests.reap(clock, least, recorder, unclaimed)?;
+                        stop_or_submit(clock, requests, control, now)?;
+                    }
+                } else {
+                    now = clock.stop();
+                }
+            }
+            Step::Wait(until) => {
+                drain(clock, requests, recorder, control, unclaimed)?;
+                control.wait_until(clock, origin.saturating_add(until));
+                now = clock.stop();
+            }
+            Step::Drain | Step::Await => now = drain(clock, requests, recorder, control, unclaimed)?,
+            Step::StartCounting => recorder.start_counting(now),
+            Step::End => {
+                let now = drain(clock, requests, recorder, control, unclaimed)?;
+                return Ok(now.saturating_sub(origin));
+            }
+        }
+    }
+}
+
+/// Where the kernel lacked resources, what is left is handed over again; whoever is to stop, stops.
+fn stop_or_submit<C: Counter, L: Copy>(
+    clock: C,
+    requests: &mut Requests<L>,
+    control: &Control<'_>,
+    now: u64,
+) -> Result<(), Fault> {
+    if let Some(fault) = control.stop() {
+        return Err(fault);
+    }
+    if now >= control.deadline {
+        return Err(Fault::OutOfTime);
+    }
+    requests.submit(clock)
+}
+
+/// Submits what is prepared and takes all results; gives when the last was there.
+fn drain<C: Counter, L: Copy, R: Recorder<L>>(
+    clock: C,
+    requests: &mut Requests<L>,
+    recorder: &mut R,
+    control: &Control<'_>,
+    unclaimed: &mut u64,
+) -> Result<u64, Fault> {
+    let mut now = clock.stop();
+    while requests.is_busy() {
+        stop_or_submit(clock, requests, control, now)?;
+        now = requests.reap(clock, 1, recorder, unclaimed)?;
+    }
+    Ok(now)
+}
