@@ -1,6 +1,7 @@
 //! Where a job's next transfer goes: sequential, random with replacement, or a random order of all blocks.
 
-use crate::job::{Blocks, DIRECTIONS, Direction, Job, Pattern, Region};
+use crate::distribution::Draw;
+use crate::job::{Blocks, DIRECTIONS, Direction, Distribution, Job, Pattern, Region};
 
 /// A part of a file, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +31,9 @@ pub struct Offsets {
     /// How many random transfers go on where the last one ended, and that many are done.
     every: u32,
     run: u32,
+    /// How many of a hundred random transfers are random, where the others do so; and whether any does.
+    random_percent: [u64; DIRECTIONS],
+    joins: bool,
     /// Where the last transfer ended, in the region.
     last: u64,
     /// Bytes of this pass that are still to come.
@@ -41,8 +45,8 @@ pub struct Offsets {
 enum Order {
     /// The next position of each direction.
     Sequential([u64; DIRECTIONS]),
-    /// Any block, again and again.
-    Anywhere,
+    /// Any block, again and again, as they are distributed: all alike where that is none.
+    Anywhere(Option<Draw>),
     /// Every block of this size once, in the order of a permutation.
     Shuffled { grain: u64, permutation: Permutation, next: u64 },
     /// Blocks of several sizes that do not overlap.
@@ -59,9 +63,12 @@ impl Offsets {
         let splits = [0, 1].map(|side: usize| job.order.splits[side].clone());
         let count = region.length / grain;
         let mut dice = Dice::new(job.seed ^ (u64::from(thread) << 32));
-        let order = match (job.pattern, job.random_map, is_uniform) {
+        let is_drawn = job.order.distribution != Distribution::Uniform;
+        let order = match (job.pattern, job.random_map && !is_drawn, is_uniform) {
             (Pattern::Sequential, ..) => Order::Sequential([0; DIRECTIONS]),
-            (Pattern::Random, false, _) => Order::Anywhere,
+            (Pattern::Random, false, _) => Order::Anywhere(
+                is_drawn.then(|| Draw::new(job.order.distribution, count.max(1), dice.draw())),
+            ),
             (Pattern::Random, true, true) => {
                 Order::Shuffled { grain, permutation: Permutation::new(count, &mut dice), next: 0 }
             }
@@ -70,7 +77,12 @@ impl Offsets {
         let read_percent = u64::from(job.read_percent);
         let is_mixed = job.directions().count() == DIRECTIONS && job.blocks[0] != job.blocks[1];
         let left = region.length;
+        let every = if job.pattern == Pattern::Random { job.order.every.max(1) } else { 1 };
+        let random_percent = [0, 1].map(|side: usize| u64::from(job.order.percentage_random[side]));
+        let is_mixture = job.pattern == Pattern::Random && random_percent != [100; DIRECTIONS];
         Ok(Self {
+            random_percent,
+            joins: every > 1 || is_mixture,
             region,
             blocks: job.blocks,
             read_percent,
@@ -80,7 +92,7 @@ impl Offsets {
             dice,
             splits,
             skip: job.order.skip.max(0) as u64,
-            every: if job.pattern == Pattern::Random { job.order.every } else { 1 },
+            every,
             run: 0,
             last: 0,
             left,
@@ -109,9 +121,13 @@ impl Offsets {
             return None;
         }
         let length = if wanted > room && !self.is_mixed { room / least * least } else { wanted };
-        if self.every > 1 {
+        if self.joins {
             self.run = (self.run + 1) % self.every;
-            if self.run != 1 && self.last + length <= self.region.length && length >= least {
+            let is_random = match self.every {
+                1 => self.dice.below(100) < self.random_percent[direction as usize],
+                _ => self.run == 1,
+            };
+            if !is_random && self.last + length <= self.region.length && length >= least {
                 let offset = self.region.offset + self.last;
                 (self.last, self.left) = (self.last + length, self.left.saturating_sub(length));
                 return Some(Span { offset, length });
@@ -132,8 +148,13 @@ impl Offsets {
                 *position += length;
                 (length >= least).then_some(span)?
             }
-            Order::Anywhere => {
-                let offset = self.dice.below(self.region.length / least) * least;
+            Order::Anywhere(draw) => {
+                let count = self.region.length / least;
+                let block = match draw {
+                    None => self.dice.below(count),
+                    Some(draw) => draw.block(count, || self.dice.draw()),
+                };
+                let offset = block * least;
                 Span { offset, length: length.min((self.region.length - offset) / least * least) }
             }
             Order::Shuffled { grain, permutation, next } => {
@@ -157,7 +178,7 @@ impl Offsets {
         self.left = self.region.length;
         match &mut self.order {
             Order::Sequential(positions) => *positions = [0; DIRECTIONS],
-            Order::Anywhere => {}
+            Order::Anywhere(_) => {}
             Order::Shuffled { permutation, next, .. } => {
                 *permutation = Permutation::new(permutation.count, &mut self.dice);
                 *next = 0;

@@ -63,6 +63,8 @@ impl Job {
             every: order.every,
             skip: order.skip,
             splits: order.splits.clone(),
+            distribution: order.distribution,
+            percentage_random: order.percentage_random,
             increment: (order.increment.0, false),
             unrepeatable: order.unrepeatable,
             all_repeatable: order.all_repeatable,
@@ -95,7 +97,10 @@ impl Job {
                 "opendir=, lockfile=, fallocate=keep, fadvise_hint=, unlink_each_loop= or another option of files",
             ),
             (order.skip < 0, "rw= with a negative number behind a colon"),
-            (order.distribution != Distribution::Uniform, "random_distribution="),
+            (
+                matches!(order.distribution, Distribution::Zoned | Distribution::ZonedBytes),
+                "random_distribution=zoned",
+            ),
             (order.align.iter().any(|&align| align > 0), "blockalign="),
             (order.increment.1, "offset_increment=N%"),
             (
