@@ -233,12 +233,12 @@ impl Bench {
         seed: u64,
     ) -> Result<(Arc<Load<JobCalls>>, Vec<Cached>), String> {
         for job in jobs {
-            self.lay_out(job, job.region()?);
+            self.lay_out(job, job.region_of(job.numjobs.saturating_sub(1))?);
         }
         let (mut threads, mut cached, mut files) = (Vec::new(), Vec::new(), Vec::new());
         for job in jobs {
-            let region = job.region()?;
             for thread in 0..job.numjobs {
+                let region = job.region_of(thread)?;
                 let file = self.files[&file_name(job, thread)];
                 cached.push(self.prepare(job, region, file, seed));
                 let number = FileId(files.len() as u32);

@@ -21,6 +21,7 @@ mod fields;
 mod file;
 mod option;
 mod paths;
+mod sizes;
 mod support;
 mod value;
 
@@ -357,14 +358,43 @@ impl Job {
         Ok(Region { offset: self.offset, length: file - self.offset, file })
     }
 
-    /// Bytes that each thread transfers unless time ends it; none where it goes on until then.
+    /// The part of its file that one of its threads works on: each further one begins `offset_increment` later.
+    ///
+    /// # Errors
+    /// As [`region`](Self::region).
+    pub fn region_of(&self, thread: u32) -> Result<Region, String> {
+        let further = u64::from(thread).checked_mul(self.order.increment.0);
+        let offset = further.and_then(|further| self.offset.checked_add(further));
+        let offset = offset.ok_or("offset_increment= exceeds any file")?;
+        Self { offset, ..self.clone() }.region()
+    }
+
+    /// Bytes that each thread transfers in all its loops unless time ends it; none where it goes on until then.
     ///
     /// # Errors
     /// As [`region`](Self::region).
     pub fn transfer(&self) -> Result<Option<u64>, String> {
+        let bytes = self.transfer_of_loop()?;
+        Ok(bytes.map(|bytes| bytes.saturating_mul(u64::from(self.course.loops.max(1)))))
+    }
+
+    /// Bytes that each thread transfers in one loop; otherwise as [`transfer`](Self::transfer).
+    ///
+    /// # Errors
+    /// As [`region`](Self::region).
+    pub(crate) fn transfer_of_loop(&self) -> Result<Option<u64>, String> {
         let region = self.region()?;
         let bytes = self.io_size.or(self.size).unwrap_or(region.length);
-        Ok(if self.time_based { None } else { Some(bytes) })
+        Ok(match (self.files.create_only, self.time_based) {
+            (true, _) => Some(0),
+            (false, true) => None,
+            (false, false) => Some(bytes),
+        })
+    }
+
+    /// Whether a bound on its rate makes it wait.
+    pub fn is_paced(&self) -> bool {
+        self.rate != [0; DIRECTIONS] || self.rates.iops != [0; 3]
     }
 
     /// Whether it passes over its region more than once.
@@ -372,7 +402,7 @@ impl Job {
     /// # Errors
     /// As [`region`](Self::region).
     pub fn loops(&self) -> Result<bool, String> {
-        Ok(self.time_based || self.transfer()? > Some(self.region()?.length))
+        Ok(self.time_based || self.transfer_of_loop()? > Some(self.region()?.length))
     }
 
     /// Checks what the engine relies on.

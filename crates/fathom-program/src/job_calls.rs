@@ -19,6 +19,11 @@ pub struct JobCalls {
     left: u64,
     /// Whether another pass follows the first.
     loops: bool,
+    /// The bytes of one loop, and how many loops follow this one.
+    whole: u64,
+    loops_left: u32,
+    /// Transfers that may still be made.
+    transfers_left: u64,
     writes: u64,
     /// Where the file position is, for engines that have one.
     position: Option<u64>,
@@ -27,8 +32,12 @@ pub struct JobCalls {
     transfer: Option<(Direction, Span)>,
     /// Whether `thinktime` is due.
     thinks: bool,
+    is_paced: bool,
     has_drained: bool,
     is_synced: bool,
+    /// Whether `startdelay` is to come, and whether it is just over.
+    is_delayed: bool,
+    begins: bool,
     times: Option<Times>,
 }
 
@@ -57,15 +66,24 @@ impl JobCalls {
             call: Call::new(CallKind::Pause, file),
             offsets: Offsets::new(job, region, thread)?,
             ticks_per_second,
-            left: job.transfer()?.unwrap_or(u64::MAX),
+            left: job.transfer_of_loop()?.unwrap_or(u64::MAX),
             loops: job.loops()?,
+            whole: job.transfer_of_loop()?.unwrap_or(u64::MAX),
+            loops_left: job.course.loops.saturating_sub(1),
+            transfers_left: match job.course.number_ios {
+                0 => u64::MAX,
+                most => most.saturating_mul(u64::from(job.course.loops.max(1))),
+            },
+            is_delayed: !job.course.start_delay.0.is_zero(),
             writes: 0,
             position: None,
             chosen: None,
             transfer: None,
             thinks: false,
+            is_paced: job.is_paced(),
             has_drained: false,
             is_synced: false,
+            begins: false,
             times: None,
             job: job.clone(),
         })
@@ -134,9 +152,13 @@ impl JobCalls {
         self.writes += u64::from(direction == Direction::Write);
         self.left = self.left.saturating_sub(span.length);
         self.thinks = !self.job.thinktime.is_zero();
-        if let (rate @ 1.., Some(times)) = (self.job.rate[direction as usize], &mut self.times) {
-            times.due[direction as usize] +=
-                (span.length as f64 / rate as f64 * self.ticks_per_second) as u64;
+        self.transfers_left -= 1;
+        let side = direction as usize;
+        if let (true, Some(times)) = (self.is_paced, &mut self.times) {
+            let share = |amount: f64, rate: f64| if rate > 0.0 { amount / rate } else { 0.0 };
+            let bytes = share(span.length as f64, self.job.rate[side] as f64);
+            let transfers = share(1.0, f64::from(self.job.rates.iops[side]));
+            times.due[side] += (bytes.max(transfers) * self.ticks_per_second) as u64;
         }
         Step::Call(Call { kind, ..self.call }.at(span.offset, span.length), true)
     }
@@ -151,14 +173,23 @@ impl JobCalls {
 
     /// fio counts the time of the last sync, but not the call.
     fn end(&mut self) -> Step<bool> {
-        let syncs = self.job.end_fsync && self.writes > 0;
-        if syncs && self.job.engine.is_asynchronous() && !std::mem::replace(&mut self.has_drained, true) {
+        let syncs = (self.job.end_fsync || self.job.durability.on_close) && self.writes > 0;
+        let drains = (syncs || self.loops_left > 0) && self.job.engine.is_asynchronous();
+        if drains && !std::mem::replace(&mut self.has_drained, true) {
             return Step::Drain;
         }
         match syncs && !std::mem::replace(&mut self.is_synced, true) {
             true => Step::Call(Call { kind: CallKind::Fsync, ..self.call }, false),
             false => Step::End,
         }
+    }
+
+    /// Another loop begins where one is left and there is time and transfers for it.
+    #[cold]
+    fn next_loop(&mut self) -> Option<Step<bool>> {
+        (self.loops_left, self.left) = (self.loops_left - 1, self.whole);
+        (self.is_synced, self.has_drained) = (false, false);
+        self.next_pass()
     }
 }
 
@@ -170,6 +201,13 @@ impl Thread for JobCalls {
     fn next(&mut self, now: u64) -> Step<bool> {
         if let Some((direction, span)) = self.transfer.take() {
             return self.transfer(direction, span);
+        }
+        if std::mem::take(&mut self.is_delayed) {
+            self.begins = true;
+            return Step::Wait(now.saturating_add(self.ticks(self.job.course.start_delay.0)));
+        }
+        if std::mem::take(&mut self.begins) {
+            return Step::StartCounting;
         }
         let mut times = match self.times {
             Some(times) => times,
@@ -185,12 +223,19 @@ impl Thread for JobCalls {
             return Step::StartCounting;
         }
         loop {
-            if now >= times.end || self.left == 0 {
-                return self.end();
+            if now >= times.end || self.left == 0 || self.transfers_left == 0 {
+                let goes_on = now < times.end && self.transfers_left > 0 && self.whole > 0;
+                match self.end() {
+                    Step::End if self.loops_left > 0 && goes_on => match self.next_loop() {
+                        Some(step) => return step,
+                        None => continue,
+                    },
+                    step => return step,
+                }
             }
             let chosen = self.chosen.take();
             let mut direction = chosen.unwrap_or_else(|| self.offsets.direction());
-            if chosen.is_none() && self.job.rate != [0; DIRECTIONS] {
+            if chosen.is_none() && self.is_paced {
                 let (paced, due) = self.paced(direction, now, times.due);
                 direction = paced;
                 if due > now {
@@ -216,5 +261,76 @@ impl Thread for JobCalls {
 
     fn ends(&self) -> u64 {
         self.times.map_or(u64::MAX, |times| times.end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::Pattern;
+
+    /// All calls of a thread for which no time passes but what it waits for.
+    fn calls(job: &Job, thread: u32) -> Vec<(CallKind, u64, u64)> {
+        let region = job.region_of(thread).unwrap();
+        let mut calls = JobCalls::new(job, region, thread, FileId(0), 1e9).unwrap();
+        let (mut now, mut made) = (0, Vec::new());
+        loop {
+            match calls.next(now) {
+                Step::Call(call, _) => made.push((call.kind, call.offset >> 10, now)),
+                Step::Wait(until) => now = now.max(until),
+                Step::StartCounting | Step::Await | Step::Drain => {}
+                Step::End => return made,
+            }
+        }
+    }
+
+    fn job(kib: u64) -> Job {
+        Job { size: Some(kib << 10), ..Job::named("x") }
+    }
+
+    fn offsets(job: &Job) -> Vec<u64> {
+        calls(job, 0).into_iter().map(|(_, offset, _)| offset).collect()
+    }
+
+    #[test]
+    fn loops_repeat_the_whole_and_a_number_of_transfers_ends_it() {
+        let mut twice = Job { invalidate: false, ..job(12) };
+        twice.course.loops = 2;
+        assert_eq!(offsets(&twice), [0, 4, 8, 0, 4, 8]);
+        assert_eq!(twice.transfer(), Ok(Some(24 << 10)));
+        twice.course.number_ios = 2;
+        assert_eq!(offsets(&twice).len(), 4);
+    }
+
+    #[test]
+    fn holes_are_skipped_and_a_pass_goes_round() {
+        let mut holed = job(24);
+        holed.order.skip = 4 << 10;
+        assert_eq!(offsets(&holed), [0, 8, 16, 0, 8, 16]);
+        let mut runs = Job { pattern: Pattern::Random, random_map: false, ..job(4096) };
+        runs.order.every = 4;
+        let made = offsets(&runs);
+        assert_eq!(made.len(), 1024);
+        let joined = made.windows(2).filter(|pair| pair[1] == pair[0] + 4).count();
+        assert!((760..=780).contains(&joined), "{joined}");
+    }
+
+    #[test]
+    fn threads_begin_apart_and_late_and_at_a_rate() {
+        let mut spread = job(8);
+        spread.order.increment.0 = 16 << 10;
+        spread.course.start_delay.0 = Duration::from_micros(5);
+        spread.rates.iops[0] = 1_000_000;
+        assert_eq!(calls(&spread, 2), [(CallKind::Pread, 32, 5_000), (CallKind::Pread, 36, 6_000)]);
+    }
+
+    #[test]
+    fn a_split_of_sizes_is_drawn_by_its_percentages() {
+        let mut split = job(8192);
+        split.blocks = [crate::job::Blocks { least: 4 << 10, most: 16 << 10 }; DIRECTIONS];
+        split.order.splits[0] = vec![(16 << 10, 20), (4 << 10, 80)];
+        let count = offsets(&split).len();
+        // The mean is 6.4 KiB.
+        assert!((1200..1360).contains(&count), "{count}");
     }
 }

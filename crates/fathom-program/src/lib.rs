@@ -10,5 +10,6 @@ pub mod program;
 pub mod workload;
 pub mod passes;
 pub mod job;
+pub(crate) mod distribution;
 pub mod offsets;
 pub mod job_calls;

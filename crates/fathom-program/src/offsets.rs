@@ -1,6 +1,7 @@
 //! Where a job's next transfer goes: sequential, random with replacement, or a random order of all blocks.
 
-use crate::job::{Blocks, DIRECTIONS, Direction, Job, Pattern, Region};
+use crate::distribution::Draw;
+use crate::job::{Blocks, DIRECTIONS, Direction, Distribution, Job, Pattern, Region};
 
 /// A part of a file, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +24,18 @@ pub struct Offsets {
     is_mixed: bool,
     order: Order,
     dice: Dice,
+    /// Block sizes with the percentage of each, where these are given.
+    splits: [Vec<(u64, u8)>; DIRECTIONS],
+    /// Bytes that are left out after each sequential transfer.
+    skip: u64,
+    /// How many random transfers go on where the last one ended, and that many are done.
+    every: u32,
+    run: u32,
+    /// How many of a hundred random transfers are random, where the others do so; and whether any does.
+    random_percent: [u64; DIRECTIONS],
+    joins: bool,
+    /// Where the last transfer ended, in the region.
+    last: u64,
     /// Bytes of this pass that are still to come.
     left: u64,
     pass: u64,
@@ -32,8 +45,8 @@ pub struct Offsets {
 enum Order {
     /// The next position of each direction.
     Sequential([u64; DIRECTIONS]),
-    /// Any block, again and again.
-    Anywhere,
+    /// Any block, again and again, as they are distributed: all alike where that is none.
+    Anywhere(Option<Draw>),
     /// Every block of this size once, in the order of a permutation.
     Shuffled { grain: u64, permutation: Permutation, next: u64 },
     /// Blocks of several sizes that do not overlap.
@@ -47,11 +60,15 @@ impl Offsets {
         let used = || job.directions().map(|direction| job.blocks[direction as usize]);
         let grain = used().map(|blocks| blocks.least).min().unwrap_or(1);
         let is_uniform = used().all(|blocks| blocks == Blocks::fixed(grain));
+        let splits = [0, 1].map(|side: usize| job.order.splits[side].clone());
         let count = region.length / grain;
         let mut dice = Dice::new(job.seed ^ (u64::from(thread) << 32));
-        let order = match (job.pattern, job.random_map, is_uniform) {
+        let is_drawn = job.order.distribution != Distribution::Uniform;
+        let order = match (job.pattern, job.random_map && !is_drawn, is_uniform) {
             (Pattern::Sequential, ..) => Order::Sequential([0; DIRECTIONS]),
-            (Pattern::Random, false, _) => Order::Anywhere,
+            (Pattern::Random, false, _) => Order::Anywhere(
+                is_drawn.then(|| Draw::new(job.order.distribution, count.max(1), dice.draw())),
+            ),
             (Pattern::Random, true, true) => {
                 Order::Shuffled { grain, permutation: Permutation::new(count, &mut dice), next: 0 }
             }
@@ -60,7 +77,27 @@ impl Offsets {
         let read_percent = u64::from(job.read_percent);
         let is_mixed = job.directions().count() == DIRECTIONS && job.blocks[0] != job.blocks[1];
         let left = region.length;
-        Ok(Self { region, blocks: job.blocks, read_percent, grain, is_mixed, order, dice, left, pass: 0 })
+        let every = if job.pattern == Pattern::Random { job.order.every.max(1) } else { 1 };
+        let random_percent = [0, 1].map(|side: usize| u64::from(job.order.percentage_random[side]));
+        let is_mixture = job.pattern == Pattern::Random && random_percent != [100; DIRECTIONS];
+        Ok(Self {
+            random_percent,
+            joins: every > 1 || is_mixture,
+            region,
+            blocks: job.blocks,
+            read_percent,
+            grain,
+            is_mixed,
+            order,
+            dice,
+            splits,
+            skip: job.order.skip.max(0) as u64,
+            every,
+            run: 0,
+            last: 0,
+            left,
+            pass: 0,
+        })
     }
 
     /// Reading or writing, by the job's mix.
@@ -84,16 +121,40 @@ impl Offsets {
             return None;
         }
         let length = if wanted > room && !self.is_mixed { room / least * least } else { wanted };
+        if self.joins {
+            self.run = (self.run + 1) % self.every;
+            let is_random = match self.every {
+                1 => self.dice.below(100) < self.random_percent[direction as usize],
+                _ => self.run == 1,
+            };
+            if !is_random && self.last + length <= self.region.length && length >= least {
+                let offset = self.region.offset + self.last;
+                (self.last, self.left) = (self.last + length, self.left.saturating_sub(length));
+                return Some(Span { offset, length });
+            }
+        }
         let span = match &mut self.order {
             Order::Sequential(positions) => {
                 let position = &mut positions[direction as usize];
+                if self.skip > 0 && (1..self.region.length).contains(position) {
+                    *position += self.skip;
+                    // A hole that reaches past the end goes round; a transfer that reaches it ends the pass.
+                    if *position >= self.region.length {
+                        *position = 0;
+                    }
+                }
                 let length = length.min(self.region.length - *position);
                 let span = Span { offset: *position, length };
                 *position += length;
                 (length >= least).then_some(span)?
             }
-            Order::Anywhere => {
-                let offset = self.dice.below(self.region.length / least) * least;
+            Order::Anywhere(draw) => {
+                let count = self.region.length / least;
+                let block = match draw {
+                    None => self.dice.below(count),
+                    Some(draw) => draw.block(count, || self.dice.draw()),
+                };
+                let offset = block * least;
                 Span { offset, length: length.min((self.region.length - offset) / least * least) }
             }
             Order::Shuffled { grain, permutation, next } => {
@@ -107,6 +168,7 @@ impl Offsets {
             }
         };
         self.left = self.left.saturating_sub(span.length);
+        self.last = span.offset + span.length;
         Some(Span { offset: self.region.offset + span.offset, ..span })
     }
 
@@ -116,7 +178,7 @@ impl Offsets {
         self.left = self.region.length;
         match &mut self.order {
             Order::Sequential(positions) => *positions = [0; DIRECTIONS],
-            Order::Anywhere => {}
+            Order::Anywhere(_) => {}
             Order::Shuffled { permutation, next, .. } => {
                 *permutation = Permutation::new(permutation.count, &mut self.dice);
                 *next = 0;
@@ -128,6 +190,16 @@ impl Offsets {
     /// How much to transfer: each multiple of the least is as likely as in fio, where the most takes what is over.
     #[inline(always)]
     fn length(&mut self, direction: Direction) -> u64 {
+        let split = &self.splits[direction as usize];
+        if !split.is_empty() {
+            let drawn = self.dice.below(100);
+            let mut sum = 0;
+            let found = split.iter().find(|(_, percent)| {
+                sum += u64::from(*percent);
+                drawn < sum
+            });
+            return found.or(split.last()).map_or(0, |&(size, _)| size);
+        }
         let Blocks { least, most } = self.blocks[direction as usize];
         if least == most { least } else { (least + self.dice.below(most)).min(most) / least * least }
     }

@@ -113,8 +113,8 @@ fn started<'a>(
     let mut list = Vec::new();
     let mut names: Vec<String> = Vec::new();
     for job in jobs {
-        let region = job.region().map_err(Fault::Unsupported)?;
         for number in 0..job.numjobs {
+            let region = job.region_of(number).map_err(Fault::Unsupported)?;
             let name = file_name(job, number);
             let known = names.iter().position(|known| *known == name);
             let file = known.unwrap_or_else(|| {

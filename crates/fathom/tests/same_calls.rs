@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fathom::instrument::Instrument;
-use fathom::job::{Blocks, Engine, Job, Pattern};
+use fathom::job::{Blocks, Course, Engine, Job, Order, Pattern};
 use fathom::load::{self, Limits, Site};
 use fathom::model::Model;
 use fathom::prediction::{self, Replay};
@@ -44,6 +44,18 @@ fn job(dice: &mut SmallRng) -> Job {
         random_map: dice.random(),
         thinktime: std::time::Duration::from_micros(if dice.random_range(0..8) == 0 { 20 } else { 0 }),
         seed: dice.random(),
+        course: Course {
+            loops: dice.random_range(0..3),
+            number_ios: if dice.random_range(0..4) == 0 { 7 } else { 0 },
+            ..Course::default()
+        },
+        order: Order {
+            every: dice.random_range(1..3),
+            skip: dice.random_range(0..2) * 4096,
+            increment: (dice.random_range(0..2) * 8192, false),
+            percentage_random: [[100, 60][dice.random_range(0..2)]; 3],
+            ..Order::default()
+        },
         ..Job::named("random")
     }
 }

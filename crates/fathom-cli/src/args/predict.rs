@@ -6,14 +6,17 @@ use clap::{Args, ValueEnum};
 
 use crate::args::keep::KeepOptions;
 use crate::args::model::SetOptions;
-use crate::args::run::ReplayOptions;
+use crate::args::run::{Jobs, ReplayOptions};
 
 #[derive(Debug, Args)]
 pub(crate) struct PredictOptions {
     /// A job file in fio's format (docs/jobs.md lists the options that are understood), or a trace that
     /// `fathom trace` wrote.
-    #[arg(value_name = "JOB.fio|TRACE")]
-    pub(crate) job: PathBuf,
+    #[arg(value_name = "JOB.fio|TRACE", required_unless_present = "fio", conflicts_with = "fio")]
+    job: Option<PathBuf>,
+    /// A command line of fio instead of a job file: fathom predict --on MODEL.json -- fio --name=x --size=1g.
+    #[arg(last = true, value_name = "FIO")]
+    fio: Vec<String>,
     #[command(flatten)]
     pub(crate) replaying: ReplayOptions,
     /// The model to predict with (a file of 'fathom calibrate'); 'assumed' is a built-in example.
@@ -32,6 +35,16 @@ pub(crate) struct PredictOptions {
     /// Seed of the draws and of the model's random times; the job's own random order comes from its job file.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+}
+
+impl PredictOptions {
+    /// The jobs, or a trace.
+    pub(crate) fn work(&self) -> Jobs<'_> {
+        match &self.job {
+            Some(job) => Jobs::File(job),
+            None => Jobs::Command(&self.fio),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

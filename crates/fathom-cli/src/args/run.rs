@@ -1,6 +1,7 @@
 //! The options of `fathom run`.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -14,11 +15,13 @@ use crate::args::library;
 pub(crate) struct RunOptions {
     /// A job file in fio's format (docs/jobs.md lists the options that are understood), or a trace that
     /// `fathom trace` wrote.
-    #[arg(value_name = "JOB.fio|TRACE")]
-    pub(crate) job: PathBuf,
-    /// A directory on the file system to run the jobs on.
-    #[arg(default_value = ".")]
-    pub(crate) path: PathBuf,
+    #[arg(value_name = "JOB.fio|TRACE", required_unless_present = "fio")]
+    job: Option<PathBuf>,
+    /// A directory on the file system to run the jobs on [default: .].
+    path: Option<PathBuf>,
+    /// A command line of fio instead of a job file: fathom run [PATH] -- fio --name=x --rw=randread --size=1g.
+    #[arg(last = true, value_name = "FIO")]
+    fio: Vec<String>,
     /// Format of the results.
     #[arg(long, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: JobFormat,
@@ -32,6 +35,42 @@ pub(crate) struct RunOptions {
     /// Take at most this long.
     #[arg(long, default_value = "10m", value_parser = parse_duration, value_name = "TIME")]
     pub(crate) max_time: Duration,
+}
+
+/// Where jobs are described.
+#[derive(Debug)]
+pub(crate) enum Jobs<'a> {
+    /// In a job file; or a trace.
+    File(&'a Path),
+    /// By a command line of fio.
+    Command(&'a [String]),
+}
+
+impl fmt::Display for Jobs<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Command(_) => f.write_str("fio's command line"),
+        }
+    }
+}
+
+impl RunOptions {
+    /// The jobs, and the directory to run them in: with a command line the first operand is the directory.
+    ///
+    /// # Errors
+    /// One sentence where there are operands too many.
+    pub(crate) fn work(&self) -> Result<(Jobs<'_>, &Path), String> {
+        let here = Path::new(".");
+        match (&self.job, &self.path, self.fio.as_slice()) {
+            (Some(job), path, []) => Ok((Jobs::File(job), path.as_deref().unwrap_or(here))),
+            (path, None, words) => Ok((Jobs::Command(words), path.as_deref().unwrap_or(here))),
+            (_, Some(path), _) => Err(format!(
+                "{}: before -- stands the directory alone, where a command line of fio follows",
+                path.display()
+            )),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -17,7 +17,7 @@ const NEXT: &str =
     "Next: 'fathom run' runs the jobs; '--set readahead=1M' predicts them with another read-ahead window.\n";
 
 pub(crate) fn run(options: &PredictOptions) -> Result<ExitCode, Failure> {
-    let work = super::run::read(&options.job)?;
+    let work = super::run::read(&options.work())?;
     if matches!(work, Work::Trace(_)) && options.format == PredictFormat::FioJson {
         return Err(Failure::Usage(
             "--format: fio does not know what a trace's replay is; take json".to_owned(),
@@ -31,7 +31,7 @@ pub(crate) fn run(options: &PredictOptions) -> Result<ExitCode, Failure> {
     let foretold = session::predict(&work, options.replaying.how(), &model, settings);
     drop(bar);
     let (mut result, outcomes) = foretold.map_err(|error| match error {
-        session::Error::Failed(reason) => Failure::Failed(format!("{}: {reason}", options.job.display())),
+        session::Error::Failed(reason) => Failure::Failed(format!("{}: {reason}", options.work())),
         other => other.into(),
     })?;
     result.settings = options.what_if.set.clone();

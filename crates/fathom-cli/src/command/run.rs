@@ -12,7 +12,7 @@ use fathom::session::{Session, Work};
 use fathom::speed::jobs::Ran;
 
 use super::session;
-use crate::args::run::{JobFormat, RunOptions};
+use crate::args::run::{JobFormat, Jobs, RunOptions};
 use crate::console::{self, spinner};
 use crate::failure::Failure;
 use crate::keep;
@@ -22,7 +22,8 @@ const AFTER_A_TRACE: &str =
     "Next: 'fathom trace show' describes the trace; '--pace' chooses when its operations begin.\n";
 
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
-    match read(&options.job)? {
+    let (described, _) = options.work().map_err(Failure::Usage)?;
+    match read(&described)? {
         Work::Jobs(file) => jobs(options, &file),
         Work::Trace(trace) => replay(options, &trace),
     }?;
@@ -30,8 +31,12 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
 }
 
 /// What is to be done. A file that can't be read is a mistake of the user's. What the reader noted is said once.
-pub(crate) fn read(path: &Path) -> Result<Work, Failure> {
-    let work = Work::read(path).map_err(|error| Failure::from(error).usage())?;
+pub(crate) fn read(jobs: &Jobs<'_>) -> Result<Work, Failure> {
+    let work = match jobs {
+        Jobs::File(path) => Work::read(path),
+        Jobs::Command(words) => Work::command(words),
+    };
+    let work = work.map_err(|error| Failure::from(error).usage())?;
     if let Work::Jobs(file) = &work {
         file.notes.iter().for_each(|note| console::note(note));
     }
@@ -39,13 +44,15 @@ pub(crate) fn read(path: &Path) -> Result<Work, Failure> {
 }
 
 fn begin(options: &RunOptions, seed: u64) -> Result<Session, Failure> {
-    let session = session(&options.path, options.max_write, options.max_time, seed)?;
+    let (_, path) = options.work().map_err(Failure::Usage)?;
+    let session = session(path, options.max_write, options.max_time, seed)?;
     keep::check(options.keep.place(options.format == JobFormat::Text))?;
     Ok(session)
 }
 
 fn jobs(options: &RunOptions, file: &JobFile) -> Result<(), Failure> {
-    Needs::of(&file.jobs).map_err(|reason| Failure::Usage(format!("{}: {reason}", options.job.display())))?;
+    let (described, _) = options.work().map_err(Failure::Usage)?;
+    Needs::of(&file.jobs).map_err(|reason| Failure::Usage(format!("{described}: {reason}")))?;
     let mut session = begin(options, file.jobs.first().map_or(0, |job| job.seed))?;
     let bar = spinner("running the jobs");
     let done = session.run(&file.jobs);

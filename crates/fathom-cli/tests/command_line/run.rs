@@ -44,12 +44,29 @@ fn jobs_run_and_leave_nothing() {
 }
 
 #[test]
+fn a_command_line_of_fio_is_run_and_predicted() {
+    let place = Place::new();
+    let words = ["--", "fio", "--name=x", "--rw=randread", "--size=64k", "--loops=2", "--randrepeat=0"];
+    let done = fathom(&[&["run", place.text(), "--format", "json"], &words[..]].concat());
+    let value: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!(value["jobs"][0]["sides"][0]["bytes"], 128 << 10, "{done:?}");
+    assert!(done.err.contains("[x] randrepeat=0: randseed="), "{done:?}");
+    assert!(place.names().is_empty());
+    let told = fathom(&[&["predict", "--on", "assumed", "--draws", "0"], &words[..]].concat());
+    assert_eq!(told.code, Some(0), "{told:?}");
+    fathom(&["run", place.text(), "--", "--name=x", "--sice=1"]).complains(2, "there is no option '--sice'");
+    fathom(&["run", "x.fio", place.text(), "--", "--name=x"]).complains(2, "before -- stands the directory");
+    fathom(&["run"]).complains(2, "JOB.fio|TRACE");
+}
+
+#[test]
 fn a_bad_job_file_is_named_with_its_line() {
-    run("[x]\nsize=1m\niodepth=4\n", &[]).complains(2, "x.fio:3: iodepth: only 1 is supported");
-    run("[x]\nsize=1m\nverify=md5\n", &[]).complains(2, "x.fio:3: verify is not supported");
-    run("[x]\nsize=1m\nfilename=/etc/passwd\n", &[])
-        .complains(2, "x.fio:3: filename: '/etc/passwd' is not one plain");
-    run("[x]\nrw=read\n", &[]).complains(2, "x.fio:1: [x]: size= is missing");
+    run("[x]\nsize=1m\nsice=1m\n", &[]).complains(2, "x.fio:3: there is no option 'sice'");
+    run("[x]\nsize=1m\nverify=md5\n", &[])
+        .complains(2, "x.fio: [x]: verify= is understood, and can't be run");
+    run("[x]\nrw=read\n", &[]).complains(2, "x.fio: [x]: size= is missing");
+    let path = run("[x]\nsize=64k\nfilename=/etc/passwd\n", &[]);
+    assert!(path.err.contains("'/etc/passwd' is the scratch file 'etc_passwd' below PATH"), "{path:?}");
     run("[x]\nsize=1m\nnumjobs=0\n", &[]).complains(2, "x.fio:3: [x]: numjobs=0 leaves nothing to do");
     run("", &[]).complains(2, "there is no job");
     fathom(&["run", "/nonexistent.fio"]).complains(2, "/nonexistent.fio: No such file");

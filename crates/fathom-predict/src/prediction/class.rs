@@ -23,7 +23,7 @@ pub fn class(job: &Job, parameters: &Parameters) -> String {
     let cache = if cached > 0 && file > cached { "past_cache" } else { cache };
     let moved = job.transfer().ok().flatten().unwrap_or(0) / 100 * u64::from(100 - job.read_percent.min(100));
     let is_throttled = job.does(Direction::Write) && moved / PAGE > thresholds(parameters).freerun();
-    let syncs = job.fsync > 0 || job.fdatasync > 0 || job.end_fsync;
+    let syncs = job.fsync > 0 || job.fdatasync > 0 || job.end_fsync || job.durability.on_close;
     let tail = if syncs { "_sync" } else { "" };
     match job.read_percent {
         100 => format!("{cache}_{order}_read"),

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::model::Model;
-use fathom_program::job::{DIRECTIONS, Direction, Engine, Job};
+use fathom_program::job::{Direction, Engine, Job};
 use fathom_run::load::file_name;
 
 /// Checks jobs that run at the same time.
@@ -53,8 +53,17 @@ fn refusal(job: &Job) -> Option<String> {
     if !job.ramp_time.is_zero() {
         return because("ramp_time=, and everything counts there");
     }
-    if job.rate != [0; DIRECTIONS] {
-        return because("rate=, and jobs run as fast as they can there");
+    if job.is_paced() {
+        return because("rate= or rate_iops=, and jobs run as fast as they can there");
+    }
+    if !job.course.start_delay.0.is_zero() {
+        return because("startdelay=, and all jobs begin at once there");
+    }
+    if job.files.create_only {
+        return because("create_only=1, and nothing is left to predict");
+    }
+    if job.files.overwrite && !job.does(Direction::Read) || job.files.fallocate.is_some() {
+        return because("overwrite=1 or fallocate=truncate, and files that are only written are empty there");
     }
     None
 }

@@ -131,11 +131,20 @@ fn time_ends_a_job_and_pauses_make_it_longer() {
 fn what_the_model_has_no_part_for_is_refused_by_name() {
     let model = Model::assumed();
     let shared = Job { filename: Some("one".to_owned()), numjobs: 2, ..job("shared") };
+    let with = |change: fn(&mut Job)| {
+        let mut job = job("a");
+        change(&mut job);
+        job
+    };
     for (job, word) in [
         (Job { engine: Engine::Mmap, ..job("a") }, "ioengine=mmap"),
         (Job { direct: true, read_percent: 50, ..job("a") }, "direct=1"),
         (Job { rate: [1, 0], ..job("a") }, "rate="),
         (Job { ramp_time: std::time::Duration::from_secs(1), ..job("a") }, "ramp_time="),
+        (with(|job| job.rates.iops[0] = 9), "rate_iops="),
+        (with(|job| job.course.start_delay.0 = std::time::Duration::from_secs(1)), "startdelay="),
+        (with(|job| job.files.create_only = true), "create_only="),
+        (with(|job| (job.files.overwrite, job.read_percent) = (true, 0)), "overwrite="),
         (shared, "'one'"),
     ] {
         let error = predict(&[job], &model, Settings::default()).unwrap_err();

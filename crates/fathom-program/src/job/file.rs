@@ -243,6 +243,7 @@ impl<'a> Reader<'a> {
             return Err("there is no job: begin one with [NAME]".to_owned());
         }
         self.file.notes.extend(paths::place(&mut self.file.jobs, &self.directories));
+        self.file.notes.extend(super::sizes::settle(&mut self.file.jobs));
         if !self.idle.is_empty() {
             let names = self.idle.join(", ");
             self.file.notes.push(format!("accepted, and changes nothing that is timed: {names}"));

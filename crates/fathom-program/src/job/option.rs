@@ -9,7 +9,7 @@ use std::time::Duration;
 pub(super) use self::table::{Known, Meaning, known};
 pub(super) use self::text::refused_engine;
 use super::value::Number;
-use super::{Blocks, Engine, Job, LatencyTarget, SteadyState, Trim, Unfit, Verify};
+use super::{Blocks, Buffers, Engine, Job, LatencyTarget, SteadyState, Trim, Unfit, Verify};
 
 /// A job in the making: what can only be settled when all its options are known stands beside it.
 #[derive(Debug, Clone)]
@@ -244,6 +244,22 @@ impl Draft {
         }
         if job.order.distribution != super::Distribution::Uniform {
             job.random_map = false;
+        }
+        if job.reporting.disabled != [false; 4] {
+            self.notes.push(
+                "gtod_reduce, disable_lat=1 and their kin: the times are taken all the same".to_owned(),
+            );
+        }
+        if !job.reporting.percentiles.is_empty() {
+            self.notes.push("percentile_list= has no effect: fio's own percentiles are reported".to_owned());
+        }
+        let plain = Buffers { life: None, memory: None, align: 0, ..Buffers::default() };
+        if (Buffers { life: None, memory: None, align: 0, ..job.buffers.clone() }) != plain {
+            self.notes
+                .push("options of what is written have no effect: the content is Fathom's own".to_owned());
+        }
+        if std::mem::take(&mut job.course.continues) != [false; 3] {
+            self.notes.push("continue_on_error= has no effect: an error ends the run".to_owned());
         }
         if job.latency.target.is_zero() {
             job.latency = LatencyTarget { most: job.latency.most, ..LatencyTarget::default() };

@@ -31,6 +31,9 @@ impl Job {
             paths: files.paths.clone(),
             scratch: files.scratch.clone(),
             format: files.format.clone(),
+            overwrite: files.overwrite,
+            create_only: files.create_only,
+            fallocate: files.fallocate.clone().filter(|how| how == "truncate"),
             ..Files::default()
         };
         let own = &self.engine_options;
@@ -50,10 +53,31 @@ impl Job {
             unit_base: report.unit_base,
             no_disk_util: report.no_disk_util,
             percentiles_of: report.percentiles_of,
+            percentiles: report.percentiles.clone(),
+            disabled: report.disabled,
             ..Reporting::default()
         };
         let plain_buffers =
-            Buffers { refill: buffers.refill, align: buffers.align.min(4096), ..Buffers::default() };
+            Buffers { life: None, memory: None, align: buffers.align.min(4096), ..buffers.clone() };
+        let plain_order = Order {
+            every: order.every,
+            skip: order.skip,
+            splits: order.splits.clone(),
+            distribution: order.distribution,
+            percentage_random: order.percentage_random,
+            increment: (order.increment.0, false),
+            unrepeatable: order.unrepeatable,
+            all_repeatable: order.all_repeatable,
+            ..Order::default()
+        };
+        let plain_course = Course {
+            loops: course.loops,
+            number_ios: course.number_ios,
+            start_delay: course.start_delay,
+            new_group: course.new_group,
+            exitall_on_error: course.exitall_on_error,
+            ..Course::default()
+        };
         vec![
             (self.engine.is_asynchronous() && self.depth.offload, "io_submit_mode=offload"),
             (self.engine.is_asynchronous() && self.depth.serialize_overlap, "serialize_overlap="),
@@ -67,50 +91,45 @@ impl Job {
             (files.sizes.is_some(), "filesize=LOW-HIGH"),
             (files.fill_device, "fill_device=1"),
             (files.append, "file_append=1"),
-            (files.overwrite && !self.does(Direction::Read), "overwrite=1"),
             (files.create_on_open, "create_on_open=1"),
-            (files.create_only, "create_only=1"),
             (
-                Files { overwrite: false, create_at_once: false, create_unsynced: false, ..files.clone() }
-                    != plain_files,
-                "opendir=, lockfile=, fallocate=, fadvise_hint=, unlink_each_loop= or another option of files",
+                Files { create_at_once: false, create_unsynced: false, ..files.clone() } != plain_files,
+                "opendir=, lockfile=, fallocate=keep, fadvise_hint=, unlink_each_loop= or another option of files",
             ),
-            (order.every > 1 || order.skip != 0, "rw= with a number behind a colon"),
-            (order.splits.iter().any(|split| !split.is_empty()), "bssplit="),
-            (order.distribution != Distribution::Uniform, "random_distribution="),
-            (order.align.iter().any(|&align| align > 0), "blockalign="),
-            (order.increment.0 > 0, "offset_increment="),
-            (order.unrepeatable, "randrepeat=0"),
+            (order.skip < 0, "rw= with a negative number behind a colon"),
             (
-                Order { all_repeatable: false, generator: None, ..order.clone() } != Order::default(),
+                matches!(order.distribution, Distribution::Zoned | Distribution::ZonedBytes),
+                "random_distribution=zoned",
+            ),
+            (order.align.iter().any(|&align| align > 0), "blockalign="),
+            (order.increment.1, "offset_increment=N%"),
+            (
+                Order { generator: None, ..order.clone() } != plain_order,
                 "an option of the order of transfers",
             ),
             (self.durability.open != OpenSync::No, "sync="),
-            (self.durability != Durability::default(), "fsync_on_close=, write_barrier= or sync_file_range="),
-            (self.rates.iops.iter().any(|&rate| rate > 0), "rate_iops="),
-            (self.rates != Rates::default(), "an option of rates besides rate="),
+            (
+                Durability { on_close: false, ..self.durability } != Durability::default(),
+                "write_barrier= or sync_file_range=",
+            ),
+            (
+                Rates { iops: self.rates.iops, ..Rates::default() } != self.rates,
+                "an option of rates besides rate= and rate_iops=",
+            ),
             (self.thinking != Thinking::default(), "an option of thinktime"),
             (self.verify.is_some(), "verify="),
             (self.latency != LatencyTarget::default(), "latency_target= or max_latency="),
             (self.steady_state.is_some(), "steadystate="),
             (*place != Placement::default(), "a place or priority of threads (cpus_allowed=, nice=, prio=)"),
-            (course.loops > 1, "loops="),
-            (course.start_delay != Default::default(), "startdelay="),
+            (course.start_delay.1 > course.start_delay.0, "startdelay=LOW-HIGH"),
             (course.iologs[0].is_some(), "read_iolog="),
-            (
-                Course { loops: 0, new_group: false, exitall_on_error: false, ..course.clone() }
-                    != Course::default(),
-                "an option of a job's course (number_ios=, wait_for=, exitall, continue_on_error=)",
-            ),
+            (*course != plain_course, "an option of a job's course (wait_for=, exitall, continue_on_error=)"),
             (self.logs.bandwidth.is_some(), "write_bw_log="),
             (self.logs.latency.is_some(), "write_lat_log="),
             (self.logs.iops.is_some(), "write_iops_log="),
             (self.logs.histogram.is_some(), "write_hist_log="),
-            (
-                *report != ordinary,
-                "an option of the report (percentile_list=, gtod_reduce=, unified_rw_reporting=)",
-            ),
-            (*buffers != plain_buffers, "an option of what is written (buffer_pattern=, zero_buffers)"),
+            (*report != ordinary, "an option of the report (unified_rw_reporting=, stats=0)"),
+            (*buffers != plain_buffers, "an option of where buffers are (write_hint=, iomem=)"),
         ]
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::groups;
-use fathom_program::job::{Direction, Job};
+use fathom_program::job::Job;
 
 /// What some jobs need at least.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -26,11 +26,11 @@ impl Needs {
         for job in jobs {
             let named = |reason: String| format!("[{}]: {reason}", job.name);
             job.check().map_err(named)?;
-            let length = job.region().map_err(named)?.file;
             for thread in 0..job.numjobs {
+                let length = job.region_of(thread).map_err(named)?.file;
                 let (longest, is_filled) = files.entry(super::site::name(job, thread)).or_default();
                 *longest = length.max(*longest);
-                *is_filled |= job.does(Direction::Read);
+                *is_filled |= super::site::is_filled(job);
             }
             writes = writes.saturating_add(transferred_writes(job).map_err(named)?);
         }
@@ -45,13 +45,16 @@ impl Needs {
 /// Bytes that all threads of a job write, where that is no matter of time.
 pub(super) fn transferred_writes(job: &Job) -> Result<u64, String> {
     let is_endless = !job.runtime.is_zero();
+    // A number of transfers may end it earlier.
+    let is_endless = is_endless || job.course.number_ios > 0;
     let bytes = if is_endless { 0 } else { job.transfer()?.unwrap_or(0) };
     let written = u128::from(bytes) * u128::from(100 - job.read_percent.min(100)) / 100;
     Ok((written as u64).saturating_mul(u64::from(job.numjobs)))
 }
 
 fn sure_time(job: &Job) -> Duration {
-    if job.time_based { job.ramp_time.saturating_add(job.runtime) } else { Duration::ZERO }
+    let delay = job.course.start_delay.0;
+    if job.time_based { delay.saturating_add(job.ramp_time).saturating_add(job.runtime) } else { delay }
 }
 
 #[cfg(test)]

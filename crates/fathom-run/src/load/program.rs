@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::Site;
 use crate::fault::Fault;
-use fathom_program::job::{Blocks, Depth, Direction, Engine, EngineOptions, Job, Pattern};
+use fathom_program::job::{Blocks, Depth, Direction, Engine, EngineOptions, Job, Order, Pattern};
 
 /// The first line that a program says of itself; nothing where it can't be run.
 pub fn version(program: &str) -> Option<String> {
@@ -27,11 +27,17 @@ pub fn is_same_in_fio(job: &Job) -> bool {
     // A file is dropped from the cache between passes by fio's own rules, and fdatasync(2) is not in its times.
     let drops_again = job.invalidate && !job.pre_read && job.loops() != Ok(false);
     let is_timed = job.time_based || !job.ramp_time.is_zero() || !job.thinktime.is_zero();
-    job.numjobs == 1
+    let is_plain = job.order == Order::default()
+        && (job.course.loops, job.course.number_ios) <= (1, 0)
+        && job.course.start_delay.0.is_zero()
+        && !job.durability.on_close
+        && !job.files.create_only;
+    is_plain
+        && job.numjobs == 1
         && job.engine != Engine::Mmap
         && job.engine_options == EngineOptions::default()
         && job.directions().all(|direction| is_fixed(job.blocks[direction as usize]))
-        && job.rate == [0, 0]
+        && !job.is_paced()
         && job.fdatasync == 0
         && !drops_again
         && !is_timed

@@ -43,6 +43,11 @@ pub struct Site {
 /// The file that is all hole.
 const HOLE: &str = "hole";
 
+/// Whether a job's files get data before it runs; the others get space at most.
+pub(super) fn is_filled(job: &Job) -> bool {
+    job.does(Direction::Read) || job.engine == Engine::Mmap || job.files.overwrite
+}
+
 /// How much of a job's region was in the page cache, in pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cached {
@@ -140,11 +145,13 @@ impl Site {
             return Err(Fault::OverBudget { wanted, left });
         }
         for job in jobs {
-            let length = job.region().map_err(Fault::Unsupported)?.file;
             for thread in 0..job.numjobs {
+                let length = job.region_of(thread).map_err(Fault::Unsupported)?.file;
                 let name = name(job, thread);
-                if job.does(Direction::Read) || job.engine == Engine::Mmap {
+                if is_filled(job) {
                     self.fill(&name, length)?;
+                } else if job.files.fallocate.is_some() {
+                    self.files.provide(&[ScratchFile::sparse(&name, length)], &|| None)?;
                 } else if !job.allocate {
                     self.files.provide(&[ScratchFile::empty(&name)], &|| None)?;
                 } else {
@@ -157,11 +164,14 @@ impl Site {
 
     /// What a job will write at least: its layout, and its transfers where these have an end.
     fn bytes_to_write(&self, job: &Job) -> Result<u64, Fault> {
-        let length = job.region().map_err(Fault::Unsupported)?.file;
         let transferred = super::needs::transferred_writes(job).map_err(Fault::Unsupported)?;
-        let to_fill = |thread| self.files.bytes_to_fill(&[ScratchFile::filled(&name(job, thread), length)]);
-        let threads = if job.does(Direction::Read) { 0..job.numjobs } else { 0..0 };
-        Ok(threads.map(to_fill).fold(transferred, u64::saturating_add))
+        let mut wanted = transferred;
+        for thread in if is_filled(job) { 0..job.numjobs } else { 0..0 } {
+            let length = job.region_of(thread).map_err(Fault::Unsupported)?.file;
+            let file = ScratchFile::filled(&name(job, thread), length);
+            wanted = wanted.saturating_add(self.files.bytes_to_fill(&[file]));
+        }
+        Ok(wanted)
     }
 
     fn fill(&mut self, name: &str, length: u64) -> Result<(), Fault> {

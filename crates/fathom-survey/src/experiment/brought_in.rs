@@ -51,8 +51,7 @@ pub(super) fn brought_in(
     witness.evict(name)?;
     if sight == Sight::Tracepoint {
         return Ok(match witness.trace_reads(name, offsets, READ)? {
-            // The first read of an empty cache brings in what it asks for.
-            Ok(brought) if brought.first() >= Some(&READ) => Ok(brought),
+            Ok(brought) if shows(&brought) => Ok(brought),
             Ok(_) => Err(unseen),
             Err(unseen) => Err(unseen.into()),
         });
@@ -66,11 +65,16 @@ pub(super) fn brought_in(
         let started = Instant::now();
         witness.read(name, offset..offset + READ)?;
         patience = patience.max(started.elapsed() * 2);
-        let now = witness.cached(name, patience)?.unwrap_or(0);
+        let Some(now) = witness.cached(name, patience)? else { return Ok(Err(unseen)) };
         brought.push(now.saturating_sub(cached));
         cached = now;
     }
-    Ok(Ok(brought))
+    Ok(if shows(&brought) { Ok(brought) } else { Err(unseen) })
+}
+
+/// Whether what is seen tells something here: the first read of an empty cache brings in what it asks for.
+fn shows(brought: &[u64]) -> bool {
+    brought.first() >= Some(&READ)
 }
 
 /// What is seen of the windows of a sequential reader: what `settled` makes of their sizes, on

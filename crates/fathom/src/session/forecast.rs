@@ -1,6 +1,8 @@
 //! Jobs and traces: run for real, or predicted on a model.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{self, File};
+use std::hash::{BuildHasher, Hasher};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,6 +45,38 @@ impl Work {
         let name = path.to_string_lossy();
         let file = job::parse(&text, &Surroundings { path: &name, ..load::surroundings(&variable) })
             .map_err(|mistake| Error::Failed(format!("{name}:{}: {}", mistake.line, mistake.reason)))?;
+        Self::of(file, &name)
+    }
+
+    /// Reads a command line of fio, with or without `fio` as its first word.
+    ///
+    /// # Errors
+    /// A word that fio would refuse, or that is not understood.
+    pub fn command(words: &[String]) -> Result<Self, Error> {
+        let variable = |name: &str| std::env::var(name).ok();
+        let failed = |reason: String| Error::Failed(format!("fio's command line: {reason}"));
+        let line = job::parse_command(words, &load::surroundings(&variable)).map_err(failed)?;
+        if line.output.parse_only || line.output.show_command {
+            return Err(failed("--parse-only and --showcmd run nothing: leave them out".to_owned()));
+        }
+        let mut file = line.jobs;
+        if line.output != job::Output::default() {
+            file.notes.push(
+                "fio's options of its report have no effect: --format and --json are Fathom's".to_owned(),
+            );
+        }
+        Self::of(file, "fio's command line")
+    }
+
+    /// Jobs that can be run; those that want another random order in each run get a seed.
+    fn of(mut file: JobFile, name: &str) -> Result<Self, Error> {
+        for job in file.jobs.iter_mut().filter(|job| job.order.unrepeatable) {
+            // The keys of a hasher are drawn by the system.
+            job.seed = RandomState::new().build_hasher().finish() >> 1;
+            let (name, seed) = (&job.name, job.seed);
+            file.notes
+                .push(format!("[{name}] randrepeat=0: randseed={seed} without it gives the same order"));
+        }
         let unsupported = file.jobs.iter().find_map(|job| Some((&job.name, job.unsupported()?)));
         if let Some((job, reason)) = unsupported {
             return Err(Error::Failed(format!("{name}: [{job}]: {reason}")));

@@ -1,0 +1,98 @@
+//! Sizes that fio takes from what is there: a scratch file in place of a device has none of its own.
+
+use super::Job;
+
+/// What such a file has at most, and all of them together.
+const ONE: u64 = 1 << 30;
+const ALL: u64 = 8 << 30;
+
+/// Gives jobs on named files without a size, or with a share of one, a size: that of another job on the same file, or else
+/// the same for all; says which.
+pub(super) fn settle(jobs: &mut [Job]) -> Vec<String> {
+    let is_open = |job: &Job| {
+        let files = &job.files;
+        let shares = [files.size_percent, files.offset_percent, files.io_size_percent];
+        let is_unsized = job.size.is_none() && job.filesize.is_none();
+        let is_share = shares.iter().any(Option::is_some);
+        // Without a file or a time fio asks for a size.
+        let is_named = job.filename.is_some() || is_unsized && !job.runtime.is_zero();
+        (is_unsized || is_share) && job.filesize.is_none() && is_named
+    };
+    let known = |name: &Option<String>, jobs: &[Job]| {
+        let same = jobs.iter().filter(|job| name.is_some() && job.filename == *name && !is_open(job));
+        same.filter_map(|job| job.region_of(job.numjobs.saturating_sub(1)).ok())
+            .map(|region| region.file)
+            .max()
+    };
+    let mut names: Vec<&Option<String>> =
+        jobs.iter().filter(|job| is_open(job)).map(|job| &job.filename).collect();
+    let own: u64 = jobs
+        .iter()
+        .filter(|job| is_open(job) && job.filename.is_none())
+        .map(|job| u64::from(job.numjobs))
+        .sum();
+    names.retain(|name| name.is_some());
+    names.sort();
+    names.dedup();
+    let common = (ALL / (names.len() as u64 + own).max(1)).min(ONE) >> 20 << 20;
+    let sizes: Vec<Option<u64>> =
+        jobs.iter().map(|job| is_open(job).then(|| known(&job.filename, jobs).unwrap_or(common))).collect();
+    let settled = jobs.iter_mut().zip(sizes).filter_map(|(job, size)| Some((job, size?)));
+    // Where blocks or the offset do not fit, the size stays open, and whoever runs the job asks for it.
+    let fitting = settled.filter_map(|(job, size)| {
+        let taken = take(job.clone(), size);
+        taken.fits().is_ok().then(|| *job = taken)?;
+        let name = &job.name;
+        Some(format!(
+            "[{name}] has no size of its own: its files have {} MiB; size= says otherwise",
+            size >> 20
+        ))
+    });
+    fitting.collect()
+}
+
+/// Shares are worked out as where the file's size is given: they fall on blocks.
+fn take(mut job: Job, file: u64) -> Job {
+    let least = job.directions().map(|side| job.blocks[side as usize].least).min().unwrap_or(1).max(1);
+    let part = |percent: u8, of: u64| (u128::from(of) * u128::from(percent) / 100) as u64;
+    if let Some(percent) = job.files.offset_percent.take() {
+        job.offset = part(percent, file).div_ceil(least) * least;
+    }
+    let rest = file.saturating_sub(job.offset);
+    match job.files.size_percent.take() {
+        Some(percent) => job.size = Some((part(percent, file) / least * least).min(rest)),
+        None if job.size.is_none() => job.filesize = Some(file),
+        None => {}
+    }
+    if let Some(percent) = job.files.io_size_percent.take() {
+        job.io_size = Some(part(percent, job.size.unwrap_or(rest)));
+    }
+    job
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(name: &str) -> Job {
+        Job { filename: Some(name.to_owned()), ..Job::named("x") }
+    }
+
+    #[test]
+    fn files_without_a_size_get_one() {
+        let share = |percent| {
+            let mut job = on("a");
+            job.files.size_percent = Some(percent);
+            job
+        };
+        let mut jobs =
+            [on("a"), share(25), Job { size: Some(1 << 20), ..on("b") }, on("b"), Job::named("none")];
+        let notes = settle(&mut jobs);
+        assert_eq!(notes.len(), 3, "{notes:?}");
+        let lengths = jobs.each_ref().map(|job| job.region().map(|region| region.length));
+        let [a, share, sized, same, none] = lengths;
+        assert_eq!((a, share), (Ok(1 << 30), Ok(1 << 28)));
+        assert_eq!((sized, same), (Ok(1 << 20), Ok(1 << 20)));
+        assert!(none.is_err());
+    }
+}
