@@ -1,7 +1,7 @@
 //! fio jobs as plain values: what each of some threads does to a file, in fio's words and with fio's meaning.
 //!
 //! `docs/jobs.md` lists the options that are understood. A job does nothing by itself:
-//! [`load`](fathom_run::load) runs it.
+//! `load` of `fathom-run` runs it.
 //!
 //! ```
 //! use fathom_program::job::{Blocks, Job, Pattern};

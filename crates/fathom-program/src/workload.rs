@@ -2,7 +2,7 @@
 //!
 //! It can say every recipe of the fsdisco paper (Table of options, section 2) and more: operation,
 //! size, step, offset, direction, priming, delay, rounds and a command between rounds. It does
-//! nothing by itself; a [`Machine`](fathom_run::machine::Machine) runs it.
+//! nothing by itself; a machine of `fathom-run` runs it.
 //!
 //! ```
 //! use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};

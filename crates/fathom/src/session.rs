@@ -103,7 +103,7 @@ impl Session {
         Self { interrupt, ..self }
     }
 
-    /// The same with a [watchdog](crate::watchdog): `give_up` ends the process where a call does not return.
+    /// The same with a [watchdog]: `give_up` ends the process where a call does not return.
     pub fn watched_by(self, give_up: fn(&Hang) -> !) -> Self {
         Self { give_up: Some(give_up), ..self }
     }
