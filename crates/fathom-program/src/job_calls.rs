@@ -62,13 +62,14 @@ impl JobCalls {
         file: FileId,
         ticks_per_second: f64,
     ) -> Result<Self, String> {
+        let whole = job.transfer_of_loop()?.unwrap_or(u64::MAX);
         Ok(Self {
             call: Call::new(CallKind::Pause, file),
             offsets: Offsets::new(job, region, thread)?,
             ticks_per_second,
-            left: job.transfer_of_loop()?.unwrap_or(u64::MAX),
+            left: whole,
             loops: job.loops()?,
-            whole: job.transfer_of_loop()?.unwrap_or(u64::MAX),
+            whole,
             loops_left: job.course.loops.saturating_sub(1),
             transfers_left: match job.course.number_ios {
                 0 => u64::MAX,

@@ -288,17 +288,14 @@ fn deep<C: Counter>(
     system: System<Own>,
     job: &Job,
     control: &Control<'_>,
-    mut record: Record,
+    record: Record,
 ) -> Result<Record, Fault> {
     let is_uring = job.engine == Engine::IoUring;
     let mut requests =
         Requests::new(is_uring, job.depth, &job.engine_options, job.largest_block(), system.descriptors)?;
-    let origin = clock.stop();
-    (record.began, record.usage) = (origin, Usage::of_this_thread());
-    let ticks = asynchronous::run(clock, &mut calls, &mut requests, &mut record, control, origin)?;
-    record.elapsed = (origin + ticks).saturating_sub(record.began);
-    record.usage = Usage::of_this_thread().since(record.usage);
-    Ok(record)
+    counted(clock, record, |record, origin| {
+        asynchronous::run(clock, &mut calls, &mut requests, record, control, origin)
+    })
 }
 
 fn drive<C: Counter, E: executor::Engine>(
@@ -306,11 +303,23 @@ fn drive<C: Counter, E: executor::Engine>(
     mut calls: JobCalls,
     mut engine: E,
     control: &Control<'_>,
+    record: Record,
+) -> Result<Record, Fault> {
+    counted(clock, record, |record, origin| {
+        executor::run(clock, &mut calls, &mut engine, record, control, Some(origin))
+    })
+}
+
+/// Notes when a thread began to count, how long it took and what it used; `run` gives the ticks from its origin.
+#[inline(always)]
+fn counted<C: Counter>(
+    clock: C,
     mut record: Record,
+    run: impl FnOnce(&mut Record, u64) -> Result<u64, Fault>,
 ) -> Result<Record, Fault> {
     let origin = clock.stop();
     (record.began, record.usage) = (origin, Usage::of_this_thread());
-    let ticks = executor::run(clock, &mut calls, &mut engine, &mut record, control, Some(origin))?;
+    let ticks = run(&mut record, origin)?;
     record.elapsed = (origin + ticks).saturating_sub(record.began);
     record.usage = Usage::of_this_thread().since(record.usage);
     Ok(record)
