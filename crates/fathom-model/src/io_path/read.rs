@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fathom_net::{NetBuilder, Out, Place, Source, Time};
 
-use super::Kind;
+use super::CallKind;
 use super::places::Shared;
 use super::prices::Prices;
 use super::request::Request;
@@ -129,7 +129,7 @@ impl State {
     fn look(&mut self, work: &mut Work, prices: &Prices) -> (Outcome, Effects) {
         let mut effects = Effects::default();
         let file = work.call.file;
-        let outcome = if work.call.kind == Kind::Prefetch {
+        let outcome = if work.call.kind == CallKind::Prefetch {
             self.prefetch(work, &mut effects);
             Outcome::Return
         } else if self.files.get(file).is_direct {

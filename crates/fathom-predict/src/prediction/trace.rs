@@ -152,7 +152,7 @@ fn crowded(done: &[Done], cpus: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use fathom_trace::{CallKind as Kind, FileId, Files, Level, Operation};
+    use fathom_trace::{CallKind, FileId, Files, Level, Operation};
 
     use super::*;
     use fathom_run::replay::{How, Pace, Plan};
@@ -167,7 +167,7 @@ mod tests {
             offset: Some(at * 4096),
             length: 4096,
             result: Some(4096),
-            ..Operation::new(Kind::Pread, FileId(thread), start_ns)
+            ..Operation::new(CallKind::Pread, FileId(thread), start_ns)
         }
     }
 
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn who_shares_a_position_waits_for_those_before() {
         let of = |thread, start_ns| Operation {
-            kind: Kind::Read,
+            kind: CallKind::Read,
             file: FileId(0),
             descriptor: Some(3),
             offset: Some(4096 * u64::from(thread)),
@@ -223,8 +223,8 @@ mod tests {
             result: Some(result),
             ..read(0, 0, 0)
         };
-        let (open, close) = (of(Kind::Open, None, 3), of(Kind::Close, Some(3), 0));
-        let unlink = of(Kind::Unlink, None, 0);
+        let (open, close) = (of(CallKind::Open, None, 3), of(CallKind::Close, Some(3), 0));
+        let unlink = of(CallKind::Unlink, None, 0);
         let drops = |operations: &[Operation]| {
             let mut files = Files::default();
             files.id(b"a");
@@ -243,7 +243,7 @@ mod tests {
     fn what_the_model_has_no_part_for_is_counted_by_name() {
         let of = |kind, length| Operation { kind, length, ..read(0, 0, 0) };
         let refused = elapsed(
-            &[of(Kind::Allocate, 1), of(Kind::Allocate, 2), of(Kind::Discard, 1), read(0, 0, 0)],
+            &[of(CallKind::Allocate, 1), of(CallKind::Allocate, 2), of(CallKind::Discard, 1), read(0, 0, 0)],
             Pace::Fast,
         );
         assert_eq!(refused, Err("the model has no part for 2 x allocate; 1 x discard".to_owned()));

@@ -15,7 +15,7 @@ use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Agreement, Evidence, Finding, Kind, Value};
 use crate::inference::combs::{self, Combs, NoAnswer, Taller, Wanted};
 use fathom_program::units::Bytes;
-use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::witness::{Declared, Witness};
 
@@ -195,8 +195,10 @@ fn judge(session: &mut Session<'_>, found: &Combs) -> Result<Result<Evidence, St
 
 fn workload(size: u64, count: u64, rounds: u32) -> Workload {
     Workload::new(vec![ScratchFile::empty("append")])
-        .pass(Pass::untimed(0, &[Op::Create]))
-        .pass(Pass::timed(0, &[Op::Write], Region { offset: 0, size, step: size, count }).label(APPENDS))
+        .pass(Pass::untimed(0, &[CallKind::Create]))
+        .pass(
+            Pass::timed(0, &[CallKind::Write], Region { offset: 0, size, step: size, count }).label(APPENDS),
+        )
         .rounds(rounds)
         .warmup(2)
 }

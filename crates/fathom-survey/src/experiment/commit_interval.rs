@@ -20,7 +20,7 @@ use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::commits::{Belief, LEVEL, Next, Trial};
 use crate::inference::quiet::{self, Probe};
 use fathom_program::units::Nanos;
-use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::samples::Samples;
 use fathom_run::witness::{Commits, Counter, Declared, Witness};
@@ -265,12 +265,12 @@ fn trial(next: Next) -> Workload {
     Workload::new(files.into_iter().map(ScratchFile::empty).collect())
         .pass(Pass::pause(ns(next.pause)))
         // Whatever others have begun is over.
-        .pass(Pass::untimed(IDLE, &[Op::Syncfs]))
-        .pass(Pass::timed(ASKED, &[Op::Create], times(1)).label(CHANGE))
+        .pass(Pass::untimed(IDLE, &[CallKind::Syncfs]))
+        .pass(Pass::timed(ASKED, &[CallKind::Create], times(1)).label(CHANGE))
         .pass(Pass::pause(ns(next.wait)))
-        .pass(Pass::timed(IDLE, &[Op::Fsync], times(KNOWN)).label(IDLE_SYNC))
-        .pass(Pass::timed(ASKED, &[Op::Fsync], times(1)).label(ASKED_SYNC))
-        .pass(Pass::timed(BUSY, &[Op::Create, Op::Fsync], times(KNOWN)).label(BUSY_SYNC))
+        .pass(Pass::timed(IDLE, &[CallKind::Fsync], times(KNOWN)).label(IDLE_SYNC))
+        .pass(Pass::timed(ASKED, &[CallKind::Fsync], times(1)).label(ASKED_SYNC))
+        .pass(Pass::timed(BUSY, &[CallKind::Create, CallKind::Fsync], times(KNOWN)).label(BUSY_SYNC))
 }
 
 /// The probe, when its change was made and asked about, and when all was over, in seconds.

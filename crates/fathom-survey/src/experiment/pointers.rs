@@ -16,7 +16,7 @@ use crate::case::{Basis, Case, Truth};
 use crate::finding::{Evidence, Kind, Status, Value};
 use crate::inference::pointers::{Pointers, Sweep, Window, at, peaks, pointers};
 use fathom_program::units::Bytes;
-use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::witness::Witness;
 
@@ -152,16 +152,16 @@ fn observe(session: &mut Session<'_>, ranges: &[Range<u64>]) -> Result<Vec<Vec<S
     for (start, pad) in (0..STEP / WRITE).zip(PADS) {
         let pad = Region { offset: 0, size: STEP, step: STEP, count: pad };
         let mut workload = Workload::new(vec![ScratchFile::empty("pad"), ScratchFile::empty("pointers")])
-            .pass(Pass::untimed(0, &[Op::Create]))
-            .pass(Pass::untimed(1, &[Op::Create]))
-            .pass(Pass::priming(0, &[Op::Pwrite], pad))
+            .pass(Pass::untimed(0, &[CallKind::Create]))
+            .pass(Pass::untimed(1, &[CallKind::Create]))
+            .pass(Pass::priming(0, &[CallKind::Pwrite], pad))
             .rounds(rounds)
             .warmup(1);
         for range in ranges {
             let offset = range.start + start * WRITE;
             let count = (range.end - range.start) / STEP;
             let region = Region { offset, size: WRITE, step: STEP, count };
-            workload = workload.pass(Pass::timed(1, &[Op::Pwrite], region).label(WRITES));
+            workload = workload.pass(Pass::timed(1, &[CallKind::Pwrite], region).label(WRITES));
         }
         let samples = session.observe(workload)?;
         for (sweeps, pass) in sweeps.iter_mut().zip(samples.labelled(WRITES)) {

@@ -13,7 +13,7 @@ use crate::case::{Case, Kernel, Truth};
 use crate::finding::{Distribution, Evidence, Finding, Kind, Status, Value};
 use crate::inference::latency;
 use fathom_program::units::Nanos;
-use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::samples::Samples;
 use fathom_run::witness::Declared;
@@ -155,17 +155,18 @@ fn workload() -> Workload {
     let blocks = |first: u64| Region { offset: first * SIZE, size: SIZE, step: SIZE, count: VISITS };
     let here = Region { offset: 0, size: SIZE, step: 0, count: VISITS };
     let all = Region { offset: 0, size: OLD_BYTES, step: 0, count: 1 };
-    let timed = |case: usize, file, ops: &[Op], region| Pass::timed(file, ops, region).label(CASES[case].0);
+    let timed =
+        |case: usize, file, ops: &[CallKind], region| Pass::timed(file, ops, region).label(CASES[case].0);
     Workload::new(vec![ScratchFile::filled("synced", OLD_BYTES), ScratchFile::empty("sync")])
-        .pass(Pass::untimed(NEW, &[Op::Create]))
-        .pass(Pass::priming(NEW, &[Op::Write, Op::Fsync], Region { count: 1, ..blocks(0) }))
-        .pass(timed(0, NEW, &[Op::Write, Op::Fsync, Op::Seek], blocks(1)))
-        .pass(timed(1, NEW, &[Op::Write, Op::Fdatasync, Op::Seek], blocks(1 + VISITS)))
-        .pass(timed(2, OLD, &[Op::Write, Op::Fsync, Op::Seek], blocks(0)))
-        .pass(timed(3, OLD, &[Op::Write, Op::Fdatasync, Op::Seek], blocks(VISITS)))
-        .pass(timed(4, NEW, &[Op::Create, Op::Write, Op::Fsync, Op::Seek], here))
-        .pass(timed(5, NEW, &[Op::Create, Op::Write, Op::Fdatasync, Op::Seek], here))
-        .pass(Pass::untimed(OLD, &[Op::Evict]))
-        .pass(Pass::timed(OLD, &[Op::Pause], all).needs(CacheState::Cold))
+        .pass(Pass::untimed(NEW, &[CallKind::Create]))
+        .pass(Pass::priming(NEW, &[CallKind::Write, CallKind::Fsync], Region { count: 1, ..blocks(0) }))
+        .pass(timed(0, NEW, &[CallKind::Write, CallKind::Fsync, CallKind::Seek], blocks(1)))
+        .pass(timed(1, NEW, &[CallKind::Write, CallKind::Fdatasync, CallKind::Seek], blocks(1 + VISITS)))
+        .pass(timed(2, OLD, &[CallKind::Write, CallKind::Fsync, CallKind::Seek], blocks(0)))
+        .pass(timed(3, OLD, &[CallKind::Write, CallKind::Fdatasync, CallKind::Seek], blocks(VISITS)))
+        .pass(timed(4, NEW, &[CallKind::Create, CallKind::Write, CallKind::Fsync, CallKind::Seek], here))
+        .pass(timed(5, NEW, &[CallKind::Create, CallKind::Write, CallKind::Fdatasync, CallKind::Seek], here))
+        .pass(Pass::untimed(OLD, &[CallKind::Evict]))
+        .pass(Pass::timed(OLD, &[CallKind::Pause], all).needs(CacheState::Cold))
         .rounds(4)
 }

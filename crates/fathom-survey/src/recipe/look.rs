@@ -4,7 +4,7 @@ use crate::inference::combs::{self, NoAnswer, Taller, Wanted};
 use crate::inference::primed;
 use crate::inference::stalls::{self, Regularity, Waits};
 use fathom_program::units::{Bytes, Nanos};
-use fathom_program::workload::Op;
+use fathom_program::workload::CallKind;
 use fathom_run::samples::Samples;
 
 /// The most places that are named.
@@ -16,7 +16,7 @@ const NEGLIGIBLE: f64 = 0.1;
 
 /// The period of dearer operations.
 pub(super) fn comb(samples: &Samples, pass: usize, step: u64) -> String {
-    let writes = samples.workload.passes[pass].ops.contains(&Op::Write);
+    let writes = samples.workload.passes[pass].ops.contains(&CallKind::Write);
     let any = Wanted { smallest: 2 * step, negligible: NEGLIGIBLE };
     match combs::find(&samples.matrix(pass, 0), positions(samples, pass), step, any) {
         Ok(found) => {

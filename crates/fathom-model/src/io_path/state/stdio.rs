@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::io_path::work::Work;
-use crate::io_path::{Call, Kind};
+use crate::io_path::{Call, CallKind};
 use crate::page_cache::FileId;
 use crate::stdio::{Asked, Library, Stream, Syscall};
 
@@ -22,7 +22,7 @@ pub(crate) struct Streams {
 struct Open {
     stream: Stream,
     /// What it did last, unless that was a seek.
-    last: Option<Kind>,
+    last: Option<CallKind>,
 }
 
 /// A call of the library.
@@ -43,8 +43,8 @@ pub(crate) enum Next {
 }
 
 /// Whether the library has a part in calls of a kind.
-pub(crate) fn goes_through_streams(kind: Kind) -> bool {
-    matches!(kind, Kind::Read | Kind::Write | Kind::Seek)
+pub(crate) fn goes_through_streams(kind: CallKind) -> bool {
+    matches!(kind, CallKind::Read | CallKind::Write | CallKind::Seek)
 }
 
 impl Streams {
@@ -66,9 +66,9 @@ impl Streams {
             open.perform(call, &mut library);
         } else {
             match call.kind {
-                Kind::Fsync | Kind::Fdatasync => open.stream.fflush(&mut library),
-                Kind::Close => open.stream.fclose(&mut library),
-                Kind::Open | Kind::OpenDirect | Kind::Create => {
+                CallKind::Fsync | CallKind::Fdatasync => open.stream.fflush(&mut library),
+                CallKind::Close => open.stream.fclose(&mut library),
+                CallKind::Open | CallKind::OpenDirect | CallKind::Create => {
                     open.stream.fclose(&mut library);
                     *open = Open::new(buffer);
                 }
@@ -102,13 +102,13 @@ impl Open {
     /// read after a write or a write after a read: ISO C, 7.21.5.3.
     fn perform(&mut self, call: Call, library: &mut Library) {
         let turns = self.last.is_some_and(|last| last != call.kind);
-        if call.kind == Kind::Seek || turns || self.stream.position() != call.offset {
+        if call.kind == CallKind::Seek || turns || self.stream.position() != call.offset {
             self.stream.fseek(call.offset, library);
             self.last = None;
         }
         match call.kind {
-            Kind::Read => self.stream.fread(call.bytes, library),
-            Kind::Write => self.stream.fwrite(call.bytes, library),
+            CallKind::Read => self.stream.fread(call.bytes, library),
+            CallKind::Write => self.stream.fwrite(call.bytes, library),
             _ => return,
         }
         self.last = Some(call.kind);
@@ -118,9 +118,9 @@ impl Open {
 impl Asked {
     fn as_part_of(&self, call: Call) -> Call {
         let kind = match self.call {
-            Syscall::Read => Kind::Read,
-            Syscall::Write => Kind::Write,
-            Syscall::Seek => Kind::Seek,
+            Syscall::Read => CallKind::Read,
+            Syscall::Write => CallKind::Write,
+            Syscall::Seek => CallKind::Seek,
         };
         Call { kind, offset: self.offset, bytes: self.bytes, fresh_pages: 0, ..call }
     }
