@@ -16,7 +16,7 @@
 //!     .pass(Pass::untimed(0, &[CallKind::Create]))
 //!     .pass(Pass::timed(0, &[CallKind::Write], region));
 //! let latencies = machine.run(&workload).unwrap().matrix(1, 0);
-//! assert!(latencies[4] > latencies[6], "the first write into a block is dearer");
+//! assert!(latencies[4] > latencies[6], "the first write into a block is slower");
 //! ```
 
 mod cache;

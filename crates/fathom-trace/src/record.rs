@@ -336,7 +336,7 @@ impl<'a> Recording<'a> {
     }
 }
 
-/// What strace tells beside the kernel: the calls that name files, and when the program begins.
+/// What strace tells next to the kernel: the calls that name files, and when the program begins.
 const PATHS: [&str; 12] = [
     "open",
     "openat",

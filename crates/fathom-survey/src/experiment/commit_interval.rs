@@ -145,7 +145,7 @@ impl Experiment for CommitInterval {
     fn explain(&self, finding: &Finding) -> String {
         match (&finding.value, finding.status) {
             (Some(Value::Whole(ns)), _) => format!(
-                "A new file that nobody syncs is committed after {}, or at the next whole second of the kernel's clock; where the mount names no interval it is the default of its type. xfs looks every so often instead, and btrfs counts whole seconds.",
+                "A new file that no program syncs is committed after {}, or at the next whole second of the kernel's clock; where the mount names no interval it is the default of its type. xfs looks every so often instead, and btrfs counts whole seconds.",
                 Nanos(*ns as f64)
             ),
             (_, Status::NotApplicable) => {
@@ -302,7 +302,7 @@ const TICK: Duration = Duration::from_millis(5);
 /// The file that is made anew.
 const CHANGED: &str = "witness-commit";
 
-/// After how long the file system itself has committed a new file that nobody syncs, several times over, as the
+/// After how long the file system itself has committed a new file that no program syncs, several times over, as the
 /// journal's own count of transactions tells; a reason where it does not.
 fn committed(witness: &mut dyn Witness) -> Result<Result<Vec<Duration>, String>, Fault> {
     witness.create(CHANGED)?;

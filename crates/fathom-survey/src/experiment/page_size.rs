@@ -101,7 +101,7 @@ fn fault_comb(session: &mut Session<'_>) -> Result<FaultComb, Fault> {
             Ok(found) => return Ok(FaultComb(Ok(found))),
             Err(NoAnswer::Absent(largest)) => {
                 reason = format!(
-                    "no read to fresh memory is dearer at regular distances of up to {}",
+                    "no read to fresh memory is slower at regular distances of up to {}",
                     Bytes(largest)
                 );
             }

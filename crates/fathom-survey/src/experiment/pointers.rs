@@ -88,10 +88,10 @@ fn look_for_peaks(session: &mut Session<'_>) -> Result<Result<Timed, String>, Fa
     let first = match peaks(&head[0], WRITE, STEP, HEAD)[..] {
         [only] => only,
         [] => {
-            let reason = format!("no write to the first {} is dearer than those around it", Bytes(HEAD));
+            let reason = format!("no write to the first {} is slower than those around it", Bytes(HEAD));
             return Ok(Err(reason));
         }
-        _ => return Ok(Err("writes near the start of a file are dearer at several places".to_owned())),
+        _ => return Ok(Err("writes near the start of a file are slower at several places".to_owned())),
     };
     // A second set of samples decides: it knows the first place and nothing else of the head.
     let places: Vec<Range<u64>> =
@@ -108,11 +108,11 @@ fn look_for_peaks(session: &mut Session<'_>) -> Result<Result<Timed, String>, Fa
     if let Ok(Pointers { direct, per_block }) = found
         && first / direct * per_block == 2 * TOO_SOON
     {
-        // XFS with blocks of 64 KiB may have one dearer write in each.
+        // XFS with blocks of 64 KiB may have one slower write in each.
         let sooner = first + TOO_SOON;
         sweeps.extend(observe(session, slice::from_ref(&around(sooner)))?);
         if at(&sweeps[places.len()], sooner).stands_out() {
-            found = Err("writes are dearer more often than blocks of pointers make them");
+            found = Err("writes are slower more often than blocks of pointers make them");
         }
     }
     let samples = head.iter().chain(&sweeps).flatten().map(Sweep::samples).sum();
@@ -125,7 +125,7 @@ fn look_for_peaks(session: &mut Session<'_>) -> Result<Result<Timed, String>, Fa
 /// The pointers that the writes around the first place, and around those that may follow it, tell of.
 fn judge(first: u64, sweeps: &[Vec<Sweep>]) -> Result<Pointers, &'static str> {
     if peaks(&sweeps[0], WRITE, STEP, first + STEP) != [first] {
-        return Err("a write that was dearer than others is not so clearly the next time");
+        return Err("a write that was slower than others is not so clearly the next time");
     }
     let window = |(sweeps, kib): (&Vec<Sweep>, u64)| Window {
         distance: kib << 10,

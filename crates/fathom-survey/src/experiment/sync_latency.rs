@@ -1,7 +1,7 @@
 //! What a program waits for when it wants its data to be safe.
 //!
 //! The answer is one figure of many: the median of fsync after 4 KiB were appended, which is what a
-//! log or a database does. Overwrites and new files, and fdatasync, stand beside it as distributions.
+//! log or a database does. Overwrites and new files, and fdatasync, stand next to it as distributions.
 //! Where a sync takes no longer than a call that does nothing, nothing was waited for, and there is no
 //! latency to tell; on a file system whose files live in memory alone the question makes no sense.
 
@@ -48,7 +48,7 @@ impl Experiment for SyncLatency {
             parameter: "sync_latency",
             unit: "ns",
             question: "How long does a program wait for fsync after it has appended 4 KiB?",
-            method: "fsync and fdatasync after an append, an overwrite and in a new file; the median of fsync after an append, beside an empty call.",
+            method: "fsync and fdatasync after an append, an overwrite and in a new file; the median of fsync after an append, next to an empty call.",
             source: "papers A and C (fsync after each write)",
             cost: Cost { seconds: 3, write_bytes: 12 << 20, read_bytes: 0 },
             nature: Nature::Unsteady,

@@ -151,16 +151,16 @@ impl Experiment for WritebackDelay {
         let declared = finding.by(DECLARED).and_then(|declared| declared.interval);
         match (&finding.value, finding.status, declared) {
             (Some(Value::Whole(ns)), _, Some([expiry, longest])) => format!(
-                "Data that nobody syncs reach the device after about {}: they are due after {}, and the kernel looks for such every {}.",
+                "Data that no program syncs reach the device after about {}: they are due after {}, and the kernel looks for such every {}.",
                 Nanos(*ns as f64),
                 Nanos(expiry),
                 Nanos(longest - expiry)
             ),
             (Some(Value::Whole(ns)), _, None) => {
-                format!("Data that nobody syncs reach the device after about {}.", Nanos(*ns as f64))
+                format!("Data that no program syncs reach the device after about {}.", Nanos(*ns as f64))
             }
             (_, Status::NotApplicable, _) => "Files live in memory here: nothing is ever written.".to_owned(),
-            _ => "When the kernel writes data that nobody syncs could not be told.".to_owned(),
+            _ => "When the kernel writes data that no program syncs could not be told.".to_owned(),
         }
     }
 }
