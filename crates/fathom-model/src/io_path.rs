@@ -193,9 +193,9 @@ impl Path {
     /// # Panics
     /// Never: the state is a token that is always there.
     #[must_use]
-    pub fn run_load<T: Thread + Send + 'static>(
+    pub fn run_load<T: Thread + Send + 'static, K: Send + 'static>(
         &self,
-        load: &Arc<Load<T>>,
+        load: &Arc<Load<T, K>>,
         mut state: State,
         seed: u64,
     ) -> State {

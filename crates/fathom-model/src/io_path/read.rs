@@ -147,7 +147,7 @@ impl State {
         let limits = self.limits_of(file);
         // What is added awaits a request that gets its number below.
         let unknown = Some(FetchId(NonZeroU32::MAX));
-        let reader = self.files.reader(file, work.descriptor);
+        let reader = self.files.reader(file, work.call.descriptor);
         let before = work.read.position;
         let jumped = before == work.call.offset && reader.previous != Some(before);
         let batch = work.read.turn(&mut self.cache, reader, limits, size, unknown, &mut self.steps);
@@ -199,7 +199,7 @@ impl State {
     fn prefetch(&mut self, work: &Work, effects: &mut Effects) {
         let file = work.call.file;
         let limits = self.limits_of(file);
-        let reader = self.files.reader(file, work.descriptor);
+        let reader = self.files.reader(file, work.call.descriptor);
         let (cache, steps) = (&mut self.cache, &mut self.steps);
         let fetch = Some(FetchId(NonZeroU32::MAX));
         let first = work.call.offset / PAGE;

@@ -67,7 +67,7 @@ impl State {
         match work.call.kind {
             CallKind::Open | CallKind::OpenDirect => {
                 let is_direct = work.call.kind == CallKind::OpenDirect;
-                self.files.open(file, work.descriptor, Advice::Normal, is_direct);
+                self.files.open(file, work.call.descriptor, Advice::Normal, is_direct);
             }
             CallKind::Create => self.replace(file, self.clock.ns(work.begun)),
             _ => {}

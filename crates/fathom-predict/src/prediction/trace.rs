@@ -8,7 +8,7 @@ use fathom_trace::replay::ReplayCalls;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
-use super::counted::outcome;
+use super::counted::Counted;
 use super::forecast::{Known, Runs, own_error, unvalidated};
 pub use super::replay::Replay;
 use super::{Forecast, Settings, at_brims, drawn_from};
@@ -74,11 +74,17 @@ pub fn simulate_trace(replay: &Replay, parameters: &Parameters, seed: u64) -> Ou
 
 /// The calls that each thread of a replay makes, in order: for those who compare machines.
 pub fn trace_calls(replay: &Replay, parameters: &Parameters, seed: u64) -> Vec<Vec<Call>> {
-    let (_, load) = loaded(replay, parameters, seed);
+    let (_, load) = loaded(replay, parameters, seed, |call| call);
     load.take_made().into_iter().map(|made| made.into_iter().map(|(call, _)| call).collect()).collect()
 }
 
-fn loaded(replay: &Replay, parameters: &Parameters, seed: u64) -> (State, Arc<Load<ReplayCalls>>) {
+/// The machine after a replay, and what is kept of each call.
+fn loaded<K: Send + 'static>(
+    replay: &Replay,
+    parameters: &Parameters,
+    seed: u64,
+    keep: fn(Call) -> K,
+) -> (State, Arc<Load<ReplayCalls, K>>) {
     let mut state = State::new(parameters);
     for size in &replay.plan.files {
         let file = state.create();
@@ -93,20 +99,21 @@ fn loaded(replay: &Replay, parameters: &Parameters, seed: u64) -> (State, Arc<Lo
         is_within_waits: true,
     };
     let program = replay.plan.program(replay.how.pace, 1e9);
-    let load = Arc::new(Load::with(program, Vec::new(), overhead));
+    let load = Arc::new(Load::with(program, Vec::new(), overhead, keep));
     (Path::new(parameters).run_load(&load, state, seed), load)
 }
 
 fn run(replay: &Replay, parameters: &Parameters, seed: u64) -> (Outcome, Vec<Done>) {
-    let (state, load) = loaded(replay, parameters, seed);
+    let (state, load) = loaded(replay, parameters, seed, |call| call.kind);
     let (done, made) = (state.done(), load.take_made());
-    let counted = done.iter().filter_map(|one| {
-        let (call, step) = made[one.job as usize][one.number as usize];
-        let counts = call.kind.direction().is_some() || call.kind.is_sync();
+    let mut counted = Counted::default();
+    for one in done {
+        let (kind, step) = made[one.job as usize][one.number as usize];
+        let counts = kind.direction().is_some() || kind.is_sync();
         let step = &replay.plan.threads[one.job as usize][step as usize];
-        counts.then(|| (one, call, step.operation.moved_bytes()))
-    });
-    (outcome(counted, 0, done, None), done.to_vec())
+        counted.add(one, counts.then(|| (kind, step.operation.moved_bytes())));
+    }
+    (counted.outcome(0), done.to_vec())
 }
 
 /// The classes of jobs that a trace is made of, each with the share of the time that is spent in their calls.

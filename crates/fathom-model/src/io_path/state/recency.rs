@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 
 use crate::file_read::PAGE;
+use crate::io_path::CallKind;
 use crate::io_path::prices::Prices;
 use crate::io_path::prices::caches::{Seen, taken_by};
-use crate::io_path::work::Work;
-use crate::io_path::{Call, CallKind};
+use crate::io_path::work::{SystemCall, Work};
 use crate::page_cache::FileId;
 
 /// What was touched of every file.
@@ -104,7 +104,7 @@ impl Touched {
     }
 
     /// A call moves a range of a file of this size. Returns when the range was last moved since the job began.
-    fn touch(&mut self, call: &Call, [from, to]: [u64; 2], size: u64) -> Seen {
+    fn touch(&mut self, call: &SystemCall, [from, to]: [u64; 2], size: u64) -> Seen {
         let round = self.footprint(size);
         let is_write = call.kind == CallKind::Write;
         let own = usize::from(is_write);
@@ -242,7 +242,8 @@ mod tests {
         let (size, block) = (1 << 20, 4096);
         let mut file = Touched::default();
         let mut touch = |kind, at: u64| {
-            let call = Call::new(kind, FileId(1)).at(at, block);
+            let call =
+                SystemCall { kind, file: FileId(1), descriptor: 0, fresh_pages: 0, offset: at, bytes: block };
             file.touch(&call, [at, at + block], size)
         };
         assert_eq!([touch(CallKind::Write, 0), touch(CallKind::Write, block)], [Seen::Never; 2]);

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::io_path::work::Work;
-use crate::io_path::{Call, CallKind};
+use crate::io_path::CallKind;
+use crate::io_path::work::{SystemCall, Work};
 use crate::page_cache::FileId;
 use crate::stdio::{Asked, Library, Stream, Syscall};
 
@@ -30,14 +30,14 @@ struct Open {
 struct UnderWay {
     work: Work,
     /// The system calls that it still has to make.
-    calls: VecDeque<Call>,
+    calls: VecDeque<SystemCall>,
 }
 
 /// What a call of the library does next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Next {
     /// It makes this system call.
-    SystemCall(Work),
+    Call(Work),
     /// It returns.
     Return(Work),
 }
@@ -75,7 +75,8 @@ impl Streams {
                 _ => {}
             }
         }
-        let mut calls: VecDeque<Call> = library.asked.iter().map(|asked| asked.as_part_of(call)).collect();
+        let mut calls: VecDeque<SystemCall> =
+            library.asked.iter().map(|asked| asked.as_part_of(call)).collect();
         if !is_buffered {
             calls.push_back(call);
         }
@@ -87,7 +88,7 @@ impl Streams {
     pub(crate) fn next(&mut self, job: u32) -> Option<Next> {
         let under_way = self.under_way.get_mut(&job)?;
         match under_way.calls.pop_front() {
-            Some(call) => Some(Next::SystemCall(Work { call, ..under_way.work })),
+            Some(call) => Some(Next::Call(Work { call, ..under_way.work })),
             None => self.under_way.remove(&job).map(|under_way| Next::Return(under_way.work)),
         }
     }
@@ -100,7 +101,7 @@ impl Open {
 
     /// `fread`, `fwrite` or `fseek`. A call that does not go on where the last one ended seeks first, and so does a
     /// read after a write or a write after a read: ISO C, 7.21.5.3.
-    fn perform(&mut self, call: Call, library: &mut Library) {
+    fn perform(&mut self, call: SystemCall, library: &mut Library) {
         let turns = self.last.is_some_and(|last| last != call.kind);
         if call.kind == CallKind::Seek || turns || self.stream.position() != call.offset {
             self.stream.fseek(call.offset, library);
@@ -116,12 +117,12 @@ impl Open {
 }
 
 impl Asked {
-    fn as_part_of(&self, call: Call) -> Call {
+    fn as_part_of(&self, call: SystemCall) -> SystemCall {
         let kind = match self.call {
             Syscall::Read => CallKind::Read,
             Syscall::Write => CallKind::Write,
             Syscall::Seek => CallKind::Seek,
         };
-        Call { kind, offset: self.offset, bytes: self.bytes, fresh_pages: 0, ..call }
+        SystemCall { kind, offset: self.offset, bytes: self.bytes, fresh_pages: 0, ..call }
     }
 }
