@@ -32,7 +32,6 @@ mod readahead_ramp;
 mod readahead_random;
 mod readahead_window;
 mod session;
-mod seek_cost;
 mod sync_latency;
 mod working_set;
 mod writeback_delay;
@@ -69,7 +68,6 @@ pub const REGISTRY: &[&dyn Experiment] = &[
     &sync_latency::SyncLatency,
     &device_latency::DeviceLatency,
     &call_cost::CallCost,
-    &seek_cost::SeekCost,
     &page_cost::PageCost,
     &copy_knee::CopyKnee,
     &page_cache_capacity::PageCacheCapacity,
