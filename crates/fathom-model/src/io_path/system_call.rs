@@ -35,8 +35,7 @@ pub(super) fn draw(
         .input(calls)
         .delay_by(move |(work,), rng| match work.call.kind {
             CallKind::Evict | CallKind::Look | CallKind::Pause => Span::ZERO,
-            CallKind::Dup => prices.around(prices[Scalar::DupCall], rng),
-            CallKind::Seek | CallKind::Truncate | CallKind::Allocate | CallKind::Discard => {
+            CallKind::Seek | CallKind::Dup | CallKind::Truncate | CallKind::Allocate | CallKind::Discard => {
                 prices.around(prices[Scalar::SeekCall], rng)
             }
             CallKind::Open

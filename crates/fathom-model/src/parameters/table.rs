@@ -61,7 +61,6 @@ rows! {
 
     Call = ("call", Ns, 400.0, Fitted(NearData, 20.0)), "Time of a system call that finds everything in place.";
     SeekCall = ("seek_call", Ns, 140.0, Assumed), "Time of lseek.";
-    DupCall = ("dup_call", Ns, 140.0, Assumed), "Time of dup.";
     OpenCall = ("open_call", Ns, 4_000.0, Assumed), "Time of open, of close and of the like.";
     Folio = ("folio", Ns, 40.0, Assumed), "Time to find each folio of a read after its first.";
     FreshPage = ("fresh_page", Ns, 500.0, Assumed), "Time of the first access to a page of the caller's buffer.";
