@@ -456,6 +456,7 @@ mod tests {
             let bytes = u64::from(writes) * job.blocks[Direction::Write as usize].most;
             let mut run = Outcome {
                 transfers: Default::default(),
+                trims: Default::default(),
                 syncs: Default::default(),
                 elapsed_ns: 1,
                 ns_per_tick: 1.0,

@@ -457,6 +457,7 @@ mod tests {
             latencies.iter().for_each(|&ns| transfers[0].latency.record(ns));
             Outcome {
                 transfers,
+                trims: Default::default(),
                 syncs: Default::default(),
                 elapsed_ns: 1,
                 ns_per_tick: 1.0,

@@ -233,6 +233,11 @@ impl Engine {
         matches!(self, Engine::Libaio | Engine::IoUring | Engine::Posixaio | Engine::Null)
     }
 
+    /// Whether it works on files at all.
+    pub fn has_files(self) -> bool {
+        !matches!(self, Engine::Null | Engine::Cpuio)
+    }
+
     /// Whether it moves data from and to files.
     pub fn transfers(self) -> bool {
         ENGINES[..10].iter().any(|&(engine, _)| engine == self)

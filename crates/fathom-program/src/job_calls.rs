@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::call::{Call, CallKind, DIRECTIONS, Direction, FileId};
-use crate::job::{Engine, Job, Region};
+use crate::job::{Engine, Job, Region, Trim};
 use crate::offsets::{Offsets, Span};
 use crate::program::{Step, Thread};
 
@@ -25,6 +25,10 @@ pub struct JobCalls {
     /// Transfers that may still be made.
     transfers_left: u64,
     writes: u64,
+    /// The bytes from the first to the last that were written since the last sync; `sync_file_range` is of these.
+    written: Option<(u64, u64)>,
+    /// Whether the block of the next write was trimmed: `rw=trimwrite`.
+    is_trimmed: bool,
     /// Where the file position is, for engines that have one.
     position: Option<u64>,
     /// The direction that was chosen before a wait, and the transfer that a sync or a seek goes before.
@@ -77,6 +81,8 @@ impl JobCalls {
             },
             is_delayed: !job.course.start_delay.0.is_zero(),
             writes: 0,
+            written: None,
+            is_trimmed: false,
             position: None,
             chosen: None,
             transfer: None,
@@ -120,21 +126,44 @@ impl JobCalls {
     /// fio asks before each transfer whether the writes so far are such a number: none follows the last one, and reads
     /// that come before the next write each get one too.
     #[inline(always)]
-    fn sync(&self) -> Option<CallKind> {
-        let every = |every: u32| every > 0 && self.writes > 0 && self.writes.is_multiple_of(u64::from(every));
-        match (every(self.job.fsync), every(self.job.fdatasync)) {
-            (true, _) => Some(CallKind::Fsync),
-            (false, true) => Some(CallKind::Fdatasync),
-            (false, false) => None,
+    fn sync(&mut self) -> Option<Call> {
+        if self.writes == 0 {
+            return None;
         }
+        let is_due = |every: u32| every > 0 && self.writes.is_multiple_of(u64::from(every));
+        let call = match (is_due(self.job.fsync), is_due(self.job.fdatasync), self.job.durability.range) {
+            (true, ..) => Call { kind: CallKind::Fsync, ..self.call },
+            (false, true, _) => Call { kind: CallKind::Fdatasync, ..self.call },
+            (false, false, Some((flags, every))) if is_due(every) => {
+                let (first, end) = self.written.unwrap_or_default();
+                let bits = flags.iter().enumerate().map(|(bit, &is_set)| u32::from(is_set) << bit);
+                Call { kind: CallKind::SyncRange, flags: bits.sum(), ..self.call }.at(first, end - first)
+            }
+            _ => return None,
+        };
+        self.written = None;
+        // Nothing was written since the sync before: fio makes no call, and counts it.
+        Some(if call.kind == CallKind::SyncRange && call.bytes == 0 {
+            Call { kind: CallKind::Pause, ..call }
+        } else {
+            call
+        })
     }
 
+    /// A transfer, or the seek or the trim that goes before it.
     #[inline(always)]
     fn transfer(&mut self, direction: Direction, span: Span) -> Step<bool> {
+        if direction == Direction::Write
+            && let Some((trim, _)) = self.job.order.trim
+            && !std::mem::take(&mut self.is_trimmed)
+        {
+            return self.trim(trim, span);
+        }
         if matches!(self.job.engine, Engine::Sync | Engine::Vsync) {
             if self.position != Some(span.offset) {
                 self.position = Some(span.offset);
                 self.transfer = Some((direction, span));
+                self.is_trimmed = true;
                 let seek = Call { kind: CallKind::Seek, ..self.call }.at(span.offset, span.length);
                 return Step::Call(seek, false);
             }
@@ -150,7 +179,31 @@ impl JobCalls {
             (_, Direction::Read) => CallKind::Pread,
             (_, Direction::Write) => CallKind::Pwrite,
         };
-        self.writes += u64::from(direction == Direction::Write);
+        if direction == Direction::Write {
+            self.writes += 1;
+            if self.job.durability.range.is_some() {
+                let end = span.offset + span.length;
+                let (first, last) = self.written.unwrap_or((span.offset, end));
+                self.written = Some((first.min(span.offset), last.max(end)));
+            }
+        }
+        self.count(direction, span);
+        Step::Call(Call { kind, ..self.call }.at(span.offset, span.length), true)
+    }
+
+    /// A block is trimmed, instead of written or before that; fio bounds the trimmed and the written bytes each by the size.
+    #[cold]
+    fn trim(&mut self, trim: Trim, span: Span) -> Step<bool> {
+        match trim {
+            Trim::Only => self.count(Direction::Write, span),
+            Trim::BeforeWrite => (self.is_trimmed, self.transfer) = (true, Some((Direction::Write, span))),
+        }
+        Step::Call(Call { kind: CallKind::Discard, ..self.call }.at(span.offset, span.length), true)
+    }
+
+    /// Keeps the books of a transfer.
+    #[inline(always)]
+    fn count(&mut self, direction: Direction, span: Span) {
         self.left = self.left.saturating_sub(span.length);
         self.thinks = !self.job.thinktime.is_zero();
         self.transfers_left -= 1;
@@ -161,7 +214,6 @@ impl JobCalls {
             let transfers = share(1.0, f64::from(self.job.rates.iops[side]));
             times.due[side] += (bytes.max(transfers) * self.ticks_per_second) as u64;
         }
-        Step::Call(Call { kind, ..self.call }.at(span.offset, span.length), true)
     }
 
     /// Another pass over the file; the cache is emptied of it, as before the first.
@@ -252,9 +304,9 @@ impl Thread for JobCalls {
                 }
                 continue;
             };
-            if let Some(kind) = self.sync() {
+            if let Some(sync) = self.sync() {
                 self.transfer = Some((direction, span));
-                return Step::Call(Call { kind, ..self.call }, true);
+                return Step::Call(sync, true);
             }
             return self.transfer(direction, span);
         }

@@ -5,6 +5,7 @@
 
 pub(crate) mod asynchronous;
 mod engine;
+mod special;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -15,6 +16,7 @@ use fathom_program::program::{Await, Step, Thread};
 use fathom_sys::clock::Counter;
 
 pub(crate) use self::engine::{Buffer, Descriptors, Engine, Mapped, Own, System};
+pub(crate) use self::special::Special;
 use crate::fault::Fault;
 
 /// Two clock readings, in ticks.

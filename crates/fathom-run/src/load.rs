@@ -30,10 +30,10 @@ pub use self::site::{Cached, Limits, Site};
 pub use self::site::{Folios, name as file_name};
 
 use crate::executor::asynchronous::{self, Requests};
-use crate::executor::{self, Buffer, Control, Counters, Mapped, Own, Recorder, System, Window};
+use crate::executor::{self, Buffer, Control, Counters, Mapped, Own, Recorder, Special, System, Window};
 use crate::fault::Fault;
 use crate::instrument::Clock;
-use fathom_program::call::{Call, DIRECTIONS, FileId};
+use fathom_program::call::{Call, CallKind, DIRECTIONS, FileId};
 use fathom_program::job::{Engine, Job, Region, Surroundings};
 use fathom_program::job_calls::JobCalls;
 
@@ -138,6 +138,7 @@ fn started<'a>(
 #[derive(Debug, Clone, Default)]
 struct Record {
     transfers: [Transfers; DIRECTIONS],
+    trims: Transfers,
     syncs: Histogram,
     /// When it began to count.
     began: u64,
@@ -155,6 +156,10 @@ impl Recorder<bool> for Record {
         }
         match call.kind.direction() {
             _ if !counts => {}
+            None if call.kind == CallKind::Discard => {
+                self.trims.bytes += call.bytes;
+                self.trims.latency.record(window.ticks());
+            }
             Some(direction) => {
                 let transfers = &mut self.transfers[direction as usize];
                 transfers.bytes += moved;
@@ -175,7 +180,7 @@ impl Recorder<bool> for Record {
 
     #[cold]
     fn start_counting(&mut self, now: u64) {
-        for transfers in &mut self.transfers {
+        for transfers in self.transfers.iter_mut().chain([&mut self.trims]) {
             transfers.bytes = 0;
             transfers.latency.clear();
             transfers.submission.clear();
@@ -189,6 +194,7 @@ impl Recorder<bool> for Record {
 fn outcome(thread: &JobThread<'_>, record: Record, ns_per_tick: f64, device_wrote: Option<Wrote>) -> Outcome {
     Outcome {
         transfers: record.transfers,
+        trims: record.trims,
         syncs: record.syncs,
         elapsed_ns: (record.elapsed as f64 * ns_per_tick) as u64,
         ns_per_tick,
@@ -275,6 +281,9 @@ fn work<C: Counter>(
         Engine::Mmap => drive(clock, calls, Mapped::of(system, thread.job, thread.region)?, control, record),
         Engine::Psync | Engine::Pvsync | Engine::Sync | Engine::Vsync => {
             drive(clock, calls, system, control, record)
+        }
+        Engine::Pvsync2 | Engine::Splice | Engine::Falloc | Engine::Ftruncate | Engine::Null => {
+            drive(clock, calls, Special::of(system, thread.job)?, control, record)
         }
         Engine::Libaio | Engine::IoUring => deep(clock, calls, system, thread.job, control, record),
         engine => Err(Fault::Unsupported(format!("ioengine={} can't be run yet", engine.name()))),

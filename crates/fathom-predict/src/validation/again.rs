@@ -79,6 +79,7 @@ mod tests {
         let run = |elapsed_ns| {
             let mut run = Outcome {
                 transfers: Default::default(),
+                trims: Default::default(),
                 syncs: Default::default(),
                 elapsed_ns,
                 ns_per_tick: 1.0,

@@ -14,6 +14,11 @@ impl Job {
                 | Engine::Sync
                 | Engine::Pvsync
                 | Engine::Vsync
+                | Engine::Pvsync2
+                | Engine::Splice
+                | Engine::Falloc
+                | Engine::Ftruncate
+                | Engine::Null
                 | Engine::Mmap
                 | Engine::Libaio
                 | Engine::IoUring
@@ -44,6 +49,9 @@ impl Job {
             sqthread_poll: own.sqthread_poll,
             sqthread_poll_cpu: own.sqthread_poll_cpu,
             vectored: own.vectored,
+            uncached: own.uncached && self.engine == Engine::Pvsync2,
+            nowait: own.nowait && self.engine == Engine::Pvsync2,
+            hipri_percentage: own.hipri_percentage,
             userspace_reap: own.userspace_reap,
             ..EngineOptions::default()
         };
@@ -67,6 +75,7 @@ impl Job {
             percentage_random: order.percentage_random,
             increment: (order.increment.0, false),
             unrepeatable: order.unrepeatable,
+            trim: order.trim,
             all_repeatable: order.all_repeatable,
             ..Order::default()
         };
@@ -82,7 +91,6 @@ impl Job {
             (self.engine.is_asynchronous() && self.depth.offload, "io_submit_mode=offload"),
             (self.engine.is_asynchronous() && self.depth.serialize_overlap, "serialize_overlap="),
             (self.engine_options != rings, "an option of the engine"),
-            (order.trim.is_some(), "rw=trim"),
             (files.scratch.len() > 1, "filename= of several files"),
             (files.count > 1, "nrfiles="),
             (files.size_percent.is_some(), "size=N% without filesize="),
@@ -106,11 +114,6 @@ impl Job {
             (
                 Order { generator: None, ..order.clone() } != plain_order,
                 "an option of the order of transfers",
-            ),
-            (self.durability.open != OpenSync::No, "sync="),
-            (
-                Durability { on_close: false, ..self.durability } != Durability::default(),
-                "write_barrier= or sync_file_range=",
             ),
             (
                 Rates { iops: self.rates.iops, ..Rates::default() } != self.rates,
@@ -142,8 +145,8 @@ mod tests {
     fn what_cannot_be_run_is_named() {
         let job = Job { size: Some(1 << 20), ..Job::named("x") };
         assert_eq!(job.unsupported(), None);
-        let splice = Job { engine: Engine::Splice, ..job.clone() };
-        assert!(splice.unsupported().unwrap().starts_with("ioengine=splice is understood"));
+        let cpu = Job { engine: Engine::Cpuio, ..job.clone() };
+        assert!(cpu.unsupported().unwrap().starts_with("ioengine=cpuio is understood"));
         let depth = Depth { most: 4, offload: true, ..Depth::default() };
         let offloaded = Job { engine: Engine::IoUring, depth, ..job };
         assert!(offloaded.unsupported().unwrap().starts_with("io_submit_mode="));

@@ -202,6 +202,7 @@ impl Entry {
         let nothing = Transfers { latency: none.clone(), ..Transfers::default() };
         let mut outcome = Outcome {
             transfers: if is_write { [nothing, side(latencies)] } else { [side(latencies), nothing] },
+            trims: Default::default(),
             syncs: none,
             elapsed_ns: elapsed_ns as u64,
             ns_per_tick: one.latencies.as_ref().map_or(1.0, |all| all.ns_per_tick),
@@ -235,7 +236,7 @@ impl Entry {
             elapsed => used.as_nanos() as f64 / elapsed as f64 * 100.0,
         };
         let shares = Shares::of(outcome);
-        let side = |direction| Side::of(outcome, direction, detail);
+        let side = |direction: Direction| Side::of(outcome, &outcome.transfers[direction as usize], detail);
         Self {
             jobname: job.name.clone(),
             groupid: group,
@@ -245,7 +246,7 @@ impl Entry {
             options: Ordered(job.written.clone()),
             read: side(Direction::Read),
             write: side(Direction::Write),
-            trim: Side::default(),
+            trim: Side::of(outcome, &outcome.trims, detail),
             sync: Syncs {
                 total_ios: outcome.syncs.count(),
                 lat_ns: Latency::in_detail(&outcome.syncs, outcome.ns_per_tick, detail),
@@ -273,8 +274,7 @@ impl Entry {
 }
 
 impl Side {
-    fn of(outcome: &Outcome, direction: Direction, detail: Detail) -> Self {
-        let transfers = &outcome.transfers[direction as usize];
+    fn of(outcome: &Outcome, transfers: &Transfers, detail: Detail) -> Self {
         if transfers.latency.count() == 0 {
             return Self::default();
         }
@@ -285,13 +285,13 @@ impl Side {
             0 => [Latency::default(), Latency::of(&transfers.latency, ns_per_tick)],
             _ => [&transfers.submission, &transfers.total].map(|one| Latency::of(one, ns_per_tick)),
         };
-        let bytes_per_second = outcome.bytes_per_second(direction);
+        let bytes_per_second = outcome.per_second(transfers.bytes);
         Self {
             io_bytes: transfers.bytes,
             io_kbytes: transfers.bytes >> 10,
             bw_bytes: bytes_per_second as u64,
             bw: bytes_per_second as u64 >> 10,
-            iops: outcome.iops(direction),
+            iops: outcome.per_second(transfers.latency.count()),
             runtime: milliseconds(outcome),
             total_ios: transfers.latency.count(),
             slat_ns,

@@ -167,6 +167,11 @@ impl<L: Copy> Requests<L> {
             CallKind::Fsync => super::window(clock, || file::fsync(file)),
             CallKind::Fdatasync => super::window(clock, || file::fdatasync(file)),
             CallKind::DontNeed => super::window(clock, || cache::advise(file, 0, 0, cache::Hint::DontNeed)),
+            CallKind::SyncRange => {
+                super::window(clock, || cache::write_out(file, call.offset, call.bytes, call.flags))
+            }
+            CallKind::Discard => super::window(clock, || file::punch(file, call.offset, call.bytes)),
+            CallKind::Pause => super::window(clock, || Ok(())),
             _ => super::window(clock, || Err(Errno::NOSYS)),
         }
     }

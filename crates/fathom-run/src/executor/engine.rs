@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use fathom_program::call::{Call, CallKind, Direction};
-use fathom_program::job::{Engine as Named, Job, Pattern, Region};
+use fathom_program::job::{Engine as Named, Job, OpenSync, Pattern, Region};
 use fathom_sys::clock::Counter;
 use fathom_sys::file::{self, Access, Errno};
 use fathom_sys::memory::{FileMapping, Mapping};
@@ -127,7 +127,9 @@ impl<D: Descriptors> Engine for System<D> {
                 dirty::sync();
                 Ok(0)
             }),
-            CallKind::SyncRange => window(clock, || cache::write_out(file, offset, bytes).map(|()| 0)),
+            CallKind::SyncRange => {
+                window(clock, || cache::write_out(file, offset, bytes, call.flags).map(|()| 0))
+            }
             CallKind::Syncfs => window(clock, || file::syncfs(file).map(|()| 0)),
             CallKind::Evict => window(clock, || cache::evict(file, 0, 0).map(|()| 0)),
             CallKind::Truncate => window(clock, || file::ftruncate(file, bytes).map(|()| 0)),
@@ -165,6 +167,7 @@ pub(super) fn named(kind: CallKind) -> &'static str {
         CallKind::Syncfs => "sync the file system of",
         CallKind::OpenDirect => "open past the cache",
         CallKind::DontNeed => "drop the cached pages of",
+        CallKind::Discard => "punch a hole (rw=trim) into",
         kind => kind.name(),
     }
 }
@@ -223,7 +226,15 @@ impl Descriptors for Own {
 impl Own {
     /// Opens a job's file as its engine needs it.
     pub(crate) fn of_job(job: &Job, path: PathBuf) -> Result<Self, Fault> {
-        let access = Access { write: job.does(Direction::Write), direct: job.direct };
+        if !job.engine.has_files() {
+            return Ok(Self { open: None, path, created: false });
+        }
+        let access = Access {
+            write: job.does(Direction::Write) || job.engine == Named::Falloc,
+            direct: job.direct,
+            sync: job.durability.open == OpenSync::Sync,
+            dsync: job.durability.open == OpenSync::Dsync,
+        };
         let opened = file::open_for(&path, access).map_err(|errno| {
             let what = match (job.direct, job.engine) {
                 (true, _) => "open with O_DIRECT",

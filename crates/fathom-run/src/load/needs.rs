@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::groups;
-use fathom_program::job::Job;
+use fathom_program::job::{Job, Trim};
 
 /// What some jobs need at least.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Needs {
         for job in jobs {
             let named = |reason: String| format!("[{}]: {reason}", job.name);
             job.check().map_err(named)?;
-            for thread in 0..job.numjobs {
+            for thread in if job.engine.has_files() { 0..job.numjobs } else { 0..0 } {
                 let length = job.region_of(thread).map_err(named)?.file;
                 let (longest, is_filled) = files.entry(super::site::name(job, thread)).or_default();
                 *longest = length.max(*longest);
@@ -44,7 +44,10 @@ impl Needs {
 
 /// Bytes that all threads of a job write, where that is no matter of time.
 pub(super) fn transferred_writes(job: &Job) -> Result<u64, String> {
-    let is_endless = !job.runtime.is_zero();
+    let writes = job.engine.transfers()
+        && job.engine.has_files()
+        && job.order.trim.is_none_or(|(trim, _)| trim != Trim::Only);
+    let is_endless = !job.runtime.is_zero() || !writes;
     // A number of transfers may end it earlier.
     let is_endless = is_endless || job.course.number_ios > 0;
     let bytes = if is_endless { 0 } else { job.transfer()?.unwrap_or(0) };

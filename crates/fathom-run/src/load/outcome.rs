@@ -11,6 +11,8 @@ use fathom_program::job::{DIRECTIONS, Direction};
 pub struct Outcome {
     /// Reads and writes.
     pub transfers: [Transfers; DIRECTIONS],
+    /// Ranges that were trimmed.
+    pub trims: Transfers,
     /// The latencies of `fsync(2)` and `fdatasync(2)`, in ticks.
     pub syncs: Histogram,
     /// From the first transfer that counts to the end of the last, in ns.
@@ -61,6 +63,15 @@ pub struct Transfers {
     pub total: Histogram,
 }
 
+impl Transfers {
+    fn add(&mut self, other: &Self) {
+        self.bytes += other.bytes;
+        self.latency.merge(&other.latency);
+        self.submission.merge(&other.submission);
+        self.total.merge(&other.total);
+    }
+}
+
 impl Outcome {
     /// The threads of a run as one: counts and bytes are added up, the longest time is kept. None of none.
     pub fn together(threads: &[Outcome]) -> Option<Outcome> {
@@ -82,11 +93,9 @@ impl Outcome {
     /// Adds what another thread did to what this one did.
     pub fn add(&mut self, other: &Outcome) {
         for (mine, theirs) in self.transfers.iter_mut().zip(&other.transfers) {
-            mine.bytes += theirs.bytes;
-            mine.latency.merge(&theirs.latency);
-            mine.submission.merge(&theirs.submission);
-            mine.total.merge(&theirs.total);
+            mine.add(theirs);
         }
+        self.trims.add(&other.trims);
         self.syncs.merge(&other.syncs);
         self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
         self.cached_before = match (self.cached_before, other.cached_before) {
@@ -126,7 +135,8 @@ impl Outcome {
         self.per_second(self.transfers[direction as usize].bytes)
     }
 
-    fn per_second(&self, count: u64) -> f64 {
+    /// So many in a second as `count` in all.
+    pub fn per_second(&self, count: u64) -> f64 {
         if self.elapsed_ns == 0 { 0.0 } else { count as f64 / (self.elapsed_ns as f64 / 1e9) }
     }
 }

@@ -45,7 +45,8 @@ const HOLE: &str = "hole";
 
 /// Whether a job's files get data before it runs; the others get space at most.
 pub(super) fn is_filled(job: &Job) -> bool {
-    job.does(Direction::Read) || job.engine == Engine::Mmap || job.files.overwrite
+    let is_read = job.does(Direction::Read) || job.engine == Engine::Mmap;
+    job.engine.has_files() && (is_read || job.files.overwrite || job.order.trim.is_some())
 }
 
 /// How much of a job's region was in the page cache, in pages.
@@ -144,7 +145,7 @@ impl Site {
         if wanted > left {
             return Err(Fault::OverBudget { wanted, left });
         }
-        for job in jobs {
+        for job in jobs.iter().filter(|job| job.engine.has_files()) {
             for thread in 0..job.numjobs {
                 let length = job.region_of(thread).map_err(Fault::Unsupported)?.file;
                 let name = name(job, thread);
@@ -307,6 +308,9 @@ impl Site {
 
     /// Brings the cache into the state that a job begins with, and counts what is in it then.
     pub(super) fn prepare(&self, job: &Job, region: Region, thread: u32) -> Result<Option<Cached>, Fault> {
+        if !job.engine.has_files() {
+            return Ok(None);
+        }
         let name = name(job, thread);
         let path = self.files.path(&name);
         let file = self.files.descriptor(&name)?;

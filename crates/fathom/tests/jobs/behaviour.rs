@@ -74,6 +74,20 @@ const EXACT: &[&str] = &[
     "rw=read\nsize=8k\nstartdelay=100ms",
     "rw=read\nfilename=parts",
     "rw=read\nfilename=parts\nsize=50%",
+    "rw=write\nsize=16k\nsync=1",
+    "rw=randwrite\nsize=16k\nsync=dsync\nwrite_barrier=2\nioengine=libaio\niodepth=2",
+    "rw=randrw\nrwmixread=0\nsize=32k\nioengine=pvsync2",
+    "rw=read\nsize=32k\nbs=8k\nioengine=splice",
+    "rw=write\nsize=300k\nbs=100k\nioengine=splice\nend_fsync=1",
+    "rw=write\nsize=16k\nioengine=falloc\nfsync=2",
+    "rw=randread\nsize=16k\nioengine=falloc",
+    "rw=trim\nsize=24k\nbs=4k,4k,8k\nioengine=falloc",
+    "rw=randtrim\nsize=24k\nioengine=falloc\nloops=2",
+    "rw=trimwrite\nsize=32k\nioengine=falloc",
+    "rw=randtrimwrite\nsize=32k\nioengine=falloc\nfsync=3",
+    "rw=write\nsize=16k\nioengine=ftruncate",
+    "rw=read\nsize=64k\nioengine=null",
+    "rw=randwrite\nsize=100g\nnumber_ios=7\nioengine=null\niodepth=8\nnorandommap",
     "rw=read\nsize=16k\nnumjobs=2\ngroup_reporting\n[y]\nrw=write\nsize=8k\n[z]\nstonewall\nrw=read\nsize=4k",
 ];
 
@@ -102,9 +116,9 @@ fn there(place: &Place, text: &str, format: &str) -> Value {
     value
 }
 
-/// Name, then bytes and calls of each direction, and the syncs, of each entry. fio leaves
+/// Name, then bytes and calls of each direction, the syncs, and bytes and calls of trims, of each entry. fio leaves
 /// `fdatasync(2)` out of its count of syncs, and here it is in.
-fn counts(report: &Value) -> Vec<(String, [u64; 5])> {
+fn counts(report: &Value) -> Vec<(String, [u64; 7])> {
     let of = |job: &Value| {
         let number = |side: &str, key: &str| job[side][key].as_u64().unwrap();
         let all = [
@@ -113,6 +127,8 @@ fn counts(report: &Value) -> Vec<(String, [u64; 5])> {
             number("write", "io_bytes"),
             number("write", "total_ios"),
             number("sync", "total_ios"),
+            number("trim", "io_bytes"),
+            number("trim", "total_ios"),
         ];
         (job["jobname"].as_str().unwrap().to_owned(), all)
     };
