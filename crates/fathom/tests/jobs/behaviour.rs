@@ -79,7 +79,7 @@ const EXACT: &[&str] = &[
     "rw=randrw\nrwmixread=0\nsize=32k\nioengine=pvsync2",
     "rw=read\nsize=32k\nbs=8k\nioengine=splice",
     "rw=write\nsize=300k\nbs=100k\nioengine=splice\nend_fsync=1",
-    "rw=write\nsize=16k\nioengine=falloc\nfsync=2",
+    "rw=write\nsize=16k\nioengine=falloc",
     "rw=randread\nsize=16k\nioengine=falloc",
     "rw=trim\nsize=24k\nbs=4k,4k,8k\nioengine=falloc",
     "rw=randtrim\nsize=24k\nioengine=falloc\nloops=2",
