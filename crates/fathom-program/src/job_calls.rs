@@ -1,11 +1,16 @@
 //! A fio job as a program: the calls of each of its threads, as fio makes them.
 
+mod verification;
+
 use std::time::Duration;
 
 use crate::call::{Call, CallKind, DIRECTIONS, Direction, FileId};
-use crate::job::{Engine, Job, Region, Trim};
+use crate::job::{Engine, Job, Pattern, Region, Trim, Verify};
 use crate::offsets::{Offsets, Span};
 use crate::program::{Step, Thread};
+
+pub use self::verification::ANY_WRITE;
+use self::verification::{Phase, Verification, Written};
 
 /// One thread of a job.
 #[derive(Debug)]
@@ -27,6 +32,11 @@ pub struct JobCalls {
     writes: u64,
     /// The bytes from the first to the last that were written since the last sync; `sync_file_range` is of these.
     written: Option<(u64, u64)>,
+    /// What is still to be read again, and the next of it where a seek goes before.
+    verification: Option<Verification>,
+    verifying: Option<Written>,
+    /// Bytes that were transferred in either direction, with those that were read again.
+    moved: u64,
     /// Whether the block of the next write was trimmed: `rw=trimwrite`.
     is_trimmed: bool,
     /// Where the file position is, for engines that have one.
@@ -66,13 +76,25 @@ impl JobCalls {
         file: FileId,
         ticks_per_second: f64,
     ) -> Result<Self, String> {
-        let whole = job.transfer_of_loop()?.unwrap_or(u64::MAX);
+        let mut whole = job.transfer_of_loop()?.unwrap_or(u64::MAX);
+        let mut loops = job.loops()?;
+        let reads_again = |verify: &&Verify| !verify.no_reading && job.does(Direction::Write);
+        let is_listed = job.pattern == Pattern::Random && job.random_map;
+        let verification =
+            job.verify.as_ref().filter(reads_again).map(|verify| Verification::new(verify, is_listed));
+        if verification.is_some() && !job.files.create_only {
+            // As in fio each pass over the size is read again before the next.
+            (whole, loops) = (job.size.unwrap_or(region.length), false);
+        }
         Ok(Self {
+            verification,
+            verifying: None,
+            moved: 0,
             call: Call::new(CallKind::Pause, file),
             offsets: Offsets::new(job, region, thread)?,
             ticks_per_second,
             left: whole,
-            loops: job.loops()?,
+            loops,
             whole,
             loops_left: job.course.loops.saturating_sub(1),
             transfers_left: match job.course.number_ios {
@@ -160,26 +182,12 @@ impl JobCalls {
         {
             return self.trim(trim, span);
         }
-        if matches!(self.job.engine, Engine::Sync | Engine::Vsync) {
-            if self.position != Some(span.offset) {
-                self.position = Some(span.offset);
-                self.transfer = Some((direction, span));
-                self.is_trimmed = true;
-                let seek = Call { kind: CallKind::Seek, ..self.call }.at(span.offset, span.length);
-                return Step::Call(seek, false);
-            }
-            self.position = Some(span.offset + span.length);
+        if let Some(seek) = self.seek(span) {
+            (self.transfer, self.is_trimmed) = (Some((direction, span)), true);
+            return seek;
         }
-        let kind = match (self.job.engine, direction) {
-            (Engine::Sync, Direction::Read) => CallKind::Read,
-            (Engine::Sync, Direction::Write) => CallKind::Write,
-            (Engine::Vsync, Direction::Read) => CallKind::Readv,
-            (Engine::Vsync, Direction::Write) => CallKind::Writev,
-            (Engine::Pvsync, Direction::Read) => CallKind::Preadv,
-            (Engine::Pvsync, Direction::Write) => CallKind::Pwritev,
-            (_, Direction::Read) => CallKind::Pread,
-            (_, Direction::Write) => CallKind::Pwrite,
-        };
+        let kind = self.kind(direction);
+        let mut call = Call { kind, ..self.call }.at(span.offset, span.length);
         if direction == Direction::Write {
             self.writes += 1;
             if self.job.durability.range.is_some() {
@@ -188,8 +196,117 @@ impl JobCalls {
                 self.written = Some((first.min(span.offset), last.max(end)));
             }
         }
+        if self.job.verify.is_some() {
+            self.number(&mut call, direction, span);
+        }
         self.count(direction, span);
-        Step::Call(Call { kind, ..self.call }.at(span.offset, span.length), true)
+        Step::Call(call, true)
+    }
+
+    /// Gives a transfer of a job that verifies its number, and notes a write to be read again.
+    #[cold]
+    fn number(&mut self, call: &mut Call, direction: Direction, span: Span) {
+        match direction {
+            Direction::Write => {
+                call.flags = (self.writes % u64::from(ANY_WRITE - 1)) as u32 + 1;
+                if let Some(verification) = &mut self.verification {
+                    verification.note(span, call.flags);
+                    self.has_drained = false;
+                }
+                if self.job.verify.as_ref().is_some_and(|verify| verify.only) {
+                    call.kind = CallKind::Pause;
+                }
+            }
+            // Where nothing is written, an earlier job did.
+            Direction::Read if !self.job.does(Direction::Write) => call.flags = ANY_WRITE,
+            Direction::Read => {}
+        }
+    }
+
+    /// A block is read again, after a seek where the engine needs one.
+    #[cold]
+    fn read_again(&mut self, (span, number): Written) -> Step<bool> {
+        if let Some(seek) = self.seek(span) {
+            self.verifying = Some((span, number));
+            return seek;
+        }
+        self.moved += span.length;
+        let kind = self.kind(Direction::Read);
+        Step::Call(Call { kind, flags: number, ..self.call }.at(span.offset, span.length), true)
+    }
+
+    /// The next step of a batch of `verify_backlog`.
+    #[cold]
+    fn batch(&mut self) -> Option<Step<bool>> {
+        let verification = self.verification.as_mut().filter(|all| all.is_due())?;
+        if self.job.engine.is_asynchronous() && !std::mem::replace(&mut self.has_drained, true) {
+            return Some(Step::Drain);
+        }
+        let next = verification.next_of_batch()?;
+        Some(self.read_again(next))
+    }
+
+    /// The next step of the reads that follow the writes, none where all is read or there is no time for it.
+    #[cold]
+    fn verify(&mut self, has_time: bool) -> Option<Step<bool>> {
+        let verification = self.verification.as_mut()?;
+        let is_done = verification.len() == 0 && verification.phase != Phase::Drained;
+        if is_done || !has_time {
+            verification.clear();
+            return None;
+        }
+        let alone = |kind| Some(Step::Call(Call { kind, ..self.call }, false));
+        match verification.phase {
+            Phase::Writing => {
+                verification.phase = Phase::Drained;
+                Some(Step::Drain)
+            }
+            Phase::Drained => {
+                verification.phase = Phase::Synced;
+                alone(CallKind::Fsync)
+            }
+            Phase::Synced => {
+                verification.phase = Phase::Reading;
+                alone(CallKind::DontNeed)
+            }
+            Phase::Reading => {
+                let next = verification.next()?;
+                Some(self.read_again(next))
+            }
+        }
+    }
+
+    /// Whether a job that verifies passes over its size once more.
+    fn repeats(&self) -> bool {
+        let limit = self.job.io_size.unwrap_or(0);
+        let is_left = self.moved.saturating_add(self.job.largest_block()) <= limit;
+        self.verification.is_some() && (self.job.time_based || is_left)
+    }
+
+    /// The seek that goes before a transfer, where the file position is elsewhere.
+    #[inline(always)]
+    fn seek(&mut self, span: Span) -> Option<Step<bool>> {
+        if !matches!(self.job.engine, Engine::Sync | Engine::Vsync) {
+            return None;
+        }
+        let is_there = self.position == Some(span.offset);
+        self.position = Some(if is_there { span.offset + span.length } else { span.offset });
+        let seek = Call { kind: CallKind::Seek, ..self.call }.at(span.offset, span.length);
+        (!is_there).then_some(Step::Call(seek, false))
+    }
+
+    #[inline(always)]
+    fn kind(&self, direction: Direction) -> CallKind {
+        match (self.job.engine, direction) {
+            (Engine::Sync, Direction::Read) => CallKind::Read,
+            (Engine::Sync, Direction::Write) => CallKind::Write,
+            (Engine::Vsync, Direction::Read) => CallKind::Readv,
+            (Engine::Vsync, Direction::Write) => CallKind::Writev,
+            (Engine::Pvsync, Direction::Read) => CallKind::Preadv,
+            (Engine::Pvsync, Direction::Write) => CallKind::Pwritev,
+            (_, Direction::Read) => CallKind::Pread,
+            (_, Direction::Write) => CallKind::Pwrite,
+        }
     }
 
     /// A block is trimmed, instead of written or before that; fio bounds the trimmed and the written bytes each by the size.
@@ -206,6 +323,7 @@ impl JobCalls {
     #[inline(always)]
     fn count(&mut self, direction: Direction, span: Span) {
         self.left = self.left.saturating_sub(span.length);
+        self.moved += span.length;
         self.thinks = !self.job.thinktime.is_zero();
         self.transfers_left -= 1;
         let side = direction as usize;
@@ -241,7 +359,10 @@ impl JobCalls {
     /// Another loop begins where one is left and there is time and transfers for it.
     #[cold]
     fn next_loop(&mut self) -> Option<Step<bool>> {
-        (self.loops_left, self.left) = (self.loops_left - 1, self.whole);
+        if !self.repeats() {
+            self.loops_left -= 1;
+        }
+        self.left = self.whole;
         (self.is_synced, self.has_drained) = (false, false);
         self.next_pass()
     }
@@ -255,6 +376,9 @@ impl Thread for JobCalls {
     fn next(&mut self, now: u64) -> Step<bool> {
         if let Some((direction, span)) = self.transfer.take() {
             return self.transfer(direction, span);
+        }
+        if let Some(next) = self.verifying.take() {
+            return self.read_again(next);
         }
         if std::mem::take(&mut self.is_delayed) {
             self.begins = true;
@@ -280,12 +404,22 @@ impl Thread for JobCalls {
             if now >= times.end || self.left == 0 || self.transfers_left == 0 {
                 let goes_on = now < times.end && self.transfers_left > 0 && self.whole > 0;
                 match self.end() {
-                    Step::End if self.loops_left > 0 && goes_on => match self.next_loop() {
-                        Some(step) => return step,
-                        None => continue,
-                    },
+                    Step::End => {}
                     step => return step,
                 }
+                if let Some(step) = self.verify(now < times.end) {
+                    return step;
+                }
+                if !goes_on || self.loops_left == 0 && !self.repeats() {
+                    return Step::End;
+                }
+                match self.next_loop() {
+                    Some(step) => return step,
+                    None => continue,
+                }
+            }
+            if let Some(step) = self.batch() {
+                return step;
             }
             let chosen = self.chosen.take();
             let mut direction = chosen.unwrap_or_else(|| self.offsets.direction());
@@ -367,6 +501,49 @@ mod tests {
         assert_eq!(made.len(), 1024);
         let joined = made.windows(2).filter(|pair| pair[1] == pair[0] + 4).count();
         assert!((760..=780).contains(&joined), "{joined}");
+    }
+
+    #[test]
+    fn a_range_is_synced_from_its_first_to_its_last_write() {
+        let mut job = Job { read_percent: 0, ..job(20) };
+        job.durability.range = Some(([false, true, true], 2));
+        let made: Vec<_> = calls(&job, 0).into_iter().map(|(kind, offset, _)| (kind, offset)).collect();
+        let (write, sync) = (CallKind::Pwrite, CallKind::SyncRange);
+        assert_eq!(
+            made,
+            [(write, 0), (write, 4), (sync, 0), (write, 8), (write, 12), (sync, 8), (write, 16)]
+        );
+    }
+
+    #[test]
+    fn a_block_is_trimmed_and_then_written() {
+        let mut job = Job { read_percent: 0, engine: Engine::Sync, ..job(8) };
+        job.order.trim = Some((Trim::BeforeWrite, job.blocks[0]));
+        let kinds: Vec<_> = calls(&job, 0).into_iter().map(|(kind, ..)| kind).collect();
+        assert_eq!(
+            kinds,
+            [CallKind::Discard, CallKind::Seek, CallKind::Write, CallKind::Discard, CallKind::Write]
+        );
+        job.order.trim = Some((Trim::Only, job.blocks[0]));
+        assert_eq!(calls(&job, 0).len(), 2);
+    }
+
+    #[test]
+    fn what_was_written_is_read_again_with_its_number() {
+        let mut job = Job { read_percent: 0, invalidate: false, ..job(12) };
+        job.verify = Some(Verify { method: "md5".to_owned(), backlog: (2, 1), ..Verify::default() });
+        let mut calls = JobCalls::new(&job, job.region().unwrap(), 0, FileId(0), 1e9).unwrap();
+        let mut made = Vec::new();
+        loop {
+            match calls.next(0) {
+                Step::Call(call, _) => made.push((call.kind, call.offset >> 10, call.flags)),
+                Step::End => break,
+                _ => {}
+            }
+        }
+        use CallKind::{DontNeed, Fsync, Pread, Pwrite};
+        assert_eq!(made[..4], [(Pwrite, 0, 2), (Pwrite, 4, 3), (Pread, 0, 2), (Pwrite, 8, 4)]);
+        assert_eq!(made[4..], [(Fsync, 0, 0), (DontNeed, 0, 0), (Pread, 4, 3), (Pread, 8, 4)]);
     }
 
     #[test]

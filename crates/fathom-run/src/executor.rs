@@ -6,6 +6,7 @@
 pub(crate) mod asynchronous;
 mod engine;
 mod special;
+mod verify;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -17,6 +18,7 @@ use fathom_sys::clock::Counter;
 
 pub(crate) use self::engine::{Buffer, Descriptors, Engine, Mapped, Own, System};
 pub(crate) use self::special::Special;
+pub(crate) use self::verify::Verifier;
 use crate::fault::Fault;
 
 /// Two clock readings, in ticks.

@@ -30,7 +30,9 @@ pub use self::site::{Cached, Limits, Site};
 pub use self::site::{Folios, name as file_name};
 
 use crate::executor::asynchronous::{self, Requests};
-use crate::executor::{self, Buffer, Control, Counters, Mapped, Own, Recorder, Special, System, Window};
+use crate::executor::{
+    self, Buffer, Control, Counters, Mapped, Own, Recorder, Special, System, Verifier, Window,
+};
 use crate::fault::Fault;
 use crate::instrument::Clock;
 use fathom_program::call::{Call, CallKind, DIRECTIONS, FileId};
@@ -265,7 +267,9 @@ fn ready(thread: &JobThread<'_>, site: &Site) -> Result<(JobCalls, System<Own>),
     if let Some(file) = &own.open {
         site.hint(job, file, &own.path)?;
     }
-    let buffer = Buffer { changes: true, ..Buffer::touched(job.largest_block(), &own.path)? };
+    let least = job.directions().map(|direction| job.blocks[direction as usize].least).min().unwrap_or(1);
+    let verifier = job.verify.as_ref().map(|verify| Verifier::of(verify, least)).transpose()?.flatten();
+    let buffer = Buffer { changes: true, verifier, ..Buffer::touched(job.largest_block(), &own.path)? };
     let calls = JobCalls::new(job, thread.region, thread.number, thread.file, site.ticks_per_second());
     Ok((calls.map_err(Fault::Unsupported)?, System::new(own, buffer)))
 }
@@ -302,6 +306,7 @@ fn deep<C: Counter>(
     let is_uring = job.engine == Engine::IoUring;
     let mut requests =
         Requests::new(is_uring, job.depth, &job.engine_options, job.largest_block(), system.descriptors)?;
+    requests.verifier = system.buffer.verifier;
     counted(clock, record, |record, origin| {
         asynchronous::run(clock, &mut calls, &mut requests, record, control, origin)
     })
@@ -357,7 +362,9 @@ mod tests {
 
     use super::*;
     use crate::instrument::Instrument;
-    use fathom_program::job::{Blocks, Depth, Direction, Pattern};
+    use fathom_program::job::{Blocks, Depth, Direction, Pattern, PatternPart, Trim, Verify};
+    use fathom_sys::file::Errno;
+    use std::io::Write;
 
     fn site(space: u64, max_write: u64) -> Site {
         let instrument = Instrument::calibrate().unwrap();
@@ -392,8 +399,8 @@ mod tests {
     #[test]
     fn every_engine_and_order_moves_what_the_job_says() {
         let mut site = site(8 << 20, 64 << 20);
-        use Engine::{IoUring, Libaio, Mmap, Psync, Pvsync, Sync, Vsync};
-        for engine in [Psync, Sync, Pvsync, Vsync, Mmap, Libaio, IoUring] {
+        use Engine::{IoUring, Libaio, Mmap, Psync, Pvsync, Pvsync2, Splice, Sync, Vsync};
+        for engine in [Psync, Sync, Pvsync, Vsync, Pvsync2, Splice, Mmap, Libaio, IoUring] {
             for pattern in [Pattern::Sequential, Pattern::Random] {
                 for read_percent in [0, 40, 100] {
                     let depth = Depth { most: 8, submit: 3, reap_least: 2, low: 5, ..Depth::default() };
@@ -576,6 +583,61 @@ mod tests {
             let depth = Depth { most: 1 << 20, ..Depth::default() };
             let shown = run(&Job { engine, depth, ..small("deep") }, &mut site).unwrap_err().to_string();
             assert!(shown.contains("deep.0") && shown.contains("1048576"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_trimmed_block_is_a_hole() {
+        let mut site = site(8 << 20, 64 << 20);
+        for engine in [Engine::Psync, Engine::IoUring] {
+            let mut job =
+                Job { engine, read_percent: 0, filename: Some("holes".to_owned()), ..small("trim") };
+            job.order.trim = Some((Trim::Only, job.blocks[0]));
+            let outcome = match run(&job, &mut site) {
+                Err(Fault::System(error)) if error.errno == Errno::OPNOTSUPP => {
+                    let mut said = std::io::stderr();
+                    writeln!(said, "skipped: a_trimmed_block_is_a_hole: no holes here").unwrap();
+                    return;
+                }
+                outcomes => outcomes.unwrap().remove(0),
+            };
+            assert_eq!((outcome.trims.bytes, outcome.trims.latency.count()), (256 << 10, 64));
+            let read = std::fs::read(site.path(&job, 0)).unwrap();
+            assert!(read.len() == 256 << 10 && read.iter().all(|&byte| byte == 0));
+            site.remove(&job);
+        }
+    }
+
+    #[test]
+    fn a_block_that_changed_since_it_was_written_fails_the_job() {
+        let mut site = site(8 << 20, 64 << 20);
+        let methods = [
+            "md5", "crc7", "crc16", "crc32", "crc32c", "crc64", "sha1", "sha256", "sha512", "sha3-224",
+            "xxhash",
+        ];
+        for (number, method) in methods.into_iter().chain(["pattern", "meta"]).enumerate() {
+            let engine = [Engine::Psync, Engine::Libaio, Engine::Sync, Engine::IoUring][number % 4];
+            let pattern = vec![PatternPart::Bytes(vec![1, 2, 3]), PatternPart::Offset];
+            let pattern = if number % 2 == 0 || method == "pattern" { pattern } else { Vec::new() };
+            let verify = Verify { method: method.to_owned(), pattern, ..Verify::default() };
+            let filename = Some("checked".to_owned());
+            let verify = Some(verify);
+            let write = Job { engine, verify, filename, read_percent: 0, ..small("verified") };
+            let outcome = run(&write, &mut site).unwrap().remove(0);
+            assert_eq!(outcome.transfers.clone().map(|side| side.latency.count()), [64, 64], "{method}");
+            let read = Job { read_percent: 100, ..write.clone() };
+            run(&read, &mut site).unwrap();
+            let path = site.path(&write, 0);
+            let mut bytes = std::fs::read(&path).unwrap();
+            // A header lies at the beginning of its block.
+            let at = if method == "meta" { 8192 + 9 } else { 8192 + 1000 };
+            bytes[at] ^= 4;
+            std::fs::write(&path, bytes).unwrap();
+            let shown = run(&read, &mut site).map(drop).unwrap_err().to_string();
+            let said = format!("verify={method}: {}", path.display());
+            assert!(shown.starts_with(&said) && shown.contains("at 8192: "), "{shown}");
+            assert_eq!(shown.lines().count(), 1);
+            site.remove(&write);
         }
     }
 

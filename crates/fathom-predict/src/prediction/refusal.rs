@@ -53,6 +53,9 @@ fn refusal(job: &Job) -> Option<String> {
     if job.order.trim.is_some() {
         return because("rw=trim, and blocks that were given back are not known there");
     }
+    if job.verify.is_some() {
+        return because("verify=, and no time passes for checksums there");
+    }
     if job.durability.open != OpenSync::No {
         return because("sync=, and writes return from the page cache there");
     }

@@ -16,7 +16,7 @@ use fathom_sys::queue::{Engine as Carrier, Operation, Queue, Setup, UringOptions
 use fathom_sys::{Error, cache};
 
 use super::engine::named;
-use super::{Control, Own, Recorder, Window, mark};
+use super::{Control, Own, Recorder, Verifier, Window, mark};
 use crate::fault::Fault;
 
 /// How long a wait for results lasts before interrupts are looked for.
@@ -47,6 +47,7 @@ pub(crate) struct Requests<L> {
     /// Whether the carrier takes syncs as requests.
     queues_syncs: bool,
     writes: u64,
+    pub(crate) verifier: Option<Verifier>,
 }
 
 impl<L: Copy> Requests<L> {
@@ -93,6 +94,7 @@ impl<L: Copy> Requests<L> {
             low: if depth.low == 0 { most } else { depth.low.min(most) },
             queues_syncs: is_uring,
             writes: 0,
+            verifier: None,
         })
     }
 
@@ -151,6 +153,13 @@ impl<L: Copy> Requests<L> {
                 let (name, bytes) = (named(call.kind), call.bytes as usize);
                 return Err(Fault::short(name, &self.path, call.offset, bytes, moved as usize));
             }
+            if let (Some(verifier), 1.., true) = (&self.verifier, call.flags, call.kind.is_read()) {
+                verifier.check(
+                    &mut self.queue.buffer(completion.slot)[..moved as usize],
+                    &call,
+                    &self.path,
+                )?;
+            }
             recorder.submitted(&call, label, [begun, issued, now]);
             recorder.record(&call, label, Window { start: issued, stop: now }, u64::from(moved));
             if call.kind.is_write() {
@@ -181,6 +190,9 @@ impl<L: Copy> Requests<L> {
         if call.kind.is_write() {
             let buffer = &mut self.queue.buffer(slot)[..call.bytes as usize];
             mark(buffer, call.offset ^ self.writes);
+            if let (Some(verifier), 1..) = (&self.verifier, call.flags) {
+                verifier.fill(buffer, call);
+            }
             self.writes += 1;
         }
         self.under_way[slot as usize] = Some(Request { call: *call, label, begun: now, issued: now });

@@ -10,7 +10,7 @@ use fathom_sys::file::{self, Access, Errno};
 use fathom_sys::memory::{FileMapping, Mapping};
 use fathom_sys::{Error, cache, dirty};
 
-use super::{Window, mark, window};
+use super::{Verifier, Window, mark, window};
 use crate::fault::Fault;
 
 /// Makes calls, one after the other.
@@ -53,6 +53,8 @@ pub(crate) struct Buffer {
     pub(crate) memory: Mapping,
     /// Whether each write is to differ from the one before, so that nothing is found twice on the way down.
     pub(crate) changes: bool,
+    /// What writes are made ready for and reads compared by, where a job verifies.
+    pub(crate) verifier: Option<Verifier>,
 }
 
 impl Buffer {
@@ -60,7 +62,7 @@ impl Buffer {
     pub(crate) fn touched(bytes: u64, path: &Path) -> Result<Self, Fault> {
         let memory = Mapping::touched((bytes as usize).max(1));
         let memory = memory.map_err(|errno| Error::new("map a buffer for", path, errno))?;
-        Ok(Self { memory, changes: false })
+        Ok(Self { memory, changes: false, verifier: None })
     }
 }
 
@@ -82,7 +84,11 @@ impl<D: Descriptors> System<D> {
         if !self.buffer.changes || !call.kind.is_write() {
             return;
         }
-        mark(&mut self.buffer.memory.bytes()[..call.bytes as usize], call.offset ^ self.writes);
+        let block = &mut self.buffer.memory.bytes()[..call.bytes as usize];
+        mark(block, call.offset ^ self.writes);
+        if let (Some(verifier), 1..) = (&self.buffer.verifier, call.flags) {
+            verifier.fill(block, call);
+        }
         self.writes += 1;
     }
 }
@@ -146,6 +152,10 @@ impl<D: Descriptors> Engine for System<D> {
         if D::MUST_MOVE_ALL && call.kind.direction().is_some() && moved as u64 != call.bytes {
             let path = self.descriptors.path(call);
             return Err(Fault::short(named(call.kind), path, call.offset, call.bytes as usize, moved));
+        }
+        if let (Some(verifier), 1.., true) = (&self.buffer.verifier, call.flags, call.kind.is_read()) {
+            let block = &mut self.buffer.memory.bytes()[..moved];
+            verifier.check(block, call, self.descriptors.path(call))?;
         }
         Ok(moved as u64)
     }

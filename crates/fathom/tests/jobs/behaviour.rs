@@ -88,6 +88,16 @@ const EXACT: &[&str] = &[
     "rw=write\nsize=16k\nioengine=ftruncate",
     "rw=read\nsize=64k\nioengine=null",
     "rw=randwrite\nsize=100g\nnumber_ios=7\nioengine=null\niodepth=8\nnorandommap",
+    "rw=write\nsize=16k\nverify=md5",
+    "rw=randwrite\nsize=32k\nverify=sha3-512\ndo_verify=0\nioengine=libaio\niodepth=4",
+    "rw=write\nsize=32k\nverify=crc32c\nverify_backlog=3\nloops=2",
+    "rw=write\nsize=32k\nverify=xxhash\nverify_backlog=4\nverify_backlog_batch=2\nioengine=vsync",
+    "rw=randwrite\nsize=64k\nverify=crc64\nverify_backlog=5\nioengine=io_uring\niodepth=4",
+    "rw=randwrite\nsize=64k\nverify=pattern\nverify_pattern=0xdead%o\nioengine=sync\nend_fsync=1",
+    "rw=write\nsize=64k\nbs=16k\nverify=sha1\nverify_interval=4k\nverify_offset=64\nverify_pattern=7\nioengine=mmap",
+    "rw=write\nsize=16k\nio_size=40k\nverify=crc7",
+    "rw=write\nsize=16k\nnumber_ios=3\nverify=null\nverify_fatal=1",
+    "rw=write\nsize=16k\nverify=meta\nfilename=checked\n[z]\nstonewall\nrw=randread\nsize=16k\nverify=meta\nfilename=checked",
     "rw=read\nsize=16k\nnumjobs=2\ngroup_reporting\n[y]\nrw=write\nsize=8k\n[z]\nstonewall\nrw=read\nsize=4k",
 ];
 
