@@ -44,6 +44,9 @@ impl Verifier {
                 verify.offset
             )));
         }
+        if method == "pattern" && verify.pattern.is_empty() {
+            return Err(Fault::Unsupported("verify=pattern needs verify_pattern=".to_owned()));
+        }
         let is_compared = method != "null";
         let one =
             Self { checksum: checksum(&method), method, header, pattern: verify.pattern.clone(), interval };
