@@ -118,8 +118,6 @@ pub enum CallKind {
     Unlink,
     /// `rename(2)`: the file has another path from here on, and what had that path has none.
     Rename,
-    /// `fstat(2)`: what the inode says of the file.
-    Stat,
     /// A new process, whose number is the result.
     Fork,
     /// A discard of blocks; of a file's, a hole is punched.
@@ -148,7 +146,7 @@ pub enum CallKind {
 
 impl CallKind {
     /// Every kind.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 32] = [
         Self::Open,
         Self::Close,
         Self::Read,
@@ -169,7 +167,6 @@ impl CallKind {
         Self::Dup,
         Self::Unlink,
         Self::Rename,
-        Self::Stat,
         Self::Fork,
         Self::Discard,
         Self::Flush,
@@ -216,7 +213,6 @@ impl CallKind {
             Self::Dup => "dup",
             Self::Unlink => "unlink",
             Self::Rename => "rename",
-            Self::Stat => "stat",
             Self::Fork => "fork",
             Self::Discard => "discard",
             Self::Flush => "flush",

@@ -35,12 +35,9 @@ pub(super) fn draw(
         .input(calls)
         .delay_by(move |(work,), rng| match work.call.kind {
             CallKind::Evict | CallKind::Look | CallKind::Pause => Span::ZERO,
-            CallKind::Seek
-            | CallKind::Stat
-            | CallKind::Dup
-            | CallKind::Truncate
-            | CallKind::Allocate
-            | CallKind::Discard => prices.around(prices[Scalar::SeekCall], rng),
+            CallKind::Seek | CallKind::Dup | CallKind::Truncate | CallKind::Allocate | CallKind::Discard => {
+                prices.around(prices[Scalar::SeekCall], rng)
+            }
             CallKind::Open
             | CallKind::OpenDirect
             | CallKind::Close

@@ -134,7 +134,6 @@ impl<D: Descriptors> Engine for System<D> {
             CallKind::Allocate => {
                 window(clock, || file::allocate(file, offset.saturating_add(bytes)).map(|()| 0))
             }
-            CallKind::Stat => window(clock, || file::status(file).map(|_| 0)),
             CallKind::Discard => window(clock, || file::punch(file, offset, bytes).map(|()| 0)),
             _ => window(clock, || Ok(0)),
         })
