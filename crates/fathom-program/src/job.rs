@@ -33,8 +33,8 @@ pub use crate::call::{DIRECTIONS, Direction};
 pub use self::command_line::{CommandLine, Output, parse_command, show_command};
 pub use self::conduct::*;
 pub use self::fields::*;
-pub use self::files::ThreadFile;
 pub use self::file::{JobFile, Mistake, Section, Surroundings, parse};
+pub use self::files::ThreadFile;
 pub use self::option::markdown as option_table;
 
 /// One job: some threads that do the same to files of one size.

@@ -30,9 +30,11 @@ pub struct JobCalls {
     /// Transfers that may still be made.
     transfers_left: u64,
     writes: u64,
-    /// The direction that was chosen before a wait, and the transfer that a sync or a seek goes before.
+    /// The direction that was chosen before a wait or a sync, and the transfer that a seek goes before.
     chosen: Option<Direction>,
     transfer: Option<(Direction, Span)>,
+    /// Whether a sync is the last that was done.
+    was_sync: bool,
     /// Whether `thinktime` is due.
     thinks: bool,
     is_paced: bool,
@@ -104,6 +106,7 @@ impl JobCalls {
             writes: 0,
             chosen: None,
             transfer: None,
+            was_sync: false,
             thinks: false,
             is_paced: job.is_paced(),
             has_drained: false,
@@ -179,6 +182,7 @@ impl JobCalls {
         self.left = self.left.saturating_sub(span.length);
         self.thinks = !self.job.thinktime.is_zero();
         self.transfers_left -= 1;
+        self.was_sync = false;
         let side = direction as usize;
         if let (true, Some(times)) = (self.is_paced, &mut self.times) {
             let share = |amount: f64, rate: f64| if rate > 0.0 { amount / rate } else { 0.0 };
@@ -213,6 +217,11 @@ impl JobCalls {
             self.next_file.finish();
         }
         None
+    }
+
+    /// fio syncs the file whose turn it is, and goes on with the one after it; none where all are done.
+    fn file_to_sync(&mut self) -> Option<usize> {
+        if self.files.len() == 1 { Some(0) } else { self.next_file.choose() }
     }
 
     /// Another pass over the files; the cache is emptied of them, as before the first.
@@ -315,12 +324,13 @@ impl Thread for JobCalls {
                     return Step::Wait(due.min(times.end));
                 }
             }
-            // fio syncs the file whose turn it is, and goes on with the one after it.
-            let sync = self.sync();
-            let synced = match sync {
-                Some(_) if self.files.len() > 1 => self.next_file.choose(),
-                _ => Some(0),
-            };
+            if !self.was_sync
+                && let Some(kind) = self.sync()
+                && let Some(file) = self.file_to_sync()
+            {
+                (self.was_sync, self.chosen) = (true, Some(direction));
+                return Step::Call(Call { kind, ..self.files[file].call }, true);
+            }
             let Some(span) = self.span(direction) else {
                 if !self.loops {
                     self.left = 0;
@@ -329,10 +339,6 @@ impl Thread for JobCalls {
                 }
                 continue;
             };
-            if let (Some(kind), Some(file)) = (sync, synced) {
-                self.transfer = Some((direction, span));
-                return Step::Call(Call { kind, ..self.files[file].call }, true);
-            }
             return self.transfer(direction, span);
         }
     }

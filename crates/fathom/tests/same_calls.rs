@@ -31,7 +31,7 @@ fn files(dice: &mut SmallRng) -> fathom::job::Files {
         count: dice.random_range(1..5),
         open: dice.random_range(0..3),
         service: services[dice.random_range(0..services.len())],
-        sizes: (dice.random_range(0..4) == 0).then_some((8192, 65536)),
+        sizes: (dice.random_range(0..4) == 0).then_some((32768, 65536)),
         hint: dice.random::<bool>().then(|| "random".to_owned()),
         ..fathom::job::Files::default()
     }
@@ -48,8 +48,7 @@ fn job(dice: &mut SmallRng) -> Job {
     let pattern = [Pattern::Sequential, Pattern::Random][dice.random_range(0..2)];
     let files = files(dice);
     Job {
-        // A range says no size, and the least is enough for a block.
-        filesize: files.sizes.map(|(least, _)| least + 16384),
+        filesize: files.sizes.map(|(least, _)| least),
         files,
         engine,
         pattern,

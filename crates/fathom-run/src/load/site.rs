@@ -45,7 +45,8 @@ const HOLE: &str = "hole";
 
 /// Whether a job's files get data before it runs; the others get space at most.
 pub(super) fn is_filled(job: &Job) -> bool {
-    (job.does(Direction::Read) || job.engine == Engine::Mmap || job.files.overwrite) && !job.files.create_on_open
+    (job.does(Direction::Read) || job.engine == Engine::Mmap || job.files.overwrite)
+        && !job.files.create_on_open
 }
 
 /// How much of a job's region was in the page cache, in pages.
@@ -319,10 +320,9 @@ impl Site {
         let mut sum = Some(Cached { cached: 0, pages: 0 });
         for file in files {
             let one = self.prepare_file(job, file)?;
-            sum = sum.zip(one).map(|(sum, one)| Cached {
-                cached: sum.cached + one.cached,
-                pages: sum.pages + one.pages,
-            });
+            sum = sum
+                .zip(one)
+                .map(|(sum, one)| Cached { cached: sum.cached + one.cached, pages: sum.pages + one.pages });
         }
         Ok(sum)
     }
