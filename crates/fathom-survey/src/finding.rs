@@ -298,10 +298,14 @@ impl Finding {
     ///
     /// The value that most pieces allow wins; among equals the one that a witness gives, then a
     /// timing, then a declaration, and an exact one before one with room. Evidence that gives no
-    /// answer has no vote; its reasons become caveats where nothing else answers.
+    /// answer has no vote; its reasons become caveats where nothing else answers. Declarations alone do not
+    /// stand against a witness that has seen that the question makes no sense.
     pub fn from_evidence(parameter: &str, unit: &str, evidence: Vec<Evidence>) -> Self {
-        let answers: Vec<&Evidence> =
+        let mut answers: Vec<&Evidence> =
             evidence.iter().filter(|piece| piece.status == Status::Measured).collect();
+        if answers.iter().all(|piece| piece.kind == Kind::Declared) && makes_no_sense(&evidence) {
+            answers.clear();
+        }
         let rank = |piece: &&&Evidence| {
             let votes = piece
                 .value
@@ -366,6 +370,13 @@ impl Finding {
         let answered = move |piece: &&Evidence| piece.kind == kind && piece.status == Status::Measured;
         self.evidence.iter().filter(answered).filter_map(|piece| piece.value.as_ref())
     }
+}
+
+/// Whether every witness that could be asked says that the question makes no sense.
+fn makes_no_sense(evidence: &[Evidence]) -> bool {
+    let asked = |piece: &&Evidence| piece.kind == Kind::Witness && piece.status != Status::Refused;
+    let mut asked = evidence.iter().filter(asked).peekable();
+    asked.peek().is_some() && asked.all(|piece| piece.status == Status::NotApplicable)
 }
 
 fn point(value: Option<&Value>) -> Option<[f64; 2]> {
