@@ -1,4 +1,4 @@
-//! What a kernel shows a program beside durations, and what it declares.
+//! What a kernel shows a program besides durations, and what it declares.
 //!
 //! A timing inference never reads any of this. It meets the timing in the finding, and there only.
 

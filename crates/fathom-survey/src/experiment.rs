@@ -91,7 +91,7 @@ pub struct About {
     pub method: &'static str,
     /// The papers that asked it first.
     pub source: &'static str,
-    /// What it needs beside a directory to write in.
+    /// What it needs besides a directory to write in.
     pub privileges: &'static str,
     /// What it costs.
     pub cost: Cost,

@@ -494,6 +494,22 @@ mod tests {
     }
 
     #[test]
+    fn a_declaration_alone_does_not_stand_against_a_witness_that_sees_no_sense() {
+        let of = |seen: &[Status], more: Option<Evidence>| {
+            let seen =
+                seen.iter().map(|&status| Evidence::silent(Kind::Witness, "m", status, "nothing there"));
+            let all = seen.chain([says(Kind::Declared, 7)]).chain(more).collect();
+            Finding::from_evidence("x", "bytes", all).status
+        };
+        assert_eq!(of(&[Status::NotApplicable], None), Status::NotApplicable);
+        assert_eq!(of(&[Status::NotApplicable, Status::Refused], None), Status::NotApplicable);
+        for seen in [&[][..], &[Status::Refused], &[Status::NotApplicable, Status::Inconclusive]] {
+            assert_eq!(of(seen, None), Status::Measured, "{seen:?}");
+        }
+        assert_eq!(of(&[Status::NotApplicable], Some(says(Kind::Timing, 7))), Status::Measured);
+    }
+
+    #[test]
     fn json_has_the_names_of_the_contract() {
         let text = serde_json::to_value(says(Kind::Timing, 1024).within(1024, 1024).resting_on(0.999, 9600))
             .unwrap();

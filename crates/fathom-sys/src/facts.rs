@@ -259,7 +259,7 @@ pub fn available_memory() -> Option<u64> {
 }
 
 /// Bytes of files and of processes that the kernel has taken out of memory since it began, whoever had it do so: a lack of
-/// memory, a limit, or DAMON, which takes what nobody has used for long. None where it does not count. Source: `pgsteal_file`
+/// memory, a limit, or DAMON, which takes what was not used for long. None where it does not count. Source: `pgsteal_file`
 /// and `pgsteal_anon` of `/proc/vmstat`, counted in `mm/vmscan.c`.
 pub fn reclaimed_bytes() -> Option<u64> {
     reclaimed(&fs::read_to_string("/proc/vmstat").ok()?, page_size())

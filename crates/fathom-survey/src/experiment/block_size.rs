@@ -15,7 +15,7 @@ use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Agreement, Evidence, Finding, Kind, Value};
 use crate::inference::combs::{self, Combs, NoAnswer, Taller, Wanted};
 use fathom_program::units::Bytes;
-use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::witness::{Declared, Witness};
 
@@ -40,7 +40,7 @@ const SWEEPS: [(u64, u64, [u32; 2]); 2] = [(128, 2320, [60, 180]), (4096, 576, [
 const LARGEST: u64 = 64 << 10;
 
 /// No device addresses less than 512 B. On the file systems that were measured, places within a
-/// block differ by less than 2 % of an append, and the first one is dearer by 10 % or more.
+/// block differ by less than 2 % of an append, and the first one is slower by 10 % or more.
 const WANTED: Wanted = Wanted { smallest: 512, negligible: 0.02 };
 
 impl Experiment for BlockSize {
@@ -49,7 +49,7 @@ impl Experiment for BlockSize {
             parameter: PARAMETER,
             unit: "bytes",
             question: "How large is a block, the unit in which the file system maps a file?",
-            method: "Small appends to a new file; the first write into a block is dearer, and the smallest such period is the block.",
+            method: "Small appends to a new file; the first write into a block is slower, and the smallest such period is the block.",
             source: "papers A, C and D",
             cost: Cost { seconds: 4, write_bytes: 162 << 20, read_bytes: 0 },
             nature: Nature::Fixed,
@@ -73,7 +73,7 @@ impl Experiment for BlockSize {
                     Err(NoAnswer::Absent(largest)) => {
                         wanted.smallest = largest + 1;
                         let up_to = Bytes(largest);
-                        reason = format!("no append is dearer at regular distances of up to {up_to}");
+                        reason = format!("no append is slower at regular distances of up to {up_to}");
                         continue 'sweeps;
                     }
                     Err(NoAnswer::Unclear(why)) => reason = why,
@@ -127,7 +127,7 @@ impl Experiment for BlockSize {
         };
         let timed = match finding.answer(Kind::Timing) {
             Some(Value::Whole(timed)) if *timed == block => {
-                format!("The first write into each {} is dearer than the ones after it.", Bytes(block))
+                format!("The first write into each {} is slower than the ones after it.", Bytes(block))
             }
             Some(Value::Whole(timed)) => format!("Appends show a period of {}.", Bytes(*timed)),
             _ => "Timing did not tell.".to_owned(),
@@ -169,12 +169,12 @@ fn judge(session: &mut Session<'_>, found: &Combs) -> Result<Result<Evidence, St
     };
     if is_page {
         let above = match found.taller {
-            Taller::Comb(taller) => format!("dearer still every {}", Bytes(taller.period)),
-            _ => "perhaps dearer still at a larger distance".to_owned(),
+            Taller::Comb(taller) => format!("slower still every {}", Bytes(taller.period)),
+            _ => "perhaps slower still at a larger distance".to_owned(),
         };
         let page = Bytes(period);
         return Ok(Err(format!(
-            "appends are dearer every {page}, as pages are, and {above}: either may be the block"
+            "appends are slower every {page}, as pages are, and {above}: either may be the block"
         )));
     }
     let evidence = Evidence::measured(Kind::Timing, METHOD, Value::Whole(period))
@@ -196,8 +196,10 @@ fn judge(session: &mut Session<'_>, found: &Combs) -> Result<Result<Evidence, St
 
 fn workload(size: u64, count: u64, rounds: u32) -> Workload {
     Workload::new(vec![ScratchFile::empty("append")])
-        .pass(Pass::untimed(0, &[Op::Create]))
-        .pass(Pass::timed(0, &[Op::Write], Region { offset: 0, size, step: size, count }).label(APPENDS))
+        .pass(Pass::untimed(0, &[CallKind::Create]))
+        .pass(
+            Pass::timed(0, &[CallKind::Write], Region { offset: 0, size, step: size, count }).label(APPENDS),
+        )
         .rounds(rounds)
         .warmup(2)
 }

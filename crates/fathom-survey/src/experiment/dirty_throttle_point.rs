@@ -14,7 +14,7 @@ use crate::case::{Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::throttle::{self, DRAINS_ALONG, Onset, Waiting};
 use fathom_program::units::Bytes;
-use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::witness::{Counter, Declared, Witness};
 
@@ -234,17 +234,17 @@ fn bursts(
         // takes a folio between two writes, the second one makes it dirty anew, and it counts twice.
         let rest = Region { offset: *written, size: WRITE, step: WRITE, count: (length - *written) / WRITE };
         let filled = Workload::new(vec![file.clone()])
-            .pass(Pass::priming(0, &[Op::Pwrite], rest))
-            .pass(Pass::untimed(0, &[Op::Fsync]));
+            .pass(Pass::priming(0, &[CallKind::Pwrite], rest))
+            .pass(Pass::untimed(0, &[CallKind::Fsync]));
         session.observe(filled)?;
         *written = length;
     }
     let region = Region { offset: 0, size: WRITE, step: WRITE, count: length / WRITE };
     // Every burst begins with nothing dirty, of this or of any other program.
     let workload = Workload::new(vec![file])
-        .pass(Pass::untimed(0, &[Op::Sync]))
-        .pass(Pass::timed(0, &[Op::Pwrite], region).needs(CacheState::Cached).label(throttle::WRITES))
-        .pass(Pass::timed(0, &[Op::Fsync], Region { count: 1, ..region }).label(throttle::SYNC))
+        .pass(Pass::untimed(0, &[CallKind::Sync]))
+        .pass(Pass::timed(0, &[CallKind::Pwrite], region).needs(CacheState::Cached).label(throttle::WRITES))
+        .pass(Pass::timed(0, &[CallKind::Fsync], Region { count: 1, ..region }).label(throttle::SYNC))
         .rounds(count);
     for _ in 0..2 {
         let samples = session.observe(workload.clone())?;

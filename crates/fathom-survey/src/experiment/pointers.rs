@@ -16,7 +16,7 @@ use crate::case::{Basis, Case, Truth};
 use crate::finding::{Evidence, Kind, Status, Value};
 use crate::inference::pointers::{Pointers, Sweep, Window, at, peaks, pointers};
 use fathom_program::units::Bytes;
-use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::witness::Witness;
 
@@ -88,10 +88,10 @@ fn look_for_peaks(session: &mut Session<'_>) -> Result<Result<Timed, String>, Fa
     let first = match peaks(&head[0], WRITE, STEP, HEAD)[..] {
         [only] => only,
         [] => {
-            let reason = format!("no write to the first {} is dearer than those around it", Bytes(HEAD));
+            let reason = format!("no write to the first {} is slower than those around it", Bytes(HEAD));
             return Ok(Err(reason));
         }
-        _ => return Ok(Err("writes near the start of a file are dearer at several places".to_owned())),
+        _ => return Ok(Err("writes near the start of a file are slower at several places".to_owned())),
     };
     // A second set of samples decides: it knows the first place and nothing else of the head.
     let places: Vec<Range<u64>> =
@@ -108,11 +108,11 @@ fn look_for_peaks(session: &mut Session<'_>) -> Result<Result<Timed, String>, Fa
     if let Ok(Pointers { direct, per_block }) = found
         && first / direct * per_block == 2 * TOO_SOON
     {
-        // XFS with blocks of 64 KiB may have one dearer write in each.
+        // XFS with blocks of 64 KiB may have one slower write in each.
         let sooner = first + TOO_SOON;
         sweeps.extend(observe(session, slice::from_ref(&around(sooner)))?);
         if at(&sweeps[places.len()], sooner).stands_out() {
-            found = Err("writes are dearer more often than blocks of pointers make them");
+            found = Err("writes are slower more often than blocks of pointers make them");
         }
     }
     let samples = head.iter().chain(&sweeps).flatten().map(Sweep::samples).sum();
@@ -125,7 +125,7 @@ fn look_for_peaks(session: &mut Session<'_>) -> Result<Result<Timed, String>, Fa
 /// The pointers that the writes around the first place, and around those that may follow it, tell of.
 fn judge(first: u64, sweeps: &[Vec<Sweep>]) -> Result<Pointers, &'static str> {
     if peaks(&sweeps[0], WRITE, STEP, first + STEP) != [first] {
-        return Err("a write that was dearer than others is not so clearly the next time");
+        return Err("a write that was slower than others is not so clearly the next time");
     }
     let window = |(sweeps, kib): (&Vec<Sweep>, u64)| Window {
         distance: kib << 10,
@@ -152,16 +152,16 @@ fn observe(session: &mut Session<'_>, ranges: &[Range<u64>]) -> Result<Vec<Vec<S
     for (start, pad) in (0..STEP / WRITE).zip(PADS) {
         let pad = Region { offset: 0, size: STEP, step: STEP, count: pad };
         let mut workload = Workload::new(vec![ScratchFile::empty("pad"), ScratchFile::empty("pointers")])
-            .pass(Pass::untimed(0, &[Op::Create]))
-            .pass(Pass::untimed(1, &[Op::Create]))
-            .pass(Pass::priming(0, &[Op::Pwrite], pad))
+            .pass(Pass::untimed(0, &[CallKind::Create]))
+            .pass(Pass::untimed(1, &[CallKind::Create]))
+            .pass(Pass::priming(0, &[CallKind::Pwrite], pad))
             .rounds(rounds)
             .warmup(1);
         for range in ranges {
             let offset = range.start + start * WRITE;
             let count = (range.end - range.start) / STEP;
             let region = Region { offset, size: WRITE, step: STEP, count };
-            workload = workload.pass(Pass::timed(1, &[Op::Pwrite], region).label(WRITES));
+            workload = workload.pass(Pass::timed(1, &[CallKind::Pwrite], region).label(WRITES));
         }
         let samples = session.observe(workload)?;
         for (sweeps, pass) in sweeps.iter_mut().zip(samples.labelled(WRITES)) {

@@ -85,7 +85,7 @@ fn commit_cases() -> Vec<Case> {
     all
 }
 
-/// Limits of memory, on formats that differ in what they cache beside the data.
+/// Limits of memory, on formats that differ in what they cache besides the data.
 fn memory_cases() -> Vec<Case> {
     let on = |base: Case, mib: u64| Case {
         name: format!("{}-memory{mib}", base.fs_type),
