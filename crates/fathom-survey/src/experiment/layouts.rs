@@ -1,6 +1,7 @@
 //! What new files take and where they lie: shared by all that is asked of allocation.
 
 use std::ops::Range;
+use std::slice;
 
 use fathom_program::units::Bytes;
 use fathom_run::machine::Fault;
@@ -81,15 +82,15 @@ pub(super) fn unit(
         let counts: Vec<u64> = written(witness, HOLES_BYTES, steps)?.iter().map(&count).collect();
         Ok(counts[1..].iter().map(|bytes| bytes.saturating_sub(counts[0])).collect())
     };
-    let byte = [BYTE..BYTE + 1];
-    let unit = match taken(&[&[], &byte])?[0] {
+    let byte = slice::from_ref(&(BYTE..BYTE + 1));
+    let unit = match taken(&[&[], byte])?[0] {
         0 => return Ok(Err("it does not change when a byte is written into a hole".to_owned())),
         unit if unit.is_power_of_two() && (512..=LARGEST_UNIT).contains(&unit) => unit,
         other => return Ok(Err(format!("a byte in a hole takes {}, as no block does", Bytes(other)))),
     };
     let start = BYTE / unit * unit;
-    let [rest, next] = [[start..start + unit], [start + unit..start + 2 * unit]];
-    let grown = taken(&[&[], &byte, &rest, &next])?;
+    let [rest, next] = [start..start + unit, start + unit..start + 2 * unit];
+    let grown = taken(&[&[], byte, slice::from_ref(&rest), slice::from_ref(&next)])?;
     Ok(match grown == [unit, unit, 2 * unit] {
         true => Ok(unit),
         false => Err(format!(
