@@ -52,21 +52,18 @@ pub(super) fn settle(jobs: &mut [Job]) -> Vec<String> {
 
 impl JobFile {
     /// Makes files that would take `space` smaller, all by the same factor, so that they fit into `room`; notes that.
-    ///
-    /// # Errors
-    /// A job with a block that does not fit any more, by name.
-    pub fn shrink(&mut self, space: u64, room: u64) -> Result<(), String> {
+    pub fn shrink(&mut self, space: u64, room: u64) {
         for job in &mut self.jobs {
+            // Nothing becomes smaller than that: it is little, and holds a block.
             let unit = job.largest_block().max(1 << 20);
             let shrunk = |bytes: u64| {
-                let bytes = (u128::from(bytes) * u128::from(room) / u128::from(space.max(1))) as u64;
-                if bytes > unit { bytes / unit * unit } else { bytes }
+                let share = u128::from(bytes) * u128::from(room) / u128::from(space.max(1));
+                (share as u64 / unit * unit).max(bytes.min(unit))
             };
             job.size = job.size.map(shrunk);
             job.filesize = job.filesize.map(shrunk);
             job.offset = shrunk(job.offset);
             job.order.increment.0 = shrunk(job.order.increment.0);
-            job.fits().map_err(|unfit| format!("[{}]: {}", job.name, unfit.reason))?;
         }
         let share = (room as f64 / space as f64) * 100.0;
         self.notes.push(format!(
@@ -74,7 +71,6 @@ impl JobFile {
             Bytes(space),
             Bytes(room)
         ));
-        Ok(())
     }
 }
 
@@ -128,13 +124,15 @@ mod tests {
         let sized = |size| Job { size: Some(size), ..Job::named("x") };
         let offset = Job { offset: 100 << 30, ..sized(100 << 30) };
         let mut file = JobFile { jobs: vec![sized(200 << 30), offset], ..JobFile::default() };
-        file.shrink(400 << 30, 30 << 30).unwrap();
+        file.shrink(400 << 30, 30 << 30);
         assert_eq!(file.jobs[0].size, Some(15 << 30));
         assert_eq!((file.jobs[1].offset, file.jobs[1].size), (7680 << 20, Some(7680 << 20)));
         let note = "the files would take 400 GiB, and 30 GiB are free for them: their sizes are 7.50 % of what the jobs say";
         assert_eq!(file.notes, [note]);
-        let blocks = [Blocks::fixed(1 << 20); 2];
-        let mut large = JobFile { jobs: vec![Job { blocks, ..sized(2 << 20) }], ..JobFile::default() };
-        assert!(large.shrink(2 << 20, 1 << 19).unwrap_err().starts_with("[x]: a block of 1048576 bytes"));
+        let (blocks, far) = ([Blocks::fixed(4 << 20); 2], Job { offset: 1 << 40, ..sized(4096) });
+        let mut little = JobFile { jobs: vec![Job { blocks, ..sized(8 << 20) }, far], ..JobFile::default() };
+        little.shrink(1 << 40, 1 << 30);
+        let regions = [0, 1].map(|at: usize| little.jobs[at].region().unwrap());
+        assert_eq!((regions[0].length, regions[1].offset, regions[1].length), (4 << 20, 1 << 30, 4096));
     }
 }

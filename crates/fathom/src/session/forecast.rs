@@ -132,7 +132,7 @@ impl Session {
     /// What jobs will cost. Files that the disk has no room for are made smaller, which a note says.
     ///
     /// # Errors
-    /// Jobs that make no sense or whose blocks do not fit into what is free; a file system that does not tell its space.
+    /// Jobs that make no sense; a file system that does not tell its space.
     pub fn fit(&self, file: &mut JobFile) -> Result<Needs, Error> {
         Ok(Needs::fit(file, &self.path)?)
     }
