@@ -9,6 +9,7 @@ use fathom_sys::facts;
 use super::groups;
 use crate::fault::Fault;
 use fathom_program::job::{Job, JobFile};
+use fathom_program::units::Bytes;
 
 /// What some jobs need at least.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,7 +51,7 @@ impl Needs {
     /// The same of jobs whose files are made smaller where the disk at `path` has no room for them; a note says so.
     ///
     /// # Errors
-    /// As [`of`](Self::of); a file system that does not tell its space.
+    /// As [`of`](Self::of); a disk without room even so; a file system that does not tell its space.
     pub fn fit(file: &mut JobFile, path: &Path) -> Result<Self, Fault> {
         let needs = Self::of(&file.jobs).map_err(Fault::Unsupported)?;
         let space = facts::space(path)?;
@@ -61,7 +62,13 @@ impl Needs {
             return Ok(needs);
         }
         file.shrink(needs.space, room);
-        Self::of(&file.jobs).map_err(Fault::Unsupported)
+        let needs = Self::of(&file.jobs).map_err(Fault::Unsupported)?;
+        if needs.space > space.free_bytes {
+            let (free, wanted, path) = (Bytes(space.free_bytes), Bytes(needs.space), path.display());
+            let reason = format!("{path} has {free} free, and the jobs need {wanted}: free some space");
+            return Err(Fault::Unsupported(reason));
+        }
+        Ok(needs)
     }
 }
 
