@@ -1,6 +1,6 @@
 //! Random blocks that are not all alike: some are drawn far more often than others, as in fio.
 
-use crate::job::Distribution;
+use crate::job::{Distribution, Order};
 
 /// Draws blocks of a region by a distribution.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub(crate) enum Draw {
     Pareto { power: f64, place: Place },
     /// Around a centre, with a deviation, in shares of the region.
     Normal { deviation: f64, center: f64 },
+    /// Zones: the percentage of transfers up to the end of each, and its first block and the one behind its last.
+    Zoned(Vec<(u64, [u64; 2])>),
 }
 
 /// Where the most frequent block is: the blocks lie scattered, or in a row from there on.
@@ -26,10 +28,13 @@ pub(crate) enum Place {
 const MOST_TERMS: u64 = 10_000_000;
 
 impl Draw {
-    /// A distribution over `count` blocks; `seed` says how they are scattered.
-    pub(crate) fn new(distribution: Distribution, count: u64, seed: u64) -> Self {
+    /// The distribution of an order over `count` blocks of so many bytes; `seed` says how they are scattered.
+    ///
+    /// # Errors
+    /// One sentence where zones in bytes reach past the last block.
+    pub(crate) fn new(order: &Order, count: u64, bytes: u64, seed: u64) -> Result<Self, String> {
         let place = |center: Option<f64>| center.map_or(Place::Scattered(seed), Place::From);
-        match distribution {
+        Ok(match order.distribution {
             Distribution::Zipf(theta, center) => {
                 let terms = 1..=count.min(MOST_TERMS);
                 let zetan: f64 = terms.map(|rank| (rank as f64).powf(-theta)).sum();
@@ -43,8 +48,23 @@ impl Draw {
             Distribution::Normal(percent, center) => {
                 Self::Normal { deviation: percent / 100.0, center: center.unwrap_or(0.5) }
             }
-            Distribution::Uniform | Distribution::Zoned | Distribution::ZonedBytes => Self::Uniform,
-        }
+            Distribution::Uniform => Self::Uniform,
+            in_zones => {
+                let is_absolute = in_zones == Distribution::ZonedBytes;
+                let block = |sum: u64| if is_absolute { sum / bytes } else { sum * count / 100 };
+                let mut sums = (0, 0);
+                let zones = order.zones.iter().map(|&(percent, size)| {
+                    let first = block(sums.1);
+                    sums = (sums.0 + u64::from(percent), sums.1 + size);
+                    (sums.0, [first, block(sums.1)])
+                });
+                let zones: Vec<_> = zones.collect();
+                if zones.last().is_some_and(|(_, [_, end])| *end > count) {
+                    return Err("the zones of random_distribution=zoned_abs are more than the file".to_owned());
+                }
+                Self::Zoned(zones)
+            }
+        })
     }
 
     /// One of `count` blocks; `random` gives numbers below 2^64, all alike.
@@ -67,6 +87,12 @@ impl Draw {
                 };
                 (rank, place)
             }
+            Self::Zoned(zones) => {
+                let percent = share() * 100.0;
+                let zone = zones.iter().find(|(sum, _)| percent < *sum as f64).or(zones.last());
+                let [first, end] = zone.map_or([0, count], |(_, zone)| *zone);
+                return first + (share() * end.saturating_sub(first) as f64) as u64;
+            }
             Self::Pareto { power, place } => (((count - 1) as f64 * share().powf(*power)) as u64, place),
         };
         let rank = rank.min(count - 1);
@@ -86,7 +112,14 @@ mod tests {
 
     /// How many of 100,000 draws the most frequent tenth of 1000 blocks gets, in percent.
     fn top_tenth(distribution: Distribution) -> u64 {
-        let draw = Draw::new(distribution, 1000, 7);
+        let mut counts = counts(&Order { distribution, ..Order::default() });
+        counts.sort_unstable();
+        counts[900..].iter().sum::<u64>() / 1000
+    }
+
+    /// How often each of 1000 blocks of 4 KiB comes in 100,000 draws.
+    fn counts(order: &Order) -> Vec<u64> {
+        let draw = Draw::new(order, 1000, 4096, 7).unwrap();
         let mut state = 1_u64;
         let mut random = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -94,8 +127,22 @@ mod tests {
         };
         let mut counts = vec![0; 1000];
         (0..100_000).for_each(|_| counts[draw.block(1000, &mut random) as usize] += 1);
-        counts.sort_unstable();
-        counts[900..].iter().sum::<u64>() / 1000
+        counts
+    }
+
+    #[test]
+    fn zones_get_their_transfers() {
+        let shares = [(60, 10), (30, 20), (10, 70)];
+        let bytes = shares.map(|(percent, size)| (percent, size * 10 * 4096));
+        for (distribution, zones) in [(Distribution::Zoned, shares), (Distribution::ZonedBytes, bytes)] {
+            let drawn = counts(&Order { distribution, zones: zones.to_vec(), ..Order::default() });
+            let parts = [&drawn[..100], &drawn[100..300], &drawn[300..]];
+            let percent = parts.map(|part| part.iter().sum::<u64>().div_ceil(1000));
+            assert!((59..=61).contains(&percent[0]) && (29..=31).contains(&percent[1]), "{percent:?}");
+            assert!(drawn.iter().all(|&count| count > 0));
+        }
+        let far = Order { distribution: Distribution::ZonedBytes, zones: vec![(100, 1 << 30)], ..Order::default() };
+        assert!(Draw::new(&far, 1000, 4096, 7).unwrap_err().contains("zoned_abs"));
     }
 
     #[test]
