@@ -67,10 +67,8 @@ impl Draw {
         })
     }
 
-    /// One of `count` blocks; `random` gives numbers below 2^64, all alike.
-    pub(crate) fn block(&self, count: u64, mut random: impl FnMut() -> u64) -> u64 {
-        // The highest 53 bits, as many as a float has; never zero, whose logarithm is none.
-        let mut share = || ((random() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
+    /// One of `count` blocks; `share` gives numbers above 0 and below 1, all alike.
+    pub(crate) fn block(&self, count: u64, mut share: impl FnMut() -> f64) -> u64 {
         let (rank, place) = match self {
             Self::Uniform => return ((share() * count as f64) as u64).min(count - 1),
             Self::Normal { deviation, center } => {
@@ -123,7 +121,8 @@ mod tests {
         let mut state = 1_u64;
         let mut random = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state ^ (state >> 33)).wrapping_mul(0xFF51_AFD7_ED55_8CCD)
+            let mixed = (state ^ (state >> 33)).wrapping_mul(0xFF51_AFD7_ED55_8CCD);
+            (mixed >> 11) as f64 / (1_u64 << 53) as f64
         };
         let mut counts = vec![0; 1000];
         (0..100_000).for_each(|_| counts[draw.block(1000, &mut random) as usize] += 1);

@@ -392,6 +392,14 @@ impl Job {
         })
     }
 
+    /// The most bytes per second in a direction, by its place; zero for no bound. Of `rate_iops` these are the least blocks.
+    pub(crate) fn bound(&self, side: usize) -> u64 {
+        match self.rate[side] {
+            0 => u64::from(self.rates.iops[side]) * self.blocks[side].least,
+            rate => rate,
+        }
+    }
+
     /// Whether a bound on its rate makes it wait.
     pub fn is_paced(&self) -> bool {
         self.rate != [0; DIRECTIONS] || self.rates.iops != [0; 3]

@@ -164,7 +164,7 @@ impl Offsets {
                 let count = (self.region.length - least.saturating_sub(align)) / align;
                 let block = match draw {
                     None => self.dice.below(count),
-                    Some(draw) => draw.block(count, || self.dice.draw()),
+                    Some(draw) => draw.block(count, || self.dice.share()),
                 };
                 let offset = block * align;
                 Span { offset, length: length.min((self.region.length - offset) / least * least) }
@@ -219,10 +219,10 @@ impl Offsets {
 
 /// SplitMix64 (Steele, Lea and Flood 2014): one multiplication chain per draw, any seed is good.
 #[derive(Debug)]
-struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let mut dice = Self(seed);
         dice.draw();
         dice
@@ -234,6 +234,11 @@ impl Dice {
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         mixed ^ (mixed >> 31)
+    }
+
+    /// A number above 0 and below 1: the highest 53 bits, as many as a float has; never zero, whose logarithm is none.
+    pub(crate) fn share(&mut self) -> f64 {
+        ((self.draw() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 
     /// A number below `end`; the bias is below `end / 2^64` (Lemire 2019).

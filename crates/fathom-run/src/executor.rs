@@ -79,6 +79,18 @@ impl Control<'_> {
         }
     }
 
+    /// Keeps the CPU busy until the clock shows `moment`, unless the run is to end; gives what it shows then.
+    fn spin_until<C: Counter>(&self, clock: C, moment: u64) -> u64 {
+        let moment = moment.min(self.deadline);
+        loop {
+            let now = clock.stop();
+            if now >= moment || self.stop().is_some() {
+                return now;
+            }
+            std::hint::spin_loop();
+        }
+    }
+
     /// Waits until the clock shows `moment`, asleep for most of it, unless the run is to end.
     pub(crate) fn wait_until<C: Counter>(&self, clock: C, moment: u64) {
         let moment = moment.min(self.deadline);
@@ -224,6 +236,7 @@ fn steps<C: Counter, T: Thread, E: Engine, R: Recorder<T::Label>>(
                 control.wait_until(clock, origin.saturating_add(until));
                 now = clock.stop();
             }
+            Step::Spin(until) => now = control.spin_until(clock, origin.saturating_add(until)),
             Step::Await => {
                 control.counters.wait(clock, thread.awaits(), control)?;
                 now = clock.stop().max(origin);

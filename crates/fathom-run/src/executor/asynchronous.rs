@@ -262,6 +262,10 @@ fn steps<C: Counter, T: Thread, R: Recorder<T::Label>>(
                 control.wait_until(clock, origin.saturating_add(until));
                 now = clock.stop();
             }
+            Step::Spin(until) => {
+                drain(clock, requests, recorder, control, unclaimed)?;
+                now = control.spin_until(clock, origin.saturating_add(until));
+            }
             Step::Drain | Step::Await => now = drain(clock, requests, recorder, control, unclaimed)?,
             Step::StartCounting => recorder.start_counting(now),
             Step::End => {

@@ -333,7 +333,7 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("rate_iops_min", INT, "a job below it fails", |d, v| put(&mut d.job.rates.least_iops, v.each().map(|n| n.map(|n| n as u32)))),
     sets("rate_process", Kind::Choice(&["linear", "poisson"]), "when rated transfers begin", |d, v| d.job.rates.poisson = v.text == "poisson"),
     sets("rate_cycle ratecycle", INT, "milliseconds over which least rates are averaged (1000)", |d, v| d.job.rates.cycle = milliseconds(v)),
-    sets("rate_ignore_thinktime", BOOL, "time spent waiting is made up for", |d, v| d.job.rates.ignore_thinktime = v.on()),
+    sets("rate_ignore_thinktime", BOOL, "time spent waiting for `thinktime` is not made up for", |d, v| d.job.rates.ignore_thinktime = v.on()),
     sets("max_latency", MICROS, "a longer transfer ends the job", |d, v| put(&mut d.job.latency.most, v.each().map(|n| n.map(std::time::Duration::from_micros)))),
     sets("latency_target", MICROS, "search the largest depth that holds this latency", |d, v| d.job.latency.target = v.time()),
     sets("latency_window", MICROS, "for how long it must hold", |d, v| d.job.latency.window = v.time()),
