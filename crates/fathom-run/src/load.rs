@@ -259,7 +259,7 @@ fn ready(thread: &JobThread<'_>, site: &Site) -> Result<(JobCalls, System<Own>),
     if let Some(file) = &own.open {
         site.hint(job, file, &own.path)?;
     }
-    let buffer = Buffer { changes: true, ..Buffer::touched(job.largest_block(), &own.path)? };
+    let buffer = Buffer::of_job(job, &own.path)?;
     let calls = JobCalls::new(job, thread.region, thread.number, thread.file, site.ticks_per_second());
     Ok((calls.map_err(Fault::Unsupported)?, System::new(own, buffer)))
 }
@@ -290,9 +290,7 @@ fn deep<C: Counter>(
     control: &Control<'_>,
     record: Record,
 ) -> Result<Record, Fault> {
-    let is_uring = job.engine == Engine::IoUring;
-    let mut requests =
-        Requests::new(is_uring, job.depth, &job.engine_options, job.largest_block(), system.descriptors)?;
+    let mut requests = Requests::new(job, system.descriptors)?;
     counted(clock, record, |record, origin| {
         asynchronous::run(clock, &mut calls, &mut requests, record, control, origin)
     })

@@ -7,15 +7,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fathom_program::call::{Call, CallKind};
-use fathom_program::job::{Depth, EngineOptions};
+use fathom_program::job::{Engine, Job};
 use fathom_program::program::{Step, Thread};
 use fathom_sys::clock::Counter;
 use fathom_sys::file::{self, Errno};
-use fathom_sys::memory::Mapping;
 use fathom_sys::queue::{Engine as Carrier, Operation, Queue, Setup, UringOptions};
 use fathom_sys::{Error, cache};
 
-use super::engine::named;
+use super::engine::{memory, named};
 use super::{Control, Own, Recorder, Window, mark};
 use crate::fault::Fault;
 
@@ -50,14 +49,9 @@ pub(crate) struct Requests<L> {
 }
 
 impl<L: Copy> Requests<L> {
-    /// A queue of a job's depth with buffers for blocks of up to `block` bytes.
-    pub(crate) fn new(
-        is_uring: bool,
-        depth: Depth,
-        options: &EngineOptions,
-        block: u64,
-        own: Own,
-    ) -> Result<Self, Fault> {
+    /// A queue of a job's depth with buffers for its blocks.
+    pub(crate) fn new(job: &Job, own: Own) -> Result<Self, Fault> {
+        let (is_uring, depth, options) = (job.engine == Engine::IoUring, job.depth, &job.engine_options);
         let refused = |reason: String| Fault::Unsupported(format!("{}: {reason}", own.path.display()));
         let most = depth.most.max(1);
         let carrier = match is_uring {
@@ -71,13 +65,12 @@ impl<L: Copy> Requests<L> {
             false => Carrier::Libaio,
         };
         // Each slot begins on a page, as direct transfers need.
-        let slot_bytes = (block as usize).next_multiple_of(fathom_sys::facts::page_size() as usize);
+        let slot_bytes = (job.largest_block() as usize).next_multiple_of(fathom_sys::facts::page_size() as usize);
         let setup = Setup { vectored: options.vectored, ..Setup::new(carrier, most, slot_bytes) };
         let bytes = slot_bytes
             .checked_mul(most as usize)
             .ok_or_else(|| refused("iodepth x bs is too much".to_owned()))?;
-        let buffers = Mapping::touched(bytes);
-        let buffers = buffers.map_err(|errno| Error::new("map buffers for", &own.path, errno))?;
+        let buffers = memory(bytes, job.buffers.memory.is_some(), &own.path)?;
         let Some(file) = own.open else { return Err(Error::new("open", &own.path, Errno::BADF).into()) };
         let queue = Queue::new(&setup, buffers, vec![file])
             .map_err(|refusal| Fault::Unsupported(format!("{}: {refusal}", own.path.display())))?;
