@@ -33,7 +33,7 @@ pub use self::command_line::{CommandLine, Output, parse_command, show_command};
 pub use self::conduct::*;
 pub use self::fields::*;
 pub use self::file::{JobFile, Mistake, Section, Surroundings, parse};
-pub use self::option::markdown as option_table;
+pub use self::option::{list, markdown as option_table};
 
 /// One job: some threads that do the same to files of one size.
 #[derive(Debug, Clone, PartialEq, Eq)]
