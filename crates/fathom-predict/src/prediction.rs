@@ -206,7 +206,7 @@ impl Bench {
         let started = self.state.now().as_ticks();
         self.state = self.path.run_load(&load, std::mem::take(&mut self.state), seed);
         let (done, made) = (self.state.done(), load.take_made());
-        let mut counted = vec![Counted::default(); made.len()];
+        let mut counted: Vec<_> = made.iter().map(|_| Counted::default()).collect();
         for one in done {
             let (call, counts) = made[one.job as usize][one.number as usize];
             counted[one.job as usize].add(one, counts.then_some(call));

@@ -70,8 +70,8 @@ pub(crate) trait Application: Send + Sync {
     fn jobs(&self) -> u32;
     /// The first call of a thread that begins at once, and not after another's call.
     fn first(&self, job: u32) -> Option<Ready>;
-    /// The next call, and which of its file's descriptors it goes through; none once the thread is done.
-    fn call(&self, job: u32, now: Time) -> Option<(Call, u32)>;
+    /// The next call on a machine in this state; none once the thread is done.
+    fn call(&self, job: u32, now: Time, state: &State) -> Option<SystemCall>;
     /// A call has returned: whether its thread goes on, and which of those that waited for it do.
     fn returned(&self, job: u32, now: Time) -> (Option<Ready>, Vec<Ready>);
 }
@@ -200,7 +200,7 @@ impl<T: Thread + Send, K: Send> Application for Load<T, K> {
         self.progress(|progress| progress.ready(job as usize))
     }
 
-    fn call(&self, job: u32, now: Time) -> Option<(Call, u32)> {
+    fn call(&self, job: u32, now: Time, state: &State) -> Option<SystemCall> {
         let (job, now) = (job as usize, now.as_ticks());
         self.progress(|progress| {
             let ends = progress.callers[job].thread.ends();
@@ -212,7 +212,8 @@ impl<T: Thread + Send, K: Send> Application for Load<T, K> {
             progress.callers[job].made.push(((self.keep)(call), label));
             let descriptor = progress.descriptor(&call);
             let file = |id: FileId| self.files.get(id.0 as usize).copied().unwrap_or(id);
-            Some((Call { file: file(call.file), frees: call.frees.map(file), ..call }, descriptor))
+            let call = Call { file: file(call.file), frees: call.frees.map(file), ..call };
+            Some(served(&call, descriptor, state))
         })
     }
 
@@ -275,11 +276,10 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Application>, calls: P
         .input(ready)
         .delay_by(|(ready,), _| ready.wait)
         .update_into(kernel, (calls, ended), move |(ready,), state, firing| {
-            let Some((call, descriptor)) = program.call(ready.turn.job, firing.done()) else {
+            let Some(call) = program.call(ready.turn.job, firing.done(), state) else {
                 state.ledger.end_job();
                 return (None, Some(()));
             };
-            let call = served(&call, descriptor, state);
             let work = Work {
                 turn: ready.turn,
                 call,
@@ -288,7 +288,7 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Application>, calls: P
                     call.file,
                     call.offset,
                     call.bytes,
-                    state.files.reader(call.file, descriptor),
+                    state.files.reader(call.file, call.descriptor),
                 ),
                 owed_ns: 0,
                 far_ns: 0,

@@ -5,7 +5,7 @@ use fathom_program::call::{CallKind, DIRECTIONS};
 use fathom_run::load::{Histogram, Outcome, Transfers};
 
 /// The calls of a thread, or of all.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct Counted {
     transfers: [Transfers; DIRECTIONS],
     syncs: Histogram,
