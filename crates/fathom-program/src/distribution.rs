@@ -60,7 +60,9 @@ impl Draw {
                 });
                 let zones: Vec<_> = zones.collect();
                 if zones.last().is_some_and(|(_, [_, end])| *end > count) {
-                    return Err("the zones of random_distribution=zoned_abs are more than the file".to_owned());
+                    return Err(
+                        "the zones of random_distribution=zoned_abs are more than the file".to_owned()
+                    );
                 }
                 Self::Zoned(zones)
             }
@@ -140,7 +142,8 @@ mod tests {
             assert!((59..=61).contains(&percent[0]) && (29..=31).contains(&percent[1]), "{percent:?}");
             assert!(drawn.iter().all(|&count| count > 0));
         }
-        let far = Order { distribution: Distribution::ZonedBytes, zones: vec![(100, 1 << 30)], ..Order::default() };
+        let far =
+            Order { distribution: Distribution::ZonedBytes, zones: vec![(100, 1 << 30)], ..Order::default() };
         assert!(Draw::new(&far, 1000, 4096, 7).unwrap_err().contains("zoned_abs"));
     }
 

@@ -82,7 +82,11 @@ pub fn cpus_of_node(node: u32) -> Result<String> {
 }
 
 fn done(result: libc::c_long) -> Result<()> {
-    if result == 0 { Ok(()) } else { Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)) }
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
+    }
 }
 
 #[cfg(test)]

@@ -204,10 +204,7 @@ impl Entry {
             transfers: if is_write { [nothing, side(latencies)] } else { [side(latencies), nothing] },
             syncs: none,
             elapsed_ns: elapsed_ns as u64,
-            ns_per_tick: one.latencies.as_ref().map_or(1.0, |all| all.ns_per_tick),
-            cached_before: None,
-            usage: Default::default(),
-            device_wrote: None,
+            ..Outcome::nothing(one.latencies.as_ref().map_or(1.0, |all| all.ns_per_tick))
         };
         outcome.usage.user = Duration::from_nanos(cpu(0));
         outcome.usage.system = Duration::from_nanos(cpu(1));

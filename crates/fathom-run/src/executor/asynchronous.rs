@@ -43,6 +43,8 @@ pub(crate) struct Requests<L> {
     batch: u32,
     reap: [u32; 2],
     low: u32,
+    /// Whether a request waits for those that touch the same bytes.
+    serializes: bool,
     /// Whether the carrier takes syncs as requests.
     queues_syncs: bool,
     writes: u64,
@@ -65,7 +67,8 @@ impl<L: Copy> Requests<L> {
             false => Carrier::Libaio,
         };
         // Each slot begins on a page, as direct transfers need.
-        let slot_bytes = (job.largest_block() as usize).next_multiple_of(fathom_sys::facts::page_size() as usize);
+        let slot_bytes =
+            (job.largest_block() as usize).next_multiple_of(fathom_sys::facts::page_size() as usize);
         let setup = Setup { vectored: options.vectored, ..Setup::new(carrier, most, slot_bytes) };
         let bytes = slot_bytes
             .checked_mul(most as usize)
@@ -84,6 +87,7 @@ impl<L: Copy> Requests<L> {
             batch: if depth.submit == 0 { most } else { depth.submit.min(most) },
             reap: [reap_least, depth.reap_most.max(reap_least).max(1)],
             low: if depth.low == 0 { most } else { depth.low.min(most) },
+            serializes: depth.serialize_overlap,
             queues_syncs: is_uring,
             writes: 0,
         })
@@ -98,8 +102,18 @@ impl<L: Copy> Requests<L> {
         Error::new(what, &self.path, errno).into()
     }
 
-    fn is_busy(&self) -> bool {
-        self.idle.len() < self.under_way.len()
+    fn busy(&self) -> u32 {
+        (self.under_way.len() - self.idle.len()) as u32
+    }
+
+    /// Whether a request under way touches the bytes of a call, as far as that matters.
+    fn overlaps(&self, call: &Call) -> bool {
+        let meets = |other: &Call| {
+            other.kind.direction().is_some()
+                && other.offset < call.offset + call.bytes
+                && call.offset < other.offset + other.bytes
+        };
+        self.serializes && self.under_way.iter().flatten().any(|request| meets(&request.call))
     }
 
     /// Hands over what is prepared.
@@ -139,7 +153,10 @@ impl<L: Copy> Requests<L> {
             else {
                 continue;
             };
-            let moved = completion.result.map_err(|errno| self.failure(&call, errno))?;
+            let moved = match completion.result {
+                Err(errno) if recorder.forgives(&call, errno) => continue,
+                result => result.map_err(|errno| self.failure(&call, errno))?,
+            };
             if call.kind.direction().is_some() && u64::from(moved) != call.bytes {
                 let (name, bytes) = (named(call.kind), call.bytes as usize);
                 return Err(Fault::short(name, &self.path, call.offset, bytes, moved as usize));
@@ -235,14 +252,19 @@ fn steps<C: Counter, T: Thread, R: Recorder<T::Label>>(
                     now = window.stop;
                     continue;
                 };
+                while requests.overlaps(&call) {
+                    stop_or_submit(clock, requests, control, now)?;
+                    now = requests.reap(clock, 1, recorder, unclaimed)?;
+                }
                 requests.prepare(&call, label, operation, now);
-                if requests.prepared.len() as u32 >= requests.batch || requests.idle.is_empty() {
+                let most = thread.depth().min(requests.under_way.len() as u32);
+                if requests.prepared.len() as u32 >= requests.batch || requests.busy() >= most {
                     requests.submit(clock)?;
                 }
-                if requests.idle.is_empty() {
-                    let least = requests.reap[0].max(1);
-                    let enough = requests.low.min(requests.under_way.len() as u32 - 1);
-                    while requests.under_way.len() as u32 - requests.idle.len() as u32 > enough {
+                if requests.busy() >= most {
+                    let least = requests.reap[0].clamp(1, most);
+                    let enough = requests.low.min(most - 1);
+                    while requests.busy() > enough {
                         now = requests.reap(clock, least, recorder, unclaimed)?;
                         stop_or_submit(clock, requests, control, now)?;
                     }
@@ -294,7 +316,7 @@ fn drain<C: Counter, L: Copy, R: Recorder<L>>(
     unclaimed: &mut u64,
 ) -> Result<u64, Fault> {
     let mut now = clock.stop();
-    while requests.is_busy() {
+    while requests.busy() > 0 {
         stop_or_submit(clock, requests, control, now)?;
         now = requests.reap(clock, 1, recorder, unclaimed)?;
     }

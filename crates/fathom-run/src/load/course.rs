@@ -54,6 +54,12 @@ impl Course {
         &self.members[number]
     }
 
+    /// What a thread ended itself for.
+    pub(super) fn fault(&self, number: usize) -> Option<Fault> {
+        let reason = self.members[number].fault.lock().unwrap_or_else(PoisonError::into_inner).take();
+        reason.map(Fault::Unsupported)
+    }
+
     pub(super) fn ends_all(&self) -> bool {
         self.ends_all.load(Ordering::Relaxed)
     }
@@ -66,7 +72,9 @@ impl Course {
         };
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         while !is_free() {
-            control.goes_on()?;
+            if let Some(fault) = control.stop() {
+                return Err(fault);
+            }
             lock = self.changed.wait_timeout(lock, SLICE).unwrap_or_else(PoisonError::into_inner).0;
         }
         Ok(())
@@ -97,7 +105,7 @@ impl Course {
         let is_same = move |member: &Member| {
             own.is_reported_with_group && member.is_reported_with_group && member.group == own.group
         };
-        let one = |(other, member)| (other == number || is_same(member)).then_some(member);
+        let one = move |(other, member)| (other == number || is_same(member)).then_some(member);
         self.members.iter().enumerate().filter_map(one)
     }
 
@@ -133,10 +141,6 @@ impl Member {
     pub(super) fn fail(&self, reason: String) {
         self.fault.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
         self.end();
-    }
-
-    pub(super) fn take_fault(&self) -> Option<String> {
-        self.fault.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Counts a transfer; its thread alone does so.

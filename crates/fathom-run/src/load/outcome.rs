@@ -23,6 +23,17 @@ pub struct Outcome {
     pub usage: Usage,
     /// What the device wrote while the threads of all jobs ran, where some sync and it counts.
     pub device_wrote: Option<Wrote>,
+    /// Calls that failed without ending the job.
+    pub errors: Errors,
+}
+
+/// Calls that failed without ending their job, as `continue_on_error` allows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Errors {
+    /// How many.
+    pub count: u64,
+    /// The number of the first error; zero where there is none.
+    pub first: u32,
 }
 
 /// What a device has written.
@@ -62,6 +73,20 @@ pub struct Transfers {
 }
 
 impl Outcome {
+    /// Of a thread that did nothing.
+    pub fn nothing(ns_per_tick: f64) -> Self {
+        Self {
+            transfers: Default::default(),
+            syncs: Histogram::default(),
+            elapsed_ns: 0,
+            ns_per_tick,
+            cached_before: None,
+            usage: Usage::default(),
+            device_wrote: None,
+            errors: Errors::default(),
+        }
+    }
+
     /// The threads of a run as one: counts and bytes are added up, the longest time is kept. None of none.
     pub fn together(threads: &[Outcome]) -> Option<Outcome> {
         let (first, others) = threads.split_first()?;
@@ -88,6 +113,8 @@ impl Outcome {
             mine.total.merge(&theirs.total);
         }
         self.syncs.merge(&other.syncs);
+        self.errors.count += other.errors.count;
+        self.errors.first = if self.errors.first == 0 { other.errors.first } else { self.errors.first };
         self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
         self.cached_before = match (self.cached_before, other.cached_before) {
             (Some(mine), Some(theirs)) => {

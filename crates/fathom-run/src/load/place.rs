@@ -1,6 +1,7 @@
 //! Where a job's threads run, how urgently, and where their memory comes from.
 
 use fathom_program::job::{Job, Placement, list};
+use fathom_sys::file::Errno;
 use fathom_sys::placement::{self, MemoryPolicy};
 
 use crate::fault::Fault;
@@ -8,8 +9,9 @@ use crate::fault::Fault;
 /// Puts the calling thread where its job wants it; `number` counts the threads that run at the same time.
 pub(super) fn take(job: &Job, number: usize) -> Result<(), Fault> {
     let Placement { nice, priority, numa, .. } = &job.placement;
-    let said = |option: &str, reason: String| Fault::Unsupported(format!("[{}]: {option}= {reason}", job.name));
-    let failed = |option, errno| said(option, fathom_sys::plain(errno));
+    let said =
+        |option: &str, reason: String| Fault::Unsupported(format!("[{}]: {option}= {reason}", job.name));
+    let failed = |option, errno: Errno| said(option, fathom_sys::plain(&errno.into()));
     let cpus = cpus(&job.placement, number);
     if !cpus.is_empty() {
         placement::run_on(&cpus).map_err(|errno| failed("cpus_allowed", errno))?;

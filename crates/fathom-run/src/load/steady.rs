@@ -45,8 +45,7 @@ impl Steady {
             true => {
                 let middle = (count - 1.0) / 2.0;
                 let from = |index: usize| index as f64 - middle;
-                let along: f64 =
-                    self.rates.iter().enumerate().map(|(index, rate)| from(index) * rate).sum();
+                let along: f64 = self.rates.iter().enumerate().map(|(index, rate)| from(index) * rate).sum();
                 let squares: f64 = (0..self.rates.len()).map(|index| from(index).powi(2)).sum();
                 (along / squares).abs()
             }

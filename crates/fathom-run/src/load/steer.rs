@@ -30,7 +30,8 @@ pub(super) struct Steered<'a> {
     course: &'a Course,
     number: usize,
     ticks_per_second: f64,
-    is_ramping: bool,
+    /// How often counting is still to begin anew: after a delay, and after a ramp.
+    beginnings: u8,
     is_ending: bool,
     /// What is left of a long wait, which is cut into short ones to hear of the end of others.
     waits: Option<u64>,
@@ -63,7 +64,7 @@ impl<'a> Steered<'a> {
             course,
             number,
             ticks_per_second,
-            is_ramping: !job.ramp_time.is_zero(),
+            beginnings: u8::from(!job.ramp_time.is_zero()) + u8::from(!job.course.start_delay.0.is_zero()),
             is_ending: false,
             waits: None,
             search: has_target.then(search),
@@ -92,12 +93,13 @@ impl<'a> Steered<'a> {
         {
             self.course.end_together(self.number);
         }
-        if self.is_ramping {
+        if self.beginnings > 0 {
             return None;
         }
         let member = self.course.member(self.number);
         if let Some(least) = &mut self.least
-            && let Some(reason) = least.look(self.job, (seconds * 1000.0) as u64, |side| member.moved_in(side))
+            && let Some(reason) =
+                least.look(self.job, (seconds * 1000.0) as u64, |side| member.moved_in(side))
         {
             member.fail(reason);
         }
@@ -117,7 +119,10 @@ impl<'a> Steered<'a> {
             }
             Verdict::TooSlow => {
                 let target = self.job.latency.target;
-                member.fail(format!("[{}]: not even one transfer at a time holds latency_target={target:?}", self.job.name));
+                member.fail(format!(
+                    "[{}]: not even one transfer at a time holds latency_target={target:?}",
+                    self.job.name
+                ));
                 return None;
             }
         }
@@ -148,7 +153,7 @@ impl Thread for Steered<'_> {
         match self.calls.next(now) {
             Step::Wait(until) => self.wait(now, until),
             Step::StartCounting => {
-                self.is_ramping = false;
+                self.beginnings = self.beginnings.saturating_sub(1);
                 Step::StartCounting
             }
             step => step,
@@ -166,14 +171,19 @@ impl Thread for Steered<'_> {
 
 /// What a steered thread records, and what steers it of that.
 pub(super) struct Watched<'a> {
-    pub(super) record: Record,
+    record: &'a mut Record,
     member: &'a Member,
     job: &'a Job,
     ns_per_tick: f64,
 }
 
 impl<'a> Watched<'a> {
-    pub(super) fn new(record: Record, member: &'a Member, job: &'a Job, ticks_per_second: f64) -> Self {
+    pub(super) fn new(
+        record: &'a mut Record,
+        member: &'a Member,
+        job: &'a Job,
+        ticks_per_second: f64,
+    ) -> Self {
         Self { record, member, job, ns_per_tick: 1e9 / ticks_per_second }
     }
 
@@ -184,7 +194,9 @@ impl<'a> Watched<'a> {
         let most = latency.most[direction as usize];
         if !most.is_zero() && took > most {
             let (name, kind, offset) = (&self.job.name, call.kind.name(), call.offset);
-            self.member.fail(format!("[{name}]: a {kind} at byte {offset} took {took:?}: more than max_latency={most:?}"));
+            self.member.fail(format!(
+                "[{name}]: a {kind} at byte {offset} took {took:?}: more than max_latency={most:?}"
+            ));
         }
         self.member.count(direction, moved, !latency.target.is_zero() && took > latency.target);
     }
