@@ -168,6 +168,7 @@ struct Record {
     /// Errors of reads and of writes, by number, that do not end the job.
     forgiven: [Vec<u32>; DIRECTIONS],
     errors: Errors,
+    depth: Option<u32>,
 }
 
 impl Recorder<bool> for Record {
@@ -242,6 +243,7 @@ fn outcome(thread: &JobThread<'_>, record: Record, ns_per_tick: f64, device_wrot
         usage: record.usage,
         device_wrote,
         errors: record.errors,
+        depth: record.depth,
     }
 }
 
@@ -721,6 +723,7 @@ mod tests {
             assert!((Duration::from_millis(50)..Duration::from_secs(20)).contains(&taken), "{taken:?}");
             // Only the last window counts.
             assert!(outcome.elapsed_ns < taken.as_nanos() as u64 / 2, "{} of {taken:?}", outcome.elapsed_ns);
+            assert_eq!(outcome.depth, Some(8));
         }
     }
 

@@ -55,6 +55,8 @@ impl Job {
             percentiles_of: report.percentiles_of,
             percentiles: report.percentiles.clone(),
             disabled: report.disabled,
+            unified: report.unified,
+            silent: report.silent,
             ..Reporting::default()
         };
         vec![
@@ -91,7 +93,7 @@ impl Job {
             (self.logs.latency.is_some(), "write_lat_log="),
             (self.logs.iops.is_some(), "write_iops_log="),
             (self.logs.histogram.is_some(), "write_hist_log="),
-            (*report != ordinary, "an option of the report (unified_rw_reporting=, stats=0)"),
+            (*report != ordinary, "an option of the report"),
             (buffers.align > 4096, "iomem_align= of more than 4096"),
         ]
     }

@@ -1,6 +1,6 @@
 //! What the threads of jobs know of each other while they run: who waits for whom, and whose end ends others.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -31,6 +31,8 @@ pub(super) struct Member {
     bytes: [AtomicU64; DIRECTIONS],
     /// Transfers that took longer than `latency_target`.
     late: AtomicU64,
+    /// The depth of `latency_target`; zero without it.
+    depth: AtomicU32,
     fault: Mutex<Option<String>>,
 }
 
@@ -149,6 +151,14 @@ impl Member {
         self.transfers[side].fetch_add(1, Ordering::Relaxed);
         self.bytes[side].fetch_add(bytes, Ordering::Relaxed);
         self.late.fetch_add(u64::from(is_late), Ordering::Relaxed);
+    }
+
+    pub(super) fn depth(&self) -> Option<u32> {
+        Some(self.depth.load(Ordering::Relaxed)).filter(|&depth| depth > 0)
+    }
+
+    pub(super) fn set_depth(&self, depth: u32) {
+        self.depth.store(depth, Ordering::Relaxed);
     }
 
     pub(super) fn late(&self) -> u64 {

@@ -25,6 +25,8 @@ pub struct Outcome {
     pub device_wrote: Option<Wrote>,
     /// Calls that failed without ending the job.
     pub errors: Errors,
+    /// The depth that `latency_target` came to; none without it.
+    pub depth: Option<u32>,
 }
 
 /// Calls that failed without ending their job, as `continue_on_error` allows.
@@ -72,6 +74,16 @@ pub struct Transfers {
     pub total: Histogram,
 }
 
+impl Transfers {
+    /// Adds others to these.
+    pub fn add(&mut self, other: &Transfers) {
+        self.bytes += other.bytes;
+        self.latency.merge(&other.latency);
+        self.submission.merge(&other.submission);
+        self.total.merge(&other.total);
+    }
+}
+
 impl Outcome {
     /// Of a thread that did nothing.
     pub fn nothing(ns_per_tick: f64) -> Self {
@@ -84,6 +96,7 @@ impl Outcome {
             usage: Usage::default(),
             device_wrote: None,
             errors: Errors::default(),
+            depth: None,
         }
     }
 
@@ -107,10 +120,7 @@ impl Outcome {
     /// Adds what another thread did to what this one did.
     pub fn add(&mut self, other: &Outcome) {
         for (mine, theirs) in self.transfers.iter_mut().zip(&other.transfers) {
-            mine.bytes += theirs.bytes;
-            mine.latency.merge(&theirs.latency);
-            mine.submission.merge(&theirs.submission);
-            mine.total.merge(&theirs.total);
+            mine.add(theirs);
         }
         self.syncs.merge(&other.syncs);
         self.errors.count += other.errors.count;
@@ -153,7 +163,8 @@ impl Outcome {
         self.per_second(self.transfers[direction as usize].bytes)
     }
 
-    fn per_second(&self, count: u64) -> f64 {
+    /// So many of something per second.
+    pub fn per_second(&self, count: u64) -> f64 {
         if self.elapsed_ns == 0 { 0.0 } else { count as f64 / (self.elapsed_ns as f64 / 1e9) }
     }
 }

@@ -109,7 +109,9 @@ impl<'a> Steered<'a> {
             search.renew(now, counts);
             return None;
         }
-        match search.look(now, counts) {
+        let verdict = search.look(now, counts);
+        member.set_depth(search.depth());
+        match verdict {
             Verdict::GoOn => return None,
             Verdict::Smaller => {}
             Verdict::Found => self.forgets = true,
@@ -204,6 +206,7 @@ impl<'a> Watched<'a> {
 
 impl Recorder<bool> for Watched<'_> {
     fn record(&mut self, call: &Call, counts: bool, window: Window, moved: u64) {
+        self.record.depth = self.member.depth();
         self.record.record(call, counts, window, moved);
         if let (Some(direction), false) = (call.kind.direction(), self.job.engine.is_asynchronous()) {
             self.judge(call, direction, window.ticks(), moved);

@@ -90,7 +90,7 @@ const EXACT: &[&str] = &[
     "rw=randwrite\nsize=64k\nioengine=libaio\niodepth=8\nserialize_overlap=1\nnorandommap",
     "rw=randread\nsize=64k\nioengine=io_uring\niodepth=8\niomem=shm\nmax_latency=30s",
     "rw=write\nsize=16k\nignore_error=EIO,EIO\nwrite_hint=short",
-    "rw=write\nsize=16k\n[y1]\nrw=read\nsize=8k\nwait_for=INDEX",
+    "rw=write\nsize=16k\nname=awaited\n[y1]\nrw=read\nsize=8k\nwait_for=awaited",
     "rw=read\nfilename=parts",
     "rw=read\nfilename=parts\nsize=50%",
     "rw=read\nsize=16k\nnumjobs=2\ngroup_reporting\n[y]\nrw=write\nsize=8k\n[z]\nstonewall\nrw=read\nsize=4k",
