@@ -214,7 +214,9 @@ impl Bench {
         let mut threads = counted.into_iter().zip(cached);
         let mut outcomes = Vec::with_capacity(jobs.len());
         for job in jobs {
-            let thinks = job.thinktime.as_nanos() as u64;
+            // Where not every transfer is followed by a wait, the last one need not be.
+            let thinks = job.thinking.blocks <= 1 && job.thinking.iotime.is_zero();
+            let thinks = if thinks { job.thinktime.as_nanos() as u64 } else { 0 };
             let threads = threads.by_ref().take(job.numjobs as usize).map(|(counted, cached)| {
                 let one = counted.outcome(started);
                 let elapsed_ns = one.elapsed_ns + thinks;

@@ -13,8 +13,8 @@ pub(crate) enum Draw {
     Pareto { power: f64, place: Place },
     /// Around a centre, with a deviation, in shares of the region.
     Normal { deviation: f64, center: f64 },
-    /// Zones: the percentage of transfers up to the end of each, and its first block and the one behind its last.
-    Zoned(Vec<(u64, [u64; 2])>),
+    /// Zones: the percentage of transfers up to the end of each, and where it begins and ends, in parts of a whole.
+    Zoned { zones: Vec<(u64, [u64; 2])>, whole: u64 },
 }
 
 /// Where the most frequent block is: the blocks lie scattered, or in a row from there on.
@@ -50,21 +50,20 @@ impl Draw {
             }
             Distribution::Uniform => Self::Uniform,
             in_zones => {
-                let is_absolute = in_zones == Distribution::ZonedBytes;
-                let block = |sum: u64| if is_absolute { sum / bytes } else { sum * count / 100 };
-                let mut sums = (0, 0);
+                let whole = if in_zones == Distribution::ZonedBytes { count * bytes } else { 100 };
+                let mut sums = (0, 0_u64);
                 let zones = order.zones.iter().map(|&(percent, size)| {
-                    let first = block(sums.1);
-                    sums = (sums.0 + u64::from(percent), sums.1 + size);
-                    (sums.0, [first, block(sums.1)])
+                    let first = sums.1;
+                    sums = (sums.0 + u64::from(percent), first.saturating_add(size));
+                    (sums.0, [first, sums.1])
                 });
                 let zones: Vec<_> = zones.collect();
-                if zones.last().is_some_and(|(_, [_, end])| *end > count) {
+                if sums.1 > whole {
                     return Err(
                         "the zones of random_distribution=zoned_abs are more than the file".to_owned()
                     );
                 }
-                Self::Zoned(zones)
+                Self::Zoned { zones, whole }
             }
         })
     }
@@ -87,11 +86,13 @@ impl Draw {
                 };
                 (rank, place)
             }
-            Self::Zoned(zones) => {
+            Self::Zoned { zones, whole } => {
                 let percent = share() * 100.0;
                 let zone = zones.iter().find(|(sum, _)| percent < *sum as f64).or(zones.last());
-                let [first, end] = zone.map_or([0, count], |(_, zone)| *zone);
-                return first + (share() * end.saturating_sub(first) as f64) as u64;
+                let parts = zone.map_or([0, *whole], |(_, parts)| *parts);
+                let block = |part| (u128::from(part) * u128::from(count) / u128::from(*whole)) as u64;
+                let [first, end] = parts.map(block);
+                return (first + (share() * end.saturating_sub(first) as f64) as u64).min(count - 1);
             }
             Self::Pareto { power, place } => (((count - 1) as f64 * share().powf(*power)) as u64, place),
         };

@@ -363,10 +363,21 @@ impl Job {
     /// # Errors
     /// As [`region`](Self::region).
     pub fn region_of(&self, thread: u32) -> Result<Region, String> {
-        let further = u64::from(thread).checked_mul(self.order.increment.0);
+        let (increment, is_share) = self.order.increment;
+        let increment = if is_share { share(self.filesize.unwrap_or(0), increment) } else { increment };
+        let further = u64::from(thread).checked_mul(increment);
         let offset = further.and_then(|further| self.offset.checked_add(further));
+        let offset = offset.filter(|offset| i64::try_from(*offset).is_ok());
         let offset = offset.ok_or("offset_increment= exceeds any file")?;
+        let offset = if is_share { offset.next_multiple_of(self.alignment()) } else { offset };
         Self { offset, ..self.clone() }.region()
+    }
+
+    /// What offsets that are shares of a file are rounded up to, in bytes: `offset_align`, or the least block.
+    fn alignment(&self) -> u64 {
+        let least = self.directions().map(|side| self.blocks[side as usize].least).min();
+        let align = Some(self.order.offset_align).filter(|&align| align > 0);
+        align.or(least).unwrap_or(1).max(1)
     }
 
     /// Bytes that each thread transfers in all its loops unless time ends it; none where it goes on until then.
@@ -462,6 +473,11 @@ impl Job {
             Err(Unfit::by(&["filename"], format!("'{name}' is not a plain file name")))
         })
     }
+}
+
+/// So many percent of some bytes.
+fn share(bytes: u64, percent: u64) -> u64 {
+    (u128::from(bytes) * u128::from(percent) / 100) as u64
 }
 
 /// Why a job can't be run as it is.

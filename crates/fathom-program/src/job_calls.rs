@@ -456,6 +456,25 @@ mod tests {
     }
 
     #[test]
+    fn runs_repeat_an_offset_and_offsets_are_aligned() {
+        let mut runs = Job { pattern: Pattern::Random, random_map: false, ..job(4096) };
+        (runs.order.every, runs.order.identical) = (2, true);
+        assert!(offsets(&runs).chunks(2).all(|pair| pair[0] == pair[1]));
+        let mut aligned = Job { pattern: Pattern::Random, ..job(4096) };
+        aligned.order.align = [1024; 3];
+        let made = offsets(&aligned);
+        assert_eq!(made.len(), 1024);
+        assert!(made.iter().any(|offset| offset % 4 != 0) && made.iter().all(|&offset| offset <= 4092));
+        let mut backwards = job(24);
+        backwards.order.skip = -(8 << 10);
+        assert_eq!(offsets(&backwards), [0, 16, 12, 8, 4, 0]);
+        // A share of the file apart, rounded up to a block.
+        let mut shares = Job { filesize: Some(100 << 10), ..job(4) };
+        shares.order.increment = (11, true);
+        assert_eq!([0, 1, 2].map(|thread| calls(&shares, thread)[0].1), [0, 12, 24]);
+    }
+
+    #[test]
     fn a_split_of_sizes_is_drawn_by_its_percentages() {
         let mut split = job(8192);
         split.blocks = [crate::job::Blocks { least: 4 << 10, most: 16 << 10 }; DIRECTIONS];

@@ -36,6 +36,8 @@ pub struct Offsets {
     joins: bool,
     /// Where the last transfer began and ended, in the region.
     last: [u64; 2],
+    /// Whether blocks of a range have any length.
+    is_unaligned: bool,
     /// Whether a run stays where it began.
     is_identical: bool,
     /// Random offsets are multiples of this in each direction, in bytes.
@@ -105,6 +107,7 @@ impl Offsets {
             every,
             run: 0,
             last: [0; 2],
+            is_unaligned: job.order.unaligned,
             is_identical: job.order.identical,
             align,
             left,
@@ -213,7 +216,11 @@ impl Offsets {
             return found.or(split.last()).map_or(0, |&(size, _)| size);
         }
         let Blocks { least, most } = self.blocks[direction as usize];
-        if least == most { least } else { (least + self.dice.below(most)).min(most) / least * least }
+        if least == most {
+            return least;
+        }
+        let drawn = (least + self.dice.below(most)).min(most);
+        if self.is_unaligned { drawn } else { drawn / least * least }
     }
 }
 

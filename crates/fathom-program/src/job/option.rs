@@ -178,12 +178,12 @@ impl Draft {
     fn shares(&mut self) -> Result<(), Unfit> {
         let job = &mut self.job;
         let least = job.directions().map(|side| job.blocks[side as usize].least).min().unwrap_or(1).max(1);
-        let part = |percent: i64, of: u64| (u128::from(of) * percent as u128 / 100) as u64;
+        let part = |percent: i64, of: u64| super::share(of, percent as u64);
         match self.offset {
             None => {}
             Some(Number { value, is_percent: false, .. }) => job.offset = value as u64,
             Some(Number { value, .. }) => match job.filesize {
-                Some(file) => job.offset = part(value, file).div_ceil(least).saturating_mul(least),
+                Some(file) => job.offset = part(value, file).next_multiple_of(job.alignment()),
                 None => job.files.offset_percent = Some(value as u8),
             },
         }

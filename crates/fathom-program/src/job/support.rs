@@ -76,8 +76,11 @@ impl Job {
                 Files { create_at_once: false, create_unsynced: false, ..files.clone() } != plain_files,
                 "opendir=, lockfile=, fallocate=keep, fadvise_hint=, unlink_each_loop= or another option of files",
             ),
-            (order.increment.1, "offset_increment=N%"),
-            (order.unaligned, "bs_unaligned="),
+            (order.increment.1 && self.filesize.is_none(), "offset_increment=N% without filesize="),
+            (
+                order.unaligned && self.pattern == Pattern::Random && self.random_map,
+                "bs_unaligned= of random transfers without norandommap",
+            ),
             (order.sizes_by_order, "bs_is_seq_rand="),
             (order.strides != [0; 3], "zonemode=strided"),
             (self.durability.open != OpenSync::No, "sync="),
