@@ -80,7 +80,7 @@ const EXACT: &[&str] = &[
     "rw=randread\nsize=64k\nblockalign=512",
     "rw=read\nfilesize=64k\nsize=8k\noffset_increment=11%\nnumjobs=3",
     "rw=read\nfilesize=64k\nsize=8k\noffset=10%\noffset_align=16k",
-    "rw=randread\nsize=64k\nstats=0",
+    "rw=randread\nsize=64k\nstats=0\ngroup_reporting",
     "rw=randwrite:4\nsize=64k\nrw_sequencer=identical\nnorandommap",
     "rw=randread\nsize=64k\nrandom_generator=lfsr",
     "rw=read\nsize=16k\nthinktime=1000\nthinktime_blocks=2\nthinktime_spin=300",
