@@ -86,7 +86,7 @@ impl JobCalls {
                 0 => u64::MAX,
                 most => most.saturating_mul(u64::from(job.course.loops.max(1))),
             },
-            delay: (!delay.is_zero()).then(|| (delay.as_secs_f64() * ticks_per_second) as u64),
+            delay: (!delay.is_zero()).then_some((delay.as_secs_f64() * ticks_per_second) as u64),
             writes: 0,
             unthought: 0,
             thought: 0,
@@ -142,7 +142,8 @@ impl JobCalls {
         let by_time = !thinking.iotime.is_zero();
         let is_time = by_time && now.saturating_sub(self.thought) >= self.ticks(thinking.iotime + time);
         let counts = !by_time || thinking.blocks > 0;
-        if !is_time && !(counts && self.unthought >= thinking.blocks.max(1)) {
+        let is_turn = counts && self.unthought >= thinking.blocks.max(1);
+        if !is_time && !is_turn {
             return None;
         }
         (self.unthought, self.thought) = (0, now);
@@ -283,10 +284,10 @@ impl Thread for JobCalls {
         if let Some(until) = self.think_until.take() {
             return Step::Wait(until);
         }
-        if std::mem::take(&mut self.thinks) {
-            if let Some(step) = self.think(now, times.end) {
-                return step;
-            }
+        if std::mem::take(&mut self.thinks)
+            && let Some(step) = self.think(now, times.end)
+        {
+            return step;
         }
         if now >= times.ramp_end {
             (times.ramp_end, times.due) = (u64::MAX, [now; DIRECTIONS]);

@@ -26,7 +26,7 @@ impl Job {
 
     fn needs(&self) -> Vec<(bool, &'static str)> {
         let (files, order, course) = (&self.files, &self.order, &self.course);
-        let (place, report, buffers) = (&self.placement, &self.reporting, &self.buffers);
+        let (place, buffers) = (&self.placement, &self.buffers);
         let plain_files = Files {
             paths: files.paths.clone(),
             scratch: files.scratch.clone(),
@@ -46,18 +46,6 @@ impl Job {
             vectored: own.vectored,
             userspace_reap: own.userspace_reap,
             ..EngineOptions::default()
-        };
-        let ordinary = Reporting {
-            kb_base: report.kb_base,
-            figures: report.figures,
-            unit_base: report.unit_base,
-            no_disk_util: report.no_disk_util,
-            percentiles_of: report.percentiles_of,
-            percentiles: report.percentiles.clone(),
-            disabled: report.disabled,
-            unified: report.unified,
-            silent: report.silent,
-            ..Reporting::default()
         };
         vec![
             (self.depth.most > 1 && self.depth.offload, "io_submit_mode=offload with iodepth= above 1"),
@@ -96,7 +84,6 @@ impl Job {
             (self.logs.latency.is_some(), "write_lat_log="),
             (self.logs.iops.is_some(), "write_iops_log="),
             (self.logs.histogram.is_some(), "write_hist_log="),
-            (*report != ordinary, "an option of the report"),
             (buffers.align > 4096, "iomem_align= of more than 4096"),
         ]
     }

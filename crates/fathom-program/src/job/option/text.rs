@@ -260,7 +260,8 @@ pub fn list(text: &str) -> Result<Vec<u32>, String> {
     let mut all = Vec::new();
     for part in text.trim().split(',').take_while(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let read = |text: &str| text.trim().parse::<u32>().map_err(|_| format!("'{part}' is not a CPU or a node"));
+        let read =
+            |text: &str| text.trim().parse::<u32>().map_err(|_| format!("'{part}' is not a CPU or a node"));
         let (first, last) = (read(first)?, read(last)?);
         if last >= 4096 {
             return Err(format!("there is no CPU or node {last}"));
