@@ -188,6 +188,9 @@ pub fn calls(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<Vec
 /// Simulated time is in ns.
 const TICKS_PER_SECOND: f64 = 1e9;
 
+/// The threads of jobs with what is kept of their calls, and what was cached of each thread's files.
+type Loaded<K> = (Arc<Load<JobCalls, K>>, Vec<Cached>);
+
 /// The simulated machine with its files.
 struct Bench {
     path: Path,
@@ -214,7 +217,9 @@ impl Bench {
         let mut threads = counted.into_iter().zip(cached);
         let mut outcomes = Vec::with_capacity(jobs.len());
         for job in jobs {
-            let thinks = job.thinktime.as_nanos() as u64;
+            // Where not every transfer is followed by a wait, the last one need not be.
+            let thinks = job.thinking.blocks <= 1 && job.thinking.iotime.is_zero();
+            let thinks = if thinks { job.thinktime.as_nanos() as u64 } else { 0 };
             let threads = threads.by_ref().take(job.numjobs as usize).map(|(counted, cached)| {
                 let one = counted.outcome(started);
                 let elapsed_ns = one.elapsed_ns + thinks;
@@ -233,7 +238,7 @@ impl Bench {
         parameters: &Parameters,
         seed: u64,
         keep: fn(Call) -> K,
-    ) -> Result<(Arc<Load<JobCalls, K>>, Vec<Cached>), String> {
+    ) -> Result<Loaded<K>, String> {
         for job in jobs {
             self.lay_out(job)?;
         }

@@ -19,6 +19,11 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
+    /// A number above 0 and below 1: the highest 53 bits, as many as a float has; never zero, whose logarithm is none.
+    pub(crate) fn share(&mut self) -> f64 {
+        ((self.draw() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
     /// A number below `end`; the bias is below `end / 2^64` (Lemire 2019).
     #[inline(always)]
     pub(crate) fn below(&mut self, end: u64) -> u64 {

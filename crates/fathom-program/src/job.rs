@@ -35,7 +35,7 @@ pub use self::conduct::*;
 pub use self::fields::*;
 pub use self::file::{JobFile, Mistake, Section, Surroundings, parse};
 pub use self::files::ThreadFile;
-pub use self::option::markdown as option_table;
+pub use self::option::{list, markdown as option_table};
 
 /// One job: some threads that do the same to files of one size.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -368,14 +368,21 @@ impl Job {
     /// # Errors
     /// As [`region`](Self::region).
     pub fn region_of(&self, thread: u32) -> Result<Region, String> {
-        let further = u64::from(thread).checked_mul(self.order.increment.0);
+        let (increment, is_share) = self.order.increment;
+        let further = u64::from(thread).checked_mul(increment);
         let offset = further.and_then(|further| self.offset.checked_add(further));
+        let offset = offset.filter(|offset| i64::try_from(*offset).is_ok());
         let offset = offset.ok_or("offset_increment= exceeds any file")?;
-        let offset = match self.order.increment.1 {
-            true => offset.next_multiple_of(self.least_block()),
-            false => offset,
-        };
+        let offset = if is_share { offset.next_multiple_of(self.alignment()) } else { offset };
         Self { offset, ..self.clone() }.region()
+    }
+
+    /// What offsets that are shares of a file are rounded up to, in bytes: `offset_align`, or the least block.
+    fn alignment(&self) -> u64 {
+        match self.order.offset_align {
+            0 => self.least_block(),
+            align => align,
+        }
     }
 
     /// Bytes that each thread transfers in all its loops unless time ends it; none where it goes on until then.
@@ -404,6 +411,14 @@ impl Job {
     /// The bytes of the parts of a thread's files that it works on.
     fn all_bytes(&self, thread: u32) -> Result<u64, String> {
         Ok(self.files_of(thread)?.iter().fold(0, |sum: u64, file| sum.saturating_add(file.region.length)))
+    }
+
+    /// The most bytes per second in a direction, by its place; zero for no bound. Of `rate_iops` these are the least blocks.
+    pub(crate) fn bound(&self, side: usize) -> u64 {
+        match self.rate[side] {
+            0 => u64::from(self.rates.iops[side]) * self.blocks[side].least,
+            rate => rate,
+        }
     }
 
     /// Whether a bound on its rate makes it wait.
@@ -468,6 +483,11 @@ impl Job {
             Err(Unfit::by(&["filename"], format!("'{name}' is not a plain file name")))
         })
     }
+}
+
+/// So many percent of some bytes.
+fn share(bytes: u64, percent: u64) -> u64 {
+    (u128::from(bytes) * u128::from(percent) / 100) as u64
 }
 
 /// Why a job can't be run as it is.

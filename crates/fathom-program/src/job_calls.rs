@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::call::{Call, CallKind, DIRECTIONS, Direction, FileId};
+use crate::dice::Dice;
 use crate::job::{Engine, Job, Region};
 use crate::next_file::NextFile;
 use crate::offsets::{Offsets, Span};
@@ -35,14 +36,22 @@ pub struct JobCalls {
     transfer: Option<(Direction, Span)>,
     /// Whether a sync is the last that was done.
     was_sync: bool,
-    /// Whether `thinktime` is due.
+    /// Whether `thinktime` may be due, after how many transfers, and when it was last so.
     thinks: bool,
+    unthought: u32,
+    thought: u64,
+    /// What is left of a `thinktime` after its busy part.
+    think_until: Option<u64>,
+    /// The direction of the last transfer.
+    side: Direction,
     is_paced: bool,
     has_drained: bool,
     /// How many files were synced at the end.
     synced: usize,
-    /// Whether `startdelay` is to come, and whether it is just over.
-    is_delayed: bool,
+    /// Draws when transfers of `rate_process=poisson` begin.
+    arrivals: Dice,
+    /// What is to come of `startdelay`, in ticks, and whether it is just over.
+    delay: Option<u64>,
     begins: bool,
     times: Option<Times>,
 }
@@ -84,6 +93,9 @@ impl JobCalls {
             Ok(FileCalls { call, offsets: Offsets::new(job, region, number << 10 | thread)?, position: None })
         };
         let files: Vec<FileCalls> = (0..).zip(regions).map(one).collect::<Result<_, String>>()?;
+        let mut arrivals = Dice::new(!job.seed ^ (u64::from(thread) << 32));
+        let (low, high) = job.course.start_delay;
+        let delay = low + high.saturating_sub(low).mul_f64(arrivals.share());
         Ok(Self {
             next_file: NextFile::new(job, files.len(), thread),
             files,
@@ -102,8 +114,13 @@ impl JobCalls {
                 0 => u64::MAX,
                 most => most.saturating_mul(u64::from(job.course.loops.max(1))),
             },
-            is_delayed: !job.course.start_delay.0.is_zero(),
+            delay: (!delay.is_zero()).then_some((delay.as_secs_f64() * ticks_per_second) as u64),
             writes: 0,
+            unthought: 0,
+            thought: 0,
+            think_until: None,
+            side: Direction::Read,
+            arrivals,
             chosen: None,
             transfer: None,
             was_sync: false,
@@ -128,6 +145,49 @@ impl JobCalls {
             false => now.saturating_add(ramp).saturating_add(self.ticks(self.job.runtime)),
         };
         Times { end, ramp_end: if ramp > 0 { now + ramp } else { u64::MAX }, due: [now; DIRECTIONS] }
+    }
+
+    /// No transfer begins from now on; what is due at the end is done.
+    pub fn stop(&mut self, now: u64) {
+        (self.delay, self.begins, self.thinks, self.think_until) = (None, false, false, None);
+        let times = self.times.unwrap_or_else(|| self.begin(now));
+        self.times = Some(Times { end: times.end.min(now), ..times });
+    }
+
+    /// Ticks that so many bytes take of one direction's rate.
+    fn share(&self, side: usize, bytes: u64) -> f64 {
+        match self.job.bound(side) {
+            0 => 0.0,
+            rate => bytes as f64 / rate as f64 * self.ticks_per_second,
+        }
+    }
+
+    /// What comes between two transfers: nothing, or the beginning of a wait.
+    #[cold]
+    fn think(&mut self, now: u64, end: u64) -> Option<Step<bool>> {
+        let (thinking, time) = (self.job.thinking, self.job.thinktime);
+        self.unthought += 1;
+        let by_time = !thinking.iotime.is_zero();
+        let is_time = by_time && now.saturating_sub(self.thought) >= self.ticks(thinking.iotime + time);
+        let counts = !by_time || thinking.blocks > 0;
+        let is_turn = counts && self.unthought >= thinking.blocks.max(1);
+        if !is_time && !is_turn {
+            return None;
+        }
+        (self.unthought, self.thought) = (0, now);
+        let until = now.saturating_add(self.ticks(time)).min(end);
+        let side = self.side as usize;
+        let least = self.share(side, self.job.blocks[side].least) as u64;
+        if let (true, true, Some(times)) = (self.is_paced, self.job.rates.ignore_thinktime, &mut self.times) {
+            // The next transfer is due when the wait is over, as if there had been none.
+            let waits = until - now;
+            times.due[side] += if least <= waits { waits - least } else { waits };
+        }
+        if thinking.spin.is_zero() {
+            return Some(Step::Wait(until));
+        }
+        self.think_until = Some(until);
+        Some(Step::Spin(now.saturating_add(self.ticks(thinking.spin.min(time))).min(until)))
     }
 
     /// The direction of the next transfer, and when it is due; the other one goes first if it is due first.
@@ -183,12 +243,17 @@ impl JobCalls {
         self.thinks = !self.job.thinktime.is_zero();
         self.transfers_left -= 1;
         self.was_sync = false;
-        let side = direction as usize;
-        if let (true, Some(times)) = (self.is_paced, &mut self.times) {
-            let share = |amount: f64, rate: f64| if rate > 0.0 { amount / rate } else { 0.0 };
-            let bytes = share(span.length as f64, self.job.rate[side] as f64);
-            let transfers = share(1.0, f64::from(self.job.rates.iops[side]));
-            times.due[side] += (bytes.max(transfers) * self.ticks_per_second) as u64;
+        self.side = direction;
+        if self.is_paced {
+            let side = direction as usize;
+            let ticks = match self.job.rates.poisson {
+                // fio draws from the mean of the least block, whatever the transfer moves.
+                true => -self.share(side, self.job.blocks[side].least) * self.arrivals.share().ln(),
+                false => self.share(side, span.length),
+            };
+            if let Some(times) = &mut self.times {
+                times.due[side] += ticks as u64;
+            }
         }
         Step::Call(Call { kind, ..self.files[self.file].call }.at(span.offset, span.length), true)
     }
@@ -283,20 +348,27 @@ impl Thread for JobCalls {
         {
             return step;
         }
-        if std::mem::take(&mut self.is_delayed) {
+        if let Some(delay) = self.delay.take() {
             self.begins = true;
-            return Step::Wait(now.saturating_add(self.ticks(self.job.course.start_delay.0)));
+            return Step::Wait(now.saturating_add(delay));
         }
         if std::mem::take(&mut self.begins) {
             return Step::StartCounting;
         }
         let mut times = match self.times {
             Some(times) => times,
-            None => *self.times.insert(self.begin(now)),
+            None => {
+                self.thought = now;
+                *self.times.insert(self.begin(now))
+            }
         };
-        if self.thinks {
-            self.thinks = false;
-            return Step::Wait(now.saturating_add(self.ticks(self.job.thinktime)).min(times.end));
+        if let Some(until) = self.think_until.take() {
+            return Step::Wait(until);
+        }
+        if std::mem::take(&mut self.thinks)
+            && let Some(step) = self.think(now, times.end)
+        {
+            return step;
         }
         if now >= times.ramp_end {
             (times.ramp_end, times.due) = (u64::MAX, [now; DIRECTIONS]);
@@ -362,7 +434,7 @@ mod tests {
         loop {
             match calls.next(now) {
                 Step::Call(call, _) => made.push((call.kind, call.offset >> 10, now)),
-                Step::Wait(until) => now = now.max(until),
+                Step::Wait(until) | Step::Spin(until) => now = now.max(until),
                 Step::StartCounting | Step::Await | Step::Drain => {}
                 Step::End => return made,
             }
@@ -407,6 +479,85 @@ mod tests {
         spread.course.start_delay.0 = Duration::from_micros(5);
         spread.rates.iops[0] = 1_000_000;
         assert_eq!(calls(&spread, 2), [(CallKind::Pread, 32, 5_000), (CallKind::Pread, 36, 6_000)]);
+    }
+
+    #[test]
+    fn thinking_comes_after_so_many_transfers_or_so_long() {
+        let times = |job: &Job| -> Vec<u64> { calls(job, 0).iter().map(|(_, _, now)| now / 1000).collect() };
+        let mut thinking = Job { thinktime: Duration::from_micros(10), ..job(24) };
+        thinking.thinking.blocks = 2;
+        assert_eq!(times(&thinking), [0, 0, 10, 10, 20, 20]);
+        thinking.thinking.spin = Duration::from_micros(4);
+        assert_eq!(times(&thinking), [0, 0, 10, 10, 20, 20]);
+        // A transfer takes 5 us: a wait comes when iotime and thinktime have passed since the last began.
+        thinking.thinking = crate::job::Thinking { iotime: Duration::from_micros(5), ..Default::default() };
+        thinking.rates.iops[0] = 200_000;
+        thinking.size = Some(32 << 10);
+        assert_eq!(times(&thinking), [0, 5, 10, 15, 25, 25, 30, 40]);
+    }
+
+    #[test]
+    fn a_rate_makes_up_for_thinktime_unless_it_is_to_ignore_it() {
+        let times = |job: &Job| -> Vec<u64> { calls(job, 0).iter().map(|(_, _, now)| now / 1000).collect() };
+        let mut paced = Job { thinktime: Duration::from_micros(20), ..job(24) };
+        paced.thinking.blocks = 3;
+        paced.rates.iops[0] = 200_000;
+        assert_eq!(times(&paced), [0, 5, 10, 30, 30, 30]);
+        paced.rates.ignore_thinktime = true;
+        assert_eq!(times(&paced), [0, 5, 10, 30, 35, 40]);
+    }
+
+    #[test]
+    fn arrivals_of_a_poisson_process_are_exponential() {
+        let mut paced = job(40_000);
+        (paced.rates.poisson, paced.rates.iops[0]) = (true, 1_000_000);
+        let times: Vec<u64> = calls(&paced, 0).iter().map(|(_, _, now)| *now).collect();
+        let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let mean = gaps.iter().sum::<u64>() / gaps.len() as u64;
+        assert!((970..1030).contains(&mean), "{mean} ns");
+        // One in e is longer than the mean.
+        let longer = gaps.iter().filter(|&&gap| gap > 1000).count() * 1000 / gaps.len();
+        assert!((350..386).contains(&longer), "{longer} of 1000");
+    }
+
+    #[test]
+    fn a_delay_is_drawn_for_each_thread() {
+        let mut late = job(4);
+        late.course.start_delay = (Duration::from_micros(100), Duration::from_micros(300));
+        let begin = |thread| calls(&late, thread)[0].2;
+        let begins: Vec<u64> = (0..8).map(begin).collect();
+        assert!(begins.iter().all(|begin| (100_000..=300_000).contains(begin)), "{begins:?}");
+        assert!(begins.iter().any(|&begin| begin != begins[0]), "{begins:?}");
+        assert_eq!(begins[1], begin(1));
+    }
+
+    #[test]
+    fn who_is_stopped_does_what_is_due_at_the_end() {
+        let job = Job { end_fsync: true, read_percent: 0, ..job(64) };
+        let mut calls = JobCalls::new(&job, &[(FileId(0), job.region().unwrap())], 0, 1e9).unwrap();
+        assert!(matches!(calls.next(0), Step::Call(call, true) if call.kind == CallKind::Pwrite));
+        calls.stop(1);
+        assert!(matches!(calls.next(2), Step::Call(call, false) if call.kind == CallKind::Fsync));
+        assert_eq!(calls.next(3), Step::End);
+    }
+
+    #[test]
+    fn runs_repeat_an_offset_and_offsets_are_aligned() {
+        let mut runs = Job { pattern: Pattern::Random, random_map: false, ..job(4096) };
+        (runs.order.every, runs.order.identical) = (2, true);
+        assert!(offsets(&runs).chunks(2).all(|pair| pair[0] == pair[1]));
+        let mut aligned = Job { pattern: Pattern::Random, ..job(4096) };
+        aligned.order.align = [1024; 3];
+        let made = offsets(&aligned);
+        assert_eq!(made.len(), 1024);
+        assert!(made.iter().any(|offset| offset % 4 != 0) && made.iter().all(|&offset| offset <= 4092));
+        let mut backwards = job(24);
+        backwards.order.skip = -(8 << 10);
+        assert_eq!(offsets(&backwards), [0, 16, 12, 8, 4, 0]);
+        // A share of the file apart, rounded up to a block.
+        let mut shares = Job { filesize: Some(100 << 10), ..job(4) };
+        shares.order.increment = (11 << 10, true);
+        assert_eq!([0, 1, 2].map(|thread| calls(&shares, thread)[0].1), [0, 12, 24]);
     }
 
     #[test]

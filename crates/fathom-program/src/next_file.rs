@@ -80,7 +80,7 @@ impl NextFile {
                 Order::InTurn(next) => std::mem::replace(next, (*next + 1) % count),
                 Order::Random => self.dice.below(count as u64) as usize,
                 Order::Drawn(draw) => {
-                    (draw.block(count as u64 * PARTS, || self.dice.draw()) / PARTS) as usize
+                    (draw.block(count as u64 * PARTS, || self.dice.share()) / PARTS) as usize
                 }
             };
             match self.files[file] {

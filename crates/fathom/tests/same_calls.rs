@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fathom::instrument::Instrument;
-use fathom::job::{Blocks, Course, Distribution, Engine, FileService, Job, Order, Pattern};
+use fathom::job::{Blocks, Course, Distribution, Engine, FileService, Job, Order, Pattern, Thinking};
 use fathom::load::{self, Limits, Site};
 use fathom::model::Model;
 use fathom::prediction::{self, Replay};
@@ -65,6 +65,7 @@ fn job(dice: &mut SmallRng) -> Job {
         pre_read: dice.random(),
         random_map: dice.random(),
         thinktime: std::time::Duration::from_micros(if dice.random_range(0..8) == 0 { 20 } else { 0 }),
+        thinking: Thinking { blocks: dice.random_range(0..3), ..Thinking::default() },
         seed: dice.random(),
         course: Course {
             loops: dice.random_range(0..3),
@@ -73,7 +74,10 @@ fn job(dice: &mut SmallRng) -> Job {
         },
         order: Order {
             every: dice.random_range(1..3),
-            skip: dice.random_range(0..2) * 4096,
+            skip: dice.random_range(-2..2) * 4096,
+            zones: vec![(70, 20), (30, 80)],
+            distribution: [Distribution::Uniform, Distribution::Zoned]
+                [usize::from(dice.random_range(0..5) == 0)],
             increment: (dice.random_range(0..2) * 8192, false),
             percentage_random: [[100, 60][dice.random_range(0..2)]; 3],
             ..Order::default()

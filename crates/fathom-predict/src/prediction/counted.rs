@@ -34,10 +34,7 @@ impl Counted {
             transfers: self.transfers,
             syncs: self.syncs,
             elapsed_ns: self.end.saturating_sub(started),
-            ns_per_tick: 1.0,
-            cached_before: None,
-            usage: Default::default(),
-            device_wrote: None,
+            ..Outcome::nothing(1.0)
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::model::Model;
-use fathom_program::job::{Direction, Engine, Job};
+use fathom_program::job::{Direction, Engine, Job, LatencyTarget};
 
 /// Checks jobs that run at the same time.
 ///
@@ -56,8 +56,40 @@ fn refusal(job: &Job) -> Option<String> {
     if job.is_paced() {
         return because("rate= or rate_iops=, and jobs run as fast as they can there");
     }
-    if !job.course.start_delay.0.is_zero() {
+    if !(job.course.start_delay.0.is_zero() && job.course.start_delay.1.is_zero()) {
         return because("startdelay=, and all jobs begin at once there");
+    }
+    if job.course.wait_for.is_some() {
+        return because("wait_for=, and all jobs begin at once there");
+    }
+    if job.course.exitall {
+        return because("exitall, and each job ends by itself there");
+    }
+    if job.rates.least != [0; 3] || job.rates.least_iops != [0; 3] || job.latency != LatencyTarget::default()
+    {
+        return because(
+            "rate_min=, rate_iops_min=, max_latency= or latency_target=, and nothing steers a job there",
+        );
+    }
+    if job.steady_state.is_some() {
+        return because("steadystate=, and a rate is steady there from the start");
+    }
+    if !job.thinking.spin.is_zero() && !job.thinktime.is_zero() {
+        return because("thinktime_spin=, and a waiting thread is idle there");
+    }
+    if job.placement.numa != [None, None] || job.placement.priority.is_some() {
+        return because(
+            "numa_cpu_nodes=, numa_mem_policy=, prio= or prioclass=, and there are neither nodes nor priorities",
+        );
+    }
+    let cpus = &job.placement.cpus;
+    if !cpus.is_empty() && (cpus.len() as u64) < u64::from(job.numjobs) {
+        return because(
+            "cpus_allowed= of fewer CPUs than the job has threads, and threads do not compete for them",
+        );
+    }
+    if job.buffers.memory.is_some() || job.buffers.life.is_some() {
+        return because("iomem= in huge pages or write_hint=, and no memory or device knows of them there");
     }
     if job.files.create_only {
         return because("create_only=1, and nothing is left to predict");

@@ -233,7 +233,7 @@ pub struct Rates {
     pub poisson: bool,
     /// `rate_cycle`: the time over which `least` is averaged.
     pub cycle: Duration,
-    /// `rate_ignore_thinktime`: time spent waiting is made up for.
+    /// `rate_ignore_thinktime`: time spent waiting for `thinktime` is not made up for.
     pub ignore_thinktime: bool,
 }
 
@@ -242,7 +242,7 @@ pub struct Rates {
 pub struct Thinking {
     /// `thinktime_spin`: the part of it that the CPU is busy for.
     pub spin: Duration,
-    /// `thinktime_blocks`: once in so many transfers.
+    /// `thinktime_blocks`: once in so many transfers; zero for each, or for `iotime` alone where that is given.
     pub blocks: u32,
     /// `thinktime_blocks_type=issue`: submitted ones are counted instead of completed ones.
     pub by_issue: bool,
@@ -374,6 +374,6 @@ impl Default for Rates {
 
 impl Default for Thinking {
     fn default() -> Self {
-        Self { spin: Duration::ZERO, blocks: 1, by_issue: false, iotime: Duration::ZERO }
+        Self { spin: Duration::ZERO, blocks: 0, by_issue: false, iotime: Duration::ZERO }
     }
 }

@@ -26,7 +26,7 @@ impl Job {
 
     fn needs(&self) -> Vec<(bool, &'static str)> {
         let (files, order, course) = (&self.files, &self.order, &self.course);
-        let (place, report, buffers) = (&self.placement, &self.reporting, &self.buffers);
+        let (place, buffers) = (&self.placement, &self.buffers);
         let plain_files = Files {
             paths: files.paths.clone(),
             scratch: files.scratch.clone(),
@@ -55,40 +55,8 @@ impl Job {
             userspace_reap: own.userspace_reap,
             ..EngineOptions::default()
         };
-        let ordinary = Reporting {
-            kb_base: report.kb_base,
-            figures: report.figures,
-            unit_base: report.unit_base,
-            no_disk_util: report.no_disk_util,
-            percentiles_of: report.percentiles_of,
-            percentiles: report.percentiles.clone(),
-            disabled: report.disabled,
-            ..Reporting::default()
-        };
-        let plain_buffers =
-            Buffers { life: None, memory: None, align: buffers.align.min(4096), ..buffers.clone() };
-        let plain_order = Order {
-            every: order.every,
-            skip: order.skip,
-            splits: order.splits.clone(),
-            distribution: order.distribution,
-            percentage_random: order.percentage_random,
-            increment: order.increment,
-            unrepeatable: order.unrepeatable,
-            all_repeatable: order.all_repeatable,
-            ..Order::default()
-        };
-        let plain_course = Course {
-            loops: course.loops,
-            number_ios: course.number_ios,
-            start_delay: course.start_delay,
-            new_group: course.new_group,
-            exitall_on_error: course.exitall_on_error,
-            ..Course::default()
-        };
         vec![
-            (self.engine.is_asynchronous() && self.depth.offload, "io_submit_mode=offload"),
-            (self.engine.is_asynchronous() && self.depth.serialize_overlap, "serialize_overlap="),
+            (self.depth.most > 1 && self.depth.offload, "io_submit_mode=offload with iodepth= above 1"),
             (self.engine_options != rings, "an option of the engine"),
             (order.trim.is_some(), "rw=trim"),
             (files.size_percent.is_some(), "size=N% without filesize="),
@@ -104,39 +72,26 @@ impl Job {
                 Files { create_at_once: false, create_unsynced: false, ..files.clone() } != plain_files,
                 "an option of files",
             ),
-            (order.skip < 0, "rw= with a negative number behind a colon"),
             (
-                matches!(order.distribution, Distribution::Zoned | Distribution::ZonedBytes),
-                "random_distribution=zoned",
+                order.unaligned && self.pattern == Pattern::Random && self.random_map,
+                "bs_unaligned= of random transfers without norandommap",
             ),
-            (order.align.iter().any(|&align| align > 0), "blockalign="),
-            (
-                Order { generator: None, ..order.clone() } != plain_order,
-                "an option of the order of transfers",
-            ),
+            (order.sizes_by_order, "bs_is_seq_rand="),
+            (order.strides != [0; 3], "zonemode=strided"),
             (self.durability.open != OpenSync::No, "sync="),
             (
                 Durability { on_close: false, ..self.durability } != Durability::default(),
                 "write_barrier= or sync_file_range=",
             ),
-            (
-                Rates { iops: self.rates.iops, ..Rates::default() } != self.rates,
-                "an option of rates besides rate= and rate_iops=",
-            ),
-            (self.thinking != Thinking::default(), "an option of thinktime"),
             (self.verify.is_some(), "verify="),
-            (self.latency != LatencyTarget::default(), "latency_target= or max_latency="),
-            (self.steady_state.is_some(), "steadystate="),
-            (*place != Placement::default(), "a place or priority of threads (cpus_allowed=, nice=, prio=)"),
-            (course.start_delay.1 > course.start_delay.0, "startdelay=LOW-HIGH"),
+            (place.flow.0 > 0, "flow="),
             (course.iologs[0].is_some(), "read_iolog="),
-            (*course != plain_course, "an option of a job's course (wait_for=, exitall, continue_on_error=)"),
+            (course.iologs[1].is_some(), "write_iolog="),
             (self.logs.bandwidth.is_some(), "write_bw_log="),
             (self.logs.latency.is_some(), "write_lat_log="),
             (self.logs.iops.is_some(), "write_iops_log="),
             (self.logs.histogram.is_some(), "write_hist_log="),
-            (*report != ordinary, "an option of the report (unified_rw_reporting=, stats=0)"),
-            (*buffers != plain_buffers, "an option of where buffers are (write_hint=, iomem=)"),
+            (buffers.align > 4096, "iomem_align= of more than 4096"),
         ]
     }
 }
@@ -152,7 +107,7 @@ mod tests {
         let splice = Job { engine: Engine::Splice, ..job.clone() };
         assert!(splice.unsupported().unwrap().starts_with("ioengine=splice is understood"));
         let depth = Depth { most: 4, offload: true, ..Depth::default() };
-        let offloaded = Job { engine: Engine::IoUring, depth, ..job };
+        let offloaded = Job { depth, ..job };
         assert!(offloaded.unsupported().unwrap().starts_with("io_submit_mode="));
         assert!(Job::named("x").unsupported().unwrap().starts_with("size= is missing"));
     }

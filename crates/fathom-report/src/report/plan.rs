@@ -2,7 +2,7 @@
 
 use fathom_program::job::{Blocks, Direction, Job, Pattern};
 use fathom_program::units::{Bytes, Nanos};
-use fathom_run::load::{Needs, file_name, groups};
+use fathom_run::load::{Needs, groups};
 
 use super::table;
 
@@ -72,15 +72,18 @@ fn time(job: &Job) -> String {
     if job.ramp_time.is_zero() { run } else { format!("{run} after {}", shown(job.ramp_time)) }
 }
 
-/// The scratch file that the threads share, or how many they have between them.
+/// The first and the last scratch file of all threads, and how long each is.
 fn files(job: &Job) -> String {
-    let size = job.region().map_or_else(|reason| reason, |region| Bytes(region.file).to_string());
-    match (&job.filename, job.numjobs) {
-        (None, threads) if threads > 1 => {
-            format!("{} to {}, {size} each", file_name(job, 0), file_name(job, threads - 1))
-        }
-        _ => format!("{}, {size}", file_name(job, 0)),
-    }
+    let shown = || -> Result<String, String> {
+        let [first, last] = [job.files_of(0)?, job.files_of(job.numjobs.saturating_sub(1))?];
+        let size = first.first().map_or(0, |file| file.region.file);
+        let names = [first.first(), last.last()].map(|file| file.map_or("", |file| file.name.as_str()));
+        Ok(match names[0] == names[1] {
+            true => format!("{}, {}", names[0], Bytes(size)),
+            false => format!("{} to {}, {} each", names[0], names[1], Bytes(size)),
+        })
+    };
+    shown().unwrap_or_else(|reason| reason)
 }
 
 #[cfg(test)]

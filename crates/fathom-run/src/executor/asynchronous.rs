@@ -7,15 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_program::call::{Call, CallKind};
-use fathom_program::job::{Depth, EngineOptions};
+use fathom_program::job::{Engine, Job};
 use fathom_program::program::{Step, Thread};
 use fathom_sys::clock::Counter;
 use fathom_sys::file::{self, Errno};
-use fathom_sys::memory::Mapping;
 use fathom_sys::queue::{Engine as Carrier, Operation, Queue, Setup, UringOptions};
 use fathom_sys::{Error, cache};
 
-use super::engine::named;
+use super::engine::{memory, named};
 use super::{Control, OfJob, Recorder, Window, mark};
 use crate::fault::Fault;
 
@@ -45,20 +44,17 @@ pub(crate) struct Requests<L> {
     batch: u32,
     reap: [u32; 2],
     low: u32,
+    /// Whether a request waits for those that touch the same bytes.
+    serializes: bool,
     /// Whether the carrier takes syncs as requests.
     queues_syncs: bool,
     writes: u64,
 }
 
 impl<L: Copy> Requests<L> {
-    /// A queue of a job's depth with buffers for blocks of up to `block` bytes.
-    pub(crate) fn new(
-        is_uring: bool,
-        depth: Depth,
-        options: &EngineOptions,
-        block: u64,
-        files: OfJob,
-    ) -> Result<Self, Fault> {
+    /// A queue of a job's depth with buffers for its blocks.
+    pub(crate) fn new(job: &Job, files: OfJob) -> Result<Self, Fault> {
+        let (is_uring, depth, options) = (job.engine == Engine::IoUring, job.depth, &job.engine_options);
         let (paths, files): (Vec<PathBuf>, Vec<_>) = files.0.into_iter().unzip();
         let first = paths[0].clone();
         let refused = |reason: String| Fault::Unsupported(format!("{}: {reason}", first.display()));
@@ -74,13 +70,13 @@ impl<L: Copy> Requests<L> {
             false => Carrier::Libaio,
         };
         // Each slot begins on a page, as direct transfers need.
-        let slot_bytes = (block as usize).next_multiple_of(fathom_sys::facts::page_size() as usize);
+        let slot_bytes =
+            (job.largest_block() as usize).next_multiple_of(fathom_sys::facts::page_size() as usize);
         let setup = Setup { vectored: options.vectored, ..Setup::new(carrier, most, slot_bytes) };
         let bytes = slot_bytes
             .checked_mul(most as usize)
             .ok_or_else(|| refused("iodepth x bs is too much".to_owned()))?;
-        let buffers = Mapping::touched(bytes);
-        let buffers = buffers.map_err(|errno| Error::new("map buffers for", &first, errno))?;
+        let buffers = memory(bytes, job.buffers.memory.is_some(), &first)?;
         let queue = Queue::new(&setup, buffers, files).map_err(|refusal| refused(refusal.to_string()))?;
         let reap_least = depth.reap_least.min(most);
         Ok(Self {
@@ -92,6 +88,7 @@ impl<L: Copy> Requests<L> {
             batch: if depth.submit == 0 { most } else { depth.submit.min(most) },
             reap: [reap_least, depth.reap_most.max(reap_least).max(1)],
             low: if depth.low == 0 { most } else { depth.low.min(most) },
+            serializes: depth.serialize_overlap,
             queues_syncs: is_uring,
             writes: 0,
         })
@@ -110,8 +107,18 @@ impl<L: Copy> Requests<L> {
         Error::new(what, &self.paths[0], errno).into()
     }
 
-    fn is_busy(&self) -> bool {
-        self.idle.len() < self.under_way.len()
+    fn busy(&self) -> u32 {
+        (self.under_way.len() - self.idle.len()) as u32
+    }
+
+    /// Whether a request under way touches the bytes of a call, as far as that matters.
+    fn overlaps(&self, call: &Call) -> bool {
+        let meets = |other: &Call| {
+            other.kind.direction().is_some()
+                && other.offset < call.offset + call.bytes
+                && call.offset < other.offset + other.bytes
+        };
+        self.serializes && self.under_way.iter().flatten().any(|request| meets(&request.call))
     }
 
     /// Hands over what is prepared.
@@ -151,7 +158,10 @@ impl<L: Copy> Requests<L> {
             else {
                 continue;
             };
-            let moved = completion.result.map_err(|errno| self.failure(&call, errno))?;
+            let moved = match completion.result {
+                Err(errno) if recorder.forgives(&call, errno) => continue,
+                result => result.map_err(|errno| self.failure(&call, errno))?,
+            };
             if call.kind.direction().is_some() && u64::from(moved) != call.bytes {
                 let (name, bytes) = (named(call.kind), call.bytes as usize);
                 return Err(Fault::short(name, self.path(&call), call.offset, bytes, moved as usize));
@@ -256,14 +266,19 @@ fn steps<C: Counter, T: Thread, R: Recorder<T::Label>>(
                     now = window.stop;
                     continue;
                 };
+                while requests.overlaps(&call) {
+                    stop_or_submit(clock, requests, control, now)?;
+                    now = requests.reap(clock, 1, recorder, unclaimed)?;
+                }
                 requests.prepare(&call, label, operation, now);
-                if requests.prepared.len() as u32 >= requests.batch || requests.idle.is_empty() {
+                let most = thread.depth().min(requests.under_way.len() as u32);
+                if requests.prepared.len() as u32 >= requests.batch || requests.busy() >= most {
                     requests.submit(clock)?;
                 }
-                if requests.idle.is_empty() {
-                    let least = requests.reap[0].max(1);
-                    let enough = requests.low.min(requests.under_way.len() as u32 - 1);
-                    while requests.under_way.len() as u32 - requests.idle.len() as u32 > enough {
+                if requests.busy() >= most {
+                    let least = requests.reap[0].clamp(1, most);
+                    let enough = requests.low.min(most - 1);
+                    while requests.busy() > enough {
                         now = requests.reap(clock, least, recorder, unclaimed)?;
                         stop_or_submit(clock, requests, control, now)?;
                     }
@@ -275,6 +290,10 @@ fn steps<C: Counter, T: Thread, R: Recorder<T::Label>>(
                 drain(clock, requests, recorder, control, unclaimed)?;
                 control.wait_until(clock, origin.saturating_add(until));
                 now = clock.stop();
+            }
+            Step::Spin(until) => {
+                drain(clock, requests, recorder, control, unclaimed)?;
+                now = control.spin_until(clock, origin.saturating_add(until));
             }
             Step::Drain | Step::Await => now = drain(clock, requests, recorder, control, unclaimed)?,
             Step::StartCounting => recorder.start_counting(now),
@@ -311,7 +330,7 @@ fn drain<C: Counter, L: Copy, R: Recorder<L>>(
     unclaimed: &mut u64,
 ) -> Result<u64, Fault> {
     let mut now = clock.stop();
-    while requests.is_busy() {
+    while requests.busy() > 0 {
         stop_or_submit(clock, requests, control, now)?;
         now = requests.reap(clock, 1, recorder, unclaimed)?;
     }

@@ -58,10 +58,23 @@ pub(crate) struct Buffer {
 impl Buffer {
     /// So many bytes that were touched, the same for all calls.
     pub(crate) fn touched(bytes: u64, path: &Path) -> Result<Self, Fault> {
-        let memory = Mapping::touched((bytes as usize).max(1));
-        let memory = memory.map_err(|errno| Error::new("map a buffer for", path, errno))?;
-        Ok(Self { memory, changes: false })
+        Ok(Self { memory: memory(bytes as usize, false, path)?, changes: false })
     }
+
+    /// Those of a job's thread, each write unlike the one before.
+    pub(crate) fn of_job(job: &Job, path: &Path) -> Result<Self, Fault> {
+        let memory = memory(job.largest_block() as usize, job.buffers.memory.is_some(), path)?;
+        Ok(Self { memory, changes: true })
+    }
+}
+
+/// Memory that was touched, in huge pages where they are asked for.
+pub(crate) fn memory(bytes: usize, is_huge: bool, path: &Path) -> Result<Mapping, Fault> {
+    let (map, what): (fn(usize) -> _, _) = match is_huge {
+        true => (Mapping::huge, "map huge pages for"),
+        false => (Mapping::touched, "map a buffer for"),
+    };
+    Ok(map(bytes.max(1)).map_err(|errno| Error::new(what, path, errno))?)
 }
 
 /// System calls.

@@ -23,6 +23,19 @@ pub struct Outcome {
     pub usage: Usage,
     /// What the device wrote while the threads of all jobs ran, where some sync and it counts.
     pub device_wrote: Option<Wrote>,
+    /// Calls that failed without ending the job.
+    pub errors: Errors,
+    /// The depth that `latency_target` came to; none without it.
+    pub depth: Option<u32>,
+}
+
+/// Calls that failed without ending their job, as `continue_on_error` allows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Errors {
+    /// How many.
+    pub count: u64,
+    /// The number of the first error; zero where there is none.
+    pub first: u32,
 }
 
 /// What a device has written.
@@ -61,7 +74,32 @@ pub struct Transfers {
     pub total: Histogram,
 }
 
+impl Transfers {
+    /// Adds others to these.
+    pub fn add(&mut self, other: &Transfers) {
+        self.bytes += other.bytes;
+        self.latency.merge(&other.latency);
+        self.submission.merge(&other.submission);
+        self.total.merge(&other.total);
+    }
+}
+
 impl Outcome {
+    /// Of a thread that did nothing.
+    pub fn nothing(ns_per_tick: f64) -> Self {
+        Self {
+            transfers: Default::default(),
+            syncs: Histogram::default(),
+            elapsed_ns: 0,
+            ns_per_tick,
+            cached_before: None,
+            usage: Usage::default(),
+            device_wrote: None,
+            errors: Errors::default(),
+            depth: None,
+        }
+    }
+
     /// The threads of a run as one: counts and bytes are added up, the longest time is kept. None of none.
     pub fn together(threads: &[Outcome]) -> Option<Outcome> {
         let (first, others) = threads.split_first()?;
@@ -82,12 +120,11 @@ impl Outcome {
     /// Adds what another thread did to what this one did.
     pub fn add(&mut self, other: &Outcome) {
         for (mine, theirs) in self.transfers.iter_mut().zip(&other.transfers) {
-            mine.bytes += theirs.bytes;
-            mine.latency.merge(&theirs.latency);
-            mine.submission.merge(&theirs.submission);
-            mine.total.merge(&theirs.total);
+            mine.add(theirs);
         }
         self.syncs.merge(&other.syncs);
+        self.errors.count += other.errors.count;
+        self.errors.first = if self.errors.first == 0 { other.errors.first } else { self.errors.first };
         self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
         self.cached_before = match (self.cached_before, other.cached_before) {
             (Some(mine), Some(theirs)) => {
@@ -126,7 +163,8 @@ impl Outcome {
         self.per_second(self.transfers[direction as usize].bytes)
     }
 
-    fn per_second(&self, count: u64) -> f64 {
+    /// So many of something per second.
+    pub fn per_second(&self, count: u64) -> f64 {
         if self.elapsed_ns == 0 { 0.0 } else { count as f64 / (self.elapsed_ns as f64 / 1e9) }
     }
 }
