@@ -361,7 +361,7 @@ mod tests {
     use fathom::replay::{Cache, Pace};
     use fathom::speed::curve as speed;
     use fathom::speed::pattern::Pattern;
-    use fathom::workload::{Direction, Op};
+    use fathom::workload::{CallKind, Traversal};
 
     use super::*;
 
@@ -371,8 +371,8 @@ mod tests {
 
     #[test]
     fn the_library_has_every_word_of_the_options() {
-        all::<Operation, Op>();
-        all::<Order, Direction>();
+        all::<Operation, CallKind>();
+        all::<Order, Traversal>();
         all::<plan::EvidenceKind, Kind>();
         all::<plan::EffortLevel, Effort>();
         all::<run::PaceName, Pace>();

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use fathom_model::io_path::{Call, Kind, Path, State};
+use fathom_model::io_path::{Call, CallKind, Path, State};
 use fathom_model::page_cache::FileId;
 use fathom_model::parameters::Parameters;
 use fathom_program::program::{Program, Thread, numbered, repeated};
@@ -11,7 +11,7 @@ use fathom_program::program::{Program, Thread, numbered, repeated};
 /// The whole file, in order, over and over.
 fn in_order(file: FileId, size: u64, bytes: u64, calls: u64) -> Program<impl Thread + Send + 'static> {
     numbered(1, move |_, number| {
-        (number < calls).then(|| (0, Call::new(Kind::Read, file).at(number * bytes % size, bytes)))
+        (number < calls).then(|| (0, Call::new(CallKind::Read, file).at(number * bytes % size, bytes)))
     })
 }
 
@@ -62,7 +62,7 @@ fn main() {
     let peak = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     println!("{}", peak.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("memory unknown"));
 
-    let calls: Vec<Call> = (0..64).map(|_| Call::new(Kind::Seek, file)).collect();
+    let calls: Vec<Call> = (0..64).map(|_| Call::new(CallKind::Seek, file)).collect();
     let state = state.totals_only();
     let started = Instant::now();
     let after = path.run(repeated(calls, 10_000), state, 1);

@@ -76,7 +76,7 @@ pub const COMPONENTS: [Component; 20] = [
     part("file_write", "which folios a write makes", Held, |_| true),
     part("reclaim", "which folios go where memory is limited", Modelled, |of| of[Scalar::Cache] > 0.0),
     part("page_writeback", "how long writers pause", Held, |_| true),
-    part("flusher", "when data are written that nobody syncs", Modelled, |_| true),
+    part("flusher", "when data are written that no program syncs", Modelled, |_| true),
     part("journal", "what a commit writes and who shares it", Modelled, |of| {
         of.choices.journal != Journal::Price || of[Scalar::LogBytes] > 0.0
     }),

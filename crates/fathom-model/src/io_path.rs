@@ -14,7 +14,7 @@
 //! ```
 //!
 //! ```
-//! use fathom_model::io_path::{Call, Kind, Path, State};
+//! use fathom_model::io_path::{Call, CallKind, Path, State};
 //! use fathom_model::parameters::Parameters;
 //! use fathom_program::program::repeated;
 //!
@@ -24,7 +24,7 @@
 //! state.fill(file, 1 << 20);
 //! state.evict(file);
 //! // The file once, in order, 64 KiB at a time.
-//! let calls = (0..16).map(|at| Call::new(Kind::Read, file).at(at << 16, 1 << 16));
+//! let calls = (0..16).map(|at| Call::new(CallKind::Read, file).at(at << 16, 1 << 16));
 //! let after = Path::new(&parameters).run(repeated(calls.collect(), 1), state, 1);
 //! assert_eq!(after.totals().bytes, 1 << 20);
 //! assert!(after.done()[0].took_ns() > 80_000, "the first read waits for the device");
@@ -50,7 +50,7 @@ mod write;
 
 use std::sync::Arc;
 
-pub use fathom_program::call::{Call, CallKind as Kind};
+pub use fathom_program::call::{Call, CallKind};
 use fathom_program::program::{Program, Thread};
 
 pub use fathom_net::{Drawing, Time};
@@ -75,7 +75,7 @@ trait Served {
     fn writes(self) -> bool;
 }
 
-impl Served for Kind {
+impl Served for CallKind {
     fn reads(self) -> bool {
         matches!(self, Self::Read | Self::Prefetch)
     }
@@ -193,9 +193,9 @@ impl Path {
     /// # Panics
     /// Never: the state is a token that is always there.
     #[must_use]
-    pub fn run_load<T: Thread + Send + 'static>(
+    pub fn run_load<T: Thread + Send + 'static, K: Send + 'static>(
         &self,
-        load: &Arc<Load<T>>,
+        load: &Arc<Load<T, K>>,
         mut state: State,
         seed: u64,
     ) -> State {

@@ -131,13 +131,13 @@ choice! {
         /// System calls, and copies of data that the CPU's caches hold.
         NearData = "calls and near data",
         /// Copies of data that they do not hold.
-        FarData = "data that are not near",
+        FarData = "far data",
         /// How far data are, by how many bytes are read over and over.
-        Distances = "how much is how far",
+        Distances = "distance of cached data",
         /// Reads of far data at random.
-        Jumps = "jumps",
+        Jumps = "random reads of far data",
         /// The device, and reads that wait for it.
-        ColdReads = "the device and cold reads",
+        ColdReads = "device and cold reads",
         /// Writes into the page cache.
         Writes = "writes",
         /// Write-back, sync and journal.

@@ -1,6 +1,6 @@
 //! The blocks that lead to a file's data, held against the device's own counts: files are read cold, a page here and a
 //! page there, on ext2 and ext4 with blocks of several sizes, and each read has to bring in as many sectors as the
-//! model says: the page and those blocks of pointers or extents that nobody has read before. Needs root and a loop
+//! model says: the page and those blocks of pointers or extents that were not read before. Needs root and a loop
 //! device; where it can't be run it says so, and with `FATHOM_REQUIRE=all` it fails.
 #![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 

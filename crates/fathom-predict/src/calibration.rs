@@ -51,7 +51,7 @@ pub struct Account {
     pub refused: Vec<String>,
 }
 
-/// What a calibration needs: its files lie beside each other, and what only writes does so again in each repeat.
+/// What a calibration needs: its files lie next to each other, and what only writes does so again in each repeat.
 ///
 /// # Errors
 /// A job that makes no sense.

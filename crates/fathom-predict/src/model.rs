@@ -40,7 +40,7 @@ pub const LIMITS: [Scalar; 4] =
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Model {
-    /// What it was made from; none of a model that nobody measured.
+    /// What it was made from; none of a model that was never measured.
     pub made: Option<Made>,
     /// Its numbers, and its parts.
     pub parameters: Parameters,
@@ -58,7 +58,7 @@ pub struct Written {
     /// Always `fathom.model/2`.
     #[schemars(extend("const" = SCHEMA))]
     schema: String,
-    /// What it was made from; nothing of a model that nobody measured.
+    /// What it was made from; nothing of a model that was never measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     made: Option<Made>,
     /// Which parts the path has, by name: `device`, `kernel`, `journal`; those that are missing are assumed.
@@ -129,7 +129,7 @@ pub struct Residual {
     pub mean_error: f64,
     /// The spread of the errors around zero: the root of their mean square, as a share.
     pub spread: f64,
-    /// How far latencies were off: what the machine does beside the path is in none of its prices.
+    /// How far latencies were off: what the machine does besides the path is in none of its prices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latencies: Vec<Tail>,
 }
@@ -210,7 +210,7 @@ impl Model {
         Path::new(&self.parameters)
     }
 
-    /// How many CPUs the machine has; none where nobody knows.
+    /// How many CPUs the machine has; none where it is not known.
     pub fn cpus(&self) -> Option<u32> {
         self.made.as_ref().map(|made| made.machine.cpus as u32)
     }

@@ -40,7 +40,7 @@ pub use self::forecast::{Estimate, Forecast, Latencies, Predicted, SCHEMA, Side}
 pub use self::refusal::check;
 pub use self::trace::{Replay, predict_trace, simulate_trace, trace_calls};
 
-use self::counted::outcome;
+use self::counted::Counted;
 use self::forecast::Runs;
 use crate::model::{LIMITS, Model, Parameter, Parameters, Scalar};
 use fathom_program::job::{Direction, Job, Pattern, Region, ThreadFile};
@@ -180,7 +180,7 @@ pub fn simulate(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<
 pub fn calls(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<Vec<Call>>, String> {
     let mut bench =
         Bench { path: Path::new(parameters), state: State::new(parameters), files: HashMap::new() };
-    let (load, _) = bench.load(jobs, parameters, seed)?;
+    let (load, _) = bench.load(jobs, parameters, seed, |call| call)?;
     let _ = bench.path.run_load(&load, bench.state, seed);
     Ok(load.take_made().into_iter().map(|made| made.into_iter().map(|(call, _)| call).collect()).collect())
 }
@@ -202,36 +202,38 @@ impl Bench {
         parameters: &Parameters,
         seed: u64,
     ) -> Result<Vec<Vec<Outcome>>, String> {
-        let (load, mut cached) = self.load(jobs, parameters, seed)?;
+        let (load, cached) = self.load(jobs, parameters, seed, |call| (call.kind, call.bytes))?;
         let started = self.state.now().as_ticks();
         self.state = self.path.run_load(&load, std::mem::take(&mut self.state), seed);
         let (done, made) = (self.state.done(), load.take_made());
-        let mut thread = 0;
+        let mut counted: Vec<_> = made.iter().map(|_| Counted::default()).collect();
+        for one in done {
+            let (call, counts) = made[one.job as usize][one.number as usize];
+            counted[one.job as usize].add(one, counts.then_some(call));
+        }
+        let mut threads = counted.into_iter().zip(cached);
         let mut outcomes = Vec::with_capacity(jobs.len());
         for job in jobs {
-            let mut of_job = Vec::with_capacity(job.numjobs as usize);
-            for cached in cached.drain(..job.numjobs as usize) {
-                let own = done.iter().filter(|done| done.job == thread);
-                let calls = own.map(|done| (done, made[thread as usize][done.number as usize]));
-                let calls = calls.filter_map(|(done, (call, counts))| Some((done, counts.then_some(call)?)));
-                let one = outcome(calls.map(|(done, call)| (done, call, call.bytes)), started, done, thread);
-                let thinks = job.thinktime.as_nanos() as u64;
+            let thinks = job.thinktime.as_nanos() as u64;
+            let threads = threads.by_ref().take(job.numjobs as usize).map(|(counted, cached)| {
+                let one = counted.outcome(started);
                 let elapsed_ns = one.elapsed_ns + thinks;
-                of_job.push(Outcome { cached_before: Some(cached), elapsed_ns, ..one });
-                thread += 1;
-            }
-            outcomes.push(of_job);
+                Outcome { cached_before: Some(cached), elapsed_ns, ..one }
+            });
+            outcomes.push(threads.collect());
         }
         Ok(outcomes)
     }
 
-    /// The threads of jobs that run at the same time, with their files in the state that they begin with.
-    fn load(
+    /// The threads of jobs that run at the same time, with their files in the state that they begin with, and what is kept of
+    /// each call.
+    fn load<K>(
         &mut self,
         jobs: &[Job],
         parameters: &Parameters,
         seed: u64,
-    ) -> Result<(Arc<Load<JobCalls>>, Vec<Cached>), String> {
+        keep: fn(Call) -> K,
+    ) -> Result<(Arc<Load<JobCalls, K>>, Vec<Cached>), String> {
         for job in jobs {
             self.lay_out(job)?;
         }
@@ -257,7 +259,7 @@ impl Bench {
             written_byte_ns: parameters[Scalar::CallerWrittenByte],
             is_within_waits: false,
         };
-        Ok((Arc::new(Load::with(Program::of(threads), files, overhead)), cached))
+        Ok((Arc::new(Load::with(Program::of(threads), files, overhead, keep)), cached))
     }
 
     /// As `load::Site::lay_out`: files that are read get data, those that are only written get space.

@@ -6,17 +6,17 @@
 //! ```
 //! use fathom_run::machine::Machine;
 //! use fathom_predict::simulated::{Parameters, Simulated};
-//! use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
+//! use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
 //!
 //! let mut parameters = Parameters::assumed();
 //! parameters.set("block", "1K")?;
 //! let mut machine = Simulated::new(&parameters, 1);
 //! let region = Region { offset: 0, size: 256, step: 256, count: 16 };
 //! let workload = Workload::new(vec![ScratchFile::empty("append")])
-//!     .pass(Pass::untimed(0, &[Op::Create]))
-//!     .pass(Pass::timed(0, &[Op::Write], region));
+//!     .pass(Pass::untimed(0, &[CallKind::Create]))
+//!     .pass(Pass::timed(0, &[CallKind::Write], region));
 //! let latencies = machine.run(&workload).unwrap().matrix(1, 0);
-//! assert!(latencies[4] > latencies[6], "the first write into a block is dearer");
+//! assert!(latencies[4] > latencies[6], "the first write into a block is slower");
 //! # Ok::<(), String>(())
 //! ```
 

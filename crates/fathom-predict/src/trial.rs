@@ -54,7 +54,7 @@ pub enum Settled {
 /// run is neither calm nor disturbed: it sees what the core is like on average.
 const LAPS_NS: u64 = 40_000_000;
 const ENOUGH_LAPS: usize = 2;
-/// How long a run is put off at most while somebody works beside: others do so for some tens of ms at a time, or for
+/// How long a run is put off at most while somebody works alongside: others do so for some tens of ms at a time, or for
 /// seconds, which would be too long to wait before each of two thousand laps.
 const PATIENCE: Duration = Duration::from_millis(150);
 /// The same where the device has rested, and is not to rest for much longer.
@@ -374,7 +374,7 @@ impl Trial {
         self.runs.iter().map(figure).collect()
     }
 
-    /// What the device wrote for each sync of each run: requests, data and all, and bytes beside the data.
+    /// What the device wrote for each sync of each run: requests, data and all, and bytes besides the data.
     pub fn logged(&self) -> Vec<[f64; 2]> {
         let of = |run: &Outcome| {
             let data = run.transfers[Direction::Write as usize].bytes;

@@ -5,13 +5,13 @@
 //! nothing by itself; a machine of `fathom-run` runs it.
 //!
 //! ```
-//! use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
+//! use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
 //!
 //! // The first 64 blocks of a new file, appended one by one, a hundred times over.
 //! let region = Region { offset: 0, size: 1024, step: 1024, count: 64 };
 //! let workload = Workload::new(vec![ScratchFile::empty("append")])
-//!     .pass(Pass::untimed(0, &[Op::Create]))
-//!     .pass(Pass::timed(0, &[Op::Write], region))
+//!     .pass(Pass::untimed(0, &[CallKind::Create]))
+//!     .pass(Pass::timed(0, &[CallKind::Write], region))
 //!     .rounds(100);
 //! assert_eq!(workload.bytes_written(), 64 * 1024 * 100);
 //! ```
@@ -21,7 +21,7 @@ use rand_pcg::rand_core::SeedableRng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::call::CallKind as Op;
+pub use crate::call::CallKind;
 use crate::shuffle::shuffle;
 
 /// A whole run: which scratch files it needs, and what happens in each round.
@@ -59,11 +59,11 @@ pub struct Pass {
     /// Which file, by its place in the workload's list.
     pub file: usize,
     /// What is done at each position, in order.
-    pub ops: Vec<Op>,
+    pub ops: Vec<CallKind>,
     /// The positions.
     pub region: Region,
     /// The order in which they are visited.
-    pub direction: Direction,
+    pub direction: Traversal,
     /// How long to wait after each position, in nanoseconds.
     pub gap_ns: u64,
     /// Whether the operations are timed and kept, or only prepare what comes after.
@@ -93,7 +93,7 @@ pub struct Region {
 /// The order in which positions are visited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Direction {
+pub enum Traversal {
     /// From the first to the last.
     Forward,
     /// From the last to the first.
@@ -210,9 +210,9 @@ impl Workload {
         let plan = &self.passes[pass];
         let mut order: Vec<u32> = (0..plan.region.count as u32).collect();
         match plan.direction {
-            Direction::Forward => {}
-            Direction::Backward => order.reverse(),
-            Direction::Random => {
+            Traversal::Forward => {}
+            Traversal::Backward => order.reverse(),
+            Traversal::Random => {
                 let stream = self.seed ^ ((pass as u64) << 40) ^ (u64::from(round) << 8);
                 let mut generator = Pcg64Mcg::seed_from_u64(stream);
                 shuffle(&mut order, &mut generator);
@@ -221,7 +221,7 @@ impl Workload {
         order
     }
 
-    fn bytes_by(&self, counts: impl Fn(Op) -> bool) -> u64 {
+    fn bytes_by(&self, counts: impl Fn(CallKind) -> bool) -> u64 {
         let round: u64 = self
             .passes
             .iter()
@@ -267,12 +267,12 @@ impl PartialEq for Pass {
 
 impl Pass {
     /// Timed operations over a region, forward and without gaps.
-    pub fn timed(file: usize, ops: &[Op], region: Region) -> Self {
+    pub fn timed(file: usize, ops: &[CallKind], region: Region) -> Self {
         Self {
             file,
             ops: ops.to_vec(),
             region,
-            direction: Direction::Forward,
+            direction: Traversal::Forward,
             gap_ns: 0,
             timed: true,
             needs: None,
@@ -282,19 +282,19 @@ impl Pass {
     }
 
     /// Operations that are done once, untimed, at the start of the file.
-    pub fn untimed(file: usize, ops: &[Op]) -> Self {
+    pub fn untimed(file: usize, ops: &[CallKind]) -> Self {
         let once = Region { offset: 0, size: 0, step: 0, count: 1 };
         Self { timed: false, ..Self::timed(file, ops, once) }
     }
 
     /// Operations over a region that only prepare what comes after.
-    pub fn priming(file: usize, ops: &[Op], region: Region) -> Self {
+    pub fn priming(file: usize, ops: &[CallKind], region: Region) -> Self {
         Self { timed: false, ..Self::timed(file, ops, region) }
     }
 
     /// A wait of `gap_ns` nanoseconds.
     pub fn pause(gap_ns: u64) -> Self {
-        Self { gap_ns, ..Self::untimed(0, &[Op::Pause]) }
+        Self { gap_ns, ..Self::untimed(0, &[CallKind::Pause]) }
     }
 
     /// The same with a label; several passes that are alike may share one.
@@ -306,7 +306,7 @@ impl Pass {
 
     /// The same in another direction.
     #[must_use]
-    pub fn direction(mut self, direction: Direction) -> Self {
+    pub fn direction(mut self, direction: Traversal) -> Self {
         self.direction = direction;
         self
     }
@@ -372,9 +372,9 @@ mod tests {
 
     #[test]
     fn directions_visit_every_position_once() {
-        for direction in [Direction::Forward, Direction::Backward, Direction::Random] {
+        for direction in [Traversal::Forward, Traversal::Backward, Traversal::Random] {
             let workload = Workload::new(vec![ScratchFile::empty("a")])
-                .pass(Pass::timed(0, &[Op::Pread], region(50)).direction(direction))
+                .pass(Pass::timed(0, &[CallKind::Pread], region(50)).direction(direction))
                 .seed(7);
             let mut offsets = workload.offsets(0, 3);
             assert_eq!(offsets, workload.offsets(0, 3), "the same seed gives the same order");
@@ -386,20 +386,22 @@ mod tests {
     #[test]
     fn random_rounds_differ() {
         let workload = Workload::new(vec![ScratchFile::empty("a")])
-            .pass(Pass::timed(0, &[Op::Pread], region(50)).direction(Direction::Random));
+            .pass(Pass::timed(0, &[CallKind::Pread], region(50)).direction(Traversal::Random));
         assert_ne!(workload.offsets(0, 0), workload.offsets(0, 1));
     }
 
     #[test]
     fn nonsense_is_refused_with_its_place() {
         let bad = |pass: Pass| Workload::new(vec![ScratchFile::empty("a")]).pass(pass).check().unwrap_err();
-        assert_eq!(bad(Pass::timed(1, &[Op::Read], region(1))), "pass 0: there is no file 1, only 1");
-        assert!(bad(Pass::timed(0, &[Op::Read], region(0))).contains("0 positions"));
+        assert_eq!(bad(Pass::timed(1, &[CallKind::Read], region(1))), "pass 0: there is no file 1, only 1");
+        assert!(bad(Pass::timed(0, &[CallKind::Read], region(0))).contains("0 positions"));
         assert!(
-            bad(Pass::timed(0, &[Op::Read], Region { size: 0, ..region(1) })).contains("size above zero")
+            bad(Pass::timed(0, &[CallKind::Read], Region { size: 0, ..region(1) }))
+                .contains("size above zero")
         );
         assert!(
-            bad(Pass::timed(0, &[Op::Read], Region { step: u64::MAX, ..region(2) })).contains("largest file")
+            bad(Pass::timed(0, &[CallKind::Read], Region { step: u64::MAX, ..region(2) }))
+                .contains("largest file")
         );
         let named = Workload::new(vec![ScratchFile::empty("../etc/passwd")]);
         assert!(named.check().unwrap_err().contains("plain file name"));
@@ -408,7 +410,9 @@ mod tests {
     #[test]
     fn a_workload_survives_json() {
         let workload = Workload::new(vec![ScratchFile::filled("a", 1 << 20)]).pass(
-            Pass::timed(0, &[Op::Pread, Op::Fsync], region(5)).needs(CacheState::Cold).fresh_buffer(64),
+            Pass::timed(0, &[CallKind::Pread, CallKind::Fsync], region(5))
+                .needs(CacheState::Cold)
+                .fresh_buffer(64),
         );
         let text = serde_json::to_string(&workload).unwrap();
         assert_eq!(serde_json::from_str::<Workload>(&text).unwrap(), workload);

@@ -20,7 +20,7 @@ pub trait Machine {
     /// [`Fault`]: nothing is returned of a run that failed, so that no finding is built on it.
     fn run(&mut self, workload: &Workload) -> Result<Samples, Fault>;
 
-    /// What this machine lets a program see beside durations, where it shows anything.
+    /// What this machine lets a program see besides durations, where it shows anything.
     fn witness(&mut self) -> Option<&mut dyn Witness> {
         None
     }

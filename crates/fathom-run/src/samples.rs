@@ -5,7 +5,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use fathom_program::units::Ticks;
-use fathom_program::workload::{CacheState, Op, Workload};
+use fathom_program::workload::{CacheState, CallKind, Workload};
 
 /// What a machine gives back for a workload. As JSON it is without its readings, which a table holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ pub struct Reading {
     #[serde(rename = "cached")]
     pub cache: Option<CacheState>,
     /// The operation.
-    pub op: Op,
+    pub op: CallKind,
     /// The pass, by its place in the workload.
     pub pass: u32,
     /// The operation's place in the pass.
@@ -148,7 +148,7 @@ mod tests {
             latency: Ticks(latency),
             round,
             cache,
-            op: Op::Pread,
+            op: CallKind::Pread,
             pass: 0,
             step: 0,
             position,
@@ -159,7 +159,7 @@ mod tests {
     fn samples(readings: Vec<Reading>) -> Samples {
         let region = Region { offset: 0, size: 512, step: 512, count: 2 };
         let workload = Workload::new(vec![ScratchFile::filled("a", 1024)])
-            .pass(Pass::timed(0, &[Op::Pread], region).needs(CacheState::Cold));
+            .pass(Pass::timed(0, &[CallKind::Pread], region).needs(CacheState::Cold));
         Samples {
             workload,
             machine: "scripted".to_owned(),

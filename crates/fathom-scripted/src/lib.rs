@@ -8,15 +8,15 @@
 //! ```
 //! use fathom_run::machine::Machine;
 //! use fathom_scripted::{Script, Scripted};
-//! use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
+//! use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
 //!
 //! let mut machine = Scripted::new(Script { block: 1024, ..Script::new(1) });
 //! let region = Region { offset: 0, size: 256, step: 256, count: 16 };
 //! let workload = Workload::new(vec![ScratchFile::empty("append")])
-//!     .pass(Pass::untimed(0, &[Op::Create]))
-//!     .pass(Pass::timed(0, &[Op::Write], region));
+//!     .pass(Pass::untimed(0, &[CallKind::Create]))
+//!     .pass(Pass::timed(0, &[CallKind::Write], region));
 //! let latencies = machine.run(&workload).unwrap().matrix(1, 0);
-//! assert!(latencies[4] > latencies[6], "the first write into a block is dearer");
+//! assert!(latencies[4] > latencies[6], "the first write into a block is slower");
 //! ```
 
 mod cache;
@@ -42,7 +42,7 @@ pub use self::quiet::Quiet;
 use self::replacement::Memory;
 pub use self::replacement::Replacement;
 use fathom_program::units::Ticks;
-use fathom_program::workload::{Buffer, Op, Pass, Workload};
+use fathom_program::workload::{Buffer, CallKind, Pass, Workload};
 use fathom_run::machine::{Fault, Machine};
 use fathom_run::samples::{Reading, Samples};
 
@@ -343,15 +343,22 @@ impl Scripted {
     }
 
     /// The ns of one operation without noise.
-    fn perform(&mut self, name: &str, file: &mut File, op: Op, offset: u64, size: u64) -> Result<f64, Fault> {
+    fn perform(
+        &mut self,
+        name: &str,
+        file: &mut File,
+        op: CallKind,
+        offset: u64,
+        size: u64,
+    ) -> Result<f64, Fault> {
         let script = &self.script;
-        if !file.is_open() && !op.changes_descriptor() && op != Op::Pause {
+        if !file.is_open() && !op.changes_descriptor() && op != CallKind::Pause {
             return Err(fathom_sys::Error::new("use the closed", Path::new(name), Errno::BADF).into());
         }
         self.journal.advance(script.quiet, self.now);
         file.expire(script.quiet, self.now);
         let cost = match op {
-            Op::Read | Op::Pread => {
+            CallKind::Read | CallKind::Pread => {
                 let there = file.size().saturating_sub(offset);
                 if there < size {
                     let call = format!("read {name} at byte {offset}");
@@ -360,43 +367,43 @@ impl Scripted {
                 self.bytes_read += size;
                 file.read(script, &mut self.device, self.now, offset, size)
             }
-            Op::Write | Op::Pwrite => {
+            CallKind::Write | CallKind::Pwrite => {
                 self.bytes_written += size;
                 file.dirty_from(self.now);
                 file.changed_in(self.journal.join(self.now));
                 let wait = self.dirty.write(script.throttle, self.now, size);
                 file.write(script, offset, size) + wait
             }
-            Op::Fsync => {
+            CallKind::Fsync => {
                 let commit = self.journal.commit(script, file.transaction());
                 self.dirty.settle(script.throttle, self.now) + file.sync(script) + commit
             }
-            Op::Fdatasync | Op::SyncRange | Op::Sync => {
+            CallKind::Fdatasync | CallKind::SyncRange | CallKind::Sync => {
                 self.dirty.settle(script.throttle, self.now) + file.sync(script)
             }
-            Op::Syncfs => {
+            CallKind::Syncfs => {
                 let data: f64 = self.files.values_mut().map(|other| other.sync(script)).sum();
                 let settled = self.dirty.settle(script.throttle, self.now);
                 settled + data + file.sync(script) + self.journal.commit(script, self.journal.open())
             }
-            Op::Evict => self.dirty.settle(script.throttle, self.now) + file.evict(script),
-            Op::Prefetch => file.prefetch(script, &mut self.device, self.now, offset, size),
-            Op::Seek => 0.0,
-            Op::Open => {
+            CallKind::Evict => self.dirty.settle(script.throttle, self.now) + file.evict(script),
+            CallKind::Prefetch => file.prefetch(script, &mut self.device, self.now, offset, size),
+            CallKind::Seek => 0.0,
+            CallKind::Open => {
                 file.open();
                 0.0
             }
-            Op::OpenDirect => {
+            CallKind::OpenDirect => {
                 file.open_direct();
                 0.0
             }
-            Op::Create => {
+            CallKind::Create => {
                 *file = File::new(script);
                 file.open();
                 file.changed_in(self.journal.join(self.now));
                 0.0
             }
-            Op::Close => {
+            CallKind::Close => {
                 file.close();
                 0.0
             }
@@ -420,9 +427,9 @@ impl Scripted {
     }
 
     /// The ns of faults in a buffer of which `touched` pages are known, for an operation at `position`.
-    fn fault_in(&self, pass: &Pass, op: Op, position: u32, touched: &mut Vec<bool>) -> f64 {
+    fn fault_in(&self, pass: &Pass, op: CallKind, position: u32, touched: &mut Vec<bool>) -> f64 {
         let Buffer::Fresh { step } = pass.buffer else { return 0.0 };
-        if !matches!(op, Op::Read | Op::Pread | Op::Write | Op::Pwrite) {
+        if !matches!(op, CallKind::Read | CallKind::Pread | CallKind::Write | CallKind::Pwrite) {
             return 0.0;
         }
         let from = u64::from(position) * step;

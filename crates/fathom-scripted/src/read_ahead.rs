@@ -18,7 +18,7 @@ pub(super) struct State {
     pub(super) previous: Option<u64>,
 }
 
-/// What the rule needs to know beside the state.
+/// What the rule needs to know besides the state.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     /// `ra_pages`: the window.

@@ -296,7 +296,7 @@ fn files(directory: &Path, sizes: &[u64], interrupt: &AtomicBool) -> Result<Vec<
             let moved = file::pwrite(file.as_fd(), &bytes[..length], at);
             at += moved.map_err(|errno| Error::new("write", &path, errno).at(at))? as u64;
         }
-        // So that no writeback of this runs beside the measuring.
+        // So that no writeback of this runs alongside the measuring.
         file::fsync(&file).map_err(|errno| Error::new("fsync", &path, errno))?;
         made.push(file);
     }

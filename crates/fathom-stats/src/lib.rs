@@ -14,8 +14,8 @@
 //! | [`linear`] | how does one quantity grow with another |
 //! | [`nonlinear`] | which positive numbers of a model explain what was measured |
 //! | [`matrix`] | rounds of the same sequence of operations, drift removed |
-//! | [`comb`] | which operations of a sequence are regularly dearer: nested periods |
-//! | [`peak`] | is one operation of a sequence dearer than its neighbours, time and again |
+//! | [`comb`] | which operations of a sequence are regularly slower: nested periods |
+//! | [`peak`] | is one operation of a sequence slower than its neighbours, time and again |
 //! | [`levels`] | which reads hit the cache and which stalled |
 //! | [`steady`] | at which period do the stalls of a sequence recur once it has settled |
 //! | [`change_point`] | where does a level change, once or several times |

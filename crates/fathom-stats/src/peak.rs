@@ -1,4 +1,4 @@
-//! Is one operation of a sequence dearer than its neighbours, time and again?
+//! Is one operation of a sequence slower than its neighbours, time and again?
 //!
 //! What happens once in a sequence leaves no comb to be found, and a floor that differs from stretch
 //! to stretch leaves no threshold. So each round is asked for a rank alone: does the latency stand
@@ -104,7 +104,7 @@ mod tests {
     const POSITIONS: usize = 30;
     const PLACE: usize = 12;
 
-    /// Four matrices of eight rounds with one position that is `rise` dearer than the others.
+    /// Four matrices of eight rounds with one position that is `rise` slower than the others.
     fn tally(seed: u64, sigma: f64, rise: f64, position: usize) -> Tally {
         let mut planted = Planted::new(seed);
         let mut shape = [1000.0; POSITIONS];

@@ -34,7 +34,7 @@ pub struct Case {
     pub conditions: Conditions,
 }
 
-/// What is set beside the file system. A case with any of it is asked about that, and about nothing else.
+/// What is set besides the file system. A case with any of it is asked about that, and about nothing else.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Conditions {
     /// The memory that the survey may use, in bytes: a limit of a control group.

@@ -15,6 +15,7 @@ mod copy_knee;
 mod device_latency;
 mod direct_io_alignment;
 mod direct_pointers;
+mod dirty_data;
 mod dirty_throttle_point;
 mod extent_length;
 mod figure;
@@ -90,7 +91,7 @@ pub struct About {
     pub method: &'static str,
     /// The papers that asked it first.
     pub source: &'static str,
-    /// What it needs beside a directory to write in.
+    /// What it needs besides a directory to write in.
     pub privileges: &'static str,
     /// What it costs.
     pub cost: Cost,

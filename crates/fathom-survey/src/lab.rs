@@ -89,7 +89,7 @@ pub enum Outcome {
 
 /// Directories that the private mounts may cover, in order of preference.
 const COVERABLE: [&str; 4] = ["/mnt", "/media", "/srv", "/tmp"];
-/// What an image takes beside the scratch files: journals, inode tables, checksums.
+/// What an image takes besides the scratch files: journals, inode tables, checksums.
 const METADATA_BYTES: u64 = 192 << 20;
 
 /// Moves this process into a mount name space of its own and makes a place for mount points there.

@@ -68,13 +68,13 @@ fn difference(asked: &Workload, recorded: &Workload) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fathom_program::workload::{Op, Pass, Region, ScratchFile};
+    use fathom_program::workload::{CallKind, Pass, Region, ScratchFile};
     use fathom_scripted::{Script, Scripted};
 
     fn workload(seed: u64) -> Workload {
         let region = Region { offset: 0, size: 512, step: 512, count: 8 };
         Workload::new(vec![ScratchFile::filled("a", 4096)])
-            .pass(Pass::timed(0, &[Op::Pread], region))
+            .pass(Pass::timed(0, &[CallKind::Pread], region))
             .seed(seed)
     }
 

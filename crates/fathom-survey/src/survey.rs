@@ -1,4 +1,4 @@
-//! A survey: every question asked of one machine, with the facts a reader needs beside the answers.
+//! A survey: every question asked of one machine, with the facts a reader needs next to the answers.
 
 mod schedule;
 
@@ -30,7 +30,7 @@ pub struct Survey {
     pub provenance: Provenance,
     /// One finding per parameter, in the order of the registry.
     pub findings: Vec<Finding>,
-    /// What was changed on the machine beside scratch files, and restored.
+    /// What was changed on the machine besides scratch files, and restored.
     pub effects: Vec<String>,
     /// How long it took, in ns.
     pub duration_ns: u64,

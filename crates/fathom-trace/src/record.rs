@@ -23,7 +23,7 @@ use fathom_sys::call_number::FILE_CALLS;
 use fathom_sys::tracing::{CALL_ENTERED, CALL_LEFT, THREAD_MADE, Trace};
 use serde::Serialize;
 
-use self::kernel::{Layouts, Maker, Names, Paths, Told, names};
+use self::kernel::{Layouts, Maker, Names, Paths, TracedCall, names};
 use self::running::{Found, Look, Seen, Watch, follow, look};
 use crate::calls::Processes;
 use crate::error::{Error, Result};
@@ -239,7 +239,7 @@ impl<'a> Recording<'a> {
             let file = files.id(&look.path);
             processes.inherit(root, descriptor, file, Some(look.position), look.flags);
         }
-        let maker = self.maker(root, false, (processes, &mut files), Names::Told(paths));
+        let maker = self.maker(root, false, (processes, &mut files), Names::Traced(paths));
         Ok(Recorded { exit_code: status.code(), ..self.make(maker, &kept, writer)? })
     }
 
@@ -336,7 +336,7 @@ impl<'a> Recording<'a> {
     }
 }
 
-/// What strace tells beside the kernel: the calls that name files, and when the program begins.
+/// What strace tells next to the kernel: the calls that name files, and when the program begins.
 const PATHS: [&str; 12] = [
     "open",
     "openat",
@@ -421,7 +421,7 @@ fn told(log: &Log, files: &mut Files) -> io::Result<(u32, Paths)> {
             let mut named = |file| files.id(told.path(file));
             let (file, to) = (named(one.file), one.to.map(&mut named));
             let Operation { kind, flags, result, .. } = *one;
-            paths.entry(one.thread).or_default().push_back(Told { kind, file, to, flags, result });
+            paths.entry(one.thread).or_default().push_back(TracedCall { kind, file, to, flags, result });
         }
         Ok::<(), io::Error>(())
     })?;

@@ -15,7 +15,7 @@ use fathom::instrument::Instrument;
 use fathom::machine::Machine;
 use fathom::machine::linux::{Limits, Linux};
 use fathom::scratch::Scratch;
-use fathom::workload::{Op, Pass, Region, ScratchFile, Workload};
+use fathom::workload::{CallKind, Pass, Region, ScratchFile, Workload};
 use fathom_stats::interval::{Estimate, Method, bootstrap};
 use fathom_stats::quantile::median;
 use fathom_sys::affinity::pin_to_current_cpu;
@@ -28,8 +28,8 @@ const CALLS: u64 = 100_000;
 const PAIRS: usize = 101;
 const BAR: f64 = 1.25;
 const REGION: Region = Region { offset: 0, size: 1, step: 1, count: CALLS };
-const OPS: [(&str, Op); 3] =
-    [("read of 1 byte", Op::Read), ("pread of 1 byte", Op::Pread), ("lseek", Op::Seek)];
+const OPS: [(&str, CallKind); 3] =
+    [("read of 1 byte", CallKind::Read), ("pread of 1 byte", CallKind::Pread), ("lseek", CallKind::Seek)];
 
 /// Nanoseconds per call of both sides, pair by pair.
 #[derive(Default)]
@@ -78,7 +78,7 @@ fn compare(directory: &Path) -> Result<bool, String> {
 }
 
 fn interleaved(
-    op: Op,
+    op: CallKind,
     linux: &mut Linux,
     directory: &Path,
     generator: &mut Pcg64Mcg,
@@ -105,9 +105,9 @@ fn interleaved(
 }
 
 /// One pass of the real machine: from its first clock reading to its last.
-fn timed_ns(op: Op, linux: &mut Linux) -> Result<f64, String> {
+fn timed_ns(op: CallKind, linux: &mut Linux) -> Result<f64, String> {
     let workload = Workload::new(vec![ScratchFile::filled("timed", CALLS)])
-        .pass(Pass::untimed(0, &[Op::Open]))
+        .pass(Pass::untimed(0, &[CallKind::Open]))
         .pass(Pass::timed(0, &[op], REGION));
     let samples = linux.run(&workload).map_err(|fault| fault.to_string())?;
     match (samples.readings.first(), samples.readings.last()) {
@@ -120,15 +120,15 @@ fn timed_ns(op: Op, linux: &mut Linux) -> Result<f64, String> {
 }
 
 /// The same calls and nothing else.
-fn bare_ns(op: Op, target: &std::os::fd::OwnedFd) -> Result<f64, String> {
+fn bare_ns(op: CallKind, target: &std::os::fd::OwnedFd) -> Result<f64, String> {
     let file = target.as_fd();
     let mut buffer = [0];
     file::seek(file, 0).map_err(|errno| format!("lseek: {errno}"))?;
     let before = monotonic_raw_ns();
     let mut outcome = Ok(0);
     match op {
-        Op::Read => (0..CALLS).for_each(|_| outcome = outcome.and(file::read(file, &mut buffer))),
-        Op::Pread => {
+        CallKind::Read => (0..CALLS).for_each(|_| outcome = outcome.and(file::read(file, &mut buffer))),
+        CallKind::Pread => {
             (0..CALLS).for_each(|offset| outcome = outcome.and(file::pread(file, &mut buffer, offset)));
         }
         _ => (0..CALLS).for_each(|offset| outcome = outcome.and(file::seek(file, offset).map(|_| 0))),

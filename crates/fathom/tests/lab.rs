@@ -1,7 +1,7 @@
 //! The lab on the real kernel: no answer is wrong, and a killed run leaves nothing behind.
 //!
 //! The harness is our own, because the lab must be entered while the process has one thread, and
-//! because what is timed must not run beside anything else. Where a case can't be built, a line
+//! because what is timed must not run alongside anything else. Where a case can't be built, a line
 //! "skipped: NAME: reason" says so; with `FATHOM_REQUIRE=all` in the environment it fails instead.
 #![allow(clippy::print_stdout, reason = "a harness talks to the one who runs it")]
 

@@ -30,7 +30,7 @@ fn plan(parameters: &[&str], effort: Effort) -> Plan {
     }
 }
 
-/// A survey of a scripted machine, with a declaration beside the timings.
+/// A survey of a scripted machine, with a declaration next to the timings.
 fn surveyed(script: Script, plan: &Plan) -> (Survey, Vec<Answer>) {
     let mut answers = survey::ask(&mut Scripted::new(script), plan, &mut |_, _| ()).unwrap();
     for answer in &mut answers {

@@ -22,7 +22,7 @@ fn jobs(place: &TestDirectory) -> PathBuf {
     path
 }
 
-/// The example's way, on the model that nobody measured in place of a calibrated one.
+/// The example's way, on the model that was never measured in place of a calibrated one.
 #[test]
 fn a_job_file_is_predicted_and_its_result_kept() {
     let place = TestDirectory::new("session-predicts");

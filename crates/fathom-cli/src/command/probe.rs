@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use fathom::recipe::{self, RECIPES, Recipe};
 use fathom::results::Json;
 use fathom::samples::{Samples, write_csv};
-use fathom::workload::{Op, Pass, Region, ScratchFile, Workload};
+use fathom::workload::{CallKind, Pass, Region, ScratchFile, Workload};
 
 use super::session;
 use crate::args::{ProbeOptions, Summary, library};
@@ -77,14 +77,14 @@ fn ours(recipe: &Recipe, samples: &Samples) -> String {
 fn workload(options: &ProbeOptions) -> Workload {
     let step = options.step.unwrap_or(options.size);
     let region = Region { offset: options.offset, size: options.size, step, count: options.count };
-    let ops: Vec<Op> = options.op.iter().map(|&op| library(op)).collect();
+    let ops: Vec<CallKind> = options.op.iter().map(|&op| library(op)).collect();
     let end = region
         .count
         .saturating_sub(1)
         .saturating_mul(step)
         .saturating_add(region.offset)
         .saturating_add(region.size);
-    let reads = ops.iter().any(|op| matches!(op, Op::Read | Op::Pread));
+    let reads = ops.iter().any(|op| matches!(op, CallKind::Read | CallKind::Pread));
     let file_size = options
         .file_size
         .unwrap_or(if reads && !options.fresh { end } else { 0 })
@@ -93,10 +93,10 @@ fn workload(options: &ProbeOptions) -> Workload {
         .rounds(options.rounds)
         .warmup(options.warmup)
         .seed(options.seed);
-    let prepare: &[Op] = match (options.fresh, options.cold) {
-        (true, _) => &[Op::Create],
-        (_, true) => &[Op::Open, Op::Evict],
-        _ => &[Op::Open],
+    let prepare: &[CallKind] = match (options.fresh, options.cold) {
+        (true, _) => &[CallKind::Create],
+        (_, true) => &[CallKind::Open, CallKind::Evict],
+        _ => &[CallKind::Open],
     };
     workload = workload.pass(Pass::untimed(0, prepare));
     let blocks = |bytes: u64| Region {
@@ -106,10 +106,10 @@ fn workload(options: &ProbeOptions) -> Workload {
         count: (bytes / options.size.max(1)).max(1),
     };
     if options.cached {
-        workload = workload.pass(Pass::priming(0, &[Op::Pread], blocks(file_size)));
+        workload = workload.pass(Pass::priming(0, &[CallKind::Pread], blocks(file_size)));
     }
     if let Some(prime) = options.prime {
-        workload = workload.pass(Pass::priming(0, &[Op::Read], blocks(prime)));
+        workload = workload.pass(Pass::priming(0, &[CallKind::Read], blocks(prime)));
     }
     if !options.settle.is_zero() {
         workload = workload.pass(Pass::pause(options.settle.as_nanos() as u64));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use fathom_trace::format::Reader;
-use fathom_trace::{CallKind as Kind, Files, Operation};
+use fathom_trace::{CallKind, Files, Operation};
 
 use crate::published;
 use crate::support::require;
@@ -68,7 +68,7 @@ fn what_a_program_gets_from_us_stands_where_it_stood() {
         .status();
     assert!(status.unwrap().success());
     let written = per_file(&place.0.join("t"), |path| path.ends_with("/said"));
-    assert_eq!(written, [[(Kind::Write, Some(6), 4, 4), (Kind::Write, Some(10), 4, 4)]]);
+    assert_eq!(written, [[(CallKind::Write, Some(6), 4, 4), (CallKind::Write, Some(10), 4, 4)]]);
 }
 
 /// A database in one process: a journal, syncs, reads back.
@@ -80,14 +80,15 @@ for i in range(20):\n    c.executemany('insert into t (b) values (?)', [('x' * 5
 print(c.execute('select count(*), sum(length(b)) from t').fetchone())\n";
 
 /// What was done, where, to how many bytes, and how many it moved.
-type Done = (Kind, Option<u64>, u64, u64);
+type Done = (CallKind, Option<u64>, u64, u64);
 
 /// What is done to each file that `is_ours`, in order.
 fn per_file(trace: &Path, is_ours: impl Fn(&str) -> bool) -> Vec<Vec<Done>> {
     let (operations, files): (Vec<Operation>, Files) = Reader::open(trace).unwrap().read_all().unwrap();
     let mut all: Vec<Vec<_>> = vec![Vec::new(); files.paths().len()];
-    for one in
-        operations.iter().filter(|one| one.result.is_none_or(|result| result >= 0) && one.kind != Kind::Map)
+    for one in operations
+        .iter()
+        .filter(|one| one.result.is_none_or(|result| result >= 0) && one.kind != CallKind::Map)
     {
         if is_ours(&String::from_utf8_lossy(files.path(one.file))) {
             all[one.file.0 as usize].push((one.kind, one.offset, one.length, one.moved_bytes()));
@@ -123,11 +124,11 @@ fn a_replay_of_a_database_that_is_recorded_gives_the_same_operations() {
         .into_iter()
         .map(|done| {
             // Once when it was filled, and once when it was on the device.
-            let mut closes = done.iter().enumerate().filter(|(_, one)| one.0 == Kind::Close);
+            let mut closes = done.iter().enumerate().filter(|(_, one)| one.0 == CallKind::Close);
             let (laid_out, _) = closes.nth(1).unwrap();
             let mut done = done[laid_out + 1..].to_vec();
             // The scratch files go at the end.
-            assert_eq!(done.pop().map(|last| last.0), Some(Kind::Unlink));
+            assert_eq!(done.pop().map(|last| last.0), Some(CallKind::Unlink));
             done
         })
         .collect();

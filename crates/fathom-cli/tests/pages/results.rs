@@ -18,7 +18,7 @@ use fathom::speed::xor::{self, Method, Trial, Xor};
 use fathom::validation::{self, Again, Held, Validation};
 use fathom::{job, prediction::Estimate, report};
 use fathom_trace::show::{Histogram, Shown};
-use fathom_trace::{CallKind as Kind, Clock, Direction as Access, FileId, Files, Level};
+use fathom_trace::{CallKind, Clock, Direction as Access, FileId, Files, Level};
 use fathom_trace::{Operation as Traced, Origin as Source, format, show};
 
 use crate::surveyed::{HOSTILE, provenance};
@@ -288,10 +288,10 @@ pub(crate) fn trace(place: &TestDirectory, operations: u64) -> Shown {
     let names = ["/srv/data", HOSTILE].map(|name| files.id(name.as_bytes()));
     let operation = |at: u64| {
         let start = at as i64 * 20_000;
-        let (kind, file, offset): (Kind, FileId, u64) = match at % 3 {
-            0 => (Kind::Pread, names[0], at * 4096 % (64 << 20)),
-            1 => (Kind::Pread, names[0], (at * 2_654_435_761 % 5000) * 8192),
-            _ => (Kind::Pwrite, names[1], at / 3 * 512),
+        let (kind, file, offset): (CallKind, FileId, u64) = match at % 3 {
+            0 => (CallKind::Pread, names[0], at * 4096 % (64 << 20)),
+            1 => (CallKind::Pread, names[0], (at * 2_654_435_761 % 5000) * 8192),
+            _ => (CallKind::Pwrite, names[1], at / 3 * 512),
         };
         Traced {
             offset: Some(offset),

@@ -10,7 +10,7 @@ use fathom::report;
 use fathom::samples::Samples;
 use fathom::speed::curve::{self, Curve, Latency, Operation, Order, Point, Proof, Sample, Setting, State};
 use fathom::survey::{self, Answer, Plan, SCHEMA, Survey};
-use fathom::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
+use fathom::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Workload};
 use fathom_scripted::{Noise, Script, Scripted};
 
 /// What a directory, a label or an option may be called.
@@ -108,8 +108,8 @@ pub(crate) fn provenance() -> Provenance {
 pub(crate) fn many_readings() -> Samples {
     let region = Region { offset: 0, size: 4096, step: 4096, count: 16384 };
     let workload = Workload::new(vec![ScratchFile::filled("many", 64 << 20)])
-        .pass(Pass::untimed(0, &[Op::Evict]))
-        .pass(Pass::timed(0, &[Op::Pread], region).needs(CacheState::Cold))
+        .pass(Pass::untimed(0, &[CallKind::Evict]))
+        .pass(Pass::timed(0, &[CallKind::Pread], region).needs(CacheState::Cold))
         .rounds(62);
     Scripted::new(Script::new(3)).run(&workload).unwrap()
 }

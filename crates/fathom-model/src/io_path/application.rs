@@ -9,7 +9,7 @@ use fathom_program::program::{Await, Program, Step, Thread};
 
 use super::places::Shared;
 use super::state::State;
-use super::work::{Turn, Work};
+use super::work::{Ready, SystemCall, Turn, Work};
 use crate::file_read::Read;
 
 /// `O_TRUNC` of open(2).
@@ -26,27 +26,35 @@ pub struct Overhead {
     pub is_within_waits: bool,
 }
 
-/// A program on the net, and the calls that it has made.
+/// A program on the net, and what is kept of the calls that it has made.
 #[derive(Debug)]
-pub struct Load<T: Thread> {
+pub struct Load<T: Thread, K = Call> {
     overhead: Overhead,
     /// The machine's file for each file of the program; the same number where there is none.
     files: Vec<FileId>,
-    progress: Mutex<Progress<T>>,
+    keep: fn(Call) -> K,
+    progress: Mutex<Progress<T, K>>,
 }
 
 #[derive(Debug)]
-struct Progress<T: Thread> {
-    callers: Vec<Caller<T>>,
+struct Progress<T: Thread, K> {
+    callers: Vec<Caller<T, K>>,
     counters: Vec<u32>,
-    /// Which of its file's descriptors each descriptor of the program is, and how many each file has.
-    descriptors: BTreeMap<(FileId, u32), u32>,
-    counts: BTreeMap<FileId, u32>,
+    /// The descriptors of each file of the program.
+    descriptors: Vec<Descriptors>,
+}
+
+/// Which of a file's descriptors each descriptor of the program is, how many the file has, and the two of the last look.
+#[derive(Debug, Default)]
+struct Descriptors {
+    known: BTreeMap<u32, u32>,
+    count: u32,
+    last: Option<[u32; 2]>,
 }
 
 /// A thread, with the call that it makes next.
 #[derive(Debug)]
-struct Caller<T: Thread> {
+struct Caller<T: Thread, K> {
     thread: T,
     next: Option<(Call, T::Label)>,
     /// The moment that it decided so at, and how long it waits from then, in ns.
@@ -54,30 +62,31 @@ struct Caller<T: Thread> {
     wait: u64,
     is_held: bool,
     last_end: u64,
-    made: Vec<(Call, T::Label)>,
+    made: Vec<(K, T::Label)>,
 }
 
 /// What the net asks of a program.
 pub(crate) trait Application: Send + Sync {
     fn jobs(&self) -> u32;
-    /// Whether a thread begins at once, and not after another's call.
-    fn begins(&self, job: u32) -> bool;
-    /// How long a thread waits before its next call, in ns.
-    fn wait_ns(&self, job: u32) -> u64;
-    /// The next call, and which of its file's descriptors it goes through; none once the thread is done.
-    fn call(&self, job: u32, now: Time) -> Option<(Call, u32)>;
-    /// A call has returned: who goes on, and with its call of which number.
-    fn returned(&self, job: u32, now: Time) -> Vec<Turn>;
+    /// The first call of a thread that begins at once, and not after another's call.
+    fn first(&self, job: u32) -> Option<Ready>;
+    /// The next call on a machine in this state; none once the thread is done.
+    fn call(&self, job: u32, now: Time, state: &State) -> Option<SystemCall>;
+    /// A call has returned: whether its thread goes on, and which of those that waited for it do.
+    fn returned(&self, job: u32, now: Time) -> (Option<Ready>, Vec<Ready>);
 }
 
-impl<T: Thread> Load<T> {
-    /// A program whose files are the machine's.
+impl<T: Thread> Load<T, ()> {
+    /// A program whose files are the machine's, and of whose calls nothing is kept.
     pub fn new(program: Program<T>) -> Self {
-        Self::with(program, Vec::new(), Overhead::default())
+        Self::with(program, Vec::new(), Overhead::default(), drop)
     }
+}
 
-    /// A program, the machine's file for each of its files, and what its threads do between two calls.
-    pub fn with(program: Program<T>, files: Vec<FileId>, overhead: Overhead) -> Self {
+impl<T: Thread, K> Load<T, K> {
+    /// A program, the machine's file for each of its files, what its threads do between two calls, and what is kept of each
+    /// call.
+    pub fn with(program: Program<T>, files: Vec<FileId>, overhead: Overhead, keep: fn(Call) -> K) -> Self {
         let caller = |thread| Caller {
             thread,
             next: None,
@@ -90,26 +99,25 @@ impl<T: Thread> Load<T> {
         let mut progress = Progress {
             callers: program.threads.into_iter().map(caller).collect(),
             counters: program.counters,
-            descriptors: BTreeMap::new(),
-            counts: BTreeMap::new(),
+            descriptors: Vec::new(),
         };
         (0..progress.callers.len()).for_each(|thread| progress.decide(thread, 0, overhead));
-        Self { overhead, files, progress: Mutex::new(progress) }
+        Self { overhead, files, keep, progress: Mutex::new(progress) }
     }
 
-    fn progress<R>(&self, act: impl FnOnce(&mut Progress<T>) -> R) -> R {
+    fn progress<R>(&self, act: impl FnOnce(&mut Progress<T, K>) -> R) -> R {
         // Whoever panicked here ends the run anyway.
         act(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The calls that each thread has made, in order; they are handed out once.
-    pub fn take_made(&self) -> Vec<Vec<(Call, T::Label)>> {
-        let take = |caller: &mut Caller<T>| std::mem::take(&mut caller.made);
+    /// What is kept of the calls that each thread has made, in order; it is handed out once.
+    pub fn take_made(&self) -> Vec<Vec<(K, T::Label)>> {
+        let take = |caller: &mut Caller<T, K>| std::mem::take(&mut caller.made);
         self.progress(|progress| progress.callers.iter_mut().map(take).collect())
     }
 }
 
-impl<T: Thread> Progress<T> {
+impl<T: Thread, K> Progress<T, K> {
     fn is_free(&self, awaits: &[Await]) -> bool {
         awaits.iter().all(|one| self.counters[one.counter as usize] >= one.least)
     }
@@ -146,34 +154,53 @@ impl<T: Thread> Progress<T> {
         (caller.next, caller.decided, caller.is_held) = (next, now, false);
     }
 
+    /// The next call of a thread that is not held.
+    fn ready(&self, thread: usize) -> Option<Ready> {
+        let caller = &self.callers[thread];
+        let turn = Turn { job: thread as u32, number: caller.made.len() as u64 };
+        (!caller.is_held).then_some(Ready { turn, wait: Span::ticks(caller.wait) })
+    }
+
     /// Which of its file's descriptors a call goes through.
     fn descriptor(&mut self, call: &Call) -> u32 {
-        let count = self.counts.entry(call.file).or_default();
-        let descriptor = *self.descriptors.entry((call.file, call.descriptor)).or_insert_with(|| {
+        let file = call.file.0 as usize;
+        if file >= self.descriptors.len() {
+            self.descriptors.resize_with(file + 1, Descriptors::default);
+        }
+        self.descriptors[file].of(call)
+    }
+}
+
+impl Descriptors {
+    fn of(&mut self, call: &Call) -> u32 {
+        if let Some([_, own]) =
+            self.last.filter(|last| last[0] == call.descriptor && call.kind != CallKind::Dup)
+        {
+            return own;
+        }
+        let count = &mut self.count;
+        let own = *self.known.entry(call.descriptor).or_insert_with(|| {
             *count += 1;
             *count - 1
         });
         if call.kind == CallKind::Dup {
-            self.descriptors.insert((call.file, call.to), descriptor);
+            self.known.insert(call.to, own);
         }
-        descriptor
+        self.last = Some([call.descriptor, own]);
+        own
     }
 }
 
-impl<T: Thread + Send> Application for Load<T> {
+impl<T: Thread + Send, K: Send> Application for Load<T, K> {
     fn jobs(&self) -> u32 {
         self.progress(|progress| progress.callers.len() as u32)
     }
 
-    fn begins(&self, job: u32) -> bool {
-        self.progress(|progress| !progress.callers[job as usize].is_held)
+    fn first(&self, job: u32) -> Option<Ready> {
+        self.progress(|progress| progress.ready(job as usize))
     }
 
-    fn wait_ns(&self, job: u32) -> u64 {
-        self.progress(|progress| progress.callers[job as usize].wait)
-    }
-
-    fn call(&self, job: u32, now: Time) -> Option<(Call, u32)> {
+    fn call(&self, job: u32, now: Time, state: &State) -> Option<SystemCall> {
         let (job, now) = (job as usize, now.as_ticks());
         self.progress(|progress| {
             let ends = progress.callers[job].thread.ends();
@@ -182,41 +209,41 @@ impl<T: Thread + Send> Application for Load<T> {
                 progress.decide(job, now, self.overhead);
             }
             let (call, label) = progress.callers[job].next.take()?;
-            progress.callers[job].made.push((call, label));
+            progress.callers[job].made.push(((self.keep)(call), label));
             let descriptor = progress.descriptor(&call);
             let file = |id: FileId| self.files.get(id.0 as usize).copied().unwrap_or(id);
-            Some((Call { file: file(call.file), frees: call.frees.map(file), ..call }, descriptor))
+            let call = Call { file: file(call.file), frees: call.frees.map(file), ..call };
+            Some(served(&call, descriptor, state))
         })
     }
 
-    fn returned(&self, job: u32, now: Time) -> Vec<Turn> {
+    fn returned(&self, job: u32, now: Time) -> (Option<Ready>, Vec<Ready>) {
         let (job, now) = (job as usize, now.as_ticks());
         self.progress(|progress| {
             let Progress { callers, counters, .. } = progress;
             callers[job].thread.signals().iter().for_each(|&counter| counters[counter as usize] += 1);
             callers[job].last_end = now;
             let held: Vec<usize> = (0..callers.len()).filter(|&other| callers[other].is_held).collect();
-            let mut goes_on = Vec::new();
-            for thread in [job].into_iter().chain(held) {
-                let caller = &progress.callers[thread];
-                if thread == job || progress.is_free(caller.thread.awaits()) {
-                    progress.decide(thread, now, self.overhead);
+            progress.decide(job, now, self.overhead);
+            let own = progress.ready(job);
+            let others = held.into_iter().filter_map(|other| {
+                if progress.is_free(progress.callers[other].thread.awaits()) {
+                    progress.decide(other, now, self.overhead);
                 }
-                let caller = &progress.callers[thread];
-                if !caller.is_held {
-                    goes_on.push(Turn { job: thread as u32, number: caller.made.len() as u64 });
-                }
-            }
-            goes_on
+                progress.ready(other)
+            });
+            (own, others.collect())
         })
     }
 }
 
-/// A call in the words of the layers below: what costs as much and changes the same.
-fn served(call: Call, state: &State) -> Call {
+/// A call as the layers below see it: what costs as much and changes the same.
+fn served(call: &Call, descriptor: u32, state: &State) -> SystemCall {
+    let Call { offset, bytes, fresh_pages, .. } = *call;
+    let request = SystemCall { kind: call.kind, file: call.file, descriptor, fresh_pages, offset, bytes };
     if let Some(file) = call.frees {
         // Its pages go, those that were never written too.
-        return Call { kind: CallKind::Create, file, ..call };
+        return SystemCall { kind: CallKind::Create, file, ..request };
     }
     let kind = match call.kind {
         kind if kind.direction().is_some() && call.bytes == 0 => CallKind::Seek,
@@ -234,7 +261,7 @@ fn served(call: Call, state: &State) -> Call {
         CallKind::DontNeed => CallKind::Evict,
         kind => kind,
     };
-    Call { kind, ..call }
+    SystemCall { kind, ..request }
 }
 
 /// Ports: `calls` out, `returned` in. A closed loop: a job has one call under way, or thinks, or waits
@@ -242,31 +269,26 @@ fn served(call: Call, state: &State) -> Call {
 pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Application>, calls: Place<Work>, shared: Shared) {
     let (calls, returned) = (net.port_out(calls), net.port_in(shared.returned));
     let kernel = net.fusion("kernel", shared.state);
-    let (ready, ended) = (net.place::<Turn>("ready"), net.place("ended"));
-    net.initial(
-        ready,
-        (0..program.jobs()).filter(|&job| program.begins(job)).map(|job| Turn { job, number: 0 }),
-    );
-    let (waits, goes_on) = (Arc::clone(&program), Arc::clone(&program));
+    let (ready, ended) = (net.place::<Ready>("ready"), net.place("ended"));
+    net.initial(ready, (0..program.jobs()).filter_map(|job| program.first(job)));
+    let goes_on = Arc::clone(&program);
     net.transition("issue")
         .input(ready)
-        .delay_by(move |(turn,), _| Span::ticks(waits.wait_ns(turn.job)))
-        .update_into(kernel, (calls, ended), move |(turn,), state, firing| {
-            let Some((call, descriptor)) = program.call(turn.job, firing.done()) else {
+        .delay_by(|(ready,), _| ready.wait)
+        .update_into(kernel, (calls, ended), move |(ready,), state, firing| {
+            let Some(call) = program.call(ready.turn.job, firing.done(), state) else {
                 state.ledger.end_job();
                 return (None, Some(()));
             };
-            let call = served(call, state);
             let work = Work {
-                turn: *turn,
+                turn: ready.turn,
                 call,
-                descriptor,
                 begun: firing.done(),
                 read: Read::new(
                     call.file,
                     call.offset,
                     call.bytes,
-                    state.files.reader(call.file, descriptor),
+                    state.files.reader(call.file, call.descriptor),
                 ),
                 owed_ns: 0,
                 far_ns: 0,
@@ -279,7 +301,10 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Application>, calls: P
     net.transition("go on")
         .input(returned)
         .update(kernel, |(work,), state, firing| state.enter(work, firing.now()))
-        .output_each(ready, move |(work,), firing| goes_on.returned(work.turn.job, firing.now()))
+        .output_each(ready, move |(work,), firing| {
+            let (own, others) = goes_on.returned(work.turn.job, firing.now());
+            own.into_iter().chain(others)
+        })
         .add();
 }
 

@@ -1,4 +1,4 @@
-//! The flusher: writes dirty data that nobody syncs, in the background once there are too many, and by a
+//! The flusher: writes dirty data that no program syncs, in the background once there are too many, and by a
 //! timer once they are old.
 
 use fathom_net::{NetBuilder, Span, Time};

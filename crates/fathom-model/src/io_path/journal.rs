@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use fathom_net::{In, NetBuilder, Out, Place, Span};
 
-use super::Kind;
+use super::CallKind;
 use super::places::Shared;
 use super::prices::Prices;
 use super::request::Request;
@@ -58,7 +58,7 @@ pub(super) fn draw(net: &mut NetBuilder, prices: &Arc<Prices>, ports: Ports, sha
             Settling::Nothing | Settling::Commit => Span::ZERO,
         })
         .update(kernel, |(judged,), state, _| {
-            if judged.work.call.kind == Kind::Evict {
+            if judged.work.call.kind == CallKind::Evict {
                 state.evict(judged.work.call.file);
             }
         })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fathom_net::{Drawing, Net, Simulation};
 
-use super::{Call, Kind, Load, Path, State};
+use super::{Call, CallKind, Load, Path, State};
 use crate::parameters::Parameters;
 
 /// What of the net is drawn.
@@ -38,7 +38,7 @@ impl Path {
         let file = state.create();
         state.fill(file, 1 << 20);
         state.evict(file);
-        let read = |at: u64| Call::new(Kind::Read, file).at(at << 14, 1 << 14);
+        let read = |at: u64| Call::new(CallKind::Read, file).at(at << 14, 1 << 14);
         let net = self.net(Arc::new(Load::new(repeated((0..64).map(read).collect(), 1))));
         let drawing = match view {
             View::Flat => Drawing::flat(&net),

@@ -115,7 +115,7 @@ impl Prices {
         share * (near + beyond * self[Scalar::ByteBeyondKnee])
     }
 
-    /// What a write takes to make a folio of so many pages, beside the copy.
+    /// What a write takes to make a folio of so many pages, besides the copy.
     pub(super) fn new_folio(&self, pages: u64) -> f64 {
         at(self.new.iter().copied(), (pages * PAGE) as f64)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fathom_net::{NetBuilder, Out, Place, Source, Time};
 
-use super::Kind;
+use super::CallKind;
 use super::places::Shared;
 use super::prices::Prices;
 use super::request::Request;
@@ -129,7 +129,7 @@ impl State {
     fn look(&mut self, work: &mut Work, prices: &Prices) -> (Outcome, Effects) {
         let mut effects = Effects::default();
         let file = work.call.file;
-        let outcome = if work.call.kind == Kind::Prefetch {
+        let outcome = if work.call.kind == CallKind::Prefetch {
             self.prefetch(work, &mut effects);
             Outcome::Return
         } else if self.files.get(file).is_direct {
@@ -147,7 +147,7 @@ impl State {
         let limits = self.limits_of(file);
         // What is added awaits a request that gets its number below.
         let unknown = Some(FetchId(NonZeroU32::MAX));
-        let reader = self.files.reader(file, work.descriptor);
+        let reader = self.files.reader(file, work.call.descriptor);
         let before = work.read.position;
         let jumped = before == work.call.offset && reader.previous != Some(before);
         let batch = work.read.turn(&mut self.cache, reader, limits, size, unknown, &mut self.steps);
@@ -199,7 +199,7 @@ impl State {
     fn prefetch(&mut self, work: &Work, effects: &mut Effects) {
         let file = work.call.file;
         let limits = self.limits_of(file);
-        let reader = self.files.reader(file, work.descriptor);
+        let reader = self.files.reader(file, work.call.descriptor);
         let (cache, steps) = (&mut self.cache, &mut self.steps);
         let fetch = Some(FetchId(NonZeroU32::MAX));
         let first = work.call.offset / PAGE;

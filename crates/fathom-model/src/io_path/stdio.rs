@@ -62,9 +62,9 @@ impl State {
     /// The next system call of a job's call of the library, or that call when it returns.
     fn go_on(&mut self, work: &Work, now: Time) -> (Option<Work>, Option<Work>) {
         match self.streams.next(work.turn.job) {
-            Some(Next::SystemCall(work)) => {
+            Some(Next::Call(work)) => {
                 let call = work.call;
-                let reader = self.files.reader(call.file, work.descriptor);
+                let reader = self.files.reader(call.file, work.call.descriptor);
                 let read = Read::new(call.file, call.offset, call.bytes, reader);
                 (Some(Work { begun: now, read, ..work }), None)
             }

@@ -8,7 +8,7 @@ use super::places::Shared;
 use super::prices::Prices;
 use super::state::State;
 use super::work::Work;
-use super::{Kind, Served};
+use super::{CallKind, Served};
 use crate::parameters::Scalar;
 use crate::read_ahead::Advice;
 
@@ -34,13 +34,16 @@ pub(super) fn draw(
     net.transition("enter")
         .input(calls)
         .delay_by(move |(work,), rng| match work.call.kind {
-            Kind::Evict | Kind::Look | Kind::Pause => Span::ZERO,
-            Kind::Seek | Kind::Dup | Kind::Truncate | Kind::Allocate | Kind::Discard => {
+            CallKind::Evict | CallKind::Look | CallKind::Pause => Span::ZERO,
+            CallKind::Seek | CallKind::Dup | CallKind::Truncate | CallKind::Allocate | CallKind::Discard => {
                 prices.around(prices[Scalar::SeekCall], rng)
             }
-            Kind::Open | Kind::OpenDirect | Kind::Close | Kind::Create | Kind::Unlink | Kind::Rename => {
-                prices.around(prices[Scalar::OpenCall], rng)
-            }
+            CallKind::Open
+            | CallKind::OpenDirect
+            | CallKind::Close
+            | CallKind::Create
+            | CallKind::Unlink
+            | CallKind::Rename => prices.around(prices[Scalar::OpenCall], rng),
             _ => prices.around(
                 prices[Scalar::Call] + f64::from(work.call.fresh_pages) * prices[Scalar::FreshPage],
                 rng,
@@ -62,11 +65,11 @@ impl State {
     fn others(&mut self, work: &Work) {
         let file = work.call.file;
         match work.call.kind {
-            Kind::Open | Kind::OpenDirect => {
-                let is_direct = work.call.kind == Kind::OpenDirect;
-                self.files.open(file, work.descriptor, Advice::Normal, is_direct);
+            CallKind::Open | CallKind::OpenDirect => {
+                let is_direct = work.call.kind == CallKind::OpenDirect;
+                self.files.open(file, work.call.descriptor, Advice::Normal, is_direct);
             }
-            Kind::Create => self.replace(file, self.clock.ns(work.begun)),
+            CallKind::Create => self.replace(file, self.clock.ns(work.begun)),
             _ => {}
         }
     }

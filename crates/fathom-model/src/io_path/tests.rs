@@ -11,7 +11,7 @@ fn silent() -> Parameters {
 }
 
 fn reads(file: FileId, bytes: u64, count: u64) -> Vec<Call> {
-    (0..count).map(|at| Call::new(Kind::Read, file).at(at * bytes, bytes)).collect()
+    (0..count).map(|at| Call::new(CallKind::Read, file).at(at * bytes, bytes)).collect()
 }
 
 fn machine(parameters: &Parameters, size: u64) -> (State, FileId) {
@@ -79,9 +79,9 @@ fn a_sync_waits_for_every_dirty_page_and_leaves_none() {
     let parameters = silent();
     let mut state = State::new(&parameters);
     let file = state.create();
-    let mut calls: Vec<Call> = (0..8).map(|at| Call::new(Kind::Write, file).at(at << 20, 4096)).collect();
-    calls.push(Call::new(Kind::Fsync, file));
-    calls.push(Call::new(Kind::Fsync, file));
+    let mut calls: Vec<Call> = (0..8).map(|at| Call::new(CallKind::Write, file).at(at << 20, 4096)).collect();
+    calls.push(Call::new(CallKind::Fsync, file));
+    calls.push(Call::new(CallKind::Fsync, file));
     let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
     assert_eq!(after.cache().dirty_pages(), 0);
     let took: Vec<u64> = after.done().iter().map(Done::took_ns).collect();
@@ -95,7 +95,7 @@ fn two_readers_of_one_cold_page_wait_for_the_same_request() {
     let parameters = silent();
     let (mut state, file) = machine(&parameters, 1 << 20);
     state.evict(file);
-    let read = move |_, number| (number == 0).then(|| (0, Call::new(Kind::Read, file).at(0, 4096)));
+    let read = move |_, number| (number == 0).then(|| (0, Call::new(CallKind::Read, file).at(0, 4096)));
     let after = Path::new(&parameters).run(numbered(2, read), state, 1);
     assert_eq!(after.totals().calls, 2);
     assert!(after.done().iter().all(|done| done.took_ns() > 100_000));
@@ -106,7 +106,7 @@ fn o_direct_leaves_nothing_in_the_cache() {
     let parameters = silent();
     let (mut state, file) = machine(&parameters, 1 << 20);
     state.evict(file);
-    let mut calls = vec![Call::new(Kind::OpenDirect, file)];
+    let mut calls = vec![Call::new(CallKind::OpenDirect, file)];
     calls.extend(reads(file, 4096, 4));
     let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
     assert_eq!(after.cache().pages(), 0);
@@ -118,7 +118,7 @@ fn what_is_cached_can_be_looked_at_on_the_way() {
     let parameters = silent();
     let (mut state, file) = machine(&parameters, 1 << 20);
     state.evict(file);
-    let look = |offset| Call::new(Kind::Look, file).at(offset, 8192);
+    let look = |offset| Call::new(CallKind::Look, file).at(offset, 8192);
     let calls = vec![look(0), reads(file, 4096, 1)[0], look(0), look(1 << 19)];
     let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
     let cached: Vec<_> = after.done().iter().map(|done| done.cached).collect();
@@ -133,8 +133,12 @@ fn pages_on_their_way_survive_an_eviction_as_on_linux() {
     state.evict(file);
     let call = |kind, offset| Call::new(kind, file).at(offset, 4096);
     // The second read touches the mark, and the window that follows is locked while it is read.
-    let calls =
-        vec![call(Kind::Read, 0), call(Kind::Read, 4096), call(Kind::Evict, 0), call(Kind::Look, 8192)];
+    let calls = vec![
+        call(CallKind::Read, 0),
+        call(CallKind::Read, 4096),
+        call(CallKind::Evict, 0),
+        call(CallKind::Look, 8192),
+    ];
     let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
     assert_eq!(after.done()[3].cached, Some([1, 1]));
 }

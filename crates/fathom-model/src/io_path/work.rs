@@ -1,11 +1,19 @@
 //! The tokens of the application: its jobs, and the calls that are under way.
 
-use fathom_net::Time;
+use fathom_net::{Span, Time};
 
-use super::Call;
+use super::CallKind;
 use crate::file_read::Read;
+use crate::page_cache::FileId;
 
-/// A job that is about to make its next call.
+/// A job that makes its next call after a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Ready {
+    pub(crate) turn: Turn,
+    pub(crate) wait: Span,
+}
+
+/// A call of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Turn {
     /// The job.
@@ -14,13 +22,26 @@ pub(crate) struct Turn {
     pub(crate) number: u64,
 }
 
+/// A system call as the layers below the application see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SystemCall {
+    /// What it costs as much as, and changes the same as.
+    pub(crate) kind: CallKind,
+    pub(crate) file: FileId,
+    /// The descriptor of the file that it goes through.
+    pub(crate) descriptor: u32,
+    /// Pages of the caller's buffer that it is the first to touch.
+    pub(crate) fresh_pages: u32,
+    /// The range of the file, in bytes.
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+}
+
 /// A call under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Work {
     pub(crate) turn: Turn,
-    pub(crate) call: Call,
-    /// The descriptor of the file that it goes through.
-    pub(crate) descriptor: u32,
+    pub(crate) call: SystemCall,
     pub(crate) begun: Time,
     /// How far a read or a write has come.
     pub(crate) read: Read,

@@ -10,7 +10,7 @@ use super::prices::Prices;
 use super::request::{Request, Urgency};
 use super::state::{Effects, Journal, State};
 use super::work::Work;
-use super::{Kind, journal};
+use super::{CallKind, journal};
 use crate::file_read::PAGE;
 use crate::kernel::Kernel;
 use crate::page_cache::FileId;
@@ -93,7 +93,7 @@ fn draw_fill<S: Source<Colour = Work>>(
             (copies, syncing, synced, requests, wakes, dirtied, aging),
             move |(work,), state, firing| {
                 let now = firing.now();
-                let (copying, syncing, effects) = if work.call.kind == Kind::Write {
+                let (copying, syncing, effects) = if work.call.kind == CallKind::Write {
                     let (work, effects) = state.write_turn(work, &prices, now);
                     (Some(work), None, effects)
                 } else {
@@ -159,20 +159,21 @@ impl State {
         let mut effects = Effects::default();
         let now = self.clock.ns(now);
         let call = work.call;
-        let file = (call.kind != Kind::Sync).then_some(call.file);
+        let file = (call.kind != CallKind::Sync).then_some(call.file);
         let pages = match call.kind {
-            Kind::SyncRange => [call.offset / PAGE, (call.offset + call.bytes).div_ceil(PAGE)],
+            CallKind::SyncRange => [call.offset / PAGE, (call.offset + call.bytes).div_ceil(PAGE)],
             _ => [0, u64::MAX],
         };
         self.writeback.start_estimate(now);
         // Data in the journal waited for their place, until `ext4_sync_file` of 6.4 wrote them there as well.
         let is_early = matches!(self.limits.kernel, Kernel::V2_6 | Kernel::Fixed);
-        let is_journaled =
-            self.journal.takes_data() && is_early && matches!(call.kind, Kind::Fsync | Kind::Fdatasync);
+        let is_journaled = self.journal.takes_data()
+            && is_early
+            && matches!(call.kind, CallKind::Fsync | CallKind::Fdatasync);
         let is_of = |of: &FileId| !is_journaled && file.is_none_or(|file| file == *of);
         for file in self.files.all().filter(is_of) {
             self.write_out(file, pages, u64::MAX, Urgency::Sync, &mut effects);
-            if call.kind != Kind::SyncRange {
+            if call.kind != CallKind::SyncRange {
                 self.write_pointers(file, &mut effects);
             }
         }

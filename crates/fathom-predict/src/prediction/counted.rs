@@ -1,39 +1,43 @@
 //! What simulated calls come to.
 
 use fathom_model::io_path::Done;
-use fathom_program::call::{Call, DIRECTIONS};
+use fathom_program::call::{CallKind, DIRECTIONS};
 use fathom_run::load::{Histogram, Outcome, Transfers};
 
-/// What a run of a thread, or of all, was that began at `started`, in ns: from the calls that count, each with the bytes
-/// that it moved. The last of all calls ends it, whether it counts or not.
-pub(super) fn outcome<'a>(
-    counted: impl Iterator<Item = (&'a Done, Call, u64)>,
-    started: u64,
-    done: &[Done],
-    thread: impl Into<Option<u32>>,
-) -> Outcome {
-    let thread = thread.into();
-    let own = done.iter().filter(|one| thread.is_none_or(|thread| one.job == thread));
-    let end = own.map(|one| one.span[1].as_ticks()).max().unwrap_or(started);
-    let mut transfers: [Transfers; DIRECTIONS] = Default::default();
-    let mut syncs = Histogram::default();
-    for (one, call, bytes) in counted {
-        match call.kind.direction() {
+/// The calls of a thread, or of all.
+#[derive(Default)]
+pub(super) struct Counted {
+    transfers: [Transfers; DIRECTIONS],
+    syncs: Histogram,
+    /// When the last of them ended, whether it counts or not, in ns.
+    end: u64,
+}
+
+impl Counted {
+    /// Adds a call; of one that counts, its kind and the bytes that it moved.
+    pub(super) fn add(&mut self, one: &Done, counts: Option<(CallKind, u64)>) {
+        self.end = self.end.max(one.span[1].as_ticks());
+        let Some((kind, bytes)) = counts else { return };
+        match kind.direction() {
             Some(direction) => {
-                let side = &mut transfers[direction as usize];
+                let side = &mut self.transfers[direction as usize];
                 side.bytes += bytes;
                 side.latency.record(one.took_ns());
             }
-            None => syncs.record(one.took_ns()),
+            None => self.syncs.record(one.took_ns()),
         }
     }
-    Outcome {
-        transfers,
-        syncs,
-        elapsed_ns: end - started,
-        ns_per_tick: 1.0,
-        cached_before: None,
-        usage: Default::default(),
-        device_wrote: None,
+
+    /// The run that they are, which began at `started`, in ns.
+    pub(super) fn outcome(self, started: u64) -> Outcome {
+        Outcome {
+            transfers: self.transfers,
+            syncs: self.syncs,
+            elapsed_ns: self.end.saturating_sub(started),
+            ns_per_tick: 1.0,
+            cached_before: None,
+            usage: Default::default(),
+            device_wrote: None,
+        }
     }
 }

@@ -275,7 +275,6 @@ pub(super) fn own_error(class: &str, model: &Model) -> f64 {
 /// What to say of a class that a model was never held against.
 pub(super) fn unvalidated(class: &str, model: &Model) -> Option<String> {
     let unknown = !model.residuals.contains_key(class);
-    unknown.then(|| {
-        format!("modelled, not validated: this model was never held against a job of the class {class}")
-    })
+    unknown
+        .then(|| format!("modelled, not validated: no run was compared with this model in the class {class}"))
 }

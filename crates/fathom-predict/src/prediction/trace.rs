@@ -8,7 +8,7 @@ use fathom_trace::replay::ReplayCalls;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
-use super::counted::outcome;
+use super::counted::Counted;
 use super::forecast::{Known, Runs, own_error, unvalidated};
 pub use super::replay::Replay;
 use super::{Forecast, Settings, at_brims, drawn_from};
@@ -74,11 +74,17 @@ pub fn simulate_trace(replay: &Replay, parameters: &Parameters, seed: u64) -> Ou
 
 /// The calls that each thread of a replay makes, in order: for those who compare machines.
 pub fn trace_calls(replay: &Replay, parameters: &Parameters, seed: u64) -> Vec<Vec<Call>> {
-    let (_, load) = loaded(replay, parameters, seed);
+    let (_, load) = loaded(replay, parameters, seed, |call| call);
     load.take_made().into_iter().map(|made| made.into_iter().map(|(call, _)| call).collect()).collect()
 }
 
-fn loaded(replay: &Replay, parameters: &Parameters, seed: u64) -> (State, Arc<Load<ReplayCalls>>) {
+/// The machine after a replay, and what is kept of each call.
+fn loaded<K: Send + 'static>(
+    replay: &Replay,
+    parameters: &Parameters,
+    seed: u64,
+    keep: fn(Call) -> K,
+) -> (State, Arc<Load<ReplayCalls, K>>) {
     let mut state = State::new(parameters);
     for size in &replay.plan.files {
         let file = state.create();
@@ -93,20 +99,21 @@ fn loaded(replay: &Replay, parameters: &Parameters, seed: u64) -> (State, Arc<Lo
         is_within_waits: true,
     };
     let program = replay.plan.program(replay.how.pace, 1e9);
-    let load = Arc::new(Load::with(program, Vec::new(), overhead));
+    let load = Arc::new(Load::with(program, Vec::new(), overhead, keep));
     (Path::new(parameters).run_load(&load, state, seed), load)
 }
 
 fn run(replay: &Replay, parameters: &Parameters, seed: u64) -> (Outcome, Vec<Done>) {
-    let (state, load) = loaded(replay, parameters, seed);
+    let (state, load) = loaded(replay, parameters, seed, |call| call.kind);
     let (done, made) = (state.done(), load.take_made());
-    let counted = done.iter().filter_map(|one| {
-        let (call, step) = made[one.job as usize][one.number as usize];
-        let counts = call.kind.direction().is_some() || call.kind.is_sync();
+    let mut counted = Counted::default();
+    for one in done {
+        let (kind, step) = made[one.job as usize][one.number as usize];
+        let counts = kind.direction().is_some() || kind.is_sync();
         let step = &replay.plan.threads[one.job as usize][step as usize];
-        counts.then(|| (one, call, step.operation.moved_bytes()))
-    });
-    (outcome(counted, 0, done, None), done.to_vec())
+        counted.add(one, counts.then(|| (kind, step.operation.moved_bytes())));
+    }
+    (counted.outcome(0), done.to_vec())
 }
 
 /// The classes of jobs that a trace is made of, each with the share of the time that is spent in their calls.
@@ -152,7 +159,7 @@ fn crowded(done: &[Done], cpus: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use fathom_trace::{CallKind as Kind, FileId, Files, Level, Operation};
+    use fathom_trace::{CallKind, FileId, Files, Level, Operation};
 
     use super::*;
     use fathom_run::replay::{How, Pace, Plan};
@@ -167,7 +174,7 @@ mod tests {
             offset: Some(at * 4096),
             length: 4096,
             result: Some(4096),
-            ..Operation::new(Kind::Pread, FileId(thread), start_ns)
+            ..Operation::new(CallKind::Pread, FileId(thread), start_ns)
         }
     }
 
@@ -203,7 +210,7 @@ mod tests {
     #[test]
     fn who_shares_a_position_waits_for_those_before() {
         let of = |thread, start_ns| Operation {
-            kind: Kind::Read,
+            kind: CallKind::Read,
             file: FileId(0),
             descriptor: Some(3),
             offset: Some(4096 * u64::from(thread)),
@@ -223,8 +230,8 @@ mod tests {
             result: Some(result),
             ..read(0, 0, 0)
         };
-        let (open, close) = (of(Kind::Open, None, 3), of(Kind::Close, Some(3), 0));
-        let unlink = of(Kind::Unlink, None, 0);
+        let (open, close) = (of(CallKind::Open, None, 3), of(CallKind::Close, Some(3), 0));
+        let unlink = of(CallKind::Unlink, None, 0);
         let drops = |operations: &[Operation]| {
             let mut files = Files::default();
             files.id(b"a");
@@ -243,7 +250,7 @@ mod tests {
     fn what_the_model_has_no_part_for_is_counted_by_name() {
         let of = |kind, length| Operation { kind, length, ..read(0, 0, 0) };
         let refused = elapsed(
-            &[of(Kind::Allocate, 1), of(Kind::Allocate, 2), of(Kind::Discard, 1), read(0, 0, 0)],
+            &[of(CallKind::Allocate, 1), of(CallKind::Allocate, 2), of(CallKind::Discard, 1), read(0, 0, 0)],
             Pace::Fast,
         );
         assert_eq!(refused, Err("the model has no part for 2 x allocate; 1 x discard".to_owned()));

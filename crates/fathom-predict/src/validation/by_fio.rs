@@ -13,7 +13,7 @@ use crate::trial::{self, Settled, Trial, Turns};
 use fathom_program::job::Job;
 use fathom_run::fault::Fault;
 use fathom_run::load::Site;
-use fathom_run::load::program::{Told, is_same_in_fio, run_fio};
+use fathom_run::load::program::{FioReport, is_same_in_fio, run_fio};
 
 /// One job by fio.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -103,7 +103,7 @@ impl<'a> Beside<'a> {
     }
 }
 
-fn bytes_per_second_of_calls(job: &Job, told: &Told) -> Option<f64> {
+fn bytes_per_second_of_calls(job: &Job, told: &FioReport) -> Option<f64> {
     let mut bytes = 0;
     let mut ns = if job.fsync > 0 { told.syncs_ns()? } else { 0.0 };
     for direction in job.directions() {

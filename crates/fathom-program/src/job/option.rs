@@ -11,7 +11,7 @@ pub(super) use self::text::refused_engine;
 use super::value::Number;
 use super::{Blocks, Buffers, Engine, Job, LatencyTarget, SteadyState, Trim, Unfit, Verify};
 
-/// A job in the making: what can only be settled when all its options are known stands beside it.
+/// A job in the making: what can only be settled when all its options are known stands next to it.
 #[derive(Debug, Clone)]
 pub(super) struct Draft {
     pub(super) job: Job,

@@ -44,7 +44,7 @@ pub(crate) fn calibration_page(model: &Model, accounts: &[Account]) -> String {
 /// What a model was made from.
 pub(super) fn made(model: &Model) -> String {
     let Some(made) = &model.made else {
-        return "<p>Nobody measured a machine for it: every parameter that is not set is assumed.</p>\n"
+        return "<p>No machine was measured for it: every parameter that is not set is assumed.</p>\n"
             .to_owned();
     };
     definitions(&[
@@ -56,7 +56,7 @@ pub(super) fn made(model: &Model) -> String {
         (
             "reclaimed",
             made.reclaimed_bytes.map_or_else(
-                || "nobody counts".to_owned(),
+                || "not counted".to_owned(),
                 |bytes| format!("{} by the kernel while jobs ran", Bytes(bytes)),
             ),
         ),
@@ -152,7 +152,7 @@ fn residuals(page: &mut Page, model: &Model) {
     let x = [Rounded(0.0), Rounded(0.05)];
     figure.marks.push(Mark::new("within 5 %", Drawn::Reference, Shape::Between { x }));
     figure.shown =
-        "A class of jobs that is not here was never held against the model, and predictions of it say so."
+        "A class of jobs that is not here was never compared with the model, and predictions of it say so."
             .to_owned();
     page.figure(figure);
 }

@@ -11,9 +11,8 @@ pub fn prediction(predicted: &Predicted) -> String {
             "Simulated: {} on {}, {}, as measured {}",
             made.mount.fs_type, made.mount.path, made.machine.kernel, made.started
         ),
-        None => {
-            "Simulated: a machine that nobody measured; every parameter that is not set is assumed".to_owned()
-        }
+        None => "Simulated: a machine that was never measured; every parameter that is not set is assumed"
+            .to_owned(),
     };
     let set = match predicted.settings.is_empty() {
         true => String::new(),

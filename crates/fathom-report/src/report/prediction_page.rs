@@ -72,6 +72,6 @@ fn latencies(predicted: &Predicted) -> Figure {
         job.sides.iter().for_each(|side| add(format!("{}, {}", job.name, side.direction), &side.latency));
         job.syncs.iter().for_each(|syncs| add(format!("{}, sync", job.name), syncs));
     }
-    figure.shown = format!("Beside the mean, what so many of 100 calls do not exceed. {}", drawn(predicted));
+    figure.shown = format!("Next to the mean, what so many of 100 calls do not exceed. {}", drawn(predicted));
     figure
 }

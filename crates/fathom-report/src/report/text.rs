@@ -41,7 +41,7 @@ pub fn survey(survey: &Survey, colours: Colours) -> String {
         survey.effects.iter().map(String::as_str).partition(|effect| effect.starts_with("left behind"));
     if !effects.is_empty() {
         text.push('\n');
-        text.push_str(&wrap(&format!("Beside its own files: {}.", effects.join("; ")), 100));
+        text.push_str(&wrap(&format!("Besides its own files: {}.", effects.join("; ")), 100));
     }
     let left = left.first().copied().unwrap_or("nothing was left behind");
     text.push_str(&format!(

@@ -30,12 +30,12 @@ pub fn calibration(model: &Model, accounts: &[Account]) -> String {
         text += &table::rows(&["job", "measured per call", "simulated", "rate off by"], &rows);
         text += &account.refused.iter().map(|reason| format!("not run: {reason}\n")).collect::<String>();
     }
-    let hurried = hurried(accounts.iter().flat_map(|account| &account.runs), REPEATS);
+    let short_of_time = short_of_time(accounts.iter().flat_map(|account| &account.runs), REPEATS);
     let machine = model
         .made
         .iter()
         .flat_map(|made| reclaimed(made.reclaimed_bytes).into_iter().chain(returned(&made.machine)));
-    text + &hurried.into_iter().chain(machine).map(|remark| format!("\n{remark}\n")).collect::<String>()
+    text + &short_of_time.into_iter().chain(machine).map(|remark| format!("\n{remark}\n")).collect::<String>()
 }
 
 /// The ends of the scale on which errors are drawn, as shares, and the columns on each side of its middle.
@@ -133,23 +133,23 @@ pub(super) fn remarks(validation: &Validation) -> Vec<String> {
     let effects = validation.effects.iter().cloned();
     let memory =
         reclaimed(validation.reclaimed_bytes).into_iter().chain(returned(&validation.provenance.machine));
-    let hurried = hurried(validation.jobs.iter().map(|job| &job.runs), validation.repeats);
-    let runs = disturbed(validation).into_iter().chain(hurried).chain(changed(validation));
+    let short_of_time = short_of_time(validation.jobs.iter().map(|job| &job.runs), validation.repeats);
+    let runs = disturbed(validation).into_iter().chain(short_of_time).chain(changed(validation));
     runs.chain(memory).chain(by_fio(validation)).chain(effects).collect()
 }
 
 /// That jobs ran less often than wanted, if any did.
-fn hurried<'a>(mut runs: impl Iterator<Item = &'a Vec<f64>>, wanted: usize) -> Option<String> {
+fn short_of_time<'a>(mut runs: impl Iterator<Item = &'a Vec<f64>>, wanted: usize) -> Option<String> {
     runs.any(|runs| (1..wanted).contains(&runs.len())).then(|| {
-        format!("hurried: not all jobs ran {wanted} times, for want of time: what they differ by is less certain; raise --max-time")
+        format!("short of time: not all jobs ran {wanted} times, so that their spread is less certain; raise --max-time")
     })
 }
 
 /// What it means that free memory goes back to the host.
 fn returned(machine: &MachineFacts) -> Option<String> {
     machine.returns_free_memory.then(|| {
-        "given back: this machine's free memory goes back to its host (free page reporting), and who takes it next waits for it, \
-         most of all where a device is a file in memory: docs/model.md, 'A machine that keeps still', says how to stop it"
+        "free page reporting: this machine returns free memory to its host, and the next program to use that memory waits for it, \
+         above all where a device is a file in memory: docs/model.md, 'A quiet machine', says how to stop it"
             .to_owned()
     })
 }
@@ -159,8 +159,8 @@ fn reclaimed(bytes: Option<u64>) -> Option<String> {
     const TRIFLE: u64 = 1 << 20;
     let bytes = bytes.filter(|bytes| *bytes >= TRIFLE)?;
     Some(format!(
-        "reclaimed: the kernel took {} out of memory meanwhile, for want of it, for a group's limit, or as DAMON does. What \
-         memory serves may take longer then, a fifth was seen, and not always alike: docs/model.md, 'A machine that keeps still'",
+        "reclaimed: the kernel took {} out of memory meanwhile, because memory or a control group was short, or for DAMON. Cached \
+         reads may then take longer, up to a fifth has been seen, and vary: docs/model.md, 'A quiet machine'",
         Bytes(bytes)
     ))
 }
@@ -171,7 +171,7 @@ fn disturbed(validation: &Validation) -> Option<String> {
     let runs: usize = validation.jobs.iter().map(|job| job.runs.len()).sum();
     (disturbed > 0).then(|| {
         format!(
-            "disturbed: {disturbed} of {runs} runs shared their core with somebody's work, and no calm one came"
+            "disturbed: {disturbed} of {runs} runs shared their core with another program, and no undisturbed run came in time"
         )
     })
 }
@@ -183,7 +183,7 @@ fn changed(validation: &Validation) -> Option<String> {
     let changed: Vec<String> = validation.again.iter().filter(is_far).map(told).collect();
     (!changed.is_empty()).then(|| {
         format!(
-            "changed: jobs that the calibration ran as well have another rate now: {}. The model tells of the machine as it \
+            "changed: jobs that the calibration ran as well have another rate now: {}. The model describes the machine as it \
              was then: calibrate again",
             changed.join(", ")
         )
@@ -244,18 +244,18 @@ pub(super) fn by_class(validation: &Validation) -> Vec<Vec<String>> {
                 },
                 percent(class.mean_error),
                 percent(class.worst_error),
-                beside(class.noise_floor, class.drift),
+                with_other(class.noise_floor, class.drift),
                 percent(class.paper_error),
                 percent(class.plain_error),
                 format!("{} of {}", class.covered, class.jobs),
-                beside(class.p99_error, class.p99_noise_floor),
+                with_other(class.p99_error, class.p99_noise_floor),
             ]
         })
         .collect()
 }
 
-/// A share, and what it is to be seen beside.
-fn beside(share: f64, other: Option<f64>) -> String {
+/// A share, and the other that it is to be compared with.
+fn with_other(share: f64, other: Option<f64>) -> String {
     other.map_or_else(|| percent(share), |other| format!("{} ({})", percent(share), percent(other)))
 }
 

@@ -1,4 +1,4 @@
-//! A model held to runs, as a page: predicted against measured, beside the noise and two simpler models.
+//! A model held to runs, as a page: predicted against measured, next to the noise and two simpler models.
 
 use super::figure::{Axis, Figure, Mark, Origin, Quantity, Rounded, Series, Shape, Style};
 use super::model_page;
@@ -99,7 +99,7 @@ fn against(jobs: &[Held]) -> Figure {
     figure
 }
 
-/// The mean errors of each class beside the noise floor and the simpler models.
+/// The mean errors of each class next to the noise floor and the simpler models.
 fn classes(classes: &[Class]) -> Figure {
     let mut figure = Figure::new(
         "classes".to_owned(),

@@ -13,10 +13,10 @@ const LINES: usize = 256;
 const PASSES: usize = 64;
 /// The best of so many loops is taken, so that an interrupt in one does not count.
 const LOOPS: usize = 3;
-/// A loop that takes so many times as long as the fastest so far runs beside another's work: alone it varies by a
+/// A loop that takes so many times as long as the fastest so far runs alongside another's work: alone it varies by a
 /// twentieth, and beside work of any kind it takes 1.4 times as long and more.
 const BESIDE: f64 = 1.2;
-/// So long must nobody have worked beside before a run, and after it: others come and go within a ms as well.
+/// So long must nobody have worked alongside before a run, and after it: others come and go within a ms as well.
 const BEFORE: Duration = Duration::from_millis(2);
 const AFTER: Duration = Duration::from_micros(500);
 /// How long all runs together are put off at most until then, and what part of what is left of it one run may take: where
@@ -61,7 +61,7 @@ impl Calm {
         Self { patience, ..self }
     }
 
-    /// Before a run, on the thread that makes it: waits until nobody works beside, but not for long.
+    /// Before a run, on the thread that makes it: waits until nobody works alongside, but not for long.
     pub(super) fn await_it(&self) {
         let left = Duration::from_nanos(self.left.load(Ordering::Relaxed));
         let patience = self.patience.min(left / PART);
@@ -84,12 +84,12 @@ impl Calm {
         }
     }
 
-    /// Whether somebody worked beside one of the last run's threads when it ended.
+    /// Whether somebody worked alongside one of the last run's threads when it ended.
     pub(super) fn was_disturbed(&self) -> bool {
         self.was_disturbed.load(Ordering::Relaxed)
     }
 
-    /// Whether nobody works beside from now on for so long.
+    /// Whether nobody works alongside from now on for so long.
     fn is_alone_for(&self, time: Duration) -> bool {
         let begun = Instant::now();
         while begun.elapsed() < time {

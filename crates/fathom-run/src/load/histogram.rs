@@ -2,7 +2,7 @@
 //!
 //! Below 256 ticks each value has a bucket; above, each power of two is cut into 128, so that a
 //! bucket is never wider than 1/128 of its values. The layout is that of HdrHistogram and of fio.
-//! Recording is a shift, three additions and two comparisons, and allocates nothing.
+//! Recording is a shift, three additions and three comparisons. The buckets are made with the first value.
 
 /// Buckets per power of two, as a power of two.
 const CUT_BITS: u32 = 7;
@@ -14,7 +14,8 @@ const BUCKETS: usize = ((MOST_BITS - CUT_BITS + 1) as u64 * CUTS) as usize;
 /// Recorded latencies, in ticks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Histogram {
-    buckets: Box<[u64]>,
+    /// Empty until there is a value.
+    buckets: Vec<u64>,
     count: u64,
     sum: u64,
     sum_of_squares: u128,
@@ -24,14 +25,7 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self {
-            buckets: vec![0; BUCKETS].into_boxed_slice(),
-            count: 0,
-            sum: 0,
-            sum_of_squares: 0,
-            min: u64::MAX,
-            max: 0,
-        }
+        Self { buckets: Vec::new(), count: 0, sum: 0, sum_of_squares: 0, min: u64::MAX, max: 0 }
     }
 }
 
@@ -39,8 +33,10 @@ impl Histogram {
     /// Counts one value.
     #[inline(always)]
     pub fn record(&mut self, ticks: u64) {
-        // The index is below the length by construction, and the least is taken so that the compiler sees it.
-        self.buckets[index(ticks).min(BUCKETS - 1)] += 1;
+        match self.buckets.get_mut(index(ticks)) {
+            Some(count) => *count += 1,
+            None => self.begin(ticks),
+        }
         self.count += 1;
         self.sum += ticks;
         self.sum_of_squares += u128::from(ticks) * u128::from(ticks);
@@ -48,14 +44,20 @@ impl Histogram {
         self.max = self.max.max(ticks);
     }
 
+    #[cold]
+    fn begin(&mut self, ticks: u64) {
+        self.buckets.resize(BUCKETS, 0);
+        self.buckets[index(ticks)] += 1;
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.buckets.fill(0);
-        (self.count, self.sum, self.sum_of_squares, self.min, self.max) = (0, 0, 0, u64::MAX, 0);
+        *self = Self::default();
     }
 
     /// Adds what another has counted.
     pub fn merge(&mut self, other: &Self) {
+        self.buckets.resize(self.buckets.len().max(other.buckets.len()), 0);
         for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
             *mine += theirs;
         }

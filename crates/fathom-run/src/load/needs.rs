@@ -1,10 +1,15 @@
 //! What jobs will cost, worked out before the first byte.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::time::Duration;
 
+use fathom_sys::facts;
+
 use super::groups;
-use fathom_program::job::Job;
+use crate::fault::Fault;
+use fathom_program::job::{Job, JobFile};
+use fathom_program::units::Bytes;
 
 /// What some jobs need at least.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -40,6 +45,31 @@ impl Needs {
         let writes = filled.fold(writes, |sum, (length, _)| sum.saturating_add(*length));
         let longest = |group: &[Job]| group.iter().map(sure_time).max().unwrap_or_default();
         Ok(Self { space, writes, time: groups(jobs).map(longest).sum() })
+    }
+}
+
+impl Needs {
+    /// The same of jobs whose files are made smaller where the disk at `path` has no room for them; a note says so.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of); a disk without room even so; a file system that does not tell its space.
+    pub fn fit(file: &mut JobFile, path: &Path) -> Result<Self, Fault> {
+        let needs = Self::of(&file.jobs).map_err(Fault::Unsupported)?;
+        let space = facts::space(path)?;
+        // A file system without a size of its own, as ramfs, declares none at all.
+        let is_known = space.total_bytes > 0 && !space.is_read_only;
+        let room = space.free_bytes / 10 * 9;
+        if !is_known || needs.space <= room {
+            return Ok(needs);
+        }
+        file.shrink(needs.space, room);
+        let needs = Self::of(&file.jobs).map_err(Fault::Unsupported)?;
+        if needs.space > space.free_bytes {
+            let (free, wanted, path) = (Bytes(space.free_bytes), Bytes(needs.space), path.display());
+            let reason = format!("{path} has {free} free, and the jobs need {wanted}: free some space");
+            return Err(Fault::Unsupported(reason));
+        }
+        Ok(needs)
     }
 }
 
@@ -83,5 +113,19 @@ mod tests {
         let needs = Needs::of(&[timed(5, false), timed(3, false), timed(2, true)]).unwrap();
         assert_eq!((needs.writes, needs.time), (0, Duration::from_secs(9)));
         assert!(Needs::of(&[Job::named("x")]).unwrap_err().starts_with("[x]: size= is missing"));
+    }
+
+    #[test]
+    fn files_that_the_disk_has_no_room_for_are_made_smaller() {
+        let path = std::env::temp_dir();
+        let free = facts::space(&path).unwrap().free_bytes;
+        let file =
+            |size| JobFile { jobs: vec![Job { size: Some(size), ..Job::named("x") }], ..JobFile::default() };
+        let mut small = file(1 << 20);
+        assert_eq!(Needs::fit(&mut small, &path).unwrap().space, 1 << 20);
+        assert!(small.notes.is_empty());
+        let mut large = file(free.saturating_mul(4));
+        assert!(Needs::fit(&mut large, &path).unwrap().space < free);
+        assert!(large.notes[0].contains("% of what the jobs say"), "{:?}", large.notes);
     }
 }

@@ -99,9 +99,9 @@ fn order(job: &Job, read_percent: u8) -> &'static str {
 
 /// What fio tells of the one job that it ran.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told(Value);
+pub struct FioReport(Value);
 
-impl Told {
+impl FioReport {
     /// Reads fio's JSON, which may follow its remarks.
     pub fn of(text: &[u8]) -> Option<Self> {
         let start = text.iter().position(|&byte| byte == b'{')?;
@@ -147,7 +147,7 @@ fn sum_ns(times: &Value) -> Option<f64> {
 ///
 /// # Errors
 /// Those of [`run`](super::run); that fio can't be run, or fails.
-pub fn run_fio(job: &Job, site: &mut Site) -> Result<Told, Fault> {
+pub fn run_fio(job: &Job, site: &mut Site) -> Result<FioReport, Fault> {
     site.lay_out(std::slice::from_ref(job))?;
     // A runtime may end the writing earlier, and need not.
     let transferred = job.transfer().map_err(Fault::Unsupported)?.unwrap_or(0);
@@ -165,7 +165,7 @@ pub fn run_fio(job: &Job, site: &mut Site) -> Result<Told, Fault> {
         command.args([format!("--rw={}", order(job, 50)), "--rwmixread=100".to_owned()]);
     }
     let told = finish(&mut command, &path, site).and_then(|said| {
-        Told::of(&said)
+        FioReport::of(&said)
             .ok_or_else(|| Fault::Unsupported("fio tells what it did in an unknown way".to_owned()))
     });
     // However it ended, so much may have been written.
@@ -240,12 +240,12 @@ mod tests {
         let text = br#"note: both iodepth >= 1 and synchronous I/O engine are selected
 {"jobs": [{"read": {"io_bytes": 4096, "runtime": 3, "lat_ns": {"mean": 1500.5, "N": 4}, "clat_ns": {"mean": 1000, "N": 4}},
 "sync": {"lat_ns": {"mean": 2.5, "N": 2}}}]}"#;
-        let told = Told::of(text).unwrap();
+        let told = FioReport::of(text).unwrap();
         assert_eq!((told.bytes(Direction::Read), told.runtime_ns(Direction::Read)), (Some(4096), Some(3e6)));
         assert_eq!(told.calls_ns(Direction::Read, "lat_ns"), Some(6002.0));
         assert_eq!(told.calls_ns(Direction::Read, "clat_ns"), Some(4000.0));
         assert_eq!((told.syncs_ns(), told.bytes(Direction::Write)), (Some(5.0), None));
-        assert_eq!((Told::of(b"{}"), Told::of(b"fio: no such job\n")), (None, None));
+        assert_eq!((FioReport::of(b"{}"), FioReport::of(b"fio: no such job\n")), (None, None));
     }
 
     #[test]

@@ -102,7 +102,7 @@ impl Site {
         self.calm.as_ref()
     }
 
-    /// Whether somebody worked beside the last run when it ended, where runs wait for calm.
+    /// Whether somebody worked alongside the last run when it ended, where runs wait for calm.
     pub fn was_disturbed(&self) -> bool {
         self.calm.as_ref().is_some_and(Calm::was_disturbed)
     }
@@ -112,7 +112,7 @@ impl Site {
         self.files.bytes_written()
     }
 
-    /// What the device has written so far, by its own count; none where nobody counts.
+    /// What the device has written so far, by its own count; none where it is not known.
     pub(super) fn device_wrote(&self) -> Option<Wrote> {
         let stat = facts::device_stat(self.device.as_deref()?)?;
         Some(Wrote { requests: stat.writes, bytes: stat.written })

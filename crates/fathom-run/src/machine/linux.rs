@@ -371,7 +371,7 @@ fn run_between(words: &[String], stop: &dyn Fn() -> Option<Fault>) -> Result<(),
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fathom_program::workload::{Direction, Op, Region};
+    use fathom_program::workload::{CallKind, Region, Traversal};
 
     fn machine(max_write: u64) -> Linux {
         let instrument = Instrument::calibrate().unwrap();
@@ -385,21 +385,21 @@ mod tests {
     fn every_operation_runs_and_is_timed() {
         let mut linux = machine(64 << 20);
         let all = [
-            Op::Open,
-            Op::Write,
-            Op::Pwrite,
-            Op::Read,
-            Op::Pread,
-            Op::Seek,
-            Op::Fsync,
-            Op::Fdatasync,
-            Op::Evict,
-            Op::Pause,
-            Op::Close,
+            CallKind::Open,
+            CallKind::Write,
+            CallKind::Pwrite,
+            CallKind::Read,
+            CallKind::Pread,
+            CallKind::Seek,
+            CallKind::Fsync,
+            CallKind::Fdatasync,
+            CallKind::Evict,
+            CallKind::Pause,
+            CallKind::Close,
         ];
-        for direction in [Direction::Forward, Direction::Backward, Direction::Random] {
+        for direction in [Traversal::Forward, Traversal::Backward, Traversal::Random] {
             let workload = Workload::new(vec![ScratchFile::filled("all", 64 << 10)])
-                .pass(Pass::untimed(0, &[Op::Close]))
+                .pass(Pass::untimed(0, &[CallKind::Close]))
                 .pass(Pass::timed(0, &all, REGION).direction(direction))
                 .rounds(2)
                 .warmup(1);
@@ -414,9 +414,9 @@ mod tests {
     fn cold_and_cached_are_proven() {
         let mut linux = machine(64 << 20);
         let workload = Workload::new(vec![ScratchFile::filled("proof", 1 << 20)])
-            .pass(Pass::untimed(0, &[Op::Evict, Op::Close, Op::Open]))
-            .pass(Pass::timed(0, &[Op::Pread], REGION).needs(CacheState::Cold))
-            .pass(Pass::timed(0, &[Op::Pread], REGION).needs(CacheState::Cached));
+            .pass(Pass::untimed(0, &[CallKind::Evict, CallKind::Close, CallKind::Open]))
+            .pass(Pass::timed(0, &[CallKind::Pread], REGION).needs(CacheState::Cold))
+            .pass(Pass::timed(0, &[CallKind::Pread], REGION).needs(CacheState::Cached));
         let samples = linux.run(&workload).unwrap();
         let on_tmpfs = samples.readings[0].cache == Some(CacheState::Cached);
         assert_eq!(samples.wrong_state(), if on_tmpfs { 16 } else { 0 });
@@ -427,8 +427,8 @@ mod tests {
     fn a_file_that_was_replaced_is_filled_again() {
         let mut linux = machine(64 << 20);
         let files = || vec![ScratchFile::filled("replaced", 64 << 10)];
-        linux.run(&Workload::new(files()).pass(Pass::untimed(0, &[Op::Create]))).unwrap();
-        let reads = Workload::new(files()).pass(Pass::timed(0, &[Op::Pread], REGION));
+        linux.run(&Workload::new(files()).pass(Pass::untimed(0, &[CallKind::Create]))).unwrap();
+        let reads = Workload::new(files()).pass(Pass::timed(0, &[CallKind::Pread], REGION));
         assert_eq!(linux.run(&reads).unwrap().bytes_read, 64 << 10);
     }
 

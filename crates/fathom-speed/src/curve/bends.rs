@@ -221,7 +221,7 @@ fn source_of_fixed(setting: &Setting, declared: &Declared) -> String {
 
 /// What the system declares in this gap between two sizes; nothing where it declares nothing there.
 ///
-/// A cache that overflows makes bytes dearer, a request of its own size makes them cheaper.
+/// A cache that overflows makes bytes slower, a request of its own size makes them cheaper.
 fn reason(setting: &Setting, gap: [u64; 2], is_dearer: bool, declared: &Declared) -> String {
     let is_in = |bytes: u64| gap[0] <= bytes && bytes <= gap[1];
     let is_cold = setting.state == State::Cold;

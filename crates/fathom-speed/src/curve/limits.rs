@@ -62,7 +62,7 @@ pub struct Plan {
 
 /// How many bursts of writes: two sets that must agree.
 const BURSTS: u32 = 8;
-/// Less than that is drowned by what other programs make dirty, and by what a group holds beside files.
+/// Less than that is drowned by what other programs make dirty, and by what a group holds besides files.
 const LEAST_BYTES: u64 = 4 << 20;
 /// Of what may be written, the part that bursts may take, in eighths.
 const EIGHTHS: u64 = 3;
@@ -84,7 +84,7 @@ impl Plan {
         }
     }
 
-    /// Bytes that it writes beside the curve's own.
+    /// Bytes that it writes besides the curve's own.
     pub fn writes_bytes(&self) -> u64 {
         let bursts = if self.writes { u64::from(BURSTS) * self.burst_bytes } else { 0 };
         bursts + self.layout_bytes

@@ -155,7 +155,7 @@ impl Bench for Programs<'_> {
             Program::Fio(_) => told_by_fio(&output.stdout, task.direction()),
             _ => told_by_dd(&String::from_utf8_lossy(&output.stderr)),
         };
-        let Told { bytes, inside_ns, calls_ns } = told
+        let Reported { bytes, inside_ns, calls_ns } = told
             .ok_or_else(|| Fault::Unsupported(format!("{} tells its time in an unknown way", task.name())))?;
         if task.operation != Operation::Read {
             self.site.count_written(bytes);
@@ -255,28 +255,28 @@ impl Task {
 
 /// What a program says of its reading.
 #[derive(Debug, PartialEq)]
-struct Told {
+struct Reported {
     bytes: u64,
     inside_ns: f64,
     calls_ns: Option<f64>,
 }
 
 /// dd's last line: `67108864 bytes (67 MB, 64 MiB) copied, 0.0123 s, 5.4 GB/s`.
-fn told_by_dd(text: &str) -> Option<Told> {
+fn told_by_dd(text: &str) -> Option<Reported> {
     let line = text.lines().find(|line| line.contains(" copied, "))?;
     let bytes = line.split(' ').next()?.parse().ok()?;
     let seconds: f64 = line.split(" copied, ").nth(1)?.split(' ').next()?.parse().ok()?;
-    (seconds > 0.0).then_some(Told { bytes, inside_ns: seconds * 1e9, calls_ns: None })
+    (seconds > 0.0).then_some(Reported { bytes, inside_ns: seconds * 1e9, calls_ns: None })
 }
 
 /// Of fio's JSON. Its runtime is rounded up to whole ms, so half of one is taken off; the mean latency times
 /// the number of calls is exact, and leaves out what fio does between them.
-fn told_by_fio(text: &[u8], direction: Direction) -> Option<Told> {
-    let told = program::Told::of(text)?;
+fn told_by_fio(text: &[u8], direction: Direction) -> Option<Reported> {
+    let told = program::FioReport::of(text)?;
     let calls = told.calls_ns(direction, "lat_ns")?;
     let inside_ns = told.runtime_ns(direction)? - 0.5e6;
     let bytes = told.bytes(direction)?;
-    (inside_ns > 0.0).then_some(Told { bytes, inside_ns, calls_ns: Some(calls) })
+    (inside_ns > 0.0).then_some(Reported { bytes, inside_ns, calls_ns: Some(calls) })
 }
 
 fn entry(
@@ -347,7 +347,7 @@ mod tests {
         assert_eq!(told_by_dd("dd: failed to open 'x': No such file or directory\n"), None);
         let fio = br#"note: both iodepth >= 1 and synchronous I/O engine are selected
 {"jobs": [{"read": {"io_bytes": 4096, "runtime": 3, "lat_ns": {"mean": 1500.5, "N": 4}}}]}"#;
-        let told = Told { bytes: 4096, inside_ns: 2.5e6, calls_ns: Some(6002.0) };
+        let told = Reported { bytes: 4096, inside_ns: 2.5e6, calls_ns: Some(6002.0) };
         assert_eq!(told_by_fio(fio, Direction::Read), Some(told));
         assert_eq!((told_by_fio(fio, Direction::Write), told_by_fio(b"{}", Direction::Read)), (None, None));
     }

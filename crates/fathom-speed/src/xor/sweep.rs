@@ -169,7 +169,7 @@ impl<'a> Sweeper<'a> {
 }
 
 impl Claims {
-    /// The next piece that nobody has taken, of at most so many bytes. Towards the end pieces become smaller,
+    /// The next piece that is still free, of at most so many bytes. Towards the end pieces become smaller,
     /// so that all threads end at about the same time.
     fn take(&self, most: u64) -> Option<Range<u64>> {
         if self.is_over.load(Ordering::Relaxed) {

@@ -9,13 +9,13 @@
 //! above it. Then blocks may be as large as pages and be handed out in clusters, or be larger than
 //! pages that are dear each. There the answer is none.
 
-use super::layouts::{SPARSE, SPARSE_BYTES, make_sparse};
+use super::layouts::{self, Layout};
 use super::{About, Cost, Experiment, Figure, Nature, Session, needs_no_file, page_size};
 use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Agreement, Evidence, Finding, Kind, Value};
 use crate::inference::combs::{self, Combs, NoAnswer, Taller, Wanted};
 use fathom_program::units::Bytes;
-use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::witness::{Declared, Witness};
 
@@ -36,8 +36,11 @@ const APPENDS: &str = "appends";
 /// nine multiples of 32 KiB: of eight, a block of 64 KiB has half, and half a comb is no "none".
 const SWEEPS: [(u64, u64, [u32; 2]); 2] = [(128, 2320, [60, 180]), (4096, 576, [12, 24])];
 
+/// No format that Linux has takes larger blocks: xfs with 64 KiB.
+const LARGEST: u64 = 64 << 10;
+
 /// No device addresses less than 512 B. On the file systems that were measured, places within a
-/// block differ by less than 2 % of an append, and the first one is dearer by 10 % or more.
+/// block differ by less than 2 % of an append, and the first one is slower by 10 % or more.
 const WANTED: Wanted = Wanted { smallest: 512, negligible: 0.02 };
 
 impl Experiment for BlockSize {
@@ -46,7 +49,7 @@ impl Experiment for BlockSize {
             parameter: PARAMETER,
             unit: "bytes",
             question: "How large is a block, the unit in which the file system maps a file?",
-            method: "Small appends to a new file; the first write into a block is dearer, and the smallest such period is the block.",
+            method: "Small appends to a new file; the first write into a block is slower, and the smallest such period is the block.",
             source: "papers A, C and D",
             cost: Cost { seconds: 4, write_bytes: 162 << 20, read_bytes: 0 },
             nature: Nature::Fixed,
@@ -70,7 +73,7 @@ impl Experiment for BlockSize {
                     Err(NoAnswer::Absent(largest)) => {
                         wanted.smallest = largest + 1;
                         let up_to = Bytes(largest);
-                        reason = format!("no append is dearer at regular distances of up to {up_to}");
+                        reason = format!("no append is slower at regular distances of up to {up_to}");
                         continue 'sweeps;
                     }
                     Err(NoAnswer::Unclear(why)) => reason = why,
@@ -82,31 +85,29 @@ impl Experiment for BlockSize {
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        make_sparse(witness)?;
-        let blocks = match witness.allocated(SPARSE)? {
-            0 => Evidence::inconclusive(
-                Kind::Witness,
-                "sparse_st_blocks",
-                "st_blocks stays zero after a write: this file system does not count there",
-            ),
-            bytes => Evidence::measured(Kind::Witness, "sparse_st_blocks", Value::Whole(bytes)),
-        };
-        let extent = match witness.data(SPARSE)? {
-            // A file system that knows no holes says that everything is data.
-            Some(data) if data != (0..SPARSE_BYTES) => {
-                Evidence::measured(Kind::Witness, "seek_hole", Value::Whole(data.end - data.start))
-            }
-            _ => Evidence::senseless(
-                Kind::Witness,
-                "seek_hole",
-                "the file system does not tell data from holes",
-            ),
-        };
-        Ok(vec![blocks, extent])
+        let data = |layout: &Layout| layout.data.as_ref().map_or(0, |data| data.end - data.start);
+        let mut evidence = Vec::new();
+        for (method, unit) in [
+            ("sparse_st_blocks", layouts::unit(witness, |layout| layout.allocated)?),
+            ("seek_hole", layouts::unit(witness, data)?),
+        ] {
+            evidence.push(match unit {
+                Ok(bytes) => Evidence::measured(Kind::Witness, method, Value::Whole(bytes)),
+                Err(reason) => Evidence::inconclusive(Kind::Witness, method, format!("{method}: {reason}")),
+            });
+        }
+        Ok(evidence)
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
-        vec![Evidence::measured(Kind::Declared, "statfs_bsize", Value::Whole(declared.block_size))]
+        const METHOD: &str = "statfs_bsize";
+        vec![match declared.block_size {
+            bytes @ ..=LARGEST => Evidence::measured(Kind::Declared, METHOD, Value::Whole(bytes)),
+            bytes => {
+                let reason = format!("statfs declares {}: a size for transfers, and no block", Bytes(bytes));
+                Evidence::inconclusive(Kind::Declared, METHOD, reason)
+            }
+        }]
     }
 
     fn is_asked_in(&self, case: &Case) -> bool {
@@ -126,7 +127,7 @@ impl Experiment for BlockSize {
         };
         let timed = match finding.answer(Kind::Timing) {
             Some(Value::Whole(timed)) if *timed == block => {
-                format!("The first write into each {} is dearer than the ones after it.", Bytes(block))
+                format!("The first write into each {} is slower than the ones after it.", Bytes(block))
             }
             Some(Value::Whole(timed)) => format!("Appends show a period of {}.", Bytes(*timed)),
             _ => "Timing did not tell.".to_owned(),
@@ -168,12 +169,12 @@ fn judge(session: &mut Session<'_>, found: &Combs) -> Result<Result<Evidence, St
     };
     if is_page {
         let above = match found.taller {
-            Taller::Comb(taller) => format!("dearer still every {}", Bytes(taller.period)),
-            _ => "perhaps dearer still at a larger distance".to_owned(),
+            Taller::Comb(taller) => format!("slower still every {}", Bytes(taller.period)),
+            _ => "perhaps slower still at a larger distance".to_owned(),
         };
         let page = Bytes(period);
         return Ok(Err(format!(
-            "appends are dearer every {page}, as pages are, and {above}: either may be the block"
+            "appends are slower every {page}, as pages are, and {above}: either may be the block"
         )));
     }
     let evidence = Evidence::measured(Kind::Timing, METHOD, Value::Whole(period))
@@ -195,8 +196,10 @@ fn judge(session: &mut Session<'_>, found: &Combs) -> Result<Result<Evidence, St
 
 fn workload(size: u64, count: u64, rounds: u32) -> Workload {
     Workload::new(vec![ScratchFile::empty("append")])
-        .pass(Pass::untimed(0, &[Op::Create]))
-        .pass(Pass::timed(0, &[Op::Write], Region { offset: 0, size, step: size, count }).label(APPENDS))
+        .pass(Pass::untimed(0, &[CallKind::Create]))
+        .pass(
+            Pass::timed(0, &[CallKind::Write], Region { offset: 0, size, step: size, count }).label(APPENDS),
+        )
         .rounds(rounds)
         .warmup(2)
 }

@@ -10,7 +10,7 @@ use super::batches::Batches;
 use super::{Figure, Session, call_cost, page_cost};
 use crate::finding::{Evidence, Kind, Value};
 use crate::inference::cost_line::{self, CostLine};
-use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 
 /// What is counted as a page: the unit of the answer is the cost of so many bytes more.
@@ -72,12 +72,13 @@ pub(super) fn evidence(
 fn workload() -> Workload {
     let all = Region { offset: 0, size: SLOT, step: SLOT, count: READS };
     let mut workload = Workload::new(vec![ScratchFile::filled("cached", SLOT * READS)])
-        .pass(Pass::priming(0, &[Op::Pread], all))
-        .pass(Pass::timed(0, &[Op::Pause], Region { size: 0, ..all }).label(cost_line::CLOCK));
+        .pass(Pass::priming(0, &[CallKind::Pread], all))
+        .pass(Pass::timed(0, &[CallKind::Pause], Region { size: 0, ..all }).label(cost_line::CLOCK));
     for pages in PAGES {
         let reads = Region { size: pages * PAGE, ..all };
-        workload = workload
-            .pass(Pass::timed(0, &[Op::Pread], reads).needs(CacheState::Cached).label(cost_line::READS));
+        workload = workload.pass(
+            Pass::timed(0, &[CallKind::Pread], reads).needs(CacheState::Cached).label(cost_line::READS),
+        );
     }
     workload.rounds(12).warmup(1)
 }

@@ -36,7 +36,7 @@ impl Experiment for CallCost {
 
     fn explain(&self, finding: &Finding) -> String {
         match finding.by(METHOD).and(finding.value.as_ref()).and_then(Value::as_number) {
-            Some(ns) => format!("Beside what grows with its size, a cached read costs {}.", Nanos(ns)),
+            Some(ns) => format!("Besides what grows with its size, a cached read costs {}.", Nanos(ns)),
             None => {
                 "Cached reads draw no straight line, so a call has no cost apart from its size.".to_owned()
             }

@@ -20,7 +20,7 @@ use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::commits::{Belief, LEVEL, Next, Trial};
 use crate::inference::quiet::{self, Probe};
 use fathom_program::units::Nanos;
-use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::samples::Samples;
 use fathom_run::witness::{Commits, Counter, Declared, Witness};
@@ -145,7 +145,7 @@ impl Experiment for CommitInterval {
     fn explain(&self, finding: &Finding) -> String {
         match (&finding.value, finding.status) {
             (Some(Value::Whole(ns)), _) => format!(
-                "A new file that nobody syncs is committed after {}, or at the next whole second of the kernel's clock; where the mount names no interval it is the default of its type. xfs looks every so often instead, and btrfs counts whole seconds.",
+                "A new file that no program syncs is committed after {}, or at the next whole second of the kernel's clock; where the mount names no interval it is the default of its type. xfs looks every so often instead, and btrfs counts whole seconds.",
                 Nanos(*ns as f64)
             ),
             (_, Status::NotApplicable) => {
@@ -265,12 +265,12 @@ fn trial(next: Next) -> Workload {
     Workload::new(files.into_iter().map(ScratchFile::empty).collect())
         .pass(Pass::pause(ns(next.pause)))
         // Whatever others have begun is over.
-        .pass(Pass::untimed(IDLE, &[Op::Syncfs]))
-        .pass(Pass::timed(ASKED, &[Op::Create], times(1)).label(CHANGE))
+        .pass(Pass::untimed(IDLE, &[CallKind::Syncfs]))
+        .pass(Pass::timed(ASKED, &[CallKind::Create], times(1)).label(CHANGE))
         .pass(Pass::pause(ns(next.wait)))
-        .pass(Pass::timed(IDLE, &[Op::Fsync], times(KNOWN)).label(IDLE_SYNC))
-        .pass(Pass::timed(ASKED, &[Op::Fsync], times(1)).label(ASKED_SYNC))
-        .pass(Pass::timed(BUSY, &[Op::Create, Op::Fsync], times(KNOWN)).label(BUSY_SYNC))
+        .pass(Pass::timed(IDLE, &[CallKind::Fsync], times(KNOWN)).label(IDLE_SYNC))
+        .pass(Pass::timed(ASKED, &[CallKind::Fsync], times(1)).label(ASKED_SYNC))
+        .pass(Pass::timed(BUSY, &[CallKind::Create, CallKind::Fsync], times(KNOWN)).label(BUSY_SYNC))
 }
 
 /// The probe, when its change was made and asked about, and when all was over, in seconds.
@@ -302,12 +302,16 @@ const TICK: Duration = Duration::from_millis(5);
 /// The file that is made anew.
 const CHANGED: &str = "witness-commit";
 
-/// After how long the file system itself has committed a new file that nobody syncs, several times over, as the
+/// After how long the file system itself has committed a new file that no program syncs, several times over, as the
 /// journal's own count of transactions tells; a reason where it does not.
 fn committed(witness: &mut dyn Witness) -> Result<Result<Vec<Duration>, String>, Fault> {
     witness.create(CHANGED)?;
-    if witness.count(Counter::JournalTransactions).is_none() {
+    let Some(before) = witness.count(Counter::JournalTransactions) else {
         return Ok(Err("no journal counts its transactions here".to_owned()));
+    };
+    witness.sync_file_system(CHANGED)?;
+    if witness.count(Counter::JournalTransactions) == Some(before) {
+        return Ok(Err("the journal counts no transaction when a new file is synced".to_owned()));
     }
     // The timer of a transaction goes off a little earlier or later on each CPU.
     let _pinned = witness.pin();

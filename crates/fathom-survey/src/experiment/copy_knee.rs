@@ -16,7 +16,7 @@ use super::{About, Cost, Experiment, Figure, Session};
 use crate::finding::{Evidence, Finding, Kind, Value};
 use crate::inference::copies::{self, CLEAR, Knee, LEVEL, Misses, NEGLIGIBLE, Verdict};
 use fathom_program::units::Bytes;
-use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::witness::Declared;
 
@@ -186,10 +186,11 @@ fn sizes() -> impl Iterator<Item = u64> {
 fn workload(file: &str) -> Workload {
     let whole = |size: u64| Region { offset: 0, size, step: size, count: LARGEST / size };
     let workload = Workload::new(vec![ScratchFile::filled(file, LARGEST)])
-        .pass(Pass::priming(0, &[Op::Pread], whole(1 << 20)))
+        .pass(Pass::priming(0, &[CallKind::Pread], whole(1 << 20)))
         .rounds(ROUNDS);
     sizes().fold(workload, |workload, size| {
-        workload
-            .pass(Pass::timed(0, &[Op::Pread], whole(size)).needs(CacheState::Cached).label(copies::READS))
+        workload.pass(
+            Pass::timed(0, &[CallKind::Pread], whole(size)).needs(CacheState::Cached).label(copies::READS),
+        )
     })
 }

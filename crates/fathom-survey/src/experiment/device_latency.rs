@@ -15,7 +15,7 @@ use crate::case::{Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::latency;
 use fathom_program::units::Nanos;
-use fathom_program::workload::{CacheState, Direction, Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Traversal, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::samples::Samples;
 use fathom_run::witness::{Counter, Declared, Witness};
@@ -77,7 +77,7 @@ impl Experiment for DeviceLatency {
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         // The block layer counts a part of what a reader waits for: no answer to the same question, and
-        // so no vote. It stands beside the answer in words.
+        // so no vote. It stands next to the answers in words.
         let told = counted(witness)?.map(|[waited, device]| {
             let text = format!(
                 "of {waited} that reads in a row take each, the block layer counts {device} for the device"
@@ -232,9 +232,9 @@ impl Seen {
 fn direct_reads(session: &mut Session<'_>) -> Result<Result<Vec<f64>, String>, Fault> {
     let slots = Region { offset: SLOT - SIZE, size: SIZE, step: SLOT, count: READS };
     let workload = Workload::new(vec![ScratchFile::filled(FILE, BYTES)])
-        .pass(Pass::untimed(0, &[Op::OpenDirect, Op::Evict]))
-        .pass(Pass::timed(0, &[Op::Pread], slots).direction(Direction::Random).label(PAST_CACHE))
-        .pass(Pass::untimed(0, &[Op::Open]))
+        .pass(Pass::untimed(0, &[CallKind::OpenDirect, CallKind::Evict]))
+        .pass(Pass::timed(0, &[CallKind::Pread], slots).direction(Traversal::Random).label(PAST_CACHE))
+        .pass(Pass::untimed(0, &[CallKind::Open]))
         .rounds(8);
     match session.observe(workload) {
         Ok(samples) => Ok(Ok(samples
@@ -253,14 +253,14 @@ fn direct_reads(session: &mut Session<'_>) -> Result<Result<Vec<f64>, String>, F
 /// Reads of slots in a scattered order, each proven cold and then done again.
 fn cold_reads(run: u32) -> Workload {
     let within = u64::from(run) * 5 % 31 * 4 * SIZE;
-    let mut workload =
-        Workload::new(vec![ScratchFile::filled(FILE, BYTES)]).pass(Pass::untimed(0, &[Op::Open, Op::Evict]));
+    let mut workload = Workload::new(vec![ScratchFile::filled(FILE, BYTES)])
+        .pass(Pass::untimed(0, &[CallKind::Open, CallKind::Evict]));
     for index in 0..READS {
         let offset = index * STRIDE % READS * SLOT + within;
         let here = Region { offset, size: SIZE, step: SIZE, count: 1 };
         workload = workload
-            .pass(Pass::timed(0, &[Op::Pread], here).needs(CacheState::Cold).label(COLD))
-            .pass(Pass::timed(0, &[Op::Pread], here).needs(CacheState::Cached).label(CACHED));
+            .pass(Pass::timed(0, &[CallKind::Pread], here).needs(CacheState::Cold).label(COLD))
+            .pass(Pass::timed(0, &[CallKind::Pread], here).needs(CacheState::Cached).label(CACHED));
     }
     workload
 }

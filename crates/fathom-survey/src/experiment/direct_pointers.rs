@@ -18,7 +18,7 @@ impl Experiment for DirectPointers {
             parameter: PARAMETER,
             unit: "count",
             question: "How many blocks of a file does its inode point to directly?",
-            method: "Single blocks of new files are written; the first that needs a block of pointers is dearer than those around it, and more follow at one distance.",
+            method: "Single blocks of new files are written; the first that needs a block of pointers is slower than those around it, and more follow at one distance.",
             source: "papers C and D",
             cost: Cost { seconds: 1, write_bytes: 26 << 20, read_bytes: 0 },
             nature: Nature::Fixed,
@@ -52,8 +52,8 @@ impl Experiment for DirectPointers {
             };
         };
         let timed = finding.answer(Kind::Timing).is_some();
-        let dearer =
-            if timed { "the one after them is dearer to write, for it" } else { "the one after them" };
-        format!("The inode points to {direct} blocks; {dearer} needs a block of pointers as well.")
+        let slower =
+            if timed { "the one after them is slower to write, for it" } else { "the one after them" };
+        format!("The inode points to {direct} blocks; {slower} needs a block of pointers as well.")
     }
 }

@@ -9,12 +9,12 @@
 
 use std::time::Duration;
 
-use super::{About, Cost, Demands, Experiment, Nature, Session, in_memory};
+use super::{About, Cost, Demands, Experiment, Nature, Session, dirty_data, in_memory};
 use crate::case::{Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::throttle::{self, DRAINS_ALONG, Onset, Waiting};
 use fathom_program::units::Bytes;
-use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::witness::{Counter, Declared, Witness};
 
@@ -93,6 +93,12 @@ impl Experiment for DirtyThrottlePoint {
         if witness.declared().is_memory_only() {
             return Ok(vec![in_memory(Kind::Witness, WITNESS)]);
         }
+        if let Err(silence) = dirty_data::tried(witness)? {
+            return Ok(vec![silence.evidence(Kind::Witness, WITNESS)]);
+        }
+        if let Some(percent) = witness.declared().strict_share {
+            return Ok(vec![Evidence::inconclusive(Kind::Witness, WITNESS, strictly(percent))]);
+        }
         Ok(vec![match witness.count(Counter::DirtyBackground).zip(witness.count(Counter::DirtyLimit)) {
             Some((background, limit)) => {
                 Evidence::measured(Kind::Witness, WITNESS, Value::Whole(mean([background, limit])))
@@ -105,6 +111,9 @@ impl Experiment for DirtyThrottlePoint {
         const METHOD: &str = "vm_dirty_settings";
         if declared.is_memory_only() {
             return vec![in_memory(Kind::Declared, METHOD)];
+        }
+        if let Some(percent) = declared.strict_share {
+            return vec![Evidence::inconclusive(Kind::Declared, METHOD, strictly(percent))];
         }
         // A share is one of memory that is taken and given back while one asks.
         let known = declared.dirty_thresholds.map(mean);
@@ -130,12 +139,17 @@ impl Experiment for DirtyThrottlePoint {
                 "Writers wait once {} are dirty, halfway between the background threshold and the limit; dirty data of all programs count.",
                 Bytes(*bytes)
             ),
-            (_, Status::NotApplicable) => {
-                "Files live in memory here: what is written stays where it is.".to_owned()
-            }
+            (_, Status::NotApplicable) => "No data wait here to be written to a device.".to_owned(),
             _ => "Where writes begin to wait could not be told.".to_owned(),
         }
     }
+}
+
+/// Why the thresholds of the machine are not those of a mount with a strict limit: `wb_dirty_limits`.
+fn strictly(percent: u64) -> String {
+    format!(
+        "this mount has a strict limit of its own: at most {percent} % of the machine's, less where it was written to little of late"
+    )
 }
 
 fn mean([background, limit]: [u64; 2]) -> u64 {
@@ -220,17 +234,17 @@ fn bursts(
         // takes a folio between two writes, the second one makes it dirty anew, and it counts twice.
         let rest = Region { offset: *written, size: WRITE, step: WRITE, count: (length - *written) / WRITE };
         let filled = Workload::new(vec![file.clone()])
-            .pass(Pass::priming(0, &[Op::Pwrite], rest))
-            .pass(Pass::untimed(0, &[Op::Fsync]));
+            .pass(Pass::priming(0, &[CallKind::Pwrite], rest))
+            .pass(Pass::untimed(0, &[CallKind::Fsync]));
         session.observe(filled)?;
         *written = length;
     }
     let region = Region { offset: 0, size: WRITE, step: WRITE, count: length / WRITE };
     // Every burst begins with nothing dirty, of this or of any other program.
     let workload = Workload::new(vec![file])
-        .pass(Pass::untimed(0, &[Op::Sync]))
-        .pass(Pass::timed(0, &[Op::Pwrite], region).needs(CacheState::Cached).label(throttle::WRITES))
-        .pass(Pass::timed(0, &[Op::Fsync], Region { count: 1, ..region }).label(throttle::SYNC))
+        .pass(Pass::untimed(0, &[CallKind::Sync]))
+        .pass(Pass::timed(0, &[CallKind::Pwrite], region).needs(CacheState::Cached).label(throttle::WRITES))
+        .pass(Pass::timed(0, &[CallKind::Fsync], Region { count: 1, ..region }).label(throttle::SYNC))
         .rounds(count);
     for _ in 0..2 {
         let samples = session.observe(workload.clone())?;

@@ -11,7 +11,7 @@ use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Value};
 use crate::inference::combs::{self, Combs, NoAnswer, Wanted};
 use fathom_program::units::Bytes;
-use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::witness::Declared;
 
@@ -101,7 +101,7 @@ fn fault_comb(session: &mut Session<'_>) -> Result<FaultComb, Fault> {
             Ok(found) => return Ok(FaultComb(Ok(found))),
             Err(NoAnswer::Absent(largest)) => {
                 reason = format!(
-                    "no read to fresh memory is dearer at regular distances of up to {}",
+                    "no read to fresh memory is slower at regular distances of up to {}",
                     Bytes(largest)
                 );
             }
@@ -115,8 +115,8 @@ fn workload(rounds: u32) -> Workload {
     let here = Region { offset: 0, size: 1, step: 0, count: COUNT };
     let once = Region { count: 1, ..here };
     Workload::new(vec![ScratchFile::filled("page", 4096)])
-        .pass(Pass::priming(0, &[Op::Pread], once))
-        .pass(Pass::timed(0, &[Op::Pread], here).fresh_buffer(STEP).label(READS))
+        .pass(Pass::priming(0, &[CallKind::Pread], once))
+        .pass(Pass::timed(0, &[CallKind::Pread], here).fresh_buffer(STEP).label(READS))
         .rounds(rounds)
         .warmup(1)
 }

@@ -11,12 +11,12 @@ use std::slice;
 use super::Session;
 use super::allocation_scheme::{INDIRECT, MEMORY, scheme_of};
 use super::inline_limit::last_where;
-use super::layouts::{self, SPARSE, make_sparse};
+use super::layouts;
 use crate::case::{Basis, Case, Truth};
 use crate::finding::{Evidence, Kind, Status, Value};
 use crate::inference::pointers::{Pointers, Sweep, Window, at, peaks, pointers};
 use fathom_program::units::Bytes;
-use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::witness::Witness;
 
@@ -88,10 +88,10 @@ fn look_for_peaks(session: &mut Session<'_>) -> Result<Result<Timed, String>, Fa
     let first = match peaks(&head[0], WRITE, STEP, HEAD)[..] {
         [only] => only,
         [] => {
-            let reason = format!("no write to the first {} is dearer than those around it", Bytes(HEAD));
+            let reason = format!("no write to the first {} is slower than those around it", Bytes(HEAD));
             return Ok(Err(reason));
         }
-        _ => return Ok(Err("writes near the start of a file are dearer at several places".to_owned())),
+        _ => return Ok(Err("writes near the start of a file are slower at several places".to_owned())),
     };
     // A second set of samples decides: it knows the first place and nothing else of the head.
     let places: Vec<Range<u64>> =
@@ -108,11 +108,11 @@ fn look_for_peaks(session: &mut Session<'_>) -> Result<Result<Timed, String>, Fa
     if let Ok(Pointers { direct, per_block }) = found
         && first / direct * per_block == 2 * TOO_SOON
     {
-        // XFS with blocks of 64 KiB may have one dearer write in each.
+        // XFS with blocks of 64 KiB may have one slower write in each.
         let sooner = first + TOO_SOON;
         sweeps.extend(observe(session, slice::from_ref(&around(sooner)))?);
         if at(&sweeps[places.len()], sooner).stands_out() {
-            found = Err("writes are dearer more often than blocks of pointers make them");
+            found = Err("writes are slower more often than blocks of pointers make them");
         }
     }
     let samples = head.iter().chain(&sweeps).flatten().map(Sweep::samples).sum();
@@ -125,7 +125,7 @@ fn look_for_peaks(session: &mut Session<'_>) -> Result<Result<Timed, String>, Fa
 /// The pointers that the writes around the first place, and around those that may follow it, tell of.
 fn judge(first: u64, sweeps: &[Vec<Sweep>]) -> Result<Pointers, &'static str> {
     if peaks(&sweeps[0], WRITE, STEP, first + STEP) != [first] {
-        return Err("a write that was dearer than others is not so clearly the next time");
+        return Err("a write that was slower than others is not so clearly the next time");
     }
     let window = |(sweeps, kib): (&Vec<Sweep>, u64)| Window {
         distance: kib << 10,
@@ -152,16 +152,16 @@ fn observe(session: &mut Session<'_>, ranges: &[Range<u64>]) -> Result<Vec<Vec<S
     for (start, pad) in (0..STEP / WRITE).zip(PADS) {
         let pad = Region { offset: 0, size: STEP, step: STEP, count: pad };
         let mut workload = Workload::new(vec![ScratchFile::empty("pad"), ScratchFile::empty("pointers")])
-            .pass(Pass::untimed(0, &[Op::Create]))
-            .pass(Pass::untimed(1, &[Op::Create]))
-            .pass(Pass::priming(0, &[Op::Pwrite], pad))
+            .pass(Pass::untimed(0, &[CallKind::Create]))
+            .pass(Pass::untimed(1, &[CallKind::Create]))
+            .pass(Pass::priming(0, &[CallKind::Pwrite], pad))
             .rounds(rounds)
             .warmup(1);
         for range in ranges {
             let offset = range.start + start * WRITE;
             let count = (range.end - range.start) / STEP;
             let region = Region { offset, size: WRITE, step: STEP, count };
-            workload = workload.pass(Pass::timed(1, &[Op::Pwrite], region).label(WRITES));
+            workload = workload.pass(Pass::timed(1, &[CallKind::Pwrite], region).label(WRITES));
         }
         let samples = session.observe(workload)?;
         for (sweeps, pass) in sweeps.iter_mut().zip(samples.labelled(WRITES)) {
@@ -172,50 +172,52 @@ fn observe(session: &mut Session<'_>, ranges: &[Range<u64>]) -> Result<Vec<Vec<S
 }
 
 /// What the count of a file's blocks shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Shown {
     /// Blocks of pointers are counted with a file; the block in bytes.
     Pointers { block: u64 },
     /// None are.
     Nothing,
     /// It can't be told; why.
-    Unclear(&'static str),
+    Unclear(String),
 }
 
 /// A block so far from the start that no inode points to it: files may have holes up to there.
 const FAR: u64 = 1 << 20;
-/// The most that one byte in a hole may take for there to be holes.
-const LARGEST_BLOCK: u64 = 1 << 20;
+/// Blocks of pointers that lead one to the other, at most.
+const MOST_LEVELS: u64 = 4;
 
 /// Whether a block far from the start of a file takes more than itself.
 pub(super) fn shown(witness: &mut dyn Witness) -> Result<Shown, Fault> {
-    make_sparse(witness)?;
-    let block = witness.allocated(SPARSE)?;
-    match block {
-        0 => return Ok(Shown::Unclear("st_blocks stays zero: this file system does not count there")),
-        LARGEST_BLOCK.. => return Ok(Shown::Unclear("files have no holes here")),
-        _ => {}
-    }
-    Ok(match extra(witness, block, &[FAR])? {
-        0 => Shown::Nothing,
-        _ => Shown::Pointers { block },
+    let block = match layouts::unit(witness, |layout| layout.allocated)? {
+        Ok(block) => block,
+        Err(reason) => return Ok(Shown::Unclear(format!("st_blocks: {reason}"))),
+    };
+    let (more, is_mapped) = extra(witness, block, &[FAR])?;
+    Ok(match more {
+        0 if is_mapped => Shown::Nothing,
+        1..=MOST_LEVELS => Shown::Pointers { block },
+        _ => Shown::Unclear(format!(
+            "a block far from the start takes {more} more, and there is no map of extents: whether st_blocks counts blocks of pointers is not shown"
+        )),
     })
 }
 
 /// Pointers in the inode and in a block of pointers, by counting blocks of ever new files.
 pub(super) fn counted(witness: &mut dyn Witness, block: u64) -> Result<[u64; 2], Fault> {
-    let mut takes = |blocks: &[u64]| extra(witness, block, blocks);
+    let mut takes = |blocks: &[u64]| extra(witness, block, blocks).map(|(more, _)| more);
     let direct = last_where(0..FAR, |place| Ok(takes(&[place])? == 0))? + 1;
     let first = takes(&[direct])?;
     let last = last_where(direct..FAR, |place| Ok(takes(&[direct, place])? == first))?;
     Ok([direct, last + 1 - direct])
 }
 
-/// Blocks that a file takes beyond those that are written.
-fn extra(witness: &mut dyn Witness, block: u64, written: &[u64]) -> Result<u64, Fault> {
+/// Blocks that a file takes beyond those that are written, and whether there is a map of its extents.
+fn extra(witness: &mut dyn Witness, block: u64, written: &[u64]) -> Result<(u64, bool), Fault> {
     let ranges: Vec<Range<u64>> = written.iter().map(|place| place * block..(place + 1) * block).collect();
-    let layout = layouts::written(witness, (FAR + 2) * block, &[&ranges])?.pop();
-    Ok(layout.map_or(0, |layout| layout.allocated / block).saturating_sub(written.len() as u64))
+    let layouts = layouts::written(witness, (FAR + 2) * block, &[&[], &ranges])?;
+    let taken = layouts[1].allocated.saturating_sub(layouts[0].allocated) / block;
+    Ok((taken.saturating_sub(written.len() as u64), layouts[1].extents.is_some()))
 }
 
 /// One number of what counting shows, as evidence.
@@ -237,7 +239,7 @@ pub(super) fn witnessed(
             Status::NotApplicable,
             "no blocks of pointers are counted with a file: it is made of extents",
         ),
-        Shown::Unclear(reason) => silent(Status::Inconclusive, reason),
+        Shown::Unclear(reason) => silent(Status::Inconclusive, &reason),
     }])
 }
 

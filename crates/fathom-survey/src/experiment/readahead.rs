@@ -7,7 +7,7 @@ use crate::finding::{Evidence, Kind, Status, Value};
 use crate::inference::reach::{self, Edge, Probed, Reach};
 use crate::inference::stalls::{self, Regularity, Waits};
 use fathom_program::units::Bytes;
-use fathom_program::workload::{CacheState, Direction, Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Traversal, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::samples::Samples;
 
@@ -235,18 +235,18 @@ fn confirm(session: &mut Session<'_>, window: u64, onset: u64) -> Result<Ahead, 
 fn probe_edge(at: u64, window: u64, apart: u64, settle_ns: u64) -> Workload {
     let edge = at + 2 * window;
     let read = |offset: u64| Region { offset, size: READ, step: READ, count: 1 };
-    let one = |offset: u64| Pass::timed(0, &[Op::Pread], read(offset));
-    let untimed = |offset: u64| Pass::priming(0, &[Op::Pread], read(offset));
+    let one = |offset: u64| Pass::timed(0, &[CallKind::Pread], read(offset));
+    let untimed = |offset: u64| Pass::priming(0, &[CallKind::Pread], read(offset));
     let outside = edge + 2 * apart;
     let run_up = Region { offset: 0, size: READ, step: READ, count: at / READ + 1 };
     let span = Region { offset: 0, size: outside + 2 * apart, step: 0, count: 1 };
     Workload::new(vec![ScratchFile::filled(FILE, outside + FAR)])
-        .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
+        .pass(Pass::untimed(0, &[CallKind::Open, CallKind::Evict]))
         .pass(untimed(outside))
         .pass(one(outside + apart).label(reach::MISS))
-        .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
-        .pass(Pass::timed(0, &[Op::Pause], span).needs(CacheState::Cold))
-        .pass(Pass::priming(0, &[Op::Pread], run_up))
+        .pass(Pass::untimed(0, &[CallKind::Open, CallKind::Evict]))
+        .pass(Pass::timed(0, &[CallKind::Pause], span).needs(CacheState::Cold))
+        .pass(Pass::priming(0, &[CallKind::Pread], run_up))
         .pass(Pass::pause(settle_ns))
         // Twice: the first call after a pause pays for that.
         .pass(untimed(at))
@@ -283,12 +283,12 @@ pub(super) fn waits_of(
     let warm = Region { count: REFERENCE_READS.min(all.count), ..all };
     let apart = bytes / (ISOLATED_READS + 1) / READ * READ;
     let isolated = Region { offset: apart, size: READ, step: apart, count: ISOLATED_READS };
-    let reads = |region, label| Pass::timed(0, &[Op::Pread], region).label(label);
+    let reads = |region, label| Pass::timed(0, &[CallKind::Pread], region).label(label);
     let misses = reads(isolated, MISSES);
     let workload = Workload::new(vec![ScratchFile::filled(FILE, bytes)])
-        .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
-        .pass(misses.direction(Direction::Random).needs(CacheState::Cold))
-        .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
+        .pass(Pass::untimed(0, &[CallKind::Open, CallKind::Evict]))
+        .pass(misses.direction(Traversal::Random).needs(CacheState::Cold))
+        .pass(Pass::untimed(0, &[CallKind::Open, CallKind::Evict]))
         .pass(reads(all, SEQUENCE).gap(gap_ns).needs(CacheState::Cold))
         .pass(reads(warm, HITS).gap(gap_ns).needs(CacheState::Cached))
         .warmup(1)
@@ -405,11 +405,11 @@ fn probe<'s>(
     let probes = distances.iter().map(|&distance| (distance, reach::PROBE));
     for (distance, label) in [(0, reach::HIT), (miss, reach::MISS)].into_iter().chain(probes) {
         workload = workload
-            .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
-            .pass(Pass::timed(0, &[Op::Pause], span).needs(CacheState::Cold))
-            .pass(Pass::priming(0, &[Op::Pread], read(offset)))
+            .pass(Pass::untimed(0, &[CallKind::Open, CallKind::Evict]))
+            .pass(Pass::timed(0, &[CallKind::Pause], span).needs(CacheState::Cold))
+            .pass(Pass::priming(0, &[CallKind::Pread], read(offset)))
             .pass(Pass::pause(settle_ns))
-            .pass(Pass::timed(0, &[Op::Pread], read(offset + distance)).label(label))
+            .pass(Pass::timed(0, &[CallKind::Pread], read(offset + distance)).label(label))
             // A window that the probe set off can't be dropped while it is on its way, and would be there
             // for the next probe.
             .pass(Pass::pause(settle_ns));

@@ -9,7 +9,7 @@ use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::reach::{self, Presence};
 use fathom_program::units::Bytes;
-use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::witness::Witness;
 
@@ -36,22 +36,22 @@ pub(super) fn first(session: &mut Session<'_>) -> Result<First, Fault> {
 fn second_look(session: &mut Session<'_>, brought: Brought) -> Result<Answer<Brought>, Fault> {
     let touched = if brought.bytes == READ { READ } else { brought.bytes + READ };
     let read = |offset: u64| Region { offset, size: READ, step: READ, count: 1 };
-    let timed = |offset: u64| Pass::timed(0, &[Op::Pread], read(offset));
+    let timed = |offset: u64| Pass::timed(0, &[CallKind::Pread], read(offset));
     let lone = touched + FAR;
     let span = Region { offset: 0, size: lone + FAR, step: 0, count: 1 };
     let workload = Workload::new(vec![ScratchFile::filled(FILE, lone + FAR)])
-        .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
-        .pass(Pass::priming(0, &[Op::Pread], read(lone)))
+        .pass(Pass::untimed(0, &[CallKind::Open, CallKind::Evict]))
+        .pass(Pass::priming(0, &[CallKind::Pread], read(lone)))
         .pass(timed(lone + 2 * READ).label(reach::MISS))
-        .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
-        .pass(Pass::timed(0, &[Op::Pause], span).needs(CacheState::Cold))
-        .pass(Pass::priming(0, &[Op::Pread], read(0)))
+        .pass(Pass::untimed(0, &[CallKind::Open, CallKind::Evict]))
+        .pass(Pass::timed(0, &[CallKind::Pause], span).needs(CacheState::Cold))
+        .pass(Pass::priming(0, &[CallKind::Pread], read(0)))
         .pass(Pass::pause(SETTLE_NS))
-        .pass(Pass::untimed(0, &[Op::Open]))
-        .pass(Pass::priming(0, &[Op::Pread], read(touched)))
+        .pass(Pass::untimed(0, &[CallKind::Open]))
+        .pass(Pass::priming(0, &[CallKind::Pread], read(touched)))
         .pass(Pass::pause(SETTLE_NS))
         // Twice: the first call after a pause pays for that.
-        .pass(Pass::priming(0, &[Op::Pread], read(0)))
+        .pass(Pass::priming(0, &[CallKind::Pread], read(0)))
         .pass(timed(0).label(reach::HIT))
         .pass(timed(touched + 2 * READ).label(SECOND_BEHIND))
         .pass(timed(touched + READ).label(BEHIND))

@@ -1,7 +1,7 @@
 //! What a program waits for when it wants its data to be safe.
 //!
 //! The answer is one figure of many: the median of fsync after 4 KiB were appended, which is what a
-//! log or a database does. Overwrites and new files, and fdatasync, stand beside it as distributions.
+//! log or a database does. Overwrites and new files, and fdatasync, stand next to it as distributions.
 //! Where a sync takes no longer than a call that does nothing, nothing was waited for, and there is no
 //! latency to tell; on a file system whose files live in memory alone the question makes no sense.
 
@@ -13,7 +13,7 @@ use crate::case::{Case, Kernel, Truth};
 use crate::finding::{Distribution, Evidence, Finding, Kind, Status, Value};
 use crate::inference::latency;
 use fathom_program::units::Nanos;
-use fathom_program::workload::{CacheState, Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::samples::Samples;
 use fathom_run::witness::Declared;
@@ -48,7 +48,7 @@ impl Experiment for SyncLatency {
             parameter: "sync_latency",
             unit: "ns",
             question: "How long does a program wait for fsync after it has appended 4 KiB?",
-            method: "fsync and fdatasync after an append, an overwrite and in a new file; the median of fsync after an append, beside an empty call.",
+            method: "fsync and fdatasync after an append, an overwrite and in a new file; the median of fsync after an append, next to an empty call.",
             source: "papers A and C (fsync after each write)",
             cost: Cost { seconds: 3, write_bytes: 12 << 20, read_bytes: 0 },
             nature: Nature::Unsteady,
@@ -155,17 +155,18 @@ fn workload() -> Workload {
     let blocks = |first: u64| Region { offset: first * SIZE, size: SIZE, step: SIZE, count: VISITS };
     let here = Region { offset: 0, size: SIZE, step: 0, count: VISITS };
     let all = Region { offset: 0, size: OLD_BYTES, step: 0, count: 1 };
-    let timed = |case: usize, file, ops: &[Op], region| Pass::timed(file, ops, region).label(CASES[case].0);
+    let timed =
+        |case: usize, file, ops: &[CallKind], region| Pass::timed(file, ops, region).label(CASES[case].0);
     Workload::new(vec![ScratchFile::filled("synced", OLD_BYTES), ScratchFile::empty("sync")])
-        .pass(Pass::untimed(NEW, &[Op::Create]))
-        .pass(Pass::priming(NEW, &[Op::Write, Op::Fsync], Region { count: 1, ..blocks(0) }))
-        .pass(timed(0, NEW, &[Op::Write, Op::Fsync, Op::Seek], blocks(1)))
-        .pass(timed(1, NEW, &[Op::Write, Op::Fdatasync, Op::Seek], blocks(1 + VISITS)))
-        .pass(timed(2, OLD, &[Op::Write, Op::Fsync, Op::Seek], blocks(0)))
-        .pass(timed(3, OLD, &[Op::Write, Op::Fdatasync, Op::Seek], blocks(VISITS)))
-        .pass(timed(4, NEW, &[Op::Create, Op::Write, Op::Fsync, Op::Seek], here))
-        .pass(timed(5, NEW, &[Op::Create, Op::Write, Op::Fdatasync, Op::Seek], here))
-        .pass(Pass::untimed(OLD, &[Op::Evict]))
-        .pass(Pass::timed(OLD, &[Op::Pause], all).needs(CacheState::Cold))
+        .pass(Pass::untimed(NEW, &[CallKind::Create]))
+        .pass(Pass::priming(NEW, &[CallKind::Write, CallKind::Fsync], Region { count: 1, ..blocks(0) }))
+        .pass(timed(0, NEW, &[CallKind::Write, CallKind::Fsync, CallKind::Seek], blocks(1)))
+        .pass(timed(1, NEW, &[CallKind::Write, CallKind::Fdatasync, CallKind::Seek], blocks(1 + VISITS)))
+        .pass(timed(2, OLD, &[CallKind::Write, CallKind::Fsync, CallKind::Seek], blocks(0)))
+        .pass(timed(3, OLD, &[CallKind::Write, CallKind::Fdatasync, CallKind::Seek], blocks(VISITS)))
+        .pass(timed(4, NEW, &[CallKind::Create, CallKind::Write, CallKind::Fsync, CallKind::Seek], here))
+        .pass(timed(5, NEW, &[CallKind::Create, CallKind::Write, CallKind::Fdatasync, CallKind::Seek], here))
+        .pass(Pass::untimed(OLD, &[CallKind::Evict]))
+        .pass(Pass::timed(OLD, &[CallKind::Pause], all).needs(CacheState::Cold))
         .rounds(4)
 }

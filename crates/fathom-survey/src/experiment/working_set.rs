@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::{Demands, Session};
 use crate::inference::survivors::{self, Part, Survivors};
 use fathom_program::units::Bytes;
-use fathom_program::workload::{Direction, Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Traversal, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::witness::{Declared, Witness};
 
@@ -115,12 +115,13 @@ fn workload(length: u64, rounds: u32) -> Workload {
     let all = Region { offset: 0, size: UNIT, step: UNIT, count: length / UNIT };
     // Some pages at once, and none of them copied: that would take as long as to make them.
     let probes = Region { offset: 0, size: PROBE, step: stride, count: PROBES };
-    let empty = || Pass::untimed(0, &[Op::Evict, Op::Close, Op::Open]);
+    let empty = || Pass::untimed(0, &[CallKind::Evict, CallKind::Close, CallKind::Open]);
     // Backward: the end that was read last comes first, and only misses change what is cached.
-    let probing = |label| Pass::timed(0, &[Op::Prefetch], probes).direction(Direction::Backward).label(label);
+    let probing =
+        |label| Pass::timed(0, &[CallKind::Prefetch], probes).direction(Traversal::Backward).label(label);
     Workload::new(vec![ScratchFile::sparse(&format!("hole-{length}"), length)])
         .pass(empty())
-        .pass(Pass::priming(0, &[Op::Pread], all))
+        .pass(Pass::priming(0, &[CallKind::Pread], all))
         .pass(probing(survivors::PROBES))
         .pass(probing(survivors::HITS))
         .pass(empty())

@@ -41,7 +41,7 @@ pub struct Tooth {
 pub struct Wanted {
     /// Periods of less than this many bytes are not looked for.
     pub smallest: u64,
-    /// How much dearer, as a share of an operation, the teeth of a finer comb could be at most
+    /// How much slower, as a share of an operation, the teeth of a finer comb could be at most
     /// without being seen.
     pub negligible: f64,
 }

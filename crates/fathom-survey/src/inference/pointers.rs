@@ -1,6 +1,6 @@
 //! Blocks of pointers in the latencies of writes to a new file.
 //!
-//! A write that needs a new block of pointers is dearer than the writes around it. The first is the
+//! A write that needs a new block of pointers is slower than the writes around it. The first is the
 //! first one beyond what the inode points to, at `direct` blocks from the start of the file; the
 //! others follow at one distance, what a block of pointers leads to.
 //!
@@ -36,7 +36,7 @@ pub struct Pointers {
 pub struct Window {
     /// How far that place is beyond the first block of pointers, in bytes.
     pub distance: u64,
-    /// Whether the first write there is dearer than its neighbours.
+    /// Whether the first write there is slower than its neighbours.
     pub stands_out: bool,
 }
 
@@ -70,7 +70,7 @@ pub fn at(sweeps: &[Sweep], place: u64) -> Tally {
     tally
 }
 
-/// The places below `end`, in units of `unit` bytes, that are dearer to write than those around them.
+/// The places below `end`, in units of `unit` bytes, that are slower to write than those around them.
 ///
 /// Those less than `step` bytes from a power of two are left out, `step` being that of the sweeps:
 /// there the kernel enlarges tables of its own, whatever is on the disk. Of several places within a
@@ -102,11 +102,11 @@ pub fn pointers(first: u64, windows: &[Window]) -> Result<Pointers, &'static str
     let shortest = windows.iter().filter(|window| window.stands_out).map(|window| window.distance).min();
     let Some(distance) = shortest else {
         return Err(
-            "one write near the start of a file is dearer than others, but none follow it as blocks of pointers would",
+            "one write near the start of a file is slower than others, but none follow it as blocks of pointers would",
         );
     };
     if windows.iter().any(|window| window.stands_out != window.distance.is_multiple_of(distance)) {
-        return Err("writes are dearer at several places that lie in no order");
+        return Err("writes are slower at several places that lie in no order");
     }
     let pointer_bytes = if distance.ilog2().is_multiple_of(2) { 4 } else { 8 };
     let block = 1_u64 << ((distance * pointer_bytes).ilog2() / 2);

@@ -39,7 +39,7 @@ const LOWEST: f64 = 3.0;
 const CLEAR: f64 = 4.0;
 
 /// Finds the positions that are slow in round after round, at several thresholds. `latencies` are those of the
-/// sequence, rounds by `count` positions; known hits and known misses stand beside it.
+/// sequence, rounds by `count` positions; known hits and known misses stand next to it.
 ///
 /// A wait costs 10 to 1,000 times a hit, but noise that recurs can cost ten times a hit as well, so
 /// that no single threshold is right everywhere. What is real shows at several of them.

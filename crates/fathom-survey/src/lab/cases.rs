@@ -39,6 +39,7 @@ pub fn cases() -> Vec<Case> {
     all.extend(
         [(1024, 64), (4096, 128), (16384, 256)].into_iter().map(|(block, window)| fuse_case(block, window)),
     );
+    all.extend(lying_cases());
     all.extend(special_layouts());
     all.extend(memory_cases());
     all.extend(dirty_cases());
@@ -84,7 +85,7 @@ fn commit_cases() -> Vec<Case> {
     all
 }
 
-/// Limits of memory, on formats that differ in what they cache beside the data.
+/// Limits of memory, on formats that differ in what they cache besides the data.
 fn memory_cases() -> Vec<Case> {
     let on = |base: Case, mib: u64| Case {
         name: format!("{}-memory{mib}", base.fs_type),
@@ -175,6 +176,18 @@ fn fuse_case(block: u64, window: u32) -> Case {
         mount_options: format!("block={block},size={IMAGE_BYTES},page=10us,new_block=30us"),
         ..on_device("fuse", block, window, "", "")
     }
+}
+
+/// The same where `st_blocks` says something else than the space that a file takes.
+fn lying_cases() -> [Case; 2] {
+    [("length", "st_blocks=length"), ("constant", "st_blocks=131072")].map(|(name, lie)| {
+        let case = fuse_case(16384, 128);
+        Case {
+            name: format!("fuse-{name}-ra128"),
+            mount_options: format!("{},{lie},unlink=hides", case.mount_options),
+            ..case
+        }
+    })
 }
 
 fn tmpfs_case() -> Case {

@@ -178,7 +178,7 @@ fn overall(what: &str, totals: &[Total]) -> String {
     )
 }
 
-/// The labels and some columns beside one another, without cases that were not asked about any of them; with
+/// The labels and some columns next to each other, without cases that were not asked about any of them; with
 /// a rule below the heads and another after `cases` rows.
 fn aligned(labels: &[String], columns: &[Vec<String>], cases: usize) -> String {
     let all: Vec<(&[String], usize)> = std::iter::once(labels)

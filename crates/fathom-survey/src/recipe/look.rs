@@ -4,19 +4,19 @@ use crate::inference::combs::{self, NoAnswer, Taller, Wanted};
 use crate::inference::primed;
 use crate::inference::stalls::{self, Regularity, Waits};
 use fathom_program::units::{Bytes, Nanos};
-use fathom_program::workload::Op;
+use fathom_program::workload::CallKind;
 use fathom_run::samples::Samples;
 
 /// The most places that are named.
 const MOST_NAMED: usize = 16;
 /// Working sets of which a part comes from a device take at least so many times as long.
 const LEAST_MISS: f64 = 3.0;
-/// A finer comb that makes operations dearer by less than this share may go unseen.
+/// A finer comb that makes operations slower by less than this share may go unseen.
 const NEGLIGIBLE: f64 = 0.1;
 
-/// The period of dearer operations.
+/// The period of slower operations.
 pub(super) fn comb(samples: &Samples, pass: usize, step: u64) -> String {
-    let writes = samples.workload.passes[pass].ops.contains(&Op::Write);
+    let writes = samples.workload.passes[pass].ops.contains(&CallKind::Write);
     let any = Wanted { smallest: 2 * step, negligible: NEGLIGIBLE };
     match combs::find(&samples.matrix(pass, 0), positions(samples, pass), step, any) {
         Ok(found) => {
@@ -28,7 +28,7 @@ pub(super) fn comb(samples: &Samples, pass: usize, step: u64) -> String {
                 true => "the smallest period of writes is the block",
                 false => "cached reads show the page of the cache, whatever the block is",
             };
-            format!("an operation is dearer every {}{}: {meaning}", Bytes(found.fundamental.period), taller)
+            format!("an operation is slower every {}{}: {meaning}", Bytes(found.fundamental.period), taller)
         }
         Err(NoAnswer::Absent(largest)) => format!("nothing recurs at distances of up to {}", Bytes(largest)),
         Err(NoAnswer::Unclear(why)) => format!("no answer: {why}"),
@@ -75,7 +75,7 @@ pub(super) fn peaks(samples: &Samples, pass: usize, step: usize, size: u64) -> S
         false => {
             let numbers: Vec<String> = peaks.iter().take(MOST_NAMED).map(|at| (at + 1).to_string()).collect();
             format!(
-                "dearer than their neighbours are, counted from 1, operations {} of {} each",
+                "slower than their neighbours are, counted from 1, operations {} of {} each",
                 numbers.join(", "),
                 Bytes(size)
             )

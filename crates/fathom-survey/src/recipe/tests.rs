@@ -30,7 +30,7 @@ fn names_are_unique_and_every_workload_can_be_run() {
 
 #[test]
 fn paper_d_finds_the_block_and_paper_c_the_window() {
-    assert!(said("paper-d-block", true).starts_with("an operation is dearer every 1 KiB"));
+    assert!(said("paper-d-block", true).starts_with("an operation is slower every 1 KiB"));
     let seen = said("paper-c-prefetch", false);
     assert!(seen.contains("settle to one each 128 KiB"), "{seen}");
 }

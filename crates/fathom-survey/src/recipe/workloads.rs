@@ -1,6 +1,6 @@
 //! The workloads of the recipes.
 
-use fathom_program::workload::{CacheState, Direction, Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Traversal, Workload};
 
 /// Reads of `size` bytes in sequence from the start of a cached file.
 pub(super) fn small_reads(size: u64, count: u64, rounds: u32) -> Workload {
@@ -8,9 +8,9 @@ pub(super) fn small_reads(size: u64, count: u64, rounds: u32) -> Workload {
     let whole = Region { offset: 0, size: 4096, step: 4096, count: bytes / 4096 };
     let reads = Region { offset: 0, size, step: size, count };
     Workload::new(vec![ScratchFile::filled("recipe", bytes)])
-        .pass(Pass::untimed(0, &[Op::Open]))
-        .pass(Pass::priming(0, &[Op::Read], whole))
-        .pass(Pass::timed(0, &[Op::Read], reads).needs(CacheState::Cached))
+        .pass(Pass::untimed(0, &[CallKind::Open]))
+        .pass(Pass::priming(0, &[CallKind::Read], whole))
+        .pass(Pass::timed(0, &[CallKind::Read], reads).needs(CacheState::Cached))
         .rounds(rounds)
 }
 
@@ -18,8 +18,8 @@ pub(super) fn small_reads(size: u64, count: u64, rounds: u32) -> Workload {
 pub(super) fn sequence(size: u64, count: u64, gap_ns: u64, bytes: u64, rounds: u32) -> Workload {
     let reads = Region { offset: 0, size, step: size, count };
     Workload::new(vec![ScratchFile::filled("recipe", bytes)])
-        .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
-        .pass(Pass::timed(0, &[Op::Read], reads).gap(gap_ns).needs(CacheState::Cold))
+        .pass(Pass::untimed(0, &[CallKind::Open, CallKind::Evict]))
+        .pass(Pass::timed(0, &[CallKind::Read], reads).gap(gap_ns).needs(CacheState::Cold))
         .rounds(rounds)
 }
 
@@ -33,28 +33,28 @@ pub(super) fn second_reads(count: u64, rounds: u32) -> Workload {
     let all = Region { offset: 0, size: PAGE, step: PAGE, count: NEWEST + count };
     let reads = Region { offset: NEWEST * PAGE, count, ..all };
     Workload::new(vec![ScratchFile::filled("recipe", all.count * PAGE)])
-        .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
-        .pass(Pass::priming(0, &[Op::Pread], all).direction(Direction::Backward))
-        .pass(Pass::timed(0, &[Op::Pread], reads).needs(CacheState::Cached))
+        .pass(Pass::untimed(0, &[CallKind::Open, CallKind::Evict]))
+        .pass(Pass::priming(0, &[CallKind::Pread], all).direction(Traversal::Backward))
+        .pass(Pass::timed(0, &[CallKind::Pread], reads).needs(CacheState::Cached))
         .rounds(rounds)
 }
 
 /// Working sets of 1 to `most` times `step` bytes, each read to warm up and again for the time.
 pub(super) fn growing(most: u64, step: u64, is_backward: bool) -> Workload {
     let size = if is_backward { 4096 } else { step };
-    let direction = if is_backward { Direction::Backward } else { Direction::Forward };
+    let direction = if is_backward { Traversal::Backward } else { Traversal::Forward };
     let mut workload = Workload::new(vec![ScratchFile::filled("recipe", most * step)]);
     for times in 1..=most {
         let set = Region { offset: 0, size, step: size, count: times * step / size };
         workload = workload
             .pass(if is_backward {
-                Pass::untimed(0, &[Op::Open, Op::Evict])
+                Pass::untimed(0, &[CallKind::Open, CallKind::Evict])
             } else {
-                Pass::untimed(0, &[Op::Open])
+                Pass::untimed(0, &[CallKind::Open])
             })
-            .pass(Pass::priming(0, &[Op::Read], set).direction(direction))
-            .pass(Pass::untimed(0, &[Op::Open]))
-            .pass(Pass::timed(0, &[Op::Read], set).direction(direction));
+            .pass(Pass::priming(0, &[CallKind::Read], set).direction(direction))
+            .pass(Pass::untimed(0, &[CallKind::Open]))
+            .pass(Pass::timed(0, &[CallKind::Read], set).direction(direction));
     }
     workload
 }
@@ -66,9 +66,9 @@ pub(super) fn synced_writes(size: u64, count: u64, rounds: u32) -> Workload {
 
 /// Writes of `size` bytes to a new file, with an fsync after each or without.
 pub(super) fn block_writes(size: u64, count: u64, rounds: u32, is_synced: bool) -> Workload {
-    let ops: &[Op] = if is_synced { &[Op::Write, Op::Fsync] } else { &[Op::Write] };
+    let ops: &[CallKind] = if is_synced { &[CallKind::Write, CallKind::Fsync] } else { &[CallKind::Write] };
     Workload::new(vec![ScratchFile::empty("recipe")])
-        .pass(Pass::untimed(0, &[Op::Create]))
+        .pass(Pass::untimed(0, &[CallKind::Create]))
         .pass(Pass::timed(0, ops, Region { offset: 0, size, step: size, count }))
         .rounds(rounds)
 }
@@ -88,10 +88,10 @@ pub(super) fn backward(primed: &[u64], wait_ns: u64) -> Workload {
             count: (FILE.min(bytes + (1 << 20)) - from) / 1024,
         };
         workload = workload
-            .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
-            .pass(Pass::priming(0, &[Op::Read], first))
+            .pass(Pass::untimed(0, &[CallKind::Open, CallKind::Evict]))
+            .pass(Pass::priming(0, &[CallKind::Read], first))
             .pass(Pass::pause(wait_ns))
-            .pass(Pass::timed(0, &[Op::Read], rest).direction(Direction::Backward));
+            .pass(Pass::timed(0, &[CallKind::Read], rest).direction(Traversal::Backward));
     }
     workload
 }
@@ -99,10 +99,10 @@ pub(super) fn backward(primed: &[u64], wait_ns: u64) -> Workload {
 /// Ten times backward through 128 MiB, then forward.
 pub(super) fn backward_then_forward() -> Workload {
     let all = Region { offset: 0, size: 1 << 20, step: 1 << 20, count: 128 };
-    let passes = (0..10).map(|_| Pass::priming(0, &[Op::Read], all).direction(Direction::Backward));
+    let passes = (0..10).map(|_| Pass::priming(0, &[CallKind::Read], all).direction(Traversal::Backward));
     let workload = Workload::new(vec![ScratchFile::filled("recipe", 128 << 20)]);
-    let workload = passes.fold(workload.pass(Pass::untimed(0, &[Op::Open])), Workload::pass);
-    workload.pass(Pass::timed(0, &[Op::Read], all))
+    let workload = passes.fold(workload.pass(Pass::untimed(0, &[CallKind::Open])), Workload::pass);
+    workload.pass(Pass::timed(0, &[CallKind::Read], all))
 }
 
 /// A file of 64 MiB read once with each of paper B's block sizes.
@@ -122,17 +122,17 @@ fn by_sizes(sizes: &[u64], is_cold: bool) -> Workload {
     let whole = |size: u64| Region { offset: 0, size, step: size, count: FILE / size };
     let mut workload = Workload::new(vec![ScratchFile::filled("recipe", FILE)]).pass(Pass::priming(
         0,
-        &[Op::Read],
+        &[CallKind::Read],
         whole(1 << 20),
     ));
     for &size in sizes {
-        let (prepare, state): (&[Op], _) = match is_cold {
-            true => (&[Op::Open, Op::Evict], CacheState::Cold),
-            false => (&[Op::Open], CacheState::Cached),
+        let (prepare, state): (&[CallKind], _) = match is_cold {
+            true => (&[CallKind::Open, CallKind::Evict], CacheState::Cold),
+            false => (&[CallKind::Open], CacheState::Cached),
         };
         workload = workload
             .pass(Pass::untimed(0, prepare))
-            .pass(Pass::timed(0, &[Op::Read], whole(size)).needs(state));
+            .pass(Pass::timed(0, &[CallKind::Read], whole(size)).needs(state));
     }
     workload
 }
@@ -141,7 +141,7 @@ fn by_sizes(sizes: &[u64], is_cold: bool) -> Workload {
 pub(super) fn calls() -> Workload {
     let bytes = Region { offset: 0, size: 1, step: 1, count: 100_000 };
     Workload::new(vec![ScratchFile::filled("recipe", 100_000)])
-        .pass(Pass::untimed(0, &[Op::Open]))
-        .pass(Pass::timed(0, &[Op::Read], bytes))
-        .pass(Pass::timed(0, &[Op::Seek], bytes))
+        .pass(Pass::untimed(0, &[CallKind::Open]))
+        .pass(Pass::timed(0, &[CallKind::Read], bytes))
+        .pass(Pass::timed(0, &[CallKind::Seek], bytes))
 }

@@ -41,7 +41,7 @@ impl Volumes {
 }
 
 /// A request that a line tells whole.
-pub(super) struct Told {
+pub(super) struct VolumeRequest {
     pub(super) volume: u64,
     pub(super) kind: CallKind,
     pub(super) start_ns: i64,
@@ -55,11 +55,14 @@ pub(super) struct OnVolumes {
     volumes: Volumes,
     /// How the line begins that names the columns, where the format has one.
     heading: Option<&'static [u8]>,
-    read: fn(&[u8]) -> Result<Told, &'static str>,
+    read: fn(&[u8]) -> Result<VolumeRequest, &'static str>,
 }
 
 impl OnVolumes {
-    pub(super) fn new(heading: Option<&'static [u8]>, read: fn(&[u8]) -> Result<Told, &'static str>) -> Self {
+    pub(super) fn new(
+        heading: Option<&'static [u8]>,
+        read: fn(&[u8]) -> Result<VolumeRequest, &'static str>,
+    ) -> Self {
         Self { volumes: Volumes::default(), heading, read }
     }
 }

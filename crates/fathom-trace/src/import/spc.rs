@@ -3,11 +3,11 @@
 //! The address is in blocks of 512 bytes, the size in bytes, the time in s since the trace began. Fields may
 //! have spaces around them, and more fields may follow. Source: SPC Trace File Format Specification 1.0.1.
 
-use super::requests::{Told, in_bytes};
+use super::requests::{VolumeRequest, in_bytes};
 use super::text::Text;
 use crate::operation::CallKind;
 
-pub(super) fn read(line: &[u8]) -> Result<Told, &'static str> {
+pub(super) fn read(line: &[u8]) -> Result<VolumeRequest, &'static str> {
     let mut text = Text(line);
     let volume = field(&mut text, Text::number).ok_or("no storage unit")?;
     let block = field(&mut text, Text::number).ok_or("no address")?;
@@ -26,7 +26,7 @@ pub(super) fn read(line: &[u8]) -> Result<Told, &'static str> {
     if !text.is_empty() && !text.skip(b',') {
         return Err("no time stamp");
     }
-    Ok(Told { volume, kind, start_ns, offset: in_bytes(block).ok_or("no address")?, length })
+    Ok(VolumeRequest { volume, kind, start_ns, offset: in_bytes(block).ok_or("no address")?, length })
 }
 
 /// A field and the comma behind it.

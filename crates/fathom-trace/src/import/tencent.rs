@@ -3,13 +3,13 @@
 //! The time is in s since 1970, offset and size in sectors of 512 bytes, the type 0 for a read and 1 for a
 //! write. Source: the README of the traces in SNIA's repository, "Tencent Block Storage".
 
-use super::requests::{Told, in_bytes};
+use super::requests::{VolumeRequest, in_bytes};
 use super::text::Text;
 use crate::operation::CallKind;
 
 pub(super) const HEADING: &[u8] = b"Timestamp,";
 
-pub(super) fn read(line: &[u8]) -> Result<Told, &'static str> {
+pub(super) fn read(line: &[u8]) -> Result<VolumeRequest, &'static str> {
     let mut text = Text(line);
     let time = text.number_before(b',').ok_or("no time stamp")?;
     let offset = text.number_before(b',').ok_or("no offset")?;
@@ -21,7 +21,7 @@ pub(super) fn read(line: &[u8]) -> Result<Told, &'static str> {
     };
     let volume = text.last_number().ok_or("no volume")?;
     let start_ns = i64::try_from(time).ok().and_then(|time| time.checked_mul(1_000_000_000));
-    Ok(Told {
+    Ok(VolumeRequest {
         volume,
         kind,
         offset: in_bytes(offset).ok_or("no offset")?,

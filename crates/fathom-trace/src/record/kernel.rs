@@ -128,11 +128,11 @@ pub(super) fn events(
 }
 
 /// What strace says of each thread's calls that name files, in their order.
-pub(super) type Paths = FxHashMap<u32, VecDeque<Told>>;
+pub(super) type Paths = FxHashMap<u32, VecDeque<TracedCall>>;
 
 /// A call that names a file, or two.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told {
+pub(super) struct TracedCall {
     pub(super) kind: CallKind,
     pub(super) file: FileId,
     pub(super) to: Option<FileId>,
@@ -143,7 +143,7 @@ pub(super) struct Told {
 /// Who says which paths calls name.
 pub(super) enum Names {
     /// strace, which saw each of them.
-    Told(Paths),
+    Traced(Paths),
     /// /proc, where somebody looked soon enough.
     Seen(Seen),
 }
@@ -235,10 +235,10 @@ impl Maker<'_> {
             _ => return,
         };
         let named = match &mut self.names {
-            Names::Told(paths) => {
+            Names::Traced(paths) => {
                 let told = paths.get_mut(&call.thread).and_then(VecDeque::pop_front);
                 // Where the two disagree on what came of it, neither's order can be trusted.
-                let agree = |told: &Told| told.kind == kind && told.result == call.result;
+                let agree = |told: &TracedCall| told.kind == kind && told.result == call.result;
                 told.filter(agree).map(|told| {
                     let path = |file| self.files.path(file).to_vec();
                     call.to = told.to.map(|to| (path(to).into(), Under::Here));

@@ -183,7 +183,7 @@ impl<'a> Names<'a> {
         Some((file, replaced.and_then(|replaced| self.take_path(replaced))))
     }
 
-    /// A file begins with what is read of it and nobody has written before.
+    /// A file begins with what is read of it and was not written before.
     pub(super) fn read(&mut self, file: usize, end: u64) {
         let File { first, begins, now, .. } = &mut self.files[file];
         if first.is_some() && end > (*now).max(*begins) {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use fathom::fault::Fault;
 use fathom::instrument::Instrument;
 use fathom::job::{Blocks, Direction, Job, Pattern};
-use fathom::load::program::{Told, is_same_in_fio, run_fio};
+use fathom::load::program::{FioReport, is_same_in_fio, run_fio};
 use fathom::load::{self, Limits, Site};
 use fathom::model::Model;
 use fathom::validation::Condition;
@@ -30,7 +30,7 @@ fn names(path: &Path) -> BTreeSet<OsString> {
 }
 
 /// Bytes read and written.
-fn moved(told: &Told) -> [u64; 2] {
+fn moved(told: &FioReport) -> [u64; 2] {
     [Direction::Read, Direction::Write].map(|direction| told.bytes(direction).unwrap())
 }
 

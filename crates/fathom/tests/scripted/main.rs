@@ -5,7 +5,7 @@
 //!
 //! The regime in which an answer is owed: noise with a spread of 5 to 30 % (blocks above 8 KiB, of
 //! which few fit into a sweep: to 15 %), 1 % of outliers of 50 times the median and a drift of 20 %;
-//! first writes at least a quarter dearer than others, and faults as well; handing a window to the
+//! first writes at least a quarter slower than others, and faults as well; handing a window to the
 //! device at least ten times a cached read, and a device that takes at least as long as that to
 //! answer, and at most a millisecond. Run with `--nocapture` for the figures.
 

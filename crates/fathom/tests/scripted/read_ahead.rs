@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use fathom::finding::{Status, Value};
 use fathom::machine::Machine;
-use fathom::workload::{Op, Pass, Region, ScratchFile, Workload};
+use fathom::workload::{CallKind, Pass, Region, ScratchFile, Workload};
 use fathom_scripted::{Costs, Noise, ReadAhead, Script, Scripted};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -99,8 +99,8 @@ fn windows_of(script: &Script) -> Vec<u64> {
     let script = Script { noise: Noise::none(), ..script.clone() };
     let all = Region { offset: 0, size: 4096, step: 4096, count: bytes / 4096 };
     let workload = Workload::new(vec![ScratchFile::filled("a", bytes)])
-        .pass(Pass::untimed(0, &[Op::Open, Op::Evict]))
-        .pass(Pass::timed(0, &[Op::Pread], all).gap(10_000_000_000));
+        .pass(Pass::untimed(0, &[CallKind::Open, CallKind::Evict]))
+        .pass(Pass::timed(0, &[CallKind::Pread], all).gap(10_000_000_000));
     let submission = script.costs.submission * 2.0;
     let latencies = Scripted::new(script).run(&workload).unwrap().matrix(1, 0);
     let sets_off: Vec<u64> = (0..all.count).filter(|&at| latencies[at as usize] > submission).collect();

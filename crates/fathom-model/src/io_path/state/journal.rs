@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use crate::file_read::PAGE;
-use crate::io_path::Kind;
+use crate::io_path::CallKind;
 use crate::io_path::request::{At, Request, RequestIds, Urgency};
 use crate::io_path::work::Work;
 use crate::page_cache::FileId;
@@ -274,11 +274,11 @@ impl Journal {
     /// Whether a sync writes the extents of new blocks that lie apart.
     fn writes_scattered(&mut self, work: &Work) -> bool {
         match work.call.kind {
-            Kind::Fsync | Kind::Fdatasync => {
+            CallKind::Fsync | CallKind::Fdatasync => {
                 let scattered = self.changes[work.call.file.0 as usize].scattered.write();
                 scattered.is_some_and(|of| self.mode == Mode::None || of > self.committed)
             }
-            Kind::Sync => {
+            CallKind::Sync => {
                 self.changes.iter_mut().for_each(|changes| changes.scattered = Scattered::default());
                 false
             }
@@ -288,9 +288,9 @@ impl Journal {
 
     fn settling(&mut self, work: &Work) -> (Settling, Option<bool>) {
         let transaction = match work.call.kind {
-            Kind::Fsync => self.changes[work.call.file.0 as usize].any,
-            Kind::Fdatasync => self.changes[work.call.file.0 as usize].data,
-            Kind::Sync => self.running - u64::from(self.blocks == 0),
+            CallKind::Fsync => self.changes[work.call.file.0 as usize].any,
+            CallKind::Fdatasync => self.changes[work.call.file.0 as usize].data,
+            CallKind::Sync => self.running - u64::from(self.blocks == 0),
             _ => return (Settling::Nothing, None),
         };
         if self.mode == Mode::None {

@@ -3,7 +3,7 @@
 use fathom_net::Time;
 
 use super::clock::Clock;
-use crate::io_path::Kind;
+use crate::io_path::CallKind;
 use crate::io_path::work::{Turn, Work};
 
 /// One call that was made.
@@ -15,7 +15,7 @@ pub struct Done {
     pub number: u64,
     /// When it began and ended, in ns.
     pub span: [Time; 2],
-    /// For [`Kind::Look`]: how many of its pages are cached, of how many.
+    /// For [`CallKind::Look`]: how many of its pages are cached, of how many.
     pub cached: Option<[u32; 2]>,
 }
 
@@ -65,7 +65,7 @@ impl Ledger {
     /// Enters a call that returns `now`; `cached` as in [`Done`].
     pub(crate) fn enter(&mut self, work: &Work, cached: Option<[u32; 2]>, clock: &Clock, now: Time) {
         let Work { turn: Turn { job, number }, call, begun, .. } = *work;
-        let moves = matches!(call.kind, Kind::Read | Kind::Write);
+        let moves = matches!(call.kind, CallKind::Read | CallKind::Write);
         self.totals.calls += 1;
         self.totals.bytes += if moves { call.bytes } else { 0 };
         self.totals.took_ns += (now - begun).as_ticks();

@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 
 use crate::file_read::PAGE;
+use crate::io_path::CallKind;
 use crate::io_path::prices::Prices;
 use crate::io_path::prices::caches::{Seen, taken_by};
-use crate::io_path::work::Work;
-use crate::io_path::{Call, Kind};
+use crate::io_path::work::{SystemCall, Work};
 use crate::page_cache::FileId;
 
 /// What was touched of every file.
@@ -104,9 +104,9 @@ impl Touched {
     }
 
     /// A call moves a range of a file of this size. Returns when the range was last moved since the job began.
-    fn touch(&mut self, call: &Call, [from, to]: [u64; 2], size: u64) -> Seen {
+    fn touch(&mut self, call: &SystemCall, [from, to]: [u64; 2], size: u64) -> Seen {
         let round = self.footprint(size);
-        let is_write = call.kind == Kind::Write;
+        let is_write = call.kind == CallKind::Write;
         let own = usize::from(is_write);
         let [alike, all] = [self.moved[own], self.moved.iter().sum()];
         self.moved[own] += to - from;
@@ -242,22 +242,23 @@ mod tests {
         let (size, block) = (1 << 20, 4096);
         let mut file = Touched::default();
         let mut touch = |kind, at: u64| {
-            let call = Call::new(kind, FileId(1)).at(at, block);
+            let call =
+                SystemCall { kind, file: FileId(1), descriptor: 0, fresh_pages: 0, offset: at, bytes: block };
             file.touch(&call, [at, at + block], size)
         };
-        assert_eq!([touch(Kind::Write, 0), touch(Kind::Write, block)], [Seen::Never; 2]);
-        assert_eq!(touch(Kind::Read, 0), Seen::Before { bytes: 4 * block, times: 1, alike: 1.0 });
-        assert_eq!(touch(Kind::Read, 8 * block), Seen::Never);
+        assert_eq!([touch(CallKind::Write, 0), touch(CallKind::Write, block)], [Seen::Never; 2]);
+        assert_eq!(touch(CallKind::Read, 0), Seen::Before { bytes: 4 * block, times: 1, alike: 1.0 });
+        assert_eq!(touch(CallKind::Read, 8 * block), Seen::Never);
         for page in 0..256 {
-            touch(Kind::Read, page * block);
+            touch(CallKind::Read, page * block);
         }
-        let seen = touch(Kind::Read, 9 * block);
+        let seen = touch(CallKind::Read, 9 * block);
         let Seen::Before { bytes, times: 1, alike } = seen else { panic!("{seen:?}") };
         assert!(bytes == size + block && (0.98..1.0).contains(&alike), "{seen:?}");
         for page in 0..256 {
-            touch(Kind::Write, page * block);
+            touch(CallKind::Write, page * block);
         }
-        let seen = touch(Kind::Read, 0);
+        let seen = touch(CallKind::Read, 0);
         assert!(matches!(seen, Seen::Before { times: 2, alike: 1.0, .. }), "{seen:?}");
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::io_path::work::Work;
-use crate::io_path::{Call, Kind};
+use crate::io_path::CallKind;
+use crate::io_path::work::{SystemCall, Work};
 use crate::page_cache::FileId;
 use crate::stdio::{Asked, Library, Stream, Syscall};
 
@@ -22,7 +22,7 @@ pub(crate) struct Streams {
 struct Open {
     stream: Stream,
     /// What it did last, unless that was a seek.
-    last: Option<Kind>,
+    last: Option<CallKind>,
 }
 
 /// A call of the library.
@@ -30,21 +30,21 @@ struct Open {
 struct UnderWay {
     work: Work,
     /// The system calls that it still has to make.
-    calls: VecDeque<Call>,
+    calls: VecDeque<SystemCall>,
 }
 
 /// What a call of the library does next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Next {
     /// It makes this system call.
-    SystemCall(Work),
+    Call(Work),
     /// It returns.
     Return(Work),
 }
 
 /// Whether the library has a part in calls of a kind.
-pub(crate) fn goes_through_streams(kind: Kind) -> bool {
-    matches!(kind, Kind::Read | Kind::Write | Kind::Seek)
+pub(crate) fn goes_through_streams(kind: CallKind) -> bool {
+    matches!(kind, CallKind::Read | CallKind::Write | CallKind::Seek)
 }
 
 impl Streams {
@@ -66,16 +66,17 @@ impl Streams {
             open.perform(call, &mut library);
         } else {
             match call.kind {
-                Kind::Fsync | Kind::Fdatasync => open.stream.fflush(&mut library),
-                Kind::Close => open.stream.fclose(&mut library),
-                Kind::Open | Kind::OpenDirect | Kind::Create => {
+                CallKind::Fsync | CallKind::Fdatasync => open.stream.fflush(&mut library),
+                CallKind::Close => open.stream.fclose(&mut library),
+                CallKind::Open | CallKind::OpenDirect | CallKind::Create => {
                     open.stream.fclose(&mut library);
                     *open = Open::new(buffer);
                 }
                 _ => {}
             }
         }
-        let mut calls: VecDeque<Call> = library.asked.iter().map(|asked| asked.as_part_of(call)).collect();
+        let mut calls: VecDeque<SystemCall> =
+            library.asked.iter().map(|asked| asked.as_part_of(call)).collect();
         if !is_buffered {
             calls.push_back(call);
         }
@@ -87,7 +88,7 @@ impl Streams {
     pub(crate) fn next(&mut self, job: u32) -> Option<Next> {
         let under_way = self.under_way.get_mut(&job)?;
         match under_way.calls.pop_front() {
-            Some(call) => Some(Next::SystemCall(Work { call, ..under_way.work })),
+            Some(call) => Some(Next::Call(Work { call, ..under_way.work })),
             None => self.under_way.remove(&job).map(|under_way| Next::Return(under_way.work)),
         }
     }
@@ -100,15 +101,15 @@ impl Open {
 
     /// `fread`, `fwrite` or `fseek`. A call that does not go on where the last one ended seeks first, and so does a
     /// read after a write or a write after a read: ISO C, 7.21.5.3.
-    fn perform(&mut self, call: Call, library: &mut Library) {
+    fn perform(&mut self, call: SystemCall, library: &mut Library) {
         let turns = self.last.is_some_and(|last| last != call.kind);
-        if call.kind == Kind::Seek || turns || self.stream.position() != call.offset {
+        if call.kind == CallKind::Seek || turns || self.stream.position() != call.offset {
             self.stream.fseek(call.offset, library);
             self.last = None;
         }
         match call.kind {
-            Kind::Read => self.stream.fread(call.bytes, library),
-            Kind::Write => self.stream.fwrite(call.bytes, library),
+            CallKind::Read => self.stream.fread(call.bytes, library),
+            CallKind::Write => self.stream.fwrite(call.bytes, library),
             _ => return,
         }
         self.last = Some(call.kind);
@@ -116,12 +117,12 @@ impl Open {
 }
 
 impl Asked {
-    fn as_part_of(&self, call: Call) -> Call {
+    fn as_part_of(&self, call: SystemCall) -> SystemCall {
         let kind = match self.call {
-            Syscall::Read => Kind::Read,
-            Syscall::Write => Kind::Write,
-            Syscall::Seek => Kind::Seek,
+            Syscall::Read => CallKind::Read,
+            Syscall::Write => CallKind::Write,
+            Syscall::Seek => CallKind::Seek,
         };
-        Call { kind, offset: self.offset, bytes: self.bytes, fresh_pages: 0, ..call }
+        SystemCall { kind, offset: self.offset, bytes: self.bytes, fresh_pages: 0, ..call }
     }
 }

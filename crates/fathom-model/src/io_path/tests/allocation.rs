@@ -8,7 +8,7 @@ fn with(settings: &[(&str, &str)]) -> Parameters {
     silent().with(settings)
 }
 
-fn call(kind: Kind, file: FileId, page: u64, pages: u64) -> Call {
+fn call(kind: CallKind, file: FileId, page: u64, pages: u64) -> Call {
     Call::new(kind, file).at(page * 4096, pages * 4096)
 }
 
@@ -18,7 +18,7 @@ fn lone_reads(settings: &[(&str, &str)], page: u64) -> [u64; 2] {
     let parameters = with(&settings);
     let (mut state, file) = machine(&parameters, 16 << 20);
     state.evict(file);
-    let read = |at| call(Kind::Read, file, at, 1);
+    let read = |at| call(CallKind::Read, file, at, 1);
     let after = Path::new(&parameters).run(repeated(vec![read(page), read(page + 1)], 1), state, 1);
     [after.done()[0].took_ns(), after.done()[1].took_ns()]
 }
@@ -49,11 +49,11 @@ fn read_after_turns(scheme: &str) -> u64 {
     let mut state = State::new(&parameters);
     let files = [state.create(), state.create()];
     let mut calls: Vec<Call> =
-        (0..512).flat_map(|at| files.map(|file| call(Kind::Write, file, 16 * at, 16))).collect();
-    calls.extend(files.map(|file| call(Kind::Fsync, file, 0, 0)));
+        (0..512).flat_map(|at| files.map(|file| call(CallKind::Write, file, 16 * at, 16))).collect();
+    calls.extend(files.map(|file| call(CallKind::Fsync, file, 0, 0)));
     let mut state = path.run(repeated(calls, 1), state, 1);
     state.evict(files[0]);
-    let reads = (0..512).map(|at| call(Kind::Read, files[0], 16 * at, 16)).collect();
+    let reads = (0..512).map(|at| call(CallKind::Read, files[0], 16 * at, 16)).collect();
     let before = state.now();
     let after = path.run(repeated(reads, 1), state, 1);
     (after.now() - before).as_ticks()
@@ -73,9 +73,9 @@ fn a_sync_writes_the_pointers_too_or_the_journal_does() {
         let mut state = State::new(&parameters);
         let file = state.create();
         let calls = vec![
-            call(Kind::Write, file, 0, 64),
-            call(Kind::Fsync, file, 0, 0),
-            call(Kind::Fsync, file, 0, 0),
+            call(CallKind::Write, file, 0, 64),
+            call(CallKind::Fsync, file, 0, 0),
+            call(CallKind::Fsync, file, 0, 0),
         ];
         let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
         assert_eq!(after.dirty_and_writeback(), [0, 0]);

@@ -9,12 +9,12 @@ fn rates(settings: &[(&str, &str)]) -> [f64; 2] {
     let mut state = State::new(&parameters);
     let file = state.create();
     let call = |kind, at: u64| Call::new(kind, file).at(at << 20, 1 << 20);
-    let mut writes: Vec<Call> = (0..64).map(|at| call(Kind::Write, at)).collect();
-    writes.push(call(Kind::Fsync, 0));
+    let mut writes: Vec<Call> = (0..64).map(|at| call(CallKind::Write, at)).collect();
+    writes.push(call(CallKind::Fsync, 0));
     let mut state = path.run(repeated(writes, 1), state, 1);
     let written = state.now().as_ticks();
     state.evict(file);
-    let reads = (0..64).map(|at| call(Kind::Read, at)).collect();
+    let reads = (0..64).map(|at| call(CallKind::Read, at)).collect();
     let read = path.run(repeated(reads, 1), state, 1).now().as_ticks() - written;
     [written, read].map(|took| f64::from(64 << 20) / took as f64 * 1e9)
 }
@@ -47,9 +47,9 @@ fn of_writes_that_wait_each_takes_its_turn_and_all_are_noticed_at_once() {
         parameters.set("device_write_request", "20us").unwrap();
         parameters.set("device_depth", "1").unwrap();
         let (state, file) = machine(&parameters, 1 << 20);
-        let write = |at: u64| Call::new(Kind::Write, file).at(at * apart, 4096);
+        let write = |at: u64| Call::new(CallKind::Write, file).at(at * apart, 4096);
         let mut calls: Vec<Call> = (0..8).map(write).collect();
-        calls.push(Call::new(Kind::Fsync, file));
+        calls.push(Call::new(CallKind::Fsync, file));
         Path::new(&parameters).run(repeated(calls, 1), state, 1).done()[8].took_ns()
     };
     let around = 400 + 12_000 + 90_000 + 8 * 4096 + 300_000;
@@ -64,7 +64,7 @@ fn on_a_disk_it_is_the_order_of_requests_that_counts() {
     let (mut state, file) = machine(&parameters, 64 << 20);
     state.evict(file);
     let path = Path::new(&parameters);
-    let read = |at: u64| Call::new(Kind::Read, file).at(at << 12, 4096);
+    let read = |at: u64| Call::new(CallKind::Read, file).at(at << 12, 4096);
     let in_order = path.run(repeated((0..4096).map(read).collect(), 1), state.clone(), 1);
     let about = path.run(repeated((0..256).map(|at| read(at * 7919 % 16_384)).collect(), 1), state, 1);
     let each = |state: &State, calls: u64| state.now().as_ticks() / calls;
@@ -80,7 +80,7 @@ fn a_device_known_by_its_times_takes_those() {
     let times = device::Times { bytes: 4096, quantiles_ns: vec![50_000.0; 2] };
     let times = device::ServiceTimes { reads: vec![times], writes: Vec::new() };
     let path = Path::new(&parameters).before_one_like(times);
-    let mut calls = vec![Call::new(Kind::OpenDirect, file)];
+    let mut calls = vec![Call::new(CallKind::OpenDirect, file)];
     calls.extend(reads(file, 4096, 2));
     let after = path.run(repeated(calls, 1), state, 1);
     assert_eq!(after.done()[2].took_ns(), 400 + 50_000);

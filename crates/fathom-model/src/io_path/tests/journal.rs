@@ -14,7 +14,7 @@ fn journaled(mode: &str) -> Parameters {
     parameters
 }
 
-fn call(kind: Kind, file: FileId, at: u64) -> Call {
+fn call(kind: CallKind, file: FileId, at: u64) -> Call {
     Call::new(kind, file).at(at * 4096, 4096)
 }
 
@@ -30,7 +30,7 @@ fn took(parameters: &Parameters, calls: impl Fn(FileId) -> Vec<Call>) -> Vec<u64
 #[test]
 fn a_sync_commits_what_changed_and_only_once() {
     let took = took(&journaled("ordered"), |file| {
-        vec![call(Kind::Write, file, 0), call(Kind::Fsync, file, 0), call(Kind::Fsync, file, 0)]
+        vec![call(CallKind::Write, file, 0), call(CallKind::Fsync, file, 0), call(CallKind::Fsync, file, 0)]
     });
     // Data; descriptor and four blocks; flush and record.
     let commit = COMMIT + WRITE + 5 * PAGE_NS + FLUSH + WRITE + PAGE_NS;
@@ -40,8 +40,8 @@ fn a_sync_commits_what_changed_and_only_once() {
 #[test]
 fn fdatasync_commits_where_blocks_are_new_and_not_where_they_were_there() {
     let took = took(&journaled("ordered"), |file| {
-        let sync = call(Kind::Fdatasync, file, 0);
-        vec![sync, call(Kind::Write, file, 0), sync, call(Kind::Write, file, 300), sync]
+        let sync = call(CallKind::Fdatasync, file, 0);
+        vec![sync, call(CallKind::Write, file, 0), sync, call(CallKind::Write, file, 300), sync]
     });
     assert!(took[0] > 500_000 && took[4] > 500_000, "{took:?}");
     assert_eq!(took[2], 400 + WRITE + PAGE_NS + FLUSH, "only data");
@@ -52,7 +52,7 @@ fn each_sync_that_has_something_to_say_flushes_and_writes_a_log() {
     let mut parameters = journaled("price");
     parameters.set("log_bytes", "68K").unwrap();
     let took = took(&parameters, |file| {
-        let [write, sync] = [Kind::Write, Kind::Fsync].map(|kind| call(kind, file, 0));
+        let [write, sync] = [CallKind::Write, CallKind::Fsync].map(|kind| call(kind, file, 0));
         vec![write, sync, sync, Call { offset: 1 << 21, ..write }, sync]
     });
     let synced = 400 + WRITE + PAGE_NS + FLUSH + WRITE + 17 * PAGE_NS;
@@ -64,11 +64,11 @@ fn a_sync_of_new_blocks_that_lie_apart_takes_longer() {
     for mode in ["ordered", "price"] {
         let mut parameters = journaled(mode);
         parameters.set("scattered_sync", "70000").unwrap();
-        for kind in [Kind::Fsync, Kind::Fdatasync] {
+        for kind in [CallKind::Fsync, CallKind::Fdatasync] {
             // The file has 256 pages: two that follow them, two with gaps, and one that is there now.
             let took = took(&parameters, |file| {
                 [256, 257, 300, 290, 300]
-                    .map(|at| [call(Kind::Write, file, at), call(kind, file, 0)])
+                    .map(|at| [call(CallKind::Write, file, at), call(kind, file, 0)])
                     .concat()
             });
             let [first, next, beyond, between, over] = [1, 3, 5, 7, 9].map(|sync| took[sync]);
@@ -78,8 +78,8 @@ fn a_sync_of_new_blocks_that_lie_apart_takes_longer() {
         }
         // Somebody has synced everything meanwhile.
         let took = took(&parameters, |file| {
-            let [write, sync] = [Kind::Write, Kind::Fsync].map(|kind| move |at| call(kind, file, at));
-            vec![write(256), sync(0), write(300), call(Kind::Sync, file, 0), write(301), sync(0)]
+            let [write, sync] = [CallKind::Write, CallKind::Fsync].map(|kind| move |at| call(kind, file, at));
+            vec![write(256), sync(0), write(300), call(CallKind::Sync, file, 0), write(301), sync(0)]
         });
         assert_eq!(took[5], took[1], "{mode}");
     }
@@ -92,8 +92,8 @@ fn a_transaction_has_each_block_of_extents_once_that_new_blocks_are_in() {
     let took = |rows: &[&[u64]]| {
         let took = took(&parameters, |file| {
             let row = |row: &&[u64]| {
-                let writes = row.iter().map(|at| call(Kind::Write, file, *at));
-                writes.chain([call(Kind::Fsync, file, 0)]).collect::<Vec<_>>()
+                let writes = row.iter().map(|at| call(CallKind::Write, file, *at));
+                writes.chain([call(CallKind::Fsync, file, 0)]).collect::<Vec<_>>()
             };
             rows.iter().flat_map(row).collect()
         });
@@ -116,7 +116,8 @@ fn data_that_go_through_the_journal_are_written_twice() {
         parameters.set("kernel", kernel).unwrap();
         let mut state = State::new(&parameters);
         let file = state.create();
-        let calls = vec![Call { bytes: 1 << 20, ..call(Kind::Write, file, 0) }, call(Kind::Fsync, file, 0)];
+        let calls =
+            vec![Call { bytes: 1 << 20, ..call(CallKind::Write, file, 0) }, call(CallKind::Fsync, file, 0)];
         let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
         (after.dirty_and_writeback(), after.done()[1].took_ns())
     };
@@ -132,7 +133,7 @@ fn syncs_that_come_during_a_commit_share_the_next() {
         let mut state = State::new(&parameters);
         let files: Vec<FileId> = (0..jobs).map(|_| state.create()).collect();
         let call = move |job, number| {
-            let kind = [Kind::Write, Kind::Fsync][number as usize % 2];
+            let kind = [CallKind::Write, CallKind::Fsync][number as usize % 2];
             (number < 40).then(|| (0, call(kind, files[job as usize], number)))
         };
         let after = Path::new(&parameters).run(numbered(jobs, call), state, 1);
@@ -150,7 +151,7 @@ fn a_transaction_that_nobody_asks_for_is_committed_once_it_is_old() {
         let mut state = State::new(&parameters);
         let file = state.create();
         let call = move |_, number| {
-            let kinds = [Kind::Write, Kind::Pause, Kind::Fsync];
+            let kinds = [CallKind::Write, CallKind::Pause, CallKind::Fsync];
             let kind = *kinds.get(number as usize)?;
             Some((if number == 1 { wait } else { 0 }, call(kind, file, 0)))
         };

@@ -6,7 +6,7 @@ fn with(settings: &[(&str, &str)]) -> Parameters {
     silent().with(settings)
 }
 
-fn call(kind: Kind, file: FileId, page: u64) -> Call {
+fn call(kind: CallKind, file: FileId, page: u64) -> Call {
     Call::new(kind, file).at(page * 4096, 4096)
 }
 
@@ -15,12 +15,12 @@ fn both(files: [FileId; 2]) -> Program<impl Thread + Send + 'static> {
     numbered(2, move |job, number| {
         let page = 2 * number;
         match job {
-            0 if number < 2000 => Some((0, call(Kind::Write, files[0], page))),
-            0 if number == 2000 => Some((0, call(Kind::Fsync, files[0], 0))),
+            0 if number < 2000 => Some((0, call(CallKind::Write, files[0], page))),
+            0 if number == 2000 => Some((0, call(CallKind::Fsync, files[0], 0))),
             // The reader begins once the sync has.
             1 if number < 50 => {
                 let wait = if number == 0 { 20_000_000 } else { 0 };
-                Some((wait, call(Kind::Read, files[1], page)))
+                Some((wait, call(CallKind::Read, files[1], page)))
             }
             _ => None,
         }
@@ -63,8 +63,8 @@ fn what_touches_goes_as_one_up_to_the_largest_request() {
         let file = state.create();
         // Four jobs write every fourth page each, and have it written out.
         let calls = numbered(4, move |job, number| {
-            let write = call(Kind::Write, file, 4 * (number / 2) + u64::from(job));
-            let range = Call { kind: Kind::SyncRange, ..write };
+            let write = call(CallKind::Write, file, 4 * (number / 2) + u64::from(job));
+            let range = Call { kind: CallKind::SyncRange, ..write };
             (number < 64).then(|| (0, [write, range][number as usize % 2]))
         });
         let after = Path::new(&parameters).run(calls, state, 1);
@@ -94,8 +94,8 @@ fn the_device_gets_no_more_at_once_than_the_queue_holds() {
         let mut state = State::new(&parameters);
         let file = state.create();
         state.fill(file, 8 << 20);
-        let mut calls: Vec<Call> = (0..1000).map(|at| call(Kind::Write, file, 2 * at)).collect();
-        calls.push(call(Kind::Fsync, file, 0));
+        let mut calls: Vec<Call> = (0..1000).map(|at| call(CallKind::Write, file, 2 * at)).collect();
+        calls.push(call(CallKind::Fsync, file, 0));
         let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
         after.done()[1000].took_ns()
     };

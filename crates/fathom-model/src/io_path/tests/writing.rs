@@ -3,11 +3,11 @@
 use super::*;
 
 fn writes(file: FileId, bytes: u64, count: u64) -> Vec<Call> {
-    (0..count).map(|at| Call::new(Kind::Write, file).at(at * bytes, bytes)).collect()
+    (0..count).map(|at| Call::new(CallKind::Write, file).at(at * bytes, bytes)).collect()
 }
 
 fn pause() -> Call {
-    Call::new(Kind::Pause, FileId(0))
+    Call::new(CallKind::Pause, FileId(0))
 }
 
 /// A wait of so many ns, and a call, each time.
@@ -24,7 +24,7 @@ fn a_folio_is_as_large_as_the_write_that_makes_it_and_as_aligned() {
     let parameters = silent();
     let mut state = State::new(&parameters);
     let file = state.create();
-    let write = |offset, bytes| Call::new(Kind::Write, file).at(offset, bytes);
+    let write = |offset, bytes| Call::new(CallKind::Write, file).at(offset, bytes);
     let calls = vec![write(0, 65_536), write(65_536, 24_576), write(90_112, 100), write(94_208, 1 << 20)];
     let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
     let sizes: Vec<u64> = [0, 15, 16, 20, 21, 22, 23, 24, 32, 64, 128, 256]
@@ -90,7 +90,7 @@ fn a_jump_over_what_is_there_costs_more_where_it_is_clean() {
         parameters.set("jumped_over", over).unwrap();
         let (state, file) = machine(&parameters, 1 << 20);
         // Two pages that were clean, the first of them again, the one after it, and a new one.
-        let calls = [7, 90, 7, 8, 300].map(|page| Call::new(Kind::Write, file).at(page * 4096, 4096));
+        let calls = [7, 90, 7, 8, 300].map(|page| Call::new(CallKind::Write, file).at(page * 4096, 4096));
         let after = Path::new(&parameters).run(repeated(calls.to_vec(), 1), state, 1);
         after.done().iter().map(Done::took_ns).collect()
     };
@@ -131,7 +131,7 @@ fn a_sync_waits_for_what_the_flusher_has_sent_off_too() {
     let mut state = State::new(&parameters);
     let file = state.create();
     let mut calls = writes(file, 1 << 20, 100);
-    calls.push(Call::new(Kind::Fsync, file));
+    calls.push(Call::new(CallKind::Fsync, file));
     let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
     let all = after.done()[100].span[1].as_ticks();
     assert_eq!(after.dirty_and_writeback(), [0, 0]);
@@ -145,8 +145,8 @@ fn an_eviction_takes_what_the_device_takes_and_only_pages_that_are_dirty_are_wri
     let file = state.create();
     state.fill(file, 4 << 20);
     // A page of a large folio: the folio is dirty, and the page is written.
-    let mut calls = vec![Call::new(Kind::Write, file).at(8192, 4096)];
-    calls.push(Call::new(Kind::Evict, file));
+    let mut calls = vec![Call::new(CallKind::Write, file).at(8192, 4096)];
+    calls.push(Call::new(CallKind::Evict, file));
     let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
     assert_eq!(after.cache().pages(), 0);
     assert_eq!(after.done()[1].took_ns(), 12_000 + 90_000 + 4096);
@@ -175,7 +175,7 @@ fn throttled_runs_take_what_they_took() {
         let program = numbered(files.len() as u32, move |job, number| {
             let (file, bytes) = files[job as usize];
             let offset = number * bytes;
-            (offset < each).then(|| (0, Call::new(Kind::Write, file).at(offset, bytes)))
+            (offset < each).then(|| (0, Call::new(CallKind::Write, file).at(offset, bytes)))
         });
         let after = Path::new(&parameters).run(program, state, 1);
         after.done().iter().map(|done| done.span[1].as_ticks()).max().unwrap() as f64 / 1e9

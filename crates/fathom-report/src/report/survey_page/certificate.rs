@@ -1,4 +1,4 @@
-//! What the instrument is worth: its clock, the noise, readings in the wrong cache state, and what it did beside measuring.
+//! What the instrument is worth: its clock, the noise, readings in the wrong cache state, and what it did besides measuring.
 
 use fathom_stats::quantile;
 
@@ -35,7 +35,7 @@ pub(super) fn certificate(survey: &Survey, runs: &Runs<'_>) -> String {
         (
             "effects on the machine",
             match survey.effects.is_empty() {
-                true => "none beside its own scratch files, which are removed".to_owned(),
+                true => "none besides its own scratch files, which are removed".to_owned(),
                 false => survey.effects.join("; "),
             },
         ),

@@ -13,7 +13,7 @@
 
 use crate::inference::replacement::Remains;
 use crate::inference::survivors;
-use fathom_program::workload::{Direction, Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Traversal, Workload};
 
 /// An overflow, and where its probes stand in it.
 pub(super) struct Overflow {
@@ -169,7 +169,7 @@ impl Steps {
     }
 
     fn empty(&mut self, file: usize) {
-        self.passes.push(Pass::untimed(file, &[Op::Evict, Op::Close, Op::Open]));
+        self.passes.push(Pass::untimed(file, &[CallKind::Evict, CallKind::Close, CallKind::Open]));
     }
 
     /// The first unit of a span, and the first one behind it.
@@ -180,7 +180,7 @@ impl Steps {
     fn reading(&self, file: usize, span: [f64; 2]) -> Pass {
         let [from, to] = self.units(span);
         let region = Region { offset: from * self.unit, size: self.unit, step: self.unit, count: to - from };
-        Pass::priming(file, &[Op::Pread], region)
+        Pass::priming(file, &[CallKind::Pread], region)
     }
 
     fn read(&mut self, file: usize, span: [f64; 2]) {
@@ -188,7 +188,7 @@ impl Steps {
     }
 
     fn read_backward(&mut self, file: usize, span: [f64; 2]) {
-        self.passes.push(self.reading(file, span).direction(Direction::Backward));
+        self.passes.push(self.reading(file, span).direction(Traversal::Backward));
     }
 
     /// Reads the second unit of each pair.
@@ -196,7 +196,7 @@ impl Steps {
         let [from, to] = self.pairs(span);
         let (offset, step) = ((from + 1) * self.unit, 2 * self.unit);
         let region = Region { offset, size: self.unit, step, count: (to - from) / 2 };
-        self.passes.push(Pass::priming(file, &[Op::Pread], region));
+        self.passes.push(Pass::priming(file, &[CallKind::Pread], region));
     }
 
     /// As [`Self::units`], and whole pairs.
@@ -231,7 +231,7 @@ impl Steps {
 
     fn probing(&mut self, region: Region) -> usize {
         // In an order of chance: a miss makes others leave.
-        self.passes.push(Pass::timed(TEST, &[Op::Prefetch], region).direction(Direction::Random));
+        self.passes.push(Pass::timed(TEST, &[CallKind::Prefetch], region).direction(Traversal::Random));
         self.passes.len() - 1
     }
 
@@ -254,7 +254,7 @@ impl Steps {
         self.empty(OTHER);
         // Each file ends where its reading does, so that nothing more is read ahead.
         let length = |file: usize| {
-            let read = self.passes.iter().filter(|pass| pass.file == file && pass.ops == [Op::Pread]);
+            let read = self.passes.iter().filter(|pass| pass.file == file && pass.ops == [CallKind::Pread]);
             read.map(|pass| pass.region.offset + pass.region.step * pass.region.count).max().unwrap_or(0)
         };
         let file = |name: &str, length: u64| ScratchFile::sparse(&format!("{name}-{length}"), length);

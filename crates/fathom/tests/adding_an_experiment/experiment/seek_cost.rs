@@ -4,7 +4,7 @@ use super::{About, Cost, Experiment, Nature, Session};
 use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Value};
 use crate::inference::latency;
-use fathom_program::workload::{Op, Pass, Region, ScratchFile, Workload};
+use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 
 pub(super) struct SeekCost;
@@ -31,7 +31,7 @@ impl Experiment for SeekCost {
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
         let places = Region { offset: 0, size: 0, step: 4096, count: 64 };
         let workload = Workload::new(vec![ScratchFile::empty("seek")])
-            .pass(Pass::timed(0, &[Op::Seek], places).label(SEEKS))
+            .pass(Pass::timed(0, &[CallKind::Seek], places).label(SEEKS))
             .rounds(session.rounds(24, 12));
         let samples = session.observe(workload)?;
         let ns: Vec<f64> =

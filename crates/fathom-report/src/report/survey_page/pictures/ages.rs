@@ -6,7 +6,7 @@ use fathom_stats::quantile;
 
 use super::marks::Answer;
 use crate::report::figure::{Axis, Figure, Mark, Origin, Quantity, Series, Style};
-use fathom_program::workload::Op;
+use fathom_program::workload::CallKind;
 use fathom_run::samples::Samples;
 
 /// What the runs of a question about waiting hold, in ns.
@@ -55,8 +55,8 @@ fn sorted(runs: &[Samples]) -> Syncs {
         for reading in &run.readings {
             let pass = &run.workload.passes[reading.pass as usize];
             let ns = run.nanoseconds(reading.latency.0 as f64);
-            let is_change = matches!(reading.op, Op::Pwrite | Op::Create);
-            let is_sync = matches!(reading.op, Op::SyncRange | Op::Fsync);
+            let is_change = matches!(reading.op, CallKind::Pwrite | CallKind::Create);
+            let is_sync = matches!(reading.op, CallKind::SyncRange | CallKind::Fsync);
             match (is_change, is_sync, pass.ops.len()) {
                 (true, _, 1) => {
                     changed.insert(pass.file, reading.start.0 + reading.latency.0);

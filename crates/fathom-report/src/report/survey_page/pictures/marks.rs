@@ -5,7 +5,7 @@ use fathom_survey::experiment::{About, Along, Experiment, Figure};
 use fathom_survey::finding::{Evidence, Finding, Kind, Status, Value};
 use fathom_survey::survey::Survey;
 
-/// A finding beside the others of its survey, and what is known of its question.
+/// A finding next to the others of its survey, and what is known of its question.
 pub(in super::super) struct Answer<'a> {
     survey: &'a Survey,
     pub(super) finding: &'a Finding,

@@ -8,7 +8,7 @@ use super::marks::Answer;
 use crate::report::figure::{Axis, Figure, Mark, Origin, Quantity, Rounded, Series, Shape, Style};
 use crate::report::survey_page::thin::{self, Drawn, Place, drawn};
 use fathom_program::units::{Bytes, Nanos};
-use fathom_program::workload::{Buffer, CacheState, Op, Pass};
+use fathom_program::workload::{Buffer, CacheState, CallKind, Pass};
 use fathom_run::samples::Samples;
 use fathom_survey::experiment;
 use fathom_survey::finding::Kind;
@@ -105,7 +105,7 @@ pub(super) fn folded(answer: &Answer<'_>, runs: &[Samples]) -> Option<Figure> {
 /// Writes that several runs made at bytes between each other's.
 pub(super) fn interleaved(answer: &Answer<'_>, runs: &[Samples]) -> Option<Figure> {
     let mut gathered: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    let mut op = Op::Pwrite;
+    let mut op = CallKind::Pwrite;
     for run in runs {
         for (pass, plan) in run.workload.passes.iter().enumerate().filter(|(_, plan)| plan.timed) {
             op = plan.ops[0];
@@ -130,11 +130,11 @@ pub(super) fn interleaved(answer: &Answer<'_>, runs: &[Samples]) -> Option<Figur
 /// Single reads at growing distances from a first one, which tell what it brought along.
 pub(super) fn probes(answer: &Answer<'_>, runs: &[Samples]) -> Option<Figure> {
     let run = runs.iter().max_by_key(|run| run.workload.passes.len())?;
-    let reads = |pass: &&Pass| pass.ops.contains(&Op::Pread);
+    let reads = |pass: &&Pass| pass.ops.contains(&CallKind::Pread);
     let base = run.workload.passes.iter().filter(|pass| !pass.timed).find(reads)?.region.offset as f64;
     let mut gathered: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for (pass, plan) in run.workload.passes.iter().enumerate() {
-        if plan.timed && plan.ops == [Op::Pread] {
+        if plan.timed && plan.ops == [CallKind::Pread] {
             each(run, pass, |x, ns| gathered.entry((x - base).max(0.0) as u64).or_default().push(ns));
         }
     }
@@ -244,7 +244,7 @@ pub(super) fn quantiles(answer: &Answer<'_>) -> Option<Figure> {
 pub(super) fn spread(answer: &Answer<'_>, runs: &[Samples]) -> Option<Figure> {
     let mut gathered: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for run in runs {
-        for reading in run.readings.iter().filter(|reading| reading.op != Op::Pause) {
+        for reading in run.readings.iter().filter(|reading| reading.op != CallKind::Pause) {
             let state = state(reading.cache);
             let name = format!("{}{state}", word(reading.op));
             gathered.entry(name).or_default().push(run.nanoseconds(reading.latency.0 as f64));
@@ -316,11 +316,11 @@ fn by_size(runs: &[Samples], y: impl Fn(f64, f64) -> f64) -> Vec<Place> {
         let empty: Vec<f64> = run
             .readings
             .iter()
-            .filter(|one| one.op == Op::Pause)
+            .filter(|one| one.op == CallKind::Pause)
             .map(|one| run.nanoseconds(one.latency.0 as f64))
             .collect();
         let clock = quantile::median(&empty).unwrap_or(0.0);
-        for reading in run.readings.iter().filter(|one| one.op == Op::Pread) {
+        for reading in run.readings.iter().filter(|one| one.op == CallKind::Pread) {
             let size = run.workload.passes[reading.pass as usize].region.size;
             let ns = run.nanoseconds(reading.latency.0 as f64) - clock;
             gathered.entry(size).or_default().push(y(size as f64, ns));
@@ -405,12 +405,12 @@ fn state(state: Option<CacheState>) -> &'static str {
 }
 
 /// What an operation is called in a sentence.
-fn word(op: Op) -> String {
+fn word(op: CallKind) -> String {
     match op {
-        Op::Read | Op::Pread => "read".to_owned(),
-        Op::Write | Op::Pwrite => "write".to_owned(),
-        Op::Seek => "lseek".to_owned(),
-        Op::SyncRange => "sync_file_range".to_owned(),
+        CallKind::Read | CallKind::Pread => "read".to_owned(),
+        CallKind::Write | CallKind::Pwrite => "write".to_owned(),
+        CallKind::Seek => "lseek".to_owned(),
+        CallKind::SyncRange => "sync_file_range".to_owned(),
         other => format!("{other:?}").to_lowercase(),
     }
 }
