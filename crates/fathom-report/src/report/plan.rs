@@ -2,7 +2,7 @@
 
 use fathom_program::job::{Blocks, Direction, Job, Pattern};
 use fathom_program::units::{Bytes, Nanos};
-use fathom_run::load::{Needs, file_name, groups};
+use fathom_run::load::{Needs, groups};
 
 use super::table;
 
@@ -72,14 +72,18 @@ fn time(job: &Job) -> String {
     if job.ramp_time.is_zero() { run } else { format!("{run} after {}", shown(job.ramp_time)) }
 }
 
-/// The scratch file that the threads share, or how many they have between them.
+/// The scratch file of all threads, or the first and the last of them.
 fn files(job: &Job) -> String {
-    let size = job.region().map_or_else(|reason| reason, |region| Bytes(region.file).to_string());
-    match (&job.filename, job.numjobs) {
-        (None, threads) if threads > 1 => {
-            format!("{} to {}, {size} each", file_name(job, 0), file_name(job, threads - 1))
-        }
-        _ => format!("{}, {size}", file_name(job, 0)),
+    let size = match (job.files.sizes, job.region()) {
+        (Some((low, high)), _) => format!("{} to {}", Bytes(low), Bytes(high)),
+        (None, Ok(region)) => Bytes(region.file).to_string(),
+        (None, Err(reason)) => reason,
+    };
+    let first = job.file_names(0).first().cloned();
+    let last = job.file_names(job.numjobs.saturating_sub(1)).pop();
+    match (first.unwrap_or_default(), last.unwrap_or_default()) {
+        (first, last) if first == last => format!("{first}, {size}"),
+        (first, last) => format!("{first} to {last}, {size} each"),
     }
 }
 
