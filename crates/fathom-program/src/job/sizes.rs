@@ -10,6 +10,8 @@ const ALL: u64 = 8 << 30;
 /// Gives jobs without a size, or with a share of one, a size: that of another job on the same file, or else the same for
 /// all; says which.
 pub(super) fn settle(jobs: &mut [Job]) -> Vec<String> {
+    // Sizes may follow from where a job appends, and where one appends from sizes.
+    append(jobs);
     let is_open = |job: &Job| {
         let files = &job.files;
         let shares = [files.size_percent, files.offset_percent, files.io_size_percent];
@@ -50,6 +52,7 @@ pub(super) fn settle(jobs: &mut [Job]) -> Vec<String> {
     let notes = fitting.collect();
     jobs.iter_mut().for_each(increase);
     append(jobs);
+    jobs.iter_mut().for_each(|job| job.files.append = false);
     notes
 }
 
@@ -64,7 +67,7 @@ fn increase(job: &mut Job) {
 /// Jobs that append begin where the jobs before them have the file end: fio lays all files out before the first job runs.
 fn append(jobs: &mut [Job]) {
     for at in 0..jobs.len() {
-        if !std::mem::take(&mut jobs[at].files.append) {
+        if !jobs[at].files.append {
             continue;
         }
         let names = jobs[at].file_names(0);
