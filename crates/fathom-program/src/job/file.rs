@@ -442,7 +442,7 @@ mod tests {
         let job = one("filesize=64k\noffset=30%\nsize=25%\nio_size=50%").unwrap();
         assert_eq!((job.offset, job.size, job.io_size), (20480, Some(16384), Some(8192)));
         assert_eq!(job.region().unwrap().length, 16384);
-        assert_eq!(one("offset=30%").unwrap().files.offset_percent, Some(30));
+        assert_eq!(one("offset=50%").unwrap().offset, 1 << 29);
         let job = one("filesize=64k\nsize=8k").unwrap();
         assert_eq!((job.region().unwrap().length, job.transfer()), (65536, Ok(Some(8192))));
     }
