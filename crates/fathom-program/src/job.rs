@@ -19,6 +19,7 @@ mod command_line;
 mod conduct;
 mod fields;
 mod file;
+mod files;
 mod option;
 mod paths;
 mod sizes;
@@ -33,6 +34,7 @@ pub use self::command_line::{CommandLine, Output, parse_command, show_command};
 pub use self::conduct::*;
 pub use self::fields::*;
 pub use self::file::{JobFile, Mistake, Section, Surroundings, parse};
+pub use self::files::ThreadFile;
 pub use self::option::markdown as option_table;
 
 /// One job: some threads that do the same to files of one size.
@@ -349,7 +351,10 @@ impl Job {
         let missing = || Unfit::by(&[], "size= is missing: say how much of a file to transfer");
         let file = match (self.filesize, self.size) {
             (Some(file), _) => file,
-            (None, size) => self.offset.checked_add(size.ok_or_else(missing)?).ok_or_else(too_long)?,
+            (None, size) => {
+                let size = size.ok_or_else(missing)? / u64::from(self.file_count());
+                self.offset.checked_add(size).ok_or_else(too_long)?
+            }
         };
         if self.offset >= file {
             let reason = format!("offset={} is past the end of the file of {file} bytes", self.offset);
@@ -366,6 +371,10 @@ impl Job {
         let further = u64::from(thread).checked_mul(self.order.increment.0);
         let offset = further.and_then(|further| self.offset.checked_add(further));
         let offset = offset.ok_or("offset_increment= exceeds any file")?;
+        let offset = match self.order.increment.1 {
+            true => offset.next_multiple_of(self.least_block()),
+            false => offset,
+        };
         Self { offset, ..self.clone() }.region()
     }
 
@@ -383,13 +392,18 @@ impl Job {
     /// # Errors
     /// As [`region`](Self::region).
     pub(crate) fn transfer_of_loop(&self) -> Result<Option<u64>, String> {
-        let region = self.region()?;
-        let bytes = self.io_size.or(self.size).unwrap_or(region.length);
+        let all = self.all_bytes(0)?;
+        let bytes = self.io_size.unwrap_or(self.size.map_or(all, |size| size.min(all)));
         Ok(match (self.files.create_only, self.time_based) {
             (true, _) => Some(0),
             (false, true) => None,
             (false, false) => Some(bytes),
         })
+    }
+
+    /// The bytes of the parts of a thread's files that it works on.
+    fn all_bytes(&self, thread: u32) -> Result<u64, String> {
+        Ok(self.files_of(thread)?.iter().fold(0, |sum: u64, file| sum.saturating_add(file.region.length)))
     }
 
     /// Whether a bound on its rate makes it wait.
@@ -402,7 +416,7 @@ impl Job {
     /// # Errors
     /// As [`region`](Self::region).
     pub fn loops(&self) -> Result<bool, String> {
-        Ok(self.time_based || self.transfer_of_loop()? > Some(self.region()?.length))
+        Ok(self.time_based || self.transfer_of_loop()? > Some(self.all_bytes(0)?))
     }
 
     /// Checks what the engine relies on.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::call::{Call, CallKind, DIRECTIONS, Direction, FileId};
 use crate::job::{Engine, Job, Region};
+use crate::next_file::NextFile;
 use crate::offsets::{Offsets, Span};
 use crate::program::{Step, Thread};
 
@@ -11,9 +12,13 @@ use crate::program::{Step, Thread};
 #[derive(Debug)]
 pub struct JobCalls {
     job: Job,
-    /// A call of no kind in particular on the thread's file.
-    call: Call,
-    offsets: Offsets,
+    files: Vec<FileCalls>,
+    /// The file of the next transfer, and which one follows it.
+    file: usize,
+    next_file: NextFile,
+    /// What is done to each file before the next pass, and how many files that is still to be done to.
+    renews_by: CallKind,
+    to_renew: usize,
     ticks_per_second: f64,
     /// Bytes still to be transferred; the last transfer is made whole.
     left: u64,
@@ -25,20 +30,31 @@ pub struct JobCalls {
     /// Transfers that may still be made.
     transfers_left: u64,
     writes: u64,
-    /// Where the file position is, for engines that have one.
-    position: Option<u64>,
-    /// The direction that was chosen before a wait, and the transfer that a sync or a seek goes before.
+    /// The direction that was chosen before a wait or a sync, and the transfer that a seek goes before.
     chosen: Option<Direction>,
     transfer: Option<(Direction, Span)>,
+    /// Whether a sync is the last that was done.
+    was_sync: bool,
     /// Whether `thinktime` is due.
     thinks: bool,
     is_paced: bool,
     has_drained: bool,
-    is_synced: bool,
+    /// How many files were synced at the end.
+    synced: usize,
     /// Whether `startdelay` is to come, and whether it is just over.
     is_delayed: bool,
     begins: bool,
     times: Option<Times>,
+}
+
+/// One of the files of a thread.
+#[derive(Debug)]
+struct FileCalls {
+    /// A call of no kind in particular on it.
+    call: Call,
+    offsets: Offsets,
+    /// Where the file position is, for engines that have one.
+    position: Option<u64>,
 }
 
 /// The moments of a run, in ticks.
@@ -51,21 +67,32 @@ struct Times {
 }
 
 impl JobCalls {
-    /// A thread of a job on a region of one of a program's files.
+    /// A thread of a job on regions of some of a program's files; each has the descriptor of its place in the list.
     ///
     /// # Errors
     /// One sentence where the job makes no sense.
     pub fn new(
         job: &Job,
-        region: Region,
+        regions: &[(FileId, Region)],
         thread: u32,
-        file: FileId,
         ticks_per_second: f64,
     ) -> Result<Self, String> {
         let whole = job.transfer_of_loop()?.unwrap_or(u64::MAX);
+        // No job has more than 1,024 threads.
+        let one = |(number, &(file, region)): (u32, &(FileId, Region))| {
+            let call = Call { descriptor: number, ..Call::new(CallKind::Pause, file) };
+            Ok(FileCalls { call, offsets: Offsets::new(job, region, number << 10 | thread)?, position: None })
+        };
+        let files: Vec<FileCalls> = (0..).zip(regions).map(one).collect::<Result<_, String>>()?;
         Ok(Self {
-            call: Call::new(CallKind::Pause, file),
-            offsets: Offsets::new(job, region, thread)?,
+            next_file: NextFile::new(job, files.len(), thread),
+            files,
+            file: 0,
+            renews_by: match job.files.unlink_each_loop {
+                true => CallKind::Create,
+                false => CallKind::DontNeed,
+            },
+            to_renew: 0,
             ticks_per_second,
             left: whole,
             loops: job.loops()?,
@@ -77,13 +104,13 @@ impl JobCalls {
             },
             is_delayed: !job.course.start_delay.0.is_zero(),
             writes: 0,
-            position: None,
             chosen: None,
             transfer: None,
+            was_sync: false,
             thinks: false,
             is_paced: job.is_paced(),
             has_drained: false,
-            is_synced: false,
+            synced: 0,
             begins: false,
             times: None,
             job: job.clone(),
@@ -132,13 +159,14 @@ impl JobCalls {
     #[inline(always)]
     fn transfer(&mut self, direction: Direction, span: Span) -> Step<bool> {
         if matches!(self.job.engine, Engine::Sync | Engine::Vsync) {
-            if self.position != Some(span.offset) {
-                self.position = Some(span.offset);
+            let file = &mut self.files[self.file];
+            if file.position != Some(span.offset) {
+                file.position = Some(span.offset);
                 self.transfer = Some((direction, span));
-                let seek = Call { kind: CallKind::Seek, ..self.call }.at(span.offset, span.length);
+                let seek = Call { kind: CallKind::Seek, ..file.call }.at(span.offset, span.length);
                 return Step::Call(seek, false);
             }
-            self.position = Some(span.offset + span.length);
+            file.position = Some(span.offset + span.length);
         }
         let kind = match (self.job.engine, direction) {
             (Engine::Sync, Direction::Read) => CallKind::Read,
@@ -154,6 +182,7 @@ impl JobCalls {
         self.left = self.left.saturating_sub(span.length);
         self.thinks = !self.job.thinktime.is_zero();
         self.transfers_left -= 1;
+        self.was_sync = false;
         let side = direction as usize;
         if let (true, Some(times)) = (self.is_paced, &mut self.times) {
             let share = |amount: f64, rate: f64| if rate > 0.0 { amount / rate } else { 0.0 };
@@ -161,15 +190,58 @@ impl JobCalls {
             let transfers = share(1.0, f64::from(self.job.rates.iops[side]));
             times.due[side] += (bytes.max(transfers) * self.ticks_per_second) as u64;
         }
-        Step::Call(Call { kind, ..self.call }.at(span.offset, span.length), true)
+        Step::Call(Call { kind, ..self.files[self.file].call }.at(span.offset, span.length), true)
     }
 
-    /// Another pass over the file; the cache is emptied of it, as before the first.
+    /// The next transfer; none where this pass is over.
+    #[inline(always)]
+    fn span(&mut self, direction: Direction) -> Option<Span> {
+        match self.files.as_mut_slice() {
+            [file] => file.offsets.next(direction),
+            _ => self.span_of_several(direction),
+        }
+    }
+
+    fn span_of_several(&mut self, direction: Direction) -> Option<Span> {
+        while let Some(file) = self.next_file.choose() {
+            self.file = file;
+            let offsets = &mut self.files[file].offsets;
+            let mut span = offsets.next(direction);
+            if span.is_none() && self.next_file.begins_again() {
+                offsets.rewind();
+                span = offsets.next(direction);
+            }
+            if span.is_some() {
+                return span;
+            }
+            self.next_file.finish();
+        }
+        None
+    }
+
+    /// fio syncs the file whose turn it is, and goes on with the one after it; none where all are done.
+    fn file_to_sync(&mut self) -> Option<usize> {
+        if self.files.len() == 1 { Some(0) } else { self.next_file.choose() }
+    }
+
+    /// Another pass over the files; the cache is emptied of them, as before the first.
     #[cold]
     fn next_pass(&mut self) -> Option<Step<bool>> {
-        self.offsets.rewind();
-        let drops = self.job.invalidate && !self.job.pre_read;
-        drops.then_some(Step::Call(Call { kind: CallKind::DontNeed, ..self.call }, false))
+        self.next_file.rewind();
+        self.files.iter_mut().for_each(|file| file.offsets.rewind());
+        let drops = self.job.invalidate && !self.job.pre_read || self.renews_by == CallKind::Create;
+        self.to_renew = if drops { self.files.len() } else { 0 };
+        self.renew()
+    }
+
+    #[cold]
+    fn renew(&mut self) -> Option<Step<bool>> {
+        self.to_renew = self.to_renew.checked_sub(1)?;
+        let file = &mut self.files[self.to_renew];
+        if self.renews_by == CallKind::Create {
+            file.position = None;
+        }
+        Some(Step::Call(Call { kind: self.renews_by, ..file.call }, false))
     }
 
     /// fio counts the time of the last sync, but not the call.
@@ -179,9 +251,12 @@ impl JobCalls {
         if drains && !std::mem::replace(&mut self.has_drained, true) {
             return Step::Drain;
         }
-        match syncs && !std::mem::replace(&mut self.is_synced, true) {
-            true => Step::Call(Call { kind: CallKind::Fsync, ..self.call }, false),
-            false => Step::End,
+        match self.files.get(self.synced) {
+            Some(file) if syncs => {
+                self.synced += 1;
+                Step::Call(Call { kind: CallKind::Fsync, ..file.call }, false)
+            }
+            _ => Step::End,
         }
     }
 
@@ -189,7 +264,7 @@ impl JobCalls {
     #[cold]
     fn next_loop(&mut self) -> Option<Step<bool>> {
         (self.loops_left, self.left) = (self.loops_left - 1, self.whole);
-        (self.is_synced, self.has_drained) = (false, false);
+        (self.synced, self.has_drained) = (0, false);
         self.next_pass()
     }
 }
@@ -202,6 +277,11 @@ impl Thread for JobCalls {
     fn next(&mut self, now: u64) -> Step<bool> {
         if let Some((direction, span)) = self.transfer.take() {
             return self.transfer(direction, span);
+        }
+        if self.to_renew > 0
+            && let Some(step) = self.renew()
+        {
+            return step;
         }
         if std::mem::take(&mut self.is_delayed) {
             self.begins = true;
@@ -235,7 +315,7 @@ impl Thread for JobCalls {
                 }
             }
             let chosen = self.chosen.take();
-            let mut direction = chosen.unwrap_or_else(|| self.offsets.direction());
+            let mut direction = chosen.unwrap_or_else(|| self.files[0].offsets.direction());
             if chosen.is_none() && self.is_paced {
                 let (paced, due) = self.paced(direction, now, times.due);
                 direction = paced;
@@ -244,7 +324,14 @@ impl Thread for JobCalls {
                     return Step::Wait(due.min(times.end));
                 }
             }
-            let Some(span) = self.offsets.next(direction) else {
+            if !self.was_sync
+                && let Some(kind) = self.sync()
+                && let Some(file) = self.file_to_sync()
+            {
+                (self.was_sync, self.chosen) = (true, Some(direction));
+                return Step::Call(Call { kind, ..self.files[file].call }, true);
+            }
+            let Some(span) = self.span(direction) else {
                 if !self.loops {
                     self.left = 0;
                 } else if let Some(step) = self.next_pass() {
@@ -252,10 +339,6 @@ impl Thread for JobCalls {
                 }
                 continue;
             };
-            if let Some(kind) = self.sync() {
-                self.transfer = Some((direction, span));
-                return Step::Call(Call { kind, ..self.call }, true);
-            }
             return self.transfer(direction, span);
         }
     }
@@ -272,8 +355,9 @@ mod tests {
 
     /// All calls of a thread for which no time passes but what it waits for.
     fn calls(job: &Job, thread: u32) -> Vec<(CallKind, u64, u64)> {
-        let region = job.region_of(thread).unwrap();
-        let mut calls = JobCalls::new(job, region, thread, FileId(0), 1e9).unwrap();
+        let files = job.files_of(thread).unwrap();
+        let regions: Vec<_> = (0..).map(FileId).zip(files.iter().map(|file| file.region)).collect();
+        let mut calls = JobCalls::new(job, &regions, thread, 1e9).unwrap();
         let (mut now, mut made) = (0, Vec::new());
         loop {
             match calls.next(now) {

@@ -1,5 +1,6 @@
 //! Where a job's next transfer goes: sequential, random with replacement, or a random order of all blocks.
 
+use crate::dice::Dice;
 use crate::distribution::Draw;
 use crate::job::{Blocks, DIRECTIONS, Direction, Distribution, Job, Pattern, Region};
 
@@ -12,7 +13,7 @@ pub struct Span {
     pub length: u64,
 }
 
-/// The transfers of one thread, pass after pass over its region.
+/// The transfers of one thread in one file, pass after pass over its region.
 #[derive(Debug)]
 pub struct Offsets {
     region: Region,
@@ -38,6 +39,8 @@ pub struct Offsets {
     last: u64,
     /// Bytes of this pass that are still to come.
     left: u64,
+    /// Bytes of a pass: of several files each ends where it has no block left.
+    whole: u64,
     pass: u64,
 }
 
@@ -54,15 +57,17 @@ enum Order {
 }
 
 impl Offsets {
+    /// The order follows from the job's seed and this number, of the thread and its file.
+    ///
     /// # Errors
     /// One sentence where the map of a random order would not fit into memory.
-    pub fn new(job: &Job, region: Region, thread: u32) -> Result<Self, String> {
+    pub fn new(job: &Job, region: Region, number: u32) -> Result<Self, String> {
         let used = || job.directions().map(|direction| job.blocks[direction as usize]);
         let grain = used().map(|blocks| blocks.least).min().unwrap_or(1);
         let is_uniform = used().all(|blocks| blocks == Blocks::fixed(grain));
         let splits = [0, 1].map(|side: usize| job.order.splits[side].clone());
         let count = region.length / grain;
-        let mut dice = Dice::new(job.seed ^ (u64::from(thread) << 32));
+        let mut dice = Dice::new(job.seed ^ (u64::from(number) << 32));
         let is_drawn = job.order.distribution != Distribution::Uniform;
         let order = match (job.pattern, job.random_map && !is_drawn, is_uniform) {
             (Pattern::Sequential, ..) => Order::Sequential([0; DIRECTIONS]),
@@ -76,7 +81,7 @@ impl Offsets {
         };
         let read_percent = u64::from(job.read_percent);
         let is_mixed = job.directions().count() == DIRECTIONS && job.blocks[0] != job.blocks[1];
-        let left = region.length;
+        let whole = if job.file_count() > 1 { u64::MAX } else { region.length };
         let every = if job.pattern == Pattern::Random { job.order.every.max(1) } else { 1 };
         let random_percent = [0, 1].map(|side: usize| u64::from(job.order.percentage_random[side]));
         let is_mixture = job.pattern == Pattern::Random && random_percent != [100; DIRECTIONS];
@@ -95,7 +100,8 @@ impl Offsets {
             every,
             run: 0,
             last: 0,
-            left,
+            left: whole,
+            whole,
             pass: 0,
         })
     }
@@ -117,7 +123,7 @@ impl Offsets {
         let wanted = self.length(direction);
         let least = self.blocks[direction as usize].least;
         let room = self.left;
-        if room < self.grain {
+        if room.min(self.region.length) < self.grain {
             return None;
         }
         let length = if wanted > room && !self.is_mixed { room / least * least } else { wanted };
@@ -175,7 +181,7 @@ impl Offsets {
     /// Begins again, in another random order.
     pub fn rewind(&mut self) {
         self.pass += 1;
-        self.left = self.region.length;
+        self.left = self.whole;
         match &mut self.order {
             Order::Sequential(positions) => *positions = [0; DIRECTIONS],
             Order::Anywhere(_) => {}
@@ -202,32 +208,6 @@ impl Offsets {
         }
         let Blocks { least, most } = self.blocks[direction as usize];
         if least == most { least } else { (least + self.dice.below(most)).min(most) / least * least }
-    }
-}
-
-/// SplitMix64 (Steele, Lea and Flood 2014): one multiplication chain per draw, any seed is good.
-#[derive(Debug)]
-struct Dice(u64);
-
-impl Dice {
-    fn new(seed: u64) -> Self {
-        let mut dice = Self(seed);
-        dice.draw();
-        dice
-    }
-
-    #[inline(always)]
-    fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number below `end`; the bias is below `end / 2^64` (Lemire 2019).
-    #[inline(always)]
-    fn below(&mut self, end: u64) -> u64 {
-        ((u128::from(self.draw()) * u128::from(end)) >> 64) as u64
     }
 }
 

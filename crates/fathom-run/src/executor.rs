@@ -14,7 +14,7 @@ use fathom_program::call::Call;
 use fathom_program::program::{Await, Step, Thread};
 use fathom_sys::clock::Counter;
 
-pub(crate) use self::engine::{Buffer, Descriptors, Engine, Mapped, Own, System};
+pub(crate) use self::engine::{Buffer, Descriptors, Engine, Mapped, OfJob, Own, System};
 use crate::fault::Fault;
 
 /// Two clock readings, in ticks.

@@ -13,6 +13,7 @@ mod outcome;
 pub mod program;
 mod site;
 
+use std::collections::HashMap;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -27,14 +28,14 @@ pub use self::needs::Needs;
 pub use self::outcome::{Outcome, Transfers, Wrote};
 pub use self::site::{Cached, Limits, Site};
 
-pub use self::site::{Folios, name as file_name};
+pub use self::site::Folios;
 
 use crate::executor::asynchronous::{self, Requests};
-use crate::executor::{self, Buffer, Control, Counters, Mapped, Own, Recorder, System, Window};
+use crate::executor::{self, Buffer, Control, Counters, Mapped, OfJob, Recorder, System, Window};
 use crate::fault::Fault;
 use crate::instrument::Clock;
 use fathom_program::call::{Call, DIRECTIONS, FileId};
-use fathom_program::job::{Engine, Job, Region, Surroundings};
+use fathom_program::job::{Engine, Job, Surroundings, ThreadFile};
 use fathom_program::job_calls::JobCalls;
 
 /// This machine, as job files may refer to it.
@@ -77,13 +78,12 @@ pub fn groups(jobs: &[Job]) -> impl Iterator<Item = &[Job]> {
     jobs.chunk_by(|_, next| !next.stonewall)
 }
 
-/// A thread to be: its job, its number in it, its file, and what was cached before.
+/// A thread to be: its job, its number in it, its files, and what was cached before.
 struct JobThread<'a> {
     job: &'a Job,
-    region: Region,
     number: u32,
-    /// By its place among the different files of the jobs.
-    file: FileId,
+    /// Each with its place among the different files of the jobs.
+    files: Vec<(FileId, ThreadFile)>,
     cached: Option<Cached>,
 }
 
@@ -111,18 +111,16 @@ fn started<'a>(
 ) -> Result<(Vec<JobThread<'a>>, Vec<Record>), Fault> {
     site.lay_out(jobs)?;
     let mut list = Vec::new();
-    let mut names: Vec<String> = Vec::new();
+    let mut known: HashMap<String, FileId> = HashMap::new();
     for job in jobs {
         for number in 0..job.numjobs {
-            let region = job.region_of(number).map_err(Fault::Unsupported)?;
-            let name = file_name(job, number);
-            let known = names.iter().position(|known| *known == name);
-            let file = known.unwrap_or_else(|| {
-                names.push(name);
-                names.len() - 1
-            });
-            let cached = site.prepare(job, region, number)?;
-            list.push(JobThread { job, region, number, file: FileId(file as u32), cached });
+            let files = job.files_of(number).map_err(Fault::Unsupported)?;
+            let cached = site.prepare(job, &files)?;
+            let numbered = |file: ThreadFile| {
+                let next = FileId(known.len() as u32);
+                (*known.entry(file.name.clone()).or_insert(next), file)
+            };
+            list.push(JobThread { job, number, files: files.into_iter().map(numbered).collect(), cached });
         }
     }
     let budget = AtomicU64::new(site.write_budget());
@@ -198,7 +196,7 @@ fn outcome(thread: &JobThread<'_>, record: Record, ns_per_tick: f64, device_wrot
     }
 }
 
-/// Runs all threads; each opens its own file and gets everything ready, and then they begin at once.
+/// Runs all threads; each opens its own files and gets everything ready, and then they begin at once.
 fn threads<C: Counter>(
     clock: C,
     threads: &[JobThread<'_>],
@@ -253,26 +251,33 @@ fn threads<C: Counter>(
 }
 
 /// A thread's calls, and what makes them.
-fn ready(thread: &JobThread<'_>, site: &Site) -> Result<(JobCalls, System<Own>), Fault> {
+fn ready(thread: &JobThread<'_>, site: &Site) -> Result<(JobCalls, System<OfJob>), Fault> {
     let job = thread.job;
-    let own = Own::of_job(job, site.path(job, thread.number))?;
-    if let Some(file) = &own.open {
-        site.hint(job, file, &own.path)?;
-    }
-    let buffer = Buffer { changes: true, ..Buffer::touched(job.largest_block(), &own.path)? };
-    let calls = JobCalls::new(job, thread.region, thread.number, thread.file, site.ticks_per_second());
-    Ok((calls.map_err(Fault::Unsupported)?, System::new(own, buffer)))
+    let open = |(_, file): &(FileId, ThreadFile)| {
+        let path = site.path_of(&file.name);
+        let open = OfJob::open(job, &path)?;
+        site.hint(job, &open, &path)?;
+        Ok((path, open))
+    };
+    let open = thread.files.iter().map(open).collect::<Result<Vec<_>, Fault>>()?;
+    let buffer = Buffer { changes: true, ..Buffer::touched(job.largest_block(), &open[0].0)? };
+    let regions: Vec<_> = thread.files.iter().map(|(number, file)| (*number, file.region)).collect();
+    let calls = JobCalls::new(job, &regions, thread.number, site.ticks_per_second());
+    Ok((calls.map_err(Fault::Unsupported)?, System::new(OfJob(open), buffer)))
 }
 
 fn work<C: Counter>(
     clock: C,
-    (calls, system): (JobCalls, System<Own>),
+    (calls, system): (JobCalls, System<OfJob>),
     thread: &JobThread<'_>,
     control: &Control<'_>,
     record: Record,
 ) -> Result<Record, Fault> {
     match thread.job.engine {
-        Engine::Mmap => drive(clock, calls, Mapped::of(system, thread.job, thread.region)?, control, record),
+        Engine::Mmap => {
+            let lengths: Vec<u64> = thread.files.iter().map(|(_, file)| file.region.file).collect();
+            drive(clock, calls, Mapped::of(system, thread.job, &lengths)?, control, record)
+        }
         Engine::Psync | Engine::Pvsync | Engine::Sync | Engine::Vsync => {
             drive(clock, calls, system, control, record)
         }
@@ -285,7 +290,7 @@ fn work<C: Counter>(
 fn deep<C: Counter>(
     clock: C,
     mut calls: JobCalls,
-    system: System<Own>,
+    system: System<OfJob>,
     job: &Job,
     control: &Control<'_>,
     record: Record,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fathom::instrument::Instrument;
-use fathom::job::{Blocks, Course, Engine, Job, Order, Pattern};
+use fathom::job::{Blocks, Course, Distribution, Engine, FileService, Job, Order, Pattern};
 use fathom::load::{self, Limits, Site};
 use fathom::model::Model;
 use fathom::prediction::{self, Replay};
@@ -18,6 +18,25 @@ use rand::{RngExt, SeedableRng};
 const JOBS: u64 = 200;
 const TRACES: u64 = 50;
 
+/// One file for each thread, or several in some order.
+fn files(dice: &mut SmallRng) -> fathom::job::Files {
+    let services = [
+        FileService::RoundRobin(1),
+        FileService::RoundRobin(3),
+        FileService::Sequential,
+        FileService::Random(2),
+        FileService::Drawn(Distribution::Zipf(1.2, None)),
+    ];
+    fathom::job::Files {
+        count: dice.random_range(1..5),
+        open: dice.random_range(0..3),
+        service: services[dice.random_range(0..services.len())],
+        sizes: (dice.random_range(0..4) == 0).then_some((32768, 65536)),
+        hint: dice.random::<bool>().then(|| "random".to_owned()),
+        ..fathom::job::Files::default()
+    }
+}
+
 fn job(dice: &mut SmallRng) -> Job {
     let block = |dice: &mut SmallRng| {
         let least = 512 << dice.random_range(0..4);
@@ -27,7 +46,10 @@ fn job(dice: &mut SmallRng) -> Job {
     let size = dice.random_range(4..24) * 4096;
     let engine = [Engine::Psync, Engine::Sync, Engine::Pvsync][dice.random_range(0..3)];
     let pattern = [Pattern::Sequential, Pattern::Random][dice.random_range(0..2)];
+    let files = files(dice);
     Job {
+        filesize: files.sizes.map(|(least, _)| least),
+        files,
         engine,
         pattern,
         blocks: if dice.random() { blocks } else { [Blocks::fixed(blocks[0].least); 2] },

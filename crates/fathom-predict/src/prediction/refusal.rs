@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use crate::model::Model;
 use fathom_program::job::{Direction, Engine, Job};
-use fathom_run::load::file_name;
 
 /// Checks jobs that run at the same time.
 ///
@@ -18,8 +17,9 @@ pub fn check(jobs: &[Job], model: &Model) -> Result<(), String> {
         if let Some(reason) = refusal(job) {
             return Err(named(format!("{reason}: the model can't predict that")));
         }
-        if let Some(name) =
-            (0..job.numjobs).map(|thread| file_name(job, thread)).find(|name| !files.insert(name.clone()))
+        if let Some(name) = (0..job.numjobs)
+            .flat_map(|thread| job.file_names(thread))
+            .find(|name| !files.insert(name.clone()))
         {
             let name = name.split_once('.').map_or(name.as_str(), |(_, name)| name);
             return Err(named(format!(
@@ -62,8 +62,13 @@ fn refusal(job: &Job) -> Option<String> {
     if job.files.create_only {
         return because("create_only=1, and nothing is left to predict");
     }
+    if job.files.create_on_open || job.files.unlink_each_loop {
+        return because("create_on_open=1 or unlink_each_loop=1, and files are there before jobs begin");
+    }
     if job.files.overwrite && !job.does(Direction::Read) || job.files.fallocate.is_some() {
-        return because("overwrite=1 or fallocate=truncate, and files that are only written are empty there");
+        return because(
+            "overwrite=1, fallocate=keep or fallocate=truncate, and files that are only written are empty there",
+        );
     }
     None
 }

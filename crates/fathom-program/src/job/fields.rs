@@ -74,7 +74,7 @@ pub struct Files {
     pub opendir: Option<String>,
     /// `nrfiles`: how many files `size` is split among, for each thread.
     pub count: u32,
-    /// `openfiles`: how many are open at once; zero for all.
+    /// `openfiles`: how many are in use at once, the next one when one is done; zero for all.
     pub open: u32,
     /// `file_service_type`: which of the files is next.
     pub service: FileService,
@@ -175,7 +175,8 @@ pub struct Order {
     pub unrepeatable: bool,
     /// `allrandrepeat`: everything random is the same in each run.
     pub all_repeatable: bool,
-    /// `offset_increment`: added to the offset for each further thread: bytes, or percent where the second is true.
+    /// `offset_increment`: added to the offset for each further thread, in bytes; where the second is true it was a share of
+    /// the file, and the offset is rounded up to a block.
     pub increment: (u64, bool),
     /// `offset_align`: the offset is rounded up to a multiple of it.
     pub offset_align: u64,

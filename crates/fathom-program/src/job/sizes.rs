@@ -28,7 +28,7 @@ pub(super) fn settle(jobs: &mut [Job]) -> Vec<String> {
     let own: u64 = jobs
         .iter()
         .filter(|job| is_open(job) && job.filename.is_none())
-        .map(|job| u64::from(job.numjobs))
+        .map(|job| u64::from(job.numjobs) * u64::from(job.file_count()))
         .sum();
     names.retain(|name| name.is_some());
     names.sort();
@@ -47,7 +47,32 @@ pub(super) fn settle(jobs: &mut [Job]) -> Vec<String> {
             size >> 20
         ))
     });
-    fitting.collect()
+    let notes = fitting.collect();
+    jobs.iter_mut().for_each(increase);
+    append(jobs);
+    notes
+}
+
+/// What the offset of each further thread is larger by, where that is a share of the file.
+fn increase(job: &mut Job) {
+    let Ok(region) = job.region() else { return };
+    if let (percent, true) = job.order.increment {
+        job.order.increment.0 = (u128::from(region.file) * u128::from(percent) / 100) as u64;
+    }
+}
+
+/// Jobs that append begin where the jobs before them have the file end: fio lays all files out before the first job runs.
+fn append(jobs: &mut [Job]) {
+    for at in 0..jobs.len() {
+        if !std::mem::take(&mut jobs[at].files.append) {
+            continue;
+        }
+        let names = jobs[at].file_names(0);
+        let before = jobs[..at].iter().flat_map(|job| (0..job.numjobs).map(move |thread| (job, thread)));
+        let files = before.flat_map(|(job, thread)| job.files_of(thread).unwrap_or_default());
+        let ends = files.filter(|file| names.contains(&file.name)).map(|file| file.region.file);
+        jobs[at].offset = ends.max().unwrap_or(0);
+    }
 }
 
 impl JobFile {
@@ -76,14 +101,18 @@ impl JobFile {
 
 /// Shares are worked out as where the file's size is given: they fall on blocks.
 fn take(mut job: Job, file: u64) -> Job {
-    let least = job.directions().map(|side| job.blocks[side as usize].least).min().unwrap_or(1).max(1);
+    let least = job.least_block();
+    job.files.fill_device = false;
     let part = |percent: u8, of: u64| (u128::from(of) * u128::from(percent) / 100) as u64;
     if let Some(percent) = job.files.offset_percent.take() {
         job.offset = part(percent, file).div_ceil(least) * least;
     }
     let rest = file.saturating_sub(job.offset);
     match job.files.size_percent.take() {
-        Some(percent) => job.size = Some((part(percent, file) / least * least).min(rest)),
+        Some(percent) => {
+            let one = (part(percent, file) / least * least).min(rest);
+            job.size = Some(one * u64::from(job.file_count()));
+        }
         None if job.size.is_none() => job.filesize = Some(file),
         None => {}
     }

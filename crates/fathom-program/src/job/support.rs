@@ -33,9 +33,17 @@ impl Job {
             format: files.format.clone(),
             overwrite: files.overwrite,
             create_only: files.create_only,
-            fallocate: files.fallocate.clone().filter(|how| how == "truncate"),
+            fallocate: files.fallocate.clone(),
+            hint: files.hint.clone(),
+            count: files.count,
+            open: files.open,
+            service: files.service,
+            sizes: files.sizes,
+            create_on_open: files.create_on_open,
+            unlink_each_loop: files.unlink_each_loop,
             ..Files::default()
         };
+        let reads = self.does(Direction::Read) || self.engine == Engine::Mmap;
         let own = &self.engine_options;
         let rings = EngineOptions {
             hipri: own.hipri,
@@ -65,7 +73,7 @@ impl Job {
             splits: order.splits.clone(),
             distribution: order.distribution,
             percentage_random: order.percentage_random,
-            increment: (order.increment.0, false),
+            increment: order.increment,
             unrepeatable: order.unrepeatable,
             all_repeatable: order.all_repeatable,
             ..Order::default()
@@ -83,18 +91,18 @@ impl Job {
             (self.engine.is_asynchronous() && self.depth.serialize_overlap, "serialize_overlap="),
             (self.engine_options != rings, "an option of the engine"),
             (order.trim.is_some(), "rw=trim"),
-            (files.scratch.len() > 1, "filename= of several files"),
-            (files.count > 1, "nrfiles="),
             (files.size_percent.is_some(), "size=N% without filesize="),
             (files.offset_percent.is_some(), "offset=N% without filesize="),
             (files.io_size_percent.is_some(), "io_size=N% of a size that is not known"),
-            (files.sizes.is_some(), "filesize=LOW-HIGH"),
-            (files.fill_device, "fill_device=1"),
-            (files.append, "file_append=1"),
-            (files.create_on_open, "create_on_open=1"),
+            (
+                (files.create_on_open || files.unlink_each_loop) && (reads || self.direct),
+                "create_on_open=1 or unlink_each_loop=1 with reads, ioengine=mmap or direct=1",
+            ),
+            (files.opendir.is_some(), "opendir="),
+            (files.lock.is_some(), "lockfile="),
             (
                 Files { create_at_once: false, create_unsynced: false, ..files.clone() } != plain_files,
-                "opendir=, lockfile=, fallocate=keep, fadvise_hint=, unlink_each_loop= or another option of files",
+                "an option of files",
             ),
             (order.skip < 0, "rw= with a negative number behind a colon"),
             (
@@ -102,7 +110,6 @@ impl Job {
                 "random_distribution=zoned",
             ),
             (order.align.iter().any(|&align| align > 0), "blockalign="),
-            (order.increment.1, "offset_increment=N%"),
             (
                 Order { generator: None, ..order.clone() } != plain_order,
                 "an option of the order of transfers",

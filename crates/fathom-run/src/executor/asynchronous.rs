@@ -3,7 +3,7 @@
 //! Batches follow fio 3.33 (`td_io_queue` of `ioengines.c`, `wait_for_completions` of `backend.c`): so many requests
 //! are handed over by one call, and where the queue is full results are taken until no more than the low mark is left.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_program::call::{Call, CallKind};
@@ -16,7 +16,7 @@ use fathom_sys::queue::{Engine as Carrier, Operation, Queue, Setup, UringOptions
 use fathom_sys::{Error, cache};
 
 use super::engine::named;
-use super::{Control, Own, Recorder, Window, mark};
+use super::{Control, OfJob, Recorder, Window, mark};
 use crate::fault::Fault;
 
 /// How long a wait for results lasts before interrupts are looked for.
@@ -32,10 +32,11 @@ struct Request<L> {
     issued: u64,
 }
 
-/// The requests of one thread on its one file.
+/// The requests of one thread on its files.
 pub(crate) struct Requests<L> {
     queue: Queue,
-    path: PathBuf,
+    /// Of each file, by descriptor.
+    paths: Vec<PathBuf>,
     idle: Vec<u32>,
     /// By slot.
     under_way: Vec<Option<Request<L>>>,
@@ -56,9 +57,11 @@ impl<L: Copy> Requests<L> {
         depth: Depth,
         options: &EngineOptions,
         block: u64,
-        own: Own,
+        files: OfJob,
     ) -> Result<Self, Fault> {
-        let refused = |reason: String| Fault::Unsupported(format!("{}: {reason}", own.path.display()));
+        let (paths, files): (Vec<PathBuf>, Vec<_>) = files.0.into_iter().unzip();
+        let first = paths[0].clone();
+        let refused = |reason: String| Fault::Unsupported(format!("{}: {reason}", first.display()));
         let most = depth.most.max(1);
         let carrier = match is_uring {
             true => Carrier::IoUring(UringOptions {
@@ -77,14 +80,12 @@ impl<L: Copy> Requests<L> {
             .checked_mul(most as usize)
             .ok_or_else(|| refused("iodepth x bs is too much".to_owned()))?;
         let buffers = Mapping::touched(bytes);
-        let buffers = buffers.map_err(|errno| Error::new("map buffers for", &own.path, errno))?;
-        let Some(file) = own.open else { return Err(Error::new("open", &own.path, Errno::BADF).into()) };
-        let queue = Queue::new(&setup, buffers, vec![file])
-            .map_err(|refusal| Fault::Unsupported(format!("{}: {refusal}", own.path.display())))?;
+        let buffers = buffers.map_err(|errno| Error::new("map buffers for", &first, errno))?;
+        let queue = Queue::new(&setup, buffers, files).map_err(|refusal| refused(refusal.to_string()))?;
         let reap_least = depth.reap_least.min(most);
         Ok(Self {
             queue,
-            path: own.path,
+            paths,
             idle: (0..most).rev().collect(),
             under_way: vec![None; most as usize],
             prepared: Vec::with_capacity(most as usize),
@@ -97,12 +98,16 @@ impl<L: Copy> Requests<L> {
     }
 
     fn failure(&self, call: &Call, errno: Errno) -> Fault {
-        let error = Error::new(named(call.kind), &self.path, errno);
+        let error = Error::new(named(call.kind), self.path(call), errno);
         Fault::System(if call.kind.direction().is_some() { error.at(call.offset) } else { error })
     }
 
+    fn path(&self, call: &Call) -> &Path {
+        &self.paths[call.descriptor as usize]
+    }
+
     fn broken(&self, what: &'static str, errno: Errno) -> Fault {
-        Error::new(what, &self.path, errno).into()
+        Error::new(what, &self.paths[0], errno).into()
     }
 
     fn is_busy(&self) -> bool {
@@ -149,7 +154,7 @@ impl<L: Copy> Requests<L> {
             let moved = completion.result.map_err(|errno| self.failure(&call, errno))?;
             if call.kind.direction().is_some() && u64::from(moved) != call.bytes {
                 let (name, bytes) = (named(call.kind), call.bytes as usize);
-                return Err(Fault::short(name, &self.path, call.offset, bytes, moved as usize));
+                return Err(Fault::short(name, self.path(&call), call.offset, bytes, moved as usize));
             }
             recorder.submitted(&call, label, [begun, issued, now]);
             recorder.record(&call, label, Window { start: issued, stop: now }, u64::from(moved));
@@ -161,8 +166,17 @@ impl<L: Copy> Requests<L> {
     }
 
     /// A call that is no request, by itself.
-    fn alone<C: Counter>(&self, clock: C, call: &Call) -> (Window, Result<(), Errno>) {
-        let file = self.queue.file(0);
+    fn alone<C: Counter>(&mut self, clock: C, call: &Call) -> (Window, Result<(), Errno>) {
+        let number = call.descriptor as usize;
+        if call.kind == CallKind::Create {
+            // Nothing is under way between loops.
+            return super::window(clock, || {
+                file::unlink(&self.paths[number])?;
+                let new = file::create_new(&self.paths[number]).map_err(|error| error.errno)?;
+                self.queue.replace_file(number, new).map(drop)
+            });
+        }
+        let file = self.queue.file(number);
         match call.kind {
             CallKind::Fsync => super::window(clock, || file::fsync(file)),
             CallKind::Fdatasync => super::window(clock, || file::fdatasync(file)),
@@ -181,7 +195,7 @@ impl<L: Copy> Requests<L> {
         self.under_way[slot as usize] = Some(Request { call: *call, label, begun: now, issued: now });
         self.prepared.push(slot);
         let bytes = if call.kind.direction().is_some() { call.bytes as u32 } else { 0 };
-        self.queue.prepare(slot, operation, 0, call.offset, bytes);
+        self.queue.prepare(slot, operation, call.descriptor as usize, call.offset, bytes);
     }
 
     /// Which request a call is; none where it is made by itself.

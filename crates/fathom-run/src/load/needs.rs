@@ -32,10 +32,11 @@ impl Needs {
             let named = |reason: String| format!("[{}]: {reason}", job.name);
             job.check().map_err(named)?;
             for thread in 0..job.numjobs {
-                let length = job.region_of(thread).map_err(named)?.file;
-                let (longest, is_filled) = files.entry(super::site::name(job, thread)).or_default();
-                *longest = length.max(*longest);
-                *is_filled |= super::site::is_filled(job);
+                for file in job.files_of(thread).map_err(named)? {
+                    let (longest, is_filled) = files.entry(file.name).or_default();
+                    *longest = file.region.file.max(*longest);
+                    *is_filled |= super::site::is_filled(job);
+                }
             }
             writes = writes.saturating_add(transferred_writes(job).map_err(named)?);
         }

@@ -224,7 +224,7 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("offset fileoffset", SHARE, "where the used part begins (0); in percent it is rounded up to a block", |d, v| d.offset = v.first()),
     sets("offset_increment", SHARE, "added to the offset for each further thread", |d, v| d.job.order.increment = (v.long(), v.first().is_some_and(|n| n.is_percent))),
     sets("offset_align", INT, "the offset is rounded up to a multiple of it", |d, v| d.job.order.offset_align = v.long()),
-    sets("fill_device fill_fs", BOOL, "write until there is no space", |d, v| d.job.files.fill_device = v.on()),
+    sets("fill_device fill_fs", BOOL, "write until there is no space; without `size` that ends at the size of the scratch file", |d, v| d.job.files.fill_device = v.on()),
     sets("number_ios", LONG, "end after so many transfers", |d, v| d.job.course.number_ios = v.long()),
     // Random orders.
     sets("norandommap", FLAG, "random blocks may come again within a pass; otherwise each comes once", |d, v| d.job.random_map = !v.on()),
@@ -244,7 +244,7 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("lockfile", Kind::Choice(&["none", "exclusive", "readwrite"]), "threads lock a file for each transfer", |d, v| d.job.files.lock = Some(text_of(v)).filter(|text| text != "none")),
     sets("opendir", Kind::Text, "all files below a directory", |d, v| d.job.files.opendir = Some(text_of(v))),
     sets("nrfiles nr_files", INT, "so many files for each thread, among which `size` is split (1)", |d, v| d.job.files.count = v.int().max(1)),
-    sets("openfiles", INT, "how many are open at once (all)", |d, v| d.job.files.open = v.int()),
+    sets("openfiles", INT, "how many are in use at once: the next one when one is done (all)", |d, v| d.job.files.open = v.int()),
     reads("file_service_type", Kind::Choice(&["random", "zipf", "pareto", "normal", "gauss", "roundrobin", "sequential"]), "which file is next, `:N` after N transfers", text::file_service),
     sets("fallocate", Kind::Choice(&["none", "native", "posix", "keep", "truncate", "0", "1"]), "how space is set aside for files that are only written (`native`)", |d, v| {
         d.job.allocate = !matches!(v.text, "none" | "0" | "truncate");
@@ -258,12 +258,12 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("overwrite", BOOL, "files that are only written are laid out with data first", |d, v| d.job.files.overwrite = v.on()),
     sets("create_serialize", BOOL, "0: threads lay files out at the same time", |d, v| d.job.files.create_at_once = !v.on()),
     sets("create_fsync", BOOL, "0: a file that was laid out is not synced", |d, v| d.job.files.create_unsynced = !v.on()),
-    sets("create_on_open", BOOL, "files are not laid out, but made when they are opened", |d, v| d.job.files.create_on_open = v.on()),
+    sets("create_on_open", BOOL, "files that are only written are not laid out, but grow from nothing", |d, v| d.job.files.create_on_open = v.on()),
     sets("create_only", BOOL, "files are laid out, and nothing else is done", |d, v| d.job.files.create_only = v.on()),
     nothing("allow_file_create", BOOL, "the files are scratch files and always made"),
     nothing("allow_mounted_write", BOOL, "no device is written"),
     nothing("unlink", BOOL, "scratch files are removed at the end in any case"),
-    sets("unlink_each_loop", BOOL, "files are removed after each loop", |d, v| d.job.files.unlink_each_loop = v.on()),
+    sets("unlink_each_loop", BOOL, "files that are only written are made anew for each loop and pass", |d, v| d.job.files.unlink_each_loop = v.on()),
     sets("pre_read", BOOL, "read the used part into the cache first, and do not invalidate", |d, v| d.job.pre_read = v.on()),
     sets("invalidate", BOOL, "drop the file's clean pages before each pass (1)", |d, v| d.job.invalidate = v.on()),
     // Engines.
