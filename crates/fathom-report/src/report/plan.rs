@@ -124,7 +124,7 @@ mod tests {
         }
         assert_eq!(
             lines[4],
-            "Files of 1.004 GiB; at least 1.004 GiB to write and 65 s to wait. Nothing was run or written."
+            "Files of 1 GiB; at least 1 GiB to write and 65 s to wait. Nothing was run or written."
         );
     }
 }
