@@ -23,7 +23,7 @@ use std::path::Path;
 
 use fuser::{BackgroundSession, Config, MountOption, Session};
 
-pub use self::plan::{Call, Fault, Happens, Plan, When};
+pub use self::plan::{Blocks, Call, Fault, Happens, Plan, When};
 
 /// Threads that answer the kernel: while one call hangs, others are still served.
 const THREADS: usize = 2;

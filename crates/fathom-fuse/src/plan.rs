@@ -17,8 +17,27 @@ pub struct Plan {
     pub page: Duration,
     /// What writing takes for each block that had no space yet.
     pub new_block: Duration,
+    /// What `stat(2)` says of the space of a file.
+    pub blocks: Blocks,
+    /// Whether files are opened past the page cache: FOPEN_DIRECT_IO.
+    pub direct: bool,
+    /// Whether a file that is removed while it is open is renamed to `.fuse_hidden` and a number until it is closed,
+    /// as libfuse does.
+    pub hides: bool,
     /// What goes wrong.
     pub faults: Vec<Fault>,
+}
+
+/// What `st_blocks` says of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Blocks {
+    /// The space that was handed out.
+    #[default]
+    Taken,
+    /// The file's length, as sshfs says.
+    Length,
+    /// So many bytes of every file.
+    Constant(u64),
 }
 
 /// Something that goes wrong at a known call.
@@ -99,6 +118,9 @@ impl Default for Plan {
             call: Duration::ZERO,
             page: Duration::ZERO,
             new_block: Duration::ZERO,
+            blocks: Blocks::Taken,
+            direct: false,
+            hides: false,
             faults: Vec::new(),
         }
     }
@@ -107,7 +129,8 @@ impl Default for Plan {
 impl FromStr for Plan {
     type Err = String;
 
-    /// `block=BYTES`, `size=BYTES`, `call=TIME`, `page=TIME`, `new_block=TIME`, and faults:
+    /// `block=BYTES`, `size=BYTES`, `call=TIME`, `page=TIME`, `new_block=TIME`, `st_blocks=length`, `st_blocks=BYTES`,
+    /// `open=direct`, `unlink=hides`, and faults:
     /// `eio=CALL@N`, `eintr=CALL@N`, `short=CALL@N`, `hang=CALL@N:TIME` and `enospc=BYTES`, where `N+` means the
     /// Nth call and all after it. Separated by commas.
     fn from_str(text: &str) -> Result<Self, String> {
@@ -132,6 +155,10 @@ impl Plan {
             "call" => self.call = duration(value)?,
             "page" => self.page = duration(value)?,
             "new_block" => self.new_block = duration(value)?,
+            "st_blocks" if value == "length" => self.blocks = Blocks::Length,
+            "st_blocks" => self.blocks = Blocks::Constant(value.parse().ok()?),
+            "open" if value == "direct" => self.direct = true,
+            "unlink" if value == "hides" => self.hides = true,
             "eio" => self.faults.push(fault(Happens::InputOutput, place(value)?)),
             "eintr" => self.faults.push(fault(Happens::Interrupted, place(value)?)),
             "short" => self.faults.push(fault(Happens::Short, place(value)?)),
@@ -186,6 +213,13 @@ impl fmt::Display for Plan {
         for (key, time) in [("call", self.call), ("page", self.page), ("new_block", self.new_block)] {
             word(!time.is_zero(), key, in_words(time));
         }
+        match self.blocks {
+            Blocks::Taken => {}
+            Blocks::Length => words.push("st_blocks=length".to_owned()),
+            Blocks::Constant(bytes) => words.push(format!("st_blocks={bytes}")),
+        }
+        let flags = [(self.direct, "open=direct"), (self.hides, "unlink=hides")];
+        words.extend(flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, word)| word.to_owned()));
         words.extend(self.faults.iter().map(Fault::to_string));
         f.write_str(&words.join(","))
     }
@@ -226,6 +260,8 @@ mod tests {
             "",
             "block=512",
             "block=65536,size=1000,call=5us,page=700ns,new_block=1ms",
+            "st_blocks=length,open=direct,unlink=hides",
+            "st_blocks=131072",
             "eio=unlink@1+,short=read@7,enospc=1048576,hang=write@2:30s,eintr=fsync@1",
         ] {
             assert_eq!(text.parse::<Plan>().unwrap().to_string(), text);
@@ -234,7 +270,17 @@ mod tests {
 
     #[test]
     fn nonsense_is_named() {
-        for word in ["block", "eio=read", "eio=dance@1", "hang=read@1", "call=5", "call=5h", "colour=red"] {
+        for word in [
+            "block",
+            "eio=read",
+            "eio=dance@1",
+            "hang=read@1",
+            "call=5",
+            "call=5h",
+            "open=late",
+            "st_blocks=many",
+            "colour=red",
+        ] {
             let complaint = format!("block=4096,{word}").parse::<Plan>().unwrap_err();
             assert_eq!(complaint, format!("'{word}' is no option of the FUSE file system"));
         }

@@ -1,6 +1,7 @@
 //! The tree as the kernel asks for it, with every planned delay and fault on the way.
 
-use std::ffi::OsStr;
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -12,7 +13,7 @@ use fuser::{
 };
 
 use crate::faults::{Count, Failure, Fate};
-use crate::plan::{Call, Plan};
+use crate::plan::{Blocks, Call, Plan};
 use crate::tree::{Body, Node, Refusal, Tree};
 
 /// The kernel alone changes anything, so what it knows stays true.
@@ -33,6 +34,10 @@ pub(crate) struct Server {
 struct State {
     tree: Tree,
     count: Count,
+    /// How often each file is open.
+    open: HashMap<u64, u64>,
+    /// Files that were removed while they were open: their directory and hidden name.
+    hidden: HashMap<u64, (u64, OsString)>,
 }
 
 impl Server {
@@ -40,7 +45,15 @@ impl Server {
         // The root belongs to whoever mounts; the kernel checks permissions by that.
         let owner = own_ids();
         let tree = Tree::new(plan.block_bytes, owner);
-        Self { plan, state: Mutex::new(State { tree, count: Count::default() }) }
+        Self {
+            plan,
+            state: Mutex::new(State {
+                tree,
+                count: Count::default(),
+                open: HashMap::new(),
+                hidden: HashMap::new(),
+            }),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -64,7 +77,14 @@ impl Server {
         let block = u64::from(self.plan.block_bytes);
         let (size, blocks, kind) = match &node.body {
             Body::Directory(_) => (0, 0, FileType::Directory),
-            Body::File { size, blocks } => (*size, blocks.len() as u64 * block / 512, FileType::RegularFile),
+            Body::File { size, blocks } => {
+                let taken = match self.plan.blocks {
+                    Blocks::Taken => blocks.len() as u64 * block,
+                    Blocks::Length => *size,
+                    Blocks::Constant(bytes) => bytes,
+                };
+                (*size, taken.div_ceil(512), FileType::RegularFile)
+            }
         };
         Ok(FileAttr {
             ino: INodeNo(number),
@@ -100,11 +120,27 @@ impl Server {
         self.attributes(&state.tree, number)
     }
 
-    fn remove(&self, call: Call, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let done = self
-            .meet(call, 0, Duration::ZERO)
-            .and_then(|_| self.state().tree.remove(parent.0, name, call == Call::Rmdir).map_err(errno));
-        answer(done, reply);
+    /// Takes a name away, or only out of sight while it is open.
+    fn unlink_or_hide(&self, parent: u64, name: &OsStr) -> Result<(), Refusal> {
+        let state = &mut *self.state();
+        let number = state.tree.number(parent, name)?;
+        if !self.plan.hides || state.open.get(&number).is_none_or(|count| *count == 0) {
+            return state.tree.remove(parent, name, false);
+        }
+        let hidden = OsString::from(format!(".fuse_hidden{number:08x}"));
+        state.tree.rename(parent, name, &hidden)?;
+        state.hidden.insert(number, (parent, hidden));
+        Ok(())
+    }
+
+    /// Notes that a file was opened; the flags to open it with.
+    fn opened(&self, number: u64) -> FopenFlags {
+        *self.state().open.entry(number).or_default() += 1;
+        match self.plan.direct {
+            true => FopenFlags::FOPEN_DIRECT_IO,
+            // The cache stays over an open, as on a local file system.
+            false => FopenFlags::FOPEN_KEEP_CACHE,
+        }
     }
 
     fn write_down(&self, number: u64, offset: u64, data: &[u8]) -> Result<u32, Errno> {
@@ -208,7 +244,7 @@ impl Filesystem for Server {
     ) {
         match self.add(request, Call::Create, (parent, name), mode, Body::empty_file()) {
             Ok(attributes) => {
-                let flags = FopenFlags::FOPEN_KEEP_CACHE;
+                let flags = self.opened(attributes.ino.0);
                 reply.created(&VALID, &attributes, Generation(0), FileHandle(0), flags);
             }
             Err(error) => reply.error(error),
@@ -216,19 +252,43 @@ impl Filesystem for Server {
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        self.remove(Call::Unlink, parent, name, reply);
+        let met = self.meet(Call::Unlink, 0, Duration::ZERO);
+        answer(met.and_then(|_| self.unlink_or_hide(parent.0, name).map_err(errno)), reply);
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        self.remove(Call::Rmdir, parent, name, reply);
+        let met = self.meet(Call::Rmdir, 0, Duration::ZERO);
+        answer(met.and_then(|_| self.state().tree.remove(parent.0, name, true).map_err(errno)), reply);
     }
 
-    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+    fn open(&self, _: &Request, number: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         match self.meet(Call::Open, 0, Duration::ZERO) {
-            // The cache stays over an open, as on a local file system.
-            Ok(_) => reply.opened(FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE),
+            Ok(_) => reply.opened(FileHandle(0), self.opened(number.0)),
             Err(error) => reply.error(error),
         }
+    }
+
+    fn release(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        _: FileHandle,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        _: bool,
+        reply: ReplyEmpty,
+    ) {
+        let state = &mut *self.state();
+        let open = state.open.entry(number.0).or_default();
+        *open = open.saturating_sub(1);
+        if *open == 0 {
+            state.open.remove(&number.0);
+            if let Some((parent, name)) = state.hidden.remove(&number.0) {
+                // It may have been removed by its hidden name.
+                let _ = state.tree.remove(parent, &name, false);
+            }
+        }
+        reply.ok();
     }
 
     fn read(

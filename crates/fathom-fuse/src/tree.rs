@@ -80,7 +80,7 @@ impl Tree {
 
     /// The entry of that name, which the kernel knows from now on.
     pub(crate) fn look_up(&mut self, parent: u64, name: &OsStr) -> Result<u64> {
-        let number = *self.entries(parent)?.get(name).ok_or(Refusal::Missing)?;
+        let number = self.number(parent, name)?;
         self.node_mut(number)?.known += 1;
         Ok(number)
     }
@@ -106,9 +106,22 @@ impl Tree {
         Ok(number)
     }
 
+    /// What a name stands for.
+    pub(crate) fn number(&self, parent: u64, name: &OsStr) -> Result<u64> {
+        self.entries(parent)?.get(name).copied().ok_or(Refusal::Missing)
+    }
+
+    /// Gives an entry another name in the same directory.
+    pub(crate) fn rename(&mut self, parent: u64, from: &OsStr, to: &OsStr) -> Result<()> {
+        let entries = self.entries_mut(parent)?;
+        let number = entries.remove(from).ok_or(Refusal::Missing)?;
+        entries.insert(to.to_owned(), number);
+        Ok(())
+    }
+
     /// Takes a name away; what it stood for goes when the kernel forgets it.
     pub(crate) fn remove(&mut self, parent: u64, name: &OsStr, is_directory: bool) -> Result<()> {
-        let number = *self.entries(parent)?.get(name).ok_or(Refusal::Missing)?;
+        let number = self.number(parent, name)?;
         match (&self.node(number)?.body, is_directory) {
             (Body::Directory(inside), true) if !inside.is_empty() => return Err(Refusal::NotEmpty),
             (Body::Directory(_), false) => return Err(Refusal::IsADirectory),

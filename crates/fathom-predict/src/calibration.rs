@@ -455,17 +455,12 @@ mod tests {
             assert_eq!(job.fsync, fsync);
             let bytes = u64::from(writes) * job.blocks[Direction::Write as usize].most;
             let mut run = Outcome {
-                transfers: Default::default(),
-                trims: Default::default(),
-                syncs: Default::default(),
                 elapsed_ns: 1,
-                ns_per_tick: 1.0,
-                cached_before: None,
-                usage: Default::default(),
                 device_wrote: Some(Wrote {
                     requests: u64::from(writes / fsync) * (1 + pages / 3),
                     bytes: bytes + u64::from(writes / fsync) * pages * PAGE,
                 }),
+                ..Outcome::nothing(1.0)
             };
             run.transfers[Direction::Write as usize].bytes = bytes;
             // The last one is the job's end, and not counted.

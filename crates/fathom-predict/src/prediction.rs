@@ -43,8 +43,8 @@ pub use self::trace::{Replay, predict_trace, simulate_trace, trace_calls};
 use self::counted::Counted;
 use self::forecast::Runs;
 use crate::model::{LIMITS, Model, Parameter, Parameters, Scalar};
-use fathom_program::job::{Direction, Job, Pattern, Region};
-use fathom_run::load::{Cached, Outcome, file_name, groups};
+use fathom_program::job::{Direction, Job, Pattern, Region, ThreadFile};
+use fathom_run::load::{Cached, Outcome, groups};
 
 /// How to predict.
 #[derive(Debug, Clone, Copy)]
@@ -188,6 +188,9 @@ pub fn calls(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<Vec
 /// Simulated time is in ns.
 const TICKS_PER_SECOND: f64 = 1e9;
 
+/// The threads of jobs with what is kept of their calls, and what was cached of each thread's files.
+type Loaded<K> = (Arc<Load<JobCalls, K>>, Vec<Cached>);
+
 /// The simulated machine with its files.
 struct Bench {
     path: Path,
@@ -214,7 +217,9 @@ impl Bench {
         let mut threads = counted.into_iter().zip(cached);
         let mut outcomes = Vec::with_capacity(jobs.len());
         for job in jobs {
-            let thinks = job.thinktime.as_nanos() as u64;
+            // Where not every transfer is followed by a wait, the last one need not be.
+            let thinks = job.thinking.blocks <= 1 && job.thinking.iotime.is_zero();
+            let thinks = if thinks { job.thinktime.as_nanos() as u64 } else { 0 };
             let threads = threads.by_ref().take(job.numjobs as usize).map(|(counted, cached)| {
                 let one = counted.outcome(started);
                 let elapsed_ns = one.elapsed_ns + thinks;
@@ -233,19 +238,24 @@ impl Bench {
         parameters: &Parameters,
         seed: u64,
         keep: fn(Call) -> K,
-    ) -> Result<(Arc<Load<JobCalls, K>>, Vec<Cached>), String> {
+    ) -> Result<Loaded<K>, String> {
         for job in jobs {
-            self.lay_out(job, job.region_of(job.numjobs.saturating_sub(1))?);
+            self.lay_out(job)?;
         }
         let (mut threads, mut cached, mut files) = (Vec::new(), Vec::new(), Vec::new());
         for job in jobs {
             for thread in 0..job.numjobs {
-                let region = job.region_of(thread)?;
-                let file = self.files[&file_name(job, thread)];
-                cached.push(self.prepare(job, region, file, seed));
-                let number = FileId(files.len() as u32);
-                files.push(file);
-                threads.push(JobCalls::new(job, region, thread, number, TICKS_PER_SECOND)?);
+                let mut regions = Vec::new();
+                let mut sum = Cached { cached: 0, pages: 0 };
+                for ThreadFile { name, region } in job.files_of(thread)? {
+                    let file = self.files[&name];
+                    let Cached { cached, pages } = self.prepare(job, region, file, seed);
+                    (sum.cached, sum.pages) = (sum.cached + cached, sum.pages + pages);
+                    regions.push((FileId(files.len() as u32), region));
+                    files.push(file);
+                }
+                cached.push(sum);
+                threads.push(JobCalls::new(job, &regions, thread, TICKS_PER_SECOND)?);
             }
         }
         self.state.forget_done();
@@ -258,16 +268,19 @@ impl Bench {
     }
 
     /// As `load::Site::lay_out`: files that are read get data, those that are only written get space.
-    fn lay_out(&mut self, job: &Job, region: Region) {
+    fn lay_out(&mut self, job: &Job) -> Result<(), String> {
         for thread in 0..job.numjobs {
-            let new = || self.state.create();
-            let file = *self.files.entry(file_name(job, thread)).or_insert_with(new);
-            if job.does(Direction::Read) {
-                self.state.fill(file, region.file);
-            } else if job.allocate {
-                self.state.lengthen(file, region.file);
+            for ThreadFile { name, region } in job.files_of(thread)? {
+                let new = || self.state.create();
+                let file = *self.files.entry(name).or_insert_with(new);
+                if job.does(Direction::Read) {
+                    self.state.fill(file, region.file);
+                } else if job.allocate {
+                    self.state.lengthen(file, region.file);
+                }
             }
         }
+        Ok(())
     }
 
     /// As `load::Site::prepare` and `hint`: the state of the cache, and a new descriptor.
@@ -281,10 +294,10 @@ impl Bench {
         } else if job.invalidate {
             self.state.evict(file);
         }
-        let advice = match (job.fadvise_hint, job.pattern) {
-            (false, _) => Advice::Normal,
-            (true, Pattern::Sequential) => Advice::Sequential,
-            (true, Pattern::Random) => Advice::Random,
+        let advice = match job.expected_order() {
+            None => Advice::Normal,
+            Some(Pattern::Sequential) => Advice::Sequential,
+            Some(Pattern::Random) => Advice::Random,
         };
         self.state.open(file, advice, job.direct);
         self.state.visit(file, region.length);

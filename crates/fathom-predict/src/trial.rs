@@ -455,16 +455,7 @@ mod tests {
         let run = |latencies: &[u64]| {
             let mut transfers = [Transfers::default(), Transfers::default()];
             latencies.iter().for_each(|&ns| transfers[0].latency.record(ns));
-            Outcome {
-                transfers,
-                trims: Default::default(),
-                syncs: Default::default(),
-                elapsed_ns: 1,
-                ns_per_tick: 1.0,
-                cached_before: None,
-                usage: Default::default(),
-                device_wrote: None,
-            }
+            Outcome { transfers, elapsed_ns: 1, ..Outcome::nothing(1.0) }
         };
         let of = |runs: Vec<Outcome>| {
             let trial = Trial { job: Job::named("read"), runs, disturbed: 0, refusal: None };

@@ -1,6 +1,6 @@
 //! Random blocks that are not all alike: some are drawn far more often than others, as in fio.
 
-use crate::job::Distribution;
+use crate::job::{Distribution, Order};
 
 /// Draws blocks of a region by a distribution.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub(crate) enum Draw {
     Pareto { power: f64, place: Place },
     /// Around a centre, with a deviation, in shares of the region.
     Normal { deviation: f64, center: f64 },
+    /// Zones: the percentage of transfers up to the end of each, and where it begins and ends, in parts of a whole.
+    Zoned { zones: Vec<(u64, [u64; 2])>, whole: u64 },
 }
 
 /// Where the most frequent block is: the blocks lie scattered, or in a row from there on.
@@ -26,7 +28,34 @@ pub(crate) enum Place {
 const MOST_TERMS: u64 = 10_000_000;
 
 impl Draw {
-    /// A distribution over `count` blocks; `seed` says how they are scattered.
+    /// The distribution of an order over `count` blocks of so many bytes; `seed` says how they are scattered.
+    ///
+    /// # Errors
+    /// One sentence where zones in bytes reach past the last block.
+    pub(crate) fn of(order: &Order, count: u64, bytes: u64, seed: u64) -> Result<Self, String> {
+        match order.distribution {
+            Distribution::Zoned => Self::zoned(order, 100),
+            Distribution::ZonedBytes => Self::zoned(order, count * bytes),
+            distribution => Ok(Self::new(distribution, count, seed)),
+        }
+    }
+
+    /// The zones of an order over a whole of so many parts.
+    fn zoned(order: &Order, whole: u64) -> Result<Self, String> {
+        let mut sums = (0, 0_u64);
+        let zones = order.zones.iter().map(|&(percent, size)| {
+            let first = sums.1;
+            sums = (sums.0 + u64::from(percent), first.saturating_add(size));
+            (sums.0, [first, sums.1])
+        });
+        let zones: Vec<_> = zones.collect();
+        if sums.1 > whole {
+            return Err("the zones of random_distribution=zoned_abs are more than the file".to_owned());
+        }
+        Ok(Self::Zoned { zones, whole })
+    }
+
+    /// A distribution without zones over `count` blocks; `seed` says how they are scattered.
     pub(crate) fn new(distribution: Distribution, count: u64, seed: u64) -> Self {
         let place = |center: Option<f64>| center.map_or(Place::Scattered(seed), Place::From);
         match distribution {
@@ -47,10 +76,8 @@ impl Draw {
         }
     }
 
-    /// One of `count` blocks; `random` gives numbers below 2^64, all alike.
-    pub(crate) fn block(&self, count: u64, mut random: impl FnMut() -> u64) -> u64 {
-        // The highest 53 bits, as many as a float has; never zero, whose logarithm is none.
-        let mut share = || ((random() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
+    /// One of `count` blocks; `share` gives numbers above 0 and below 1, all alike.
+    pub(crate) fn block(&self, count: u64, mut share: impl FnMut() -> f64) -> u64 {
         let (rank, place) = match self {
             Self::Uniform => return ((share() * count as f64) as u64).min(count - 1),
             Self::Normal { deviation, center } => {
@@ -66,6 +93,14 @@ impl Draw {
                     _ => (count as f64 * (eta * drawn - eta + 1.0).powf(1.0 / (1.0 - theta))) as u64,
                 };
                 (rank, place)
+            }
+            Self::Zoned { zones, whole } => {
+                let percent = share() * 100.0;
+                let zone = zones.iter().find(|(sum, _)| percent < *sum as f64).or(zones.last());
+                let parts = zone.map_or([0, *whole], |(_, parts)| *parts);
+                let block = |part| (u128::from(part) * u128::from(count) / u128::from(*whole)) as u64;
+                let [first, end] = parts.map(block);
+                return (first + (share() * end.saturating_sub(first) as f64) as u64).min(count - 1);
             }
             Self::Pareto { power, place } => (((count - 1) as f64 * share().powf(*power)) as u64, place),
         };
@@ -86,16 +121,39 @@ mod tests {
 
     /// How many of 100,000 draws the most frequent tenth of 1000 blocks gets, in percent.
     fn top_tenth(distribution: Distribution) -> u64 {
-        let draw = Draw::new(distribution, 1000, 7);
+        let mut counts = counts(&Order { distribution, ..Order::default() });
+        counts.sort_unstable();
+        counts[900..].iter().sum::<u64>() / 1000
+    }
+
+    /// How often each of 1000 blocks of 4 KiB comes in 100,000 draws.
+    fn counts(order: &Order) -> Vec<u64> {
+        let draw = Draw::of(order, 1000, 4096, 7).unwrap();
         let mut state = 1_u64;
         let mut random = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state ^ (state >> 33)).wrapping_mul(0xFF51_AFD7_ED55_8CCD)
+            let mixed = (state ^ (state >> 33)).wrapping_mul(0xFF51_AFD7_ED55_8CCD);
+            (mixed >> 11) as f64 / (1_u64 << 53) as f64
         };
         let mut counts = vec![0; 1000];
         (0..100_000).for_each(|_| counts[draw.block(1000, &mut random) as usize] += 1);
-        counts.sort_unstable();
-        counts[900..].iter().sum::<u64>() / 1000
+        counts
+    }
+
+    #[test]
+    fn zones_get_their_transfers() {
+        let shares = [(60, 10), (30, 20), (10, 70)];
+        let bytes = shares.map(|(percent, size)| (percent, size * 10 * 4096));
+        for (distribution, zones) in [(Distribution::Zoned, shares), (Distribution::ZonedBytes, bytes)] {
+            let drawn = counts(&Order { distribution, zones: zones.to_vec(), ..Order::default() });
+            let parts = [&drawn[..100], &drawn[100..300], &drawn[300..]];
+            let percent = parts.map(|part| part.iter().sum::<u64>().div_ceil(1000));
+            assert!((59..=61).contains(&percent[0]) && (29..=31).contains(&percent[1]), "{percent:?}");
+            assert!(drawn.iter().all(|&count| count > 0));
+        }
+        let far =
+            Order { distribution: Distribution::ZonedBytes, zones: vec![(100, 1 << 30)], ..Order::default() };
+        assert!(Draw::of(&far, 1000, 4096, 7).unwrap_err().contains("zoned_abs"));
     }
 
     #[test]

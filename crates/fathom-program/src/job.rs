@@ -19,6 +19,7 @@ mod command_line;
 mod conduct;
 mod fields;
 mod file;
+mod files;
 mod option;
 mod paths;
 mod sizes;
@@ -33,7 +34,8 @@ pub use self::command_line::{CommandLine, Output, parse_command, show_command};
 pub use self::conduct::*;
 pub use self::fields::*;
 pub use self::file::{JobFile, Mistake, Section, Surroundings, parse};
-pub use self::option::markdown as option_table;
+pub use self::files::ThreadFile;
+pub use self::option::{list, markdown as option_table};
 
 /// One job: some threads that do the same to files of one size.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -354,7 +356,10 @@ impl Job {
         let missing = || Unfit::by(&[], "size= is missing: say how much of a file to transfer");
         let file = match (self.filesize, self.size) {
             (Some(file), _) => file,
-            (None, size) => self.offset.checked_add(size.ok_or_else(missing)?).ok_or_else(too_long)?,
+            (None, size) => {
+                let size = size.ok_or_else(missing)? / u64::from(self.file_count());
+                self.offset.checked_add(size).ok_or_else(too_long)?
+            }
         };
         if self.offset >= file {
             let reason = format!("offset={} is past the end of the file of {file} bytes", self.offset);
@@ -368,10 +373,21 @@ impl Job {
     /// # Errors
     /// As [`region`](Self::region).
     pub fn region_of(&self, thread: u32) -> Result<Region, String> {
-        let further = u64::from(thread).checked_mul(self.order.increment.0);
+        let (increment, is_share) = self.order.increment;
+        let further = u64::from(thread).checked_mul(increment);
         let offset = further.and_then(|further| self.offset.checked_add(further));
+        let offset = offset.filter(|offset| i64::try_from(*offset).is_ok());
         let offset = offset.ok_or("offset_increment= exceeds any file")?;
+        let offset = if is_share { offset.next_multiple_of(self.alignment()) } else { offset };
         Self { offset, ..self.clone() }.region()
+    }
+
+    /// What offsets that are shares of a file are rounded up to, in bytes: `offset_align`, or the least block.
+    fn alignment(&self) -> u64 {
+        match self.order.offset_align {
+            0 => self.least_block(),
+            align => align,
+        }
     }
 
     /// Bytes that each thread transfers in all its loops unless time ends it; none where it goes on until then.
@@ -388,13 +404,26 @@ impl Job {
     /// # Errors
     /// As [`region`](Self::region).
     pub(crate) fn transfer_of_loop(&self) -> Result<Option<u64>, String> {
-        let region = self.region()?;
-        let bytes = self.io_size.or(self.size).unwrap_or(region.length);
+        let all = self.all_bytes(0)?;
+        let bytes = self.io_size.unwrap_or(self.size.map_or(all, |size| size.min(all)));
         Ok(match (self.files.create_only, self.time_based) {
             (true, _) => Some(0),
             (false, true) => None,
             (false, false) => Some(bytes),
         })
+    }
+
+    /// The bytes of the parts of a thread's files that it works on.
+    fn all_bytes(&self, thread: u32) -> Result<u64, String> {
+        Ok(self.files_of(thread)?.iter().fold(0, |sum: u64, file| sum.saturating_add(file.region.length)))
+    }
+
+    /// The most bytes per second in a direction, by its place; zero for no bound. Of `rate_iops` these are the least blocks.
+    pub(crate) fn bound(&self, side: usize) -> u64 {
+        match self.rate[side] {
+            0 => u64::from(self.rates.iops[side]) * self.blocks[side].least,
+            rate => rate,
+        }
     }
 
     /// Whether a bound on its rate makes it wait.
@@ -407,7 +436,7 @@ impl Job {
     /// # Errors
     /// As [`region`](Self::region).
     pub fn loops(&self) -> Result<bool, String> {
-        Ok(self.time_based || self.transfer_of_loop()? > Some(self.region()?.length))
+        Ok(self.time_based || self.transfer_of_loop()? > Some(self.all_bytes(0)?))
     }
 
     /// Checks what the engine relies on.
@@ -459,6 +488,11 @@ impl Job {
             Err(Unfit::by(&["filename"], format!("'{name}' is not a plain file name")))
         })
     }
+}
+
+/// So many percent of some bytes.
+fn share(bytes: u64, percent: u64) -> u64 {
+    (u128::from(bytes) * u128::from(percent) / 100) as u64
 }
 
 /// Why a job can't be run as it is.

@@ -5,20 +5,26 @@ mod verification;
 use std::time::Duration;
 
 use crate::call::{Call, CallKind, DIRECTIONS, Direction, FileId};
-use crate::job::{Engine, Job, Pattern, Region, Trim, Verify};
+use crate::dice::Dice;
+use crate::job::{Engine, Job, Region, Trim};
+use crate::next_file::NextFile;
 use crate::offsets::{Offsets, Span};
 use crate::program::{Step, Thread};
 
 pub use self::verification::ANY_WRITE;
-use self::verification::{Phase, Verification, Written};
+use self::verification::{Verification, Written};
 
 /// One thread of a job.
 #[derive(Debug)]
 pub struct JobCalls {
     job: Job,
-    /// A call of no kind in particular on the thread's file.
-    call: Call,
-    offsets: Offsets,
+    files: Vec<FileCalls>,
+    /// The file of the next transfer, and which one follows it.
+    file: usize,
+    next_file: NextFile,
+    /// What is done to each file before the next pass, and how many files that is still to be done to.
+    renews_by: CallKind,
+    to_renew: usize,
     ticks_per_second: f64,
     /// Bytes still to be transferred; the last transfer is made whole.
     left: u64,
@@ -30,8 +36,6 @@ pub struct JobCalls {
     /// Transfers that may still be made.
     transfers_left: u64,
     writes: u64,
-    /// The bytes from the first to the last that were written since the last sync; `sync_file_range` is of these.
-    written: Option<(u64, u64)>,
     /// What is still to be read again, and the next of it where a seek goes before.
     verification: Option<Verification>,
     verifying: Option<Written>,
@@ -39,20 +43,41 @@ pub struct JobCalls {
     moved: u64,
     /// Whether the block of the next write was trimmed: `rw=trimwrite`.
     is_trimmed: bool,
-    /// Where the file position is, for engines that have one.
-    position: Option<u64>,
-    /// The direction that was chosen before a wait, and the transfer that a sync or a seek goes before.
+    /// The direction that was chosen before a wait or a sync, and the transfer that a seek goes before.
     chosen: Option<Direction>,
     transfer: Option<(Direction, Span)>,
-    /// Whether `thinktime` is due.
+    /// Whether a sync is the last that was done.
+    was_sync: bool,
+    /// Whether `thinktime` may be due, after how many transfers, and when it was last so.
     thinks: bool,
+    unthought: u32,
+    thought: u64,
+    /// What is left of a `thinktime` after its busy part.
+    think_until: Option<u64>,
+    /// The direction of the last transfer.
+    side: Direction,
     is_paced: bool,
     has_drained: bool,
-    is_synced: bool,
-    /// Whether `startdelay` is to come, and whether it is just over.
-    is_delayed: bool,
+    /// How many files were synced at the end.
+    synced: usize,
+    /// Draws when transfers of `rate_process=poisson` begin.
+    arrivals: Dice,
+    /// What is to come of `startdelay`, in ticks, and whether it is just over.
+    delay: Option<u64>,
     begins: bool,
     times: Option<Times>,
+}
+
+/// One of the files of a thread.
+#[derive(Debug)]
+struct FileCalls {
+    /// A call of no kind in particular on it.
+    call: Call,
+    offsets: Offsets,
+    /// Where the file position is, for engines that have one.
+    position: Option<u64>,
+    /// The bytes from the first to the last that were written since the last sync; `sync_file_range` is of these.
+    written: Option<(u64, u64)>,
 }
 
 /// The moments of a run, in ticks.
@@ -65,33 +90,47 @@ struct Times {
 }
 
 impl JobCalls {
-    /// A thread of a job on a region of one of a program's files.
+    /// A thread of a job on regions of some of a program's files; each has the descriptor of its place in the list.
     ///
     /// # Errors
     /// One sentence where the job makes no sense.
     pub fn new(
         job: &Job,
-        region: Region,
+        regions: &[(FileId, Region)],
         thread: u32,
-        file: FileId,
         ticks_per_second: f64,
     ) -> Result<Self, String> {
         let mut whole = job.transfer_of_loop()?.unwrap_or(u64::MAX);
         let mut loops = job.loops()?;
-        let reads_again = |verify: &&Verify| !verify.no_reading && job.does(Direction::Write);
-        let is_listed = job.pattern == Pattern::Random && job.random_map;
-        let verification =
-            job.verify.as_ref().filter(reads_again).map(|verify| Verification::new(verify, is_listed));
+        let verification = Verification::of(job);
         if verification.is_some() && !job.files.create_only {
             // As in fio each pass over the size is read again before the next.
-            (whole, loops) = (job.size.unwrap_or(region.length), false);
+            let length = regions.iter().map(|(_, region)| region.length).sum();
+            (whole, loops) = (job.size.unwrap_or(length), false);
         }
+        // No job has more than 1,024 threads.
+        let one = |(number, &(file, region)): (u32, &(FileId, Region))| {
+            let call = Call { descriptor: number, ..Call::new(CallKind::Pause, file) };
+            Ok(FileCalls {
+                call,
+                offsets: Offsets::new(job, region, number << 10 | thread)?,
+                position: None,
+                written: None,
+            })
+        };
+        let files: Vec<FileCalls> = (0..).zip(regions).map(one).collect::<Result<_, String>>()?;
+        let mut arrivals = Dice::new(!job.seed ^ (u64::from(thread) << 32));
+        let (low, high) = job.course.start_delay;
+        let delay = low + high.saturating_sub(low).mul_f64(arrivals.share());
         Ok(Self {
-            verification,
-            verifying: None,
-            moved: 0,
-            call: Call::new(CallKind::Pause, file),
-            offsets: Offsets::new(job, region, thread)?,
+            next_file: NextFile::new(job, files.len(), thread),
+            files,
+            file: 0,
+            renews_by: match job.files.unlink_each_loop {
+                true => CallKind::Create,
+                false => CallKind::DontNeed,
+            },
+            to_renew: 0,
             ticks_per_second,
             left: whole,
             loops,
@@ -101,17 +140,24 @@ impl JobCalls {
                 0 => u64::MAX,
                 most => most.saturating_mul(u64::from(job.course.loops.max(1))),
             },
-            is_delayed: !job.course.start_delay.0.is_zero(),
+            delay: (!delay.is_zero()).then_some((delay.as_secs_f64() * ticks_per_second) as u64),
             writes: 0,
-            written: None,
+            verification,
+            verifying: None,
+            moved: 0,
             is_trimmed: false,
-            position: None,
+            unthought: 0,
+            thought: 0,
+            think_until: None,
+            side: Direction::Read,
+            arrivals,
             chosen: None,
             transfer: None,
+            was_sync: false,
             thinks: false,
             is_paced: job.is_paced(),
             has_drained: false,
-            is_synced: false,
+            synced: 0,
             begins: false,
             times: None,
             job: job.clone(),
@@ -131,6 +177,49 @@ impl JobCalls {
         Times { end, ramp_end: if ramp > 0 { now + ramp } else { u64::MAX }, due: [now; DIRECTIONS] }
     }
 
+    /// No transfer begins from now on; what is due at the end is done.
+    pub fn stop(&mut self, now: u64) {
+        (self.delay, self.begins, self.thinks, self.think_until) = (None, false, false, None);
+        let times = self.times.unwrap_or_else(|| self.begin(now));
+        self.times = Some(Times { end: times.end.min(now), ..times });
+    }
+
+    /// Ticks that so many bytes take of one direction's rate.
+    fn share(&self, side: usize, bytes: u64) -> f64 {
+        match self.job.bound(side) {
+            0 => 0.0,
+            rate => bytes as f64 / rate as f64 * self.ticks_per_second,
+        }
+    }
+
+    /// What comes between two transfers: nothing, or the beginning of a wait.
+    #[cold]
+    fn think(&mut self, now: u64, end: u64) -> Option<Step<bool>> {
+        let (thinking, time) = (self.job.thinking, self.job.thinktime);
+        self.unthought += 1;
+        let by_time = !thinking.iotime.is_zero();
+        let is_time = by_time && now.saturating_sub(self.thought) >= self.ticks(thinking.iotime + time);
+        let counts = !by_time || thinking.blocks > 0;
+        let is_turn = counts && self.unthought >= thinking.blocks.max(1);
+        if !is_time && !is_turn {
+            return None;
+        }
+        (self.unthought, self.thought) = (0, now);
+        let until = now.saturating_add(self.ticks(time)).min(end);
+        let side = self.side as usize;
+        let least = self.share(side, self.job.blocks[side].least) as u64;
+        if let (true, true, Some(times)) = (self.is_paced, self.job.rates.ignore_thinktime, &mut self.times) {
+            // The next transfer is due when the wait is over, as if there had been none.
+            let waits = until - now;
+            times.due[side] += if least <= waits { waits - least } else { waits };
+        }
+        if thinking.spin.is_zero() {
+            return Some(Step::Wait(until));
+        }
+        self.think_until = Some(until);
+        Some(Step::Spin(now.saturating_add(self.ticks(thinking.spin.min(time))).min(until)))
+    }
+
     /// The direction of the next transfer, and when it is due; the other one goes first if it is due first.
     fn paced(&self, drawn: Direction, now: u64, due: [u64; DIRECTIONS]) -> (Direction, u64) {
         let other = match drawn {
@@ -148,32 +237,37 @@ impl JobCalls {
     /// fio asks before each transfer whether the writes so far are such a number: none follows the last one, and reads
     /// that come before the next write each get one too.
     #[inline(always)]
-    fn sync(&mut self) -> Option<Call> {
+    fn sync(&self) -> Option<CallKind> {
         // fio 3.33 makes a trim of a sync that is due in trimwrite.
         if self.writes == 0 || self.job.order.trim.is_some() {
             return None;
         }
         let is_due = |every: u32| every > 0 && self.writes.is_multiple_of(u64::from(every));
-        let call = match (is_due(self.job.fsync), is_due(self.job.fdatasync), self.job.durability.range) {
-            (true, ..) => Call { kind: CallKind::Fsync, ..self.call },
-            (false, true, _) => Call { kind: CallKind::Fdatasync, ..self.call },
-            (false, false, Some((flags, every))) if is_due(every) => {
-                let (first, end) = self.written.unwrap_or_default();
-                let bits = flags.iter().enumerate().map(|(bit, &is_set)| u32::from(is_set) << bit);
-                Call { kind: CallKind::SyncRange, flags: bits.sum(), ..self.call }.at(first, end - first)
-            }
-            _ => return None,
-        };
-        self.written = None;
-        // Nothing was written since the sync before: fio makes no call, and counts it.
-        Some(if call.kind == CallKind::SyncRange && call.bytes == 0 {
-            Call { kind: CallKind::Pause, ..call }
-        } else {
-            call
-        })
+        match (is_due(self.job.fsync), is_due(self.job.fdatasync), self.job.durability.range) {
+            (true, ..) => Some(CallKind::Fsync),
+            (false, true, _) => Some(CallKind::Fdatasync),
+            (false, false, Some((_, every))) if is_due(every) => Some(CallKind::SyncRange),
+            _ => None,
+        }
     }
 
-    /// A transfer, or the seek or the trim that goes before it.
+    /// A sync of a file; of a range it is from the first to the last byte that were written since the one before.
+    #[cold]
+    fn sync_of(&mut self, kind: CallKind, file: usize) -> Call {
+        let file = &mut self.files[file];
+        let written = file.written.take();
+        let Some((flags, _)) = self.job.durability.range.filter(|_| kind == CallKind::SyncRange) else {
+            return Call { kind, ..file.call };
+        };
+        let bits = flags.iter().enumerate().map(|(bit, &is_set)| u32::from(is_set) << bit);
+        match written {
+            Some((first, end)) => Call { kind, flags: bits.sum(), ..file.call }.at(first, end - first),
+            // fio makes no call where nothing was written, and counts it.
+            None => Call { kind: CallKind::Pause, ..file.call },
+        }
+    }
+
+    /// A transfer, or the trim or the seek that goes before it.
     #[inline(always)]
     fn transfer(&mut self, direction: Direction, span: Span) -> Step<bool> {
         if direction == Direction::Write
@@ -187,13 +281,14 @@ impl JobCalls {
             return seek;
         }
         let kind = self.kind(direction);
-        let mut call = Call { kind, ..self.call }.at(span.offset, span.length);
+        let mut call = Call { kind, ..self.files[self.file].call }.at(span.offset, span.length);
         if direction == Direction::Write {
             self.writes += 1;
             if self.job.durability.range.is_some() {
                 let end = span.offset + span.length;
-                let (first, last) = self.written.unwrap_or((span.offset, end));
-                self.written = Some((first.min(span.offset), last.max(end)));
+                let written = &mut self.files[self.file].written;
+                let (first, last) = written.unwrap_or((span.offset, end));
+                *written = Some((first.min(span.offset), last.max(end)));
             }
         }
         if self.job.verify.is_some() {
@@ -203,6 +298,39 @@ impl JobCalls {
         Step::Call(call, true)
     }
 
+    /// A block is trimmed, instead of written or before that; fio bounds the trimmed and the written bytes each by the size.
+    #[cold]
+    fn trim(&mut self, trim: Trim, span: Span) -> Step<bool> {
+        match trim {
+            Trim::Only => self.count(Direction::Write, span),
+            Trim::BeforeWrite => (self.is_trimmed, self.transfer) = (true, Some((Direction::Write, span))),
+        }
+        let call = self.files[self.file].call;
+        Step::Call(Call { kind: CallKind::Discard, ..call }.at(span.offset, span.length), true)
+    }
+
+    /// Keeps the books of a transfer.
+    #[inline(always)]
+    fn count(&mut self, direction: Direction, span: Span) {
+        self.left = self.left.saturating_sub(span.length);
+        self.moved += span.length;
+        self.thinks = !self.job.thinktime.is_zero();
+        self.transfers_left -= 1;
+        self.was_sync = false;
+        self.side = direction;
+        if self.is_paced {
+            let side = direction as usize;
+            let ticks = match self.job.rates.poisson {
+                // fio draws from the mean of the least block, whatever the transfer moves.
+                true => -self.share(side, self.job.blocks[side].least) * self.arrivals.share().ln(),
+                false => self.share(side, span.length),
+            };
+            if let Some(times) = &mut self.times {
+                times.due[side] += ticks as u64;
+            }
+        }
+    }
+
     /// Gives a transfer of a job that verifies its number, and notes a write to be read again.
     #[cold]
     fn number(&mut self, call: &mut Call, direction: Direction, span: Span) {
@@ -210,7 +338,7 @@ impl JobCalls {
             Direction::Write => {
                 call.flags = (self.writes % u64::from(ANY_WRITE - 1)) as u32 + 1;
                 if let Some(verification) = &mut self.verification {
-                    verification.note(span, call.flags);
+                    verification.note(Written { file: self.file, span, number: call.flags });
                     self.has_drained = false;
                 }
                 if self.job.verify.as_ref().is_some_and(|verify| verify.only) {
@@ -225,18 +353,21 @@ impl JobCalls {
 
     /// A block is read again, after a seek where the engine needs one.
     #[cold]
-    fn read_again(&mut self, (span, number): Written) -> Step<bool> {
+    fn read_again(&mut self, written: Written) -> Step<bool> {
+        let Written { file, span, number } = written;
+        self.file = file;
         if let Some(seek) = self.seek(span) {
-            self.verifying = Some((span, number));
+            self.verifying = Some(written);
             return seek;
         }
         self.moved += span.length;
+        self.was_sync = false;
         let kind = self.kind(Direction::Read);
-        Step::Call(Call { kind, flags: number, ..self.call }.at(span.offset, span.length), true)
+        Step::Call(Call { kind, flags: number, ..self.files[file].call }.at(span.offset, span.length), true)
     }
 
     /// The next step of a batch of `verify_backlog`.
-    #[cold]
+    #[inline(always)]
     fn batch(&mut self) -> Option<Step<bool>> {
         let verification = self.verification.as_mut().filter(|all| all.is_due())?;
         if self.job.engine.is_asynchronous() && !std::mem::replace(&mut self.has_drained, true) {
@@ -246,30 +377,24 @@ impl JobCalls {
         Some(self.read_again(next))
     }
 
-    /// The next step of the reads that follow the writes, none where all is read or there is no time for it.
+    /// The next step of the reads that follow the writes, none where all is read or there is no time for it: what is under way
+    /// is awaited, the files are synced and dropped from the cache. Source: `do_verify` of fio's `backend.c`.
     #[cold]
     fn verify(&mut self, has_time: bool) -> Option<Step<bool>> {
         let verification = self.verification.as_mut()?;
-        let is_done = verification.len() == 0 && verification.phase != Phase::Drained;
-        if is_done || !has_time {
+        if verification.is_empty() || !has_time {
             verification.clear();
             return None;
         }
-        let alone = |kind| Some(Step::Call(Call { kind, ..self.call }, false));
-        match verification.phase {
-            Phase::Writing => {
-                verification.phase = Phase::Drained;
-                Some(Step::Drain)
-            }
-            Phase::Drained => {
-                verification.phase = Phase::Synced;
-                alone(CallKind::Fsync)
-            }
-            Phase::Synced => {
-                verification.phase = Phase::Reading;
-                alone(CallKind::DontNeed)
-            }
-            Phase::Reading => {
+        let count = self.files.len();
+        let step = verification.steps;
+        verification.steps += 1;
+        let alone = |kind, file: usize| Some(Step::Call(Call { kind, ..self.files[file].call }, false));
+        match step {
+            0 => Some(Step::Drain),
+            step if step <= count => alone(CallKind::Fsync, step - 1),
+            step if step <= 2 * count => alone(CallKind::DontNeed, step - count - 1),
+            _ => {
                 let next = verification.next()?;
                 Some(self.read_again(next))
             }
@@ -289,9 +414,10 @@ impl JobCalls {
         if !matches!(self.job.engine, Engine::Sync | Engine::Vsync) {
             return None;
         }
-        let is_there = self.position == Some(span.offset);
-        self.position = Some(if is_there { span.offset + span.length } else { span.offset });
-        let seek = Call { kind: CallKind::Seek, ..self.call }.at(span.offset, span.length);
+        let file = &mut self.files[self.file];
+        let is_there = file.position == Some(span.offset);
+        file.position = Some(if is_there { span.offset + span.length } else { span.offset });
+        let seek = Call { kind: CallKind::Seek, ..file.call }.at(span.offset, span.length);
         (!is_there).then_some(Step::Call(seek, false))
     }
 
@@ -309,38 +435,55 @@ impl JobCalls {
         }
     }
 
-    /// A block is trimmed, instead of written or before that; fio bounds the trimmed and the written bytes each by the size.
-    #[cold]
-    fn trim(&mut self, trim: Trim, span: Span) -> Step<bool> {
-        match trim {
-            Trim::Only => self.count(Direction::Write, span),
-            Trim::BeforeWrite => (self.is_trimmed, self.transfer) = (true, Some((Direction::Write, span))),
-        }
-        Step::Call(Call { kind: CallKind::Discard, ..self.call }.at(span.offset, span.length), true)
-    }
-
-    /// Keeps the books of a transfer.
+    /// The next transfer; none where this pass is over.
     #[inline(always)]
-    fn count(&mut self, direction: Direction, span: Span) {
-        self.left = self.left.saturating_sub(span.length);
-        self.moved += span.length;
-        self.thinks = !self.job.thinktime.is_zero();
-        self.transfers_left -= 1;
-        let side = direction as usize;
-        if let (true, Some(times)) = (self.is_paced, &mut self.times) {
-            let share = |amount: f64, rate: f64| if rate > 0.0 { amount / rate } else { 0.0 };
-            let bytes = share(span.length as f64, self.job.rate[side] as f64);
-            let transfers = share(1.0, f64::from(self.job.rates.iops[side]));
-            times.due[side] += (bytes.max(transfers) * self.ticks_per_second) as u64;
+    fn span(&mut self, direction: Direction) -> Option<Span> {
+        match self.files.as_mut_slice() {
+            [file] => file.offsets.next(direction),
+            _ => self.span_of_several(direction),
         }
     }
 
-    /// Another pass over the file; the cache is emptied of it, as before the first.
+    fn span_of_several(&mut self, direction: Direction) -> Option<Span> {
+        while let Some(file) = self.next_file.choose() {
+            self.file = file;
+            let offsets = &mut self.files[file].offsets;
+            let mut span = offsets.next(direction);
+            if span.is_none() && self.next_file.begins_again() {
+                offsets.rewind();
+                span = offsets.next(direction);
+            }
+            if span.is_some() {
+                return span;
+            }
+            self.next_file.finish();
+        }
+        None
+    }
+
+    /// fio syncs the file whose turn it is, and goes on with the one after it; none where all are done.
+    fn file_to_sync(&mut self) -> Option<usize> {
+        if self.files.len() == 1 { Some(0) } else { self.next_file.choose() }
+    }
+
+    /// Another pass over the files; the cache is emptied of them, as before the first.
     #[cold]
     fn next_pass(&mut self) -> Option<Step<bool>> {
-        self.offsets.rewind();
-        let drops = self.job.invalidate && !self.job.pre_read;
-        drops.then_some(Step::Call(Call { kind: CallKind::DontNeed, ..self.call }, false))
+        self.next_file.rewind();
+        self.files.iter_mut().for_each(|file| file.offsets.rewind());
+        let drops = self.job.invalidate && !self.job.pre_read || self.renews_by == CallKind::Create;
+        self.to_renew = if drops { self.files.len() } else { 0 };
+        self.renew()
+    }
+
+    #[cold]
+    fn renew(&mut self) -> Option<Step<bool>> {
+        self.to_renew = self.to_renew.checked_sub(1)?;
+        let file = &mut self.files[self.to_renew];
+        if self.renews_by == CallKind::Create {
+            file.position = None;
+        }
+        Some(Step::Call(Call { kind: self.renews_by, ..file.call }, false))
     }
 
     /// fio counts the time of the last sync, but not the call.
@@ -350,9 +493,12 @@ impl JobCalls {
         if drains && !std::mem::replace(&mut self.has_drained, true) {
             return Step::Drain;
         }
-        match syncs && !std::mem::replace(&mut self.is_synced, true) {
-            true => Step::Call(Call { kind: CallKind::Fsync, ..self.call }, false),
-            false => Step::End,
+        match self.files.get(self.synced) {
+            Some(file) if syncs => {
+                self.synced += 1;
+                Step::Call(Call { kind: CallKind::Fsync, ..file.call }, false)
+            }
+            _ => Step::End,
         }
     }
 
@@ -363,7 +509,7 @@ impl JobCalls {
             self.loops_left -= 1;
         }
         self.left = self.whole;
-        (self.is_synced, self.has_drained) = (false, false);
+        (self.synced, self.has_drained) = (0, false);
         self.next_pass()
     }
 }
@@ -380,20 +526,32 @@ impl Thread for JobCalls {
         if let Some(next) = self.verifying.take() {
             return self.read_again(next);
         }
-        if std::mem::take(&mut self.is_delayed) {
+        if self.to_renew > 0
+            && let Some(step) = self.renew()
+        {
+            return step;
+        }
+        if let Some(delay) = self.delay.take() {
             self.begins = true;
-            return Step::Wait(now.saturating_add(self.ticks(self.job.course.start_delay.0)));
+            return Step::Wait(now.saturating_add(delay));
         }
         if std::mem::take(&mut self.begins) {
             return Step::StartCounting;
         }
         let mut times = match self.times {
             Some(times) => times,
-            None => *self.times.insert(self.begin(now)),
+            None => {
+                self.thought = now;
+                *self.times.insert(self.begin(now))
+            }
         };
-        if self.thinks {
-            self.thinks = false;
-            return Step::Wait(now.saturating_add(self.ticks(self.job.thinktime)).min(times.end));
+        if let Some(until) = self.think_until.take() {
+            return Step::Wait(until);
+        }
+        if std::mem::take(&mut self.thinks)
+            && let Some(step) = self.think(now, times.end)
+        {
+            return step;
         }
         if now >= times.ramp_end {
             (times.ramp_end, times.due) = (u64::MAX, [now; DIRECTIONS]);
@@ -422,7 +580,7 @@ impl Thread for JobCalls {
                 return step;
             }
             let chosen = self.chosen.take();
-            let mut direction = chosen.unwrap_or_else(|| self.offsets.direction());
+            let mut direction = chosen.unwrap_or_else(|| self.files[0].offsets.direction());
             if chosen.is_none() && self.is_paced {
                 let (paced, due) = self.paced(direction, now, times.due);
                 direction = paced;
@@ -431,7 +589,14 @@ impl Thread for JobCalls {
                     return Step::Wait(due.min(times.end));
                 }
             }
-            let Some(span) = self.offsets.next(direction) else {
+            if !self.was_sync
+                && let Some(kind) = self.sync()
+                && let Some(file) = self.file_to_sync()
+            {
+                (self.was_sync, self.chosen) = (true, Some(direction));
+                return Step::Call(self.sync_of(kind, file), true);
+            }
+            let Some(span) = self.span(direction) else {
                 if !self.loops {
                     self.left = 0;
                 } else if let Some(step) = self.next_pass() {
@@ -439,10 +604,6 @@ impl Thread for JobCalls {
                 }
                 continue;
             };
-            if let Some(sync) = self.sync() {
-                self.transfer = Some((direction, span));
-                return Step::Call(sync, true);
-            }
             return self.transfer(direction, span);
         }
     }
@@ -455,17 +616,18 @@ impl Thread for JobCalls {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::Pattern;
+    use crate::job::{Pattern, Verify};
 
     /// All calls of a thread for which no time passes but what it waits for.
     fn calls(job: &Job, thread: u32) -> Vec<(CallKind, u64, u64)> {
-        let region = job.region_of(thread).unwrap();
-        let mut calls = JobCalls::new(job, region, thread, FileId(0), 1e9).unwrap();
+        let files = job.files_of(thread).unwrap();
+        let regions: Vec<_> = (0..).map(FileId).zip(files.iter().map(|file| file.region)).collect();
+        let mut calls = JobCalls::new(job, &regions, thread, 1e9).unwrap();
         let (mut now, mut made) = (0, Vec::new());
         loop {
             match calls.next(now) {
                 Step::Call(call, _) => made.push((call.kind, call.offset >> 10, now)),
-                Step::Wait(until) => now = now.max(until),
+                Step::Wait(until) | Step::Spin(until) => now = now.max(until),
                 Step::StartCounting | Step::Await | Step::Drain => {}
                 Step::End => return made,
             }
@@ -532,7 +694,8 @@ mod tests {
     fn what_was_written_is_read_again_with_its_number() {
         let mut job = Job { read_percent: 0, invalidate: false, ..job(12) };
         job.verify = Some(Verify { method: "md5".to_owned(), backlog: (2, 1), ..Verify::default() });
-        let mut calls = JobCalls::new(&job, job.region().unwrap(), 0, FileId(0), 1e9).unwrap();
+        let regions = [(FileId(0), job.region().unwrap())];
+        let mut calls = JobCalls::new(&job, &regions, 0, 1e9).unwrap();
         let mut made = Vec::new();
         loop {
             match calls.next(0) {
@@ -553,6 +716,85 @@ mod tests {
         spread.course.start_delay.0 = Duration::from_micros(5);
         spread.rates.iops[0] = 1_000_000;
         assert_eq!(calls(&spread, 2), [(CallKind::Pread, 32, 5_000), (CallKind::Pread, 36, 6_000)]);
+    }
+
+    #[test]
+    fn thinking_comes_after_so_many_transfers_or_so_long() {
+        let times = |job: &Job| -> Vec<u64> { calls(job, 0).iter().map(|(_, _, now)| now / 1000).collect() };
+        let mut thinking = Job { thinktime: Duration::from_micros(10), ..job(24) };
+        thinking.thinking.blocks = 2;
+        assert_eq!(times(&thinking), [0, 0, 10, 10, 20, 20]);
+        thinking.thinking.spin = Duration::from_micros(4);
+        assert_eq!(times(&thinking), [0, 0, 10, 10, 20, 20]);
+        // A transfer takes 5 us: a wait comes when iotime and thinktime have passed since the last began.
+        thinking.thinking = crate::job::Thinking { iotime: Duration::from_micros(5), ..Default::default() };
+        thinking.rates.iops[0] = 200_000;
+        thinking.size = Some(32 << 10);
+        assert_eq!(times(&thinking), [0, 5, 10, 15, 25, 25, 30, 40]);
+    }
+
+    #[test]
+    fn a_rate_makes_up_for_thinktime_unless_it_is_to_ignore_it() {
+        let times = |job: &Job| -> Vec<u64> { calls(job, 0).iter().map(|(_, _, now)| now / 1000).collect() };
+        let mut paced = Job { thinktime: Duration::from_micros(20), ..job(24) };
+        paced.thinking.blocks = 3;
+        paced.rates.iops[0] = 200_000;
+        assert_eq!(times(&paced), [0, 5, 10, 30, 30, 30]);
+        paced.rates.ignore_thinktime = true;
+        assert_eq!(times(&paced), [0, 5, 10, 30, 35, 40]);
+    }
+
+    #[test]
+    fn arrivals_of_a_poisson_process_are_exponential() {
+        let mut paced = job(40_000);
+        (paced.rates.poisson, paced.rates.iops[0]) = (true, 1_000_000);
+        let times: Vec<u64> = calls(&paced, 0).iter().map(|(_, _, now)| *now).collect();
+        let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let mean = gaps.iter().sum::<u64>() / gaps.len() as u64;
+        assert!((970..1030).contains(&mean), "{mean} ns");
+        // One in e is longer than the mean.
+        let longer = gaps.iter().filter(|&&gap| gap > 1000).count() * 1000 / gaps.len();
+        assert!((350..386).contains(&longer), "{longer} of 1000");
+    }
+
+    #[test]
+    fn a_delay_is_drawn_for_each_thread() {
+        let mut late = job(4);
+        late.course.start_delay = (Duration::from_micros(100), Duration::from_micros(300));
+        let begin = |thread| calls(&late, thread)[0].2;
+        let begins: Vec<u64> = (0..8).map(begin).collect();
+        assert!(begins.iter().all(|begin| (100_000..=300_000).contains(begin)), "{begins:?}");
+        assert!(begins.iter().any(|&begin| begin != begins[0]), "{begins:?}");
+        assert_eq!(begins[1], begin(1));
+    }
+
+    #[test]
+    fn who_is_stopped_does_what_is_due_at_the_end() {
+        let job = Job { end_fsync: true, read_percent: 0, ..job(64) };
+        let mut calls = JobCalls::new(&job, &[(FileId(0), job.region().unwrap())], 0, 1e9).unwrap();
+        assert!(matches!(calls.next(0), Step::Call(call, true) if call.kind == CallKind::Pwrite));
+        calls.stop(1);
+        assert!(matches!(calls.next(2), Step::Call(call, false) if call.kind == CallKind::Fsync));
+        assert_eq!(calls.next(3), Step::End);
+    }
+
+    #[test]
+    fn runs_repeat_an_offset_and_offsets_are_aligned() {
+        let mut runs = Job { pattern: Pattern::Random, random_map: false, ..job(4096) };
+        (runs.order.every, runs.order.identical) = (2, true);
+        assert!(offsets(&runs).chunks(2).all(|pair| pair[0] == pair[1]));
+        let mut aligned = Job { pattern: Pattern::Random, ..job(4096) };
+        aligned.order.align = [1024; 3];
+        let made = offsets(&aligned);
+        assert_eq!(made.len(), 1024);
+        assert!(made.iter().any(|offset| offset % 4 != 0) && made.iter().all(|&offset| offset <= 4092));
+        let mut backwards = job(24);
+        backwards.order.skip = -(8 << 10);
+        assert_eq!(offsets(&backwards), [0, 16, 12, 8, 4, 0]);
+        // A share of the file apart, rounded up to a block.
+        let mut shares = Job { filesize: Some(100 << 10), ..job(4) };
+        shares.order.increment = (11 << 10, true);
+        assert_eq!([0, 1, 2].map(|thread| calls(&shares, thread)[0].1), [0, 12, 24]);
     }
 
     #[test]

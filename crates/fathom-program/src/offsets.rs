@@ -1,5 +1,6 @@
 //! Where a job's next transfer goes: sequential, random with replacement, or a random order of all blocks.
 
+use crate::dice::Dice;
 use crate::distribution::Draw;
 use crate::job::{Blocks, DIRECTIONS, Direction, Distribution, Job, Pattern, Region};
 
@@ -12,7 +13,7 @@ pub struct Span {
     pub length: u64,
 }
 
-/// The transfers of one thread, pass after pass over its region.
+/// The transfers of one thread in one file, pass after pass over its region.
 #[derive(Debug)]
 pub struct Offsets {
     region: Region,
@@ -26,18 +27,26 @@ pub struct Offsets {
     dice: Dice,
     /// Block sizes with the percentage of each, where these are given.
     splits: [Vec<(u64, u8)>; DIRECTIONS],
-    /// Bytes that are left out after each sequential transfer.
-    skip: u64,
+    /// Bytes that are left out after each sequential transfer; negative to go backwards.
+    skip: i64,
     /// How many random transfers go on where the last one ended, and that many are done.
     every: u32,
     run: u32,
     /// How many of a hundred random transfers are random, where the others do so; and whether any does.
     random_percent: [u64; DIRECTIONS],
     joins: bool,
-    /// Where the last transfer ended, in the region.
-    last: u64,
+    /// Where the last transfer began and ended, in the region.
+    last: [u64; 2],
+    /// Whether blocks of a range have any length.
+    is_unaligned: bool,
+    /// Whether a run stays where it began.
+    is_identical: bool,
+    /// Random offsets are multiples of this in each direction, in bytes.
+    align: [u64; DIRECTIONS],
     /// Bytes of this pass that are still to come.
     left: u64,
+    /// Bytes of a pass: of several files each ends where it has no block left.
+    whole: u64,
     pass: u64,
 }
 
@@ -54,21 +63,29 @@ enum Order {
 }
 
 impl Offsets {
+    /// The order follows from the job's seed and this number, of the thread and its file.
+    ///
     /// # Errors
-    /// One sentence where the map of a random order would not fit into memory.
-    pub fn new(job: &Job, region: Region, thread: u32) -> Result<Self, String> {
+    /// One sentence where the map of a random order would not fit into memory, or a zone not into the region.
+    pub fn new(job: &Job, region: Region, number: u32) -> Result<Self, String> {
         let used = || job.directions().map(|direction| job.blocks[direction as usize]);
         let grain = used().map(|blocks| blocks.least).min().unwrap_or(1);
         let is_uniform = used().all(|blocks| blocks == Blocks::fixed(grain));
         let splits = [0, 1].map(|side: usize| job.order.splits[side].clone());
         let count = region.length / grain;
-        let mut dice = Dice::new(job.seed ^ (u64::from(thread) << 32));
+        let mut dice = Dice::new(job.seed ^ (u64::from(number) << 32));
         let is_drawn = job.order.distribution != Distribution::Uniform;
-        let order = match (job.pattern, job.random_map && !is_drawn, is_uniform) {
+        let align = [0, 1].map(|side: usize| match job.order.align[side] {
+            0 => job.blocks[side].least,
+            align => align,
+        });
+        let is_aligned = [0, 1].iter().all(|&side| align[side] == job.blocks[side].least);
+        let order = match (job.pattern, job.random_map && is_aligned && !is_drawn, is_uniform) {
             (Pattern::Sequential, ..) => Order::Sequential([0; DIRECTIONS]),
-            (Pattern::Random, false, _) => Order::Anywhere(
-                is_drawn.then(|| Draw::new(job.order.distribution, count.max(1), dice.draw())),
-            ),
+            (Pattern::Random, false, _) => {
+                let draw = || Draw::of(&job.order, count.max(1), grain, dice.draw());
+                Order::Anywhere(is_drawn.then(draw).transpose()?)
+            }
             (Pattern::Random, true, true) => {
                 Order::Shuffled { grain, permutation: Permutation::new(count, &mut dice), next: 0 }
             }
@@ -76,7 +93,7 @@ impl Offsets {
         };
         let read_percent = u64::from(job.read_percent);
         let is_mixed = job.directions().count() == DIRECTIONS && job.blocks[0] != job.blocks[1];
-        let left = region.length;
+        let whole = if job.file_count() > 1 { u64::MAX } else { region.length };
         let every = if job.pattern == Pattern::Random { job.order.every.max(1) } else { 1 };
         let random_percent = [0, 1].map(|side: usize| u64::from(job.order.percentage_random[side]));
         let is_mixture = job.pattern == Pattern::Random && random_percent != [100; DIRECTIONS];
@@ -91,11 +108,15 @@ impl Offsets {
             order,
             dice,
             splits,
-            skip: job.order.skip.max(0) as u64,
+            skip: job.order.skip,
             every,
             run: 0,
-            last: 0,
-            left,
+            last: [0; 2],
+            is_unaligned: job.order.unaligned,
+            is_identical: job.order.identical,
+            align,
+            left: whole,
+            whole,
             pass: 0,
         })
     }
@@ -117,7 +138,7 @@ impl Offsets {
         let wanted = self.length(direction);
         let least = self.blocks[direction as usize].least;
         let room = self.left;
-        if room < self.grain {
+        if room.min(self.region.length) < self.grain {
             return None;
         }
         let length = if wanted > room && !self.is_mixed { room / least * least } else { wanted };
@@ -127,21 +148,20 @@ impl Offsets {
                 1 => self.dice.below(100) < self.random_percent[direction as usize],
                 _ => self.run == 1,
             };
-            if !is_random && self.last + length <= self.region.length && length >= least {
-                let offset = self.region.offset + self.last;
-                (self.last, self.left) = (self.last + length, self.left.saturating_sub(length));
-                return Some(Span { offset, length });
+            let from = self.last[usize::from(!self.is_identical)];
+            if !is_random && from + length <= self.region.length && length >= least {
+                (self.last, self.left) = ([from, from + length], self.left.saturating_sub(length));
+                return Some(Span { offset: self.region.offset + from, length });
             }
         }
         let span = match &mut self.order {
             Order::Sequential(positions) => {
                 let position = &mut positions[direction as usize];
-                if self.skip > 0 && (1..self.region.length).contains(position) {
-                    *position += self.skip;
-                    // A hole that reaches past the end goes round; a transfer that reaches it ends the pass.
-                    if *position >= self.region.length {
-                        *position = 0;
-                    }
+                if self.skip != 0 && (1..self.region.length).contains(position) {
+                    // A hole that reaches past an end goes round; a transfer that reaches the last one ends the pass.
+                    let round = if self.skip > 0 { 0 } else { self.region.length };
+                    let at = position.checked_add_signed(self.skip).filter(|&at| at < self.region.length);
+                    *position = at.unwrap_or_else(|| round.saturating_add_signed(self.skip.min(0)));
                 }
                 let length = length.min(self.region.length - *position);
                 let span = Span { offset: *position, length };
@@ -149,12 +169,13 @@ impl Offsets {
                 (length >= least).then_some(span)?
             }
             Order::Anywhere(draw) => {
-                let count = self.region.length / least;
+                let align = self.align[direction as usize];
+                let count = (self.region.length - least.saturating_sub(align)) / align;
                 let block = match draw {
                     None => self.dice.below(count),
-                    Some(draw) => draw.block(count, || self.dice.draw()),
+                    Some(draw) => draw.block(count, || self.dice.share()),
                 };
-                let offset = block * least;
+                let offset = block * align;
                 Span { offset, length: length.min((self.region.length - offset) / least * least) }
             }
             Order::Shuffled { grain, permutation, next } => {
@@ -168,14 +189,14 @@ impl Offsets {
             }
         };
         self.left = self.left.saturating_sub(span.length);
-        self.last = span.offset + span.length;
+        self.last = [span.offset, span.offset + span.length];
         Some(Span { offset: self.region.offset + span.offset, ..span })
     }
 
     /// Begins again, in another random order.
     pub fn rewind(&mut self) {
         self.pass += 1;
-        self.left = self.region.length;
+        self.left = self.whole;
         match &mut self.order {
             Order::Sequential(positions) => *positions = [0; DIRECTIONS],
             Order::Anywhere(_) => {}
@@ -201,33 +222,11 @@ impl Offsets {
             return found.or(split.last()).map_or(0, |&(size, _)| size);
         }
         let Blocks { least, most } = self.blocks[direction as usize];
-        if least == most { least } else { (least + self.dice.below(most)).min(most) / least * least }
-    }
-}
-
-/// SplitMix64 (Steele, Lea and Flood 2014): one multiplication chain per draw, any seed is good.
-#[derive(Debug)]
-struct Dice(u64);
-
-impl Dice {
-    fn new(seed: u64) -> Self {
-        let mut dice = Self(seed);
-        dice.draw();
-        dice
-    }
-
-    #[inline(always)]
-    fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number below `end`; the bias is below `end / 2^64` (Lemire 2019).
-    #[inline(always)]
-    fn below(&mut self, end: u64) -> u64 {
-        ((u128::from(self.draw()) * u128::from(end)) >> 64) as u64
+        if least == most {
+            return least;
+        }
+        let drawn = (least + self.dice.below(most)).min(most);
+        if self.is_unaligned { drawn } else { drawn / least * least }
     }
 }
 

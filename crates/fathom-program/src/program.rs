@@ -45,6 +45,8 @@ pub enum Step<L> {
     Call(Call, L),
     /// Nothing until that moment.
     Wait(u64),
+    /// The same with a busy CPU.
+    Spin(u64),
     /// Nothing until each counter of [`Thread::awaits`] is large enough.
     Await,
     /// Nothing until every call that is under way has returned.
@@ -71,6 +73,12 @@ pub trait Thread {
 
     /// The next step, now that the one before is done.
     fn next(&mut self, now: u64) -> Step<Self::Label>;
+
+    /// How many calls may be under way now, where that is less than its engine's depth.
+    #[inline(always)]
+    fn depth(&self) -> u32 {
+        u32::MAX
+    }
 
     /// When the thread makes no more calls of its own accord: a call that has not begun by then is not made.
     fn ends(&self) -> u64 {

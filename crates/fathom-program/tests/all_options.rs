@@ -17,7 +17,10 @@ const FILES: usize = 2000;
 const BATCH: usize = 100;
 
 /// Reasons for refusing what fio's parser takes: it finds these out when it runs, or has no way to.
-const REASONS: [&str; 27] = [
+const REASONS: [&str; 30] = [
+    "there is no such job before this one",
+    "can't wait for itself",
+    "jobs have this name",
     // Whether it does take one depends on what lies in memory behind the line.
     "takes no space before '='",
     "is not supported: ",

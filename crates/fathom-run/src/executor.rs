@@ -15,8 +15,9 @@ use std::time::Duration;
 use fathom_program::call::Call;
 use fathom_program::program::{Await, Step, Thread};
 use fathom_sys::clock::Counter;
+use fathom_sys::file::Errno;
 
-pub(crate) use self::engine::{Buffer, Descriptors, Engine, Mapped, Own, System};
+pub(crate) use self::engine::{Buffer, Descriptors, Engine, Mapped, OfJob, Own, System};
 pub(crate) use self::special::Special;
 pub(crate) use self::verify::Verifier;
 use crate::fault::Fault;
@@ -44,6 +45,11 @@ pub(crate) trait Recorder<L> {
     /// A request that is to be recorded was begun, handed over and done at these moments.
     fn submitted(&mut self, _call: &Call, _label: L, _moments: [u64; 3]) {}
 
+    /// Whether the thread goes on after a call that failed, which is then not recorded.
+    fn forgives(&mut self, _call: &Call, _errno: Errno) -> bool {
+        false
+    }
+
     /// What was recorded so far does not count.
     fn start_counting(&mut self, _now: u64) {}
 }
@@ -69,7 +75,7 @@ const CLAIM: u64 = 8 << 20;
 const SLICE: Duration = Duration::from_millis(50);
 
 impl Control<'_> {
-    fn stop(&self) -> Option<Fault> {
+    pub(crate) fn stop(&self) -> Option<Fault> {
         let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
         (is_set(self.interrupt) || is_set(self.failed)).then_some(Fault::Interrupted)
     }
@@ -80,6 +86,18 @@ impl Control<'_> {
         match self.budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
             Ok(_) => Ok(()),
             Err(left) => Err(Fault::OverBudget { wanted, left }),
+        }
+    }
+
+    /// Keeps the CPU busy until the clock shows `moment`, unless the run is to end; gives what it shows then.
+    fn spin_until<C: Counter>(&self, clock: C, moment: u64) -> u64 {
+        let moment = moment.min(self.deadline);
+        loop {
+            let now = clock.stop();
+            if now >= moment || self.stop().is_some() {
+                return now;
+            }
+            std::hint::spin_loop();
         }
     }
 
@@ -209,6 +227,11 @@ fn steps<C: Counter, T: Thread, E: Engine, R: Recorder<T::Label>>(
                 engine.prepare(&call);
                 let (window, outcome) = engine.make(clock, &call);
                 now = window.stop.max(origin);
+                if let Err(errno) = outcome
+                    && recorder.forgives(&call, errno)
+                {
+                    continue;
+                }
                 // A signal may have cut the call short: then the signal is what ended the run.
                 let outcome = outcome.map_err(|errno| engine.failure(&call, errno));
                 let moved = match outcome.and_then(|moved| engine.check(&call, moved)) {
@@ -228,6 +251,7 @@ fn steps<C: Counter, T: Thread, E: Engine, R: Recorder<T::Label>>(
                 control.wait_until(clock, origin.saturating_add(until));
                 now = clock.stop();
             }
+            Step::Spin(until) => now = control.spin_until(clock, origin.saturating_add(until)),
             Step::Await => {
                 control.counters.wait(clock, thread.awaits(), control)?;
                 now = clock.stop().max(origin);

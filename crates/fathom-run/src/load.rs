@@ -6,37 +6,45 @@
 
 mod burst;
 mod calm;
+mod course;
+mod depth_search;
 mod histogram;
 mod needs;
 
 mod outcome;
+mod place;
 pub mod program;
 mod site;
+mod steady;
+mod steer;
 
+use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use fathom_sys::clock::Counter;
+use fathom_sys::file::Errno;
 use fathom_sys::usage::Usage;
-use fathom_sys::{affinity, facts};
+use fathom_sys::{Error, affinity, cache, facts};
 
 pub use self::burst::{Burst, burst};
 pub use self::histogram::Histogram;
 pub use self::needs::Needs;
-pub use self::outcome::{Outcome, Transfers, Wrote};
+pub use self::outcome::{Errors, Outcome, Transfers, Wrote};
 pub use self::site::{Cached, Limits, Site};
 
-pub use self::site::{Folios, name as file_name};
+pub use self::site::Folios;
 
+use self::course::Course;
+use self::steer::{Steered, Watched, is_steered};
 use crate::executor::asynchronous::{self, Requests};
-use crate::executor::{
-    self, Buffer, Control, Counters, Mapped, Own, Recorder, Special, System, Verifier, Window,
-};
+use crate::executor::{self, Buffer, Control, Counters, Mapped, OfJob, Recorder, Special, System, Window};
 use crate::fault::Fault;
 use crate::instrument::Clock;
-use fathom_program::call::{Call, CallKind, DIRECTIONS, FileId};
-use fathom_program::job::{Engine, Job, Region, Surroundings};
+use fathom_program::call::{Call, CallKind, DIRECTIONS, Direction, FileId};
+use fathom_program::job::{Engine, Job, Surroundings, ThreadFile};
 use fathom_program::job_calls::JobCalls;
 
 /// This machine, as job files may refer to it.
@@ -57,7 +65,7 @@ pub fn surroundings(variable: &dyn Fn(&str) -> Option<String>) -> Surroundings<'
 /// A job that [`Job::check`] refuses, a budget or a disk that is too small, a call that fails or
 /// moves less than it should, an interrupt, the end of the time allowed.
 pub fn run(job: &Job, site: &mut Site) -> Result<Vec<Outcome>, Fault> {
-    let mut outcomes = together(std::slice::from_ref(job), site)?;
+    let (mut outcomes, _) = together(std::slice::from_ref(job), site)?;
     Ok(outcomes.pop().unwrap_or_default())
 }
 
@@ -68,8 +76,17 @@ pub fn run(job: &Job, site: &mut Site) -> Result<Vec<Outcome>, Fault> {
 /// As [`run`]; the first fault ends everything.
 pub fn run_all(jobs: &[Job], site: &mut Site) -> Result<Vec<Vec<Outcome>>, Fault> {
     let mut outcomes = Vec::with_capacity(jobs.len());
+    let mut is_over = false;
     for group in groups(jobs) {
-        outcomes.extend(together(group, site)?);
+        if is_over {
+            let nothing =
+                |job: &Job| vec![Outcome::nothing(1e9 / site.ticks_per_second()); job.numjobs as usize];
+            outcomes.extend(group.iter().map(nothing));
+            continue;
+        }
+        let (of_group, ends_all) = together(group, site)?;
+        outcomes.extend(of_group);
+        is_over = ends_all;
     }
     Ok(outcomes)
 }
@@ -79,30 +96,31 @@ pub fn groups(jobs: &[Job]) -> impl Iterator<Item = &[Job]> {
     jobs.chunk_by(|_, next| !next.stonewall)
 }
 
-/// A thread to be: its job, its number in it, its file, and what was cached before.
+/// A thread to be: its job, its number in it, its files, and what was cached before.
 struct JobThread<'a> {
     job: &'a Job,
-    region: Region,
     number: u32,
-    /// By its place among the different files of the jobs.
-    file: FileId,
+    /// Each with its place among the different files of the jobs.
+    files: Vec<(FileId, ThreadFile)>,
     cached: Option<Cached>,
 }
 
 /// How long before its end a wait begins to spin: waking from a sleep takes about that long.
 const SPIN: Duration = Duration::from_micros(100);
 
-fn together(jobs: &[Job], site: &mut Site) -> Result<Vec<Vec<Outcome>>, Fault> {
+/// The outcomes of jobs that run at the same time, and whether their end was that of all.
+fn together(jobs: &[Job], site: &mut Site) -> Result<(Vec<Vec<Outcome>>, bool), Fault> {
     // Looking takes time, and tells something of syncs alone.
     let syncs = jobs.iter().any(|job| job.fsync > 0);
     let wrote = |site: &Site| if syncs { site.device_wrote() } else { None };
     let before = wrote(site);
-    let (threads, records) = started(jobs, site, false)?;
+    let (threads, records, ends_all) = started(jobs, site, false)?;
     let device_wrote = wrote(site).zip(before).map(|(after, before)| after.since(before));
     let ns_per_tick = 1e9 / site.ticks_per_second();
     let of = |(thread, record)| outcome(thread, record, ns_per_tick, device_wrote);
     let mut outcomes = threads.iter().zip(records).map(of);
-    Ok(jobs.iter().map(|job| outcomes.by_ref().take(job.numjobs as usize).collect()).collect())
+    let outcomes = jobs.iter().map(|job| outcomes.by_ref().take(job.numjobs as usize).collect()).collect();
+    Ok((outcomes, ends_all))
 }
 
 /// Gets everything ready and runs the threads of some jobs.
@@ -110,21 +128,19 @@ fn started<'a>(
     jobs: &'a [Job],
     site: &mut Site,
     lists: bool,
-) -> Result<(Vec<JobThread<'a>>, Vec<Record>), Fault> {
+) -> Result<(Vec<JobThread<'a>>, Vec<Record>, bool), Fault> {
     site.lay_out(jobs)?;
     let mut list = Vec::new();
-    let mut names: Vec<String> = Vec::new();
+    let mut known: HashMap<String, FileId> = HashMap::new();
     for job in jobs {
         for number in 0..job.numjobs {
-            let region = job.region_of(number).map_err(Fault::Unsupported)?;
-            let name = file_name(job, number);
-            let known = names.iter().position(|known| *known == name);
-            let file = known.unwrap_or_else(|| {
-                names.push(name);
-                names.len() - 1
-            });
-            let cached = site.prepare(job, region, number)?;
-            list.push(JobThread { job, region, number, file: FileId(file as u32), cached });
+            let files = job.files_of(number).map_err(Fault::Unsupported)?;
+            let cached = site.prepare(job, &files)?;
+            let numbered = |file: ThreadFile| {
+                let next = FileId(known.len() as u32);
+                (*known.entry(file.name.clone()).or_insert(next), file)
+            };
+            list.push(JobThread { job, number, files: files.into_iter().map(numbered).collect(), cached });
         }
     }
     let budget = AtomicU64::new(site.write_budget());
@@ -133,7 +149,8 @@ fn started<'a>(
         Clock::Monotonic(counter) => threads(counter, &list, site, &budget, lists),
     };
     site.count_written(site.write_budget() - budget.into_inner());
-    Ok((list, records?))
+    let (records, ends_all) = records?;
+    Ok((list, records, ends_all))
 }
 
 /// What one thread did, in ticks.
@@ -148,6 +165,10 @@ struct Record {
     usage: Usage,
     /// Every call, where somebody compares machines.
     calls: Option<Vec<Call>>,
+    /// Errors of reads and of writes, by number, that do not end the job.
+    forgiven: [Vec<u32>; DIRECTIONS],
+    errors: Errors,
+    depth: Option<u32>,
 }
 
 impl Recorder<bool> for Record {
@@ -181,6 +202,19 @@ impl Recorder<bool> for Record {
     }
 
     #[cold]
+    fn forgives(&mut self, call: &Call, errno: Errno) -> bool {
+        // Whatever does not read may fail for what was written.
+        let side = call.kind.direction().unwrap_or(Direction::Write) as usize;
+        let number = errno.raw_os_error().unsigned_abs();
+        let is_forgiven = self.forgiven[side].contains(&number);
+        if is_forgiven {
+            self.errors.count += 1;
+            self.errors.first = if self.errors.first == 0 { number } else { self.errors.first };
+        }
+        is_forgiven
+    }
+
+    #[cold]
     fn start_counting(&mut self, now: u64) {
         for transfers in self.transfers.iter_mut().chain([&mut self.trims]) {
             transfers.bytes = 0;
@@ -193,6 +227,16 @@ impl Recorder<bool> for Record {
     }
 }
 
+/// The errors that `continue_on_error` names: those of `ignore_error`, else what a device gives.
+fn forgiven(job: &Job) -> [Vec<u32>; DIRECTIONS] {
+    let course = &job.course;
+    [0, 1].map(|side: usize| match (course.continues[side], course.ignored[side].is_empty()) {
+        (false, _) => Vec::new(),
+        (true, true) => vec![Errno::IO.raw_os_error().unsigned_abs()],
+        (true, false) => course.ignored[side].clone(),
+    })
+}
+
 fn outcome(thread: &JobThread<'_>, record: Record, ns_per_tick: f64, device_wrote: Option<Wrote>) -> Outcome {
     Outcome {
         transfers: record.transfers,
@@ -203,17 +247,19 @@ fn outcome(thread: &JobThread<'_>, record: Record, ns_per_tick: f64, device_wrot
         cached_before: thread.cached,
         usage: record.usage,
         device_wrote,
+        errors: record.errors,
+        depth: record.depth,
     }
 }
 
-/// Runs all threads; each opens its own file and gets everything ready, and then they begin at once.
+/// Runs all threads; each opens its own files and gets everything ready, and then they begin at once.
 fn threads<C: Counter>(
     clock: C,
     threads: &[JobThread<'_>],
     site: &Site,
     budget: &AtomicU64,
     lists: bool,
-) -> Result<Vec<Record>, Fault> {
+) -> Result<(Vec<Record>, bool), Fault> {
     let failed = AtomicBool::new(false);
     let control = Control {
         interrupt: site.interrupt(),
@@ -225,16 +271,18 @@ fn threads<C: Counter>(
         spin: SPIN,
     };
     let start = Barrier::new(threads.len());
+    let course = Course::of(threads.iter().map(|thread| (thread.job, thread.number)));
     let calm = site.calm();
     if let Some(calm) = calm {
         calm.begin();
     }
     let outcomes: Vec<Result<Record, Fault>> = std::thread::scope(|scope| {
-        let spawn = |thread| {
-            let (control, start, failed) = (&control, &start, &failed);
+        let spawn = |number: usize| {
+            let thread = &threads[number];
+            let (control, start, failed, course) = (&control, &start, &failed, &course);
             scope.spawn(move || {
                 affinity::sleep_precisely();
-                let ready = ready(thread, site);
+                let ready = place::take(thread.job, number).and_then(|()| ready(thread, site));
                 if ready.is_err() {
                     failed.store(true, Ordering::Relaxed);
                 }
@@ -242,8 +290,12 @@ fn threads<C: Counter>(
                     calm.await_it();
                 }
                 start.wait();
-                let record = Record { calls: lists.then(Vec::new), ..Record::default() };
-                let outcome = ready.and_then(|ready| work(clock, ready, thread, control, record));
+                let turn = Turn { thread, number, course, control };
+                let calls = lists.then(Vec::new);
+                let record = Record { calls, forgiven: forgiven(thread.job), ..Record::default() };
+                let outcome = ready.and_then(|ready| work(clock, ready, turn, record));
+                let outcome = course.fault(number).map_or(outcome, Err);
+                course.ended(number, thread.job);
                 if let Some(calm) = calm {
                     calm.end();
                 }
@@ -253,43 +305,84 @@ fn threads<C: Counter>(
                 outcome
             })
         };
-        let handles: Vec<_> = threads.iter().map(spawn).collect();
+        let handles: Vec<_> = (0..threads.len()).map(spawn).collect();
         let gone = || Err(Fault::Unsupported("a thread of the load died".to_owned()));
         handles.into_iter().map(|handle| handle.join().unwrap_or_else(|_| gone())).collect()
     });
-    executor::first_cause(outcomes)
+    Ok((executor::first_cause(outcomes)?, course.ends_all()))
 }
 
 /// A thread's calls, and what makes them.
-fn ready(thread: &JobThread<'_>, site: &Site) -> Result<(JobCalls, System<Own>), Fault> {
+fn ready(thread: &JobThread<'_>, site: &Site) -> Result<(JobCalls, System<OfJob>), Fault> {
     let job = thread.job;
-    let own = Own::of_job(job, site.path(job, thread.number))?;
-    if let Some(file) = &own.open {
-        site.hint(job, file, &own.path)?;
+    let open = |(_, file): &(FileId, ThreadFile)| {
+        let path = site.path_of(&file.name);
+        let open = OfJob::open(job, &path)?;
+        site.hint(job, &open, &path)?;
+        Ok((path, open))
+    };
+    let files = thread.files.iter().filter(|_| job.engine.has_files());
+    let open = files.map(open).collect::<Result<Vec<_>, Fault>>()?;
+    let buffer = Buffer::of_job(job, open.first().map_or(Path::new(&job.name), |(path, _)| path))?;
+    let regions: Vec<_> = thread.files.iter().map(|(number, file)| (*number, file.region)).collect();
+    let calls = JobCalls::new(job, &regions, thread.number, site.ticks_per_second());
+    Ok((calls.map_err(Fault::Unsupported)?, System::new(OfJob(open), buffer)))
+}
+
+/// A thread among those that run at the same time.
+#[derive(Clone, Copy)]
+struct Turn<'a> {
+    thread: &'a JobThread<'a>,
+    number: usize,
+    course: &'a Course,
+    control: &'a Control<'a>,
+}
+
+impl<'a> Turn<'a> {
+    fn steered(self, calls: JobCalls) -> Steered<'a> {
+        Steered::new(calls, self.thread.job, self.course, self.number, self.control.ticks_per_second)
     }
-    let least = job.directions().map(|direction| job.blocks[direction as usize].least).min().unwrap_or(1);
-    let verifier = job.verify.as_ref().map(|verify| Verifier::of(verify, least)).transpose()?.flatten();
-    let buffer = Buffer { changes: true, verifier, ..Buffer::touched(job.largest_block(), &own.path)? };
-    let calls = JobCalls::new(job, thread.region, thread.number, thread.file, site.ticks_per_second());
-    Ok((calls.map_err(Fault::Unsupported)?, System::new(own, buffer)))
+
+    fn watched(self, record: &'a mut Record) -> Watched<'a> {
+        let member = self.course.member(self.number);
+        Watched::new(record, member, self.thread.job, self.control.ticks_per_second)
+    }
+
+    /// Waits for the job of `wait_for`; what that left in the cache is dropped, as before a job that waits for none.
+    fn await_job(self, own: &OfJob) -> Result<(), Fault> {
+        let job = self.thread.job;
+        let Some(name) = &job.course.wait_for else { return Ok(()) };
+        self.course.wait_for(name, self.number, self.control)?;
+        if job.invalidate && !job.pre_read {
+            for (path, file) in &own.0 {
+                let dropped = cache::advise(file, 0, 0, cache::Hint::DontNeed);
+                dropped.map_err(|errno| Error::new("drop the cached pages of", path, errno))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 fn work<C: Counter>(
     clock: C,
-    (calls, system): (JobCalls, System<Own>),
-    thread: &JobThread<'_>,
-    control: &Control<'_>,
+    (calls, system): (JobCalls, System<OfJob>),
+    turn: Turn<'_>,
     record: Record,
 ) -> Result<Record, Fault> {
-    match thread.job.engine {
-        Engine::Mmap => drive(clock, calls, Mapped::of(system, thread.job, thread.region)?, control, record),
+    turn.await_job(&system.descriptors)?;
+    let JobThread { job, files, .. } = turn.thread;
+    match job.engine {
+        Engine::Mmap => {
+            let lengths: Vec<u64> = files.iter().map(|(_, file)| file.region.file).collect();
+            drive(clock, calls, Mapped::of(system, job, &lengths)?, turn, record)
+        }
         Engine::Psync | Engine::Pvsync | Engine::Sync | Engine::Vsync => {
-            drive(clock, calls, system, control, record)
+            drive(clock, calls, system, turn, record)
         }
         Engine::Pvsync2 | Engine::Splice | Engine::Falloc | Engine::Ftruncate | Engine::Null => {
-            drive(clock, calls, Special::of(system, thread.job)?, control, record)
+            drive(clock, calls, Special::of(system, job)?, turn, record)
         }
-        Engine::Libaio | Engine::IoUring => deep(clock, calls, system, thread.job, control, record),
+        Engine::Libaio | Engine::IoUring => deep(clock, calls, system, turn, record),
         engine => Err(Fault::Unsupported(format!("ioengine={} can't be run yet", engine.name()))),
     }
 }
@@ -298,17 +391,19 @@ fn work<C: Counter>(
 fn deep<C: Counter>(
     clock: C,
     mut calls: JobCalls,
-    system: System<Own>,
-    job: &Job,
-    control: &Control<'_>,
+    system: System<OfJob>,
+    turn: Turn<'_>,
     record: Record,
 ) -> Result<Record, Fault> {
-    let is_uring = job.engine == Engine::IoUring;
-    let mut requests =
-        Requests::new(is_uring, job.depth, &job.engine_options, job.largest_block(), system.descriptors)?;
+    let mut requests = Requests::new(turn.thread.job, system.descriptors)?;
     requests.verifier = system.buffer.verifier;
-    counted(clock, record, |record, origin| {
-        asynchronous::run(clock, &mut calls, &mut requests, record, control, origin)
+    let control = turn.control;
+    counted(clock, record, |record, origin| match is_steered(turn.thread.job) {
+        false => asynchronous::run(clock, &mut calls, &mut requests, record, control, origin),
+        true => {
+            let (mut calls, mut record) = (turn.steered(calls), turn.watched(record));
+            asynchronous::run(clock, &mut calls, &mut requests, &mut record, control, origin)
+        }
     })
 }
 
@@ -316,11 +411,16 @@ fn drive<C: Counter, E: executor::Engine>(
     clock: C,
     mut calls: JobCalls,
     mut engine: E,
-    control: &Control<'_>,
+    turn: Turn<'_>,
     record: Record,
 ) -> Result<Record, Fault> {
-    counted(clock, record, |record, origin| {
-        executor::run(clock, &mut calls, &mut engine, record, control, Some(origin))
+    let control = turn.control;
+    counted(clock, record, |record, origin| match is_steered(turn.thread.job) {
+        false => executor::run(clock, &mut calls, &mut engine, record, control, Some(origin)),
+        true => {
+            let (mut calls, mut record) = (turn.steered(calls), turn.watched(record));
+            executor::run(clock, &mut calls, &mut engine, &mut record, control, Some(origin))
+        }
     })
 }
 
@@ -344,7 +444,7 @@ fn counted<C: Counter>(
 /// # Errors
 /// As [`run`].
 pub fn calls(jobs: &[Job], site: &mut Site) -> Result<Vec<Vec<Call>>, Fault> {
-    let (_, records) = started(jobs, site, true)?;
+    let (_, records, _) = started(jobs, site, true)?;
     Ok(records.into_iter().map(|record| record.calls.unwrap_or_default()).collect())
 }
 
@@ -362,8 +462,7 @@ mod tests {
 
     use super::*;
     use crate::instrument::Instrument;
-    use fathom_program::job::{Blocks, Depth, Direction, Pattern, PatternPart, Trim, Verify};
-    use fathom_sys::file::Errno;
+    use fathom_program::job::{Blocks, Depth, Others, Pattern, PatternPart, SteadyState, Trim, Verify};
     use std::io::Write;
 
     fn site(space: u64, max_write: u64) -> Site {
@@ -584,6 +683,131 @@ mod tests {
             let shown = run(&Job { engine, depth, ..small("deep") }, &mut site).unwrap_err().to_string();
             assert!(shown.contains("deep.0") && shown.contains("1048576"), "{shown}");
         }
+    }
+
+    #[test]
+    fn a_job_waits_for_another_and_its_end_ends_the_rest() {
+        let mut site = site(8 << 20, 64 << 20);
+        let endless = Job { time_based: true, runtime: Duration::from_secs(60), ..small("endless") };
+        let first = Job { thinktime: Duration::from_millis(1), ..small("first") };
+        let mut second = small("second");
+        second.course.wait_for = Some("first".to_owned());
+        let mut jobs = [first, second, Job { stonewall: true, ..small("never") }];
+        let outcomes = run_all(&jobs, &mut site).unwrap();
+        assert!(outcomes.iter().all(|one| total(one, Direction::Read).0 == 256 << 10));
+        // The first to end is the job that is waited for: what waits ends with it, and so does an endless one.
+        jobs[0].numjobs = 2;
+        let mut ended = jobs.to_vec();
+        ended.insert(2, Job { thinktime: Duration::from_secs(30), ..endless });
+        for job in &mut ended {
+            (job.course.exitall, job.course.exit_what) = (true, Others::All);
+        }
+        let before = Instant::now();
+        let outcomes = run_all(&ended, &mut site).unwrap();
+        assert!(before.elapsed() < Duration::from_secs(5));
+        assert_eq!(total(&outcomes[1], Direction::Read), (0, 0));
+        assert_eq!(total(&outcomes[2], Direction::Read).1, 1);
+        assert_eq!((outcomes[3].len(), total(&outcomes[3], Direction::Read)), (1, (0, 0)));
+    }
+
+    #[test]
+    fn a_latency_that_is_too_long_and_a_rate_that_is_too_low_are_named() {
+        let mut site = site(1 << 20, 64 << 20);
+        let mut slow = small("slow");
+        slow.latency.most = [Duration::from_nanos(1); 3];
+        let shown = run(&slow, &mut site).unwrap_err().to_string();
+        assert!(
+            shown.starts_with("[slow]: a pread at byte ") && shown.contains("max_latency=1ns"),
+            "{shown}"
+        );
+        slow.latency.most = [Duration::ZERO; 3];
+        slow.latency.target = Duration::from_nanos(1);
+        let shown = run(&slow, &mut site).unwrap_err().to_string();
+        assert!(shown.contains("latency_target=1ns"), "{shown}");
+    }
+
+    #[test]
+    fn a_depth_that_holds_its_latency_is_found_and_ends_the_job() {
+        let mut site = site(8 << 20, 64 << 20);
+        for engine in [Engine::Libaio, Engine::IoUring] {
+            let depth = Depth { most: 8, ..Depth::default() };
+            let endless = Job { time_based: true, runtime: Duration::from_secs(60), ..small("target") };
+            let mut job = Job { engine, depth, pattern: Pattern::Random, ..endless };
+            job.latency.target = Duration::from_secs(30);
+            job.latency.window = Duration::from_millis(10);
+            let before = Instant::now();
+            let outcome = run(&job, &mut site).unwrap().remove(0);
+            let taken = before.elapsed();
+            assert!((Duration::from_millis(50)..Duration::from_secs(20)).contains(&taken), "{taken:?}");
+            // Only the last window counts.
+            assert!(outcome.elapsed_ns < taken.as_nanos() as u64 / 2, "{} of {taken:?}", outcome.elapsed_ns);
+            assert_eq!(outcome.depth, Some(8));
+        }
+    }
+
+    #[test]
+    fn a_steady_rate_ends_the_job() {
+        let mut site = site(1 << 20, 64 << 20);
+        let mut job = Job { time_based: true, runtime: Duration::from_secs(60), ..small("steady") };
+        job.rates.iops[0] = 100;
+        job.steady_state = Some(SteadyState {
+            bandwidth: false,
+            slope: false,
+            limit: 50.0,
+            percent: true,
+            duration: Duration::from_secs(2),
+            ramp: Duration::ZERO,
+        });
+        let outcome = run(&job, &mut site).unwrap().remove(0);
+        let seconds = outcome.elapsed_ns as f64 / 1e9;
+        assert!((2.0..30.0).contains(&seconds), "{seconds} s");
+    }
+
+    #[test]
+    fn errors_that_are_forgiven_are_counted() {
+        let mut site = site(1 << 20, 64 << 20);
+        for engine in [Engine::Psync, Engine::Libaio] {
+            let blocks = [Blocks::fixed(1000); 2];
+            let mut job = Job { direct: true, blocks, engine, size: Some(4000), ..small("odd") };
+            // A file system without direct transfers refuses to open the file.
+            match run(&job, &mut site).map_err(|fault| fault.to_string()) {
+                Err(fault) if fault.contains("open with") => return,
+                Ok(_) => return,
+                Err(_) => {}
+            }
+            (job.course.continues, job.course.ignored[0]) = ([true; 3], vec![22]);
+            let outcome = run(&job, &mut site).unwrap().remove(0);
+            assert_eq!(outcome.errors, Errors { count: 4, first: 22 }, "{engine:?}");
+            assert_eq!(outcome.calls(), 0);
+        }
+    }
+
+    #[test]
+    fn transfers_that_touch_the_same_bytes_do_not_overlap() {
+        let mut site = site(8 << 20, 64 << 20);
+        for engine in [Engine::Libaio, Engine::IoUring] {
+            let depth = Depth { most: 16, submit: 4, serialize_overlap: true, ..Depth::default() };
+            let job = Job {
+                engine,
+                depth,
+                read_percent: 0,
+                random_map: false,
+                pattern: Pattern::Random,
+                ..small("overlap")
+            };
+            let job = Job { io_size: Some(1 << 20), size: Some(16 << 10), ..job };
+            let outcomes = run(&job, &mut site).unwrap();
+            assert_eq!(total(&outcomes, Direction::Write), (1 << 20, 256));
+        }
+    }
+
+    #[test]
+    fn a_job_runs_where_it_is_placed() {
+        let mut site = site(1 << 20, 64 << 20);
+        let mut job = Job { numjobs: 2, ..small("placed") };
+        job.placement.cpus = vec![affinity::allowed_cpus()[0] as u32];
+        (job.placement.nice, job.placement.priority, job.placement.split) = (1, Some((7, 2)), true);
+        assert_eq!(run(&job, &mut site).unwrap().len(), 2);
     }
 
     #[test]

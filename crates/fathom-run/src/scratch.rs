@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use fathom_sys::{Error, Result, file};
@@ -23,8 +24,8 @@ static LIVING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 #[derive(Debug)]
 pub struct Scratch {
     directory: PathBuf,
-    is_removed: bool,
-    _lock: OwnedFd,
+    /// None once the directory is removed, or about to be.
+    lock: Option<OwnedFd>,
 }
 
 impl Scratch {
@@ -58,7 +59,7 @@ impl Scratch {
         match locked {
             Ok(lock) => {
                 living().push(directory.clone());
-                Ok(Self { directory, is_removed: false, _lock: lock })
+                Ok(Self { directory, lock: Some(lock) })
             }
             Err(error) => {
                 // The first error is what the user must hear of; the directory is as good as empty.
@@ -80,17 +81,22 @@ impl Scratch {
     /// # Errors
     /// The first removal that failed, and failed again.
     pub fn remove(mut self) -> Result<()> {
-        self.is_removed = true;
-        remove_living(&self.directory)
+        self.unlock_and_remove()
+    }
+
+    /// The lock goes first: FUSE and NFS only rename a file that is removed while it is open.
+    fn unlock_and_remove(&mut self) -> Result<()> {
+        self.lock.take().map_or(Ok(()), |lock| {
+            drop(lock);
+            remove_living(&self.directory)
+        })
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        if !self.is_removed {
-            // What can't be removed now is found and removed by the next run.
-            let _ = remove_living(&self.directory);
-        }
+        // What can't be removed now is found and removed by the next run.
+        let _ = self.unlock_and_remove();
     }
 }
 
@@ -124,8 +130,9 @@ fn remove_living(directory: &Path) -> Result<()> {
     remove_all(directory).inspect(|()| living().retain(|other| other != directory))
 }
 
-/// How often a removal that fails is tried: a fault may have hit this one call alone.
-const TRIES: usize = 3;
+/// The pauses between the tries of a removal that fails: a fault may have hit this one call alone, and a server of
+/// files learns only some time after it that the last user of a file has closed it.
+const PAUSES_MS: [u64; 7] = [0, 1, 10, 50, 100, 300, 0];
 
 /// Removes a directory with all that can be removed in it, and reports the first that can't.
 fn remove_all(directory: &Path) -> Result<()> {
@@ -133,12 +140,13 @@ fn remove_all(directory: &Path) -> Result<()> {
         return gone("remove", directory, fs::remove_file(directory));
     }
     let mut outcome = Ok(());
-    for _ in 0..TRIES {
+    for pause in PAUSES_MS {
         outcome =
             remove_inside(directory).and_then(|()| gone("remove", directory, fs::remove_dir(directory)));
         if outcome.is_ok() {
             break;
         }
+        thread::sleep(Duration::from_millis(pause));
     }
     outcome
 }

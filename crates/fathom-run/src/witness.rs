@@ -147,6 +147,9 @@ pub struct Declared {
     pub generations: bool,
     /// The background threshold and the limit of dirty data in bytes, by the settings under `vm.dirty_`.
     pub dirty_thresholds: Option<[u64; 2]>,
+    /// The share of those limits in percent that the mount may take of them and never more, where it has such a limit
+    /// of its own: `max_ratio` and `strict_limit` of its backing device.
+    pub strict_share: Option<u64>,
     /// The age from which dirty data are to be written, and how often it is looked for such; none where the
     /// kernel never looks: `vm.dirty_expire_centisecs` and `vm.dirty_writeback_centisecs`.
     pub flusher: Option<[Duration; 2]>,

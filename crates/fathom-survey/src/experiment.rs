@@ -15,6 +15,7 @@ mod copy_knee;
 mod device_latency;
 mod direct_io_alignment;
 mod direct_pointers;
+mod dirty_data;
 mod dirty_throttle_point;
 mod extent_length;
 mod figure;

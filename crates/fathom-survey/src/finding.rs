@@ -298,10 +298,14 @@ impl Finding {
     ///
     /// The value that most pieces allow wins; among equals the one that a witness gives, then a
     /// timing, then a declaration, and an exact one before one with room. Evidence that gives no
-    /// answer has no vote; its reasons become caveats where nothing else answers.
+    /// answer has no vote; its reasons become caveats where nothing else answers. Declarations alone do not
+    /// stand against a witness that has seen that the question makes no sense.
     pub fn from_evidence(parameter: &str, unit: &str, evidence: Vec<Evidence>) -> Self {
-        let answers: Vec<&Evidence> =
+        let mut answers: Vec<&Evidence> =
             evidence.iter().filter(|piece| piece.status == Status::Measured).collect();
+        if answers.iter().all(|piece| piece.kind == Kind::Declared) && makes_no_sense(&evidence) {
+            answers.clear();
+        }
         let rank = |piece: &&&Evidence| {
             let votes = piece
                 .value
@@ -366,6 +370,13 @@ impl Finding {
         let answered = move |piece: &&Evidence| piece.kind == kind && piece.status == Status::Measured;
         self.evidence.iter().filter(answered).filter_map(|piece| piece.value.as_ref())
     }
+}
+
+/// Whether every witness that could be asked says that the question makes no sense.
+fn makes_no_sense(evidence: &[Evidence]) -> bool {
+    let asked = |piece: &&Evidence| piece.kind == Kind::Witness && piece.status != Status::Refused;
+    let mut asked = evidence.iter().filter(asked).peekable();
+    asked.peek().is_some() && asked.all(|piece| piece.status == Status::NotApplicable)
 }
 
 fn point(value: Option<&Value>) -> Option<[f64; 2]> {
@@ -480,6 +491,22 @@ mod tests {
         let unanswered = Finding::from_evidence("x", "bytes", vec![silent]);
         assert_eq!((unanswered.status, unanswered.value), (Status::Inconclusive, None));
         assert_eq!(unanswered.caveats, ["too noisy"]);
+    }
+
+    #[test]
+    fn a_declaration_alone_does_not_stand_against_a_witness_that_sees_no_sense() {
+        let of = |seen: &[Status], more: Option<Evidence>| {
+            let seen =
+                seen.iter().map(|&status| Evidence::silent(Kind::Witness, "m", status, "nothing there"));
+            let all = seen.chain([says(Kind::Declared, 7)]).chain(more).collect();
+            Finding::from_evidence("x", "bytes", all).status
+        };
+        assert_eq!(of(&[Status::NotApplicable], None), Status::NotApplicable);
+        assert_eq!(of(&[Status::NotApplicable, Status::Refused], None), Status::NotApplicable);
+        for seen in [&[][..], &[Status::Refused], &[Status::NotApplicable, Status::Inconclusive]] {
+            assert_eq!(of(seen, None), Status::Measured, "{seen:?}");
+        }
+        assert_eq!(of(&[Status::NotApplicable], Some(says(Kind::Timing, 7))), Status::Measured);
     }
 
     #[test]

@@ -142,10 +142,26 @@ pub fn space(path: &Path) -> Result<Space> {
 /// its upper layer, and nameless devices have their own entry. Source:
 /// `Documentation/ABI/testing/sysfs-class-bdi`.
 pub fn declared_read_ahead(mount: &Mount) -> Option<(u64, PathBuf)> {
+    let file = backing_device(mount)?.join("read_ahead_kb");
+    number(&file).map(|kib| (kib * 1024, file))
+}
+
+/// The share of the machine's dirty data in percent that `mount` may have and never more; `None` where only all of
+/// them together are limited.
+///
+/// A kernel before 6.2 does not say whether a share is strict: one below 100 % is, as FUSE sets it.
+pub fn strict_share(mount: &Mount) -> Option<u64> {
+    let directory = backing_device(mount)?;
+    let share = number(&directory.join("max_ratio"))?;
+    (number(&directory.join("strict_limit")).unwrap_or(u64::from(share < 100)) > 0).then_some(share)
+}
+
+/// The directory of sysfs about the backing device of `mount`.
+fn backing_device(mount: &Mount) -> Option<PathBuf> {
     let candidates = match mount.fs_type.as_str() {
         "overlay" => {
             let upper = option_value(&mount.options, "upperdir")?;
-            return declared_read_ahead(&mount_of(Path::new(upper)).ok()?);
+            return backing_device(&mount_of(Path::new(upper)).ok()?);
         }
         "btrfs" => btrfs_bdi(&mount.source).into_iter().collect(),
         // Their pages are the only copy: there is nothing to read ahead from.
@@ -156,10 +172,7 @@ pub fn declared_read_ahead(mount: &Mount) -> Option<(u64, PathBuf)> {
             vec![class.join(format!("{major}:{minor}")), class.join(format!("{major}:{minor}-fuseblk"))]
         }
     };
-    candidates.into_iter().find_map(|directory| {
-        let file = directory.join("read_ahead_kb");
-        number(&file).map(|kib| (kib * 1024, file))
-    })
+    candidates.into_iter().find(|directory| directory.join("read_ahead_kb").exists())
 }
 
 /// The block device behind a mount, where there is one.

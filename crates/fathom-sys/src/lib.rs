@@ -29,6 +29,7 @@ pub mod layout;
 pub mod loop_device;
 pub mod memory;
 pub mod mount;
+pub mod placement;
 pub mod process;
 pub mod queue;
 pub mod repeat;

@@ -48,16 +48,36 @@ impl Mapping {
     /// # Errors
     /// What `mmap(2)` gives, ENOMEM above all.
     pub fn touched(length: usize) -> rustix::io::Result<Self> {
-        let mut mapping = Self::fresh(length)?;
+        Ok(Self::fresh(length)?.filled())
+    }
+
+    /// The same in huge pages that the machine has set aside; what does not fill one counts as one. Source: `mmap(2)`,
+    /// MAP_HUGETLB.
+    ///
+    /// # Errors
+    /// ENOMEM where none is free.
+    pub fn huge(length: usize) -> rustix::io::Result<Self> {
+        const HUGE: usize = 2 << 20;
+        let length = length.next_multiple_of(HUGE);
+        let flags = MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::HUGE_2MB;
+        // SAFETY: a new anonymous private mapping at an address of the kernel's choice aliases nothing.
+        let start = unsafe {
+            mmap_anonymous(std::ptr::null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, flags)?
+        };
+        let start = NonNull::new(start.cast()).ok_or(rustix::io::Errno::NOMEM)?;
+        Ok(Self { start, length }.filled())
+    }
+
+    fn filled(mut self) -> Self {
         // A cheap generator: compressing file systems must not find the same byte everywhere.
         let mut word = 0x9E37_79B9_7F4A_7C15_u64;
-        for chunk in mapping.bytes().chunks_mut(8) {
+        for chunk in self.bytes().chunks_mut(8) {
             word ^= word << 13;
             word ^= word >> 7;
             word ^= word << 17;
             chunk.copy_from_slice(&word.to_ne_bytes()[..chunk.len()]);
         }
-        Ok(mapping)
+        self
     }
 
     /// Maps `length` bytes in pages as large as the kernel gives, and touches every page.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fathom::instrument::Instrument;
-use fathom::job::{Blocks, Course, Engine, Job, Order, Pattern};
+use fathom::job::{Blocks, Course, Distribution, Engine, FileService, Job, Order, Pattern, Thinking};
 use fathom::load::{self, Limits, Site};
 use fathom::model::Model;
 use fathom::prediction::{self, Replay};
@@ -18,6 +18,25 @@ use rand::{RngExt, SeedableRng};
 const JOBS: u64 = 200;
 const TRACES: u64 = 50;
 
+/// One file for each thread, or several in some order.
+fn files(dice: &mut SmallRng) -> fathom::job::Files {
+    let services = [
+        FileService::RoundRobin(1),
+        FileService::RoundRobin(3),
+        FileService::Sequential,
+        FileService::Random(2),
+        FileService::Drawn(Distribution::Zipf(1.2, None)),
+    ];
+    fathom::job::Files {
+        count: dice.random_range(1..5),
+        open: dice.random_range(0..3),
+        service: services[dice.random_range(0..services.len())],
+        sizes: (dice.random_range(0..4) == 0).then_some((32768, 65536)),
+        hint: dice.random::<bool>().then(|| "random".to_owned()),
+        ..fathom::job::Files::default()
+    }
+}
+
 fn job(dice: &mut SmallRng) -> Job {
     let block = |dice: &mut SmallRng| {
         let least = 512 << dice.random_range(0..4);
@@ -27,7 +46,10 @@ fn job(dice: &mut SmallRng) -> Job {
     let size = dice.random_range(4..24) * 4096;
     let engine = [Engine::Psync, Engine::Sync, Engine::Pvsync][dice.random_range(0..3)];
     let pattern = [Pattern::Sequential, Pattern::Random][dice.random_range(0..2)];
+    let files = files(dice);
     Job {
+        filesize: files.sizes.map(|(least, _)| least),
+        files,
         engine,
         pattern,
         blocks: if dice.random() { blocks } else { [Blocks::fixed(blocks[0].least); 2] },
@@ -43,6 +65,7 @@ fn job(dice: &mut SmallRng) -> Job {
         pre_read: dice.random(),
         random_map: dice.random(),
         thinktime: std::time::Duration::from_micros(if dice.random_range(0..8) == 0 { 20 } else { 0 }),
+        thinking: Thinking { blocks: dice.random_range(0..3), ..Thinking::default() },
         seed: dice.random(),
         course: Course {
             loops: dice.random_range(0..3),
@@ -51,7 +74,10 @@ fn job(dice: &mut SmallRng) -> Job {
         },
         order: Order {
             every: dice.random_range(1..3),
-            skip: dice.random_range(0..2) * 4096,
+            skip: dice.random_range(-2..2) * 4096,
+            zones: vec![(70, 20), (30, 80)],
+            distribution: [Distribution::Uniform, Distribution::Zoned]
+                [usize::from(dice.random_range(0..5) == 0)],
             increment: (dice.random_range(0..2) * 8192, false),
             percentage_random: [[100, 60][dice.random_range(0..2)]; 3],
             ..Order::default()

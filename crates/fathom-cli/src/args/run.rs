@@ -22,6 +22,9 @@ pub(crate) struct RunOptions {
     /// A command line of fio instead of a job file: fathom run [PATH] -- fio --name=x --rw=randread --size=1g.
     #[arg(last = true, value_name = "FIO")]
     fio: Vec<String>,
+    /// Say what would be done, with which files in place of the paths of the jobs, and run and write nothing.
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) dry_run: bool,
     /// Format of the results.
     #[arg(long, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: JobFormat,
@@ -63,6 +66,7 @@ impl RunOptions {
     pub(crate) fn work(&self) -> Result<(Jobs<'_>, &Path), String> {
         let here = Path::new(".");
         match (&self.job, &self.path, self.fio.as_slice()) {
+            (Some(path), Some(job), []) if path.is_dir() => Ok((Jobs::File(job), path)),
             (Some(job), path, []) => Ok((Jobs::File(job), path.as_deref().unwrap_or(here))),
             (path, None, words) => Ok((Jobs::Command(words), path.as_deref().unwrap_or(here))),
             (_, Some(path), _) => Err(format!(

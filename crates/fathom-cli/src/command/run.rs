@@ -24,7 +24,11 @@ const AFTER_A_TRACE: &str =
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     let (described, _) = options.work().map_err(Failure::Usage)?;
     match read(&described)? {
-        Work::Jobs(file) => jobs(options, &file),
+        Work::Jobs(file) if options.dry_run => plan(options, file),
+        Work::Trace(_) if options.dry_run => Err(Failure::Usage(format!(
+            "--dry-run: {described} is a trace; 'fathom trace show' describes it"
+        ))),
+        Work::Jobs(file) => jobs(options, file),
         Work::Trace(trace) => replay(options, &trace),
     }?;
     Ok(ExitCode::SUCCESS)
@@ -50,15 +54,30 @@ fn begin(options: &RunOptions, seed: u64) -> Result<Session, Failure> {
     Ok(session)
 }
 
-fn jobs(options: &RunOptions, file: &JobFile) -> Result<(), Failure> {
+/// The session, and what the jobs need, their files fitted to the disk.
+fn fit(options: &RunOptions, file: &mut JobFile) -> Result<(Session, Needs), Failure> {
     let (described, _) = options.work().map_err(Failure::Usage)?;
     Needs::of(&file.jobs).map_err(|reason| Failure::Usage(format!("{described}: {reason}")))?;
-    let mut session = begin(options, file.jobs.first().map_or(0, |job| job.seed))?;
+    let session = begin(options, file.jobs.first().map_or(0, |job| job.seed))?;
+    let known = file.notes.len();
+    let needs = session.fit(file)?;
+    file.notes[known..].iter().for_each(|note| console::note(note));
+    Ok((session, needs))
+}
+
+fn plan(options: &RunOptions, mut file: JobFile) -> Result<(), Failure> {
+    let (session, needs) = fit(options, &mut file)?;
+    session.unaffordable(&needs).iter().for_each(|reason| console::note(reason));
+    console::print(&fathom::report::plan(&file.jobs, &needs))
+}
+
+fn jobs(options: &RunOptions, mut file: JobFile) -> Result<(), Failure> {
+    let (mut session, _) = fit(options, &mut file)?;
     let bar = spinner("running the jobs");
     let done = session.run(&file.jobs);
     drop(bar);
     let (ran, outcomes) = done?;
-    console::print(&shown(options.format, file, &outcomes, &ran)?)?;
+    console::print(&shown(options.format, &file, &outcomes, &ran)?)?;
     keep::result(options.keep.place(options.format == JobFormat::Text), "run", AFTER_JOBS, &ran)
 }
 

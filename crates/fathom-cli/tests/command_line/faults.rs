@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use crate::support::{NO_MOUNTS, Outcome, Place, STATE, can_mount, require};
 
 /// What a command on a faulty mount did, how long it took, and the names that it left.
-struct Fared {
-    outcome: Outcome,
+pub(crate) struct Fared {
+    pub(crate) outcome: Outcome,
     took: Duration,
-    left: Vec<String>,
+    pub(crate) left: Vec<String>,
 }
 
 /// Runs the command on a FUSE file system of that plan; `AT` among the arguments stands for it.
-fn on_fuse(plan: &str, arguments: &[&str]) -> Option<Fared> {
+pub(crate) fn on_fuse(plan: &str, arguments: &[&str]) -> Option<Fared> {
     let name = "faults";
     let there = Path::new("/dev/fuse").exists();
     if !require(name, can_mount(), NO_MOUNTS) || !require(name, there, "there is no /dev/fuse") {

@@ -18,4 +18,5 @@ mod signals;
 mod speed;
 mod support;
 mod trace;
+mod user_space;
 mod xor;

@@ -64,7 +64,6 @@ fn a_bad_job_file_is_named_with_its_line() {
     run("[x]\nsize=1m\nsice=1m\n", &[]).complains(2, "x.fio:3: there is no option 'sice'");
     run("[x]\nsize=1m\nverify=md5\n", &[])
         .complains(2, "x.fio: [x]: verify= is understood, and can't be run");
-    run("[x]\nrw=read\n", &[]).complains(2, "x.fio: [x]: size= is missing");
     let path = run("[x]\nsize=64k\nfilename=/etc/passwd\n", &[]);
     assert!(path.err.contains("'/etc/passwd' is the scratch file 'etc_passwd' below PATH"), "{path:?}");
     run("[x]\nsize=1m\nnumjobs=0\n", &[]).complains(2, "x.fio:3: [x]: numjobs=0 leaves nothing to do");
@@ -77,9 +76,52 @@ fn budgets_are_refused_before_the_first_byte() {
     run("[x]\nsize=2m\n", &["--max-write", "1M"])
         .complains(1, "write 2 MiB, and 1 MiB are allowed: raise --max-write");
     run("[x]\nsize=1m\ntime_based\nruntime=5m\n", &["--max-time", "1m"]).complains(1, "raise --max-time");
-    run("[x]\nsize=100p\n", &["--max-write", "200000T"]).complains(1, "free some space");
     run("[x]\nrw=write\nsize=1m\ntime_based\nruntime=5m\n", &["--max-write", "20M", "--max-time", "10m"])
         .complains(1, "raise --max-write");
+}
+
+#[test]
+fn a_dry_run_says_what_would_be_done_and_does_nothing() {
+    let text = "[global]\nfilename=/dev/nvme0n1\ndirect=1\nioengine=libaio\niodepth=32\nruntime=20m\ntime_based\n\
+                [fill]\nrw=write\nbs=1m\nsize=100%\n[mix]\nstonewall\nrw=randrw\nrwmixread=70\nnumjobs=4\n";
+    let told = run(text, &["--dry-run"]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    for words in [
+        "1      fill  1        libaio, direct  32",
+        "sequential writes of 1 MiB",
+        "2      mix   4",
+        "random 70 % reads of 4 KiB, 30 % writes of 4 KiB",
+        "file.dev_nvme0n1, 1 GiB",
+        "Nothing was run or written.",
+    ] {
+        assert!(told.out.contains(words), "{words} in {told:?}");
+    }
+    assert!(told.err.contains("'/dev/nvme0n1' is the scratch file 'dev_nvme0n1' below PATH"), "{told:?}");
+    assert!(told.err.contains("raise --max-time"), "{told:?}");
+    let huge = run("[x]\nrw=read\nsize=100p\nruntime=10\n", &["--dry-run"]);
+    assert!(huge.code == Some(0) && huge.err.contains("% of what the jobs say"), "{huge:?}");
+    let open = run("[x]\nrw=read\n", &["--dry-run"]);
+    assert!(open.code == Some(0) && open.err.contains("[x] has no size of its own"), "{open:?}");
+    run("[x]\nsice=1m\n", &["--dry-run"]).complains(2, "x.fio:2: there is no option 'sice'");
+    run("[x]\nsize=1m\n", &["--dry-run", "--format", "json"]).complains(2, "cannot be used with");
+}
+
+#[test]
+fn a_dry_run_takes_what_people_write_on_command_lines() {
+    let place = Place::new();
+    for line in [
+        "sudo fio -filename=/dev/sdb -direct=1 -iodepth 1 -thread -rw=randrw -rwmixread=70 -ioengine=psync -bs=16k \
+         -size=200G -numjobs=4 -runtime=60 -group_reporting -name=mix",
+        "/usr/bin/fio --randrepeat=1 --ioengine=libaio --direct=1 --gtod_reduce=1 --name=t --filename=t --bs=4k \
+         --iodepth=64 --size=4G --readwrite=randrw --eta=never --output-format=json+ --output=/tmp/never-written",
+        "--rw=write --ioengine=sync --fdatasync=1 --directory=/var/lib/x --size=22m --bs=2300 --name=log --minimal",
+        "--name=a --readonly --warnings-fatal --status-interval=1 --filename=/dev/vda --rw=read --time_based --runtime=30s",
+    ] {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let told = fathom(&[&["run", "--dry-run", place.text(), "--"], words.as_slice()].concat());
+        assert_eq!(told.code, Some(0), "{line}: {told:?}");
+    }
+    assert!(place.names().is_empty());
 }
 
 #[test]
@@ -88,7 +130,7 @@ fn a_disk_without_room_is_refused_before_the_first_byte() {
         return;
     }
     let (_, _jobs, path) = with_job("[x]\nrw=write\nsize=3m\n");
-    let setup = "mount -t tmpfs -o size=4m fathom-test \"$AT\"; head -c 2m /dev/zero > \"$AT/other\"";
+    let setup = "mount -t tmpfs -o size=4m fathom-test \"$AT\"; head -c 3600k /dev/zero > \"$AT/other\"";
     let (outcome, left) = mounted(setup, &["run", &path, "AT"]);
     outcome.complains(1, "free some space");
     assert_eq!(left, ["other"]);

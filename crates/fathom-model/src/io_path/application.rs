@@ -128,7 +128,7 @@ impl<T: Thread, K> Progress<T, K> {
         let next = loop {
             match self.callers[thread].thread.next(at) {
                 Step::Call(call, label) => break Some((call, label)),
-                Step::Wait(until) => at = at.max(until),
+                Step::Wait(until) | Step::Spin(until) => at = at.max(until),
                 Step::Await if self.is_free(self.callers[thread].thread.awaits()) => {}
                 Step::Await => {
                     self.callers[thread].is_held = true;

@@ -35,10 +35,7 @@ impl Counted {
             trims: Default::default(),
             syncs: self.syncs,
             elapsed_ns: self.end.saturating_sub(started),
-            ns_per_tick: 1.0,
-            cached_before: None,
-            usage: Default::default(),
-            device_wrote: None,
+            ..Outcome::nothing(1.0)
         }
     }
 }

@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 
 use crate::model::Model;
-use fathom_program::job::{Direction, Engine, Job, OpenSync};
-use fathom_run::load::file_name;
+use fathom_program::job::{Direction, Engine, Job, LatencyTarget, OpenSync};
 
 /// Checks jobs that run at the same time.
 ///
@@ -18,8 +17,9 @@ pub fn check(jobs: &[Job], model: &Model) -> Result<(), String> {
         if let Some(reason) = refusal(job) {
             return Err(named(format!("{reason}: the model can't predict that")));
         }
-        if let Some(name) =
-            (0..job.numjobs).map(|thread| file_name(job, thread)).find(|name| !files.insert(name.clone()))
+        if let Some(name) = (0..job.numjobs)
+            .flat_map(|thread| job.file_names(thread))
+            .find(|name| !files.insert(name.clone()))
         {
             let name = name.split_once('.').map_or(name.as_str(), |(_, name)| name);
             return Err(named(format!(
@@ -56,11 +56,8 @@ fn refusal(job: &Job) -> Option<String> {
     if job.verify.is_some() {
         return because("verify=, and no time passes for checksums there");
     }
-    if job.durability.open != OpenSync::No {
-        return because("sync=, and writes return from the page cache there");
-    }
-    if job.durability.range.is_some() {
-        return because("sync_file_range=, and syncs are of whole files there");
+    if job.durability.open != OpenSync::No || job.durability.range.is_some() {
+        return because("sync= or sync_file_range=, and only whole files are synced there");
     }
     if job.direct && job.does(Direction::Write) {
         return because("direct=1 with writes, and writes go through the cache alone");
@@ -74,14 +71,51 @@ fn refusal(job: &Job) -> Option<String> {
     if job.is_paced() {
         return because("rate= or rate_iops=, and jobs run as fast as they can there");
     }
-    if !job.course.start_delay.0.is_zero() {
+    if !(job.course.start_delay.0.is_zero() && job.course.start_delay.1.is_zero()) {
         return because("startdelay=, and all jobs begin at once there");
+    }
+    if job.course.wait_for.is_some() {
+        return because("wait_for=, and all jobs begin at once there");
+    }
+    if job.course.exitall {
+        return because("exitall, and each job ends by itself there");
+    }
+    if job.rates.least != [0; 3] || job.rates.least_iops != [0; 3] || job.latency != LatencyTarget::default()
+    {
+        return because(
+            "rate_min=, rate_iops_min=, max_latency= or latency_target=, and nothing steers a job there",
+        );
+    }
+    if job.steady_state.is_some() {
+        return because("steadystate=, and a rate is steady there from the start");
+    }
+    if !job.thinking.spin.is_zero() && !job.thinktime.is_zero() {
+        return because("thinktime_spin=, and a waiting thread is idle there");
+    }
+    if job.placement.numa != [None, None] || job.placement.priority.is_some() {
+        return because(
+            "numa_cpu_nodes=, numa_mem_policy=, prio= or prioclass=, and there are neither nodes nor priorities",
+        );
+    }
+    let cpus = &job.placement.cpus;
+    if !cpus.is_empty() && (cpus.len() as u64) < u64::from(job.numjobs) {
+        return because(
+            "cpus_allowed= of fewer CPUs than the job has threads, and threads do not compete for them",
+        );
+    }
+    if job.buffers.memory.is_some() || job.buffers.life.is_some() {
+        return because("iomem= in huge pages or write_hint=, and no memory or device knows of them there");
     }
     if job.files.create_only {
         return because("create_only=1, and nothing is left to predict");
     }
+    if job.files.create_on_open || job.files.unlink_each_loop {
+        return because("create_on_open=1 or unlink_each_loop=1, and files are there before jobs begin");
+    }
     if job.files.overwrite && !job.does(Direction::Read) || job.files.fallocate.is_some() {
-        return because("overwrite=1 or fallocate=truncate, and files that are only written are empty there");
+        return because(
+            "overwrite=1, fallocate=keep or fallocate=truncate, and files that are only written are empty there",
+        );
     }
     None
 }

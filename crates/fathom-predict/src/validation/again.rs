@@ -77,16 +77,7 @@ mod tests {
         assert_eq!(jobs(&model), all[..2]);
 
         let run = |elapsed_ns| {
-            let mut run = Outcome {
-                transfers: Default::default(),
-                trims: Default::default(),
-                syncs: Default::default(),
-                elapsed_ns,
-                ns_per_tick: 1.0,
-                cached_before: None,
-                usage: Default::default(),
-                device_wrote: None,
-            };
+            let mut run = Outcome { elapsed_ns, ..Outcome::nothing(1.0) };
             run.transfers[0].bytes = 1_000_000;
             run
         };

@@ -84,13 +84,17 @@ const PROGRAM: &[(&str, Takes, Option<&str>)] = &[
     ("enghelp", Takes::ValueOrNothing, Some("it asks for no job")),
 ];
 
-/// Reads a command line, with or without `fio` as its first word.
+/// Reads a command line, with or without `fio` or `sudo fio` as its first words.
 ///
 /// # Errors
 /// One sentence on the first word that fio would refuse, or that asks for what is refused here.
 pub fn parse_command(words: &[String], surroundings: &Surroundings<'_>) -> Result<CommandLine, String> {
-    let is_fio = |word: &&String| word.rsplit('/').next() == Some("fio");
-    let words = if words.first().is_some_and(|word| is_fio(&word)) { &words[1..] } else { words };
+    let is_fio = |word: &String| word.rsplit('/').next() == Some("fio");
+    let fio = match words.first() {
+        Some(first) if first == "sudo" => words.iter().position(is_fio),
+        first => first.filter(|first| is_fio(first)).map(|_| 0),
+    };
+    let words = fio.map_or(words, |fio| &words[fio + 1..]);
     let mut reader = Reader::new(surroundings);
     let mut output = Output::default();
     let mut files = Vec::new();

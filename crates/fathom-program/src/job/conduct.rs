@@ -53,12 +53,20 @@ pub struct Placement {
     pub priority: Option<(u8, u8)>,
     /// `numa_cpu_nodes`, `numa_mem_policy`, as they are written.
     pub numa: [Option<String>; 2],
-    /// `cgroup`, `cgroup_weight`.
-    pub cgroup: Option<(String, u32)>,
-    /// `ioscheduler`: wanted for the device below.
-    pub scheduler: Option<String>,
     /// `flow`, `flow_id`, `flow_sleep`: shares of jobs of one flow.
     pub flow: (u32, u32, Duration),
+}
+
+/// The jobs that end with a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Others {
+    /// Those of its group: up to the next `stonewall` or `new_group`.
+    #[default]
+    Group,
+    /// Those that run at the same time.
+    Running,
+    /// Those too that have not begun.
+    All,
 }
 
 /// When a job begins and ends, beyond size and runtime.
@@ -72,8 +80,10 @@ pub struct Course {
     pub number_ios: u64,
     /// `wait_for`: begin when the job of this name has ended.
     pub wait_for: Option<String>,
-    /// `exitall`, `exit_what`: the end of this job ends `group`, `stonewall` or `all`.
-    pub exitall: Option<String>,
+    /// `exitall`: the end of any job ends others. Of one job it holds for all in the file.
+    pub exitall: bool,
+    /// `exit_what`: which others the end of this job ends.
+    pub exit_what: Others,
     /// `exitall_on_error`.
     pub exitall_on_error: bool,
     /// `continue_on_error`: errors that do not end the job: reads, writes, mismatches.

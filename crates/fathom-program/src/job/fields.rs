@@ -74,7 +74,7 @@ pub struct Files {
     pub opendir: Option<String>,
     /// `nrfiles`: how many files `size` is split among, for each thread.
     pub count: u32,
-    /// `openfiles`: how many are open at once; zero for all.
+    /// `openfiles`: how many are in use at once, the next one when one is done; zero for all.
     pub open: u32,
     /// `file_service_type`: which of the files is next.
     pub service: FileService,
@@ -175,7 +175,8 @@ pub struct Order {
     pub unrepeatable: bool,
     /// `allrandrepeat`: everything random is the same in each run.
     pub all_repeatable: bool,
-    /// `offset_increment`: added to the offset for each further thread: bytes, or percent where the second is true.
+    /// `offset_increment`: added to the offset for each further thread, in bytes; where the second is true it was a share of
+    /// the file, and the offset is rounded up to a block.
     pub increment: (u64, bool),
     /// `offset_align`: the offset is rounded up to a multiple of it.
     pub offset_align: u64,
@@ -230,7 +231,7 @@ pub struct Rates {
     pub poisson: bool,
     /// `rate_cycle`: the time over which `least` is averaged.
     pub cycle: Duration,
-    /// `rate_ignore_thinktime`: time spent waiting is made up for.
+    /// `rate_ignore_thinktime`: time spent waiting for `thinktime` is not made up for.
     pub ignore_thinktime: bool,
 }
 
@@ -239,7 +240,7 @@ pub struct Rates {
 pub struct Thinking {
     /// `thinktime_spin`: the part of it that the CPU is busy for.
     pub spin: Duration,
-    /// `thinktime_blocks`: once in so many transfers.
+    /// `thinktime_blocks`: once in so many transfers; zero for each, or for `iotime` alone where that is given.
     pub blocks: u32,
     /// `thinktime_blocks_type=issue`: submitted ones are counted instead of completed ones.
     pub by_issue: bool,
@@ -371,6 +372,6 @@ impl Default for Rates {
 
 impl Default for Thinking {
     fn default() -> Self {
-        Self { spin: Duration::ZERO, blocks: 1, by_issue: false, iotime: Duration::ZERO }
+        Self { spin: Duration::ZERO, blocks: 0, by_issue: false, iotime: Duration::ZERO }
     }
 }

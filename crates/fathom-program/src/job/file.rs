@@ -209,6 +209,7 @@ impl<'a> Reader<'a> {
             self.globals = draft;
         } else {
             let job = self.job(draft, line)?;
+            self.waits(&job).map_err(|reason| Mistake { line, reason: format!("[{name}]: {reason}") })?;
             self.file.jobs.push(Job { written: valued.collect(), ..job });
         }
         self.file.sections.push(Section { name: (!is_global).then(|| name.to_owned()), options });
@@ -230,6 +231,17 @@ impl<'a> Reader<'a> {
         Ok(job)
     }
 
+    /// Checks that a job waits for one other that stands before it.
+    fn waits(&self, job: &Job) -> Result<(), String> {
+        let Some(other) = &job.course.wait_for else { return Ok(()) };
+        match self.file.jobs.iter().filter(|job| job.name == *other).count() {
+            _ if job.name == *other => Err("a job can't wait for itself: wait_for= names another".to_owned()),
+            0 => Err(format!("wait_for={other}: there is no such job before this one")),
+            1 => Ok(()),
+            several => Err(format!("wait_for={other}: {several} jobs have this name")),
+        }
+    }
+
     /// Where an option of the global sections stands.
     fn global_line(&self, blamed: Option<&(&'static str, usize)>) -> usize {
         let of = |(option, _): &(&'static str, usize)| {
@@ -242,6 +254,8 @@ impl<'a> Reader<'a> {
         if self.file.jobs.is_empty() {
             return Err("there is no job: begin one with [NAME]".to_owned());
         }
+        let exits = self.file.jobs.iter().any(|job| job.course.exitall);
+        self.file.jobs.iter_mut().for_each(|job| job.course.exitall = exits);
         self.file.notes.extend(paths::place(&mut self.file.jobs, &self.directories));
         self.file.notes.extend(super::sizes::settle(&mut self.file.jobs));
         if !self.idle.is_empty() {
@@ -442,7 +456,7 @@ mod tests {
         let job = one("filesize=64k\noffset=30%\nsize=25%\nio_size=50%").unwrap();
         assert_eq!((job.offset, job.size, job.io_size), (20480, Some(16384), Some(8192)));
         assert_eq!(job.region().unwrap().length, 16384);
-        assert_eq!(one("offset=30%").unwrap().files.offset_percent, Some(30));
+        assert_eq!(one("offset=30%").unwrap().offset, ((1_u64 << 30) * 30 / 100).next_multiple_of(4096));
         let job = one("filesize=64k\nsize=8k").unwrap();
         assert_eq!((job.region().unwrap().length, job.transfer()), (65536, Ok(Some(8192))));
     }

@@ -7,6 +7,7 @@ mod text;
 use std::time::Duration;
 
 pub(super) use self::table::{Known, Meaning, known};
+pub use self::text::list;
 pub(super) use self::text::refused_engine;
 use super::value::Number;
 use super::{Blocks, Buffers, Engine, Job, LatencyTarget, SteadyState, Trim, Unfit, Verify};
@@ -30,7 +31,6 @@ pub(super) struct Draft {
     pub(super) directory: Option<String>,
     /// `fadvise_hint` where it names the order itself.
     hint: Option<String>,
-    exit_what: String,
     zoned: bool,
     pub(super) kb_base: i64,
     /// Where each option was set, by its first name, in the order of the file; in a job, zero for those of global sections.
@@ -133,7 +133,6 @@ impl Draft {
             steady_times: [Duration::ZERO; 2],
             directory: None,
             hint: None,
-            exit_what: "group".to_owned(),
             zoned: false,
             kb_base: 1024,
             lines: Vec::new(),
@@ -164,7 +163,6 @@ impl Draft {
                 SteadyState { bandwidth, slope, limit, percent, duration, ramp }
             });
         self.job.files.hint = self.hint.take();
-        self.job.course.exitall = self.job.course.exitall.take().map(|_| self.exit_what.clone());
         if self.zoned {
             return Err(Unfit::by(&["zonemode"], "zonemode=zbd needs a zoned block device"));
         }
@@ -183,12 +181,12 @@ impl Draft {
     fn shares(&mut self) -> Result<(), Unfit> {
         let job = &mut self.job;
         let least = job.directions().map(|side| job.blocks[side as usize].least).min().unwrap_or(1).max(1);
-        let part = |percent: i64, of: u64| (u128::from(of) * percent as u128 / 100) as u64;
+        let part = |percent: i64, of: u64| super::share(of, percent as u64);
         match self.offset {
             None => {}
             Some(Number { value, is_percent: false, .. }) => job.offset = value as u64,
             Some(Number { value, .. }) => match job.filesize {
-                Some(file) => job.offset = part(value, file).div_ceil(least).saturating_mul(least),
+                Some(file) => job.offset = part(value, file).next_multiple_of(job.alignment()),
                 None => job.files.offset_percent = Some(value as u8),
             },
         }
@@ -260,9 +258,6 @@ impl Draft {
         if (Buffers { life: None, memory: None, align: 0, ..job.buffers.clone() }) != plain {
             self.notes
                 .push("options of what is written have no effect: the content is Fathom's own".to_owned());
-        }
-        if std::mem::take(&mut job.course.continues) != [false; 3] {
-            self.notes.push("continue_on_error= has no effect: an error ends the run".to_owned());
         }
         if job.latency.target.is_zero() {
             job.latency = LatencyTarget { most: job.latency.most, ..LatencyTarget::default() };

@@ -31,16 +31,24 @@ impl Job {
 
     fn needs(&self) -> Vec<(bool, &'static str)> {
         let (files, order, course) = (&self.files, &self.order, &self.course);
-        let (place, report, buffers) = (&self.placement, &self.reporting, &self.buffers);
+        let (place, buffers) = (&self.placement, &self.buffers);
         let plain_files = Files {
             paths: files.paths.clone(),
             scratch: files.scratch.clone(),
             format: files.format.clone(),
             overwrite: files.overwrite,
             create_only: files.create_only,
-            fallocate: files.fallocate.clone().filter(|how| how == "truncate"),
+            fallocate: files.fallocate.clone(),
+            hint: files.hint.clone(),
+            count: files.count,
+            open: files.open,
+            service: files.service,
+            sizes: files.sizes,
+            create_on_open: files.create_on_open,
+            unlink_each_loop: files.unlink_each_loop,
             ..Files::default()
         };
+        let reads = self.does(Direction::Read) || self.engine == Engine::Mmap;
         let own = &self.engine_options;
         let rings = EngineOptions {
             hipri: own.hipri,
@@ -55,85 +63,39 @@ impl Job {
             userspace_reap: own.userspace_reap,
             ..EngineOptions::default()
         };
-        let ordinary = Reporting {
-            kb_base: report.kb_base,
-            figures: report.figures,
-            unit_base: report.unit_base,
-            no_disk_util: report.no_disk_util,
-            percentiles_of: report.percentiles_of,
-            percentiles: report.percentiles.clone(),
-            disabled: report.disabled,
-            ..Reporting::default()
-        };
-        let plain_buffers =
-            Buffers { life: None, memory: None, align: buffers.align.min(4096), ..buffers.clone() };
-        let plain_order = Order {
-            every: order.every,
-            skip: order.skip,
-            splits: order.splits.clone(),
-            distribution: order.distribution,
-            percentage_random: order.percentage_random,
-            increment: (order.increment.0, false),
-            unrepeatable: order.unrepeatable,
-            trim: order.trim,
-            all_repeatable: order.all_repeatable,
-            ..Order::default()
-        };
-        let plain_course = Course {
-            loops: course.loops,
-            number_ios: course.number_ios,
-            start_delay: course.start_delay,
-            new_group: course.new_group,
-            exitall_on_error: course.exitall_on_error,
-            ..Course::default()
-        };
         vec![
-            (self.engine.is_asynchronous() && self.depth.offload, "io_submit_mode=offload"),
-            (self.engine.is_asynchronous() && self.depth.serialize_overlap, "serialize_overlap="),
+            (self.depth.most > 1 && self.depth.offload, "io_submit_mode=offload with iodepth= above 1"),
             (self.engine_options != rings, "an option of the engine"),
-            (files.scratch.len() > 1, "filename= of several files"),
-            (files.count > 1, "nrfiles="),
             (files.size_percent.is_some(), "size=N% without filesize="),
             (files.offset_percent.is_some(), "offset=N% without filesize="),
             (files.io_size_percent.is_some(), "io_size=N% of a size that is not known"),
-            (files.sizes.is_some(), "filesize=LOW-HIGH"),
-            (files.fill_device, "fill_device=1"),
-            (files.append, "file_append=1"),
-            (files.create_on_open, "create_on_open=1"),
+            (
+                (files.create_on_open || files.unlink_each_loop) && (reads || self.direct),
+                "create_on_open=1 or unlink_each_loop=1 with reads, ioengine=mmap or direct=1",
+            ),
+            (files.opendir.is_some(), "opendir="),
+            (files.lock.is_some(), "lockfile="),
             (
                 Files { create_at_once: false, create_unsynced: false, ..files.clone() } != plain_files,
-                "opendir=, lockfile=, fallocate=keep, fadvise_hint=, unlink_each_loop= or another option of files",
-            ),
-            (order.skip < 0, "rw= with a negative number behind a colon"),
-            (
-                matches!(order.distribution, Distribution::Zoned | Distribution::ZonedBytes),
-                "random_distribution=zoned",
-            ),
-            (order.align.iter().any(|&align| align > 0), "blockalign="),
-            (order.increment.1, "offset_increment=N%"),
-            (
-                Order { generator: None, ..order.clone() } != plain_order,
-                "an option of the order of transfers",
+                "an option of files",
             ),
             (
-                Rates { iops: self.rates.iops, ..Rates::default() } != self.rates,
-                "an option of rates besides rate= and rate_iops=",
+                order.unaligned && self.pattern == Pattern::Random && self.random_map,
+                "bs_unaligned= of random transfers without norandommap",
             ),
-            (self.thinking != Thinking::default(), "an option of thinktime"),
+            (order.sizes_by_order, "bs_is_seq_rand="),
+            (order.strides != [0; 3], "zonemode=strided"),
             (self.verify.as_ref().is_some_and(|verify| verify.load_state), "verify_state_load="),
             (self.verify.as_ref().is_some_and(|verify| verify.trims.0 > 0), "trim_percentage="),
-            (self.latency != LatencyTarget::default(), "latency_target= or max_latency="),
-            (self.steady_state.is_some(), "steadystate="),
-            (*place != Placement::default(), "a place or priority of threads (cpus_allowed=, nice=, prio=)"),
-            (course.start_delay.1 > course.start_delay.0, "startdelay=LOW-HIGH"),
+            (self.verify.is_some() && course.continues[2], "continue_on_error=verify"),
+            (place.flow.0 > 0, "flow="),
             (course.iologs[0].is_some(), "read_iolog="),
-            (*course != plain_course, "an option of a job's course (wait_for=, exitall, continue_on_error=)"),
+            (course.iologs[1].is_some(), "write_iolog="),
             (self.logs.bandwidth.is_some(), "write_bw_log="),
             (self.logs.latency.is_some(), "write_lat_log="),
             (self.logs.iops.is_some(), "write_iops_log="),
             (self.logs.histogram.is_some(), "write_hist_log="),
-            (*report != ordinary, "an option of the report (unified_rw_reporting=, stats=0)"),
-            (*buffers != plain_buffers, "an option of where buffers are (write_hint=, iomem=)"),
+            (buffers.align > 4096, "iomem_align= of more than 4096"),
         ]
     }
 }
@@ -149,7 +111,7 @@ mod tests {
         let cpu = Job { engine: Engine::Cpuio, ..job.clone() };
         assert!(cpu.unsupported().unwrap().starts_with("ioengine=cpuio is understood"));
         let depth = Depth { most: 4, offload: true, ..Depth::default() };
-        let offloaded = Job { engine: Engine::IoUring, depth, ..job };
+        let offloaded = Job { depth, ..job };
         assert!(offloaded.unsupported().unwrap().starts_with("io_submit_mode="));
         assert!(Job::named("x").unsupported().unwrap().starts_with("size= is missing"));
     }

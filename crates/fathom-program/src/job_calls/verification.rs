@@ -2,11 +2,16 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::job::Verify;
+use crate::job::{Direction, Job, Pattern};
 use crate::offsets::Span;
 
-/// A block that was written, and the number of that write: from one, and never [`ANY_WRITE`].
-pub(super) type Written = (Span, u32);
+/// A block of one of the thread's files that was written, and the number of that write: from one, and never [`ANY_WRITE`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Written {
+    pub(super) file: usize,
+    pub(super) span: Span,
+    pub(super) number: u32,
+}
 
 /// The number of a read whose block any write may have made, as [`Call::flags`](crate::call::Call::flags) has it.
 pub const ANY_WRITE: u32 = u32::MAX;
@@ -16,65 +21,59 @@ pub const ANY_WRITE: u32 = u32::MAX;
 pub(super) struct Verification {
     /// Where no block is written twice before it is verified: in the order of the writes.
     listed: VecDeque<Written>,
-    /// Else by their offset; a write takes the place of those that it touches.
-    sorted: BTreeMap<u64, Written>,
+    /// Else by file and offset; a write takes the place of those that it touches.
+    sorted: BTreeMap<(usize, u64), Written>,
     is_listed: bool,
     /// `verify_backlog`, zero for none, and how many are verified then.
     backlog: (u64, u64),
     /// How many are still to be verified before the next write.
     batch: u64,
-    /// How far the phase of verifying that follows the writes has come.
-    pub(super) phase: Phase,
-}
-
-/// What comes before the reads at the end. Source: `do_verify` of fio's `backend.c`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// Writes are made.
-    Writing,
-    /// What is under way is awaited.
-    Drained,
-    /// The file is synced.
-    Synced,
-    /// The file is dropped from the cache, and read.
-    Reading,
+    /// How many steps the reads that follow the writes have come.
+    pub(super) steps: usize,
 }
 
 impl Verification {
-    pub(super) fn new(verify: &Verify, is_listed: bool) -> Self {
+    /// None where a job does not read again what it wrote.
+    pub(super) fn of(job: &Job) -> Option<Self> {
+        let verify = job.verify.as_ref().filter(|verify| !verify.no_reading && job.does(Direction::Write))?;
         let (backlog, batch) = verify.backlog;
-        Self {
+        Some(Self {
             listed: VecDeque::new(),
             sorted: BTreeMap::new(),
-            is_listed,
+            is_listed: job.pattern == Pattern::Random && job.random_map,
             backlog: (backlog, if batch == 0 { backlog } else { u64::from(batch) }),
             batch: 0,
-            phase: Phase::Writing,
-        }
+            steps: 0,
+        })
     }
 
-    pub(super) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.listed.len() + self.sorted.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// Whether a batch is to be read before the next write.
     pub(super) fn is_due(&self) -> bool {
-        self.batch > 0 && self.len() > 0
+        self.batch > 0 && !self.is_empty()
     }
 
     /// Notes a write.
-    pub(super) fn note(&mut self, span: Span, number: u32) {
+    pub(super) fn note(&mut self, written: Written) {
+        let Written { file, span, .. } = written;
         if self.is_listed {
-            self.listed.push_back((span, number));
+            self.listed.push_back(written);
         } else {
-            let end = span.offset + span.length;
-            let touches = |(other, _): &Written| other.offset + other.length > span.offset;
-            while let Some((&offset, _)) =
-                self.sorted.range(..end).next_back().filter(|(_, one)| touches(one))
+            let before = (file, 0)..(file, span.offset + span.length);
+            let touches = |other: &Written| other.span.offset + other.span.length > span.offset;
+            while let Some((&key, _)) =
+                self.sorted.range(before.clone()).next_back().filter(|(_, other)| touches(other))
             {
-                self.sorted.remove(&offset);
+                self.sorted.remove(&key);
             }
-            self.sorted.insert(span.offset, (span, number));
+            self.sorted.insert((file, span.offset), written);
         }
         let is_due = self.backlog.0 > 0 && (self.len() as u64).is_multiple_of(self.backlog.0);
         if is_due && self.batch == 0 {
@@ -94,26 +93,29 @@ impl Verification {
         self.listed.pop_front().or_else(|| self.sorted.pop_first().map(|(_, one)| one))
     }
 
+    /// What is left is not verified; writes begin again.
     pub(super) fn clear(&mut self) {
         self.listed.clear();
         self.sorted.clear();
-        (self.batch, self.phase) = (0, Phase::Writing);
+        (self.batch, self.steps) = (0, 0);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::Verify;
 
     #[test]
     fn a_write_takes_the_place_of_those_that_it_touches() {
-        let mut all = Verification::new(&Verify::default(), false);
-        let spans = [(0, 8), (8, 8), (32, 4), (4, 8), (2, 1)];
-        for (number, (offset, length)) in (1..).zip(spans) {
-            all.note(Span { offset, length }, number);
+        let job = Job { verify: Some(Verify::default()), read_percent: 0, ..Job::named("x") };
+        let mut all = Verification::of(&job).unwrap();
+        let spans = [(0, 0, 8), (0, 8, 8), (0, 32, 4), (0, 4, 8), (1, 8, 8), (0, 2, 1)];
+        for (number, (file, offset, length)) in (1..).zip(spans) {
+            all.note(Written { file, span: Span { offset, length }, number });
         }
         let left: Vec<_> =
-            std::iter::from_fn(|| all.next()).map(|(span, number)| (span.offset, number)).collect();
-        assert_eq!(left, [(2, 5), (4, 4), (32, 3)]);
+            std::iter::from_fn(|| all.next()).map(|one| (one.file, one.span.offset, one.number)).collect();
+        assert_eq!(left, [(0, 2, 6), (0, 4, 4), (0, 32, 3), (1, 8, 5)]);
     }
 }

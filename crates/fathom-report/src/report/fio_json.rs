@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use fathom_program::job::{Direction, Job, JobFile};
+use fathom_program::job::{Job, JobFile};
 use fathom_run::load::{Histogram, Outcome, Transfers, groups};
 use fathom_speed::measurement::Measurement;
 
@@ -58,10 +58,16 @@ struct Entry {
     elapsed: u64,
     #[serde(rename = "job options")]
     options: Ordered<String>,
-    read: Side,
-    write: Side,
-    trim: Side,
-    sync: Syncs,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read: Option<Side>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    write: Option<Side>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trim: Option<Side>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sync: Option<Syncs>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mixed: Option<Side>,
     job_runtime: u64,
     usr_cpu: f64,
     sys_cpu: f64,
@@ -74,10 +80,14 @@ struct Entry {
     latency_ns: Ordered<f64>,
     latency_us: Ordered<f64>,
     latency_ms: Ordered<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_err: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_error: Option<u32>,
     latency_depth: u32,
-    latency_target: u32,
+    latency_target: u64,
     latency_percentile: f64,
-    latency_window: u32,
+    latency_window: u64,
 }
 
 #[derive(Serialize, Default)]
@@ -127,6 +137,9 @@ struct Syncs {
     lat_ns: Latency,
 }
 
+/// `unified_rw_reporting=mixed`.
+const MIXED: u8 = 1;
+
 /// fio's list of percentiles.
 const PERCENTILES: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
@@ -145,7 +158,7 @@ pub fn document(
     let mut left = outcomes.iter();
     for (group, jobs) in groups(&file.jobs).enumerate() {
         for (job, threads) in jobs.iter().zip(left.by_ref()) {
-            for thread in threads {
+            for thread in threads.iter().filter(|_| !job.reporting.silent) {
                 match entries.last_mut() {
                     // As in fio: such a thread joins whatever of its group stands before it.
                     Some((_, last, sum)) if *last == group && job.group_reporting => sum.add(thread),
@@ -202,19 +215,16 @@ impl Entry {
         let nothing = Transfers { latency: none.clone(), ..Transfers::default() };
         let mut outcome = Outcome {
             transfers: if is_write { [nothing, side(latencies)] } else { [side(latencies), nothing] },
-            trims: Default::default(),
             syncs: none,
             elapsed_ns: elapsed_ns as u64,
-            ns_per_tick: one.latencies.as_ref().map_or(1.0, |all| all.ns_per_tick),
-            cached_before: None,
-            usage: Default::default(),
-            device_wrote: None,
+            ..Outcome::nothing(one.latencies.as_ref().map_or(1.0, |all| all.ns_per_tick))
         };
         outcome.usage.user = Duration::from_nanos(cpu(0));
         outcome.usage.system = Duration::from_nanos(cpu(1));
         let job = Job::named(&one.label());
         let mut entry = Self::of(&job, group, &outcome, (total_ns / 1e9) as u64, Detail::Percentiles);
-        let counted = if is_write { &mut entry.write } else { &mut entry.read };
+        let side = if is_write { &mut entry.write } else { &mut entry.read };
+        let counted = side.get_or_insert_default();
         let calls = one.calls * one.samples_ns.len() as u64;
         let per_second = |count: u64| count as f64 / (elapsed_ns.max(1.0) / 1e9);
         *counted = Side {
@@ -236,21 +246,30 @@ impl Entry {
             elapsed => used.as_nanos() as f64 / elapsed as f64 * 100.0,
         };
         let shares = Shares::of(outcome);
-        let side = |direction: Direction| Side::of(outcome, &outcome.transfers[direction as usize], detail);
+        let side = |transfers: &Transfers| Side::of(outcome, transfers, detail);
+        let [reads, writes] = &outcome.transfers;
+        let mixed = || {
+            let mut sum = reads.clone();
+            sum.add(writes);
+            side(&sum)
+        };
+        let is_parted = job.reporting.unified != MIXED;
+        let counts_errors = job.course.continues != [false; 3];
         Self {
             jobname: job.name.clone(),
             groupid: group,
-            error: 0,
+            error: outcome.errors.first,
             eta: 0,
             elapsed,
             options: Ordered(job.written.clone()),
-            read: side(Direction::Read),
-            write: side(Direction::Write),
-            trim: Side::of(outcome, &outcome.trims, detail),
-            sync: Syncs {
+            read: is_parted.then(|| side(reads)),
+            write: is_parted.then(|| side(writes)),
+            trim: is_parted.then(|| side(&outcome.trims)),
+            sync: is_parted.then(|| Syncs {
                 total_ios: outcome.syncs.count(),
                 lat_ns: Latency::in_detail(&outcome.syncs, outcome.ns_per_tick, detail),
-            },
+            }),
+            mixed: (job.reporting.unified > 0).then(mixed),
             job_runtime: milliseconds(outcome),
             usr_cpu: of_time(outcome.usage.user),
             sys_cpu: of_time(outcome.usage.system),
@@ -265,10 +284,12 @@ impl Entry {
             latency_ns: shares.between(0, 1, &BELOW_A_THOUSAND),
             latency_us: shares.between(1000, 1000, &BELOW_A_THOUSAND),
             latency_ms: shares.between(1_000_000, 1_000_000, &MILLISECONDS),
-            latency_depth: 1,
-            latency_target: 0,
-            latency_percentile: 100.0,
-            latency_window: 0,
+            total_err: counts_errors.then_some(outcome.errors.count),
+            first_error: counts_errors.then_some(outcome.errors.first),
+            latency_depth: outcome.depth.unwrap_or(job.depth.most),
+            latency_target: job.latency.target.as_nanos() as u64,
+            latency_percentile: job.latency.percentile,
+            latency_window: job.latency.window.as_micros() as u64,
         }
     }
 }

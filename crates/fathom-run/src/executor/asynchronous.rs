@@ -3,20 +3,19 @@
 //! Batches follow fio 3.33 (`td_io_queue` of `ioengines.c`, `wait_for_completions` of `backend.c`): so many requests
 //! are handed over by one call, and where the queue is full results are taken until no more than the low mark is left.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_program::call::{Call, CallKind};
-use fathom_program::job::{Depth, EngineOptions};
+use fathom_program::job::{Engine, Job};
 use fathom_program::program::{Step, Thread};
 use fathom_sys::clock::Counter;
 use fathom_sys::file::{self, Errno};
-use fathom_sys::memory::Mapping;
 use fathom_sys::queue::{Engine as Carrier, Operation, Queue, Setup, UringOptions};
 use fathom_sys::{Error, cache};
 
-use super::engine::named;
-use super::{Control, Own, Recorder, Verifier, Window, mark};
+use super::engine::{memory, named};
+use super::{Control, OfJob, Recorder, Verifier, Window, mark};
 use crate::fault::Fault;
 
 /// How long a wait for results lasts before interrupts are looked for.
@@ -32,10 +31,11 @@ struct Request<L> {
     issued: u64,
 }
 
-/// The requests of one thread on its one file.
+/// The requests of one thread on its files.
 pub(crate) struct Requests<L> {
     queue: Queue,
-    path: PathBuf,
+    /// Of each file, by descriptor.
+    paths: Vec<PathBuf>,
     idle: Vec<u32>,
     /// By slot.
     under_way: Vec<Option<Request<L>>>,
@@ -44,6 +44,8 @@ pub(crate) struct Requests<L> {
     batch: u32,
     reap: [u32; 2],
     low: u32,
+    /// Whether a request waits for those that touch the same bytes.
+    serializes: bool,
     /// Whether the carrier takes syncs as requests.
     queues_syncs: bool,
     writes: u64,
@@ -51,15 +53,12 @@ pub(crate) struct Requests<L> {
 }
 
 impl<L: Copy> Requests<L> {
-    /// A queue of a job's depth with buffers for blocks of up to `block` bytes.
-    pub(crate) fn new(
-        is_uring: bool,
-        depth: Depth,
-        options: &EngineOptions,
-        block: u64,
-        own: Own,
-    ) -> Result<Self, Fault> {
-        let refused = |reason: String| Fault::Unsupported(format!("{}: {reason}", own.path.display()));
+    /// A queue of a job's depth with buffers for its blocks.
+    pub(crate) fn new(job: &Job, files: OfJob) -> Result<Self, Fault> {
+        let (is_uring, depth, options) = (job.engine == Engine::IoUring, job.depth, &job.engine_options);
+        let (paths, files): (Vec<PathBuf>, Vec<_>) = files.0.into_iter().unzip();
+        let first = paths[0].clone();
+        let refused = |reason: String| Fault::Unsupported(format!("{}: {reason}", first.display()));
         let most = depth.most.max(1);
         let carrier = match is_uring {
             true => Carrier::IoUring(UringOptions {
@@ -72,26 +71,25 @@ impl<L: Copy> Requests<L> {
             false => Carrier::Libaio,
         };
         // Each slot begins on a page, as direct transfers need.
-        let slot_bytes = (block as usize).next_multiple_of(fathom_sys::facts::page_size() as usize);
+        let slot_bytes =
+            (job.largest_block() as usize).next_multiple_of(fathom_sys::facts::page_size() as usize);
         let setup = Setup { vectored: options.vectored, ..Setup::new(carrier, most, slot_bytes) };
         let bytes = slot_bytes
             .checked_mul(most as usize)
             .ok_or_else(|| refused("iodepth x bs is too much".to_owned()))?;
-        let buffers = Mapping::touched(bytes);
-        let buffers = buffers.map_err(|errno| Error::new("map buffers for", &own.path, errno))?;
-        let Some(file) = own.open else { return Err(Error::new("open", &own.path, Errno::BADF).into()) };
-        let queue = Queue::new(&setup, buffers, vec![file])
-            .map_err(|refusal| Fault::Unsupported(format!("{}: {refusal}", own.path.display())))?;
+        let buffers = memory(bytes, job.buffers.memory.is_some(), &first)?;
+        let queue = Queue::new(&setup, buffers, files).map_err(|refusal| refused(refusal.to_string()))?;
         let reap_least = depth.reap_least.min(most);
         Ok(Self {
             queue,
-            path: own.path,
+            paths,
             idle: (0..most).rev().collect(),
             under_way: vec![None; most as usize],
             prepared: Vec::with_capacity(most as usize),
             batch: if depth.submit == 0 { most } else { depth.submit.min(most) },
             reap: [reap_least, depth.reap_most.max(reap_least).max(1)],
             low: if depth.low == 0 { most } else { depth.low.min(most) },
+            serializes: depth.serialize_overlap,
             queues_syncs: is_uring,
             writes: 0,
             verifier: None,
@@ -99,16 +97,30 @@ impl<L: Copy> Requests<L> {
     }
 
     fn failure(&self, call: &Call, errno: Errno) -> Fault {
-        let error = Error::new(named(call.kind), &self.path, errno);
+        let error = Error::new(named(call.kind), self.path(call), errno);
         Fault::System(if call.kind.direction().is_some() { error.at(call.offset) } else { error })
     }
 
-    fn broken(&self, what: &'static str, errno: Errno) -> Fault {
-        Error::new(what, &self.path, errno).into()
+    fn path(&self, call: &Call) -> &Path {
+        &self.paths[call.descriptor as usize]
     }
 
-    fn is_busy(&self) -> bool {
-        self.idle.len() < self.under_way.len()
+    fn broken(&self, what: &'static str, errno: Errno) -> Fault {
+        Error::new(what, &self.paths[0], errno).into()
+    }
+
+    fn busy(&self) -> u32 {
+        (self.under_way.len() - self.idle.len()) as u32
+    }
+
+    /// Whether a request under way touches the bytes of a call, as far as that matters.
+    fn overlaps(&self, call: &Call) -> bool {
+        let meets = |other: &Call| {
+            other.kind.direction().is_some()
+                && other.offset < call.offset + call.bytes
+                && call.offset < other.offset + other.bytes
+        };
+        self.serializes && self.under_way.iter().flatten().any(|request| meets(&request.call))
     }
 
     /// Hands over what is prepared.
@@ -148,17 +160,17 @@ impl<L: Copy> Requests<L> {
             else {
                 continue;
             };
-            let moved = completion.result.map_err(|errno| self.failure(&call, errno))?;
+            let moved = match completion.result {
+                Err(errno) if recorder.forgives(&call, errno) => continue,
+                result => result.map_err(|errno| self.failure(&call, errno))?,
+            };
             if call.kind.direction().is_some() && u64::from(moved) != call.bytes {
                 let (name, bytes) = (named(call.kind), call.bytes as usize);
-                return Err(Fault::short(name, &self.path, call.offset, bytes, moved as usize));
+                return Err(Fault::short(name, self.path(&call), call.offset, bytes, moved as usize));
             }
             if let (Some(verifier), 1.., true) = (&self.verifier, call.flags, call.kind.is_read()) {
-                verifier.check(
-                    &mut self.queue.buffer(completion.slot)[..moved as usize],
-                    &call,
-                    &self.path,
-                )?;
+                let path = &self.paths[call.descriptor as usize];
+                verifier.check(&mut self.queue.buffer(completion.slot)[..moved as usize], &call, path)?;
             }
             recorder.submitted(&call, label, [begun, issued, now]);
             recorder.record(&call, label, Window { start: issued, stop: now }, u64::from(moved));
@@ -170,8 +182,17 @@ impl<L: Copy> Requests<L> {
     }
 
     /// A call that is no request, by itself.
-    fn alone<C: Counter>(&self, clock: C, call: &Call) -> (Window, Result<(), Errno>) {
-        let file = self.queue.file(0);
+    fn alone<C: Counter>(&mut self, clock: C, call: &Call) -> (Window, Result<(), Errno>) {
+        let number = call.descriptor as usize;
+        if call.kind == CallKind::Create {
+            // Nothing is under way between loops.
+            return super::window(clock, || {
+                file::unlink(&self.paths[number])?;
+                let new = file::create_new(&self.paths[number]).map_err(|error| error.errno)?;
+                self.queue.replace_file(number, new).map(drop)
+            });
+        }
+        let file = self.queue.file(number);
         match call.kind {
             CallKind::Fsync => super::window(clock, || file::fsync(file)),
             CallKind::Fdatasync => super::window(clock, || file::fdatasync(file)),
@@ -198,7 +219,7 @@ impl<L: Copy> Requests<L> {
         self.under_way[slot as usize] = Some(Request { call: *call, label, begun: now, issued: now });
         self.prepared.push(slot);
         let bytes = if call.kind.direction().is_some() { call.bytes as u32 } else { 0 };
-        self.queue.prepare(slot, operation, 0, call.offset, bytes);
+        self.queue.prepare(slot, operation, call.descriptor as usize, call.offset, bytes);
     }
 
     /// Which request a call is; none where it is made by itself.
@@ -259,14 +280,19 @@ fn steps<C: Counter, T: Thread, R: Recorder<T::Label>>(
                     now = window.stop;
                     continue;
                 };
+                while requests.overlaps(&call) {
+                    stop_or_submit(clock, requests, control, now)?;
+                    now = requests.reap(clock, 1, recorder, unclaimed)?;
+                }
                 requests.prepare(&call, label, operation, now);
-                if requests.prepared.len() as u32 >= requests.batch || requests.idle.is_empty() {
+                let most = thread.depth().min(requests.under_way.len() as u32);
+                if requests.prepared.len() as u32 >= requests.batch || requests.busy() >= most {
                     requests.submit(clock)?;
                 }
-                if requests.idle.is_empty() {
-                    let least = requests.reap[0].max(1);
-                    let enough = requests.low.min(requests.under_way.len() as u32 - 1);
-                    while requests.under_way.len() as u32 - requests.idle.len() as u32 > enough {
+                if requests.busy() >= most {
+                    let least = requests.reap[0].clamp(1, most);
+                    let enough = requests.low.min(most - 1);
+                    while requests.busy() > enough {
                         now = requests.reap(clock, least, recorder, unclaimed)?;
                         stop_or_submit(clock, requests, control, now)?;
                     }
@@ -278,6 +304,10 @@ fn steps<C: Counter, T: Thread, R: Recorder<T::Label>>(
                 drain(clock, requests, recorder, control, unclaimed)?;
                 control.wait_until(clock, origin.saturating_add(until));
                 now = clock.stop();
+            }
+            Step::Spin(until) => {
+                drain(clock, requests, recorder, control, unclaimed)?;
+                now = control.spin_until(clock, origin.saturating_add(until));
             }
             Step::Drain | Step::Await => now = drain(clock, requests, recorder, control, unclaimed)?,
             Step::StartCounting => recorder.start_counting(now),
@@ -314,7 +344,7 @@ fn drain<C: Counter, L: Copy, R: Recorder<L>>(
     unclaimed: &mut u64,
 ) -> Result<u64, Fault> {
     let mut now = clock.stop();
-    while requests.is_busy() {
+    while requests.busy() > 0 {
         stop_or_submit(clock, requests, control, now)?;
         now = requests.reap(clock, 1, recorder, unclaimed)?;
     }

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use fathom_program::call::{Call, CallKind, Direction};
-use fathom_program::job::{Engine as Named, Job, OpenSync, Pattern, Region};
+use fathom_program::job::{Engine as Named, Job, OpenSync, Pattern};
 use fathom_sys::clock::Counter;
 use fathom_sys::file::{self, Access, Errno};
 use fathom_sys::memory::{FileMapping, Mapping};
@@ -60,10 +60,23 @@ pub(crate) struct Buffer {
 impl Buffer {
     /// So many bytes that were touched, the same for all calls.
     pub(crate) fn touched(bytes: u64, path: &Path) -> Result<Self, Fault> {
-        let memory = Mapping::touched((bytes as usize).max(1));
-        let memory = memory.map_err(|errno| Error::new("map a buffer for", path, errno))?;
-        Ok(Self { memory, changes: false, verifier: None })
+        Ok(Self { memory: memory(bytes as usize, false, path)?, changes: false, verifier: None })
     }
+
+    /// Those of a job's thread, each write unlike the one before.
+    pub(crate) fn of_job(job: &Job, path: &Path) -> Result<Self, Fault> {
+        let memory = memory(job.largest_block() as usize, job.buffers.memory.is_some(), path)?;
+        Ok(Self { memory, changes: true, verifier: Verifier::of(job)? })
+    }
+}
+
+/// Memory that was touched, in huge pages where they are asked for.
+pub(crate) fn memory(bytes: usize, is_huge: bool, path: &Path) -> Result<Mapping, Fault> {
+    let (map, what): (fn(usize) -> _, _) = match is_huge {
+        true => (Mapping::huge, "map huge pages for"),
+        false => (Mapping::touched, "map a buffer for"),
+    };
+    Ok(map(bytes.max(1)).map_err(|errno| Error::new(what, path, errno))?)
 }
 
 /// System calls.
@@ -182,7 +195,7 @@ pub(super) fn named(kind: CallKind) -> &'static str {
     }
 }
 
-/// The one file of a pass or of a job's thread.
+/// The one file of a pass.
 pub(crate) struct Own {
     pub(crate) path: PathBuf,
     pub(crate) open: Option<OwnedFd>,
@@ -233,47 +246,79 @@ impl Descriptors for Own {
     }
 }
 
-impl Own {
+/// The files of a job's thread: each has the descriptor of its place.
+pub(crate) struct OfJob(pub(crate) Vec<(PathBuf, OwnedFd)>);
+
+impl OfJob {
     /// Opens a job's file as its engine needs it.
-    pub(crate) fn of_job(job: &Job, path: PathBuf) -> Result<Self, Fault> {
-        if !job.engine.has_files() {
-            return Ok(Self { open: None, path, created: false });
-        }
+    pub(crate) fn open(job: &Job, path: &Path) -> Result<OwnedFd, Fault> {
         let access = Access {
             write: job.does(Direction::Write) || job.engine == Named::Falloc,
             direct: job.direct,
             sync: job.durability.open == OpenSync::Sync,
             dsync: job.durability.open == OpenSync::Dsync,
         };
-        let opened = file::open_for(&path, access).map_err(|errno| {
+        let opened = file::open_for(path, access).map_err(|errno| {
             let what = match (job.direct, job.engine) {
                 (true, _) => "open with O_DIRECT",
                 (false, Named::Mmap) => "open for mmap",
                 (false, _) => "open",
             };
-            Error::new(what, &path, errno)
-        })?;
-        Ok(Self { open: Some(opened), path, created: false })
+            Error::new(what, path, errno)
+        });
+        Ok(opened?)
     }
 }
 
-/// Copies from and to a mapping of the file; all else by system calls.
+impl Descriptors for OfJob {
+    const MUST_MOVE_ALL: bool = true;
+
+    /// A new, empty file takes the place of one: no job makes or ends descriptors in another way.
+    #[cold]
+    fn lifecycle<C: Counter>(&mut self, clock: C, call: &Call) -> (Window, Result<usize, Errno>) {
+        let (path, open) = &mut self.0[call.descriptor as usize];
+        window(clock, || {
+            file::unlink(path)?;
+            *open = file::create_new(path).map_err(|error| error.errno)?;
+            Ok(0)
+        })
+    }
+
+    #[inline(always)]
+    fn with<R>(
+        &self,
+        descriptor: u32,
+        act: impl FnOnce(BorrowedFd<'_>) -> (Window, Result<R, Errno>),
+    ) -> (Window, Result<R, Errno>) {
+        act(self.0[descriptor as usize].1.as_fd())
+    }
+
+    fn path(&self, call: &Call) -> &Path {
+        &self.0[call.descriptor as usize].0
+    }
+}
+
+/// Copies from and to mappings of the files; all else by system calls.
 pub(crate) struct Mapped {
-    system: System<Own>,
-    mapping: FileMapping,
+    system: System<OfJob>,
+    /// By descriptor.
+    mappings: Vec<FileMapping>,
 }
 
 impl Mapped {
-    pub(crate) fn of(system: System<Own>, job: &Job, region: Region) -> Result<Self, Fault> {
-        let path = &system.descriptors.path;
-        let failed = |errno| Error::new("mmap", path, errno);
-        let length = usize::try_from(region.file).map_err(|_| failed(Errno::NOMEM))?;
-        let Some(file) = &system.descriptors.open else { return Err(failed(Errno::BADF).into()) };
-        let mapping = FileMapping::shared(file, length, job.does(Direction::Write)).map_err(failed)?;
-        if job.fadvise_hint {
-            mapping.expect(job.pattern == Pattern::Random).map_err(failed)?;
-        }
-        Ok(Self { system, mapping })
+    /// Maps each file up to its length in the list.
+    pub(crate) fn of(system: System<OfJob>, job: &Job, lengths: &[u64]) -> Result<Self, Fault> {
+        let map = |((path, file), &length): (&(PathBuf, OwnedFd), &u64)| {
+            let failed = |errno| Error::new("mmap", path, errno);
+            let length = usize::try_from(length).map_err(|_| failed(Errno::NOMEM))?;
+            let mapping = FileMapping::shared(file, length, job.does(Direction::Write)).map_err(failed)?;
+            if let Some(order) = job.expected_order() {
+                mapping.expect(order == Pattern::Random).map_err(failed)?;
+            }
+            Ok(mapping)
+        };
+        let mappings = system.descriptors.0.iter().zip(lengths).map(map).collect::<Result<_, Fault>>()?;
+        Ok(Self { system, mappings })
     }
 }
 
@@ -286,10 +331,11 @@ impl Engine for Mapped {
     #[inline(always)]
     fn make<C: Counter>(&mut self, clock: C, call: &Call) -> (Window, Result<usize, Errno>) {
         let Some(direction) = call.kind.direction() else { return self.system.make(clock, call) };
+        let mapping = &mut self.mappings[call.descriptor as usize];
         let buffer = &mut self.system.buffer.memory.bytes()[..call.bytes as usize];
         match direction {
-            Direction::Read => window(clock, || Ok(self.mapping.copy_out(call.offset, buffer))),
-            Direction::Write => window(clock, || Ok(self.mapping.copy_in(call.offset, buffer))),
+            Direction::Read => window(clock, || Ok(mapping.copy_out(call.offset, buffer))),
+            Direction::Write => window(clock, || Ok(mapping.copy_in(call.offset, buffer))),
         }
     }
 

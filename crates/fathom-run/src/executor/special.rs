@@ -1,5 +1,7 @@
 //! fio's engines that transfer in a way of their own: `pvsync2`, `splice`, `falloc`, `ftruncate` and `null`.
 
+use std::os::fd::AsFd;
+
 use fathom_program::call::{Call, Direction};
 use fathom_program::job::{Engine as Named, EngineOptions, Job};
 use fathom_sys::Error;
@@ -7,12 +9,12 @@ use fathom_sys::clock::Counter;
 use fathom_sys::file::{self, Errno};
 use fathom_sys::transfer::{self, Pipe};
 
-use super::{Engine, Own, System, Window, window};
+use super::{Engine, OfJob, System, Window, window};
 use crate::fault::Fault;
 
 /// Transfers as such an engine does; all else by the usual system calls.
 pub(crate) struct Special {
-    system: System<Own>,
+    system: System<OfJob>,
     way: Way,
 }
 
@@ -32,12 +34,12 @@ enum Way {
 
 impl Special {
     /// The engine of a job.
-    pub(crate) fn of(system: System<Own>, job: &Job) -> Result<Self, Fault> {
+    pub(crate) fn of(system: System<OfJob>, job: &Job) -> Result<Self, Fault> {
         let way = match job.engine {
-            Named::Splice => Way::Splice(
-                Pipe::new()
-                    .map_err(|errno| Error::new("make a pipe for", &system.descriptors.path, errno))?,
-            ),
+            Named::Splice => {
+                let path = std::path::Path::new(&job.name);
+                Way::Splice(Pipe::new().map_err(|errno| Error::new("make a pipe for", path, errno))?)
+            }
             Named::Falloc => Way::Allocate,
             Named::Ftruncate => Way::Truncate,
             Named::Null => Way::Null,
@@ -67,10 +69,8 @@ impl Engine for Special {
         if let Way::Null = self.way {
             return window(clock, || Ok(call.bytes as usize));
         }
-        let (Some(direction), Some(file)) = (call.kind.direction(), &self.system.descriptors.open) else {
-            return self.system.make(clock, call);
-        };
-        let file = std::os::fd::AsFd::as_fd(file);
+        let Some(direction) = call.kind.direction() else { return self.system.make(clock, call) };
+        let file = self.system.descriptors.0[call.descriptor as usize].1.as_fd();
         let &Call { offset, bytes, .. } = call;
         let all = bytes as usize;
         let buffer = &mut self.system.buffer.memory.bytes()[..all];

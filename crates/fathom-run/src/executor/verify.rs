@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use fathom_program::call::Call;
-use fathom_program::job::{PatternPart, Verify};
+use fathom_program::job::{Job, PatternPart};
 use fathom_program::job_calls::ANY_WRITE;
 
 use crate::fault::Fault;
@@ -32,25 +32,26 @@ pub(crate) struct Verifier {
 }
 
 impl Verifier {
-    /// What a job's `verify` asks for, where something is compared, on blocks of so many bytes at least.
-    pub(crate) fn of(verify: &Verify, least: u64) -> Result<Option<Self>, Fault> {
-        let method = verify.method.clone();
+    /// What a job's `verify` asks for, where something is compared.
+    pub(crate) fn of(job: &Job) -> Result<Option<Self>, Fault> {
+        let Some(verify) = job.verify.as_ref().filter(|verify| verify.method != "null") else {
+            return Ok(None);
+        };
+        let (method, pattern) = (verify.method.clone(), verify.pattern.clone());
+        if method == "pattern" && pattern.is_empty() {
+            return Err(Fault::Unsupported("verify=pattern needs verify_pattern=".to_owned()));
+        }
         let header = (method != "pattern").then_some(verify.offset as usize);
         let interval = verify.interval as usize;
-        let least = if interval == 0 { least as usize } else { interval.min(least as usize) };
-        if header.is_some_and(|offset| offset + HEADER > least) && method != "null" {
+        let blocks = job.directions().map(|direction| job.blocks[direction as usize].least as usize);
+        let least = blocks.chain((interval > 0).then_some(interval)).min().unwrap_or(0);
+        if header.is_some_and(|offset| offset + HEADER > least) {
             return Err(Fault::Unsupported(format!(
                 "verify={method}: a header of {HEADER} bytes at {} does not fit into {least} bytes",
                 verify.offset
             )));
         }
-        if method == "pattern" && verify.pattern.is_empty() {
-            return Err(Fault::Unsupported("verify=pattern needs verify_pattern=".to_owned()));
-        }
-        let is_compared = method != "null";
-        let one =
-            Self { checksum: checksum(&method), method, header, pattern: verify.pattern.clone(), interval };
-        Ok(is_compared.then_some(one))
+        Ok(Some(Self { checksum: checksum(&method), method, header, pattern, interval }))
     }
 
     fn interval(&self, block: &[u8]) -> usize {

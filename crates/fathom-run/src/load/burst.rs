@@ -9,7 +9,7 @@ use fathom_program::program::repeated;
 use fathom_sys::clock::Counter;
 
 use super::site::Site;
-use crate::executor::{self, Buffer, Control, Counters, Own, Recorder, System, Window};
+use crate::executor::{self, Buffer, Control, Counters, OfJob, Recorder, System, Window};
 use crate::fault::Fault;
 use crate::instrument::Clock;
 
@@ -36,8 +36,10 @@ pub fn burst(job: &Job, count: u64, site: &mut Site) -> Result<Burst, Fault> {
         return Err(Fault::OverBudget { wanted, left });
     }
     site.ready(&Job { pre_read: true, ..job.clone() })?;
-    let own = Own::of_job(job, site.path(job, 0))?;
-    let buffer = Buffer::touched(size, &own.path)?;
+    let path = site.path(job, 0);
+    let buffer = Buffer::touched(size, &path)?;
+    let open = OfJob::open(job, &path)?;
+    let own = OfJob(vec![(path, open)]);
     fathom_sys::dirty::sync();
     let write = |index| Call::new(CallKind::Pwrite, FileId(0)).at(index * size, size);
     let calls = (0..count).map(write).chain([Call::new(CallKind::Fsync, FileId(0))]).collect();
@@ -56,7 +58,7 @@ pub fn burst(job: &Job, count: u64, site: &mut Site) -> Result<Burst, Fault> {
 fn timed<C: Counter>(
     clock: C,
     calls: Vec<Call>,
-    mut engine: System<Own>,
+    mut engine: System<OfJob>,
     site: &Site,
 ) -> Result<Vec<u64>, Fault> {
     let mut ticks = Each(Vec::with_capacity(calls.len()));

@@ -1,10 +1,15 @@
 //! What jobs will cost, worked out before the first byte.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::time::Duration;
 
+use fathom_sys::facts;
+
 use super::groups;
-use fathom_program::job::{Job, Trim};
+use crate::fault::Fault;
+use fathom_program::job::{Job, JobFile, Trim};
+use fathom_program::units::Bytes;
 
 /// What some jobs need at least.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,10 +32,11 @@ impl Needs {
             let named = |reason: String| format!("[{}]: {reason}", job.name);
             job.check().map_err(named)?;
             for thread in if job.engine.has_files() { 0..job.numjobs } else { 0..0 } {
-                let length = job.region_of(thread).map_err(named)?.file;
-                let (longest, is_filled) = files.entry(super::site::name(job, thread)).or_default();
-                *longest = length.max(*longest);
-                *is_filled |= super::site::is_filled(job);
+                for file in job.files_of(thread).map_err(named)? {
+                    let (longest, is_filled) = files.entry(file.name).or_default();
+                    *longest = file.region.file.max(*longest);
+                    *is_filled |= super::site::is_filled(job);
+                }
             }
             writes = writes.saturating_add(transferred_writes(job).map_err(named)?);
         }
@@ -42,12 +48,35 @@ impl Needs {
     }
 }
 
+impl Needs {
+    /// The same of jobs whose files are made smaller where the disk at `path` has no room for them; a note says so.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of); a disk without room even so; a file system that does not tell its space.
+    pub fn fit(file: &mut JobFile, path: &Path) -> Result<Self, Fault> {
+        let needs = Self::of(&file.jobs).map_err(Fault::Unsupported)?;
+        let space = facts::space(path)?;
+        // A file system without a size of its own, as ramfs, declares none at all.
+        let is_known = space.total_bytes > 0 && !space.is_read_only;
+        let room = space.free_bytes / 10 * 9;
+        if !is_known || needs.space <= room {
+            return Ok(needs);
+        }
+        file.shrink(needs.space, room);
+        let needs = Self::of(&file.jobs).map_err(Fault::Unsupported)?;
+        if needs.space > space.free_bytes {
+            let (free, wanted, path) = (Bytes(space.free_bytes), Bytes(needs.space), path.display());
+            let reason = format!("{path} has {free} free, and the jobs need {wanted}: free some space");
+            return Err(Fault::Unsupported(reason));
+        }
+        Ok(needs)
+    }
+}
+
 /// Bytes that all threads of a job write, where that is no matter of time.
 pub(super) fn transferred_writes(job: &Job) -> Result<u64, String> {
-    let writes = job.engine.transfers()
-        && job.engine.has_files()
-        && job.order.trim.is_none_or(|(trim, _)| trim != Trim::Only);
-    let is_endless = !job.runtime.is_zero() || !writes;
+    let trims = matches!(job.order.trim, Some((Trim::Only, _)));
+    let is_endless = !job.runtime.is_zero() || trims || !job.engine.has_files() || !job.engine.transfers();
     // A number of transfers may end it earlier.
     let is_endless = is_endless || job.course.number_ios > 0;
     let bytes = if is_endless { 0 } else { job.transfer()?.unwrap_or(0) };
@@ -85,5 +114,19 @@ mod tests {
         let needs = Needs::of(&[timed(5, false), timed(3, false), timed(2, true)]).unwrap();
         assert_eq!((needs.writes, needs.time), (0, Duration::from_secs(9)));
         assert!(Needs::of(&[Job::named("x")]).unwrap_err().starts_with("[x]: size= is missing"));
+    }
+
+    #[test]
+    fn files_that_the_disk_has_no_room_for_are_made_smaller() {
+        let path = std::env::temp_dir();
+        let free = facts::space(&path).unwrap().free_bytes;
+        let file =
+            |size| JobFile { jobs: vec![Job { size: Some(size), ..Job::named("x") }], ..JobFile::default() };
+        let mut small = file(1 << 20);
+        assert_eq!(Needs::fit(&mut small, &path).unwrap().space, 1 << 20);
+        assert!(small.notes.is_empty());
+        let mut large = file(free.saturating_mul(4));
+        assert!(Needs::fit(&mut large, &path).unwrap().space < free);
+        assert!(large.notes[0].contains("% of what the jobs say"), "{:?}", large.notes);
     }
 }

@@ -25,6 +25,19 @@ pub struct Outcome {
     pub usage: Usage,
     /// What the device wrote while the threads of all jobs ran, where some sync and it counts.
     pub device_wrote: Option<Wrote>,
+    /// Calls that failed without ending the job.
+    pub errors: Errors,
+    /// The depth that `latency_target` came to; none without it.
+    pub depth: Option<u32>,
+}
+
+/// Calls that failed without ending their job, as `continue_on_error` allows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Errors {
+    /// How many.
+    pub count: u64,
+    /// The number of the first error; zero where there is none.
+    pub first: u32,
 }
 
 /// What a device has written.
@@ -64,7 +77,8 @@ pub struct Transfers {
 }
 
 impl Transfers {
-    fn add(&mut self, other: &Self) {
+    /// Adds others to these.
+    pub fn add(&mut self, other: &Transfers) {
         self.bytes += other.bytes;
         self.latency.merge(&other.latency);
         self.submission.merge(&other.submission);
@@ -73,6 +87,22 @@ impl Transfers {
 }
 
 impl Outcome {
+    /// Of a thread that did nothing.
+    pub fn nothing(ns_per_tick: f64) -> Self {
+        Self {
+            transfers: Default::default(),
+            trims: Transfers::default(),
+            syncs: Histogram::default(),
+            elapsed_ns: 0,
+            ns_per_tick,
+            cached_before: None,
+            usage: Usage::default(),
+            device_wrote: None,
+            errors: Errors::default(),
+            depth: None,
+        }
+    }
+
     /// The threads of a run as one: counts and bytes are added up, the longest time is kept. None of none.
     pub fn together(threads: &[Outcome]) -> Option<Outcome> {
         let (first, others) = threads.split_first()?;
@@ -97,6 +127,8 @@ impl Outcome {
         }
         self.trims.add(&other.trims);
         self.syncs.merge(&other.syncs);
+        self.errors.count += other.errors.count;
+        self.errors.first = if self.errors.first == 0 { other.errors.first } else { self.errors.first };
         self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
         self.cached_before = match (self.cached_before, other.cached_before) {
             (Some(mine), Some(theirs)) => {
@@ -135,7 +167,7 @@ impl Outcome {
         self.per_second(self.transfers[direction as usize].bytes)
     }
 
-    /// So many in a second as `count` in all.
+    /// So many of something per second.
     pub fn per_second(&self, count: u64) -> f64 {
         if self.elapsed_ns == 0 { 0.0 } else { count as f64 / (self.elapsed_ns as f64 / 1e9) }
     }

@@ -11,7 +11,9 @@ use serde_json::Value;
 
 use super::Site;
 use crate::fault::Fault;
-use fathom_program::job::{Blocks, Depth, Direction, Engine, EngineOptions, Job, Order, Pattern};
+use fathom_program::job::{
+    Blocks, Course, Depth, Direction, Engine, EngineOptions, Job, Order, Pattern, Placement,
+};
 
 /// The first line that a program says of itself; nothing where it can't be run.
 pub fn version(program: &str) -> Option<String> {
@@ -27,9 +29,17 @@ pub fn is_same_in_fio(job: &Job) -> bool {
     // A file is dropped from the cache between passes by fio's own rules, and fdatasync(2) is not in its times.
     let drops_again = job.invalidate && !job.pre_read && job.loops() != Ok(false);
     let is_timed = job.time_based || !job.ramp_time.is_zero() || !job.thinktime.is_zero();
+    let course = &job.course;
+    let plain_course = Course {
+        loops: course.loops.min(1),
+        new_group: course.new_group,
+        exitall_on_error: course.exitall_on_error,
+        ..Course::default()
+    };
     let is_plain = job.order == Order::default()
-        && (job.course.loops, job.course.number_ios) <= (1, 0)
-        && job.course.start_delay.0.is_zero()
+        && job.course == plain_course
+        && job.placement == Placement::default()
+        && !super::steer::is_steered(job)
         && !job.durability.on_close
         && !job.files.create_only;
     is_plain

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use fathom_sys::cache::{self, Hint};
 use fathom_sys::file::Errno;
 use fathom_sys::memory::{FileMapping, Mapping};
-use fathom_sys::{Error, facts, file};
+use fathom_sys::{Error, facts, file, transfer};
 
 use super::Wrote;
 use super::calm::Calm;
@@ -17,7 +17,7 @@ use crate::fault::Fault;
 use crate::instrument::{Clock, Instrument};
 use crate::machine::linux::files::Files;
 use crate::machine::linux::residency::{self, Residency};
-use fathom_program::job::{Direction, Engine, Job, Pattern, Region};
+use fathom_program::job::{Direction, Engine, Job, Pattern, Region, ThreadFile};
 use fathom_program::workload::ScratchFile;
 
 pub use crate::machine::linux::Limits;
@@ -46,7 +46,9 @@ const HOLE: &str = "hole";
 /// Whether a job's files get data before it runs; the others get space at most.
 pub(super) fn is_filled(job: &Job) -> bool {
     let is_read = job.does(Direction::Read) || job.engine == Engine::Mmap;
-    job.engine.has_files() && (is_read || job.files.overwrite || job.order.trim.is_some())
+    job.engine.has_files()
+        && (is_read || job.files.overwrite || job.order.trim.is_some())
+        && !job.files.create_on_open
 }
 
 /// How much of a job's region was in the page cache, in pages.
@@ -147,20 +149,26 @@ impl Site {
         }
         for job in jobs.iter().filter(|job| job.engine.has_files()) {
             for thread in 0..job.numjobs {
-                let length = job.region_of(thread).map_err(Fault::Unsupported)?.file;
-                let name = name(job, thread);
-                if is_filled(job) {
-                    self.fill(&name, length)?;
-                } else if job.files.fallocate.is_some() {
-                    self.files.provide(&[ScratchFile::sparse(&name, length)], &|| None)?;
-                } else if !job.allocate {
-                    self.files.provide(&[ScratchFile::empty(&name)], &|| None)?;
-                } else {
-                    self.allocate(&name, length)?;
+                for file in job.files_of(thread).map_err(Fault::Unsupported)? {
+                    self.lay_out_file(job, &file)?;
                 }
             }
         }
         Ok(())
+    }
+
+    fn lay_out_file(&mut self, job: &Job, file: &ThreadFile) -> Result<(), Fault> {
+        let (name, length) = (&file.name, file.region.file);
+        let plain = match job.files.fallocate.as_deref() {
+            _ if is_filled(job) => return self.fill(name, length),
+            _ if job.files.create_on_open => ScratchFile::empty(name),
+            Some("truncate") => ScratchFile::sparse(name, length),
+            keeps => match job.allocate {
+                true => return self.allocate(name, length, keeps.is_some()),
+                false => ScratchFile::empty(name),
+            },
+        };
+        self.files.provide(&[plain], &|| None)
     }
 
     /// What a job will write at least: its layout, and its transfers where these have an end.
@@ -168,9 +176,9 @@ impl Site {
         let transferred = super::needs::transferred_writes(job).map_err(Fault::Unsupported)?;
         let mut wanted = transferred;
         for thread in if is_filled(job) { 0..job.numjobs } else { 0..0 } {
-            let length = job.region_of(thread).map_err(Fault::Unsupported)?.file;
-            let file = ScratchFile::filled(&name(job, thread), length);
-            wanted = wanted.saturating_add(self.files.bytes_to_fill(&[file]));
+            let files = job.files_of(thread).map_err(Fault::Unsupported)?.into_iter();
+            let files: Vec<_> = files.map(|file| ScratchFile::filled(&file.name, file.region.file)).collect();
+            wanted = wanted.saturating_add(self.files.bytes_to_fill(&files));
         }
         Ok(wanted)
     }
@@ -185,14 +193,18 @@ impl Site {
     }
 
     /// Sets space aside, so that a full disk shows before the run; where the file system can't, the
-    /// file grows as it is written.
-    fn allocate(&mut self, name: &str, length: u64) -> Result<(), Fault> {
+    /// file grows as it is written, as it does where its size is kept.
+    fn allocate(&mut self, name: &str, length: u64, keeps_size: bool) -> Result<(), Fault> {
         self.files.provide(&[ScratchFile::empty(name)], &|| None)?;
         if self.files.entry(name).filled >= length {
             return Ok(());
         }
         let file = self.files.descriptor(name)?;
-        match file::allocate(file.as_fd(), length) {
+        let set_aside = match keeps_size {
+            true => transfer::allocate_keeping_size(file.as_fd(), 0, length),
+            false => file::allocate(file.as_fd(), length),
+        };
+        match set_aside {
             Ok(()) | Err(Errno::OPNOTSUPP) => {}
             Err(errno) => return Err(Error::new("allocate", &self.files.path(name), errno).into()),
         }
@@ -205,7 +217,7 @@ impl Site {
     /// # Errors
     /// What `fsync(2)` gives.
     pub fn write_out(&self, job: &Job) -> Result<(), Fault> {
-        for name in (0..job.numjobs).map(|thread| name(job, thread)) {
+        for name in names(job) {
             let path = self.files.path(&name);
             if path.exists() {
                 let file = self.files.descriptor(&name)?;
@@ -220,7 +232,7 @@ impl Site {
     /// # Errors
     /// What `fsync(2)` and `posix_fadvise(2)` give.
     pub fn drop_cached(&self, job: &Job) -> Result<(), Fault> {
-        for name in (0..job.numjobs).map(|thread| name(job, thread)) {
+        for name in names(job) {
             let path = self.files.path(&name);
             if path.exists() {
                 cache::evict(&self.files.descriptor(&name)?, 0, 0)
@@ -239,8 +251,7 @@ impl Site {
     pub fn leave_cpu_caches(&self, job: &Job) -> Result<(), Fault> {
         let region = job.region().map_err(Fault::Unsupported)?;
         let end = usize::try_from(region.offset + region.length).unwrap_or(0);
-        let names = (0..job.numjobs).map(|thread| name(job, thread));
-        for name in names.filter(|name| self.files.path(name).exists()) {
+        for name in names(job).filter(|name| self.files.path(name).exists()) {
             let file = self.files.descriptor(&name)?;
             if self.holds(&file, region)
                 && end > 0
@@ -294,7 +305,7 @@ impl Site {
 
     /// Removes the files of a job, so that it finds none the next time.
     pub fn remove(&mut self, job: &Job) {
-        (0..job.numjobs).for_each(|thread| self.files.forget(&name(job, thread)));
+        names(job).for_each(|name| self.files.forget(&name));
     }
 
     /// Brings the cache into the state that the first thread of a job begins with, for another program to
@@ -303,17 +314,27 @@ impl Site {
     /// # Errors
     /// A job without a size, and what the calls give.
     pub fn ready(&self, job: &Job) -> Result<Option<Cached>, Fault> {
-        self.prepare(job, job.region().map_err(Fault::Unsupported)?, 0)
+        self.prepare(job, &job.files_of(0).map_err(Fault::Unsupported)?)
     }
 
-    /// Brings the cache into the state that a job begins with, and counts what is in it then.
-    pub(super) fn prepare(&self, job: &Job, region: Region, thread: u32) -> Result<Option<Cached>, Fault> {
+    /// Brings the cache into the state that a thread begins with, and counts what of its files is in it then.
+    pub(super) fn prepare(&self, job: &Job, files: &[ThreadFile]) -> Result<Option<Cached>, Fault> {
         if !job.engine.has_files() {
             return Ok(None);
         }
-        let name = name(job, thread);
-        let path = self.files.path(&name);
-        let file = self.files.descriptor(&name)?;
+        let mut sum = Some(Cached { cached: 0, pages: 0 });
+        for file in files {
+            let one = self.prepare_file(job, file)?;
+            sum = sum
+                .zip(one)
+                .map(|(sum, one)| Cached { cached: sum.cached + one.cached, pages: sum.pages + one.pages });
+        }
+        Ok(sum)
+    }
+
+    fn prepare_file(&self, job: &Job, file: &ThreadFile) -> Result<Option<Cached>, Fault> {
+        let (path, region) = (self.files.path(&file.name), file.region);
+        let file = self.files.descriptor(&file.name)?;
         if job.pre_read {
             self.read_in(&file, &path, region)?;
         } else if job.invalidate {
@@ -355,19 +376,21 @@ impl Site {
 
     /// Tells the kernel the order of the offsets to come, on the descriptor that will be used.
     pub(super) fn hint(&self, job: &Job, file: &OwnedFd, path: &Path) -> Result<(), Fault> {
-        if !job.fadvise_hint {
-            return Ok(());
-        }
-        let hint = match job.pattern {
-            Pattern::Sequential => Hint::Sequential,
-            Pattern::Random => Hint::Random,
+        let hint = match job.expected_order() {
+            None => return Ok(()),
+            Some(Pattern::Sequential) => Hint::Sequential,
+            Some(Pattern::Random) => Hint::Random,
         };
         Ok(cache::advise(file, 0, 0, hint).map_err(|errno| Error::new("fadvise", path, errno))?)
     }
 
-    /// The file of a job's thread.
+    /// The first file of a job's thread.
     pub fn path(&self, job: &Job, thread: u32) -> PathBuf {
-        self.files.path(&name(job, thread))
+        self.path_of(&job.file_names(thread)[0])
+    }
+
+    pub(super) fn path_of(&self, name: &str) -> PathBuf {
+        self.files.path(name)
     }
 
     pub(super) fn clock(&self) -> Clock {
@@ -416,10 +439,7 @@ impl Drop for Folios {
     }
 }
 
-/// The name of a thread's file in the private directory; shared files and own ones can't collide.
-pub fn name(job: &Job, thread: u32) -> String {
-    match &job.filename {
-        Some(name) => format!("file.{name}"),
-        None => format!("job.{}.{thread}", job.name.replace('/', "_")),
-    }
+/// The names of all files of a job.
+fn names(job: &Job) -> impl Iterator<Item = String> + '_ {
+    (0..job.numjobs).flat_map(|thread| job.file_names(thread))
 }

@@ -9,7 +9,7 @@
 //! above it. Then blocks may be as large as pages and be handed out in clusters, or be larger than
 //! pages that are dear each. There the answer is none.
 
-use super::layouts::{SPARSE, SPARSE_BYTES, make_sparse};
+use super::layouts::{self, Layout};
 use super::{About, Cost, Experiment, Figure, Nature, Session, needs_no_file, page_size};
 use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Agreement, Evidence, Finding, Kind, Value};
@@ -35,6 +35,9 @@ const APPENDS: &str = "appends";
 /// that opens a block are elevated on most file systems, and the others must be level. It holds
 /// nine multiples of 32 KiB: of eight, a block of 64 KiB has half, and half a comb is no "none".
 const SWEEPS: [(u64, u64, [u32; 2]); 2] = [(128, 2320, [60, 180]), (4096, 576, [12, 24])];
+
+/// No format that Linux has takes larger blocks: xfs with 64 KiB.
+const LARGEST: u64 = 64 << 10;
 
 /// No device addresses less than 512 B. On the file systems that were measured, places within a
 /// block differ by less than 2 % of an append, and the first one is slower by 10 % or more.
@@ -82,31 +85,29 @@ impl Experiment for BlockSize {
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        make_sparse(witness)?;
-        let blocks = match witness.allocated(SPARSE)? {
-            0 => Evidence::inconclusive(
-                Kind::Witness,
-                "sparse_st_blocks",
-                "st_blocks stays zero after a write: this file system does not count there",
-            ),
-            bytes => Evidence::measured(Kind::Witness, "sparse_st_blocks", Value::Whole(bytes)),
-        };
-        let extent = match witness.data(SPARSE)? {
-            // A file system that knows no holes says that everything is data.
-            Some(data) if data != (0..SPARSE_BYTES) => {
-                Evidence::measured(Kind::Witness, "seek_hole", Value::Whole(data.end - data.start))
-            }
-            _ => Evidence::senseless(
-                Kind::Witness,
-                "seek_hole",
-                "the file system does not tell data from holes",
-            ),
-        };
-        Ok(vec![blocks, extent])
+        let data = |layout: &Layout| layout.data.as_ref().map_or(0, |data| data.end - data.start);
+        let mut evidence = Vec::new();
+        for (method, unit) in [
+            ("sparse_st_blocks", layouts::unit(witness, |layout| layout.allocated)?),
+            ("seek_hole", layouts::unit(witness, data)?),
+        ] {
+            evidence.push(match unit {
+                Ok(bytes) => Evidence::measured(Kind::Witness, method, Value::Whole(bytes)),
+                Err(reason) => Evidence::inconclusive(Kind::Witness, method, format!("{method}: {reason}")),
+            });
+        }
+        Ok(evidence)
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
-        vec![Evidence::measured(Kind::Declared, "statfs_bsize", Value::Whole(declared.block_size))]
+        const METHOD: &str = "statfs_bsize";
+        vec![match declared.block_size {
+            bytes @ ..=LARGEST => Evidence::measured(Kind::Declared, METHOD, Value::Whole(bytes)),
+            bytes => {
+                let reason = format!("statfs declares {}: a size for transfers, and no block", Bytes(bytes));
+                Evidence::inconclusive(Kind::Declared, METHOD, reason)
+            }
+        }]
     }
 
     fn is_asked_in(&self, case: &Case) -> bool {

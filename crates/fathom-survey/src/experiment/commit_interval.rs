@@ -306,8 +306,12 @@ const CHANGED: &str = "witness-commit";
 /// journal's own count of transactions tells; a reason where it does not.
 fn committed(witness: &mut dyn Witness) -> Result<Result<Vec<Duration>, String>, Fault> {
     witness.create(CHANGED)?;
-    if witness.count(Counter::JournalTransactions).is_none() {
+    let Some(before) = witness.count(Counter::JournalTransactions) else {
         return Ok(Err("no journal counts its transactions here".to_owned()));
+    };
+    witness.sync_file_system(CHANGED)?;
+    if witness.count(Counter::JournalTransactions) == Some(before) {
+        return Ok(Err("the journal counts no transaction when a new file is synced".to_owned()));
     }
     // The timer of a transaction goes off a little earlier or later on each CPU.
     let _pinned = witness.pin();

@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use super::{About, Cost, Demands, Experiment, Nature, Session, in_memory};
+use super::{About, Cost, Demands, Experiment, Nature, Session, dirty_data, in_memory};
 use crate::case::{Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::throttle::{self, DRAINS_ALONG, Onset, Waiting};
@@ -93,6 +93,12 @@ impl Experiment for DirtyThrottlePoint {
         if witness.declared().is_memory_only() {
             return Ok(vec![in_memory(Kind::Witness, WITNESS)]);
         }
+        if let Err(silence) = dirty_data::tried(witness)? {
+            return Ok(vec![silence.evidence(Kind::Witness, WITNESS)]);
+        }
+        if let Some(percent) = witness.declared().strict_share {
+            return Ok(vec![Evidence::inconclusive(Kind::Witness, WITNESS, strictly(percent))]);
+        }
         Ok(vec![match witness.count(Counter::DirtyBackground).zip(witness.count(Counter::DirtyLimit)) {
             Some((background, limit)) => {
                 Evidence::measured(Kind::Witness, WITNESS, Value::Whole(mean([background, limit])))
@@ -105,6 +111,9 @@ impl Experiment for DirtyThrottlePoint {
         const METHOD: &str = "vm_dirty_settings";
         if declared.is_memory_only() {
             return vec![in_memory(Kind::Declared, METHOD)];
+        }
+        if let Some(percent) = declared.strict_share {
+            return vec![Evidence::inconclusive(Kind::Declared, METHOD, strictly(percent))];
         }
         // A share is one of memory that is taken and given back while one asks.
         let known = declared.dirty_thresholds.map(mean);
@@ -130,12 +139,17 @@ impl Experiment for DirtyThrottlePoint {
                 "Writers wait once {} are dirty, halfway between the background threshold and the limit; dirty data of all programs count.",
                 Bytes(*bytes)
             ),
-            (_, Status::NotApplicable) => {
-                "Files live in memory here: what is written stays where it is.".to_owned()
-            }
+            (_, Status::NotApplicable) => "No data wait here to be written to a device.".to_owned(),
             _ => "Where writes begin to wait could not be told.".to_owned(),
         }
     }
+}
+
+/// Why the thresholds of the machine are not those of a mount with a strict limit: `wb_dirty_limits`.
+fn strictly(percent: u64) -> String {
+    format!(
+        "this mount has a strict limit of its own: at most {percent} % of the machine's, less where it was written to little of late"
+    )
 }
 
 fn mean([background, limit]: [u64; 2]) -> u64 {

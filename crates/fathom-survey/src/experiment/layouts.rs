@@ -1,8 +1,9 @@
 //! What new files take and where they lie: shared by all that is asked of allocation.
 
 use std::ops::Range;
+use std::slice;
 
-use fathom_program::workload::ScratchFile;
+use fathom_program::units::Bytes;
 use fathom_run::machine::Fault;
 use fathom_run::witness::{Extent, Witness};
 
@@ -16,12 +17,27 @@ pub(super) struct Layout {
     pub(super) allocated: u64,
     /// Its extents in order, where the file system draws a map of them.
     pub(super) extents: Option<Vec<Extent>>,
+    /// Its first bytes that are data and no hole, where the file system knows holes.
+    pub(super) data: Option<Range<u64>>,
 }
 
 impl Layout {
     /// The layout of the file at hand.
     pub(super) fn seen(witness: &mut dyn Witness) -> Result<Self, Fault> {
-        Ok(Self { allocated: witness.allocated(FILE)?, extents: witness.extents(FILE)? })
+        let (allocated, extents) = (witness.allocated(FILE)?, witness.extents(FILE)?);
+        Ok(Self { allocated, extents, data: witness.data(FILE)? })
+    }
+
+    /// The same without a map that lacks any of some ranges: such a map tells nothing.
+    fn tried(self, written: &[&[Range<u64>]]) -> Self {
+        let has = |extents: &[Extent], byte: u64| {
+            extents.iter().any(|one| (one.logical..one.logical + one.length).contains(&byte))
+        };
+        let extents = self.extents.filter(|extents| {
+            let mut ranges = written.iter().copied().flatten().filter(|range| !range.is_empty());
+            ranges.all(|range| has(extents, range.start) && has(extents, range.end - 1))
+        });
+        Self { extents, ..self }
     }
 }
 
@@ -35,30 +51,53 @@ pub(super) fn written(
     witness.create(FILE)?;
     witness.lengthen(FILE, size)?;
     let mut layouts = Vec::with_capacity(steps.len());
-    for step in steps {
+    for (at, step) in steps.iter().enumerate() {
         for range in *step {
             witness.write(FILE, range.clone())?;
         }
         witness.sync(FILE)?;
-        layouts.push(Layout::seen(witness)?);
+        layouts.push(Layout::seen(witness)?.tried(&steps[..=at]));
     }
     witness.remove(FILE);
     Ok(layouts)
 }
 
-/// The sparse file.
-pub(super) const SPARSE: &str = "sparse";
-/// Its size, and where its one byte is: beyond what an inode or a first extent could
-/// hold inline, far from the end, behind which space is set aside, and within the twelve blocks that
-/// ext2 and ext3 point to directly, so that no block of pointers is counted with it.
-pub(super) const SPARSE_BYTES: u64 = 64 << 20;
-const SPARSE_OFFSET: u64 = 8 << 10;
+/// The length of a file of holes, and where its one byte is: beyond what an inode or a first extent could hold
+/// inline, far from the end, behind which space is set aside, and within the twelve blocks that ext2 and ext3 point
+/// to directly, so that no block of pointers is counted with it.
+const HOLES_BYTES: u64 = 64 << 20;
+const BYTE: u64 = 8 << 10;
+/// The most that one byte in a hole may take for there to be holes.
+const LARGEST_UNIT: u64 = 1 << 20;
 
-/// Makes [`SPARSE`], which is all hole but for one byte, on disk.
-pub(super) fn make_sparse(witness: &mut dyn Witness) -> Result<(), Fault> {
-    witness.provide(&ScratchFile::empty(SPARSE))?;
-    witness.lengthen(SPARSE, 0)?;
-    witness.lengthen(SPARSE, SPARSE_BYTES)?;
-    witness.write(SPARSE, SPARSE_OFFSET..SPARSE_OFFSET + 1)?;
-    witness.sync(SPARSE)
+/// The unit in which files take space, in bytes, by a count of a file's bytes that is tried here first; or why that
+/// count tells nothing. One byte in a file of holes must take a unit, the rest of that unit nothing more, and the next
+/// unit as much again: a count of something else, such as the length of the file or the blocks of an encrypted copy
+/// of it, fails in one of the three.
+pub(super) fn unit(
+    witness: &mut dyn Witness,
+    count: impl Fn(&Layout) -> u64,
+) -> Result<Result<u64, String>, Fault> {
+    let mut taken = |steps: &[&[Range<u64>]]| -> Result<Vec<u64>, Fault> {
+        let counts: Vec<u64> = written(witness, HOLES_BYTES, steps)?.iter().map(&count).collect();
+        Ok(counts[1..].iter().map(|bytes| bytes.saturating_sub(counts[0])).collect())
+    };
+    let byte = slice::from_ref(&(BYTE..BYTE + 1));
+    let unit = match taken(&[&[], byte])?[0] {
+        0 => return Ok(Err("it does not change when a byte is written into a hole".to_owned())),
+        unit if unit.is_power_of_two() && (512..=LARGEST_UNIT).contains(&unit) => unit,
+        other => return Ok(Err(format!("a byte in a hole takes {}, as no block does", Bytes(other)))),
+    };
+    let start = BYTE / unit * unit;
+    let [rest, next] = [start..start + unit, start + unit..start + 2 * unit];
+    let grown = taken(&[&[], byte, slice::from_ref(&rest), slice::from_ref(&next)])?;
+    Ok(match grown == [unit, unit, 2 * unit] {
+        true => Ok(unit),
+        false => Err(format!(
+            "a byte in a hole takes {}, all of that {}, and twice as much {}: it does not count blocks of the file",
+            Bytes(grown[0]),
+            Bytes(grown[1]),
+            Bytes(grown[2])
+        )),
+    })
 }

@@ -11,7 +11,7 @@ use std::slice;
 use super::Session;
 use super::allocation_scheme::{INDIRECT, MEMORY, scheme_of};
 use super::inline_limit::last_where;
-use super::layouts::{self, SPARSE, make_sparse};
+use super::layouts;
 use crate::case::{Basis, Case, Truth};
 use crate::finding::{Evidence, Kind, Status, Value};
 use crate::inference::pointers::{Pointers, Sweep, Window, at, peaks, pointers};
@@ -172,50 +172,52 @@ fn observe(session: &mut Session<'_>, ranges: &[Range<u64>]) -> Result<Vec<Vec<S
 }
 
 /// What the count of a file's blocks shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Shown {
     /// Blocks of pointers are counted with a file; the block in bytes.
     Pointers { block: u64 },
     /// None are.
     Nothing,
     /// It can't be told; why.
-    Unclear(&'static str),
+    Unclear(String),
 }
 
 /// A block so far from the start that no inode points to it: files may have holes up to there.
 const FAR: u64 = 1 << 20;
-/// The most that one byte in a hole may take for there to be holes.
-const LARGEST_BLOCK: u64 = 1 << 20;
+/// Blocks of pointers that lead one to the other, at most.
+const MOST_LEVELS: u64 = 4;
 
 /// Whether a block far from the start of a file takes more than itself.
 pub(super) fn shown(witness: &mut dyn Witness) -> Result<Shown, Fault> {
-    make_sparse(witness)?;
-    let block = witness.allocated(SPARSE)?;
-    match block {
-        0 => return Ok(Shown::Unclear("st_blocks stays zero: this file system does not count there")),
-        LARGEST_BLOCK.. => return Ok(Shown::Unclear("files have no holes here")),
-        _ => {}
-    }
-    Ok(match extra(witness, block, &[FAR])? {
-        0 => Shown::Nothing,
-        _ => Shown::Pointers { block },
+    let block = match layouts::unit(witness, |layout| layout.allocated)? {
+        Ok(block) => block,
+        Err(reason) => return Ok(Shown::Unclear(format!("st_blocks: {reason}"))),
+    };
+    let (more, is_mapped) = extra(witness, block, &[FAR])?;
+    Ok(match more {
+        0 if is_mapped => Shown::Nothing,
+        1..=MOST_LEVELS => Shown::Pointers { block },
+        _ => Shown::Unclear(format!(
+            "a block far from the start takes {more} more, and there is no map of extents: whether st_blocks counts blocks of pointers is not shown"
+        )),
     })
 }
 
 /// Pointers in the inode and in a block of pointers, by counting blocks of ever new files.
 pub(super) fn counted(witness: &mut dyn Witness, block: u64) -> Result<[u64; 2], Fault> {
-    let mut takes = |blocks: &[u64]| extra(witness, block, blocks);
+    let mut takes = |blocks: &[u64]| extra(witness, block, blocks).map(|(more, _)| more);
     let direct = last_where(0..FAR, |place| Ok(takes(&[place])? == 0))? + 1;
     let first = takes(&[direct])?;
     let last = last_where(direct..FAR, |place| Ok(takes(&[direct, place])? == first))?;
     Ok([direct, last + 1 - direct])
 }
 
-/// Blocks that a file takes beyond those that are written.
-fn extra(witness: &mut dyn Witness, block: u64, written: &[u64]) -> Result<u64, Fault> {
+/// Blocks that a file takes beyond those that are written, and whether there is a map of its extents.
+fn extra(witness: &mut dyn Witness, block: u64, written: &[u64]) -> Result<(u64, bool), Fault> {
     let ranges: Vec<Range<u64>> = written.iter().map(|place| place * block..(place + 1) * block).collect();
-    let layout = layouts::written(witness, (FAR + 2) * block, &[&ranges])?.pop();
-    Ok(layout.map_or(0, |layout| layout.allocated / block).saturating_sub(written.len() as u64))
+    let layouts = layouts::written(witness, (FAR + 2) * block, &[&[], &ranges])?;
+    let taken = layouts[1].allocated.saturating_sub(layouts[0].allocated) / block;
+    Ok((taken.saturating_sub(written.len() as u64), layouts[1].extents.is_some()))
 }
 
 /// One number of what counting shows, as evidence.
@@ -237,7 +239,7 @@ pub(super) fn witnessed(
             Status::NotApplicable,
             "no blocks of pointers are counted with a file: it is made of extents",
         ),
-        Shown::Unclear(reason) => silent(Status::Inconclusive, reason),
+        Shown::Unclear(reason) => silent(Status::Inconclusive, &reason),
     }])
 }
 

@@ -39,6 +39,7 @@ pub fn cases() -> Vec<Case> {
     all.extend(
         [(1024, 64), (4096, 128), (16384, 256)].into_iter().map(|(block, window)| fuse_case(block, window)),
     );
+    all.extend(lying_cases());
     all.extend(special_layouts());
     all.extend(memory_cases());
     all.extend(dirty_cases());
@@ -175,6 +176,18 @@ fn fuse_case(block: u64, window: u32) -> Case {
         mount_options: format!("block={block},size={IMAGE_BYTES},page=10us,new_block=30us"),
         ..on_device("fuse", block, window, "", "")
     }
+}
+
+/// The same where `st_blocks` says something else than the space that a file takes.
+fn lying_cases() -> [Case; 2] {
+    [("length", "st_blocks=length"), ("constant", "st_blocks=131072")].map(|(name, lie)| {
+        let case = fuse_case(16384, 128);
+        Case {
+            name: format!("fuse-{name}-ra128"),
+            mount_options: format!("{},{lie},unlink=hides", case.mount_options),
+            ..case
+        }
+    })
 }
 
 fn tmpfs_case() -> Case {

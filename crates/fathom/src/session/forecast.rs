@@ -6,6 +6,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use fathom_predict::model::Model;
 use fathom_predict::prediction::{self, Predicted, Prediction, Replay, SCHEMA, Settings};
@@ -128,6 +129,25 @@ fn of_trace(
 }
 
 impl Session {
+    /// What jobs will cost. Files that the disk has no room for are made smaller, which a note says.
+    ///
+    /// # Errors
+    /// Jobs that make no sense; a file system that does not tell its space.
+    pub fn fit(&self, file: &mut JobFile) -> Result<Needs, Error> {
+        Ok(Needs::fit(file, &self.path)?)
+    }
+
+    /// Where the budget is too small for jobs, one sentence for each option to raise.
+    pub fn unaffordable(&self, needs: &Needs) -> Vec<String> {
+        let time = |time: Duration| Nanos(time.as_nanos() as f64);
+        let too_long = (needs.time > self.budget.max_time).then(|| {
+            let (taken, most) = (time(needs.time), time(self.budget.max_time));
+            format!("the jobs take {taken}, and {most} are allowed: raise --max-time")
+        });
+        let writes = self.afford("the jobs", needs.writes).err().map(|error| error.to_string());
+        writes.into_iter().chain(too_long).collect()
+    }
+
     /// Runs jobs: those between two stonewalls at the same time, one such group after the other. Gives the result as it
     /// is written, and the outcome of each job's threads.
     ///
@@ -136,13 +156,8 @@ impl Session {
     /// call that fails.
     pub fn run(&mut self, jobs: &[Job]) -> Result<(Ran, Vec<Vec<Outcome>>), Error> {
         let needs = Needs::of(jobs).map_err(Error::Failed)?;
-        self.afford("the jobs", needs.writes)?;
-        if needs.time > self.budget.max_time {
-            return Err(Error::Failed(format!(
-                "the jobs take {}, and {} are allowed: raise --max-time",
-                Nanos(needs.time.as_nanos() as f64),
-                Nanos(self.budget.max_time.as_nanos() as f64)
-            )));
+        if let Some(reason) = self.unaffordable(&needs).into_iter().next() {
+            return Err(Error::Failed(reason));
         }
         let begun = self.begin()?;
         let mut site = self.site(&begun, needs.space, self.limits())?;

@@ -3,7 +3,7 @@
 use super::Draft;
 use super::kind::{BOOL, FLAG, INT, Kind, LONG, MICROS, PERCENT, SECONDS, SHARE, Value, numbers};
 use super::text::{self, milliseconds};
-use crate::job::{Blocks, PatternPart};
+use crate::job::{Blocks, Others, PatternPart};
 
 /// An option under all its names.
 pub(in super::super) struct Known {
@@ -224,7 +224,7 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("offset fileoffset", SHARE, "where the used part begins (0); in percent it is rounded up to a block", |d, v| d.offset = v.first()),
     sets("offset_increment", SHARE, "added to the offset for each further thread", |d, v| d.job.order.increment = (v.long(), v.first().is_some_and(|n| n.is_percent))),
     sets("offset_align", INT, "the offset is rounded up to a multiple of it", |d, v| d.job.order.offset_align = v.long()),
-    sets("fill_device fill_fs", BOOL, "write until there is no space", |d, v| d.job.files.fill_device = v.on()),
+    sets("fill_device fill_fs", BOOL, "write until there is no space; without `size` that ends at the size of the scratch file", |d, v| d.job.files.fill_device = v.on()),
     sets("number_ios", LONG, "end after so many transfers", |d, v| d.job.course.number_ios = v.long()),
     // Random orders.
     sets("norandommap", FLAG, "random blocks may come again within a pass; otherwise each comes once", |d, v| d.job.random_map = !v.on()),
@@ -244,7 +244,7 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("lockfile", Kind::Choice(&["none", "exclusive", "readwrite"]), "threads lock a file for each transfer", |d, v| d.job.files.lock = Some(text_of(v)).filter(|text| text != "none")),
     sets("opendir", Kind::Text, "all files below a directory", |d, v| d.job.files.opendir = Some(text_of(v))),
     sets("nrfiles nr_files", INT, "so many files for each thread, among which `size` is split (1)", |d, v| d.job.files.count = v.int().max(1)),
-    sets("openfiles", INT, "how many are open at once (all)", |d, v| d.job.files.open = v.int()),
+    sets("openfiles", INT, "how many are in use at once: the next one when one is done (all)", |d, v| d.job.files.open = v.int()),
     reads("file_service_type", Kind::Choice(&["random", "zipf", "pareto", "normal", "gauss", "roundrobin", "sequential"]), "which file is next, `:N` after N transfers", text::file_service),
     sets("fallocate", Kind::Choice(&["none", "native", "posix", "keep", "truncate", "0", "1"]), "how space is set aside for files that are only written (`native`)", |d, v| {
         d.job.allocate = !matches!(v.text, "none" | "0" | "truncate");
@@ -258,12 +258,12 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("overwrite", BOOL, "files that are only written are laid out with data first", |d, v| d.job.files.overwrite = v.on()),
     sets("create_serialize", BOOL, "0: threads lay files out at the same time", |d, v| d.job.files.create_at_once = !v.on()),
     sets("create_fsync", BOOL, "0: a file that was laid out is not synced", |d, v| d.job.files.create_unsynced = !v.on()),
-    sets("create_on_open", BOOL, "files are not laid out, but made when they are opened", |d, v| d.job.files.create_on_open = v.on()),
+    sets("create_on_open", BOOL, "files that are only written are not laid out, but grow from nothing", |d, v| d.job.files.create_on_open = v.on()),
     sets("create_only", BOOL, "files are laid out, and nothing else is done", |d, v| d.job.files.create_only = v.on()),
     nothing("allow_file_create", BOOL, "the files are scratch files and always made"),
     nothing("allow_mounted_write", BOOL, "no device is written"),
     nothing("unlink", BOOL, "scratch files are removed at the end in any case"),
-    sets("unlink_each_loop", BOOL, "files are removed after each loop", |d, v| d.job.files.unlink_each_loop = v.on()),
+    sets("unlink_each_loop", BOOL, "files that are only written are made anew for each loop and pass", |d, v| d.job.files.unlink_each_loop = v.on()),
     sets("pre_read", BOOL, "read the used part into the cache first, and do not invalidate", |d, v| d.job.pre_read = v.on()),
     sets("invalidate", BOOL, "drop the file's clean pages before each pass (1)", |d, v| d.job.invalidate = v.on()),
     // Engines.
@@ -317,8 +317,8 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("numjobs", INT, "threads, each with a file of its own unless `filename` is given (1)", |d, v| d.job.numjobs = v.int()),
     sets("stonewall wait_for_previous", FLAG, "begin when all jobs above have ended", |d, v| d.job.stonewall = v.on()),
     sets("wait_for", Kind::Text, "begin when the job of this name has ended", |d, v| d.job.course.wait_for = Some(text_of(v))),
-    sets("exitall", FLAG, "the end of this job ends the others", |d, v| d.job.course.exitall = v.on().then(|| "group".to_owned())),
-    sets("exit_what", Kind::Choice(&["group", "stonewall", "all"]), "which others", |d, v| d.exit_what = text_of(v)),
+    sets("exitall", FLAG, "the end of any job ends others: those of its `exit_what`", |d, v| d.job.course.exitall = v.on()),
+    sets("exit_what", Kind::Choice(&["group", "stonewall", "all"]), "which others the end of this job ends: those of its group, those that run, or all", |d, v| d.job.course.exit_what = match v.text { "stonewall" => Others::Running, "all" => Others::All, _ => Others::Group }),
     sets("exitall_on_error", FLAG, "an error ends all jobs", |d, v| d.job.course.exitall_on_error = v.on()),
     sets("continue_on_error", Kind::Choice(&["none", "read", "write", "io", "verify", "all", "0", "1"]), "errors that do not end the job", |d, v| text::continues(&mut d.job.course, v.text)),
     reads("ignore_error", Kind::Text, "errors by number or name that do not count: READS,WRITES,VERIFIES", text::ignored),
@@ -333,7 +333,7 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("rate_iops_min", INT, "a job below it fails", |d, v| put(&mut d.job.rates.least_iops, v.each().map(|n| n.map(|n| n as u32)))),
     sets("rate_process", Kind::Choice(&["linear", "poisson"]), "when rated transfers begin", |d, v| d.job.rates.poisson = v.text == "poisson"),
     sets("rate_cycle ratecycle", INT, "milliseconds over which least rates are averaged (1000)", |d, v| d.job.rates.cycle = milliseconds(v)),
-    sets("rate_ignore_thinktime", BOOL, "time spent waiting is made up for", |d, v| d.job.rates.ignore_thinktime = v.on()),
+    sets("rate_ignore_thinktime", BOOL, "time spent waiting for `thinktime` is not made up for", |d, v| d.job.rates.ignore_thinktime = v.on()),
     sets("max_latency", MICROS, "a longer transfer ends the job", |d, v| put(&mut d.job.latency.most, v.each().map(|n| n.map(std::time::Duration::from_micros)))),
     sets("latency_target", MICROS, "search the largest depth that holds this latency", |d, v| d.job.latency.target = v.time()),
     sets("latency_window", MICROS, "for how long it must hold", |d, v| d.job.latency.window = v.time()),
@@ -392,12 +392,12 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("nice", numbers(-20, 19), "its niceness", |d, v| d.job.placement.nice = v.long() as i8),
     sets("prio", numbers(0, 7), "its I/O priority", |d, v| d.job.placement.priority = Some((v.int() as u8, d.job.placement.priority.map_or(2, |(_, class)| class)))),
     sets("prioclass", numbers(0, 3), "the class of that priority", |d, v| d.job.placement.priority = Some((d.job.placement.priority.map_or(0, |(priority, _)| priority), v.int() as u8))),
-    sets("cgroup", Kind::Text, "a control group of this name", |d, v| d.job.placement.cgroup = Some((text_of(v), 0))),
-    sets("cgroup_weight", numbers(100, 1000), "its weight", |d, v| if let Some(group) = &mut d.job.placement.cgroup { group.1 = v.int() }),
+    refused("cgroup", Kind::Text, "it needs groups of the first version of cgroups, which fio makes in /cgroup"),
+    nothing("cgroup_weight", numbers(100, 1000), "without a group it weighs nothing"),
     nothing("cgroup_nodelete", BOOL, "groups are removed at the end in any case"),
     nothing("uid", INT, "jobs run as whoever runs fathom"),
     nothing("gid", INT, "jobs run as whoever runs fathom"),
-    sets("ioscheduler", Kind::Text, "the scheduler of the device below", |d, v| d.job.placement.scheduler = Some(text_of(v))),
+    refused("ioscheduler", Kind::Text, "it changes the device for everybody; write the scheduler into /sys/block/DEVICE/queue/scheduler before"),
     refused("exec_prerun", Kind::Text, COMMAND),
     refused("exec_postrun", Kind::Text, COMMAND),
     nothing("threads", INT, "it is for a profile"),

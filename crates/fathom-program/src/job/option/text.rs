@@ -252,19 +252,27 @@ fn pattern_number(text: &str) -> Option<(PatternPart, &str)> {
     Some((PatternPart::Bytes(bytes.collect::<Result<_, _>>().ok()?), &hex[end..]))
 }
 
-/// `0-3,5`.
-pub(super) fn cpus(draft: &mut Draft, value: &Value<'_>) -> Done {
+/// The numbers of a list as `0-3,5`: CPUs, or nodes of memory.
+///
+/// # Errors
+/// One sentence with what is not a number, or too large.
+pub fn list(text: &str) -> Result<Vec<u32>, String> {
     let mut all = Vec::new();
-    for part in value.text.trim().split(',').take_while(|part| !part.is_empty()) {
+    for part in text.trim().split(',').take_while(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let read = |text: &str| text.trim().parse::<u32>().map_err(|_| format!("'{part}' is not a CPU"));
+        let read =
+            |text: &str| text.trim().parse::<u32>().map_err(|_| format!("'{part}' is not a CPU or a node"));
         let (first, last) = (read(first)?, read(last)?);
         if last >= 4096 {
-            return Err(format!("there is no CPU {last}"));
+            return Err(format!("there is no CPU or node {last}"));
         }
         all.extend(first..=last);
     }
-    draft.job.placement.cpus = all;
+    Ok(all)
+}
+
+pub(super) fn cpus(draft: &mut Draft, value: &Value<'_>) -> Done {
+    draft.job.placement.cpus = list(value.text)?;
     Ok(())
 }
 

@@ -30,6 +30,7 @@ pub(super) fn declared(path: &Path, file: &Path) -> Result<Declared, Fault> {
         memory: memory_bound(),
         generations: facts::keeps_generations(),
         dirty_thresholds: dirty::declared_thresholds(),
+        strict_share: facts::strict_share(&mount),
         flusher: dirty::flusher_delays(),
         commits: commits(&mount),
     })

@@ -1,0 +1,142 @@
+//! File systems in user space: where a count tells nothing, a survey believes none, and nothing stays behind.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::faults::on_fuse;
+use crate::support::{NO_MOUNTS, Outcome, can_mount, mounted, require};
+
+/// What is asked here: all that rests on counts of space and on dirty data.
+const ASKED: [&str; 8] = [
+    "survey",
+    "AT",
+    "--only",
+    "block_size,direct_pointers,allocation_scheme,extent_length,inline_limit,dirty_throttle_point",
+    "--evidence",
+    "witness,declared",
+    "--json",
+    "-",
+];
+
+/// The answers, and whether nothing is left.
+#[track_caller]
+fn findings(outcome: &Outcome, left: &[String]) -> Vec<Value> {
+    assert!(left.is_empty(), "{left:?} after {outcome:?}");
+    let survey: Value =
+        serde_json::from_str(&outcome.out).unwrap_or_else(|error| panic!("{error}: {outcome:?}"));
+    survey["findings"].as_array().unwrap().clone()
+}
+
+#[track_caller]
+fn finding<'a>(findings: &'a [Value], parameter: &str) -> &'a Value {
+    findings.iter().find(|finding| finding["parameter"] == parameter).unwrap()
+}
+
+/// What one method says of the block.
+#[track_caller]
+fn block_by<'a>(findings: &'a [Value], method: &str) -> &'a Value {
+    let evidence = finding(findings, "block_size")["evidence"].as_array().unwrap();
+    evidence.iter().find(|piece| piece["method"] == method).unwrap()
+}
+
+#[test]
+fn a_count_of_blocks_that_moves_is_believed() {
+    let Some(fared) = on_fuse("block=16384,unlink=hides", &ASKED) else { return };
+    let findings = findings(&fared.outcome, &fared.left);
+    for method in ["sparse_st_blocks", "seek_hole"] {
+        assert_eq!(block_by(&findings, method)["value"], 16384, "{findings:#?}");
+    }
+}
+
+#[test]
+fn a_count_of_something_else_is_not() {
+    for lie in ["length", "0", "4096", "131072", "67108864"] {
+        let Some(fared) = on_fuse(&format!("block=16384,st_blocks={lie}"), &ASKED) else { return };
+        let findings = findings(&fared.outcome, &fared.left);
+        assert_eq!(block_by(&findings, "sparse_st_blocks")["status"], "inconclusive", "{lie}: {findings:#?}");
+        assert_eq!(finding(&findings, "block_size")["value"], 16384, "{lie}: {findings:#?}");
+        for parameter in ["direct_pointers", "allocation_scheme", "inline_limit", "extent_length"] {
+            assert_eq!(finding(&findings, parameter)["status"], "inconclusive", "{lie}: {findings:#?}");
+        }
+    }
+}
+
+#[test]
+fn where_nothing_gets_dirty_there_is_no_point_to_wait_at() {
+    for plan in ["", "open=direct"] {
+        let Some(fared) = on_fuse(plan, &ASKED) else { return };
+        let findings = findings(&fared.outcome, &fared.left);
+        let point = finding(&findings, "dirty_throttle_point");
+        assert_eq!(
+            (&point["status"], &point["value"]),
+            (&"not_applicable".into(), &Value::Null),
+            "{point:#}"
+        );
+    }
+}
+
+#[test]
+fn what_is_never_cached_has_no_read_ahead() {
+    let asked =
+        ["survey", "AT", "--only", "readahead_window", "--evidence", "witness,declared", "--json", "-"];
+    let Some(fared) = on_fuse("open=direct", &asked) else { return };
+    let findings = findings(&fared.outcome, &fared.left);
+    assert_eq!(finding(&findings, "readahead_window")["status"], "not_applicable", "{findings:#?}");
+}
+
+/// Surveys a mount over a directory of the temporary file system by `program` of the Debian package; `SOURCE` stands
+/// for the directory below.
+fn real_mount(name: &str, program: &str, package: &str, mount: &str) {
+    let is_there = |at: &&str| Path::new(at).join(program).exists();
+    let missing = format!("{program} is missing: install {package}");
+    if !require(name, can_mount(), NO_MOUNTS)
+        || !require(name, Path::new("/dev/fuse").exists(), "there is no /dev/fuse")
+        || !require(name, ["/usr/bin", "/usr/sbin"].iter().any(|at| is_there(at)), &missing)
+    {
+        return;
+    }
+    // The server of the files must not outlive the test: it ends when its mount goes.
+    let setup = format!(
+        "SOURCE=$(dirname \"$LEFT\")/below; mkdir -p \"$SOURCE/a\" \"$SOURCE/b\"; export SOURCE\n{mount}\n\
+         for i in $(seq 500); do mountpoint -q \"$AT\" && break; sleep 0.01; done; mountpoint -q \"$AT\""
+    );
+    let (outcome, left) = mounted(&setup, &ASKED);
+    let findings = findings(&outcome, &left);
+    let block = finding(&findings, "block_size");
+    let below = rustix::fs::statfs(std::env::temp_dir().as_path()).unwrap().f_bsize as u64;
+    assert!(block["value"].is_null() || block["value"] == below, "{block:#}");
+    let point = finding(&findings, "dirty_throttle_point");
+    assert_eq!(point["value"], Value::Null, "{point:#}");
+}
+
+#[test]
+fn bindfs_is_surveyed() {
+    real_mount("bindfs_is_surveyed", "bindfs", "bindfs", "bindfs \"$SOURCE/a\" \"$AT\"");
+}
+
+#[test]
+fn mergerfs_is_surveyed() {
+    real_mount("mergerfs_is_surveyed", "mergerfs", "mergerfs", "mergerfs \"$SOURCE/a:$SOURCE/b\" \"$AT\"");
+}
+
+#[test]
+fn gocryptfs_is_surveyed() {
+    let mount = "mkdir \"$SOURCE/c\"; gocryptfs -init -q -extpass 'echo x' \"$SOURCE/c\"\n\
+        gocryptfs -q -extpass 'echo x' \"$SOURCE/c\" \"$AT\"";
+    real_mount("gocryptfs_is_surveyed", "gocryptfs", "gocryptfs", mount);
+}
+
+#[test]
+fn sshfs_is_surveyed() {
+    // Its server is spoken to over a pipe: no daemon, no key, no port.
+    let server = "/usr/lib/openssh/sftp-server";
+    let name = "sshfs_is_surveyed";
+    if require(name, Path::new(server).exists(), "sftp-server is missing: install openssh-sftp-server") {
+        let mount = format!(
+            "printf '#!/bin/sh\\nexec {server}\\n' > \"$SOURCE/ssh\"; chmod +x \"$SOURCE/ssh\"\n\
+             sshfs -o ssh_command=\"$SOURCE/ssh\" \"here:$SOURCE/a\" \"$AT\""
+        );
+        real_mount(name, "sshfs", "sshfs", &mount);
+    }
+}

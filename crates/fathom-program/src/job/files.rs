@@ -1,0 +1,120 @@
+//! The files of a job's threads: their names, and the part of each that is worked on.
+
+use super::*;
+use crate::dice::Dice;
+
+/// A file of a job's thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadFile {
+    /// Its name in the private directory; named files and a thread's own can't collide.
+    pub name: String,
+    /// The part that is worked on.
+    pub region: Region,
+}
+
+impl Job {
+    /// How many files each thread has.
+    pub fn file_count(&self) -> u32 {
+        match self.files.scratch.len() {
+            0 | 1 if self.filename.is_some() => 1,
+            0 | 1 => self.files.count.max(1),
+            several => several as u32,
+        }
+    }
+
+    /// The names of a thread's files.
+    pub fn file_names(&self, thread: u32) -> Vec<String> {
+        let own = || format!("job.{}.{thread}", self.name.replace('/', "_"));
+        match (&self.filename, self.file_count()) {
+            (Some(name), _) => vec![format!("file.{name}")],
+            (None, 1) => vec![own()],
+            (None, _) if self.files.scratch.len() > 1 => {
+                self.files.scratch.iter().map(|name| format!("file.{name}")).collect()
+            }
+            (None, count) => (0..count).map(|number| format!("{}.{number}", own())).collect(),
+        }
+    }
+
+    /// The files of a thread. As in fio, `size` is split evenly and the first ones get a block more where it does not
+    /// divide; each has `filesize` where that is given, or what is drawn from its range.
+    ///
+    /// # Errors
+    /// As [`region`](Self::region).
+    pub fn files_of(&self, thread: u32) -> Result<Vec<ThreadFile>, String> {
+        let region = self.region_of(thread)?;
+        let count = u64::from(self.file_count());
+        let least = self.least_block();
+        let longer = match (self.filesize, self.size) {
+            (None, Some(size)) => size % count / least,
+            _ => 0,
+        };
+        let mut names = self.file_names(thread);
+        let file = |(number, name): (usize, String)| {
+            let extra = if (number as u64) < longer { least } else { 0 };
+            let length = match self.files.sizes {
+                Some(range) => self.drawn_size(range, thread, number).saturating_sub(region.offset),
+                None => region.length + extra,
+            };
+            let region = Region { length, file: region.offset + length, ..region };
+            ThreadFile { name, region }
+        };
+        Ok(names.drain(..).enumerate().map(file).collect())
+    }
+
+    /// A size from a range, in whole blocks.
+    fn drawn_size(&self, (low, high): (u64, u64), thread: u32, number: usize) -> u64 {
+        let mut dice = Dice::new(self.seed ^ (u64::from(thread) << 32) ^ number as u64);
+        let size = low + dice.below(high - low);
+        size - size % self.least_block()
+    }
+
+    /// The smallest block of the directions that it transfers in, in bytes.
+    pub(super) fn least_block(&self) -> u64 {
+        self.directions().map(|side| self.blocks[side as usize].least).min().unwrap_or(1).max(1)
+    }
+
+    /// What the kernel is told of the order of the offsets to come.
+    pub fn expected_order(&self) -> Option<Pattern> {
+        let order = match self.files.hint.as_deref() {
+            Some("random") => Pattern::Random,
+            Some("sequential") => Pattern::Sequential,
+            _ => self.pattern,
+        };
+        self.fadvise_hint.then_some(order)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lengths(job: &Job) -> Vec<u64> {
+        job.files_of(0).unwrap().iter().map(|file| file.region.length).collect()
+    }
+
+    #[test]
+    fn a_size_is_split_and_the_first_files_get_what_is_over() {
+        let mut job = Job { size: Some(40 << 10), ..Job::named("x") };
+        assert_eq!(job.file_names(1), ["job.x.1"]);
+        job.files.count = 3;
+        assert_eq!(job.file_names(1), ["job.x.1.0", "job.x.1.1", "job.x.1.2"]);
+        // A third of 40 KiB are 13653 bytes, and what is over is less than a block.
+        assert_eq!(lengths(&job), [13653; 3]);
+        job.blocks = [Blocks::fixed(1); DIRECTIONS];
+        assert_eq!(lengths(&job), [13654, 13653, 13653]);
+        job.filesize = Some(8 << 10);
+        assert_eq!(lengths(&job), [8 << 10; 3]);
+        job.files.scratch = vec!["a".to_owned(), "b".to_owned()];
+        assert_eq!(job.file_names(7), ["file.a", "file.b"]);
+    }
+
+    #[test]
+    fn sizes_are_drawn_from_their_range_in_blocks() {
+        let mut job = Job { filesize: Some(4096), ..Job::named("x") };
+        (job.files.count, job.files.sizes) = (100, Some((4096, 65536)));
+        let drawn = lengths(&job);
+        assert!(drawn.iter().all(|size| (4096..65536).contains(size) && size % 4096 == 0), "{drawn:?}");
+        assert!(drawn.iter().collect::<std::collections::BTreeSet<_>>().len() > 8, "{drawn:?}");
+        assert_eq!(drawn, lengths(&job));
+    }
+}

@@ -1,0 +1,178 @@
+//! What the threads of jobs know of each other while they run: who waits for whom, and whose end ends others.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use fathom_program::job::{DIRECTIONS, Direction, Job, Others};
+
+use crate::executor::Control;
+use crate::fault::Fault;
+
+/// The threads that run at the same time.
+pub(super) struct Course {
+    members: Vec<Member>,
+    /// Whether jobs that have not begun are not to begin.
+    ends_all: AtomicBool,
+    lock: Mutex<()>,
+    changed: Condvar,
+}
+
+/// One of them.
+#[derive(Default)]
+pub(super) struct Member {
+    name: String,
+    /// Up to which `stonewall` or `new_group`.
+    group: u32,
+    is_reported_with_group: bool,
+    has_ended: AtomicBool,
+    must_end: AtomicBool,
+    transfers: [AtomicU64; DIRECTIONS],
+    bytes: [AtomicU64; DIRECTIONS],
+    /// Transfers that took longer than `latency_target`.
+    late: AtomicU64,
+    /// The depth of `latency_target`; zero without it.
+    depth: AtomicU32,
+    fault: Mutex<Option<String>>,
+}
+
+/// The longest sleep that hears no interrupt.
+const SLICE: Duration = Duration::from_millis(20);
+
+impl Course {
+    /// Of threads, by their jobs.
+    pub(super) fn of<'a>(threads: impl Iterator<Item = (&'a Job, u32)>) -> Self {
+        let mut group = 0;
+        let member = |(job, number): (&Job, u32)| {
+            group += u32::from(job.course.new_group && number == 0);
+            let is_reported_with_group = job.group_reporting;
+            Member { name: job.name.clone(), group, is_reported_with_group, ..Member::default() }
+        };
+        let members = threads.map(member).collect();
+        Self { members, ends_all: AtomicBool::new(false), lock: Mutex::new(()), changed: Condvar::new() }
+    }
+
+    pub(super) fn member(&self, number: usize) -> &Member {
+        &self.members[number]
+    }
+
+    /// What a thread ended itself for.
+    pub(super) fn fault(&self, number: usize) -> Option<Fault> {
+        let reason = self.members[number].fault.lock().unwrap_or_else(PoisonError::into_inner).take();
+        reason.map(Fault::Unsupported)
+    }
+
+    pub(super) fn ends_all(&self) -> bool {
+        self.ends_all.load(Ordering::Relaxed)
+    }
+
+    /// Waits until all threads of the job of this name have ended, if it is one of these, or this one must end.
+    pub(super) fn wait_for(&self, name: &str, number: usize, control: &Control<'_>) -> Result<(), Fault> {
+        let is_free = || {
+            let mut named = self.members.iter().filter(|member| member.name == name);
+            named.all(|member| member.has_ended.load(Ordering::Acquire)) || self.members[number].must_end()
+        };
+        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        while !is_free() {
+            if let Some(fault) = control.stop() {
+                return Err(fault);
+            }
+            lock = self.changed.wait_timeout(lock, SLICE).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(())
+    }
+
+    /// A thread has ended.
+    pub(super) fn ended(&self, number: usize, job: &Job) {
+        self.members[number].has_ended.store(true, Ordering::Release);
+        if job.course.exitall {
+            self.end_others(number, job.course.exit_what);
+        }
+        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
+        self.changed.notify_all();
+    }
+
+    fn end_others(&self, number: usize, which: Others) {
+        let group = self.members[number].group;
+        let is_meant = |member: &&Member| which != Others::Group || member.group == group;
+        self.members.iter().filter(is_meant).for_each(Member::end);
+        if which == Others::All {
+            self.ends_all.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The threads whose rates are one: all of a group that is reported as one, else the thread itself.
+    fn reported_with(&self, number: usize) -> impl Iterator<Item = &Member> {
+        let own = &self.members[number];
+        let is_same = move |member: &Member| {
+            own.is_reported_with_group && member.is_reported_with_group && member.group == own.group
+        };
+        let one = move |(other, member)| (other == number || is_same(member)).then_some(member);
+        self.members.iter().enumerate().filter_map(one)
+    }
+
+    /// Whether no thread before this one is reported with it.
+    pub(super) fn is_first_reported(&self, number: usize) -> bool {
+        self.reported_with(number).next().is_some_and(|first| std::ptr::eq(first, &self.members[number]))
+    }
+
+    /// Transfers and bytes of all threads that are reported with one.
+    pub(super) fn moved_together(&self, number: usize) -> [u64; 2] {
+        self.reported_with(number).fold([0, 0], |sum, member| {
+            let [transfers, bytes] = member.moved();
+            [sum[0] + transfers, sum[1] + bytes]
+        })
+    }
+
+    /// Ends all threads that are reported with one.
+    pub(super) fn end_together(&self, number: usize) {
+        self.reported_with(number).for_each(Member::end);
+    }
+}
+
+impl Member {
+    pub(super) fn must_end(&self) -> bool {
+        self.must_end.load(Ordering::Relaxed)
+    }
+
+    fn end(&self) {
+        self.must_end.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends it with an error: the first one holds.
+    pub(super) fn fail(&self, reason: String) {
+        self.fault.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
+        self.end();
+    }
+
+    /// Counts a transfer; its thread alone does so.
+    pub(super) fn count(&self, direction: Direction, bytes: u64, is_late: bool) {
+        let side = direction as usize;
+        self.transfers[side].fetch_add(1, Ordering::Relaxed);
+        self.bytes[side].fetch_add(bytes, Ordering::Relaxed);
+        self.late.fetch_add(u64::from(is_late), Ordering::Relaxed);
+    }
+
+    pub(super) fn depth(&self) -> Option<u32> {
+        Some(self.depth.load(Ordering::Relaxed)).filter(|&depth| depth > 0)
+    }
+
+    pub(super) fn set_depth(&self, depth: u32) {
+        self.depth.store(depth, Ordering::Relaxed);
+    }
+
+    pub(super) fn late(&self) -> u64 {
+        self.late.load(Ordering::Relaxed)
+    }
+
+    /// Transfers and bytes of one direction.
+    pub(super) fn moved_in(&self, side: usize) -> [u64; 2] {
+        [&self.transfers, &self.bytes].map(|count| count[side].load(Ordering::Relaxed))
+    }
+
+    /// Transfers and bytes of both.
+    pub(super) fn moved(&self) -> [u64; 2] {
+        let [reads, writes] = [self.moved_in(0), self.moved_in(1)];
+        [reads[0] + writes[0], reads[1] + writes[1]]
+    }
+}
