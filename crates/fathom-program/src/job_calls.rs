@@ -1,5 +1,6 @@
 //! A fio job as a program: the calls of each of its threads, as fio makes them.
 
+mod pace;
 mod verification;
 
 use std::time::Duration;
@@ -184,54 +185,6 @@ impl JobCalls {
         self.times = Some(Times { end: times.end.min(now), ..times });
     }
 
-    /// Ticks that so many bytes take of one direction's rate.
-    fn share(&self, side: usize, bytes: u64) -> f64 {
-        match self.job.bound(side) {
-            0 => 0.0,
-            rate => bytes as f64 / rate as f64 * self.ticks_per_second,
-        }
-    }
-
-    /// What comes between two transfers: nothing, or the beginning of a wait.
-    #[cold]
-    fn think(&mut self, now: u64, end: u64) -> Option<Step<bool>> {
-        let (thinking, time) = (self.job.thinking, self.job.thinktime);
-        self.unthought += 1;
-        let by_time = !thinking.iotime.is_zero();
-        let is_time = by_time && now.saturating_sub(self.thought) >= self.ticks(thinking.iotime + time);
-        let counts = !by_time || thinking.blocks > 0;
-        let is_turn = counts && self.unthought >= thinking.blocks.max(1);
-        if !is_time && !is_turn {
-            return None;
-        }
-        (self.unthought, self.thought) = (0, now);
-        let until = now.saturating_add(self.ticks(time)).min(end);
-        let side = self.side as usize;
-        let least = self.share(side, self.job.blocks[side].least) as u64;
-        if let (true, true, Some(times)) = (self.is_paced, self.job.rates.ignore_thinktime, &mut self.times) {
-            // The next transfer is due when the wait is over, as if there had been none.
-            let waits = until - now;
-            times.due[side] += if least <= waits { waits - least } else { waits };
-        }
-        if thinking.spin.is_zero() {
-            return Some(Step::Wait(until));
-        }
-        self.think_until = Some(until);
-        Some(Step::Spin(now.saturating_add(self.ticks(thinking.spin.min(time))).min(until)))
-    }
-
-    /// The direction of the next transfer, and when it is due; the other one goes first if it is due first.
-    fn paced(&self, drawn: Direction, now: u64, due: [u64; DIRECTIONS]) -> (Direction, u64) {
-        let other = match drawn {
-            Direction::Read => Direction::Write,
-            Direction::Write => Direction::Read,
-        };
-        let due = |direction: Direction| due[direction as usize];
-        let goes_first = due(drawn) > now && self.job.does(other) && due(other) < due(drawn);
-        let direction = if goes_first { other } else { drawn };
-        (direction, due(direction))
-    }
-
     /// The sync that is due before a transfer.
     ///
     /// fio asks before each transfer whether the writes so far are such a number: none follows the last one, and reads
@@ -329,83 +282,6 @@ impl JobCalls {
                 times.due[side] += ticks as u64;
             }
         }
-    }
-
-    /// Gives a transfer of a job that verifies its number, and notes a write to be read again.
-    #[cold]
-    fn number(&mut self, call: &mut Call, direction: Direction, span: Span) {
-        match direction {
-            Direction::Write => {
-                call.flags = (self.writes % u64::from(ANY_WRITE - 1)) as u32 + 1;
-                if let Some(verification) = &mut self.verification {
-                    verification.note(Written { file: self.file, span, number: call.flags });
-                    self.has_drained = false;
-                }
-                if self.job.verify.as_ref().is_some_and(|verify| verify.only) {
-                    call.kind = CallKind::Pause;
-                }
-            }
-            // Where nothing is written, an earlier job did.
-            Direction::Read if !self.job.does(Direction::Write) => call.flags = ANY_WRITE,
-            Direction::Read => {}
-        }
-    }
-
-    /// A block is read again, after a seek where the engine needs one.
-    #[cold]
-    fn read_again(&mut self, written: Written) -> Step<bool> {
-        let Written { file, span, number } = written;
-        self.file = file;
-        if let Some(seek) = self.seek(span) {
-            self.verifying = Some(written);
-            return seek;
-        }
-        self.moved += span.length;
-        self.was_sync = false;
-        let kind = self.kind(Direction::Read);
-        Step::Call(Call { kind, flags: number, ..self.files[file].call }.at(span.offset, span.length), true)
-    }
-
-    /// The next step of a batch of `verify_backlog`.
-    #[inline(always)]
-    fn batch(&mut self) -> Option<Step<bool>> {
-        let verification = self.verification.as_mut().filter(|all| all.is_due())?;
-        if self.job.engine.is_asynchronous() && !std::mem::replace(&mut self.has_drained, true) {
-            return Some(Step::Drain);
-        }
-        let next = verification.next_of_batch()?;
-        Some(self.read_again(next))
-    }
-
-    /// The next step of the reads that follow the writes, none where all is read or there is no time for it: what is under way
-    /// is awaited, the files are synced and dropped from the cache. Source: `do_verify` of fio's `backend.c`.
-    #[cold]
-    fn verify(&mut self, has_time: bool) -> Option<Step<bool>> {
-        let verification = self.verification.as_mut()?;
-        if verification.is_empty() || !has_time {
-            verification.clear();
-            return None;
-        }
-        let count = self.files.len();
-        let step = verification.steps;
-        verification.steps += 1;
-        let alone = |kind, file: usize| Some(Step::Call(Call { kind, ..self.files[file].call }, false));
-        match step {
-            0 => Some(Step::Drain),
-            step if step <= count => alone(CallKind::Fsync, step - 1),
-            step if step <= 2 * count => alone(CallKind::DontNeed, step - count - 1),
-            _ => {
-                let next = verification.next()?;
-                Some(self.read_again(next))
-            }
-        }
-    }
-
-    /// Whether a job that verifies passes over its size once more.
-    fn repeats(&self) -> bool {
-        let limit = self.job.io_size.unwrap_or(0);
-        let is_left = self.moved.saturating_add(self.job.largest_block()) <= limit;
-        self.verification.is_some() && (self.job.time_based || is_left)
     }
 
     /// The seek that goes before a transfer, where the file position is elsewhere.

@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::JobCalls;
+use crate::call::{Call, CallKind};
 use crate::job::{Direction, Job, Pattern};
 use crate::offsets::Span;
+use crate::program::Step;
 
 /// A block of one of the thread's files that was written, and the number of that write: from one, and never [`ANY_WRITE`].
 #[derive(Debug, Clone, Copy)]
@@ -98,6 +101,85 @@ impl Verification {
         self.listed.clear();
         self.sorted.clear();
         (self.batch, self.steps) = (0, 0);
+    }
+}
+
+impl JobCalls {
+    /// Gives a transfer of a job that verifies its number, and notes a write to be read again.
+    #[cold]
+    pub(super) fn number(&mut self, call: &mut Call, direction: Direction, span: Span) {
+        match direction {
+            Direction::Write => {
+                call.flags = (self.writes % u64::from(ANY_WRITE - 1)) as u32 + 1;
+                if let Some(verification) = &mut self.verification {
+                    verification.note(Written { file: self.file, span, number: call.flags });
+                    self.has_drained = false;
+                }
+                if self.job.verify.as_ref().is_some_and(|verify| verify.only) {
+                    call.kind = CallKind::Pause;
+                }
+            }
+            // Where nothing is written, an earlier job did.
+            Direction::Read if !self.job.does(Direction::Write) => call.flags = ANY_WRITE,
+            Direction::Read => {}
+        }
+    }
+
+    /// A block is read again, after a seek where the engine needs one.
+    #[cold]
+    pub(super) fn read_again(&mut self, written: Written) -> Step<bool> {
+        let Written { file, span, number } = written;
+        self.file = file;
+        if let Some(seek) = self.seek(span) {
+            self.verifying = Some(written);
+            return seek;
+        }
+        self.moved += span.length;
+        self.was_sync = false;
+        let kind = self.kind(Direction::Read);
+        Step::Call(Call { kind, flags: number, ..self.files[file].call }.at(span.offset, span.length), true)
+    }
+
+    /// The next step of a batch of `verify_backlog`.
+    #[inline(always)]
+    pub(super) fn batch(&mut self) -> Option<Step<bool>> {
+        let verification = self.verification.as_mut().filter(|all| all.is_due())?;
+        if self.job.engine.is_asynchronous() && !std::mem::replace(&mut self.has_drained, true) {
+            return Some(Step::Drain);
+        }
+        let next = verification.next_of_batch()?;
+        Some(self.read_again(next))
+    }
+
+    /// The next step of the reads that follow the writes, none where all is read or there is no time for it: what is under way
+    /// is awaited, the files are synced and dropped from the cache. Source: `do_verify` of fio's `backend.c`.
+    #[cold]
+    pub(super) fn verify(&mut self, has_time: bool) -> Option<Step<bool>> {
+        let verification = self.verification.as_mut()?;
+        if verification.is_empty() || !has_time {
+            verification.clear();
+            return None;
+        }
+        let count = self.files.len();
+        let step = verification.steps;
+        verification.steps += 1;
+        let alone = |kind, file: usize| Some(Step::Call(Call { kind, ..self.files[file].call }, false));
+        match step {
+            0 => Some(Step::Drain),
+            step if step <= count => alone(CallKind::Fsync, step - 1),
+            step if step <= 2 * count => alone(CallKind::DontNeed, step - count - 1),
+            _ => {
+                let next = verification.next()?;
+                Some(self.read_again(next))
+            }
+        }
+    }
+
+    /// Whether a job that verifies passes over its size once more.
+    pub(super) fn repeats(&self) -> bool {
+        let limit = self.job.io_size.unwrap_or(0);
+        let is_left = self.moved.saturating_add(self.job.largest_block()) <= limit;
+        self.verification.is_some() && (self.job.time_based || is_left)
     }
 }
 
