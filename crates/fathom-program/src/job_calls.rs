@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::call::{Call, CallKind, DIRECTIONS, Direction, FileId};
+use crate::call::{Call, CallKind, DIRECTIONS, Direction, FileId, Position};
 use crate::job::{Engine, Job, Region};
 use crate::offsets::{Offsets, Span};
 use crate::program::{Step, Thread};
@@ -25,20 +25,30 @@ pub struct JobCalls {
     /// Transfers that may still be made.
     transfers_left: u64,
     writes: u64,
-    /// Where the file position is, for engines that have one.
-    position: Option<u64>,
+    position: Position,
     /// The direction that was chosen before a wait, and the transfer that a sync or a seek goes before.
     chosen: Option<Direction>,
     transfer: Option<(Direction, Span)>,
     /// Whether `thinktime` is due.
     thinks: bool,
     is_paced: bool,
-    has_drained: bool,
-    is_synced: bool,
-    /// Whether `startdelay` is to come, and whether it is just over.
-    is_delayed: bool,
-    begins: bool,
+    phase: Phase,
     times: Option<Times>,
+}
+
+/// How far a thread has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    /// `startdelay` is to come.
+    Delayed,
+    /// `startdelay` is just over.
+    Begins,
+    /// A loop is under way.
+    Transfers,
+    /// All calls of the loop have returned.
+    Drained,
+    /// The last sync is made.
+    Synced,
 }
 
 /// The moments of a run, in ticks.
@@ -75,16 +85,13 @@ impl JobCalls {
                 0 => u64::MAX,
                 most => most.saturating_mul(u64::from(job.course.loops.max(1))),
             },
-            is_delayed: !job.course.start_delay.0.is_zero(),
+            phase: if job.course.start_delay.0.is_zero() { Phase::Transfers } else { Phase::Delayed },
             writes: 0,
-            position: None,
+            position: Position::default(),
             chosen: None,
             transfer: None,
             thinks: false,
             is_paced: job.is_paced(),
-            has_drained: false,
-            is_synced: false,
-            begins: false,
             times: None,
             job: job.clone(),
         })
@@ -131,15 +138,6 @@ impl JobCalls {
 
     #[inline(always)]
     fn transfer(&mut self, direction: Direction, span: Span) -> Step<bool> {
-        if matches!(self.job.engine, Engine::Sync | Engine::Vsync) {
-            if self.position != Some(span.offset) {
-                self.position = Some(span.offset);
-                self.transfer = Some((direction, span));
-                let seek = Call { kind: CallKind::Seek, ..self.call }.at(span.offset, span.length);
-                return Step::Call(seek, false);
-            }
-            self.position = Some(span.offset + span.length);
-        }
         let kind = match (self.job.engine, direction) {
             (Engine::Sync, Direction::Read) => CallKind::Read,
             (Engine::Sync, Direction::Write) => CallKind::Write,
@@ -150,6 +148,11 @@ impl JobCalls {
             (_, Direction::Read) => CallKind::Pread,
             (_, Direction::Write) => CallKind::Pwrite,
         };
+        let call = Call { kind, ..self.call }.at(span.offset, span.length);
+        if let Some(seek) = self.position.seek_before(&call) {
+            self.transfer = Some((direction, span));
+            return Step::Call(seek, false);
+        }
         self.writes += u64::from(direction == Direction::Write);
         self.left = self.left.saturating_sub(span.length);
         self.thinks = !self.job.thinktime.is_zero();
@@ -161,7 +164,7 @@ impl JobCalls {
             let transfers = share(1.0, f64::from(self.job.rates.iops[side]));
             times.due[side] += (bytes.max(transfers) * self.ticks_per_second) as u64;
         }
-        Step::Call(Call { kind, ..self.call }.at(span.offset, span.length), true)
+        Step::Call(call, true)
     }
 
     /// Another pass over the file; the cache is emptied of it, as before the first.
@@ -176,20 +179,22 @@ impl JobCalls {
     fn end(&mut self) -> Step<bool> {
         let syncs = (self.job.end_fsync || self.job.durability.on_close) && self.writes > 0;
         let drains = (syncs || self.loops_left > 0) && self.job.engine.is_asynchronous();
-        if drains && !std::mem::replace(&mut self.has_drained, true) {
+        if drains && self.phase < Phase::Drained {
+            self.phase = Phase::Drained;
             return Step::Drain;
         }
-        match syncs && !std::mem::replace(&mut self.is_synced, true) {
-            true => Step::Call(Call { kind: CallKind::Fsync, ..self.call }, false),
-            false => Step::End,
+        if syncs && self.phase < Phase::Synced {
+            self.phase = Phase::Synced;
+            return Step::Call(Call { kind: CallKind::Fsync, ..self.call }, false);
         }
+        Step::End
     }
 
     /// Another loop begins where one is left and there is time and transfers for it.
     #[cold]
     fn next_loop(&mut self) -> Option<Step<bool>> {
         (self.loops_left, self.left) = (self.loops_left - 1, self.whole);
-        (self.is_synced, self.has_drained) = (false, false);
+        self.phase = Phase::Transfers;
         self.next_pass()
     }
 }
@@ -203,11 +208,12 @@ impl Thread for JobCalls {
         if let Some((direction, span)) = self.transfer.take() {
             return self.transfer(direction, span);
         }
-        if std::mem::take(&mut self.is_delayed) {
-            self.begins = true;
+        if self.phase == Phase::Delayed {
+            self.phase = Phase::Begins;
             return Step::Wait(now.saturating_add(self.ticks(self.job.course.start_delay.0)));
         }
-        if std::mem::take(&mut self.begins) {
+        if self.phase == Phase::Begins {
+            self.phase = Phase::Transfers;
             return Step::StartCounting;
         }
         let mut times = match self.times {

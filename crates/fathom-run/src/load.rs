@@ -259,7 +259,9 @@ fn ready(thread: &JobThread<'_>, site: &Site) -> Result<(JobCalls, System<Own>),
     if let Some(file) = &own.open {
         site.hint(job, file, &own.path)?;
     }
-    let buffer = Buffer { changes: true, ..Buffer::touched(job.largest_block(), &own.path)? };
+    // Requests have buffers of their own.
+    let block = if job.engine.is_asynchronous() { 0 } else { job.largest_block() };
+    let buffer = Buffer { changes: true, ..Buffer::touched(block, &own.path)? };
     let calls = JobCalls::new(job, thread.region, thread.number, thread.file, site.ticks_per_second());
     Ok((calls.map_err(Fault::Unsupported)?, System::new(own, buffer)))
 }
