@@ -211,7 +211,7 @@ fn steps<C: Counter, T: Thread, E: Engine, R: Recorder<T::Label>>(
                 let (window, outcome) = engine.make(clock, &call);
                 now = window.stop.max(origin);
                 // A signal may have cut the call short: then the signal is what ended the run.
-                let outcome = outcome.map_err(|errno| engine.failure(&call, errno));
+                let outcome = outcome.map_err(|errno| engine.failure(call, errno));
                 let moved = match outcome.and_then(|moved| engine.check(&call, moved)) {
                     Ok(moved) => moved,
                     Err(fault) => return Err(control.stop().unwrap_or(fault)),
