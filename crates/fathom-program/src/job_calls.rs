@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::call::{Call, CallKind, DIRECTIONS, Direction, FileId};
+use crate::call::{Call, CallKind, DIRECTIONS, Direction, FileId, Position};
 use crate::dice::Dice;
 use crate::job::{Engine, Job, Region};
 use crate::next_file::NextFile;
@@ -45,14 +45,13 @@ pub struct JobCalls {
     /// The direction of the last transfer.
     side: Direction,
     is_paced: bool,
-    has_drained: bool,
     /// How many files were synced at the end.
     synced: usize,
     /// Draws when transfers of `rate_process=poisson` begin.
     arrivals: Dice,
-    /// What is to come of `startdelay`, in ticks, and whether it is just over.
-    delay: Option<u64>,
-    begins: bool,
+    /// How long `startdelay` is, in ticks.
+    delay: u64,
+    phase: Phase,
     times: Option<Times>,
 }
 
@@ -62,8 +61,20 @@ struct FileCalls {
     /// A call of no kind in particular on it.
     call: Call,
     offsets: Offsets,
-    /// Where the file position is, for engines that have one.
-    position: Option<u64>,
+    position: Position,
+}
+
+/// How far a thread has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    /// `startdelay` is to come.
+    Delayed,
+    /// `startdelay` is just over.
+    Begins,
+    /// A loop is under way.
+    Transfers,
+    /// All calls of the loop have returned.
+    Drained,
 }
 
 /// The moments of a run, in ticks.
@@ -90,7 +101,11 @@ impl JobCalls {
         // No job has more than 1,024 threads.
         let one = |(number, &(file, region)): (u32, &(FileId, Region))| {
             let call = Call { descriptor: number, ..Call::new(CallKind::Pause, file) };
-            Ok(FileCalls { call, offsets: Offsets::new(job, region, number << 10 | thread)?, position: None })
+            Ok(FileCalls {
+                call,
+                offsets: Offsets::new(job, region, number << 10 | thread)?,
+                position: Position::default(),
+            })
         };
         let files: Vec<FileCalls> = (0..).zip(regions).map(one).collect::<Result<_, String>>()?;
         let mut arrivals = Dice::new(!job.seed ^ (u64::from(thread) << 32));
@@ -114,7 +129,8 @@ impl JobCalls {
                 0 => u64::MAX,
                 most => most.saturating_mul(u64::from(job.course.loops.max(1))),
             },
-            delay: (!delay.is_zero()).then_some((delay.as_secs_f64() * ticks_per_second) as u64),
+            delay: (delay.as_secs_f64() * ticks_per_second) as u64,
+            phase: if delay.is_zero() { Phase::Transfers } else { Phase::Delayed },
             writes: 0,
             unthought: 0,
             thought: 0,
@@ -126,9 +142,7 @@ impl JobCalls {
             was_sync: false,
             thinks: false,
             is_paced: job.is_paced(),
-            has_drained: false,
             synced: 0,
-            begins: false,
             times: None,
             job: job.clone(),
         })
@@ -149,7 +163,7 @@ impl JobCalls {
 
     /// No transfer begins from now on; what is due at the end is done.
     pub fn stop(&mut self, now: u64) {
-        (self.delay, self.begins, self.thinks, self.think_until) = (None, false, false, None);
+        (self.phase, self.thinks, self.think_until) = (self.phase.max(Phase::Transfers), false, None);
         let times = self.times.unwrap_or_else(|| self.begin(now));
         self.times = Some(Times { end: times.end.min(now), ..times });
     }
@@ -218,16 +232,6 @@ impl JobCalls {
 
     #[inline(always)]
     fn transfer(&mut self, direction: Direction, span: Span) -> Step<bool> {
-        if matches!(self.job.engine, Engine::Sync | Engine::Vsync) {
-            let file = &mut self.files[self.file];
-            if file.position != Some(span.offset) {
-                file.position = Some(span.offset);
-                self.transfer = Some((direction, span));
-                let seek = Call { kind: CallKind::Seek, ..file.call }.at(span.offset, span.length);
-                return Step::Call(seek, false);
-            }
-            file.position = Some(span.offset + span.length);
-        }
         let kind = match (self.job.engine, direction) {
             (Engine::Sync, Direction::Read) => CallKind::Read,
             (Engine::Sync, Direction::Write) => CallKind::Write,
@@ -238,6 +242,12 @@ impl JobCalls {
             (_, Direction::Read) => CallKind::Pread,
             (_, Direction::Write) => CallKind::Pwrite,
         };
+        let file = &mut self.files[self.file];
+        let call = Call { kind, ..file.call }.at(span.offset, span.length);
+        if let Some(seek) = file.position.seek_before(&call) {
+            self.transfer = Some((direction, span));
+            return Step::Call(seek, false);
+        }
         self.writes += u64::from(direction == Direction::Write);
         self.left = self.left.saturating_sub(span.length);
         self.thinks = !self.job.thinktime.is_zero();
@@ -255,7 +265,7 @@ impl JobCalls {
                 times.due[side] += ticks as u64;
             }
         }
-        Step::Call(Call { kind, ..self.files[self.file].call }.at(span.offset, span.length), true)
+        Step::Call(call, true)
     }
 
     /// The next transfer; none where this pass is over.
@@ -304,7 +314,7 @@ impl JobCalls {
         self.to_renew = self.to_renew.checked_sub(1)?;
         let file = &mut self.files[self.to_renew];
         if self.renews_by == CallKind::Create {
-            file.position = None;
+            file.position = Position::default();
         }
         Some(Step::Call(Call { kind: self.renews_by, ..file.call }, false))
     }
@@ -313,7 +323,8 @@ impl JobCalls {
     fn end(&mut self) -> Step<bool> {
         let syncs = (self.job.end_fsync || self.job.durability.on_close) && self.writes > 0;
         let drains = (syncs || self.loops_left > 0) && self.job.engine.is_asynchronous();
-        if drains && !std::mem::replace(&mut self.has_drained, true) {
+        if drains && self.phase < Phase::Drained {
+            self.phase = Phase::Drained;
             return Step::Drain;
         }
         match self.files.get(self.synced) {
@@ -329,7 +340,7 @@ impl JobCalls {
     #[cold]
     fn next_loop(&mut self) -> Option<Step<bool>> {
         (self.loops_left, self.left) = (self.loops_left - 1, self.whole);
-        (self.synced, self.has_drained) = (0, false);
+        (self.synced, self.phase) = (0, Phase::Transfers);
         self.next_pass()
     }
 }
@@ -348,11 +359,12 @@ impl Thread for JobCalls {
         {
             return step;
         }
-        if let Some(delay) = self.delay.take() {
-            self.begins = true;
-            return Step::Wait(now.saturating_add(delay));
+        if self.phase == Phase::Delayed {
+            self.phase = Phase::Begins;
+            return Step::Wait(now.saturating_add(self.delay));
         }
-        if std::mem::take(&mut self.begins) {
+        if self.phase == Phase::Begins {
+            self.phase = Phase::Transfers;
             return Step::StartCounting;
         }
         let mut times = match self.times {
