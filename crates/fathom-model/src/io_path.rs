@@ -41,7 +41,6 @@ mod prices;
 mod read;
 mod request;
 mod scheduler;
-mod service_times;
 mod state;
 mod stdio;
 mod system_call;
@@ -99,20 +98,6 @@ impl Path {
     pub fn new(parameters: &Parameters) -> Self {
         let device = device::module(parameters.choices.device);
         Self { prices: Arc::new(Prices::of(parameters)), device }
-    }
-
-    /// The same path before a device that takes as long as one like it took.
-    #[must_use]
-    pub fn before_one_like(mut self, times: device::ServiceTimes) -> Self {
-        Arc::make_mut(&mut self.prices).service_times = times;
-        self.before(device::empirical)
-    }
-
-    /// The same path before another device.
-    #[must_use]
-    pub fn before(mut self, device: DeviceModule) -> Self {
-        self.device = device;
-        self
     }
 
     /// The net that runs a program.

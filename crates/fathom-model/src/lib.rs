@@ -25,5 +25,4 @@ pub mod writeback_throttle;
 pub mod stdio;
 pub mod parameters;
 pub mod presets;
-pub mod components;
 pub mod io_path;

@@ -162,24 +162,6 @@ impl<'n> Simulation<'n> {
         self.marking.restart_levels();
     }
 
-    /// Stops runs just before a transition fires; [`step`](Self::step) passes it.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let jobs = net.place::<u8>("jobs");
-    /// # net.initial(jobs, [7]);
-    /// let drop = net.transition("drop").input(jobs).add();
-    /// let net = net.build()?;
-    /// let mut sim = fathom_net::Simulation::new(&net, 1);
-    /// sim.break_before(drop);
-    /// assert_eq!(sim.run(), fathom_net::Stop::Breakpoint(drop));
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
-    pub fn break_before(&mut self, transition: Transition) {
-        self.breakpoints.resize(self.firings.len(), false);
-        self.breakpoints[transition.0 as usize] = true;
-    }
-
     /// Logs every firing from now on.
     ///
     /// ```

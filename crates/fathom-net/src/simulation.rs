@@ -52,7 +52,6 @@ pub struct Simulation<'n> {
     pub(crate) firings: Vec<u64>,
     pub(crate) fired: u64,
     pub(crate) log: Option<Vec<Event>>,
-    pub(crate) breakpoints: Vec<bool>,
     /// Firings since time last advanced.
     here: u64,
     /// Places that gained a token as time advanced; empty between advances, kept for its memory.
@@ -97,8 +96,6 @@ pub enum Stop {
     Predicate,
     /// Nothing is enabled, now or ever.
     Dead,
-    /// A transition with a breakpoint is about to fire.
-    Breakpoint(Transition),
     /// More than ten million firings passed without time advancing: most likely a loop of
     /// transitions without delay.
     Livelock,
@@ -135,7 +132,6 @@ impl<'n> Simulation<'n> {
             firings: vec![0; transitions],
             fired: 0,
             log: None,
-            breakpoints: Vec::new(),
             here: 0,
             gained: Vec::new(),
         };
@@ -195,7 +191,7 @@ impl<'n> Simulation<'n> {
         Some(Transition(transition))
     }
 
-    /// Runs until nothing is enabled any more, or a breakpoint.
+    /// Runs until nothing is enabled any more.
     pub fn run(&mut self) -> Stop {
         self.run_while(|_| true)
     }
@@ -217,9 +213,6 @@ impl<'n> Simulation<'n> {
     /// ```
     pub fn run_until(&mut self, end: Time) -> Stop {
         while let Some(transition) = self.next(end) {
-            if self.is_breakpoint(transition) {
-                return Stop::Breakpoint(Transition(transition));
-            }
             if self.here >= LIVELOCK {
                 return Stop::Livelock;
             }
@@ -251,9 +244,6 @@ impl<'n> Simulation<'n> {
         while let Some(transition) = self.next(Time::MAX) {
             if !predicate(self) {
                 return Stop::Predicate;
-            }
-            if self.is_breakpoint(transition) {
-                return Stop::Breakpoint(Transition(transition));
             }
             self.fire_next(transition);
         }
@@ -367,10 +357,6 @@ impl<'n> Simulation<'n> {
             }
         }
         Some(reached)
-    }
-
-    fn is_breakpoint(&self, transition: u32) -> bool {
-        self.breakpoints.get(transition as usize).copied().unwrap_or(false)
     }
 
     #[inline]

@@ -98,9 +98,6 @@ pub struct Made {
     pub mount: MountFacts,
 }
 
-/// A device whose times are drawn from lists, which this file does not hold.
-const LISTED: &str = "empirical";
-
 /// A number as it is written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -187,11 +184,6 @@ impl Model {
         if name == "preset" {
             self.parameters = preset(value)?.on(&self.parameters);
             return Ok(());
-        }
-        if name == "device" && value == LISTED {
-            return Err(format!(
-                "device={LISTED} needs the times of a device, and a model's file holds none"
-            ));
         }
         self.parameters.set(name, value)?;
         // As on Linux: of a share and a number of bytes the one that was set last is in force.
@@ -346,7 +338,6 @@ mod tests {
         model.set("read_ahead=64K").unwrap();
         assert_eq!(model.parameters.choices.device, Device::PlainQueue);
         model.set("preset=paper").unwrap();
-        assert!(model.set("device=empirical").unwrap_err().contains("times"));
         assert_eq!(model.parameters[Scalar::Readahead], 65_536.0);
         assert!(model.set("device=tape").is_err());
         assert!(model.set("readahead").unwrap_err().contains("NAME=VALUE"));

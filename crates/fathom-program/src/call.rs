@@ -60,6 +60,26 @@ impl Call {
     }
 }
 
+/// Where a thread's file position is, if that is known.
+#[derive(Debug, Default)]
+pub(crate) struct Position(Option<u64>);
+
+impl Position {
+    /// The `lseek(2)` without which a call at the file position would not begin at its offset. Whichever of the two is made,
+    /// its move is noted.
+    #[inline(always)]
+    pub(crate) fn seek_before(&mut self, call: &Call) -> Option<Call> {
+        let (is_there, moved) = match call.kind {
+            CallKind::Seek => (true, call.offset),
+            kind if kind.is_positional() => (self.0 == Some(call.offset), call.offset + call.bytes),
+            CallKind::Open | CallKind::OpenDirect | CallKind::Create => (true, 0),
+            _ => return None,
+        };
+        self.0 = Some(if is_there { moved } else { call.offset });
+        (!is_there).then_some(Call { kind: CallKind::Seek, ..*call })
+    }
+}
+
 /// Reading or writing; the index of what is kept for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -1,6 +1,6 @@
 //! A pass of an experiment's workload as a program: its operations at each position, in the round's order.
 
-use crate::call::{Call, CallKind, FileId};
+use crate::call::{Call, CallKind, FileId, Position};
 use crate::program::{Step, Thread};
 use crate::workload::{Buffer, Pass};
 
@@ -14,8 +14,7 @@ pub struct PassCalls {
     /// How many positions are done, and how many operations at the next one.
     visit: u32,
     step: u32,
-    /// Where the file position is.
-    position: Option<u64>,
+    file_position: Position,
     /// The size of a page, and which pages of a fresh buffer were touched; of use to machines that are told.
     page: u64,
     touched: Vec<bool>,
@@ -43,7 +42,7 @@ impl PassCalls {
             ticks_per_ns: ticks_per_second / 1e9,
             visit: 0,
             step: 0,
-            position: None,
+            file_position: Position::default(),
             page,
             touched: Vec::new(),
         }
@@ -85,16 +84,8 @@ impl Thread for PassCalls {
             Buffer::Fresh { step } => u64::from(position) * step,
         };
         let call = Call { buffer, ..Call::new(kind, self.file).at(offset, region.size) };
-        match kind {
-            CallKind::Read | CallKind::Write if self.position != Some(offset) => {
-                self.position = Some(offset);
-                return Step::Call(Call { kind: CallKind::Seek, ..call }, None);
-            }
-            CallKind::Read | CallKind::Write => self.position = Some(offset + region.size),
-            CallKind::Seek => self.position = Some(offset),
-            CallKind::Open | CallKind::OpenDirect | CallKind::Create => self.position = Some(0),
-            CallKind::Close => self.position = None,
-            _ => {}
+        if let Some(seek) = self.file_position.seek_before(&call) {
+            return Step::Call(seek, None);
         }
         let fresh_pages = if self.page > 0 { self.fresh_pages(kind, position) } else { 0 };
         let label = Visit { visit: self.visit, position, step: self.step };

@@ -101,6 +101,15 @@ impl Control<'_> {
         }
     }
 
+    /// Runs calls that count what they write in their argument, and claims what is not claimed yet however they end.
+    #[inline(always)]
+    fn claiming<R>(&self, run: impl FnOnce(&mut u64) -> Result<R, Fault>) -> Result<R, Fault> {
+        let mut unclaimed = 0;
+        let outcome = run(&mut unclaimed);
+        let claimed = self.claim(unclaimed);
+        outcome.and_then(|outcome| claimed.map(|()| outcome))
+    }
+
     /// Waits until the clock shows `moment`, asleep for most of it, unless the run is to end.
     pub(crate) fn wait_until<C: Counter>(&self, clock: C, moment: u64) {
         let moment = moment.min(self.deadline);
@@ -196,11 +205,7 @@ pub(crate) fn run<C: Counter, T: Thread, E: Engine, R: Recorder<T::Label>>(
     control: &Control<'_>,
     origin: Option<u64>,
 ) -> Result<u64, Fault> {
-    let mut unclaimed = 0;
-    let outcome = steps(clock, thread, engine, recorder, control, origin, &mut unclaimed);
-    // What was written counts, however the run ended.
-    let claimed = control.claim(unclaimed);
-    outcome.and_then(|ticks| claimed.map(|()| ticks))
+    control.claiming(|unclaimed| steps(clock, thread, engine, recorder, control, origin, unclaimed))
 }
 
 #[inline(always)]
@@ -233,7 +238,7 @@ fn steps<C: Counter, T: Thread, E: Engine, R: Recorder<T::Label>>(
                     continue;
                 }
                 // A signal may have cut the call short: then the signal is what ended the run.
-                let outcome = outcome.map_err(|errno| engine.failure(&call, errno));
+                let outcome = outcome.map_err(|errno| engine.failure(call, errno));
                 let moved = match outcome.and_then(|moved| engine.check(&call, moved)) {
                     Ok(moved) => moved,
                     Err(fault) => return Err(control.stop().unwrap_or(fault)),

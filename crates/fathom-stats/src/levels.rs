@@ -23,13 +23,6 @@ pub struct Levels {
     pub floor: f64,
 }
 
-impl Levels {
-    /// The positions that stall, ascending.
-    pub fn stall_positions(&self) -> Vec<usize> {
-        (0..self.stalls.len()).filter(|&i| self.stalls[i]).collect()
-    }
-}
-
 /// Why latencies do not fall into two levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
@@ -77,7 +70,7 @@ impl fmt::Display for Reason {
 /// use fathom_stats::{levels, Rounds};
 /// let latencies = [90_000.0, 2_000.0, 2_100.0, 1_900.0, 85_000.0, 2_000.0, 70_000.0, 2_050.0];
 /// let levels = levels::split(&Rounds::new(&latencies, 4).unwrap(), None).unwrap();
-/// assert_eq!(levels.stall_positions(), [0]);
+/// assert_eq!(levels.stalls, [true, false, false, false]);
 /// assert_eq!(levels.ambiguous, [2]);
 /// ```
 pub fn split(latencies: &Rounds, reference: Option<&[f64]>) -> Result<Levels, Reason> {

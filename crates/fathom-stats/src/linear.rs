@@ -1,8 +1,7 @@
-//! Straight lines: least squares, and Theil–Sen for data with outliers.
+//! Straight lines by least squares.
 
-use crate::distribution::{normal_quantile, student_quantile};
+use crate::distribution::student_quantile;
 use crate::interval::{Estimate, Interval};
-use crate::quantile;
 
 /// A line fitted by [`least_squares`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -13,20 +12,6 @@ pub struct Line {
     pub intercept: Estimate,
     /// Standard deviation of the residuals with n - 2 degrees of freedom, in the unit of y.
     pub residual_sd: f64,
-    /// Largest absolute residual, in the unit of y.
-    pub max_residual: f64,
-}
-
-/// A line fitted by [`theil_sen`].
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RobustLine {
-    /// Growth of y per unit of x.
-    pub slope: Estimate,
-    /// y at x = 0: the median of `y - slope * x`. Without an interval: its error depends on the
-    /// slope's.
-    pub intercept: f64,
-    /// Median absolute residual, in the unit of y.
-    pub residual_mad: f64,
     /// Largest absolute residual, in the unit of y.
     pub max_residual: f64,
 }
@@ -77,56 +62,6 @@ pub fn least_squares(x: &[f64], y: &[f64], level: f64) -> Option<Line> {
     })
 }
 
-/// The line whose slope is the median of the slopes of all pairs of points: right as long as
-/// fewer than 29 % of the points are outliers. The slope's interval inverts Kendall's test and
-/// needs no normality.
-///
-/// Takes n²/2 pairs of memory and time: meant for up to a few thousand points. `None` if the
-/// slices differ in length, hold fewer than 5 points or points too few for `level`, all x are
-/// equal, or `level` is not between 0 and 1. Source: Sen 1968, "Estimates of the regression
-/// coefficient based on Kendall's tau", JASA 63:1379-1389.
-///
-/// ```
-/// use fathom_stats::linear::theil_sen;
-/// let x = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
-/// let y = [1.0, 3.0, 5.0, 700.0, 9.0, 11.0, 13.0];
-/// assert_eq!(theil_sen(&x, &y, 0.95).unwrap().slope.value, 2.0);
-/// ```
-pub fn theil_sen(x: &[f64], y: &[f64], level: f64) -> Option<RobustLine> {
-    if x.len() != y.len() || x.len() < 5 || !(level > 0.0 && level < 1.0) {
-        return None;
-    }
-    let mut slopes = Vec::with_capacity(x.len() * (x.len() - 1) / 2);
-    for i in 1..x.len() {
-        for j in 0..i {
-            if x[i] != x[j] {
-                slopes.push((y[i] - y[j]) / (x[i] - x[j]));
-            }
-        }
-    }
-    slopes.sort_unstable_by(f64::total_cmp);
-    let value = quantile::quantile_sorted(&slopes, 0.5)?;
-    let width = normal_quantile(0.5 + 0.5 * level) * kendall_variance(x).sqrt();
-    // Ranks counted from 0: the slopes with (N - width)/2 others below, and above.
-    let rank = 0.5 * (slopes.len() as f64 - width);
-    if rank < 0.0 {
-        return None;
-    }
-    let rank = rank.floor() as usize;
-    let interval = Interval { low: slopes[rank], high: slopes[slopes.len() - 1 - rank] };
-    let mut offsets: Vec<f64> = x.iter().zip(y).map(|(x, y)| y - value * x).collect();
-    let intercept = quantile::median(&offsets)?;
-    for offset in &mut offsets {
-        *offset = (*offset - intercept).abs();
-    }
-    Some(RobustLine {
-        slope: Estimate { value, interval, level },
-        intercept,
-        max_residual: offsets.iter().copied().fold(0.0, f64::max),
-        residual_mad: quantile::median_in_place(&mut offsets)?,
-    })
-}
-
 /// Intercept and slope of the line whose residuals, each as a share of its y, have the smallest sum of
 /// squares: the line for data whose noise multiplies, from a few points to thousands.
 ///
@@ -150,15 +85,6 @@ pub fn relative_line(x: &[f64], y: &[f64]) -> Option<(f64, f64)> {
     let squares = sum(&|x, y| ((x - mean_x) / y).powi(2));
     let products = sum(&|x, y| (x - mean_x) * (y - mean_y) / (y * y));
     (squares > 0.0).then(|| (mean_y - products / squares * mean_x, products / squares))
-}
-
-/// Variance of Kendall's S under no trend, corrected for ties in x (Kendall 1970, "Rank
-/// Correlation Methods", section 4).
-fn kendall_variance(x: &[f64]) -> f64 {
-    let term = |n: f64| n * (n - 1.0) * (2.0 * n + 5.0);
-    let ascending = quantile::sorted(x);
-    let ties: f64 = ascending.chunk_by(|a, b| a == b).map(|run| term(run.len() as f64)).sum();
-    (term(x.len() as f64) - ties) / 18.0
 }
 
 #[cfg(test)]

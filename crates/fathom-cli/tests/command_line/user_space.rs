@@ -92,7 +92,7 @@ fn real_mount(name: &str, program: &str, package: &str, mount: &str) {
     let missing = format!("{program} is missing: install {package}");
     if !require(name, can_mount(), NO_MOUNTS)
         || !require(name, Path::new("/dev/fuse").exists(), "there is no /dev/fuse")
-        || !require(name, ["/usr/bin", "/usr/sbin"].iter().any(|at| is_there(at)), &missing)
+        || !require(name, ["/usr/bin", "/usr/sbin"].iter().any(is_there), &missing)
     {
         return;
     }

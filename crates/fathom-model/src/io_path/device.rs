@@ -1,7 +1,6 @@
 //! Devices: modules that serve requests. All have the same ports, so that each can take another's place.
 
 mod disk;
-mod empirical;
 mod slice;
 mod token_bucket;
 
@@ -10,11 +9,9 @@ use std::sync::Arc;
 use fathom_net::{In, NetBuilder, Out};
 
 pub use self::disk::disk_with_seeks;
-pub use self::empirical::empirical;
 pub use self::token_bucket::token_bucket;
 use super::prices::Prices;
 use super::request::Request;
-pub use super::service_times::{ServiceTimes, Times};
 use crate::parameters::{Device, Scalar};
 
 /// A module that serves requests: takes them from the first port, and puts those that are done into the
@@ -28,7 +25,6 @@ pub(super) fn module(device: Device) -> DeviceModule {
         Device::PlainQueue => plain_queue,
         Device::TokenBucket => token_bucket,
         Device::DiskWithSeeks => disk_with_seeks,
-        Device::Empirical => empirical,
     }
 }
 

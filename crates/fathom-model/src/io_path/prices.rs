@@ -8,7 +8,6 @@ use fathom_net::{Rng, Span};
 
 use self::caches::Caches;
 use super::request::Request;
-use super::service_times::ServiceTimes;
 use crate::file_read::PAGE;
 use crate::page_writeback::Thresholds;
 use crate::parameters::{Allocation, Curve, Parameters, Scalar, Scalars, Scheduler};
@@ -34,7 +33,6 @@ pub struct Prices {
     pub(super) limit_slice: u64,
     pub(super) jiffy: u64,
     pub(super) disk_pages: f64,
-    pub(super) service_times: ServiceTimes,
     pub(super) device_depth: u32,
 }
 
@@ -71,7 +69,6 @@ impl Prices {
             limit_slice: value(Scalar::LimitSlice) as u64,
             jiffy: (value(Scalar::Jiffy) as u64).max(1),
             disk_pages: (value(Scalar::Disk) / PAGE as f64).max(1.0),
-            service_times: ServiceTimes::default(),
             device_depth: value(Scalar::DeviceDepth).max(1.0) as u32,
         }
     }

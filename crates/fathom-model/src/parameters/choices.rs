@@ -16,8 +16,6 @@ choice! {
         TokenBucket = "token_bucket",
         /// A disk with an arm.
         DiskWithSeeks = "disk_with_seeks",
-        /// Service times drawn from those that were measured.
-        Empirical = "empirical",
     }
 }
 

@@ -510,6 +510,7 @@ mod tests {
             ("bs=1.5k", "bs=1.5k: fio takes this for 1, and so"),
             ("direct=1\nioengine=mmap", "direct=1 has no effect with ioengine=mmap"),
             ("time_based", "time_based has no effect without runtime="),
+            ("ioscheduler=noop", "ioscheduler=noop has no effect: it would change the device for everybody"),
             ("thread\nunlink=1", "changes nothing that is timed: thread, unlink"),
             ("filename=/dev/sda", "'/dev/sda' is the scratch file 'dev_sda' below PATH"),
             ("directory=/mnt", "directory=/mnt: the files are scratch files below PATH"),

@@ -90,6 +90,7 @@ impl JobFile {
             };
             job.size = job.size.map(shrunk);
             job.filesize = job.filesize.map(shrunk);
+            job.files.sizes = job.files.sizes.map(|(low, high)| (shrunk(low), shrunk(high)));
             job.offset = shrunk(job.offset);
             job.order.increment.0 = shrunk(job.order.increment.0);
         }

@@ -244,10 +244,7 @@ pub(crate) fn run<C: Counter, T: Thread, R: Recorder<T::Label>>(
     control: &Control<'_>,
     origin: u64,
 ) -> Result<u64, Fault> {
-    let mut unclaimed = 0;
-    let outcome = steps(clock, thread, requests, recorder, control, origin, &mut unclaimed);
-    let claimed = control.claim(unclaimed);
-    outcome.and_then(|ticks| claimed.map(|()| ticks))
+    control.claiming(|unclaimed| steps(clock, thread, requests, recorder, control, origin, unclaimed))
 }
 
 fn steps<C: Counter, T: Thread, R: Recorder<T::Label>>(

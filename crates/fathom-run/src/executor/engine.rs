@@ -25,8 +25,8 @@ pub(crate) trait Engine {
     /// Judges what a call has moved; gives it where it is enough.
     fn check(&mut self, call: &Call, moved: usize) -> Result<u64, Fault>;
 
-    /// What a failed call is called in messages.
-    fn failure(&self, call: &Call, errno: Errno) -> Fault;
+    /// What a failed call is called in messages. It takes the call by value, so that no address of it is needed in the loop.
+    fn failure(&self, call: Call, errno: Errno) -> Fault;
 }
 
 /// The descriptors of a program, and the calls that make and end them.
@@ -65,7 +65,12 @@ impl Buffer {
 
     /// Those of a job's thread, each write unlike the one before.
     pub(crate) fn of_job(job: &Job, path: &Path) -> Result<Self, Fault> {
-        let memory = memory(job.largest_block() as usize, job.buffers.memory.is_some(), path)?;
+        // Requests have buffers of their own.
+        let (bytes, is_huge) = match job.engine.is_asynchronous() {
+            true => (0, false),
+            false => (job.largest_block() as usize, job.buffers.memory.is_some()),
+        };
+        let memory = memory(bytes, is_huge, path)?;
         Ok(Self { memory, changes: true, verifier: Verifier::of(job)? })
     }
 }
@@ -91,6 +96,12 @@ impl<D: Descriptors> System<D> {
         Self { descriptors, buffer, writes: 0 }
     }
 
+    #[cold]
+    fn short(&self, call: Call, moved: usize) -> Fault {
+        let path = self.descriptors.path(&call);
+        Fault::short(named(call.kind), path, call.offset, call.bytes as usize, moved)
+    }
+
     /// Makes what is written next unlike what was written before, in every 512 bytes.
     #[inline(always)]
     pub(crate) fn change(&mut self, call: &Call) {
@@ -114,18 +125,18 @@ impl<D: Descriptors> Engine for System<D> {
 
     #[inline(always)]
     fn make<C: Counter>(&mut self, clock: C, call: &Call) -> (Window, Result<usize, Errno>) {
-        let from = call.buffer as usize;
         let Call { kind, offset, bytes, .. } = *call;
-        match kind {
+        let buffer = match kind {
             CallKind::Pause | CallKind::Look => return window(clock, || Ok(0)),
             CallKind::Unlink | CallKind::Rename | CallKind::Dup => {
-                return self.descriptors.lifecycle(clock, call);
+                return self.descriptors.lifecycle(clock, &{ *call });
             }
-            kind if kind.changes_descriptor() => return self.descriptors.lifecycle(clock, call),
-            _ => {}
-        }
-        let moves = if kind.direction().is_some() { bytes as usize } else { 0 };
-        let buffer = &mut self.buffer.memory.bytes()[from..from + moves];
+            kind if kind.changes_descriptor() => return self.descriptors.lifecycle(clock, &{ *call }),
+            kind if kind.direction().is_some() => {
+                &mut self.buffer.memory.bytes()[call.buffer as usize..][..bytes as usize]
+            }
+            _ => Default::default(),
+        };
         self.descriptors.with(call.descriptor, |file| match kind {
             CallKind::Read => window(clock, || file::read(file, buffer)),
             CallKind::Write => window(clock, || file::write(file, buffer)),
@@ -163,8 +174,7 @@ impl<D: Descriptors> Engine for System<D> {
     #[inline(always)]
     fn check(&mut self, call: &Call, moved: usize) -> Result<u64, Fault> {
         if D::MUST_MOVE_ALL && call.kind.direction().is_some() && moved as u64 != call.bytes {
-            let path = self.descriptors.path(call);
-            return Err(Fault::short(named(call.kind), path, call.offset, call.bytes as usize, moved));
+            return Err(self.short(*call, moved));
         }
         if let (Some(verifier), 1.., true) = (&self.buffer.verifier, call.flags, call.kind.is_read()) {
             let block = &mut self.buffer.memory.bytes()[..moved];
@@ -174,10 +184,10 @@ impl<D: Descriptors> Engine for System<D> {
     }
 
     #[cold]
-    fn failure(&self, call: &Call, errno: Errno) -> Fault {
+    fn failure(&self, call: Call, errno: Errno) -> Fault {
         let has_offset = call.kind.direction().is_some()
             || matches!(call.kind, CallKind::Prefetch | CallKind::Seek | CallKind::SyncRange);
-        let error = Error::new(named(call.kind), self.descriptors.path(call), errno);
+        let error = Error::new(named(call.kind), self.descriptors.path(&call), errno);
         Fault::System(if has_offset && D::MUST_MOVE_ALL { error.at(call.offset) } else { error })
     }
 }
@@ -344,7 +354,7 @@ impl Engine for Mapped {
         self.system.check(call, moved)
     }
 
-    fn failure(&self, call: &Call, errno: Errno) -> Fault {
+    fn failure(&self, call: Call, errno: Errno) -> Fault {
         self.system.failure(call, errno)
     }
 }

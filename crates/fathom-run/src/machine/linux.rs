@@ -209,7 +209,10 @@ impl Linux {
         let mut engine = System::new(own, buffer);
         let mut calls =
             PassCalls::new(pass, FileId(pass.file as u32), order.to_vec(), self.ticks_per_second, 0);
-        let mut kept = Windows { windows: Vec::with_capacity(order.len() * pass.ops.len()), moved: [0; 2] };
+        // Touched, so that no page fault falls between two calls.
+        let mut windows = vec![Window { start: 0, stop: 0 }; order.len() * pass.ops.len()];
+        windows.clear();
+        let mut kept = Windows { windows, moved: [0; 2] };
         let left = self.limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let deadline = left.map(|left| clock.start() + (left.as_secs_f64() * self.ticks_per_second) as u64);
         let control = Control {

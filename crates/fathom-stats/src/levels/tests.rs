@@ -107,7 +107,7 @@ fn windows_are_read_off_the_latencies() {
                 let latencies = device.read(&mut Planted::new(seed), &truth);
                 let levels = split(&Rounds::new(&latencies, truth.len()).unwrap(), None);
                 let steady = levels.ok().and_then(|levels| {
-                    let stalls = levels.stall_positions();
+                    let stalls = (0..levels.stalls.len()).filter(|&at| levels.stalls[at]).collect::<Vec<_>>();
                     steady::find(truth.len(), &stalls, &steady::Options::default()).ok()
                 });
                 score.count(steady.map(|steady| steady.period == window));

@@ -71,17 +71,3 @@ fn on_a_disk_it_is_the_order_of_requests_that_counts() {
     assert!(each(&in_order, 4096) < 30_000, "5 ns a byte: {}", each(&in_order, 4096));
     assert!((4_000_000..8_000_000).contains(&each(&about, 256)), "half a turn: {}", each(&about, 256));
 }
-
-#[test]
-fn a_device_known_by_its_times_takes_those() {
-    let parameters = silent();
-    let (mut state, file) = machine(&parameters, 1 << 20);
-    state.evict(file);
-    let times = device::Times { bytes: 4096, quantiles_ns: vec![50_000.0; 2] };
-    let times = device::ServiceTimes { reads: vec![times], writes: Vec::new() };
-    let path = Path::new(&parameters).before_one_like(times);
-    let mut calls = vec![Call::new(CallKind::OpenDirect, file)];
-    calls.extend(reads(file, 4096, 2));
-    let after = path.run(repeated(calls, 1), state, 1);
-    assert_eq!(after.done()[2].took_ns(), 400 + 50_000);
-}

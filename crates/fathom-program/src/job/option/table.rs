@@ -397,7 +397,9 @@ pub(super) const OPTIONS: &[Known] = &[
     nothing("cgroup_nodelete", BOOL, "groups are removed at the end in any case"),
     nothing("uid", INT, "jobs run as whoever runs fathom"),
     nothing("gid", INT, "jobs run as whoever runs fathom"),
-    refused("ioscheduler", Kind::Text, "it changes the device for everybody; write the scheduler into /sys/block/DEVICE/queue/scheduler before"),
+    sets("ioscheduler", Kind::Text, "has no effect, and the run says so: it would change the device for everybody", |d, v| {
+        d.notes.push(format!("ioscheduler={} has no effect: it would change the device for everybody", v.text));
+    }),
     refused("exec_prerun", Kind::Text, COMMAND),
     refused("exec_postrun", Kind::Text, COMMAND),
     nothing("threads", INT, "it is for a profile"),
