@@ -1,0 +1,97 @@
+//! The engines of jobs.
+
+/// The system calls that transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// `pread(2)`, `pwrite(2)`.
+    Psync,
+    /// `lseek(2)` where the position is elsewhere, `read(2)`, `write(2)`.
+    Sync,
+    /// `preadv(2)`, `pwritev(2)`.
+    Pvsync,
+    /// Copies from and to a mapping of the file.
+    Mmap,
+    /// `lseek(2)`, `readv(2)`, `writev(2)`; sequential neighbours in one call.
+    Vsync,
+    /// `preadv2(2)`, `pwritev2(2)`.
+    Pvsync2,
+    /// `aio_read(3)`, `aio_write(3)`.
+    Posixaio,
+    /// `splice(2)` by a pipe.
+    Splice,
+    /// Nothing at all.
+    Null,
+    /// `io_submit(2)`, `io_getevents(2)`.
+    Libaio,
+    /// `io_uring_enter(2)`.
+    IoUring,
+    /// `open(2)` of files that are not there.
+    Filecreate,
+    /// `stat(2)` of files.
+    Filestat,
+    /// `unlink(2)` of files.
+    Filedelete,
+    /// `mkdir(2)`.
+    Dircreate,
+    /// `stat(2)` of directories.
+    Dirstat,
+    /// `rmdir(2)`.
+    Dirdelete,
+    /// `fallocate(2)`.
+    Falloc,
+    /// `ftruncate(2)`.
+    Ftruncate,
+    /// No transfers: the CPU is kept busy.
+    Cpuio,
+}
+
+/// Every engine under the names that fio has for it; those that do not transfer data come last.
+pub(super) const ENGINES: [(Engine, &[&str]); 20] = [
+    (Engine::Sync, &["sync"]),
+    (Engine::Psync, &["psync"]),
+    (Engine::Vsync, &["vsync"]),
+    (Engine::Pvsync, &["pvsync"]),
+    (Engine::Pvsync2, &["pvsync2"]),
+    (Engine::Mmap, &["mmap"]),
+    (Engine::Posixaio, &["posixaio"]),
+    (Engine::Splice, &["splice"]),
+    (Engine::Libaio, &["libaio", "linuxaio", "aio"]),
+    (Engine::IoUring, &["io_uring"]),
+    (Engine::Null, &["null"]),
+    (Engine::Falloc, &["falloc"]),
+    (Engine::Ftruncate, &["ftruncate"]),
+    (Engine::Filecreate, &["filecreate"]),
+    (Engine::Filestat, &["filestat"]),
+    (Engine::Filedelete, &["filedelete"]),
+    (Engine::Dircreate, &["dircreate"]),
+    (Engine::Dirstat, &["dirstat"]),
+    (Engine::Dirdelete, &["dirdelete"]),
+    (Engine::Cpuio, &["cpuio"]),
+];
+
+impl Engine {
+    /// The engine of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        ENGINES.iter().find(|(_, names)| names.contains(&name)).map(|&(engine, _)| engine)
+    }
+
+    /// fio's name for it.
+    pub fn name(self) -> &'static str {
+        ENGINES.iter().find(|(engine, _)| *engine == self).map_or("", |(_, names)| names[0])
+    }
+
+    /// Whether several requests can be under way.
+    pub fn is_asynchronous(self) -> bool {
+        matches!(self, Engine::Libaio | Engine::IoUring | Engine::Posixaio | Engine::Null)
+    }
+
+    /// Whether it works on files at all.
+    pub fn has_files(self) -> bool {
+        !matches!(self, Engine::Null | Engine::Cpuio)
+    }
+
+    /// Whether it moves data from and to files.
+    pub fn transfers(self) -> bool {
+        ENGINES[..10].iter().any(|&(engine, _)| engine == self)
+    }
+}
