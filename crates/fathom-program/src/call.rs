@@ -24,7 +24,8 @@ pub struct Call {
     pub offset: u64,
     /// How many bytes.
     pub bytes: u64,
-    /// The flags of `open(2)` or `renameat2(2)`, as the kernel numbers them.
+    /// The flags of `open(2)`, `renameat2(2)` or `sync_file_range(2)`, as the kernel numbers them; of the last, zero for all.
+    /// Where a job verifies: of a write its number, from one, and the same of the read that compares what it wrote.
     pub flags: u32,
     /// Where in the caller's memory the data are, in bytes from its start.
     pub buffer: u64,

@@ -1,13 +1,19 @@
 //! A fio job as a program: the calls of each of its threads, as fio makes them.
 
+mod pace;
+mod verification;
+
 use std::time::Duration;
 
-use crate::call::{Call, CallKind, DIRECTIONS, Direction, FileId, Position};
+use crate::call::{Call, CallKind, DIRECTIONS, Direction, FileId};
 use crate::dice::Dice;
-use crate::job::{Engine, Job, Region};
+use crate::job::{Engine, Job, Region, Trim};
 use crate::next_file::NextFile;
 use crate::offsets::{Offsets, Span};
 use crate::program::{Step, Thread};
+
+pub use self::verification::ANY_WRITE;
+use self::verification::{Verification, Written};
 
 /// One thread of a job.
 #[derive(Debug)]
@@ -31,6 +37,13 @@ pub struct JobCalls {
     /// Transfers that may still be made.
     transfers_left: u64,
     writes: u64,
+    /// What is still to be read again, and the next of it where a seek goes before.
+    verification: Option<Verification>,
+    verifying: Option<Written>,
+    /// Bytes that were transferred in either direction, with those that were read again.
+    moved: u64,
+    /// Whether the block of the next write was trimmed: `rw=trimwrite`.
+    is_trimmed: bool,
     /// The direction that was chosen before a wait or a sync, and the transfer that a seek goes before.
     chosen: Option<Direction>,
     transfer: Option<(Direction, Span)>,
@@ -45,13 +58,14 @@ pub struct JobCalls {
     /// The direction of the last transfer.
     side: Direction,
     is_paced: bool,
+    has_drained: bool,
     /// How many files were synced at the end.
     synced: usize,
     /// Draws when transfers of `rate_process=poisson` begin.
     arrivals: Dice,
-    /// How long `startdelay` is, in ticks.
-    delay: u64,
-    phase: Phase,
+    /// What is to come of `startdelay`, in ticks, and whether it is just over.
+    delay: Option<u64>,
+    begins: bool,
     times: Option<Times>,
 }
 
@@ -61,20 +75,10 @@ struct FileCalls {
     /// A call of no kind in particular on it.
     call: Call,
     offsets: Offsets,
-    position: Position,
-}
-
-/// How far a thread has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Phase {
-    /// `startdelay` is to come.
-    Delayed,
-    /// `startdelay` is just over.
-    Begins,
-    /// A loop is under way.
-    Transfers,
-    /// All calls of the loop have returned.
-    Drained,
+    /// Where the file position is, for engines that have one.
+    position: Option<u64>,
+    /// The bytes from the first to the last that were written since the last sync; `sync_file_range` is of these.
+    written: Option<(u64, u64)>,
 }
 
 /// The moments of a run, in ticks.
@@ -97,14 +101,22 @@ impl JobCalls {
         thread: u32,
         ticks_per_second: f64,
     ) -> Result<Self, String> {
-        let whole = job.transfer_of_loop()?.unwrap_or(u64::MAX);
+        let mut whole = job.transfer_of_loop()?.unwrap_or(u64::MAX);
+        let mut loops = job.loops()?;
+        let verification = Verification::of(job);
+        if verification.is_some() && !job.files.create_only {
+            // As in fio each pass over the size is read again before the next.
+            let length = regions.iter().map(|(_, region)| region.length).sum();
+            (whole, loops) = (job.size.unwrap_or(length), false);
+        }
         // No job has more than 1,024 threads.
         let one = |(number, &(file, region)): (u32, &(FileId, Region))| {
             let call = Call { descriptor: number, ..Call::new(CallKind::Pause, file) };
             Ok(FileCalls {
                 call,
                 offsets: Offsets::new(job, region, number << 10 | thread)?,
-                position: Position::default(),
+                position: None,
+                written: None,
             })
         };
         let files: Vec<FileCalls> = (0..).zip(regions).map(one).collect::<Result<_, String>>()?;
@@ -122,16 +134,19 @@ impl JobCalls {
             to_renew: 0,
             ticks_per_second,
             left: whole,
-            loops: job.loops()?,
+            loops,
             whole,
             loops_left: job.course.loops.saturating_sub(1),
             transfers_left: match job.course.number_ios {
                 0 => u64::MAX,
                 most => most.saturating_mul(u64::from(job.course.loops.max(1))),
             },
-            delay: (delay.as_secs_f64() * ticks_per_second) as u64,
-            phase: if delay.is_zero() { Phase::Transfers } else { Phase::Delayed },
+            delay: (!delay.is_zero()).then_some((delay.as_secs_f64() * ticks_per_second) as u64),
             writes: 0,
+            verification,
+            verifying: None,
+            moved: 0,
+            is_trimmed: false,
             unthought: 0,
             thought: 0,
             think_until: None,
@@ -142,7 +157,9 @@ impl JobCalls {
             was_sync: false,
             thinks: false,
             is_paced: job.is_paced(),
+            has_drained: false,
             synced: 0,
+            begins: false,
             times: None,
             job: job.clone(),
         })
@@ -163,57 +180,9 @@ impl JobCalls {
 
     /// No transfer begins from now on; what is due at the end is done.
     pub fn stop(&mut self, now: u64) {
-        (self.phase, self.thinks, self.think_until) = (self.phase.max(Phase::Transfers), false, None);
+        (self.delay, self.begins, self.thinks, self.think_until) = (None, false, false, None);
         let times = self.times.unwrap_or_else(|| self.begin(now));
         self.times = Some(Times { end: times.end.min(now), ..times });
-    }
-
-    /// Ticks that so many bytes take of one direction's rate.
-    fn share(&self, side: usize, bytes: u64) -> f64 {
-        match self.job.bound(side) {
-            0 => 0.0,
-            rate => bytes as f64 / rate as f64 * self.ticks_per_second,
-        }
-    }
-
-    /// What comes between two transfers: nothing, or the beginning of a wait.
-    #[cold]
-    fn think(&mut self, now: u64, end: u64) -> Option<Step<bool>> {
-        let (thinking, time) = (self.job.thinking, self.job.thinktime);
-        self.unthought += 1;
-        let by_time = !thinking.iotime.is_zero();
-        let is_time = by_time && now.saturating_sub(self.thought) >= self.ticks(thinking.iotime + time);
-        let counts = !by_time || thinking.blocks > 0;
-        let is_turn = counts && self.unthought >= thinking.blocks.max(1);
-        if !is_time && !is_turn {
-            return None;
-        }
-        (self.unthought, self.thought) = (0, now);
-        let until = now.saturating_add(self.ticks(time)).min(end);
-        let side = self.side as usize;
-        let least = self.share(side, self.job.blocks[side].least) as u64;
-        if let (true, true, Some(times)) = (self.is_paced, self.job.rates.ignore_thinktime, &mut self.times) {
-            // The next transfer is due when the wait is over, as if there had been none.
-            let waits = until - now;
-            times.due[side] += if least <= waits { waits - least } else { waits };
-        }
-        if thinking.spin.is_zero() {
-            return Some(Step::Wait(until));
-        }
-        self.think_until = Some(until);
-        Some(Step::Spin(now.saturating_add(self.ticks(thinking.spin.min(time))).min(until)))
-    }
-
-    /// The direction of the next transfer, and when it is due; the other one goes first if it is due first.
-    fn paced(&self, drawn: Direction, now: u64, due: [u64; DIRECTIONS]) -> (Direction, u64) {
-        let other = match drawn {
-            Direction::Read => Direction::Write,
-            Direction::Write => Direction::Read,
-        };
-        let due = |direction: Direction| due[direction as usize];
-        let goes_first = due(drawn) > now && self.job.does(other) && due(other) < due(drawn);
-        let direction = if goes_first { other } else { drawn };
-        (direction, due(direction))
     }
 
     /// The sync that is due before a transfer.
@@ -222,34 +191,82 @@ impl JobCalls {
     /// that come before the next write each get one too.
     #[inline(always)]
     fn sync(&self) -> Option<CallKind> {
-        let every = |every: u32| every > 0 && self.writes > 0 && self.writes.is_multiple_of(u64::from(every));
-        match (every(self.job.fsync), every(self.job.fdatasync)) {
-            (true, _) => Some(CallKind::Fsync),
-            (false, true) => Some(CallKind::Fdatasync),
-            (false, false) => None,
+        // fio 3.33 makes a trim of a sync that is due in trimwrite.
+        if self.writes == 0 || self.job.order.trim.is_some() {
+            return None;
+        }
+        let is_due = |every: u32| every > 0 && self.writes.is_multiple_of(u64::from(every));
+        match (is_due(self.job.fsync), is_due(self.job.fdatasync), self.job.durability.range) {
+            (true, ..) => Some(CallKind::Fsync),
+            (false, true, _) => Some(CallKind::Fdatasync),
+            (false, false, Some((_, every))) if is_due(every) => Some(CallKind::SyncRange),
+            _ => None,
         }
     }
 
+    /// A sync of a file; of a range it is from the first to the last byte that were written since the one before.
+    #[cold]
+    fn sync_of(&mut self, kind: CallKind, file: usize) -> Call {
+        let file = &mut self.files[file];
+        let written = file.written.take();
+        let Some((flags, _)) = self.job.durability.range.filter(|_| kind == CallKind::SyncRange) else {
+            return Call { kind, ..file.call };
+        };
+        let bits = flags.iter().enumerate().map(|(bit, &is_set)| u32::from(is_set) << bit);
+        match written {
+            Some((first, end)) => Call { kind, flags: bits.sum(), ..file.call }.at(first, end - first),
+            // fio makes no call where nothing was written, and counts it.
+            None => Call { kind: CallKind::Pause, ..file.call },
+        }
+    }
+
+    /// A transfer, or the trim or the seek that goes before it.
     #[inline(always)]
     fn transfer(&mut self, direction: Direction, span: Span) -> Step<bool> {
-        let kind = match (self.job.engine, direction) {
-            (Engine::Sync, Direction::Read) => CallKind::Read,
-            (Engine::Sync, Direction::Write) => CallKind::Write,
-            (Engine::Vsync, Direction::Read) => CallKind::Readv,
-            (Engine::Vsync, Direction::Write) => CallKind::Writev,
-            (Engine::Pvsync, Direction::Read) => CallKind::Preadv,
-            (Engine::Pvsync, Direction::Write) => CallKind::Pwritev,
-            (_, Direction::Read) => CallKind::Pread,
-            (_, Direction::Write) => CallKind::Pwrite,
-        };
-        let file = &mut self.files[self.file];
-        let call = Call { kind, ..file.call }.at(span.offset, span.length);
-        if let Some(seek) = file.position.seek_before(&call) {
-            self.transfer = Some((direction, span));
-            return Step::Call(seek, false);
+        if direction == Direction::Write
+            && let Some((trim, _)) = self.job.order.trim
+            && !std::mem::take(&mut self.is_trimmed)
+        {
+            return self.trim(trim, span);
         }
-        self.writes += u64::from(direction == Direction::Write);
+        if let Some(seek) = self.seek(span) {
+            (self.transfer, self.is_trimmed) = (Some((direction, span)), true);
+            return seek;
+        }
+        let kind = self.kind(direction);
+        let mut call = Call { kind, ..self.files[self.file].call }.at(span.offset, span.length);
+        if direction == Direction::Write {
+            self.writes += 1;
+            if self.job.durability.range.is_some() {
+                let end = span.offset + span.length;
+                let written = &mut self.files[self.file].written;
+                let (first, last) = written.unwrap_or((span.offset, end));
+                *written = Some((first.min(span.offset), last.max(end)));
+            }
+        }
+        if self.job.verify.is_some() {
+            self.number(&mut call, direction, span);
+        }
+        self.count(direction, span);
+        Step::Call(call, true)
+    }
+
+    /// A block is trimmed, instead of written or before that; fio bounds the trimmed and the written bytes each by the size.
+    #[cold]
+    fn trim(&mut self, trim: Trim, span: Span) -> Step<bool> {
+        match trim {
+            Trim::Only => self.count(Direction::Write, span),
+            Trim::BeforeWrite => (self.is_trimmed, self.transfer) = (true, Some((Direction::Write, span))),
+        }
+        let call = self.files[self.file].call;
+        Step::Call(Call { kind: CallKind::Discard, ..call }.at(span.offset, span.length), true)
+    }
+
+    /// Keeps the books of a transfer.
+    #[inline(always)]
+    fn count(&mut self, direction: Direction, span: Span) {
         self.left = self.left.saturating_sub(span.length);
+        self.moved += span.length;
         self.thinks = !self.job.thinktime.is_zero();
         self.transfers_left -= 1;
         self.was_sync = false;
@@ -265,7 +282,33 @@ impl JobCalls {
                 times.due[side] += ticks as u64;
             }
         }
-        Step::Call(call, true)
+    }
+
+    /// The seek that goes before a transfer, where the file position is elsewhere.
+    #[inline(always)]
+    fn seek(&mut self, span: Span) -> Option<Step<bool>> {
+        if !matches!(self.job.engine, Engine::Sync | Engine::Vsync) {
+            return None;
+        }
+        let file = &mut self.files[self.file];
+        let is_there = file.position == Some(span.offset);
+        file.position = Some(if is_there { span.offset + span.length } else { span.offset });
+        let seek = Call { kind: CallKind::Seek, ..file.call }.at(span.offset, span.length);
+        (!is_there).then_some(Step::Call(seek, false))
+    }
+
+    #[inline(always)]
+    fn kind(&self, direction: Direction) -> CallKind {
+        match (self.job.engine, direction) {
+            (Engine::Sync, Direction::Read) => CallKind::Read,
+            (Engine::Sync, Direction::Write) => CallKind::Write,
+            (Engine::Vsync, Direction::Read) => CallKind::Readv,
+            (Engine::Vsync, Direction::Write) => CallKind::Writev,
+            (Engine::Pvsync, Direction::Read) => CallKind::Preadv,
+            (Engine::Pvsync, Direction::Write) => CallKind::Pwritev,
+            (_, Direction::Read) => CallKind::Pread,
+            (_, Direction::Write) => CallKind::Pwrite,
+        }
     }
 
     /// The next transfer; none where this pass is over.
@@ -314,7 +357,7 @@ impl JobCalls {
         self.to_renew = self.to_renew.checked_sub(1)?;
         let file = &mut self.files[self.to_renew];
         if self.renews_by == CallKind::Create {
-            file.position = Position::default();
+            file.position = None;
         }
         Some(Step::Call(Call { kind: self.renews_by, ..file.call }, false))
     }
@@ -323,8 +366,7 @@ impl JobCalls {
     fn end(&mut self) -> Step<bool> {
         let syncs = (self.job.end_fsync || self.job.durability.on_close) && self.writes > 0;
         let drains = (syncs || self.loops_left > 0) && self.job.engine.is_asynchronous();
-        if drains && self.phase < Phase::Drained {
-            self.phase = Phase::Drained;
+        if drains && !std::mem::replace(&mut self.has_drained, true) {
             return Step::Drain;
         }
         match self.files.get(self.synced) {
@@ -339,8 +381,11 @@ impl JobCalls {
     /// Another loop begins where one is left and there is time and transfers for it.
     #[cold]
     fn next_loop(&mut self) -> Option<Step<bool>> {
-        (self.loops_left, self.left) = (self.loops_left - 1, self.whole);
-        (self.synced, self.phase) = (0, Phase::Transfers);
+        if !self.repeats() {
+            self.loops_left -= 1;
+        }
+        self.left = self.whole;
+        (self.synced, self.has_drained) = (0, false);
         self.next_pass()
     }
 }
@@ -354,17 +399,19 @@ impl Thread for JobCalls {
         if let Some((direction, span)) = self.transfer.take() {
             return self.transfer(direction, span);
         }
+        if let Some(next) = self.verifying.take() {
+            return self.read_again(next);
+        }
         if self.to_renew > 0
             && let Some(step) = self.renew()
         {
             return step;
         }
-        if self.phase == Phase::Delayed {
-            self.phase = Phase::Begins;
-            return Step::Wait(now.saturating_add(self.delay));
+        if let Some(delay) = self.delay.take() {
+            self.begins = true;
+            return Step::Wait(now.saturating_add(delay));
         }
-        if self.phase == Phase::Begins {
-            self.phase = Phase::Transfers;
+        if std::mem::take(&mut self.begins) {
             return Step::StartCounting;
         }
         let mut times = match self.times {
@@ -391,12 +438,22 @@ impl Thread for JobCalls {
             if now >= times.end || self.left == 0 || self.transfers_left == 0 {
                 let goes_on = now < times.end && self.transfers_left > 0 && self.whole > 0;
                 match self.end() {
-                    Step::End if self.loops_left > 0 && goes_on => match self.next_loop() {
-                        Some(step) => return step,
-                        None => continue,
-                    },
+                    Step::End => {}
                     step => return step,
                 }
+                if let Some(step) = self.verify(now < times.end) {
+                    return step;
+                }
+                if !goes_on || self.loops_left == 0 && !self.repeats() {
+                    return Step::End;
+                }
+                match self.next_loop() {
+                    Some(step) => return step,
+                    None => continue,
+                }
+            }
+            if let Some(step) = self.batch() {
+                return step;
             }
             let chosen = self.chosen.take();
             let mut direction = chosen.unwrap_or_else(|| self.files[0].offsets.direction());
@@ -413,7 +470,7 @@ impl Thread for JobCalls {
                 && let Some(file) = self.file_to_sync()
             {
                 (self.was_sync, self.chosen) = (true, Some(direction));
-                return Step::Call(Call { kind, ..self.files[file].call }, true);
+                return Step::Call(self.sync_of(kind, file), true);
             }
             let Some(span) = self.span(direction) else {
                 if !self.loops {
@@ -435,7 +492,7 @@ impl Thread for JobCalls {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::Pattern;
+    use crate::job::{Pattern, Verify};
 
     /// All calls of a thread for which no time passes but what it waits for.
     fn calls(job: &Job, thread: u32) -> Vec<(CallKind, u64, u64)> {
@@ -482,6 +539,50 @@ mod tests {
         assert_eq!(made.len(), 1024);
         let joined = made.windows(2).filter(|pair| pair[1] == pair[0] + 4).count();
         assert!((760..=780).contains(&joined), "{joined}");
+    }
+
+    #[test]
+    fn a_range_is_synced_from_its_first_to_its_last_write() {
+        let mut job = Job { read_percent: 0, ..job(20) };
+        job.durability.range = Some(([false, true, true], 2));
+        let made: Vec<_> = calls(&job, 0).into_iter().map(|(kind, offset, _)| (kind, offset)).collect();
+        let (write, sync) = (CallKind::Pwrite, CallKind::SyncRange);
+        assert_eq!(
+            made,
+            [(write, 0), (write, 4), (sync, 0), (write, 8), (write, 12), (sync, 8), (write, 16)]
+        );
+    }
+
+    #[test]
+    fn a_block_is_trimmed_and_then_written() {
+        let mut job = Job { read_percent: 0, engine: Engine::Sync, ..job(8) };
+        job.order.trim = Some((Trim::BeforeWrite, job.blocks[0]));
+        let kinds: Vec<_> = calls(&job, 0).into_iter().map(|(kind, ..)| kind).collect();
+        assert_eq!(
+            kinds,
+            [CallKind::Discard, CallKind::Seek, CallKind::Write, CallKind::Discard, CallKind::Write]
+        );
+        job.order.trim = Some((Trim::Only, job.blocks[0]));
+        assert_eq!(calls(&job, 0).len(), 2);
+    }
+
+    #[test]
+    fn what_was_written_is_read_again_with_its_number() {
+        let mut job = Job { read_percent: 0, invalidate: false, ..job(12) };
+        job.verify = Some(Verify { method: "md5".to_owned(), backlog: (2, 1), ..Verify::default() });
+        let regions = [(FileId(0), job.region().unwrap())];
+        let mut calls = JobCalls::new(&job, &regions, 0, 1e9).unwrap();
+        let mut made = Vec::new();
+        loop {
+            match calls.next(0) {
+                Step::Call(call, _) => made.push((call.kind, call.offset >> 10, call.flags)),
+                Step::End => break,
+                _ => {}
+            }
+        }
+        use CallKind::{DontNeed, Fsync, Pread, Pwrite};
+        assert_eq!(made[..4], [(Pwrite, 0, 2), (Pwrite, 4, 3), (Pread, 0, 2), (Pwrite, 8, 4)]);
+        assert_eq!(made[4..], [(Fsync, 0, 0), (DontNeed, 0, 0), (Pread, 4, 3), (Pread, 8, 4)]);
     }
 
     #[test]

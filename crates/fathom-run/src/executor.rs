@@ -5,6 +5,8 @@
 
 pub(crate) mod asynchronous;
 mod engine;
+mod special;
+mod verify;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -16,6 +18,8 @@ use fathom_sys::clock::Counter;
 use fathom_sys::file::Errno;
 
 pub(crate) use self::engine::{Buffer, Descriptors, Engine, Mapped, OfJob, Own, System};
+pub(crate) use self::special::Special;
+pub(crate) use self::verify::Verifier;
 use crate::fault::Fault;
 
 /// Two clock readings, in ticks.

@@ -31,6 +31,8 @@ pub enum Fault {
         /// Bytes moved.
         moved: usize,
     },
+    /// What was read is not what was written; one line.
+    Mismatch(String),
     /// The workload makes no sense or this machine can't do it; one sentence.
     Unsupported(String),
 }
@@ -55,7 +57,7 @@ impl fmt::Display for Fault {
             ),
             Fault::System(error) => error.fmt(f),
             Fault::Short { call, wanted, moved } => write!(f, "{call}: moved {moved} of {wanted} bytes"),
-            Fault::Unsupported(reason) => f.write_str(reason),
+            Fault::Mismatch(reason) | Fault::Unsupported(reason) => f.write_str(reason),
         }
     }
 }

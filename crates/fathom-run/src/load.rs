@@ -19,6 +19,7 @@ mod steady;
 mod steer;
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -39,10 +40,10 @@ pub use self::site::Folios;
 use self::course::Course;
 use self::steer::{Steered, Watched, is_steered};
 use crate::executor::asynchronous::{self, Requests};
-use crate::executor::{self, Buffer, Control, Counters, Mapped, OfJob, Recorder, System, Window};
+use crate::executor::{self, Buffer, Control, Counters, Mapped, OfJob, Recorder, Special, System, Window};
 use crate::fault::Fault;
 use crate::instrument::Clock;
-use fathom_program::call::{Call, DIRECTIONS, Direction, FileId};
+use fathom_program::call::{Call, CallKind, DIRECTIONS, Direction, FileId};
 use fathom_program::job::{Engine, Job, Surroundings, ThreadFile};
 use fathom_program::job_calls::JobCalls;
 
@@ -156,6 +157,7 @@ fn started<'a>(
 #[derive(Debug, Clone, Default)]
 struct Record {
     transfers: [Transfers; DIRECTIONS],
+    trims: Transfers,
     syncs: Histogram,
     /// When it began to count.
     began: u64,
@@ -177,6 +179,10 @@ impl Recorder<bool> for Record {
         }
         match call.kind.direction() {
             _ if !counts => {}
+            None if call.kind == CallKind::Discard => {
+                self.trims.bytes += call.bytes;
+                self.trims.latency.record(window.ticks());
+            }
             Some(direction) => {
                 let transfers = &mut self.transfers[direction as usize];
                 transfers.bytes += moved;
@@ -210,7 +216,7 @@ impl Recorder<bool> for Record {
 
     #[cold]
     fn start_counting(&mut self, now: u64) {
-        for transfers in &mut self.transfers {
+        for transfers in self.transfers.iter_mut().chain([&mut self.trims]) {
             transfers.bytes = 0;
             transfers.latency.clear();
             transfers.submission.clear();
@@ -234,6 +240,7 @@ fn forgiven(job: &Job) -> [Vec<u32>; DIRECTIONS] {
 fn outcome(thread: &JobThread<'_>, record: Record, ns_per_tick: f64, device_wrote: Option<Wrote>) -> Outcome {
     Outcome {
         transfers: record.transfers,
+        trims: record.trims,
         syncs: record.syncs,
         elapsed_ns: (record.elapsed as f64 * ns_per_tick) as u64,
         ns_per_tick,
@@ -314,8 +321,9 @@ fn ready(thread: &JobThread<'_>, site: &Site) -> Result<(JobCalls, System<OfJob>
         site.hint(job, &open, &path)?;
         Ok((path, open))
     };
-    let open = thread.files.iter().map(open).collect::<Result<Vec<_>, Fault>>()?;
-    let buffer = Buffer::of_job(job, &open[0].0)?;
+    let files = thread.files.iter().filter(|_| job.engine.has_files());
+    let open = files.map(open).collect::<Result<Vec<_>, Fault>>()?;
+    let buffer = Buffer::of_job(job, open.first().map_or(Path::new(&job.name), |(path, _)| path))?;
     let regions: Vec<_> = thread.files.iter().map(|(number, file)| (*number, file.region)).collect();
     let calls = JobCalls::new(job, &regions, thread.number, site.ticks_per_second());
     Ok((calls.map_err(Fault::Unsupported)?, System::new(OfJob(open), buffer)))
@@ -371,6 +379,9 @@ fn work<C: Counter>(
         Engine::Psync | Engine::Pvsync | Engine::Sync | Engine::Vsync => {
             drive(clock, calls, system, turn, record)
         }
+        Engine::Pvsync2 | Engine::Splice | Engine::Falloc | Engine::Ftruncate | Engine::Null => {
+            drive(clock, calls, Special::of(system, job)?, turn, record)
+        }
         Engine::Libaio | Engine::IoUring => deep(clock, calls, system, turn, record),
         engine => Err(Fault::Unsupported(format!("ioengine={} can't be run yet", engine.name()))),
     }
@@ -385,6 +396,7 @@ fn deep<C: Counter>(
     record: Record,
 ) -> Result<Record, Fault> {
     let mut requests = Requests::new(turn.thread.job, system.descriptors)?;
+    requests.verifier = system.buffer.verifier;
     let control = turn.control;
     counted(clock, record, |record, origin| match is_steered(turn.thread.job) {
         false => asynchronous::run(clock, &mut calls, &mut requests, record, control, origin),
@@ -450,7 +462,8 @@ mod tests {
 
     use super::*;
     use crate::instrument::Instrument;
-    use fathom_program::job::{Blocks, Depth, Others, Pattern, SteadyState};
+    use fathom_program::job::{Blocks, Depth, Others, Pattern, PatternPart, SteadyState, Trim, Verify};
+    use std::io::Write;
 
     fn site(space: u64, max_write: u64) -> Site {
         let instrument = Instrument::calibrate().unwrap();
@@ -485,8 +498,8 @@ mod tests {
     #[test]
     fn every_engine_and_order_moves_what_the_job_says() {
         let mut site = site(8 << 20, 64 << 20);
-        use Engine::{IoUring, Libaio, Mmap, Psync, Pvsync, Sync, Vsync};
-        for engine in [Psync, Sync, Pvsync, Vsync, Mmap, Libaio, IoUring] {
+        use Engine::{IoUring, Libaio, Mmap, Psync, Pvsync, Pvsync2, Splice, Sync, Vsync};
+        for engine in [Psync, Sync, Pvsync, Vsync, Pvsync2, Splice, Mmap, Libaio, IoUring] {
             for pattern in [Pattern::Sequential, Pattern::Random] {
                 for read_percent in [0, 40, 100] {
                     let depth = Depth { most: 8, submit: 3, reap_least: 2, low: 5, ..Depth::default() };
@@ -795,6 +808,61 @@ mod tests {
         job.placement.cpus = vec![affinity::allowed_cpus()[0] as u32];
         (job.placement.nice, job.placement.priority, job.placement.split) = (1, Some((7, 2)), true);
         assert_eq!(run(&job, &mut site).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_trimmed_block_is_a_hole() {
+        let mut site = site(8 << 20, 64 << 20);
+        for engine in [Engine::Psync, Engine::IoUring] {
+            let mut job =
+                Job { engine, read_percent: 0, filename: Some("holes".to_owned()), ..small("trim") };
+            job.order.trim = Some((Trim::Only, job.blocks[0]));
+            let outcome = match run(&job, &mut site) {
+                Err(Fault::System(error)) if error.errno == Errno::OPNOTSUPP => {
+                    let mut said = std::io::stderr();
+                    writeln!(said, "skipped: a_trimmed_block_is_a_hole: no holes here").unwrap();
+                    return;
+                }
+                outcomes => outcomes.unwrap().remove(0),
+            };
+            assert_eq!((outcome.trims.bytes, outcome.trims.latency.count()), (256 << 10, 64));
+            let read = std::fs::read(site.path(&job, 0)).unwrap();
+            assert!(read.len() == 256 << 10 && read.iter().all(|&byte| byte == 0));
+            site.remove(&job);
+        }
+    }
+
+    #[test]
+    fn a_block_that_changed_since_it_was_written_fails_the_job() {
+        let mut site = site(8 << 20, 64 << 20);
+        let methods = [
+            "md5", "crc7", "crc16", "crc32", "crc32c", "crc64", "sha1", "sha256", "sha512", "sha3-224",
+            "xxhash",
+        ];
+        for (number, method) in methods.into_iter().chain(["pattern", "meta"]).enumerate() {
+            let engine = [Engine::Psync, Engine::Libaio, Engine::Sync, Engine::IoUring][number % 4];
+            let pattern = vec![PatternPart::Bytes(vec![1, 2, 3]), PatternPart::Offset];
+            let pattern = if number % 2 == 0 || method == "pattern" { pattern } else { Vec::new() };
+            let verify = Verify { method: method.to_owned(), pattern, ..Verify::default() };
+            let filename = Some("checked".to_owned());
+            let verify = Some(verify);
+            let write = Job { engine, verify, filename, read_percent: 0, ..small("verified") };
+            let outcome = run(&write, &mut site).unwrap().remove(0);
+            assert_eq!(outcome.transfers.clone().map(|side| side.latency.count()), [64, 64], "{method}");
+            let read = Job { read_percent: 100, ..write.clone() };
+            run(&read, &mut site).unwrap();
+            let path = site.path(&write, 0);
+            let mut bytes = std::fs::read(&path).unwrap();
+            // A header lies at the beginning of its block.
+            let at = if method == "meta" { 8192 + 9 } else { 8192 + 1000 };
+            bytes[at] ^= 4;
+            std::fs::write(&path, bytes).unwrap();
+            let shown = run(&read, &mut site).map(drop).unwrap_err().to_string();
+            let said = format!("verify={method}: {}", path.display());
+            assert!(shown.starts_with(&said) && shown.contains("at 8192: "), "{shown}");
+            assert_eq!(shown.lines().count(), 1);
+            site.remove(&write);
+        }
     }
 
     #[test]

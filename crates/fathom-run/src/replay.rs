@@ -227,7 +227,7 @@ fn lay_out(plan: &Plan, scratch: &Scratch, cached: Cache, bounds: &Bounds) -> Re
     let mut made = Vec::new();
     for (path, size) in sized() {
         let file = fill(path, size, bounds)?;
-        cache::write_out(&file, 0, 0).map_err(|errno| Error::new("write out", path, errno))?;
+        cache::write_out(&file, 0, 0, 0).map_err(|errno| Error::new("write out", path, errno))?;
         made.push(path);
     }
     // Only when all are written, so that one commit of a journal serves all.

@@ -184,7 +184,7 @@ fn silenced(fault: Fault, kind: Kind) -> Result<Evidence, Fault> {
         Fault::System(error) if error.is_full() || error.is_read_only() => return Err(fault),
         Fault::OutOfTime | Fault::OverBudget { .. } | Fault::Unsupported(_) => Status::Refused,
         Fault::System(error) if error.is_permission() => Status::Refused,
-        Fault::System(_) | Fault::Short { .. } => Status::Inconclusive,
+        Fault::System(_) | Fault::Short { .. } | Fault::Mismatch(_) => Status::Inconclusive,
     };
     Ok(Evidence::silent(kind, "none", status, fault.to_string()))
 }

@@ -83,17 +83,19 @@ pub fn prefetch(file: impl AsFd, offset: u64, length: u64) -> Result<()> {
 }
 
 /// Writes the dirty pages of a range and waits until the device has taken them. Metadata, and the device's own
-/// cache, are left as they are; `length` zero means until the end of the file. Source: `sync_file_range(2)`.
+/// cache, are left as they are; `length` zero means until the end of the file. Of `flags`, SYNC_FILE_RANGE_, zero means all
+/// three. Source: `sync_file_range(2)`.
 ///
 /// # Errors
 /// EIO or ENOSPC of the device; ESPIPE for what is no file.
 #[inline(always)]
-pub fn write_out(file: impl AsFd, offset: u64, length: u64) -> Result<()> {
+pub fn write_out(file: impl AsFd, offset: u64, length: u64, flags: u32) -> Result<()> {
     const ALL: libc::c_uint =
         libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    let flags = if flags == 0 { ALL } else { flags };
     let range = [offset, length].map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
     // SAFETY: the call takes numbers alone, and the descriptor is open as long as `file` is borrowed.
-    let result = unsafe { libc::sync_file_range(file.as_fd().as_raw_fd(), range[0], range[1], ALL) };
+    let result = unsafe { libc::sync_file_range(file.as_fd().as_raw_fd(), range[0], range[1], flags) };
     if result == 0 { Ok(()) } else { Err(crate::error::last_errno()) }
 }
 

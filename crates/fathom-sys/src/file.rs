@@ -179,6 +179,10 @@ pub struct Access {
     pub write: bool,
     /// Past the page cache, O_DIRECT.
     pub direct: bool,
+    /// Writes return when data and metadata, or data alone, are on the device: O_SYNC and O_DSYNC.
+    pub sync: bool,
+    /// As said of `sync`.
+    pub dsync: bool,
 }
 
 /// Opens an existing file for reading, and for writing too where asked. Source: `open(2)`.
@@ -188,9 +192,13 @@ pub struct Access {
 pub fn open_for(path: &Path, access: Access) -> Result<OwnedFd> {
     let mut flags = OFlags::CLOEXEC | OFlags::NOFOLLOW;
     flags |= if access.write { OFlags::RDWR } else { OFlags::RDONLY };
-    if access.direct {
-        flags |= OFlags::DIRECT;
-    }
+    flags.set(OFlags::DIRECT, access.direct);
+    // O_SYNC has the bit of O_DSYNC in it.
+    flags |= match (access.sync, access.dsync) {
+        (true, _) => OFlags::SYNC,
+        (false, true) => OFlags::DSYNC,
+        (false, false) => OFlags::empty(),
+    };
     rustix::fs::open(path, flags, Mode::empty())
 }
 

@@ -32,6 +32,7 @@ impl Counted {
     pub(super) fn outcome(self, started: u64) -> Outcome {
         Outcome {
             transfers: self.transfers,
+            trims: Default::default(),
             syncs: self.syncs,
             elapsed_ns: self.end.saturating_sub(started),
             ..Outcome::nothing(1.0)

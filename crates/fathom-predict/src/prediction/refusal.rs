@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::model::Model;
-use fathom_program::job::{Direction, Engine, Job, LatencyTarget};
+use fathom_program::job::{Direction, Engine, Job, LatencyTarget, OpenSync};
 
 /// Checks jobs that run at the same time.
 ///
@@ -43,6 +43,21 @@ fn refusal(job: &Job) -> Option<String> {
     }
     if job.engine == Engine::Mmap {
         return because("ioengine=mmap, and there are no mappings");
+    }
+    if !matches!(job.engine, Engine::Psync | Engine::Sync | Engine::Pvsync | Engine::Vsync) {
+        return Some(format!(
+            "ioengine={}, and transfers are plain reads and writes there",
+            job.engine.name()
+        ));
+    }
+    if job.order.trim.is_some() {
+        return because("rw=trim, and blocks that were given back are not known there");
+    }
+    if job.verify.is_some() {
+        return because("verify=, and no time passes for checksums there");
+    }
+    if job.durability.open != OpenSync::No || job.durability.range.is_some() {
+        return because("sync= or sync_file_range=, and only whole files are synced there");
     }
     if job.direct && job.does(Direction::Write) {
         return because("direct=1 with writes, and writes go through the cache alone");

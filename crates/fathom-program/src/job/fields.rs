@@ -202,8 +202,6 @@ pub struct Durability {
     pub open: OpenSync,
     /// `fsync_on_close`.
     pub on_close: bool,
-    /// `write_barrier`: after so many writes; zero for never.
-    pub barrier: u32,
     /// `sync_file_range`: its flags (wait before, write, wait after), after so many writes.
     pub range: Option<([bool; 3], u32)>,
 }

@@ -149,6 +149,9 @@ impl Draft {
         let blocks: [Blocks; 3] =
             std::array::from_fn(|side| self.ranges[side].unwrap_or(Blocks::fixed(self.blocks[side])));
         self.job.blocks = [blocks[0], blocks[1]];
+        if self.trim == Some(Trim::Only) {
+            self.job.blocks[1] = blocks[2];
+        }
         self.job.order.trim = self.trim.map(|trim| (trim, blocks[2]));
         if !self.verify.method.is_empty() || !self.verify.pattern.is_empty() && !self.said("verify") {
             let method = if self.verify.method.is_empty() { "pattern" } else { &self.verify.method };

@@ -14,6 +14,11 @@ impl Job {
                 | Engine::Sync
                 | Engine::Pvsync
                 | Engine::Vsync
+                | Engine::Pvsync2
+                | Engine::Splice
+                | Engine::Falloc
+                | Engine::Ftruncate
+                | Engine::Null
                 | Engine::Mmap
                 | Engine::Libaio
                 | Engine::IoUring
@@ -52,13 +57,15 @@ impl Job {
             sqthread_poll: own.sqthread_poll,
             sqthread_poll_cpu: own.sqthread_poll_cpu,
             vectored: own.vectored,
+            uncached: own.uncached && self.engine == Engine::Pvsync2,
+            nowait: own.nowait && self.engine == Engine::Pvsync2,
+            hipri_percentage: own.hipri_percentage,
             userspace_reap: own.userspace_reap,
             ..EngineOptions::default()
         };
         vec![
             (self.depth.most > 1 && self.depth.offload, "io_submit_mode=offload with iodepth= above 1"),
             (self.engine_options != rings, "an option of the engine"),
-            (order.trim.is_some(), "rw=trim"),
             (files.size_percent.is_some(), "size=N% without filesize="),
             (files.offset_percent.is_some(), "offset=N% without filesize="),
             (files.io_size_percent.is_some(), "io_size=N% of a size that is not known"),
@@ -78,12 +85,9 @@ impl Job {
             ),
             (order.sizes_by_order, "bs_is_seq_rand="),
             (order.strides != [0; 3], "zonemode=strided"),
-            (self.durability.open != OpenSync::No, "sync="),
-            (
-                Durability { on_close: false, ..self.durability } != Durability::default(),
-                "write_barrier= or sync_file_range=",
-            ),
-            (self.verify.is_some(), "verify="),
+            (self.verify.as_ref().is_some_and(|verify| verify.load_state), "verify_state_load="),
+            (self.verify.as_ref().is_some_and(|verify| verify.trims.0 > 0), "trim_percentage="),
+            (self.verify.is_some() && course.continues[2], "continue_on_error=verify"),
             (place.flow.0 > 0, "flow="),
             (course.iologs[0].is_some(), "read_iolog="),
             (course.iologs[1].is_some(), "write_iolog="),
@@ -104,8 +108,8 @@ mod tests {
     fn what_cannot_be_run_is_named() {
         let job = Job { size: Some(1 << 20), ..Job::named("x") };
         assert_eq!(job.unsupported(), None);
-        let splice = Job { engine: Engine::Splice, ..job.clone() };
-        assert!(splice.unsupported().unwrap().starts_with("ioengine=splice is understood"));
+        let cpu = Job { engine: Engine::Cpuio, ..job.clone() };
+        assert!(cpu.unsupported().unwrap().starts_with("ioengine=cpuio is understood"));
         let depth = Depth { most: 4, offload: true, ..Depth::default() };
         let offloaded = Job { depth, ..job };
         assert!(offloaded.unsupported().unwrap().starts_with("io_submit_mode="));

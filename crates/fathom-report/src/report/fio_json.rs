@@ -264,7 +264,7 @@ impl Entry {
             options: Ordered(job.written.clone()),
             read: is_parted.then(|| side(reads)),
             write: is_parted.then(|| side(writes)),
-            trim: is_parted.then(Side::default),
+            trim: is_parted.then(|| side(&outcome.trims)),
             sync: is_parted.then(|| Syncs {
                 total_ios: outcome.syncs.count(),
                 lat_ns: Latency::in_detail(&outcome.syncs, outcome.ns_per_tick, detail),

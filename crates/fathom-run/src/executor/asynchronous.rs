@@ -15,7 +15,7 @@ use fathom_sys::queue::{Engine as Carrier, Operation, Queue, Setup, UringOptions
 use fathom_sys::{Error, cache};
 
 use super::engine::{memory, named};
-use super::{Control, OfJob, Recorder, Window, mark};
+use super::{Control, OfJob, Recorder, Verifier, Window, mark};
 use crate::fault::Fault;
 
 /// How long a wait for results lasts before interrupts are looked for.
@@ -49,6 +49,7 @@ pub(crate) struct Requests<L> {
     /// Whether the carrier takes syncs as requests.
     queues_syncs: bool,
     writes: u64,
+    pub(crate) verifier: Option<Verifier>,
 }
 
 impl<L: Copy> Requests<L> {
@@ -91,6 +92,7 @@ impl<L: Copy> Requests<L> {
             serializes: depth.serialize_overlap,
             queues_syncs: is_uring,
             writes: 0,
+            verifier: None,
         })
     }
 
@@ -166,6 +168,10 @@ impl<L: Copy> Requests<L> {
                 let (name, bytes) = (named(call.kind), call.bytes as usize);
                 return Err(Fault::short(name, self.path(&call), call.offset, bytes, moved as usize));
             }
+            if let (Some(verifier), 1.., true) = (&self.verifier, call.flags, call.kind.is_read()) {
+                let path = &self.paths[call.descriptor as usize];
+                verifier.check(&mut self.queue.buffer(completion.slot)[..moved as usize], &call, path)?;
+            }
             recorder.submitted(&call, label, [begun, issued, now]);
             recorder.record(&call, label, Window { start: issued, stop: now }, u64::from(moved));
             if call.kind.is_write() {
@@ -191,6 +197,11 @@ impl<L: Copy> Requests<L> {
             CallKind::Fsync => super::window(clock, || file::fsync(file)),
             CallKind::Fdatasync => super::window(clock, || file::fdatasync(file)),
             CallKind::DontNeed => super::window(clock, || cache::advise(file, 0, 0, cache::Hint::DontNeed)),
+            CallKind::SyncRange => {
+                super::window(clock, || cache::write_out(file, call.offset, call.bytes, call.flags))
+            }
+            CallKind::Discard => super::window(clock, || file::punch(file, call.offset, call.bytes)),
+            CallKind::Pause => super::window(clock, || Ok(())),
             _ => super::window(clock, || Err(Errno::NOSYS)),
         }
     }
@@ -200,6 +211,9 @@ impl<L: Copy> Requests<L> {
         if call.kind.is_write() {
             let buffer = &mut self.queue.buffer(slot)[..call.bytes as usize];
             mark(buffer, call.offset ^ self.writes);
+            if let (Some(verifier), 1..) = (&self.verifier, call.flags) {
+                verifier.fill(buffer, call);
+            }
             self.writes += 1;
         }
         self.under_way[slot as usize] = Some(Request { call: *call, label, begun: now, issued: now });

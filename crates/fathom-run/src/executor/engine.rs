@@ -4,13 +4,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use fathom_program::call::{Call, CallKind, Direction};
-use fathom_program::job::{Engine as Named, Job, Pattern};
+use fathom_program::job::{Engine as Named, Job, OpenSync, Pattern};
 use fathom_sys::clock::Counter;
 use fathom_sys::file::{self, Access, Errno};
 use fathom_sys::memory::{FileMapping, Mapping};
 use fathom_sys::{Error, cache, dirty};
 
-use super::{Window, mark, window};
+use super::{Verifier, Window, mark, window};
 use crate::fault::Fault;
 
 /// Makes calls, one after the other.
@@ -53,12 +53,14 @@ pub(crate) struct Buffer {
     pub(crate) memory: Mapping,
     /// Whether each write is to differ from the one before, so that nothing is found twice on the way down.
     pub(crate) changes: bool,
+    /// What writes are made ready for and reads compared by, where a job verifies.
+    pub(crate) verifier: Option<Verifier>,
 }
 
 impl Buffer {
     /// So many bytes that were touched, the same for all calls.
     pub(crate) fn touched(bytes: u64, path: &Path) -> Result<Self, Fault> {
-        Ok(Self { memory: memory(bytes as usize, false, path)?, changes: false })
+        Ok(Self { memory: memory(bytes as usize, false, path)?, changes: false, verifier: None })
     }
 
     /// Those of a job's thread, each write unlike the one before.
@@ -69,7 +71,7 @@ impl Buffer {
             false => (job.largest_block() as usize, job.buffers.memory.is_some()),
         };
         let memory = memory(bytes, is_huge, path)?;
-        Ok(Self { memory, changes: true })
+        Ok(Self { memory, changes: true, verifier: Verifier::of(job)? })
     }
 }
 
@@ -106,7 +108,11 @@ impl<D: Descriptors> System<D> {
         if !self.buffer.changes || !call.kind.is_write() {
             return;
         }
-        mark(&mut self.buffer.memory.bytes()[..call.bytes as usize], call.offset ^ self.writes);
+        let block = &mut self.buffer.memory.bytes()[..call.bytes as usize];
+        mark(block, call.offset ^ self.writes);
+        if let (Some(verifier), 1..) = (&self.buffer.verifier, call.flags) {
+            verifier.fill(block, call);
+        }
         self.writes += 1;
     }
 }
@@ -151,7 +157,9 @@ impl<D: Descriptors> Engine for System<D> {
                 dirty::sync();
                 Ok(0)
             }),
-            CallKind::SyncRange => window(clock, || cache::write_out(file, offset, bytes).map(|()| 0)),
+            CallKind::SyncRange => {
+                window(clock, || cache::write_out(file, offset, bytes, call.flags).map(|()| 0))
+            }
             CallKind::Syncfs => window(clock, || file::syncfs(file).map(|()| 0)),
             CallKind::Evict => window(clock, || cache::evict(file, 0, 0).map(|()| 0)),
             CallKind::Truncate => window(clock, || file::ftruncate(file, bytes).map(|()| 0)),
@@ -167,6 +175,10 @@ impl<D: Descriptors> Engine for System<D> {
     fn check(&mut self, call: &Call, moved: usize) -> Result<u64, Fault> {
         if D::MUST_MOVE_ALL && call.kind.direction().is_some() && moved as u64 != call.bytes {
             return Err(self.short(*call, moved));
+        }
+        if let (Some(verifier), 1.., true) = (&self.buffer.verifier, call.flags, call.kind.is_read()) {
+            let block = &mut self.buffer.memory.bytes()[..moved];
+            verifier.check(block, call, self.descriptors.path(call))?;
         }
         Ok(moved as u64)
     }
@@ -188,6 +200,7 @@ pub(super) fn named(kind: CallKind) -> &'static str {
         CallKind::Syncfs => "sync the file system of",
         CallKind::OpenDirect => "open past the cache",
         CallKind::DontNeed => "drop the cached pages of",
+        CallKind::Discard => "punch a hole (rw=trim) into",
         kind => kind.name(),
     }
 }
@@ -249,7 +262,12 @@ pub(crate) struct OfJob(pub(crate) Vec<(PathBuf, OwnedFd)>);
 impl OfJob {
     /// Opens a job's file as its engine needs it.
     pub(crate) fn open(job: &Job, path: &Path) -> Result<OwnedFd, Fault> {
-        let access = Access { write: job.does(Direction::Write), direct: job.direct };
+        let access = Access {
+            write: job.does(Direction::Write) || job.engine == Named::Falloc,
+            direct: job.direct,
+            sync: job.durability.open == OpenSync::Sync,
+            dsync: job.durability.open == OpenSync::Dsync,
+        };
         let opened = file::open_for(path, access).map_err(|errno| {
             let what = match (job.direct, job.engine) {
                 (true, _) => "open with O_DIRECT",

@@ -8,7 +8,7 @@ use fathom_sys::facts;
 
 use super::groups;
 use crate::fault::Fault;
-use fathom_program::job::{Job, JobFile};
+use fathom_program::job::{Job, JobFile, Trim};
 use fathom_program::units::Bytes;
 
 /// What some jobs need at least.
@@ -31,7 +31,7 @@ impl Needs {
         for job in jobs {
             let named = |reason: String| format!("[{}]: {reason}", job.name);
             job.check().map_err(named)?;
-            for thread in 0..job.numjobs {
+            for thread in if job.engine.has_files() { 0..job.numjobs } else { 0..0 } {
                 for file in job.files_of(thread).map_err(named)? {
                     let (longest, is_filled) = files.entry(file.name).or_default();
                     *longest = file.region.file.max(*longest);
@@ -75,7 +75,8 @@ impl Needs {
 
 /// Bytes that all threads of a job write, where that is no matter of time.
 pub(super) fn transferred_writes(job: &Job) -> Result<u64, String> {
-    let is_endless = !job.runtime.is_zero();
+    let trims = matches!(job.order.trim, Some((Trim::Only, _)));
+    let is_endless = !job.runtime.is_zero() || trims || !job.engine.has_files() || !job.engine.transfers();
     // A number of transfers may end it earlier.
     let is_endless = is_endless || job.course.number_ios > 0;
     let bytes = if is_endless { 0 } else { job.transfer()?.unwrap_or(0) };

@@ -11,6 +11,8 @@ use fathom_program::job::{DIRECTIONS, Direction};
 pub struct Outcome {
     /// Reads and writes.
     pub transfers: [Transfers; DIRECTIONS],
+    /// Ranges that were trimmed.
+    pub trims: Transfers,
     /// The latencies of `fsync(2)` and `fdatasync(2)`, in ticks.
     pub syncs: Histogram,
     /// From the first transfer that counts to the end of the last, in ns.
@@ -89,6 +91,7 @@ impl Outcome {
     pub fn nothing(ns_per_tick: f64) -> Self {
         Self {
             transfers: Default::default(),
+            trims: Transfers::default(),
             syncs: Histogram::default(),
             elapsed_ns: 0,
             ns_per_tick,
@@ -122,6 +125,7 @@ impl Outcome {
         for (mine, theirs) in self.transfers.iter_mut().zip(&other.transfers) {
             mine.add(theirs);
         }
+        self.trims.add(&other.trims);
         self.syncs.merge(&other.syncs);
         self.errors.count += other.errors.count;
         self.errors.first = if self.errors.first == 0 { other.errors.first } else { self.errors.first };

@@ -45,7 +45,9 @@ const HOLE: &str = "hole";
 
 /// Whether a job's files get data before it runs; the others get space at most.
 pub(super) fn is_filled(job: &Job) -> bool {
-    (job.does(Direction::Read) || job.engine == Engine::Mmap || job.files.overwrite)
+    let is_read = job.does(Direction::Read) || job.engine == Engine::Mmap;
+    job.engine.has_files()
+        && (is_read || job.files.overwrite || job.order.trim.is_some())
         && !job.files.create_on_open
 }
 
@@ -145,7 +147,7 @@ impl Site {
         if wanted > left {
             return Err(Fault::OverBudget { wanted, left });
         }
-        for job in jobs {
+        for job in jobs.iter().filter(|job| job.engine.has_files()) {
             for thread in 0..job.numjobs {
                 for file in job.files_of(thread).map_err(Fault::Unsupported)? {
                     self.lay_out_file(job, &file)?;
@@ -317,6 +319,9 @@ impl Site {
 
     /// Brings the cache into the state that a thread begins with, and counts what of its files is in it then.
     pub(super) fn prepare(&self, job: &Job, files: &[ThreadFile]) -> Result<Option<Cached>, Fault> {
+        if !job.engine.has_files() {
+            return Ok(None);
+        }
         let mut sum = Some(Cached { cached: 0, pages: 0 });
         for file in files {
             let one = self.prepare_file(job, file)?;

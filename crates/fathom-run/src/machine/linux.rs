@@ -197,7 +197,7 @@ impl Linux {
                 let span = step.saturating_mul(pass.region.count).saturating_add(size);
                 let memory = Mapping::fresh(span as usize);
                 let memory = memory.map_err(|errno| Error::new("map a buffer for", &path, errno))?;
-                Buffer { memory, changes: false }
+                Buffer { memory, changes: false, verifier: None }
             }
         };
         let opens_itself = pass.ops.iter().any(|op| op.changes_descriptor());

@@ -132,6 +132,30 @@ const EXACT: &[&str] = &[
     "rw=write\nsize=8k\nfilename=grows\nfile_append=1",
     "rw=read\nfilename=grows",
     "rw=write\nsize=8k\nfile_append=1\nnumjobs=2",
+    "rw=write\nsize=16k\nsync=1",
+    "rw=randwrite\nsize=16k\nsync=dsync\nwrite_barrier=2\nioengine=libaio\niodepth=2",
+    "rw=randrw\nrwmixread=0\nsize=32k\nioengine=pvsync2",
+    "rw=read\nsize=32k\nbs=8k\nioengine=splice",
+    "rw=write\nsize=300k\nbs=100k\nioengine=splice\nend_fsync=1",
+    "rw=write\nsize=16k\nioengine=falloc",
+    "rw=randread\nsize=16k\nioengine=falloc",
+    "rw=trim\nsize=24k\nbs=4k,4k,8k\nioengine=falloc",
+    "rw=randtrim\nsize=24k\nioengine=falloc\nloops=2",
+    "rw=trimwrite\nsize=32k\nioengine=falloc",
+    "rw=randtrimwrite\nsize=32k\nioengine=falloc\nfsync=3",
+    "rw=write\nsize=16k\nioengine=ftruncate",
+    "rw=read\nsize=64k\nioengine=null",
+    "rw=randwrite\nsize=100g\nnumber_ios=7\nioengine=null\niodepth=8\nnorandommap",
+    "rw=write\nsize=16k\nverify=md5",
+    "rw=randwrite\nsize=32k\nverify=sha3-512\ndo_verify=0\nioengine=libaio\niodepth=4",
+    "rw=write\nsize=32k\nverify=crc32c\nverify_backlog=3\nloops=2",
+    "rw=write\nsize=32k\nverify=xxhash\nverify_backlog=4\nverify_backlog_batch=2\nioengine=vsync",
+    "rw=randwrite\nsize=64k\nverify=crc64\nverify_backlog=5\nioengine=io_uring\niodepth=4",
+    "rw=randwrite\nsize=64k\nverify=pattern\nverify_pattern=0xdead%o\nioengine=sync\nend_fsync=1",
+    "rw=write\nsize=64k\nbs=16k\nverify=sha1\nverify_interval=4k\nverify_offset=64\nverify_pattern=7\nioengine=mmap",
+    "rw=write\nsize=16k\nio_size=40k\nverify=crc7",
+    "rw=write\nsize=16k\nnumber_ios=3\nverify=null\nverify_fatal=1",
+    "rw=write\nsize=16k\nverify=meta\nfilename=checked\n[z]\nstonewall\nrw=randread\nsize=16k\nverify=meta\nfilename=checked",
     "rw=read\nsize=16k\nnumjobs=2\ngroup_reporting\n[y]\nrw=write\nsize=8k\n[z]\nstonewall\nrw=read\nsize=4k",
 ];
 
@@ -160,9 +184,9 @@ fn there(place: &Place, text: &str, format: &str) -> Value {
     value
 }
 
-/// Name, then bytes and calls of each direction, and the syncs, of each entry. fio leaves
+/// Name, then bytes and calls of each direction, the syncs, and bytes and calls of trims, of each entry. fio leaves
 /// `fdatasync(2)` out of its count of syncs, and here it is in.
-fn counts(report: &Value) -> Vec<(String, [u64; 5])> {
+fn counts(report: &Value) -> Vec<(String, [u64; 7])> {
     let of = |job: &Value| {
         let number = |side: &str, key: &str| job[side][key].as_u64().unwrap();
         let all = [
@@ -171,6 +195,8 @@ fn counts(report: &Value) -> Vec<(String, [u64; 5])> {
             number("write", "io_bytes"),
             number("write", "total_ios"),
             number("sync", "total_ios"),
+            number("trim", "io_bytes"),
+            number("trim", "total_ios"),
         ];
         (job["jobname"].as_str().unwrap().to_owned(), all)
     };

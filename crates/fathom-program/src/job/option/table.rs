@@ -304,7 +304,7 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("fdatasync", INT, "the same with fdatasync", |d, v| d.job.fdatasync = v.int()),
     sets("end_fsync", BOOL, "fsync at the end; its time counts, the call does not", |d, v| d.job.end_fsync = v.on()),
     sets("fsync_on_close", BOOL, "fsync when a file is closed", |d, v| d.job.durability.on_close = v.on()),
-    sets("write_barrier", INT, "every N-th write is a barrier", |d, v| d.job.durability.barrier = v.int()),
+    nothing("write_barrier", INT, "barriers: no engine here has any, as in fio"),
     reads("sync_file_range", Kind::Choices(&["wait_before", "write", "wait_after"]), "sync_file_range with these flags after every `:N` writes", text::file_range),
     reads("sync", Kind::Choice(&["none", "0", "sync", "1", "dsync"]), "O_SYNC or O_DSYNC", text::open_sync),
     sets("write_hint", Kind::Choice(&["none", "short", "medium", "long", "extreme"]), "how long written data will live", |d, v| d.job.buffers.life = Some(text_of(v)).filter(|text| text != "none")),

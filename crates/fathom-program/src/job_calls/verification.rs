@@ -1,0 +1,203 @@
+//! What a job with `verify=` has written and has still to read again, in fio's order.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::JobCalls;
+use crate::call::{Call, CallKind};
+use crate::job::{Direction, Job, Pattern};
+use crate::offsets::Span;
+use crate::program::Step;
+
+/// A block of one of the thread's files that was written, and the number of that write: from one, and never [`ANY_WRITE`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Written {
+    pub(super) file: usize,
+    pub(super) span: Span,
+    pub(super) number: u32,
+}
+
+/// The number of a read whose block any write may have made, as [`Call::flags`](crate::call::Call::flags) has it.
+pub const ANY_WRITE: u32 = u32::MAX;
+
+/// Blocks that were written and not yet verified. Source: `log_io_piece` of fio's `iolog.c`.
+#[derive(Debug)]
+pub(super) struct Verification {
+    /// Where no block is written twice before it is verified: in the order of the writes.
+    listed: VecDeque<Written>,
+    /// Else by file and offset; a write takes the place of those that it touches.
+    sorted: BTreeMap<(usize, u64), Written>,
+    is_listed: bool,
+    /// `verify_backlog`, zero for none, and how many are verified then.
+    backlog: (u64, u64),
+    /// How many are still to be verified before the next write.
+    batch: u64,
+    /// How many steps the reads that follow the writes have come.
+    pub(super) steps: usize,
+}
+
+impl Verification {
+    /// None where a job does not read again what it wrote.
+    pub(super) fn of(job: &Job) -> Option<Self> {
+        let verify = job.verify.as_ref().filter(|verify| !verify.no_reading && job.does(Direction::Write))?;
+        let (backlog, batch) = verify.backlog;
+        Some(Self {
+            listed: VecDeque::new(),
+            sorted: BTreeMap::new(),
+            is_listed: job.pattern == Pattern::Random && job.random_map,
+            backlog: (backlog, if batch == 0 { backlog } else { u64::from(batch) }),
+            batch: 0,
+            steps: 0,
+        })
+    }
+
+    fn len(&self) -> usize {
+        self.listed.len() + self.sorted.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether a batch is to be read before the next write.
+    pub(super) fn is_due(&self) -> bool {
+        self.batch > 0 && !self.is_empty()
+    }
+
+    /// Notes a write.
+    pub(super) fn note(&mut self, written: Written) {
+        let Written { file, span, .. } = written;
+        if self.is_listed {
+            self.listed.push_back(written);
+        } else {
+            let before = (file, 0)..(file, span.offset + span.length);
+            let touches = |other: &Written| other.span.offset + other.span.length > span.offset;
+            while let Some((&key, _)) =
+                self.sorted.range(before.clone()).next_back().filter(|(_, other)| touches(other))
+            {
+                self.sorted.remove(&key);
+            }
+            self.sorted.insert((file, span.offset), written);
+        }
+        let is_due = self.backlog.0 > 0 && (self.len() as u64).is_multiple_of(self.backlog.0);
+        if is_due && self.batch == 0 {
+            self.batch = self.backlog.1;
+        }
+    }
+
+    /// The next block of the batch that is due.
+    pub(super) fn next_of_batch(&mut self) -> Option<Written> {
+        let next = self.next()?;
+        self.batch -= 1;
+        Some(next)
+    }
+
+    /// The next block.
+    pub(super) fn next(&mut self) -> Option<Written> {
+        self.listed.pop_front().or_else(|| self.sorted.pop_first().map(|(_, one)| one))
+    }
+
+    /// What is left is not verified; writes begin again.
+    pub(super) fn clear(&mut self) {
+        self.listed.clear();
+        self.sorted.clear();
+        (self.batch, self.steps) = (0, 0);
+    }
+}
+
+impl JobCalls {
+    /// Gives a transfer of a job that verifies its number, and notes a write to be read again.
+    #[cold]
+    pub(super) fn number(&mut self, call: &mut Call, direction: Direction, span: Span) {
+        match direction {
+            Direction::Write => {
+                call.flags = (self.writes % u64::from(ANY_WRITE - 1)) as u32 + 1;
+                if let Some(verification) = &mut self.verification {
+                    verification.note(Written { file: self.file, span, number: call.flags });
+                    self.has_drained = false;
+                }
+                if self.job.verify.as_ref().is_some_and(|verify| verify.only) {
+                    call.kind = CallKind::Pause;
+                }
+            }
+            // Where nothing is written, an earlier job did.
+            Direction::Read if !self.job.does(Direction::Write) => call.flags = ANY_WRITE,
+            Direction::Read => {}
+        }
+    }
+
+    /// A block is read again, after a seek where the engine needs one.
+    #[cold]
+    pub(super) fn read_again(&mut self, written: Written) -> Step<bool> {
+        let Written { file, span, number } = written;
+        self.file = file;
+        if let Some(seek) = self.seek(span) {
+            self.verifying = Some(written);
+            return seek;
+        }
+        self.moved += span.length;
+        self.was_sync = false;
+        let kind = self.kind(Direction::Read);
+        Step::Call(Call { kind, flags: number, ..self.files[file].call }.at(span.offset, span.length), true)
+    }
+
+    /// The next step of a batch of `verify_backlog`.
+    #[inline(always)]
+    pub(super) fn batch(&mut self) -> Option<Step<bool>> {
+        let verification = self.verification.as_mut().filter(|all| all.is_due())?;
+        if self.job.engine.is_asynchronous() && !std::mem::replace(&mut self.has_drained, true) {
+            return Some(Step::Drain);
+        }
+        let next = verification.next_of_batch()?;
+        Some(self.read_again(next))
+    }
+
+    /// The next step of the reads that follow the writes, none where all is read or there is no time for it: what is under way
+    /// is awaited, the files are synced and dropped from the cache. Source: `do_verify` of fio's `backend.c`.
+    #[cold]
+    pub(super) fn verify(&mut self, has_time: bool) -> Option<Step<bool>> {
+        let verification = self.verification.as_mut()?;
+        if verification.is_empty() || !has_time {
+            verification.clear();
+            return None;
+        }
+        let count = self.files.len();
+        let step = verification.steps;
+        verification.steps += 1;
+        let alone = |kind, file: usize| Some(Step::Call(Call { kind, ..self.files[file].call }, false));
+        match step {
+            0 => Some(Step::Drain),
+            step if step <= count => alone(CallKind::Fsync, step - 1),
+            step if step <= 2 * count => alone(CallKind::DontNeed, step - count - 1),
+            _ => {
+                let next = verification.next()?;
+                Some(self.read_again(next))
+            }
+        }
+    }
+
+    /// Whether a job that verifies passes over its size once more.
+    pub(super) fn repeats(&self) -> bool {
+        let limit = self.job.io_size.unwrap_or(0);
+        let is_left = self.moved.saturating_add(self.job.largest_block()) <= limit;
+        self.verification.is_some() && (self.job.time_based || is_left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::Verify;
+
+    #[test]
+    fn a_write_takes_the_place_of_those_that_it_touches() {
+        let job = Job { verify: Some(Verify::default()), read_percent: 0, ..Job::named("x") };
+        let mut all = Verification::of(&job).unwrap();
+        let spans = [(0, 0, 8), (0, 8, 8), (0, 32, 4), (0, 4, 8), (1, 8, 8), (0, 2, 1)];
+        for (number, (file, offset, length)) in (1..).zip(spans) {
+            all.note(Written { file, span: Span { offset, length }, number });
+        }
+        let left: Vec<_> =
+            std::iter::from_fn(|| all.next()).map(|one| (one.file, one.span.offset, one.number)).collect();
+        assert_eq!(left, [(0, 2, 6), (0, 4, 4), (0, 32, 3), (1, 8, 5)]);
+    }
+}
