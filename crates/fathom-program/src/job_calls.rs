@@ -5,7 +5,7 @@ mod verification;
 
 use std::time::Duration;
 
-use crate::call::{Call, CallKind, DIRECTIONS, Direction, FileId};
+use crate::call::{Call, CallKind, DIRECTIONS, Direction, FileId, Position};
 use crate::dice::Dice;
 use crate::job::{Engine, Job, Region, Trim};
 use crate::next_file::NextFile;
@@ -58,14 +58,13 @@ pub struct JobCalls {
     /// The direction of the last transfer.
     side: Direction,
     is_paced: bool,
-    has_drained: bool,
     /// How many files were synced at the end.
     synced: usize,
     /// Draws when transfers of `rate_process=poisson` begin.
     arrivals: Dice,
-    /// What is to come of `startdelay`, in ticks, and whether it is just over.
-    delay: Option<u64>,
-    begins: bool,
+    /// How long `startdelay` is, in ticks.
+    delay: u64,
+    phase: Phase,
     times: Option<Times>,
 }
 
@@ -75,10 +74,22 @@ struct FileCalls {
     /// A call of no kind in particular on it.
     call: Call,
     offsets: Offsets,
-    /// Where the file position is, for engines that have one.
-    position: Option<u64>,
+    position: Position,
     /// The bytes from the first to the last that were written since the last sync; `sync_file_range` is of these.
     written: Option<(u64, u64)>,
+}
+
+/// How far a thread has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    /// `startdelay` is to come.
+    Delayed,
+    /// `startdelay` is just over.
+    Begins,
+    /// A loop is under way.
+    Transfers,
+    /// All calls of the loop have returned.
+    Drained,
 }
 
 /// The moments of a run, in ticks.
@@ -115,7 +126,7 @@ impl JobCalls {
             Ok(FileCalls {
                 call,
                 offsets: Offsets::new(job, region, number << 10 | thread)?,
-                position: None,
+                position: Position::default(),
                 written: None,
             })
         };
@@ -141,7 +152,8 @@ impl JobCalls {
                 0 => u64::MAX,
                 most => most.saturating_mul(u64::from(job.course.loops.max(1))),
             },
-            delay: (!delay.is_zero()).then_some((delay.as_secs_f64() * ticks_per_second) as u64),
+            delay: (delay.as_secs_f64() * ticks_per_second) as u64,
+            phase: if delay.is_zero() { Phase::Transfers } else { Phase::Delayed },
             writes: 0,
             verification,
             verifying: None,
@@ -157,9 +169,7 @@ impl JobCalls {
             was_sync: false,
             thinks: false,
             is_paced: job.is_paced(),
-            has_drained: false,
             synced: 0,
-            begins: false,
             times: None,
             job: job.clone(),
         })
@@ -180,7 +190,7 @@ impl JobCalls {
 
     /// No transfer begins from now on; what is due at the end is done.
     pub fn stop(&mut self, now: u64) {
-        (self.delay, self.begins, self.thinks, self.think_until) = (None, false, false, None);
+        (self.phase, self.thinks, self.think_until) = (self.phase.max(Phase::Transfers), false, None);
         let times = self.times.unwrap_or_else(|| self.begin(now));
         self.times = Some(Times { end: times.end.min(now), ..times });
     }
@@ -229,12 +239,13 @@ impl JobCalls {
         {
             return self.trim(trim, span);
         }
-        if let Some(seek) = self.seek(span) {
-            (self.transfer, self.is_trimmed) = (Some((direction, span)), true);
-            return seek;
-        }
         let kind = self.kind(direction);
-        let mut call = Call { kind, ..self.files[self.file].call }.at(span.offset, span.length);
+        let file = &mut self.files[self.file];
+        let mut call = Call { kind, ..file.call }.at(span.offset, span.length);
+        if let Some(seek) = file.position.seek_before(&call) {
+            (self.transfer, self.is_trimmed) = (Some((direction, span)), true);
+            return Step::Call(seek, false);
+        }
         if direction == Direction::Write {
             self.writes += 1;
             if self.job.durability.range.is_some() {
@@ -282,19 +293,6 @@ impl JobCalls {
                 times.due[side] += ticks as u64;
             }
         }
-    }
-
-    /// The seek that goes before a transfer, where the file position is elsewhere.
-    #[inline(always)]
-    fn seek(&mut self, span: Span) -> Option<Step<bool>> {
-        if !matches!(self.job.engine, Engine::Sync | Engine::Vsync) {
-            return None;
-        }
-        let file = &mut self.files[self.file];
-        let is_there = file.position == Some(span.offset);
-        file.position = Some(if is_there { span.offset + span.length } else { span.offset });
-        let seek = Call { kind: CallKind::Seek, ..file.call }.at(span.offset, span.length);
-        (!is_there).then_some(Step::Call(seek, false))
     }
 
     #[inline(always)]
@@ -357,7 +355,7 @@ impl JobCalls {
         self.to_renew = self.to_renew.checked_sub(1)?;
         let file = &mut self.files[self.to_renew];
         if self.renews_by == CallKind::Create {
-            file.position = None;
+            file.position = Position::default();
         }
         Some(Step::Call(Call { kind: self.renews_by, ..file.call }, false))
     }
@@ -366,7 +364,8 @@ impl JobCalls {
     fn end(&mut self) -> Step<bool> {
         let syncs = (self.job.end_fsync || self.job.durability.on_close) && self.writes > 0;
         let drains = (syncs || self.loops_left > 0) && self.job.engine.is_asynchronous();
-        if drains && !std::mem::replace(&mut self.has_drained, true) {
+        if drains && self.phase < Phase::Drained {
+            self.phase = Phase::Drained;
             return Step::Drain;
         }
         match self.files.get(self.synced) {
@@ -385,7 +384,7 @@ impl JobCalls {
             self.loops_left -= 1;
         }
         self.left = self.whole;
-        (self.synced, self.has_drained) = (0, false);
+        (self.synced, self.phase) = (0, Phase::Transfers);
         self.next_pass()
     }
 }
@@ -407,11 +406,12 @@ impl Thread for JobCalls {
         {
             return step;
         }
-        if let Some(delay) = self.delay.take() {
-            self.begins = true;
-            return Step::Wait(now.saturating_add(delay));
+        if self.phase == Phase::Delayed {
+            self.phase = Phase::Begins;
+            return Step::Wait(now.saturating_add(self.delay));
         }
-        if std::mem::take(&mut self.begins) {
+        if self.phase == Phase::Begins {
+            self.phase = Phase::Transfers;
             return Step::StartCounting;
         }
         let mut times = match self.times {

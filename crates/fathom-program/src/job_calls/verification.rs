@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::JobCalls;
+use super::{JobCalls, Phase};
 use crate::call::{Call, CallKind};
 use crate::job::{Direction, Job, Pattern};
 use crate::offsets::Span;
@@ -113,7 +113,7 @@ impl JobCalls {
                 call.flags = (self.writes % u64::from(ANY_WRITE - 1)) as u32 + 1;
                 if let Some(verification) = &mut self.verification {
                     verification.note(Written { file: self.file, span, number: call.flags });
-                    self.has_drained = false;
+                    self.phase = Phase::Transfers;
                 }
                 if self.job.verify.as_ref().is_some_and(|verify| verify.only) {
                     call.kind = CallKind::Pause;
@@ -130,21 +130,24 @@ impl JobCalls {
     pub(super) fn read_again(&mut self, written: Written) -> Step<bool> {
         let Written { file, span, number } = written;
         self.file = file;
-        if let Some(seek) = self.seek(span) {
+        let kind = self.kind(Direction::Read);
+        let file = &mut self.files[file];
+        let call = Call { kind, flags: number, ..file.call }.at(span.offset, span.length);
+        if let Some(seek) = file.position.seek_before(&call) {
             self.verifying = Some(written);
-            return seek;
+            return Step::Call(seek, false);
         }
         self.moved += span.length;
         self.was_sync = false;
-        let kind = self.kind(Direction::Read);
-        Step::Call(Call { kind, flags: number, ..self.files[file].call }.at(span.offset, span.length), true)
+        Step::Call(call, true)
     }
 
     /// The next step of a batch of `verify_backlog`.
     #[inline(always)]
     pub(super) fn batch(&mut self) -> Option<Step<bool>> {
         let verification = self.verification.as_mut().filter(|all| all.is_due())?;
-        if self.job.engine.is_asynchronous() && !std::mem::replace(&mut self.has_drained, true) {
+        if self.job.engine.is_asynchronous() && self.phase < Phase::Drained {
+            self.phase = Phase::Drained;
             return Some(Step::Drain);
         }
         let next = verification.next_of_batch()?;
