@@ -33,6 +33,7 @@ use fathom_program::job_calls::JobCalls;
 use fathom_program::program::{Program, repeated};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 pub use self::class::class;
 pub(crate) use self::forecast::SHARES;
@@ -93,24 +94,23 @@ pub fn predict(jobs: &[Job], model: &Model, settings: Settings) -> Result<Predic
         check(group, model)?;
     }
     let outcomes = simulate(jobs, &model.parameters, settings.seed)?;
-    let mut dice = Pcg64Mcg::seed_from_u64(settings.seed);
-    let mut drawn = vec![outcomes.clone()];
     // Of a class whose errors were seen, what the parameters are uncertain by is seen as well.
     let is_seen = |job: &Job| model.residuals.contains_key(&class(job, &model.parameters));
     let draws = if jobs.iter().all(is_seen) { 0 } else { settings.draws };
-    for _ in 0..draws {
-        let parameters = drawn_from(&model.parameters, &mut dice);
-        drawn.push(simulate(jobs, &parameters, dice.next_u64())?);
-    }
-    let brims = at_brims(&model.parameters, jobs);
-    let brims =
-        brims.iter().map(|held| simulate(jobs, held, settings.seed)).collect::<Result<Vec<_>, _>>()?;
-    let together = |runs: &[Vec<Vec<Outcome>>], index: usize| {
-        runs.iter().filter_map(|run| Outcome::together(&run[index])).collect()
+    let of_jobs = |threads: &[Vec<Outcome>]| -> Vec<Option<Outcome>> {
+        threads.iter().map(|of_job| Outcome::together(of_job)).collect()
     };
-    let forecasts = jobs.iter().enumerate().map(|(index, job)| {
-        let runs = Runs { drawn: together(&drawn, index), brims: together(&brims, index) };
-        Forecast::of(job, &runs, model)
+    let run =
+        |(parameters, seed): (Parameters, u64)| Ok(of_jobs(&simulate(jobs, &parameters, seed)?).into_iter());
+    let all = |sets: Vec<_>| sets.into_par_iter().map(run).collect::<Result<Vec<_>, String>>();
+    let mut drawn = vec![of_jobs(&outcomes).into_iter()];
+    drawn.extend(all(drawn_sets(&model.parameters, Settings { draws, ..settings }))?);
+    let mut brims = all(at_brims(&model.parameters, jobs, settings.seed))?;
+    let forecasts = jobs.iter().map(|job| {
+        let next = |runs: &mut [std::vec::IntoIter<Option<Outcome>>]| {
+            runs.iter_mut().filter_map(|run| run.next().flatten()).collect()
+        };
+        Forecast::of(job, &Runs { drawn: next(&mut drawn), brims: next(&mut brims) }, model)
     });
     Ok(Prediction { forecasts: forecasts.collect(), outcomes })
 }
@@ -118,7 +118,7 @@ pub fn predict(jobs: &[Job], model: &Model, settings: Settings) -> Result<Predic
 /// The same device held to a little less and to a little more, if it is handed out by slices: a job that needs nearly all of
 /// a slice waits for the next with a few blocks more of metadata, which nobody knows so well. And what is read in before a job
 /// from a file that memory does not hold may have used up two already, which the kernel remembers for as long.
-fn at_brims(parameters: &Parameters, jobs: &[Job]) -> Vec<Parameters> {
+fn at_brims(parameters: &Parameters, jobs: &[Job], seed: u64) -> Vec<(Parameters, u64)> {
     const UNKNOWN: f64 = 0.03;
     let is_held = LIMITS.into_iter().any(|limit| parameters[limit] > 0.0);
     if !is_held || parameters[Scalar::LimitSlice] == 0.0 {
@@ -138,7 +138,13 @@ fn at_brims(parameters: &Parameters, jobs: &[Job]) -> Vec<Parameters> {
         spent.put_value(Scalar::LimitSpent, 2.0);
         brims.push(spent);
     }
-    brims
+    brims.into_iter().map(|held| (held, seed)).collect()
+}
+
+/// Sets of parameters drawn from their intervals, each with the seed of its run.
+fn drawn_sets(parameters: &Parameters, settings: Settings) -> Vec<(Parameters, u64)> {
+    let mut dice = Pcg64Mcg::seed_from_u64(settings.seed);
+    (0..settings.draws).map(|_| (drawn_from(parameters, &mut dice), dice.next_u64())).collect()
 }
 
 /// Every parameter somewhere in its interval, as if it were normal.

@@ -289,14 +289,6 @@ impl Job {
         Self { offset, ..self.clone() }.region()
     }
 
-    /// What offsets that are shares of a file are rounded up to, in bytes: `offset_align`, or the least block.
-    fn alignment(&self) -> u64 {
-        match self.order.offset_align {
-            0 => self.least_block(),
-            align => align,
-        }
-    }
-
     /// Bytes that each thread transfers in all its loops unless time ends it; none where it goes on until then.
     ///
     /// # Errors
@@ -323,14 +315,6 @@ impl Job {
     /// The bytes of the parts of a thread's files that it works on.
     fn all_bytes(&self, thread: u32) -> Result<u64, String> {
         Ok(self.files_of(thread)?.iter().fold(0, |sum: u64, file| sum.saturating_add(file.region.length)))
-    }
-
-    /// The most bytes per second in a direction, by its place; zero for no bound. Of `rate_iops` these are the least blocks.
-    pub(crate) fn bound(&self, side: usize) -> u64 {
-        match self.rate[side] {
-            0 => u64::from(self.rates.iops[side]) * self.blocks[side].least,
-            rate => rate,
-        }
     }
 
     /// Whether a bound on its rate makes it wait.

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use fathom_model::io_path::{Done, Load, Overhead, Path, State};
 use fathom_program::call::Call;
 use fathom_trace::replay::ReplayCalls;
-use rand_pcg::Pcg64Mcg;
-use rand_pcg::rand_core::{Rng, SeedableRng};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::counted::Counted;
 use super::forecast::{Known, Runs, own_error, unvalidated};
 pub use super::replay::Replay;
-use super::{Forecast, Settings, at_brims, drawn_from};
+use super::{Forecast, Settings, at_brims, drawn_sets};
 use crate::model::{Model, Parameters, Scalar};
 use fathom_program::job::Direction;
 use fathom_run::load::Outcome;
@@ -46,14 +45,12 @@ pub fn predict_trace(
         }
     }
     drop(done);
-    let mut dice = Pcg64Mcg::seed_from_u64(settings.seed);
+    let all = |sets: Vec<_>| -> Vec<Outcome> {
+        sets.into_par_iter().map(|(parameters, seed)| run(replay, &parameters, seed).0).collect()
+    };
     let mut drawn = vec![plain.clone()];
-    for _ in 0..settings.draws {
-        let parameters = drawn_from(&model.parameters, &mut dice);
-        drawn.push(run(replay, &parameters, dice.next_u64()).0);
-    }
-    let brims = at_brims(&model.parameters, &[]);
-    let brims = brims.iter().map(|held| run(replay, held, settings.seed).0).collect();
+    drawn.extend(all(drawn_sets(&model.parameters, settings)));
+    let brims = all(at_brims(&model.parameters, &[], settings.seed));
     let parts = parts(replay, &plain);
     let own = parts.iter().map(|(class, share)| share * own_error(class, model)).sum();
     let caveats = parts.iter().filter_map(|(class, _)| unvalidated(class, model)).collect();

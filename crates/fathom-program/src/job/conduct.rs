@@ -245,3 +245,13 @@ impl Default for Buffers {
         }
     }
 }
+
+impl super::Job {
+    /// The most bytes per second in a direction, by its place; zero for no bound. Of `rate_iops` these are the least blocks.
+    pub(crate) fn bound(&self, side: usize) -> u64 {
+        match self.rate[side] {
+            0 => u64::from(self.rates.iops[side]) * self.blocks[side].least,
+            rate => rate,
+        }
+    }
+}

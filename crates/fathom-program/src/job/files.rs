@@ -68,6 +68,14 @@ impl Job {
         size - size % self.least_block()
     }
 
+    /// What offsets that are shares of a file are rounded up to, in bytes: `offset_align`, or the least block.
+    pub(super) fn alignment(&self) -> u64 {
+        match self.order.offset_align {
+            0 => self.least_block(),
+            align => align,
+        }
+    }
+
     /// The smallest block of the directions that it transfers in, in bytes.
     pub(super) fn least_block(&self) -> u64 {
         self.directions().map(|side| self.blocks[side as usize].least).min().unwrap_or(1).max(1)
