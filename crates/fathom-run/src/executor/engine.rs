@@ -65,12 +65,7 @@ impl Buffer {
 
     /// Those of a job's thread, each write unlike the one before.
     pub(crate) fn of_job(job: &Job, path: &Path) -> Result<Self, Fault> {
-        // Requests have buffers of their own.
-        let (bytes, is_huge) = match job.engine.is_asynchronous() {
-            true => (0, false),
-            false => (job.largest_block() as usize, job.buffers.memory.is_some()),
-        };
-        let memory = memory(bytes, is_huge, path)?;
+        let memory = memory(job.largest_block() as usize, job.buffers.memory.is_some(), path)?;
         Ok(Self { memory, changes: true, verifier: Verifier::of(job)? })
     }
 }
