@@ -15,6 +15,8 @@ pub struct PassCalls {
     visit: u32,
     step: u32,
     file_position: Position,
+    /// Whether any operation begins at the file position.
+    seeks: bool,
     /// The size of a page, and which pages of a fresh buffer were touched; of use to machines that are told.
     page: u64,
     touched: Vec<bool>,
@@ -43,6 +45,7 @@ impl PassCalls {
             visit: 0,
             step: 0,
             file_position: Position::default(),
+            seeks: pass.ops.iter().any(|op| matches!(op, CallKind::Read | CallKind::Write)),
             page,
             touched: Vec::new(),
         }
@@ -84,7 +87,9 @@ impl Thread for PassCalls {
             Buffer::Fresh { step } => u64::from(position) * step,
         };
         let call = Call { buffer, ..Call::new(kind, self.file).at(offset, region.size) };
-        if let Some(seek) = self.file_position.seek_before(&call) {
+        if self.seeks
+            && let Some(seek) = self.file_position.seek_before(&call)
+        {
             return Step::Call(seek, None);
         }
         let fresh_pages = if self.page > 0 { self.fresh_pages(kind, position) } else { 0 };

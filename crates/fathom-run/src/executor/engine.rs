@@ -91,6 +91,29 @@ impl<D: Descriptors> System<D> {
         Self { descriptors, buffer, writes: 0 }
     }
 
+    /// A call that copies between a file and the buffer, in its window.
+    #[inline(always)]
+    fn moving<C: Counter>(
+        &mut self,
+        clock: C,
+        call: &Call,
+        act: impl FnOnce(BorrowedFd<'_>, &mut [u8]) -> Result<usize, Errno>,
+    ) -> (Window, Result<usize, Errno>) {
+        let data = &mut self.buffer.memory.bytes()[call.buffer as usize..][..call.bytes as usize];
+        self.descriptors.with(call.descriptor, |file| window(clock, || act(file, data)))
+    }
+
+    /// A call on a file that moves no data, in its window.
+    #[inline(always)]
+    fn on<C: Counter>(
+        &self,
+        clock: C,
+        call: &Call,
+        act: impl FnOnce(BorrowedFd<'_>) -> Result<(), Errno>,
+    ) -> (Window, Result<usize, Errno>) {
+        self.descriptors.with(call.descriptor, |file| window(clock, || act(file).map(|()| 0)))
+    }
+
     #[cold]
     fn short(&self, call: Call, moved: usize) -> Fault {
         let path = self.descriptors.path(&call);
@@ -106,7 +129,7 @@ impl<D: Descriptors> System<D> {
         let block = &mut self.buffer.memory.bytes()[..call.bytes as usize];
         mark(block, call.offset ^ self.writes);
         if let (Some(verifier), 1..) = (&self.buffer.verifier, call.flags) {
-            verifier.fill(block, call);
+            verifier.fill(block, &{ *call });
         }
         self.writes += 1;
     }
@@ -120,50 +143,43 @@ impl<D: Descriptors> Engine for System<D> {
 
     #[inline(always)]
     fn make<C: Counter>(&mut self, clock: C, call: &Call) -> (Window, Result<usize, Errno>) {
-        let Call { kind, offset, bytes, .. } = *call;
-        let buffer = match kind {
-            CallKind::Pause | CallKind::Look => return window(clock, || Ok(0)),
-            CallKind::Unlink | CallKind::Rename | CallKind::Dup => {
-                return self.descriptors.lifecycle(clock, &{ *call });
-            }
-            kind if kind.changes_descriptor() => return self.descriptors.lifecycle(clock, &{ *call }),
-            kind if kind.direction().is_some() => {
-                &mut self.buffer.memory.bytes()[call.buffer as usize..][..bytes as usize]
-            }
-            _ => Default::default(),
-        };
-        self.descriptors.with(call.descriptor, |file| match kind {
-            CallKind::Read => window(clock, || file::read(file, buffer)),
-            CallKind::Write => window(clock, || file::write(file, buffer)),
-            CallKind::Readv => window(clock, || file::readv(file, buffer)),
-            CallKind::Writev => window(clock, || file::writev(file, buffer)),
-            CallKind::Pread => window(clock, || file::pread(file, buffer, offset)),
-            CallKind::Pwrite => window(clock, || file::pwrite(file, buffer, offset)),
-            CallKind::Preadv => window(clock, || file::preadv(file, buffer, offset)),
-            CallKind::Pwritev => window(clock, || file::pwritev(file, buffer, offset)),
-            CallKind::Prefetch => window(clock, || cache::prefetch(file, offset, bytes).map(|()| 0)),
+        let Call { offset, bytes, .. } = *call;
+        // One match: before a second one, whose arms all begin with it, the compiler reads the clock. And who is not inlined gets
+        // a copy, so that the call stays in registers.
+        match call.kind {
+            CallKind::Read => self.moving(clock, call, file::read),
+            CallKind::Write => self.moving(clock, call, |file, data| file::write(file, data)),
+            CallKind::Readv => self.moving(clock, call, file::readv),
+            CallKind::Writev => self.moving(clock, call, |file, data| file::writev(file, data)),
+            CallKind::Pread => self.moving(clock, call, |file, data| file::pread(file, data, offset)),
+            CallKind::Pwrite => self.moving(clock, call, |file, data| file::pwrite(file, data, offset)),
+            CallKind::Preadv => self.moving(clock, call, |file, data| file::preadv(file, data, offset)),
+            CallKind::Pwritev => self.moving(clock, call, |file, data| file::pwritev(file, data, offset)),
+            CallKind::Prefetch => self.on(clock, call, |file| cache::prefetch(file, offset, bytes)),
             CallKind::DontNeed => {
-                window(clock, || cache::advise(file, 0, 0, cache::Hint::DontNeed).map(|()| 0))
+                self.on(clock, call, |file| cache::advise(file, 0, 0, cache::Hint::DontNeed))
             }
-            CallKind::Seek => window(clock, || file::seek(file, offset).map(|_| 0)),
-            CallKind::Fsync => window(clock, || file::fsync(file).map(|()| 0)),
-            CallKind::Fdatasync => window(clock, || file::fdatasync(file).map(|()| 0)),
-            CallKind::Sync => window(clock, || {
+            CallKind::Seek => self.on(clock, call, |file| file::seek(file, offset).map(drop)),
+            CallKind::Fsync => self.on(clock, call, |file| file::fsync(file)),
+            CallKind::Fdatasync => self.on(clock, call, |file| file::fdatasync(file)),
+            CallKind::Sync => self.on(clock, call, |_| {
                 dirty::sync();
-                Ok(0)
+                Ok(())
             }),
             CallKind::SyncRange => {
-                window(clock, || cache::write_out(file, offset, bytes, call.flags).map(|()| 0))
+                self.on(clock, call, |file| cache::write_out(file, offset, bytes, call.flags))
             }
-            CallKind::Syncfs => window(clock, || file::syncfs(file).map(|()| 0)),
-            CallKind::Evict => window(clock, || cache::evict(file, 0, 0).map(|()| 0)),
-            CallKind::Truncate => window(clock, || file::ftruncate(file, bytes).map(|()| 0)),
+            CallKind::Syncfs => self.on(clock, call, |file| file::syncfs(file)),
+            CallKind::Evict => self.on(clock, call, |file| cache::evict(file, 0, 0)),
+            CallKind::Truncate => self.on(clock, call, |file| file::ftruncate(file, bytes)),
             CallKind::Allocate => {
-                window(clock, || file::allocate(file, offset.saturating_add(bytes)).map(|()| 0))
+                self.on(clock, call, |file| file::allocate(file, offset.saturating_add(bytes)))
             }
-            CallKind::Discard => window(clock, || file::punch(file, offset, bytes).map(|()| 0)),
-            _ => window(clock, || Ok(0)),
-        })
+            CallKind::Discard => self.on(clock, call, |file| file::punch(file, offset, bytes)),
+            CallKind::Map | CallKind::Fork | CallKind::Flush => self.on(clock, call, |_| Ok(())),
+            CallKind::Pause | CallKind::Look => window(clock, || Ok(0)),
+            _ => self.descriptors.lifecycle(clock, &{ *call }),
+        }
     }
 
     #[inline(always)]
@@ -173,7 +189,7 @@ impl<D: Descriptors> Engine for System<D> {
         }
         if let (Some(verifier), 1.., true) = (&self.buffer.verifier, call.flags, call.kind.is_read()) {
             let block = &mut self.buffer.memory.bytes()[..moved];
-            verifier.check(block, call, self.descriptors.path(call))?;
+            verifier.check(block, &{ *call }, self.descriptors.path(call))?;
         }
         Ok(moved as u64)
     }
