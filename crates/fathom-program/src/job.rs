@@ -231,7 +231,11 @@ impl Job {
 
     /// The most that one transfer moves, in bytes.
     pub fn largest_block(&self) -> u64 {
-        self.directions().map(|direction| self.blocks[direction as usize].most).max().unwrap_or(1)
+        let used = |side: usize| self.order.sizes_by_order.then_some(self.blocks[side].most);
+        let by_order = [0, 1].into_iter().filter_map(used).max();
+        let largest =
+            self.directions().map(|direction| self.blocks[direction as usize].most).max().unwrap_or(1);
+        largest.max(by_order.unwrap_or(0))
     }
 
     /// Whether it ever transfers in this direction.

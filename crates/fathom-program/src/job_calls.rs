@@ -138,7 +138,8 @@ impl JobCalls {
             next_file: NextFile::new(job, files.len(), thread),
             files,
             file: 0,
-            renews_by: match job.files.unlink_each_loop {
+            // fio goes round within a loop where time ends it.
+            renews_by: match job.files.unlink_each_loop && !job.time_based {
                 true => CallKind::Create,
                 false => CallKind::DontNeed,
             },
@@ -186,6 +187,11 @@ impl JobCalls {
             false => now.saturating_add(ramp).saturating_add(self.ticks(self.job.runtime)),
         };
         Times { end, ramp_end: if ramp > 0 { now + ramp } else { u64::MAX }, due: [now; DIRECTIONS] }
+    }
+
+    /// Whether no transfer is left of this loop.
+    pub fn is_done(&self) -> bool {
+        self.left == 0 || self.transfers_left == 0
     }
 
     /// No transfer begins from now on; what is due at the end is done.

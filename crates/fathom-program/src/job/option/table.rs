@@ -362,7 +362,7 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("verify_backlog", LONG, "compare after so many written blocks", |d, v| d.verify.backlog.0 = v.long()),
     sets("verify_backlog_batch", INT, "so many of them", |d, v| d.verify.backlog.1 = v.int()),
     sets("experimental_verify", BOOL, "another way of keeping what was written", |d, v| d.verify.experimental = v.on()),
-    sets("verify_state_load", BOOL, "compare up to where an earlier run came", |d, v| d.verify.load_state = v.on()),
+    nothing("verify_state_load", BOOL, "no earlier run has left its state: all is compared"),
     nothing("verify_state_save", BOOL, "scratch files do not outlive the run"),
     sets("trim_percentage", PERCENT, "so many of a hundred written blocks are trimmed before they are compared", |d, v| d.verify.trims.0 = v.int() as u8),
     sets("trim_verify_zero", BOOL, "0: trimmed blocks need not be zeros", |d, v| d.verify.trims_not_zero = !v.on()),
@@ -408,7 +408,7 @@ pub(super) const OPTIONS: &[Known] = &[
     nothing("dir", Kind::Text, "it is for a profile"),
     refused("profile", Kind::Text, "it stands for jobs that no file shows"),
     // Zones.
-    sets("zonemode", Kind::Choice(&["none", "strided", "zbd"]), "`strided`: some of each stretch of the file; `zbd` is refused by what it needs", |d, v| d.zoned = v.text == "zbd"),
+    sets("zonemode", Kind::Choice(&["none", "strided", "zbd"]), "`strided`: some of each stretch of the file; `zbd` is refused by what it needs", |d, v| (d.zoned, d.strided) = (v.text == "zbd", v.text == "strided")),
     sets("zonesize", LONG, "the bytes of a stretch that are used", |d, v| d.job.order.strides[0] = v.long()),
     sets("zonerange", LONG, "the length of a stretch", |d, v| d.job.order.strides[1] = v.long()),
     sets("zoneskip", LONG, "what lies between two stretches", |d, v| d.job.order.strides[2] = v.long()),
