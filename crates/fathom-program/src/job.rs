@@ -21,6 +21,7 @@ mod engine;
 mod fields;
 mod file;
 mod files;
+mod iolog;
 mod option;
 mod paths;
 mod sizes;
@@ -38,6 +39,7 @@ pub use self::engine::Engine;
 pub use self::fields::*;
 pub use self::file::{JobFile, Mistake, Section, Surroundings, parse};
 pub use self::files::ThreadFile;
+pub use self::iolog::{IoLog, LogAction, LogEntry};
 pub use self::option::{list, markdown as option_table};
 
 /// One job: some threads that do the same to files of one size.

@@ -54,7 +54,6 @@ impl Job {
                 self.verify.as_ref().is_some_and(|verify| verify.trims.0 > 0 && verify.trims.1 > 0),
                 "trim_percentage= with trim_backlog=",
             ),
-            (course.iologs[0].is_some(), "read_iolog="),
             (course.iologs[1].is_some(), "write_iolog="),
             (self.logs.bandwidth.is_some(), "write_bw_log="),
             (self.logs.latency.is_some(), "write_lat_log="),
@@ -65,6 +64,9 @@ impl Job {
 
     /// What can't be done by anybody, as one sentence.
     fn impossible(&self) -> Option<String> {
+        if let Some(trouble) = &self.replay.trouble {
+            return Some(trouble.clone());
+        }
         let files = &self.files;
         let renews = files.unlink_each_loop && (self.course.loops > 1 || self.io_size > self.size);
         if self.engine == Engine::Mmap && (files.create_on_open || renews) {

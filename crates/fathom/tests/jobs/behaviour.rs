@@ -242,6 +242,67 @@ fn the_same_jobs_do_the_same() {
     );
 }
 
+/// A log of two files, with the times of version 3 or without.
+fn log(has_times: bool) -> String {
+    let lines = [
+        "10 a add",
+        "11 b add",
+        "12 a open",
+        "20 a read 0 4096",
+        "900 b open",
+        "1000 b write 8192 512",
+        "1500 a read 4096 8192",
+        "1600 b sync 0 0",
+        "1700 a write 0 1024",
+        "1800 b close",
+        "1900 a datasync 0 0",
+        "2000 a read 12288 4096",
+        "2100 a close",
+    ];
+    let line =
+        |line: &&str| if has_times { (*line).to_owned() } else { line.split_once(' ').unwrap().1.to_owned() };
+    let version = if has_times { 3 } else { 2 };
+    let lines: Vec<String> = lines.iter().map(line).collect();
+    format!("fio version {version} iolog\n{}\n", lines.join("\n"))
+}
+
+#[test]
+fn a_log_is_replayed_as_by_fio() {
+    if !has_fio("a_log_is_replayed_as_by_fio") {
+        return;
+    }
+    let place = Place::new("replayed");
+    for has_times in [true, false] {
+        for more in [
+            "",
+            "replay_no_stall=1",
+            "replay_time_scale=50",
+            "replay_align=4096",
+            "loops=2\nsize=4k\nfsync=1\nnumber_ios=2",
+            "numjobs=2\nioengine=sync",
+        ] {
+            let (path, files) = (place.write("log", &log(has_times)), ["a", "b"]);
+            files.iter().for_each(|file| drop(place.write(file, &"x".repeat(16384))));
+            let text = format!("[x]\nioengine=psync\nread_iolog={}\n{more}\n", path.display());
+            let mut here = counts(&here(&text, Detail::Percentiles));
+            // fio counts no fdatasync(2).
+            here.iter_mut().for_each(|(_, counts)| counts[4] -= 1);
+            assert_eq!(here, counts(&there(&place, &text, "json")), "{text}");
+        }
+    }
+    let path = place.write("log", &log(true));
+    let text = |more: &str| format!("[x]\nread_iolog={}\n{more}\n", path.display());
+    let of = |more: &str| counts(&here(&text(more), Detail::Percentiles)).remove(0).1;
+    // fio 3.33 replays what it is to skip, and fails where all is done to one file.
+    assert_eq!(of("replay_skip=write,sync")[..5], [16384, 3, 0, 0, 1]);
+    assert_eq!(of("replay_redirect=/dev/sdz")[..5], [16384, 3, 1536, 2, 2]);
+    assert_eq!(of("ioengine=libaio\niodepth=4")[..5], [16384, 3, 1536, 2, 2]);
+    let file = read(&text("")).unwrap();
+    assert_eq!(file.jobs[0].files.scratch, ["a", "b"]);
+    let missing = read("[x]\nread_iolog=/nowhere\n").unwrap();
+    assert_eq!(missing.jobs[0].unsupported().unwrap(), "read_iolog=/nowhere: there is no such file");
+}
+
 /// Every key with its path and the kind of its value; what depends on the data in a map is one key.
 fn shape(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     let kind = match value {

@@ -422,11 +422,11 @@ pub(super) const OPTIONS: &[Known] = &[
     refused("gpu_dev_id", INT, "needs a GPU"),
     refused("cmd_type", Kind::Choice(&["nvme"]), "needs an NVMe character device"),
     // Logs of transfers.
-    sets("read_iolog", Kind::Text, "replay such a log", |d, v| d.job.course.iologs[0] = Some(text_of(v))),
+    sets("read_iolog", Kind::Text, "replay such a log, of version 2 or 3, on scratch files", |d, v| d.job.course.iologs[0] = Some(text_of(v))),
     sets("write_iolog", Kind::Text, "write such a log", |d, v| d.job.course.iologs[1] = Some(text_of(v))),
     nothing("read_iolog_chunked", BOOL, "a log is read as fast as it is used"),
     sets("replay_no_stall", BOOL, "as fast as possible", |d, v| d.job.replay.no_stall = v.on()),
-    nothing("replay_redirect", Kind::Text, "a log is replayed on scratch files in any case"),
+    sets("replay_redirect", Kind::Text, "all of a log is done to one file, a scratch file as well", |d, v| d.job.replay.redirect = Some(text_of(v))),
     sets("replay_scale", INT, "offsets are divided by it", |d, v| d.job.replay.scale = v.int()),
     reads("replay_align", INT, "offsets are multiples of it", |d, v| {
         d.job.replay.align = v.int();
