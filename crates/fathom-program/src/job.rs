@@ -18,6 +18,7 @@
 mod command_line;
 mod conduct;
 mod engine;
+mod existing;
 mod fields;
 mod file;
 mod files;
@@ -36,6 +37,7 @@ pub use self::command_line::{CommandLine, Output, parse_command, show_command};
 pub use self::conduct::*;
 use self::engine::ENGINES;
 pub use self::engine::Engine;
+pub use self::existing::{Existing, OnFiles};
 pub use self::fields::*;
 pub use self::file::{JobFile, Mistake, Section, Surroundings, parse};
 pub use self::files::ThreadFile;

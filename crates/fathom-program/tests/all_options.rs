@@ -59,6 +59,7 @@ fn on_this_machine<T>(ask: impl FnOnce(&Surroundings<'_>) -> T) -> T {
         variable: &|_| None,
         file: &|_| None,
         path: "",
+        on_files: None,
     })
 }
 

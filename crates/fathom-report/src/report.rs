@@ -35,7 +35,7 @@ pub use colours::Colours;
 pub use comparison::{comparison, comparison_page};
 pub use curve::curve;
 pub use jobs::jobs;
-pub use plan::plan;
+pub use plan::{Plan, PlannedFile, PlannedJob, plan};
 pub use prediction::prediction;
 pub use replay::replay;
 pub use speed::{file_size, syscalls, transfer, xor};

@@ -78,7 +78,7 @@ pub struct Kind {
 type Read = fn(&Path, &'static str) -> Result<Box<dyn Report>, Error>;
 
 /// Every kind of result, in the order in which help names them.
-pub const KINDS: [Kind; 16] = [
+pub const KINDS: [Kind; 17] = [
     Kind::new("survey", Some(schema::<Survey>)).kept("survey", read_survey),
     Kind::new("lab", Some(schema::<LabReport>)),
     Kind::new("xor", Some(schema::<Xor>)).kept("xor", read::<Xor>),
@@ -88,6 +88,7 @@ pub const KINDS: [Kind; 16] = [
     Kind::new("io", Some(schema::<Transfer>)),
     Kind::new("io-size", Some(schema::<FileSize>)),
     Kind::new("run", Some(schema::<Ran>)).kept("run", read::<Ran>),
+    Kind::new("plan", Some(schema::<report::Plan>)),
     Kind::new("syscalls", Some(schema::<Syscalls>)).kept("syscalls", read::<Syscalls>),
     Kind::new("model", Some(model::schema)),
     Kind::new("prediction", Some(schema::<Predicted>)).kept("prediction", read_with_model::<Predicted>),

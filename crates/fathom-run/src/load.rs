@@ -20,6 +20,7 @@ mod steady;
 mod steer;
 
 use std::collections::HashMap;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -28,7 +29,7 @@ use std::time::{Duration, Instant};
 use fathom_sys::clock::Counter;
 use fathom_sys::file::Errno;
 use fathom_sys::usage::Usage;
-use fathom_sys::{Error, affinity, cache, facts};
+use fathom_sys::{Error, affinity, below, cache, facts};
 
 pub use self::burst::{Burst, burst};
 pub use self::histogram::Histogram;
@@ -58,7 +59,14 @@ pub fn surroundings(variable: &dyn Fn(&str) -> Option<String>) -> Surroundings<'
         variable,
         file: &|path| std::fs::read_to_string(path).ok(),
         path: "",
+        on_files: None,
     }
+}
+
+/// How long a regular file below a directory is, by its path there; none where there is none that can be read.
+pub fn length_below(directory: &Path, path: &str) -> Option<u64> {
+    let file = below::open_below(directory, Path::new(path), false).ok()?;
+    fathom_sys::file::status(file.as_fd()).ok()
 }
 
 /// Runs one job in its threads, all at once; gives one outcome per thread.
@@ -327,8 +335,11 @@ fn threads<C: Counter>(
 fn ready(thread: &JobThread<'_>, site: &Site) -> Result<(JobCalls, System<OfJob>), Fault> {
     let job = thread.job;
     let open = |(_, file): &(FileId, ThreadFile)| {
-        let path = site.path_of(&file.name);
-        let open = OfJob::open(job, &path)?;
+        let path = site.path_of(job, &file.name);
+        let open = match job.files.existing {
+            Some(_) => site.descriptor_of(job, &file.name, job.direct)?,
+            None => OfJob::open(job, &path)?,
+        };
         site.hint(job, &open, &path)?;
         Ok((path, open))
     };

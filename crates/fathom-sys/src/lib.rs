@@ -15,6 +15,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod affinity;
+pub mod below;
 pub mod blocked;
 pub mod cache;
 pub mod call_number;

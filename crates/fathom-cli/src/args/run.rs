@@ -23,8 +23,11 @@ pub(crate) struct RunOptions {
     #[arg(last = true, value_name = "FIO")]
     fio: Vec<String>,
     /// Say what would be done, with which files in place of the paths of the jobs, and run and write nothing.
-    #[arg(long, conflicts_with = "format")]
+    #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Read the files that the jobs name where they are below DIR, in place of scratch files: a job that writes is refused.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) on_files: Option<PathBuf>,
     /// Format of the results.
     #[arg(long, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: JobFormat,

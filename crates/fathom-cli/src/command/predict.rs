@@ -17,7 +17,7 @@ const NEXT: &str =
     "Next: 'fathom run' runs the jobs; '--set readahead=1M' predicts them with another read-ahead window.\n";
 
 pub(crate) fn run(options: &PredictOptions) -> Result<ExitCode, Failure> {
-    let work = super::run::read(&options.work())?;
+    let work = super::run::read(&options.work(), None)?;
     if matches!(work, Work::Trace(_)) && options.format == PredictFormat::FioJson {
         return Err(Failure::Usage(
             "--format: fio does not know what a trace's replay is; take json".to_owned(),

@@ -23,7 +23,7 @@ const AFTER_A_TRACE: &str =
 
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     let (described, _) = options.work().map_err(Failure::Usage)?;
-    match read(&described)? {
+    match read(&described, options.on_files.as_deref())? {
         Work::Jobs(file) if options.dry_run => plan(options, file),
         Work::Trace(_) if options.dry_run => Err(Failure::Usage(format!(
             "--dry-run: {described} is a trace; 'fathom trace show' describes it"
@@ -35,10 +35,10 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
 }
 
 /// What is to be done. A file that can't be read is a mistake of the user's. What the reader noted is said once.
-pub(crate) fn read(jobs: &Jobs<'_>) -> Result<Work, Failure> {
+pub(crate) fn read(jobs: &Jobs<'_>, on_files: Option<&Path>) -> Result<Work, Failure> {
     let work = match jobs {
-        Jobs::File(path) => Work::read(path),
-        Jobs::Command(words) => Work::command(words),
+        Jobs::File(path) => Work::read_on(path, on_files),
+        Jobs::Command(words) => Work::command(words, on_files),
     };
     let work = work.map_err(|error| Failure::from(error).usage())?;
     if let Work::Jobs(file) = &work {
@@ -68,7 +68,16 @@ fn fit(options: &RunOptions, file: &mut JobFile) -> Result<(Session, Needs), Fai
 fn plan(options: &RunOptions, mut file: JobFile) -> Result<(), Failure> {
     let (session, needs) = fit(options, &mut file)?;
     session.unaffordable(&needs).iter().for_each(|reason| console::note(reason));
-    console::print(&fathom::report::plan(&file.jobs, &needs))
+    match options.format {
+        JobFormat::Text => console::print(&fathom::report::plan(&file.jobs, &needs)),
+        JobFormat::Json => {
+            let plan = fathom::report::Plan::of(&file, &needs).map_err(Failure::Usage)?;
+            console::print(&(plan.json()? + "\n"))
+        }
+        JobFormat::FioJson | JobFormat::FioJsonPlus => Err(Failure::Usage(
+            "--dry-run has no figures for fio's formats: --format text or json".to_owned(),
+        )),
+    }
 }
 
 fn jobs(options: &RunOptions, mut file: JobFile) -> Result<(), Failure> {

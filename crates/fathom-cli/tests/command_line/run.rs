@@ -1,6 +1,7 @@
 //! `fathom run`: what it prints, what it refuses, and what it leaves behind, which is nothing.
 
 use std::fs;
+use std::path::Path;
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -62,8 +63,8 @@ fn a_command_line_of_fio_is_run_and_predicted() {
 #[test]
 fn a_bad_job_file_is_named_with_its_line() {
     run("[x]\nsize=1m\nsice=1m\n", &[]).complains(2, "x.fio:3: there is no option 'sice'");
-    run("[x]\nsize=1m\nlockfile=readwrite\n", &[])
-        .complains(2, "x.fio: [x]: lockfile= is understood, and can't be run");
+    run("[x]\nsize=1m\ncreate_on_open=1\nioengine=mmap\n", &[])
+        .complains(2, "x.fio: [x]: create_on_open=1 with ioengine=mmap: a new file is empty");
     let path = run("[x]\nsize=64k\nfilename=/etc/passwd\n", &[]);
     assert!(path.err.contains("'/etc/passwd' is the scratch file 'etc_passwd' below PATH"), "{path:?}");
     run("[x]\nsize=1m\nnumjobs=0\n", &[]).complains(2, "x.fio:3: [x]: numjobs=0 leaves nothing to do");
@@ -103,7 +104,12 @@ fn a_dry_run_says_what_would_be_done_and_does_nothing() {
     let open = run("[x]\nrw=read\n", &["--dry-run"]);
     assert!(open.code == Some(0) && open.err.contains("[x] has no size of its own"), "{open:?}");
     run("[x]\nsice=1m\n", &["--dry-run"]).complains(2, "x.fio:2: there is no option 'sice'");
-    run("[x]\nsize=1m\n", &["--dry-run", "--format", "json"]).complains(2, "cannot be used with");
+    let json = run("[x]\nfilename=/dev/sdz\nsize=1m\nnumjobs=2\n", &["--dry-run", "--format", "json"]);
+    let plan: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(plan["schema"], "fathom.plan/1");
+    let file = serde_json::json!({"name": "file.dev_sdz", "wanted": "/dev/sdz", "bytes": 1 << 20});
+    assert_eq!((&plan["jobs"][0]["files"][0], plan["space_bytes"].as_u64()), (&file, Some(1 << 20)));
+    run("[x]\nsize=1m\n", &["--dry-run", "--format", "fio-json"]).complains(2, "--format text or json");
 }
 
 #[test]
@@ -122,6 +128,39 @@ fn a_dry_run_takes_what_people_write_on_command_lines() {
         assert_eq!(told.code, Some(0), "{line}: {told:?}");
     }
     assert!(place.names().is_empty());
+}
+
+#[test]
+fn jobs_read_files_that_are_there_and_leave_them_as_they_are() {
+    let (data, place) = (Place::new(), Place::new());
+    let (a, b) = (Path::new(data.text()).join("a"), Path::new(data.text()).join("own.0.0"));
+    std::fs::write(&a, vec![7; 100_000]).unwrap();
+    std::fs::write(&b, vec![7; 40_960]).unwrap();
+    let kept = |path: &Path| {
+        let about = std::fs::metadata(path).unwrap();
+        (std::fs::read(path).unwrap(), about.modified().unwrap(), about.permissions())
+    };
+    let before = [&a, &b].map(|path| kept(path));
+    let job = |text: &str, more: &[&str]| {
+        let (_, _jobs, path) = with_job(text);
+        fathom(&[&["run", &path, place.text(), "--no-report", "--on-files", data.text()], more].concat())
+    };
+    let text = "[shared]\nfilename=a\nrw=randread\nbs=4k\nnumjobs=2\n[own]\nstonewall\nrw=read\nioengine=libaio\niodepth=4\n";
+    let told = job(text, &["--format", "json"]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    let ran: serde_json::Value = serde_json::from_str(&told.out).unwrap();
+    let bytes = |job: usize| ran["jobs"][job]["sides"][0]["bytes"].as_u64();
+    assert_eq!((bytes(0), bytes(1)), (Some(2 * 98_304), Some(40_960)), "{}", ran["jobs"]);
+    for (text, reason) in [
+        ("[x]\nfilename=a\nrw=write\n", "this job writes"),
+        ("[x]\nfilename=none\n", "there is none here"),
+        ("[x]\nfilename=../a\n", "reads there alone"),
+        ("[x]\nfilename=a\nsize=1m\n", "lower size="),
+    ] {
+        job(text, &[]).complains(2, reason);
+    }
+    assert_eq!([&a, &b].map(|path| kept(path)), before);
+    assert_eq!((data.names().len(), place.names().len()), (2, 0));
 }
 
 #[test]

@@ -260,6 +260,7 @@ mod tests {
             memory_mib: 1000,
             variable: &|_| None,
             file: &file,
+            on_files: None,
             path: "",
         };
         parse_command(&words, &surroundings)

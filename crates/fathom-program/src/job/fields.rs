@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Blocks;
+use super::{Blocks, Existing};
 
 /// What stands for reads, for writes and for trims.
 pub type Each<T> = [T; 3];
@@ -72,6 +72,8 @@ pub struct Files {
     pub format: Option<String>,
     /// `opendir`: all files below this directory.
     pub opendir: Option<String>,
+    /// Files that are there and are read alone, in place of scratch files.
+    pub existing: Option<Existing>,
     /// `nrfiles`: how many files `size` is split among, for each thread.
     pub count: u32,
     /// `openfiles`: how many are in use at once, the next one when one is done; zero for all.
@@ -309,6 +311,7 @@ impl Default for Files {
             scratch: Vec::new(),
             format: None,
             opendir: None,
+            existing: None,
             count: 1,
             open: 0,
             service: FileService::RoundRobin(1),

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::option::{Draft, Known, known, set};
-use super::{IoLog, Job, paths};
+use super::{IoLog, Job, OnFiles, existing, paths};
 
 /// What a job file or a command line says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,6 +41,8 @@ pub struct Surroundings<'a> {
     pub file: &'a dyn Fn(&str) -> Option<String>,
     /// The path of the job file, which included paths may be relative to.
     pub path: &'a str,
+    /// Files that are there, which jobs read in place of scratch files.
+    pub on_files: Option<OnFiles<'a>>,
 }
 
 /// What is wrong with a job file, and where.
@@ -277,8 +279,12 @@ impl<'a> Reader<'a> {
         }
         let exits = self.file.jobs.iter().any(|job| job.course.exitall);
         self.file.jobs.iter_mut().for_each(|job| job.course.exitall = exits);
-        self.file.notes.extend(paths::place(&mut self.file.jobs, &self.directories));
-        self.file.notes.extend(super::sizes::settle(&mut self.file.jobs));
+        if let Some(on) = &self.surroundings.on_files {
+            existing::place(&mut self.file.jobs, &self.directories, on)?;
+        } else {
+            self.file.notes.extend(paths::place(&mut self.file.jobs, &self.directories));
+            self.file.notes.extend(super::sizes::settle(&mut self.file.jobs));
+        }
         if !self.idle.is_empty() {
             let names = self.idle.join(", ");
             self.file.notes.push(format!("accepted, and changes nothing that is timed: {names}"));
@@ -438,6 +444,7 @@ mod tests {
                 variable: &variable,
                 file: &file,
                 path: "dir/a.fio",
+                on_files: None,
             },
         )
     }

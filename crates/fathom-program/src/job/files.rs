@@ -24,6 +24,9 @@ impl Job {
 
     /// The names of a thread's files.
     pub fn file_names(&self, thread: u32) -> Vec<String> {
+        if let Some(files) = self.existing(thread) {
+            return files.iter().map(|(path, _)| path.clone()).collect();
+        }
         let own = || format!("job.{}.{thread}", self.name.replace('/', "_"));
         match (&self.filename, self.file_count()) {
             (Some(name), _) => vec![format!("file.{name}")],
@@ -41,6 +44,10 @@ impl Job {
     /// # Errors
     /// As [`region`](Self::region).
     pub fn files_of(&self, thread: u32) -> Result<Vec<ThreadFile>, String> {
+        if let Some(files) = self.existing(thread) {
+            let file = |(name, region): &(String, Region)| ThreadFile { name: name.clone(), region: *region };
+            return Ok(files.iter().map(file).collect());
+        }
         if let Some(log) = &self.replay.log {
             let file = |(number, name)| ThreadFile { name, region: log.region(number) };
             return Ok(self.file_names(thread).into_iter().enumerate().map(file).collect());
@@ -63,6 +70,13 @@ impl Job {
             ThreadFile { name, region }
         };
         Ok(names.drain(..).enumerate().map(file).collect())
+    }
+
+    /// The files of a thread that are there, where it reads such ones.
+    fn existing(&self, thread: u32) -> Option<&[(String, Region)]> {
+        let files = &self.files.existing.as_ref()?.files;
+        let count = files.len() / self.numjobs.max(1) as usize;
+        files.get(thread as usize * count..(thread as usize + 1) * count)
     }
 
     /// A size from a range, in whole blocks.

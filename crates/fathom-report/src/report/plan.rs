@@ -1,8 +1,10 @@
-//! What jobs would do, as a table: nothing has run yet.
+//! What jobs would do, as a table and as JSON: nothing has run yet.
 
-use fathom_program::job::{Blocks, Direction, Job, Pattern};
+use fathom_program::job::{Blocks, Direction, Job, JobFile, Pattern};
 use fathom_program::units::{Bytes, Nanos};
 use fathom_run::load::{Needs, groups};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::table;
 
@@ -20,6 +22,108 @@ pub fn plan(jobs: &[Job], needs: &Needs) -> String {
         Bytes(needs.writes),
     );
     format!("{}\n{needs}\n", table::rows(&HEADER, &lines))
+}
+
+/// The same as JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "fathom.plan/1")]
+pub struct Plan {
+    /// Always `fathom.plan/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    pub schema: String,
+    /// The jobs, in order.
+    pub jobs: Vec<PlannedJob>,
+    /// What the reader of the jobs noted, one sentence each.
+    pub notes: Vec<String>,
+    /// Bytes of disk that their files need.
+    pub space_bytes: u64,
+    /// Bytes that they write at least.
+    pub write_bytes: u64,
+    /// How long they take at least.
+    pub time_ns: u64,
+}
+
+/// A job of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlannedJob {
+    /// Those of one group run at the same time; groups follow each other, from 1.
+    pub group: u32,
+    /// Its name.
+    pub name: String,
+    /// How many threads it has.
+    pub threads: u32,
+    /// fio's name of its engine.
+    pub engine: String,
+    /// Whether it goes past the page cache.
+    pub direct: bool,
+    /// The most requests under way in a thread.
+    pub depth: u32,
+    /// What is transferred, in words.
+    pub transfers: String,
+    /// Bytes that each thread transfers; none where time ends it.
+    pub transfer_bytes: Option<u64>,
+    /// The longest that it runs after its ramp, where time ends it.
+    pub runtime_ns: Option<u64>,
+    /// Its files.
+    pub files: Vec<PlannedFile>,
+}
+
+/// A file of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlannedFile {
+    /// Its name in the scratch directory; of one that is there its path.
+    pub name: String,
+    /// The path that the job gives, where it names one.
+    pub wanted: Option<String>,
+    /// How long it is.
+    pub bytes: u64,
+}
+
+const SCHEMA: &str = "fathom.plan/1";
+
+impl Plan {
+    /// What jobs would do.
+    ///
+    /// # Errors
+    /// A job without a size.
+    pub fn of(file: &JobFile, needs: &Needs) -> Result<Self, String> {
+        let numbered = groups(&file.jobs).zip(1..);
+        let jobs = numbered.flat_map(|(group, number)| group.iter().map(move |job| (number, job)));
+        Ok(Self {
+            schema: SCHEMA.to_owned(),
+            jobs: jobs.map(|(group, job)| PlannedJob::of(group, job)).collect::<Result<_, String>>()?,
+            notes: file.notes.clone(),
+            space_bytes: needs.space,
+            write_bytes: needs.writes,
+            time_ns: needs.time.as_nanos() as u64,
+        })
+    }
+}
+
+impl PlannedJob {
+    fn of(group: u32, job: &Job) -> Result<Self, String> {
+        let mut files: Vec<PlannedFile> = Vec::new();
+        for thread in 0..if job.engine.has_files() { job.numjobs } else { 0 } {
+            for (number, file) in job.files_of(thread)?.into_iter().enumerate() {
+                if files.iter().all(|known| known.name != file.name) {
+                    let wanted = job.files.paths.get(number).cloned();
+                    files.push(PlannedFile { name: file.name, wanted, bytes: file.region.file });
+                }
+            }
+        }
+        Ok(Self {
+            group,
+            name: job.name.clone(),
+            threads: job.numjobs,
+            engine: job.engine.name().to_owned(),
+            direct: job.direct,
+            depth: job.depth.most,
+            transfers: transfers(job),
+            transfer_bytes: job.transfer()?,
+            runtime_ns: (!job.runtime.is_zero()).then_some(job.runtime.as_nanos() as u64),
+            files,
+        })
+    }
 }
 
 fn line(group: u32, job: &Job) -> Vec<String> {

@@ -31,7 +31,8 @@ impl Needs {
         for job in jobs {
             let named = |reason: String| format!("[{}]: {reason}", job.name);
             job.check().map_err(named)?;
-            for thread in if job.engine.has_files() { 0..job.numjobs } else { 0..0 } {
+            let has_scratch = job.engine.has_files() && job.files.existing.is_none();
+            for thread in if has_scratch { 0..job.numjobs } else { 0..0 } {
                 for file in job.files_of(thread).map_err(named)? {
                     let (longest, is_filled) = files.entry(file.name).or_default();
                     *longest = file.region.file.max(*longest);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use fathom_sys::cache::{self, Hint};
 use fathom_sys::file::Errno;
 use fathom_sys::memory::{FileMapping, Mapping};
-use fathom_sys::{Error, facts, file, transfer};
+use fathom_sys::{Error, below, facts, file, transfer};
 
 use super::Wrote;
 use super::calm::Calm;
@@ -47,6 +47,7 @@ const HOLE: &str = "hole";
 pub(super) fn is_filled(job: &Job) -> bool {
     let is_read = job.does(Direction::Read) || job.engine == Engine::Mmap;
     job.engine.has_files()
+        && job.files.existing.is_none()
         && (is_read || job.files.overwrite || job.order.trim.is_some())
         && !job.files.create_on_open
 }
@@ -147,7 +148,7 @@ impl Site {
         if wanted > left {
             return Err(Fault::OverBudget { wanted, left });
         }
-        for job in jobs.iter().filter(|job| job.engine.has_files()) {
+        for job in jobs.iter().filter(|job| job.engine.has_files() && job.files.existing.is_none()) {
             for thread in 0..job.numjobs {
                 for file in job.files_of(thread).map_err(Fault::Unsupported)? {
                     self.lay_out_file(job, &file)?;
@@ -333,13 +334,17 @@ impl Site {
     }
 
     fn prepare_file(&self, job: &Job, file: &ThreadFile) -> Result<Option<Cached>, Fault> {
-        let (path, region) = (self.files.path(&file.name), file.region);
-        let file = self.files.descriptor(&file.name)?;
+        let (path, region) = (self.path_of(job, &file.name), file.region);
+        let file = self.descriptor_of(job, &file.name, false)?;
         if job.pre_read {
             self.read_in(&file, &path, region)?;
         } else if job.invalidate {
-            cache::evict(&file, 0, 0)
-                .map_err(|errno| Error::new("drop the cached pages of", &path, errno))?;
+            // What is dirty of somebody else's file stays so.
+            let dropped = match job.files.existing {
+                Some(_) => cache::advise(&file, 0, 0, Hint::DontNeed),
+                None => cache::evict(&file, 0, 0),
+            };
+            dropped.map_err(|errno| Error::new("drop the cached pages of", &path, errno))?;
         }
         let count = self.residency.count(&file, region.offset, region.length);
         let count = count.map_err(|errno| Error::new("ask for the cached pages of", &path, errno))?;
@@ -386,11 +391,22 @@ impl Site {
 
     /// The first file of a job's thread.
     pub fn path(&self, job: &Job, thread: u32) -> PathBuf {
-        self.path_of(&job.file_names(thread)[0])
+        self.path_of(job, &job.file_names(thread)[0])
     }
 
-    pub(super) fn path_of(&self, name: &str) -> PathBuf {
-        self.files.path(name)
+    /// Where a job's file is.
+    pub(super) fn path_of(&self, job: &Job, name: &str) -> PathBuf {
+        match &job.files.existing {
+            Some(existing) => Path::new(&existing.directory).join(name),
+            None => self.files.path(name),
+        }
+    }
+
+    /// A descriptor of a job's file, for reading alone where it is no scratch file.
+    pub(super) fn descriptor_of(&self, job: &Job, name: &str, direct: bool) -> Result<OwnedFd, Fault> {
+        let Some(existing) = &job.files.existing else { return self.files.descriptor(name) };
+        let opened = below::open_below(Path::new(&existing.directory), Path::new(name), direct);
+        Ok(opened.map_err(|errno| Error::new("open", &self.path_of(job, name), errno))?)
     }
 
     pub(super) fn clock(&self) -> Clock {

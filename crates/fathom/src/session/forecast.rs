@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use fathom_predict::model::Model;
 use fathom_predict::prediction::{self, Predicted, Prediction, Replay, SCHEMA, Settings};
-use fathom_program::job::{self, Job, JobFile, Surroundings};
+use fathom_program::job::{self, Job, JobFile, OnFiles, Surroundings};
 use fathom_program::units::Nanos;
 use fathom_run::fault::plain;
 use fathom_run::instrument::Instrument;
@@ -19,6 +19,23 @@ use fathom_run::replay::{self, Bounds, How, Replayed};
 use fathom_speed::jobs::{self, Ran, RanJob};
 
 use super::{Error, Session};
+
+/// Has a reader of jobs look at what is around a file of this path, with the variables of this process's environment.
+fn surrounded<T>(
+    path: &str,
+    on_files: Option<&Path>,
+    read: impl FnOnce(&Surroundings<'_>) -> T,
+) -> Result<T, Error> {
+    let variable = |name: &str| std::env::var(name).ok();
+    let around = Surroundings { path, ..load::surroundings(&variable) };
+    let Some(directory) = on_files else { return Ok(read(&around)) };
+    // A relative path would mean another directory where a job's own paths are absolute.
+    let directory = fs::canonicalize(directory)
+        .map_err(|error| Error::Failed(format!("--on-files {}: {}", directory.display(), plain(&error))))?;
+    let length = |path: &str| load::length_below(&directory, path);
+    let shown = directory.to_string_lossy();
+    Ok(read(&Surroundings { on_files: Some(OnFiles { directory: &shown, length: &length }), ..around }))
+}
 
 /// What is to be done: the jobs of a fio job file, or a trace's operations.
 #[derive(Debug, Clone)]
@@ -36,27 +53,36 @@ impl Work {
     /// # Errors
     /// A file that can't be read; a line of a job file that fio would refuse, or that is not understood.
     pub fn read(path: &Path) -> Result<Self, Error> {
+        Self::read_on(path, None)
+    }
+
+    /// The same, where jobs read files that are there below a directory, instead of scratch files.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); a job that writes, or a file that is not there.
+    pub fn read_on(path: &Path, on_files: Option<&Path>) -> Result<Self, Error> {
         let mut magic = [0; 4];
         if File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == *b"PAR1" {
-            return Ok(Self::Trace(path.to_owned()));
+            return match on_files {
+                None => Ok(Self::Trace(path.to_owned())),
+                Some(_) => Err(Error::Failed(format!("--on-files: {} is a trace", path.display()))),
+            };
         }
         let text = fs::read_to_string(path)
             .map_err(|error| Error::Failed(format!("{}: {}", path.display(), plain(&error))))?;
-        let variable = |name: &str| std::env::var(name).ok();
         let name = path.to_string_lossy();
-        let file = job::parse(&text, &Surroundings { path: &name, ..load::surroundings(&variable) })
+        let file = surrounded(&name, on_files, |around| job::parse(&text, around))?
             .map_err(|mistake| Error::Failed(format!("{name}:{}: {}", mistake.line, mistake.reason)))?;
         Self::of(file, &name)
     }
 
-    /// Reads a command line of fio, with or without `fio` as its first word.
+    /// Reads a command line of fio, with or without `fio` as its first word; its jobs may read files that are there.
     ///
     /// # Errors
-    /// A word that fio would refuse, or that is not understood.
-    pub fn command(words: &[String]) -> Result<Self, Error> {
-        let variable = |name: &str| std::env::var(name).ok();
+    /// A word that fio would refuse, or that is not understood; as [`read_on`](Self::read_on).
+    pub fn command(words: &[String], on_files: Option<&Path>) -> Result<Self, Error> {
         let failed = |reason: String| Error::Failed(format!("fio's command line: {reason}"));
-        let line = job::parse_command(words, &load::surroundings(&variable)).map_err(failed)?;
+        let line = surrounded("", on_files, |around| job::parse_command(words, around))?.map_err(failed)?;
         if line.output.parse_only || line.output.show_command {
             return Err(failed("--parse-only and --showcmd run nothing: leave them out".to_owned()));
         }
