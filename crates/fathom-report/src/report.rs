@@ -42,7 +42,7 @@ pub use speed::{file_size, syscalls, transfer, xor};
 pub use survey_page::{Runs, survey_page};
 pub use text::{list, survey};
 pub use validation::{calibration, validation};
-pub use versus::versus;
+pub use versus::{versus, versus_jobs};
 
 pub(crate) use jobs_page::{jobs_page, replay_page};
 pub(crate) use model_page::calibration_page;
@@ -50,5 +50,5 @@ pub(crate) use prediction_page::prediction_page;
 pub(crate) use speed_page::{curve_page, syscalls_page};
 pub(crate) use trace_page::trace_page;
 pub(crate) use validation_page::validation_page;
-pub(crate) use versus_page::versus_page;
+pub(crate) use versus_page::{versus_jobs_page, versus_page};
 pub(crate) use xor_page::xor_page;

@@ -26,6 +26,7 @@ use fathom_speed::jobs::Ran;
 use fathom_speed::syscalls::Syscalls;
 use fathom_speed::transfer::Transfer;
 use fathom_speed::versus::Versus;
+use fathom_speed::versus::jobs::JobsVersus;
 use fathom_speed::xor::Xor;
 use fathom_survey::experiment::REGISTRY;
 use fathom_survey::lab::LabReport;
@@ -78,13 +79,14 @@ pub struct Kind {
 type Read = fn(&Path, &'static str) -> Result<Box<dyn Report>, Error>;
 
 /// Every kind of result, in the order in which help names them.
-pub const KINDS: [Kind; 16] = [
+pub const KINDS: [Kind; 17] = [
     Kind::new("survey", Some(schema::<Survey>)).kept("survey", read_survey),
     Kind::new("lab", Some(schema::<LabReport>)),
     Kind::new("xor", Some(schema::<Xor>)).kept("xor", read::<Xor>),
     Kind::new("curve", Some(schema::<Curve>)).kept("curve", read::<Curve>),
     Kind::new("comparison", Some(schema::<Comparison>)),
     Kind::new("versus", Some(schema::<Versus>)).kept("versus", read::<Versus>),
+    Kind::new("versus-jobs", Some(schema::<JobsVersus>)).kept("versus-jobs", read::<JobsVersus>),
     Kind::new("io", Some(schema::<Transfer>)),
     Kind::new("io-size", Some(schema::<FileSize>)),
     Kind::new("run", Some(schema::<Ran>)).kept("run", read::<Ran>),
@@ -184,6 +186,12 @@ macro_rules! report {
 report!(Curve, "curve", |it, colours| report::curve(it, colours), report::curve_page(it));
 report!(Syscalls, "syscalls", |it, _| report::syscalls(it), report::syscalls_page(it));
 report!(Versus, "versus", |it, colours| report::versus(it, colours), report::versus_page(it));
+report!(
+    JobsVersus,
+    "versus-jobs",
+    |it, colours| report::versus_jobs(it, colours),
+    report::versus_jobs_page(it)
+);
 report!(Ran, "run", |it, _| report::jobs(it), report::jobs_page(it));
 report!(Xor, "xor", |it, _| report::xor(it), report::xor_page(it));
 report!(NamedTrace, "trace", |it, _| show::text::render(&it.shown), report::trace_page(&it.shown, &it.name));
