@@ -14,7 +14,7 @@ use fathom_stats::{nonlinear, quantile};
 use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
 
-pub use self::known::found_by_other_means;
+pub use self::known::{as_surveyed, found_by_other_means};
 
 use self::stages::{Stage, stages};
 use crate::model::{Curve, Fits, Journal, Model, Number, Origin, PAGE, Parameter, Residual, Scalar, Tail};

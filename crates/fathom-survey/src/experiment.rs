@@ -42,6 +42,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 pub use self::block_size::BlockSize;
+pub use self::device_latency::DeviceLatency;
 pub use self::figure::{Along, Figure, Others};
 pub use self::readahead::first_read_pages;
 pub use self::readahead_window::ReadaheadWindow;
