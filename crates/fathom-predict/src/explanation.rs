@@ -99,7 +99,7 @@ pub fn explain(
     seed: u64,
 ) -> Result<Explanation, String> {
     for group in groups(jobs) {
-        models.into_iter().try_for_each(|model| check(group, model))?;
+        check(group)?;
     }
     let rates = |parameters: &Parameters| -> Result<Vec<f64>, String> {
         let rate = |threads: &Vec<Outcome>| {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use fathom_sys::facts::{Device, Mount};
-use fathom_sys::{cgroup, dirty, facts};
+use fathom_sys::{affinity, cgroup, dirty, facts};
 
 use crate::model::{Device as DeviceKind, Journal, LIMITS, Model, Origin, Parameter, Scalar};
 use fathom_run::fault::Fault;
@@ -48,6 +48,7 @@ pub fn found_by_other_means(
             model.parameters.put(scalar, parameter);
         }
     }
+    declare(model, Scalar::Cpus, Some(affinity::allowed_cpus().len() as u64));
     let mount = facts::mount_of(path)?;
     if let Some(device) = facts::device_of(&mount) {
         declare(model, Scalar::LargestIo, device.largest_request_bytes);
