@@ -21,6 +21,7 @@ mod extent_length;
 mod figure;
 mod inline_limit;
 mod layouts;
+mod metadata_cost;
 mod page_cache_capacity;
 mod page_cache_policy;
 mod page_cost;
@@ -71,6 +72,7 @@ pub const REGISTRY: &[&dyn Experiment] = &[
     &call_cost::CallCost,
     &page_cost::PageCost,
     &copy_knee::CopyKnee,
+    &metadata_cost::MetadataCost,
     &page_cache_capacity::PageCacheCapacity,
     &page_cache_policy::PageCachePolicy,
     &dirty_throttle_point::DirtyThrottlePoint,

@@ -21,6 +21,7 @@ pub mod call_number;
 pub mod cgroup;
 pub mod clock;
 pub mod dirty;
+pub mod entry;
 mod error;
 pub mod facts;
 pub mod file;
