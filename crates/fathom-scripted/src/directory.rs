@@ -83,7 +83,13 @@ impl Directory {
     }
 
     /// The ns of a call on the entry of a number, beyond the call itself; nothing where the kernel would fail.
-    pub(super) fn perform(&mut self, metadata: &Metadata, op: CallKind, number: u64, now: f64) -> Option<f64> {
+    pub(super) fn perform(
+        &mut self,
+        metadata: &Metadata,
+        op: CallKind,
+        number: u64,
+        now: f64,
+    ) -> Option<f64> {
         let slower = 1.0 + metadata.growth * self.present.len() as f64 / 1000.0;
         let is_present = self.present.contains(&number);
         let known = self.known.entry(number).or_default();

@@ -5,6 +5,7 @@
 //! run workloads and nothing else.
 
 mod allocation_scheme;
+mod attribute_timeout;
 mod batches;
 mod block_size;
 mod brought_in;
@@ -17,11 +18,13 @@ mod direct_io_alignment;
 mod direct_pointers;
 mod dirty_data;
 mod dirty_throttle_point;
+mod entry_timeout;
 mod extent_length;
 mod figure;
 mod inline_limit;
 mod layouts;
 mod metadata_cost;
+mod negative_timeout;
 mod page_cache_capacity;
 mod page_cache_policy;
 mod page_cost;
@@ -33,6 +36,7 @@ mod readahead_first;
 mod readahead_ramp;
 mod readahead_random;
 mod readahead_window;
+mod remembered;
 mod session;
 mod sync_latency;
 mod working_set;
@@ -73,6 +77,9 @@ pub const REGISTRY: &[&dyn Experiment] = &[
     &page_cost::PageCost,
     &copy_knee::CopyKnee,
     &metadata_cost::MetadataCost,
+    &attribute_timeout::AttributeTimeout,
+    &entry_timeout::EntryTimeout,
+    &negative_timeout::NegativeTimeout,
     &page_cache_capacity::PageCacheCapacity,
     &page_cache_policy::PageCachePolicy,
     &dirty_throttle_point::DirtyThrottlePoint,

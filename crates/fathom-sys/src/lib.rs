@@ -30,6 +30,7 @@ pub mod layout;
 pub mod loop_device;
 pub mod memory;
 pub mod mount;
+pub mod mountstats;
 pub mod placement;
 pub mod process;
 pub mod queue;

@@ -236,7 +236,9 @@ impl Descriptors for Own {
 
     fn lifecycle<C: Counter>(&mut self, clock: C, call: &Call) -> (Window, Result<usize, Errno>) {
         match call.kind {
-            CallKind::Stat => return self.with(0, |file| window(clock, || entry::stat_open(file).map(|()| 0))),
+            CallKind::Stat => {
+                return self.with(0, |file| window(clock, || entry::stat_open(file).map(|()| 0)));
+            }
             CallKind::StatAnew => {
                 return self.with(0, |file| window(clock, || entry::stat_anew(file).map(|()| 0)));
             }

@@ -21,9 +21,7 @@ use fathom_sys::{Error, affinity, facts, file};
 
 use self::files::Files;
 use self::residency::Residency;
-use crate::executor::{
-    self, Buffer, Control, Counters, Descriptors, Entries, Own, Recorder, System, Window,
-};
+use crate::executor::{self, Buffer, Control, Counters, Descriptors, Entries, Own, Recorder, System, Window};
 use crate::instrument::{Clock, Instrument};
 use crate::machine::{Fault, Machine};
 use crate::samples::{Reading, Samples};
@@ -454,8 +452,11 @@ mod tests {
         assert_eq!(linux.run(&workload).unwrap().readings.len(), 2 * 8 * (ops.len() + 2));
         let left = std::fs::read_dir(linux.files.path("names")).unwrap().count();
         assert_eq!(left, 20);
-        let missing = Workload::new(vec![ScratchFile::directory("names", 20)])
-            .pass(Pass::timed(0, &[CallKind::Stat], new));
+        let missing = Workload::new(vec![ScratchFile::directory("names", 20)]).pass(Pass::timed(
+            0,
+            &[CallKind::Stat],
+            new,
+        ));
         assert!(matches!(linux.run(&missing), Err(Fault::System(_))));
         let directory = linux.files.directory().to_owned();
         linux.close().unwrap();

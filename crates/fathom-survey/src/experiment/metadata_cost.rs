@@ -12,6 +12,7 @@ use fathom_stats::quantile;
 use super::batches::Batches;
 use super::sync_latency::spread;
 use super::{About, Cost, Experiment, Figure, Session};
+use crate::case::{Case, Kernel, Truth};
 use crate::finding::{Distribution, Evidence, Finding, Kind, Value};
 use crate::inference::latency;
 use fathom_program::units::Nanos;
@@ -85,13 +86,28 @@ impl Experiment for MetadataCost {
             )?;
         } else {
             let files = SIZES[1];
-            left_out = Some(format!("a directory of {files} files was not tried: making it would take too long"));
+            left_out =
+                Some(format!("a directory of {files} files was not tried: making it would take too long"));
         }
         let evidence = judged(&seen);
         Ok(match left_out {
             Some(caveat) => evidence.caveat(caveat),
             None => evidence,
         })
+    }
+
+    fn is_asked_in(&self, case: &Case) -> bool {
+        case.is_usual() || case.conditions.served.is_some()
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        // The name is looked up and the file is made, in one request or in two; what is beside that is not planted.
+        match case.conditions.served.map(|served| served.round_trip.as_nanos() as f64) {
+            Some(round_trip) if round_trip > 0.0 => {
+                Truth::within([1.8 * round_trip, 3.5 * round_trip + 300e3])
+            }
+            _ => Truth::Unknown,
+        }
     }
 
     fn explain(&self, finding: &Finding) -> String {
@@ -175,7 +191,8 @@ fn case(kind: &Calls, size: u64) -> String {
 fn judged(seen: &[Seen; SIZES.len()]) -> Evidence {
     let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
     let [few, _] = seen;
-    let clocked: Vec<f64> = few.all[CREATE].iter().zip(&few.clock).map(|(create, clock)| create + clock).collect();
+    let clocked: Vec<f64> =
+        few.all[CREATE].iter().zip(&few.clock).map(|(create, clock)| create + clock).collect();
     if !latency::is_slower(&clocked, &few.clock, FEWEST_TIMES) {
         return silent("creating a file takes hardly longer than a reading of the clock".to_owned());
     }
