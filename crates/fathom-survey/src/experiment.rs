@@ -37,6 +37,10 @@ mod readahead_ramp;
 mod readahead_random;
 mod readahead_window;
 mod remembered;
+mod request_size_read;
+mod request_size_write;
+mod requests;
+mod round_trip;
 mod session;
 mod sync_latency;
 mod working_set;
@@ -77,9 +81,12 @@ pub const REGISTRY: &[&dyn Experiment] = &[
     &page_cost::PageCost,
     &copy_knee::CopyKnee,
     &metadata_cost::MetadataCost,
+    &round_trip::RoundTrip,
     &attribute_timeout::AttributeTimeout,
     &entry_timeout::EntryTimeout,
     &negative_timeout::NegativeTimeout,
+    &request_size_read::RequestSizeRead,
+    &request_size_write::RequestSizeWrite,
     &page_cache_capacity::PageCacheCapacity,
     &page_cache_policy::PageCachePolicy,
     &dirty_throttle_point::DirtyThrottlePoint,

@@ -12,11 +12,12 @@ mod workloads;
 
 use std::time::Duration;
 
-use self::first_looks::first_looks;
+pub(super) use self::first_looks::RoundTrip;
+use self::first_looks::{Looked, first_looks};
 use self::observer::{Observer, Timed, Traced};
 use self::sweep::sweeps;
 use self::workloads::{KNOWN_FILE, Numbers, files, known, same};
-use super::readahead::Silence;
+use super::readahead::{Answer, Silence};
 use super::{Effort, Session};
 use crate::case::{Basis, Case, Truth};
 use crate::finding::{Evidence, Kind, Value};
@@ -54,8 +55,8 @@ struct Watched([Result<Believed, Silence>; 3]);
 /// One that has it and one that has not are apart by this factor at the least: the way to a name may take another one.
 const TELLING_TIMES: f64 = 1.5;
 /// Known calls beside a probe, and files that must be alike at each age.
-const KNOWN: u64 = 3;
-const ALIKE: u64 = 2;
+const KNOWN: u64 = 4;
+const ALIKE: u64 = 3;
 /// The first look may take this share of the time, so that there is enough for the second.
 const SHARE: f64 = 0.55;
 /// It is waited no longer than this, unless there is plenty of time.
@@ -92,10 +93,24 @@ impl Believed {
     }
 }
 
+/// What calls at once tell, for the questions that need no more.
+#[derive(Clone)]
+struct AtOnce(Answer<Looked>);
+
+/// What a round trip to the server takes, or why there is none to be told.
+pub(super) fn round_trip(session: &mut Session<'_>) -> Result<Answer<RoundTrip>, Fault> {
+    let AtOnce(looked) = session.recall(at_once)?;
+    Ok(looked.map(|looked| looked.round_trip))
+}
+
+fn at_once(session: &mut Session<'_>) -> Result<AtOnce, Fault> {
+    first_looks(session, &mut Numbers { nothing: NOTHING, new: NEW }).map(AtOnce)
+}
+
 fn watch(session: &mut Session<'_>) -> Result<Watched, Fault> {
-    let mut numbers = Numbers { nothing: NOTHING, new: NEW };
-    let mut answers = match first_looks(session, &mut numbers)? {
-        Ok(answers) => answers,
+    let mut numbers = Numbers { nothing: NOTHING + NEW, new: NEW };
+    let mut answers = match session.recall(at_once)?.0 {
+        Ok(looked) => looked.first,
         Err(silence) => return Ok(Watched([0, 1, 2].map(|_| Err(silence.clone())))),
     };
     let wanted = answers.each_ref().map(Option::is_none);
@@ -125,7 +140,7 @@ pub(super) fn witness(witness: &mut dyn Witness, what: What, method: &str) -> Re
     let wanted = ALL.map(|one| one == what);
     let mut traced = Traced { witness, what };
     // Whether requests are seen here at all: one that is certain to be sent.
-    let certain = known(Workload::new(files(0)), What::Absences, &mut numbers);
+    let certain = known(Workload::new(files(0)), What::Absences, KNOWN, &mut numbers);
     let certain = certain.pass(Pass::timed(KNOWN_FILE, &[CallKind::StatAnew], same(1)));
     let silent = |reason: String| Ok(vec![Evidence::inconclusive(Kind::Witness, method, reason)]);
     match traced.observe(certain)? {

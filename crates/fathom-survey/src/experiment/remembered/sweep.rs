@@ -15,11 +15,15 @@ const CLOSE_GROWTH: f64 = 1.02;
 /// How far the closer look goes beyond where the step was seen.
 const MARGIN: f64 = 1.1;
 /// A closer look is repeated where the ages beside the step are further apart than by this factor.
-const WIDEST: f64 = 1.15;
-const CLOSER_LOOKS: usize = 3;
+const WIDEST: f64 = 1.2;
+const CLOSER_LOOKS: usize = 5;
+/// Making and asking take long beside an age if they take this share of it.
+const CROWDED: f64 = 0.05;
 /// A file whose making took more than so many times as long as usual, and more than this share of its age, tells nothing.
 const MOST_TIMES_USUAL: f64 = 3.0;
 const LITTLE: f64 = 0.02;
+/// Probes on each side of a step, where they can be had: fewer may be chance.
+const BESIDE: usize = 5;
 /// The probability that chance made both steps, above which nothing is said.
 const MOST_CHANCE: f64 = 1e-3;
 
@@ -30,17 +34,24 @@ pub(super) fn sweeps(
     wanted: [bool; 3],
     longest_ns: f64,
 ) -> Result<[Result<Believed, String>; 3], Fault> {
-    let first = sweep(observer, numbers, &growing(wanted, longest_ns))?;
+    let Swept { steps: first, mut place_ns } = sweep(observer, numbers, &growing(wanted, longest_ns))?;
     let mut answers: [Option<Result<Believed, String>>; 3] = [None, None, None];
     for _ in 0..CLOSER_LOOKS {
         let is_open = |what: usize| answers[what].is_none();
         let seen = |what: usize| first[what].as_ref().ok().map(|(step, _)| *step);
-        let steps = [0, 1, 2].map(|what| seen(what).filter(|step| is_open(what) && step.low > 0.0));
+        let mut steps = [0, 1, 2].map(|what| seen(what).filter(|step| is_open(what) && step.low > 0.0));
+        // Where asking takes long beside the ages, one kind after the other is asked about.
+        let is_crowded = |step: &Step| place_ns > CROWDED * step.low;
+        if let Some(alone) = steps.iter().position(|step| step.as_ref().is_some_and(is_crowded)) {
+            steps = [0, 1, 2].map(|what| steps[what].filter(|_| what == alone));
+        }
         if steps.iter().all(Option::is_none) {
             break;
         }
-        let closer = sweep(observer, numbers, &close(steps))?;
-        for (what, closer) in closer.into_iter().enumerate().filter(|(what, _)| steps[*what].is_some()) {
+        let closer = sweep(observer, numbers, &close(steps, place_ns))?;
+        place_ns = closer.place_ns;
+        for (what, closer) in closer.steps.into_iter().enumerate().filter(|(what, _)| steps[*what].is_some())
+        {
             answers[what] = closely(&first[what], closer);
         }
     }
@@ -85,13 +96,19 @@ fn growing(what: [bool; 3], longest_ns: f64) -> Vec<Place> {
     ages.take_while(|&age| age <= longest_ns).map(|age_ns| Place { age_ns, what }).collect()
 }
 
-/// Ages around each step.
-fn close(steps: [Option<Step>; 3]) -> Vec<Place> {
-    let ranges = steps.map(|step| step.map(|step| step.low / MARGIN..=step.high * MARGIN));
+/// Ages around each step: so many that enough lie on both sides, and no closer to one another than asking takes.
+fn close(steps: [Option<Step>; 3], place_ns: f64) -> Vec<Place> {
+    let growth = |age_ns: f64| CLOSE_GROWTH.max(1.0 + 2.0 * place_ns / age_ns);
+    let ranges = steps.map(|step| {
+        step.map(|step| {
+            let margin = MARGIN.max(growth(step.low).powi(BESIDE as i32 + 1));
+            step.low / margin..=step.high * margin
+        })
+    });
     let ends = || ranges.iter().flatten();
     let first = ends().map(|range| *range.start()).fold(f64::INFINITY, f64::min);
     let last = ends().map(|range| *range.end()).fold(0.0, f64::max);
-    let ages = std::iter::successors(Some(first), |age| Some(age * CLOSE_GROWTH));
+    let ages = std::iter::successors(Some(first), |age| Some(age * growth(*age)));
     ages.take_while(|&age| age <= last)
         .map(|age_ns| {
             let holds = |range: &Option<std::ops::RangeInclusive<f64>>| {
@@ -103,8 +120,13 @@ fn close(steps: [Option<Step>; 3]) -> Vec<Place> {
         .collect()
 }
 
-/// Of each kind the step and the calls that it rests on, or why there is none.
-type Swept = [Result<(Step, usize), String>; 3];
+/// What a wait has shown.
+struct Swept {
+    /// Of each kind the step and the calls that it rests on, or why there is none.
+    steps: [Result<(Step, usize), String>; 3],
+    /// How long it took to make and to ask about what belongs to one age.
+    place_ns: f64,
+}
 
 /// Makes files, and asks about them at their ages until each kind has shown its step.
 fn sweep(observer: &mut dyn Observer, numbers: &mut Numbers, places: &[Place]) -> Result<Swept, Fault> {
@@ -114,12 +136,13 @@ fn sweep(observer: &mut dyn Observer, numbers: &mut Numbers, places: &[Place]) -
     numbers.nothing += count * ALIKE;
     let begun = match observer.observe(beginning(places, new, nothing))? {
         Ok(begun) => begun,
-        Err(reason) => return Ok([0, 1, 2].map(|_| Err(reason.clone()))),
+        Err(reason) => return Ok(Swept { steps: [0, 1, 2].map(|_| Err(reason.clone())), place_ns: 0.0 }),
     };
     let made = Made::of(places, begun);
     let mut now = made.last;
     let mut probes: [Vec<Probe>; 3] = Default::default();
-    let mut swept: Swept = [0, 1, 2].map(|_| Err("nothing was asked again".to_owned()));
+    let mut steps = [0, 1, 2].map(|_| Err("nothing was asked again".to_owned()));
+    let mut asked_ns = Vec::new();
     for (at, place) in places.iter().enumerate() {
         let is_open = |what: usize| place.what[what] && !is_over(observer, &probes[what]);
         let what = [0, 1, 2].map(is_open);
@@ -133,11 +156,13 @@ fn sweep(observer: &mut dyn Observer, numbers: &mut Numbers, places: &[Place]) -
         let workload = asking(&place, wait_ns, at, [new + at_age, nothing + at_age], numbers);
         let Ok(passed) = observer.observe(workload)? else { break };
         now = passed.last().map_or(now, |pass| pass.ended_ns);
+        asked_ns.extend(passed.get(1).map(|pass| now - pass.began_ns));
         note(&mut probes, &place, &made, at, passed);
         for what in (0..3).filter(|&what| place.what[what]) {
-            swept[what] = stepped(observer, &probes[what], place.age_ns);
+            steps[what] = stepped(observer, &probes[what], place.age_ns);
         }
     }
+    let place_ns = made.place_ns + fathom_stats::quantile::median(&asked_ns).unwrap_or(0.0);
     // Whatever is not removed now goes with the directory.
     let made = places.iter().zip((new..).step_by(ALIKE as usize));
     let made = made.filter(|(place, _)| place.what[What::Names as usize]).map(|(_, offset)| {
@@ -147,7 +172,7 @@ fn sweep(observer: &mut dyn Observer, numbers: &mut Numbers, places: &[Place]) -
     if !removal.passes.is_empty() {
         observer.observe(removal)?.ok();
     }
-    Ok(swept)
+    Ok(Swept { steps, place_ns })
 }
 
 /// When everything that is asked about was made, in ns.
@@ -156,8 +181,9 @@ struct Made {
     since: Vec<[f64; 3]>,
     /// How long making it took: the kernel may have learnt of it any time then.
     took: Vec<[f64; 3]>,
-    /// The usual time.
+    /// The usual time, and that of everything of one age.
     usually: [f64; 3],
+    place_ns: f64,
     last: f64,
 }
 
@@ -177,7 +203,7 @@ impl Made {
             }
         }
         let usually = times.map(|times| fathom_stats::quantile::median(&times).unwrap_or(0.0));
-        Self { since, took, usually, last }
+        Self { since, took, usually, place_ns: usually.iter().sum(), last }
     }
 
     /// Whether an age is known well enough: making the file took no longer than usual, or little beside the age.
@@ -191,15 +217,18 @@ impl Made {
 fn is_over(observer: &dyn Observer, probes: &[Probe]) -> bool {
     let Some(asked) = observer.asked(probes) else { return false };
     let clear: Vec<bool> = asked.into_iter().flatten().collect();
-    clear.iter().rev().take_while(|&&asked| asked).count() >= quiet::FEWEST_BESIDE + 1
+    clear.iter().rev().take_while(|&&asked| asked).count() >= BESIDE
 }
 
 fn stepped(observer: &dyn Observer, probes: &[Probe], age_ns: f64) -> Result<(Step, usize), String> {
     let waited = Nanos(age_ns);
     let alike = || "what asks the server takes as long as what need not".to_owned();
     let asked = observer.asked(probes).ok_or_else(alike)?;
+    // What was made early is older than its place says, where making everything has taken long.
     let clear = probes.iter().zip(asked).filter_map(|(probe, asked)| Some((probe.age_ns, asked?)));
-    let (ages, asked): (Vec<f64>, Vec<bool>) = clear.unzip();
+    let mut clear: Vec<(f64, bool)> = clear.collect();
+    clear.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let (ages, asked): (Vec<f64>, Vec<bool>) = clear.into_iter().unzip();
     let samples = probes.iter().map(|probe| probe.idle.len() + probe.busy.len() + ALIKE as usize).sum();
     match quiet::step(&ages, &asked) {
         Some(step) => Ok((step, samples)),

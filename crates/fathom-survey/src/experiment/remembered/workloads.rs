@@ -58,19 +58,19 @@ pub(super) fn files(stats: usize) -> Vec<ScratchFile> {
 }
 
 /// Adds the known calls of one kind. The attributes of the directory on the way are asked for first.
-pub(super) fn known(workload: Workload, what: What, numbers: &mut Numbers) -> Workload {
+pub(super) fn known(workload: Workload, what: What, count: u64, numbers: &mut Numbers) -> Workload {
     let on = |ops: &[CallKind], region, label| Pass::timed(DIRECTORY, ops, region).label(label);
     let looks = [CallKind::LookUp, CallKind::LookUp];
     let mut new = || {
-        let region = Region { offset: numbers.nothing, size: 0, step: 1, count: KNOWN };
-        numbers.nothing += KNOWN;
+        let region = Region { offset: numbers.nothing, size: 0, step: 1, count };
+        numbers.nothing += count;
         on(&looks, region, ABSENCES)
     };
     match what {
         What::Attributes => workload.pass(
-            Pass::timed(KNOWN_FILE, &[CallKind::StatAnew, CallKind::Stat], same(KNOWN)).label(ATTRIBUTES),
+            Pass::timed(KNOWN_FILE, &[CallKind::StatAnew, CallKind::Stat], same(count)).label(ATTRIBUTES),
         ),
-        What::Names => workload.pass(new()).pass(on(&looks, same(KNOWN), NAMES)),
+        What::Names => workload.pass(new()).pass(on(&looks, same(count), NAMES)),
         What::Absences => workload.pass(new()),
     }
 }
@@ -107,7 +107,7 @@ pub(super) fn asking(
     let first = FIRST_FILE + at * ALIKE as usize;
     let waiting = Workload::new(files(first - FIRST_FILE + ALIKE as usize)).pass(Pass::pause(wait_ns as u64));
     ALL.into_iter().filter(|&what| place.what[what as usize]).fold(waiting, |workload, what| {
-        let workload = known(workload, what, numbers);
+        let workload = known(workload, what, KNOWN, numbers);
         (0..ALIKE).fold(workload, |workload, alike| {
             let entry = |offset: u64| Region { offset: offset + alike, size: 0, step: 1, count: 1 };
             let look = |region| Pass::timed(DIRECTORY, &[CallKind::LookUp], region);
