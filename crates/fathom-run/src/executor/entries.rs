@@ -8,11 +8,10 @@ use std::path::{Path, PathBuf};
 use fathom_program::call::{Call, CallKind};
 use fathom_program::workload::RENAMED;
 use fathom_sys::clock::Counter;
+use fathom_sys::entry;
 use fathom_sys::file::{self, Errno};
-use fathom_sys::{Error, entry};
 
 use super::{Descriptors, Window, window};
-use crate::fault::Fault;
 
 /// What a program in C reads names into: the C library's `readdir(3)` takes as much at a time.
 const NAMES_BYTES: usize = 32 << 10;
@@ -31,11 +30,10 @@ pub(crate) struct Entries {
 }
 
 impl Entries {
-    pub(crate) fn of(path: PathBuf) -> Result<Self, Fault> {
-        let directory = entry::directory(&path).map_err(|errno| Error::new("open", &path, errno))?;
+    /// Those of the directory at `path`, which is open.
+    pub(crate) fn of(path: PathBuf, directory: OwnedFd) -> Self {
         let (name, to) = ([0; DIGITS + 1], [0; DIGITS + 1]);
-        let names = vec![MaybeUninit::uninit(); NAMES_BYTES];
-        Ok(Self { path, directory, open: None, name, to, names })
+        Self { path, directory, open: None, name, to, names: vec![MaybeUninit::uninit(); NAMES_BYTES] }
     }
 }
 

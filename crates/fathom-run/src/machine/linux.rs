@@ -191,7 +191,10 @@ impl Linux {
         let ScratchFile { name, entries, .. } = &workload.files[pass.file];
         let path = self.files.path(name);
         if entries.is_some() {
-            let mut engine = System::new(Entries::of(path.clone())?, Buffer::touched(1, &path)?);
+            // The one that is kept open: nothing on the way to it is looked up again.
+            let directory = self.files.descriptor(name)?;
+            let entries = Entries::of(path.clone(), directory);
+            let mut engine = System::new(entries, Buffer::touched(1, &path)?);
             let (kept, outcome) = self.calls(clock, pass, order, &mut engine);
             return outcome.map(|()| kept.windows);
         }

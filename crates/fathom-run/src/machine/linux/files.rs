@@ -135,9 +135,11 @@ impl Files {
         let path = self.path(name);
         if !self.entries.contains_key(name) {
             std::fs::create_dir(&path).map_err(|error| Error::from_io("make", &path, &error))?;
-            self.entries.insert(name.to_owned(), Entry { is_directory: true, ..Entry::default() });
+            let directory = entry::directory(&path).map_err(|errno| Error::new("open", &path, errno))?;
+            let about = Entry { is_directory: true, open: Some(directory), ..Entry::default() };
+            self.entries.insert(name.to_owned(), about);
         }
-        let directory = entry::directory(&path).map_err(|errno| Error::new("open", &path, errno))?;
+        let directory = self.descriptor(name)?;
         let about = self.entry(name);
         for number in about.filled..entries {
             if let Some(fault) = stop() {

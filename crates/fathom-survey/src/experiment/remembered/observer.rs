@@ -14,6 +14,9 @@ pub(super) trait Observer {
     /// Whether each probe, in the order of their ages, was asked of the server; none where that can't be told of one.
     fn asked(&self, probes: &[Probe]) -> Option<Vec<Option<bool>>>;
 
+    /// How many ages are asked about in one run, at the first look and at closer ones.
+    fn ages_at_once(&self) -> [usize; 2];
+
     /// Whether a single probe tells.
     fn is_certain(&self) -> bool;
 
@@ -57,6 +60,10 @@ impl Observer for Timed<'_, '_> {
         Some(idle.into_iter().map(|idle| idle.map(|idle| !idle)).collect())
     }
 
+    fn ages_at_once(&self) -> [usize; 2] {
+        [1, 1]
+    }
+
     fn is_certain(&self) -> bool {
         false
     }
@@ -91,6 +98,11 @@ impl Observer for Traced<'_> {
 
     fn asked(&self, probes: &[Probe]) -> Option<Vec<Option<bool>>> {
         Some(probes.iter().map(|probe| Some(probe.asked > 0.0)).collect())
+    }
+
+    /// Setting a trace up takes longer than a closer look has time between two ages.
+    fn ages_at_once(&self) -> [usize; 2] {
+        [12, usize::MAX]
     }
 
     fn is_certain(&self) -> bool {

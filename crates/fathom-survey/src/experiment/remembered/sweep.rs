@@ -34,7 +34,9 @@ pub(super) fn sweeps(
     wanted: [bool; 3],
     longest_ns: f64,
 ) -> Result<[Result<Believed, String>; 3], Fault> {
-    let Swept { steps: first, mut place_ns } = sweep(observer, numbers, &growing(wanted, longest_ns))?;
+    let [one_by_one, closely_by] = observer.ages_at_once();
+    let Swept { steps: first, mut place_ns } =
+        sweep(observer, numbers, &growing(wanted, longest_ns), one_by_one)?;
     let mut answers: [Option<Result<Believed, String>>; 3] = [None, None, None];
     for _ in 0..CLOSER_LOOKS {
         let is_open = |what: usize| answers[what].is_none();
@@ -48,7 +50,7 @@ pub(super) fn sweeps(
         if steps.iter().all(Option::is_none) {
             break;
         }
-        let closer = sweep(observer, numbers, &close(steps, place_ns))?;
+        let closer = sweep(observer, numbers, &close(steps, place_ns), closely_by)?;
         place_ns = closer.place_ns;
         for (what, closer) in closer.steps.into_iter().enumerate().filter(|(what, _)| steps[*what].is_some())
         {
@@ -129,7 +131,12 @@ struct Swept {
 }
 
 /// Makes files, and asks about them at their ages until each kind has shown its step.
-fn sweep(observer: &mut dyn Observer, numbers: &mut Numbers, places: &[Place]) -> Result<Swept, Fault> {
+fn sweep(
+    observer: &mut dyn Observer,
+    numbers: &mut Numbers,
+    places: &[Place],
+    at_once: usize,
+) -> Result<Swept, Fault> {
     let count = places.len() as u64;
     let (new, nothing) = (numbers.new, numbers.nothing);
     numbers.new += count * ALIKE;
@@ -143,23 +150,41 @@ fn sweep(observer: &mut dyn Observer, numbers: &mut Numbers, places: &[Place]) -
     let mut probes: [Vec<Probe>; 3] = Default::default();
     let mut steps = [0, 1, 2].map(|_| Err("nothing was asked again".to_owned()));
     let mut asked_ns = Vec::new();
-    for (at, place) in places.iter().enumerate() {
-        let is_open = |what: usize| place.what[what] && !is_over(observer, &probes[what]);
-        let what = [0, 1, 2].map(is_open);
-        let Some(first) = what.iter().position(|&open| open) else { continue };
-        let place = Place { what, ..*place };
-        let wait_ns = (made.since[at][first] + place.age_ns - now).max(0.0);
+    let mut next = 0;
+    while next < places.len() {
+        let here = next..places.len().min(next.saturating_add(at_once));
+        next = here.end;
+        let is_open = [0, 1, 2].map(|what| !is_over(observer, &probes[what]));
+        let open = |at: usize| {
+            let Place { age_ns, what } = places[at];
+            let what = [0, 1, 2].map(|kind| what[kind] && is_open[kind]);
+            Some((at, Place { age_ns, what })).filter(|(_, place)| place.what.contains(&true))
+        };
+        let asked: Vec<(usize, Place)> = here.filter_map(open).collect();
+        let Some(&(at, first)) = asked.first() else { continue };
+        let kind = first.what.iter().position(|&open| open).unwrap_or(0);
+        let mut wait_ns = (made.since[at][kind] + first.age_ns - now).max(0.0);
         if observer.is_late(wait_ns) {
             break;
         }
-        let at_age = at as u64 * ALIKE;
-        let workload = asking(&place, wait_ns, at, [new + at_age, nothing + at_age], numbers);
+        let mut workload = Workload::new(files(next * ALIKE as usize));
+        let mut before_ns = first.age_ns;
+        for (at, place) in &asked {
+            wait_ns += place.age_ns - before_ns;
+            workload = asking(workload, place, wait_ns, *at, [new, nothing], numbers);
+            (before_ns, wait_ns) = (place.age_ns, 0.0);
+        }
         let Ok(passed) = observer.observe(workload)? else { break };
         now = passed.last().map_or(now, |pass| pass.ended_ns);
-        asked_ns.extend(passed.get(1).map(|pass| now - pass.began_ns));
-        note(&mut probes, &place, &made, at, passed);
-        for what in (0..3).filter(|&what| place.what[what]) {
-            steps[what] = stepped(observer, &probes[what], place.age_ns);
+        asked_ns.extend(passed.get(1).map(|pass| (now - pass.began_ns) / asked.len() as f64));
+        let mut passed = passed.into_iter();
+        for (at, place) in &asked {
+            note(&mut probes, place, &made, *at, &mut passed);
+        }
+        for (what, step) in steps.iter_mut().enumerate() {
+            if asked.iter().any(|(_, place)| place.what[what]) {
+                *step = stepped(observer, &probes[what], before_ns);
+            }
         }
     }
     let place_ns = made.place_ns + fathom_stats::quantile::median(&asked_ns).unwrap_or(0.0);
@@ -247,12 +272,18 @@ fn stepped(observer: &dyn Observer, probes: &[Probe], age_ns: f64) -> Result<(St
 }
 
 /// Sorts what was seen at one age.
-fn note(probes: &mut [Vec<Probe>; 3], place: &Place, made: &Made, at: usize, passed: Vec<Passed>) {
-    // The pause comes first; then, of each kind, the way, the known calls and those that are asked about.
-    let mut passed = passed.into_iter().skip(1);
+fn note(
+    probes: &mut [Vec<Probe>; 3],
+    place: &Place,
+    made: &Made,
+    at: usize,
+    passed: &mut dyn Iterator<Item = Passed>,
+) {
+    // The pause comes first; then, of each kind, the known calls and those that are asked about.
+    passed.next();
     for what in ALL.into_iter().filter(|&what| place.what[what as usize]) {
-        let known: Vec<Passed> = passed.by_ref().take(what.known_passes()).collect();
-        let asked: Vec<Passed> = passed.by_ref().take(ALIKE as usize).collect();
+        let known: Vec<Passed> = (&mut *passed).take(what.known_passes()).collect();
+        let asked: Vec<Passed> = (&mut *passed).take(ALIKE as usize).collect();
         let (Some(first), Some(pass)) = (known.first(), known.last()) else { continue };
         let Some(begun) = asked.first() else { continue };
         let step = |pass: &Passed, step: usize| pass.steps.get(step).cloned().unwrap_or_default();

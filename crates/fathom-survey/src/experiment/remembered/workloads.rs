@@ -98,23 +98,26 @@ pub(super) fn beginning(places: &[Place], new: u64, nothing: u64) -> Workload {
 
 /// Asks about what has come to its age, after a wait.
 pub(super) fn asking(
+    workload: Workload,
     place: &Place,
     wait_ns: f64,
     at: usize,
     [new, nothing]: [u64; 2],
     numbers: &mut Numbers,
 ) -> Workload {
-    let first = FIRST_FILE + at * ALIKE as usize;
-    let waiting = Workload::new(files(first - FIRST_FILE + ALIKE as usize)).pass(Pass::pause(wait_ns as u64));
+    let number = at as u64 * ALIKE;
+    let waiting = workload.pass(Pass::pause(wait_ns as u64));
     ALL.into_iter().filter(|&what| place.what[what as usize]).fold(waiting, |workload, what| {
         let workload = known(workload, what, KNOWN, numbers);
-        (0..ALIKE).fold(workload, |workload, alike| {
-            let entry = |offset: u64| Region { offset: offset + alike, size: 0, step: 1, count: 1 };
-            let look = |region| Pass::timed(DIRECTORY, &[CallKind::LookUp], region);
+        (number..number + ALIKE).fold(workload, |workload, number| {
+            let look = |offset: u64| {
+                let region = Region { offset: offset + number, size: 0, step: 1, count: 1 };
+                Pass::timed(DIRECTORY, &[CallKind::LookUp], region)
+            };
             workload.pass(match what {
-                What::Attributes => Pass::timed(first + alike as usize, &[CallKind::Stat], same(1)),
-                What::Names => look(entry(new)),
-                What::Absences => look(entry(nothing)),
+                What::Attributes => Pass::timed(FIRST_FILE + number as usize, &[CallKind::Stat], same(1)),
+                What::Names => look(new),
+                What::Absences => look(nothing),
             })
         })
     })
