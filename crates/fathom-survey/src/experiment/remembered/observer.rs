@@ -14,8 +14,8 @@ pub(super) trait Observer {
     /// Whether each probe, in the order of their ages, was asked of the server; none where that can't be told of one.
     fn asked(&self, probes: &[Probe]) -> Option<Vec<Option<bool>>>;
 
-    /// How many ages are asked about in one run, at the first look and at closer ones.
-    fn ages_at_once(&self) -> [usize; 2];
+    /// How many ages are asked about in one run.
+    fn ages_at_once(&self) -> usize;
 
     /// Whether a single probe tells.
     fn is_certain(&self) -> bool;
@@ -60,8 +60,8 @@ impl Observer for Timed<'_, '_> {
         Some(idle.into_iter().map(|idle| idle.map(|idle| !idle)).collect())
     }
 
-    fn ages_at_once(&self) -> [usize; 2] {
-        [1, 1]
+    fn ages_at_once(&self) -> usize {
+        1
     }
 
     fn is_certain(&self) -> bool {
@@ -100,9 +100,9 @@ impl Observer for Traced<'_> {
         Some(probes.iter().map(|probe| Some(probe.asked > 0.0)).collect())
     }
 
-    /// Setting a trace up takes longer than a closer look has time between two ages.
-    fn ages_at_once(&self) -> [usize; 2] {
-        [12, usize::MAX]
+    /// Setting a trace up takes a while, in which nothing can be asked about.
+    fn ages_at_once(&self) -> usize {
+        28
     }
 
     fn is_certain(&self) -> bool {

@@ -12,6 +12,8 @@ use fathom_run::machine::Fault;
 const FIRST_NS: f64 = 1e6;
 const GROWTH: f64 = 1.25;
 const CLOSE_GROWTH: f64 = 1.02;
+/// The same where a single probe tells, so that no closer look is needed.
+const CERTAIN_GROWTH: f64 = 1.1;
 /// How far the closer look goes beyond where the step was seen.
 const MARGIN: f64 = 1.1;
 /// A closer look is repeated where the ages beside the step are further apart than by this factor.
@@ -34,14 +36,17 @@ pub(super) fn sweeps(
     wanted: [bool; 3],
     longest_ns: f64,
 ) -> Result<[Result<Believed, String>; 3], Fault> {
-    let [one_by_one, closely_by] = observer.ages_at_once();
-    let Swept { steps: first, mut place_ns } =
-        sweep(observer, numbers, &growing(wanted, longest_ns), one_by_one)?;
+    let growth = if observer.is_certain() { CERTAIN_GROWTH } else { GROWTH };
+    let ages = growing(wanted, longest_ns, growth);
+    let Swept { steps: first, mut place_ns } = sweep(observer, numbers, &ages)?;
+    if observer.is_certain() {
+        return Ok(first.map(|first| first.and_then(|(step, samples)| Believed::certain(step, samples))));
+    }
     let mut answers: [Option<Result<Believed, String>>; 3] = [None, None, None];
     for _ in 0..CLOSER_LOOKS {
         let is_open = |what: usize| answers[what].is_none();
         let seen = |what: usize| first[what].as_ref().ok().map(|(step, _)| *step);
-        let mut steps = [0, 1, 2].map(|what| seen(what).filter(|step| is_open(what) && step.low > 0.0));
+        let mut steps = [0, 1, 2].map(|what| seen(what).filter(|_| is_open(what)));
         // Where asking takes long beside the ages, one kind after the other is asked about.
         let is_crowded = |step: &Step| place_ns > CROWDED * step.low;
         if let Some(alone) = steps.iter().position(|step| step.as_ref().is_some_and(is_crowded)) {
@@ -50,7 +55,7 @@ pub(super) fn sweeps(
         if steps.iter().all(Option::is_none) {
             break;
         }
-        let closer = sweep(observer, numbers, &close(steps, place_ns), closely_by)?;
+        let closer = sweep(observer, numbers, &close(steps, place_ns))?;
         place_ns = closer.place_ns;
         for (what, closer) in closer.steps.into_iter().enumerate().filter(|(what, _)| steps[*what].is_some())
         {
@@ -60,9 +65,6 @@ pub(super) fn sweeps(
     let mut answers = answers.into_iter();
     Ok(first.map(|first| match (first, answers.next().flatten()) {
         (_, Some(answer)) => answer,
-        (Ok((step, samples)), None) if step.low == 0.0 => {
-            Ok(Believed { low: 0.0, high: step.high, confidence: 1.0, samples })
-        }
         (Ok((step, _)), None) => Err(format!(
             "it was believed for {} to {}, and a closer look came too late",
             Nanos(step.low),
@@ -93,8 +95,20 @@ fn closely(
     (high <= WIDEST * low).then_some(Ok(believed))
 }
 
-fn growing(what: [bool; 3], longest_ns: f64) -> Vec<Place> {
-    let ages = std::iter::successors(Some(FIRST_NS), |age| Some(age * GROWTH));
+impl Believed {
+    /// What single probes tell, where they are close enough to the step.
+    fn certain(step: Step, samples: usize) -> Result<Self, String> {
+        let Step { low, high, .. } = step;
+        if low > 0.0 && high > WIDEST * low {
+            let [low, high] = [low, high].map(Nanos);
+            return Err(format!("it was asked again after more than {low} and before {high}"));
+        }
+        Ok(Self { low, high, confidence: 1.0, samples })
+    }
+}
+
+fn growing(what: [bool; 3], longest_ns: f64, growth: f64) -> Vec<Place> {
+    let ages = std::iter::successors(Some(FIRST_NS), |age| Some(age * growth));
     ages.take_while(|&age| age <= longest_ns).map(|age_ns| Place { age_ns, what }).collect()
 }
 
@@ -131,12 +145,7 @@ struct Swept {
 }
 
 /// Makes files, and asks about them at their ages until each kind has shown its step.
-fn sweep(
-    observer: &mut dyn Observer,
-    numbers: &mut Numbers,
-    places: &[Place],
-    at_once: usize,
-) -> Result<Swept, Fault> {
+fn sweep(observer: &mut dyn Observer, numbers: &mut Numbers, places: &[Place]) -> Result<Swept, Fault> {
     let count = places.len() as u64;
     let (new, nothing) = (numbers.new, numbers.nothing);
     numbers.new += count * ALIKE;
@@ -152,7 +161,7 @@ fn sweep(
     let mut asked_ns = Vec::new();
     let mut next = 0;
     while next < places.len() {
-        let here = next..places.len().min(next.saturating_add(at_once));
+        let here = next..places.len().min(next + observer.ages_at_once());
         next = here.end;
         let is_open = [0, 1, 2].map(|what| !is_over(observer, &probes[what]));
         let open = |at: usize| {
