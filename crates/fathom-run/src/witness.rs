@@ -170,6 +170,8 @@ pub struct Declared {
     pub flusher: Option<[Duration; 2]>,
     /// How often the file system commits changes of metadata unasked.
     pub commits: Commits,
+    /// Whether what is read of a file is seen in the page cache. Where it is not, no setting of the cache is in force.
+    pub caches_files: bool,
     /// What is declared of the server that keeps the files; none where they are on a device of this machine or in its
     /// memory, and asking for them takes no round trip.
     pub server: Option<Server>,
@@ -215,6 +217,11 @@ pub struct MemoryBound {
 }
 
 impl Declared {
+    /// Whether a program of this machine serves the files: FUSE.
+    pub fn is_fuse(&self) -> bool {
+        self.fs_type == "fuse" || self.fs_type.starts_with("fuse.")
+    }
+
     /// Whether a file's only copy is in memory, so that nothing is ever read ahead.
     pub fn is_memory_only(&self) -> bool {
         matches!(self.fs_type.as_str(), "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs")

@@ -91,7 +91,6 @@ pub fn list(directory: BorrowedFd<'_>, buffer: &mut [MaybeUninit<u8>]) -> Result
         entry?;
         names += 1;
     }
-    drop(entries);
     crate::file::close(open)?;
     Ok(names)
 }

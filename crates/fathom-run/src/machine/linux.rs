@@ -80,7 +80,7 @@ impl Linux {
             true => (Residency::Invisible, path.to_owned()),
             false => (residency::detect(&mut files)?, files.path(residency::FILE)),
         };
-        let declared = declared::declared(path, &sample)?;
+        let declared = declared::declared(path, &sample, files.is_read_only() || residency.is_visible())?;
         Ok(Self {
             files,
             residency,

@@ -14,8 +14,8 @@ use crate::witness::{Commits, Declared, MemoryBound, Server};
 const JBD2_COMMIT: u64 = 5;
 const BTRFS_COMMIT: u64 = 30;
 
-/// What the kernel declares of the mount at `path` and of a file there.
-pub(super) fn declared(path: &Path, file: &Path) -> Result<Declared, Fault> {
+/// What the kernel declares of the mount at `path` and of a file there, which may or may not have been seen in the cache.
+pub(super) fn declared(path: &Path, file: &Path, caches_files: bool) -> Result<Declared, Fault> {
     let mount = facts::mount_of(path)?;
     let read_ahead =
         facts::declared_read_ahead(&mount).map(|(bytes, file)| (bytes, file.display().to_string()));
@@ -33,6 +33,7 @@ pub(super) fn declared(path: &Path, file: &Path) -> Result<Declared, Fault> {
         strict_share: facts::strict_share(&mount),
         flusher: dirty::flusher_delays(),
         commits: commits(&mount),
+        caches_files,
         server: server(&mount),
     })
 }

@@ -43,8 +43,8 @@ impl Observer for Timed<'_, '_> {
         };
         let ns = |ticks: u64| samples.nanoseconds(ticks as f64);
         let of = |pass: usize| {
-            let all = samples.readings.iter().filter(|reading| reading.pass as usize == pass);
-            let [first, last] = [all.clone().next(), all.last()];
+            let mut all = samples.readings.iter().filter(|reading| reading.pass as usize == pass);
+            let [first, last] = [all.clone().next(), all.next_back()];
             let steps = (0..samples.workload.passes[pass].ops.len()).map(|step| samples.matrix(pass, step));
             Passed {
                 began_ns: first.map_or(0.0, |one| ns(one.start.0)),
