@@ -157,7 +157,7 @@ impl Default for Plan {
 impl FromStr for Plan {
     type Err = String;
 
-    /// `block=BYTES`, `size=BYTES`, `call=TIME`, `page=TIME`, `new_block=TIME`, `round_trip=TIME`, `flush=TIME`, `attr=TIME`,
+    /// `block=BYTES`, `size=BYTES`, `call=TIME`, `page=TIME`, `new_block=TIME`, `rtt=TIME`, `flush=TIME`, `attr=TIME`,
     /// `entry=TIME`, `negative=TIME`, `max_read=BYTES`, `max_write=BYTES`, `cache=writeback`, `st_blocks=length`, `st_blocks=BYTES`,
     /// `open=direct`, `unlink=hides`, and faults:
     /// `eio=CALL@N`, `eintr=CALL@N`, `short=CALL@N`, `hang=CALL@N:TIME` and `enospc=BYTES`, where `N+` means the
@@ -183,7 +183,7 @@ impl Plan {
             "size" => self.size_bytes = value.parse().ok()?,
             "call" => self.call = duration(value)?,
             "page" => self.page = duration(value)?,
-            "round_trip" => self.round_trip = duration(value)?,
+            "rtt" => self.round_trip = duration(value)?,
             "flush" => self.flush = duration(value)?,
             "attr" => self.attributes = duration(value)?,
             "entry" => self.entries = duration(value)?,
@@ -251,7 +251,7 @@ impl fmt::Display for Plan {
             ("call", self.call, plain.call),
             ("page", self.page, plain.page),
             ("new_block", self.new_block, plain.new_block),
-            ("round_trip", self.round_trip, plain.round_trip),
+            ("rtt", self.round_trip, plain.round_trip),
             ("flush", self.flush, plain.flush),
             ("attr", self.attributes, plain.attributes),
             ("entry", self.entries, plain.entries),
@@ -311,7 +311,7 @@ mod tests {
             "block=65536,size=1000,call=5us,page=700ns,new_block=1ms",
             "st_blocks=length,open=direct,unlink=hides",
             "st_blocks=131072",
-            "round_trip=300us,flush=1ms,attr=1s,entry=0ns,negative=2500ms,max_read=65536,max_write=8192,cache=writeback",
+            "rtt=300us,flush=1ms,attr=1s,entry=0ns,negative=2500ms,max_read=65536,max_write=8192,cache=writeback",
             "eio=unlink@1+,short=read@7,enospc=1048576,hang=write@2:30s,eintr=fsync@1",
         ] {
             assert_eq!(text.parse::<Plan>().unwrap().to_string(), text);

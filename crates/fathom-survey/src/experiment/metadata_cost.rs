@@ -31,8 +31,9 @@ const NEW: u64 = 8;
 const FEWEST_TIMES: f64 = 2.0;
 /// What is slower by less than this share in the large directory is not mentioned.
 const LEAST_GROWTH: f64 = 0.1;
-/// Making and removing all files may take this share of the time.
-const SHARE_OF_TIME: f64 = 0.3;
+/// Making and removing all files of the large directory may take so long, in ns. The samples alone decide, so that a
+/// recording decides the same.
+const LONGEST_NS: f64 = 4e9;
 /// The pass that times the clock alone.
 const CLOCK: &str = "clock";
 
@@ -75,9 +76,8 @@ impl Experiment for MetadataCost {
         // With one directory first, to know whether there is time to fill the other.
         batches.run(session, |_| workload(&SIZES[..1]), |samples| seen[0].add(samples, 0))?;
         let made: f64 = [0, 1, 5].iter().filter_map(|&kind| quantile::median(&seen[0].rounds[kind])).sum();
-        let time = session.time_left().as_nanos() as f64 * SHARE_OF_TIME;
         let mut left_out = None;
-        if made * SIZES[1] as f64 <= time {
+        if made * SIZES[1] as f64 <= LONGEST_NS {
             seen[0] = Seen::default();
             batches.run(
                 session,

@@ -57,12 +57,12 @@ const TELLING_TIMES: f64 = 1.5;
 /// Known calls beside a probe, and files that must be alike at each age.
 const KNOWN: u64 = 4;
 const ALIKE: u64 = 3;
-/// The first look may take this share of the time, so that there is enough for the second.
-const SHARE: f64 = 0.55;
-/// It is waited no longer than this, unless there is plenty of time.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The first age in ns, and how many round trips it is at least.
+const FIRST_NS: f64 = 1e6;
+const FIRST_TRIPS: f64 = 10.0;
+/// It is waited no longer than this, and no longer than there is time: NFS believes attributes for 60 s at most.
+const PATIENCE: Duration = Duration::from_secs(140);
 const QUICK_PATIENCE: Duration = Duration::from_secs(3);
-const PLENTY: Duration = Duration::from_secs(100);
 /// The longest that is waited for by a witness, which has no time of its own.
 const WITNESS_PATIENCE: Duration = Duration::from_secs(3);
 
@@ -109,20 +109,21 @@ fn at_once(session: &mut Session<'_>) -> Result<AtOnce, Fault> {
 
 fn watch(session: &mut Session<'_>) -> Result<Watched, Fault> {
     let mut numbers = Numbers { nothing: NOTHING + NEW, new: NEW };
-    let mut answers = match session.recall(at_once)?.0 {
-        Ok(looked) => looked.first,
+    let (mut answers, first_ns) = match session.recall(at_once)?.0 {
+        Ok(looked) => {
+            let round_trip_ns = looked.round_trip.median.as_ref().map_or(0.0, |median| median.value);
+            (looked.first, FIRST_NS.max(FIRST_TRIPS * round_trip_ns))
+        }
         Err(silence) => return Ok(Watched([0, 1, 2].map(|_| Err(silence.clone())))),
     };
     let wanted = answers.each_ref().map(Option::is_none);
     if wanted.contains(&true) {
-        let left = session.time_left();
-        let patience = match session.effort() {
+        let longest_ns = match session.effort() {
             Effort::Quick => QUICK_PATIENCE,
-            Effort::Full if left < PLENTY => PATIENCE,
-            Effort::Full => left,
+            Effort::Full => PATIENCE,
         };
-        let longest = left.mul_f64(SHARE).min(patience).as_nanos() as f64;
-        let seen = sweeps(&mut Timed { session }, &mut numbers, wanted, longest)?;
+        let ages = [first_ns, longest_ns.as_nanos() as f64];
+        let seen = sweeps(&mut Timed { session }, &mut numbers, wanted, ages)?;
         for (answer, seen) in answers.iter_mut().zip(seen) {
             answer.get_or_insert(seen.map_err(Silence::inconclusive));
         }
@@ -150,8 +151,8 @@ pub(super) fn witness(witness: &mut dyn Witness, what: What, method: &str) -> Re
         }
         Ok(_) => {}
     }
-    let longest_ns = WITNESS_PATIENCE.as_nanos() as f64;
-    let seen = sweeps(&mut traced, &mut numbers, wanted, longest_ns)?;
+    let ages = [FIRST_NS, WITNESS_PATIENCE.as_nanos() as f64];
+    let seen = sweeps(&mut traced, &mut numbers, wanted, ages)?;
     let [attributes, names, absences] = seen;
     let seen = match what {
         What::Attributes => attributes,

@@ -203,7 +203,7 @@ fn served_cases() -> Vec<Case> {
             Case {
                 name: format!("fuse-served{attributes}-{names}-{absences}"),
                 mount_options: format!(
-                    "size={IMAGE_BYTES},attr={attributes}ms,entry={names}ms,negative={absences}ms,round_trip={round_trip}us,max_read={},max_write={}",
+                    "size={IMAGE_BYTES},attr={attributes}ms,entry={names}ms,negative={absences}ms,rtt={round_trip}us,max_read={},max_write={}",
                     served.read_request, served.write_request
                 ),
                 conditions: Conditions { served: Some(served), ..Conditions::default() },

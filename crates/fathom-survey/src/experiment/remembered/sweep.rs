@@ -8,8 +8,7 @@ use fathom_program::units::Nanos;
 use fathom_program::workload::{CallKind, Pass, Region, Workload};
 use fathom_run::machine::Fault;
 
-/// The ages: the first one, and by which factor each is older than the one before; the same for the closer look.
-const FIRST_NS: f64 = 1e6;
+/// By which factor each age is older than the one before; the same for the closer look.
 const GROWTH: f64 = 1.25;
 const CLOSE_GROWTH: f64 = 1.02;
 /// The same where a single probe tells, so that no closer look is needed.
@@ -26,6 +25,8 @@ const MOST_TIMES_USUAL: f64 = 3.0;
 const LITTLE: f64 = 0.02;
 /// Probes on each side of a step, where they can be had: fewer may be chance.
 const BESIDE: usize = 5;
+/// A closer look takes this share of the age at which the first one ends, at the least.
+const RESERVE: f64 = 0.7;
 /// The probability that chance made both steps, above which nothing is said.
 const MOST_CHANCE: f64 = 1e-3;
 
@@ -34,11 +35,11 @@ pub(super) fn sweeps(
     observer: &mut dyn Observer,
     numbers: &mut Numbers,
     wanted: [bool; 3],
-    longest_ns: f64,
+    ages: [f64; 2],
 ) -> Result<[Result<Believed, String>; 3], Fault> {
     let growth = if observer.is_certain() { CERTAIN_GROWTH } else { GROWTH };
-    let ages = growing(wanted, longest_ns, growth);
-    let Swept { steps: first, mut place_ns } = sweep(observer, numbers, &ages)?;
+    let ages = growing(wanted, ages, growth);
+    let Swept { steps: first, mut place_ns, mut is_late } = sweep(observer, numbers, &ages)?;
     if observer.is_certain() {
         return Ok(first.map(|first| first.and_then(|(step, samples)| Believed::certain(step, samples))));
     }
@@ -52,11 +53,12 @@ pub(super) fn sweeps(
         if let Some(alone) = steps.iter().position(|step| step.as_ref().is_some_and(is_crowded)) {
             steps = [0, 1, 2].map(|what| steps[what].filter(|_| what == alone));
         }
-        if steps.iter().all(Option::is_none) {
+        // A look that time has cut short is the last one: nothing decides that a recording does not know.
+        if is_late || steps.iter().all(Option::is_none) {
             break;
         }
         let closer = sweep(observer, numbers, &close(steps, place_ns))?;
-        place_ns = closer.place_ns;
+        (place_ns, is_late) = (closer.place_ns, closer.is_late);
         for (what, closer) in closer.steps.into_iter().enumerate().filter(|(what, _)| steps[*what].is_some())
         {
             answers[what] = closely(&first[what], closer);
@@ -107,8 +109,8 @@ impl Believed {
     }
 }
 
-fn growing(what: [bool; 3], longest_ns: f64, growth: f64) -> Vec<Place> {
-    let ages = std::iter::successors(Some(FIRST_NS), |age| Some(age * growth));
+fn growing(what: [bool; 3], [first_ns, longest_ns]: [f64; 2], growth: f64) -> Vec<Place> {
+    let ages = std::iter::successors(Some(first_ns), |age| Some(age * growth));
     ages.take_while(|&age| age <= longest_ns).map(|age_ns| Place { age_ns, what }).collect()
 }
 
@@ -142,6 +144,8 @@ struct Swept {
     steps: [Result<(Step, usize), String>; 3],
     /// How long it took to make and to ask about what belongs to one age.
     place_ns: f64,
+    /// Whether time has run out.
+    is_late: bool,
 }
 
 /// Makes files, and asks about them at their ages until each kind has shown its step.
@@ -152,14 +156,16 @@ fn sweep(observer: &mut dyn Observer, numbers: &mut Numbers, places: &[Place]) -
     numbers.nothing += count * ALIKE;
     let begun = match observer.observe(beginning(places, new, nothing))? {
         Ok(begun) => begun,
-        Err(reason) => return Ok(Swept { steps: [0, 1, 2].map(|_| Err(reason.clone())), place_ns: 0.0 }),
+        Err(reason) => {
+            return Ok(Swept { steps: [0, 1, 2].map(|_| Err(reason.clone())), place_ns: 0.0, is_late: true });
+        }
     };
     let made = Made::of(places, begun);
     let mut now = made.last;
     let mut probes: [Vec<Probe>; 3] = Default::default();
     let mut steps = [0, 1, 2].map(|_| Err("nothing was asked again".to_owned()));
     let mut asked_ns = Vec::new();
-    let mut next = 0;
+    let (mut next, mut is_late) = (0, false);
     while next < places.len() {
         let here = next..places.len().min(next + observer.ages_at_once());
         next = here.end;
@@ -173,7 +179,8 @@ fn sweep(observer: &mut dyn Observer, numbers: &mut Numbers, places: &[Place]) -
         let Some(&(at, first)) = asked.first() else { continue };
         let kind = first.what.iter().position(|&open| open).unwrap_or(0);
         let mut wait_ns = (made.since[at][kind] + first.age_ns - now).max(0.0);
-        if observer.is_late(wait_ns) {
+        is_late = observer.is_late(wait_ns + RESERVE * first.age_ns);
+        if is_late {
             break;
         }
         let mut workload = Workload::new(files(next * ALIKE as usize));
@@ -183,7 +190,10 @@ fn sweep(observer: &mut dyn Observer, numbers: &mut Numbers, places: &[Place]) -
             workload = asking(workload, place, wait_ns, *at, [new, nothing], numbers);
             (before_ns, wait_ns) = (place.age_ns, 0.0);
         }
-        let Ok(passed) = observer.observe(workload)? else { break };
+        let Ok(passed) = observer.observe(workload)? else {
+            is_late = true;
+            break;
+        };
         now = passed.last().map_or(now, |pass| pass.ended_ns);
         asked_ns.extend(passed.get(1).map(|pass| (now - pass.began_ns) / asked.len() as f64));
         let mut passed = passed.into_iter();
@@ -203,10 +213,10 @@ fn sweep(observer: &mut dyn Observer, numbers: &mut Numbers, places: &[Place]) -
         Pass::priming(DIRECTORY, &[CallKind::Unlink], Region { offset, size: 0, step: 1, count: ALIKE })
     });
     let removal = made.fold(Workload::new(files(0)), Workload::pass);
-    if !removal.passes.is_empty() {
+    if !is_late && !removal.passes.is_empty() {
         observer.observe(removal)?.ok();
     }
-    Ok(Swept { steps, place_ns })
+    Ok(Swept { steps, place_ns, is_late })
 }
 
 /// When everything that is asked about was made, in ns.
