@@ -85,7 +85,10 @@ impl Believed {
     fn evidence(&self, kind: Kind, method: &str) -> Evidence {
         let (low, high) = (self.low as u64, self.high as u64);
         let value = if low == 0 { 0 } else { low.midpoint(high) };
-        let evidence = Evidence::measured(kind, method, Value::Whole(value)).within(low, high);
+        // The kernel counts in ticks, and what it was told it may have known a tick before.
+        let ticks = if low == 0 { 0 } else { TICKS.as_nanos() as u64 };
+        let evidence = Evidence::measured(kind, method, Value::Whole(value))
+            .within(low.saturating_sub(ticks), high + ticks);
         match kind {
             Kind::Timing => evidence.resting_on(self.confidence, self.samples),
             _ => evidence,

@@ -20,6 +20,10 @@ const PAGE: u64 = 4096;
 const LARGEST: u64 = 2 << 20;
 /// Transfers of each size, in turns.
 const TURNS: u32 = 24;
+/// Another request takes this part of a round trip at least.
+const LEAST_TRIPS: f64 = 0.7;
+/// A server that copies data does so in pieces, each with a step of its own of up to some tens of microseconds, in ns.
+const LEAST_NS: f64 = 70e3;
 /// Looks at the multiples of a size.
 const LOOKS: usize = 3;
 /// What is written may take this share of what is left to write.
@@ -33,10 +37,21 @@ pub(super) fn timing(
     direction: Direction,
     method: &str,
 ) -> Result<Evidence, Fault> {
-    if let Err(silence) = remembered::round_trip(session)? {
-        return Ok(silence.evidence(Kind::Timing, method));
+    let round_trip = match remembered::round_trip(session)? {
+        Ok(seen) => seen.median.map_err(|reason| Silence::inconclusive(format!("a round trip: {reason}"))),
+        Err(silence) => Err(silence),
+    };
+    let least_ns = match round_trip {
+        // Whatever a server does in pieces itself takes no round trip.
+        Ok(median) => LEAST_TRIPS * median.value,
+        Err(silence) => return Ok(silence.evidence(Kind::Timing, method)),
+    };
+    if least_ns < LEAST_NS {
+        let reason =
+            "a round trip is too short to tell another request from what a server does in pieces itself";
+        return Ok(Evidence::inconclusive(Kind::Timing, method, reason));
     }
-    Ok(match found(session, direction)? {
+    Ok(match found(session, direction, least_ns)? {
         Ok((bytes, samples)) => Evidence::measured(Kind::Timing, method, Value::Whole(bytes))
             .resting_on(1.0 - steps::MOST_CHANCE, samples),
         Err(silence) => silence.evidence(Kind::Timing, method),
@@ -44,32 +59,37 @@ pub(super) fn timing(
 }
 
 /// The size at which a step is, among powers of two, and the transfers that it rests on.
-fn found(session: &mut Session<'_>, direction: Direction) -> Result<Answer<(u64, usize)>, Fault> {
+fn found(
+    session: &mut Session<'_>,
+    direction: Direction,
+    least_ns: f64,
+) -> Result<Answer<(u64, usize)>, Fault> {
     let silent = |reason: String| Ok(Err(Silence::inconclusive(reason)));
     let mut samples = 0;
     let powers = std::iter::successors(Some(PAGE), |bytes| Some(bytes * 2));
     for bytes in powers.take_while(|&bytes| bytes <= LARGEST) {
-        let looked = match looked_at(session, direction, &[bytes - PAGE, bytes, bytes + PAGE])? {
-            Ok(looked) => looked,
-            Err(reason) => return silent(reason),
-        };
+        let looked =
+            match looked_at(session, direction, least_ns, &[PAGE, bytes - PAGE, bytes, bytes + PAGE])? {
+                Ok(looked) => looked,
+                Err(reason) => return silent(reason),
+            };
         samples += looked.transfers();
         // Nothing is smaller than a page.
-        if !looked.has_step(1, 2, if bytes > PAGE { Some((0, 1)) } else { None }) {
+        if !looked.has_step([0, 2, 3], if bytes > PAGE { Some((1, 2)) } else { None }) {
             continue;
         }
         // Beyond one request there is a step at each multiple, and none between them.
         let between = if bytes > PAGE { bytes * 3 / 2 } else { bytes * 2 };
-        let sizes = [between, between + PAGE, 2 * bytes, 2 * bytes + PAGE];
+        let sizes = [PAGE, between, between + PAGE, 2 * bytes, 2 * bytes + PAGE];
         // Where a disturbance hides them, another look may help; a step that stands alone is none.
         for _ in 0..LOOKS {
-            let beyond = match looked_at(session, direction, &sizes)? {
+            let beyond = match looked_at(session, direction, least_ns, &sizes)? {
                 Ok(looked) => looked,
                 Err(reason) => return silent(reason),
             };
             samples += beyond.transfers();
-            let is_even = bytes == PAGE || beyond.has_step(2, 3, Some((0, 1)));
-            if is_even && beyond.has_step(2, 3, None) {
+            let is_even = bytes == PAGE || beyond.has_step([0, 3, 4], Some((1, 2)));
+            if is_even && beyond.has_step([0, 3, 4], None) {
                 return Ok(Ok((bytes, samples)));
             }
         }
@@ -81,6 +101,7 @@ fn found(session: &mut Session<'_>, direction: Direction) -> Result<Answer<(u64,
 fn looked_at(
     session: &mut Session<'_>,
     direction: Direction,
+    least_ns: f64,
     sizes: &[u64],
 ) -> Result<Result<Sizes, String>, Fault> {
     let wanted = sizes.iter().sum::<u64>() * u64::from(TURNS);
@@ -96,9 +117,11 @@ fn looked_at(
     };
     let of = |(at, &bytes): (usize, &u64)| match bytes {
         0 => Vec::new(),
-        _ => samples.latencies(TRANSFERS[at], 0),
+        _ => {
+            samples.latencies(TRANSFERS[at], 0).into_iter().map(|ticks| samples.nanoseconds(ticks)).collect()
+        }
     };
-    Ok(Ok(Sizes::of(sizes.iter().enumerate().map(of).collect())))
+    Ok(Ok(Sizes::of(sizes.iter().enumerate().map(of).collect(), least_ns)))
 }
 
 fn call(direction: Direction) -> CallKind {
