@@ -33,7 +33,9 @@ impl Entries {
     /// Those of the directory at `path`, which is open.
     pub(crate) fn of(path: PathBuf, directory: OwnedFd) -> Self {
         let (name, to) = ([0; DIGITS + 1], [0; DIGITS + 1]);
-        Self { path, directory, open: None, name, to, names: vec![MaybeUninit::uninit(); NAMES_BYTES] }
+        // Touched, so that no page fault falls into a listing.
+        let names = vec![MaybeUninit::new(1); NAMES_BYTES];
+        Self { path, directory, open: None, name, to, names }
     }
 }
 

@@ -27,6 +27,8 @@ const METHOD: &str = "calls_on_entries";
 const SIZES: [u64; 2] = [10, 1000];
 /// Files that are made in each, one round after the other, and removed again.
 const NEW: u64 = 8;
+/// Listings in a row, of which the first one warms up.
+const LISTINGS: u64 = 4;
 /// A call that takes less than so many readings of the clock tells nothing.
 const FEWEST_TIMES: f64 = 2.0;
 /// What is slower by less than this share in the large directory is not mentioned.
@@ -219,6 +221,6 @@ fn workload(sizes: &[u64]) -> Workload {
             .pass(timed(&[CallKind::Open, CallKind::Close], new, "open"))
             .pass(timed(&[CallKind::Rename], new, "rename"))
             .pass(timed(&[CallKind::Unlink], renamed, "unlink"))
-            .pass(timed(&[CallKind::List], Region { count: 1, ..new }, "readdir"))
+            .pass(timed(&[CallKind::List], Region { count: LISTINGS, ..new }, "readdir"))
     })
 }
