@@ -9,6 +9,7 @@ mod calm;
 mod course;
 mod depth_search;
 mod histogram;
+pub mod log;
 mod needs;
 
 mod outcome;
@@ -169,6 +170,7 @@ struct Record {
     forgiven: [Vec<u32>; DIRECTIONS],
     errors: Errors,
     depth: Option<u32>,
+    log: Option<Box<log::Log>>,
 }
 
 impl Recorder<bool> for Record {
@@ -187,6 +189,9 @@ impl Recorder<bool> for Record {
                 let transfers = &mut self.transfers[direction as usize];
                 transfers.bytes += moved;
                 transfers.latency.record(window.ticks());
+                if let Some(log) = &mut self.log {
+                    log.transfer(direction, call.offset, moved, [window.start, window.stop]);
+                }
             }
             None => self.syncs.record(window.ticks()),
         }
@@ -198,6 +203,9 @@ impl Recorder<bool> for Record {
             let transfers = &mut self.transfers[direction as usize];
             transfers.submission.record(issued.saturating_sub(begun));
             transfers.total.record(done.saturating_sub(begun));
+            if let Some(log) = &mut self.log {
+                log.submitted(issued.saturating_sub(begun));
+            }
         }
     }
 
@@ -249,6 +257,7 @@ fn outcome(thread: &JobThread<'_>, record: Record, ns_per_tick: f64, device_wrot
         device_wrote,
         errors: record.errors,
         depth: record.depth,
+        log: record.log,
     }
 }
 
@@ -292,7 +301,8 @@ fn threads<C: Counter>(
                 start.wait();
                 let turn = Turn { thread, number, course, control };
                 let calls = lists.then(Vec::new);
-                let record = Record { calls, forgiven: forgiven(thread.job), ..Record::default() };
+                let log = log::Log::of(thread.job, control.ticks_per_second);
+                let record = Record { calls, log, forgiven: forgiven(thread.job), ..Record::default() };
                 let outcome = ready.and_then(|ready| work(clock, ready, turn, record));
                 let outcome = course.fault(number).map_or(outcome, Err);
                 course.ended(number, thread.job);

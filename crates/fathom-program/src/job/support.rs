@@ -91,9 +91,8 @@ impl Job {
             (place.flow.0 > 0, "flow="),
             (course.iologs[0].is_some(), "read_iolog="),
             (course.iologs[1].is_some(), "write_iolog="),
-            (self.logs.bandwidth.is_some(), "write_bw_log="),
-            (self.logs.latency.is_some(), "write_lat_log="),
-            (self.logs.iops.is_some(), "write_iops_log="),
+            (self.logs.compressed, "log_store_compressed=1"),
+            (self.logs.epoch.is_some_and(|clock| clock != 0), "log_alternate_epoch_clock_id="),
             (self.logs.histogram.is_some(), "write_hist_log="),
             (buffers.align > 4096, "iomem_align= of more than 4096"),
         ]
