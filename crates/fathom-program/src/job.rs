@@ -21,6 +21,7 @@ mod engine;
 mod fields;
 mod file;
 mod files;
+mod iolog;
 mod option;
 mod paths;
 mod sizes;
@@ -38,6 +39,7 @@ pub use self::engine::Engine;
 pub use self::fields::*;
 pub use self::file::{JobFile, Mistake, Section, Surroundings, parse};
 pub use self::files::ThreadFile;
+pub use self::iolog::{IoLog, LogAction, LogEntry};
 pub use self::option::{list, markdown as option_table};
 
 /// One job: some threads that do the same to files of one size.
@@ -231,7 +233,11 @@ impl Job {
 
     /// The most that one transfer moves, in bytes.
     pub fn largest_block(&self) -> u64 {
-        self.directions().map(|direction| self.blocks[direction as usize].most).max().unwrap_or(1)
+        let used = |side: usize| self.order.sizes_by_order.then_some(self.blocks[side].most);
+        let by_order = [0, 1].into_iter().filter_map(used).max();
+        let largest =
+            self.directions().map(|direction| self.blocks[direction as usize].most).max().unwrap_or(1);
+        largest.max(by_order.unwrap_or(0))
     }
 
     /// Whether it ever transfers in this direction.

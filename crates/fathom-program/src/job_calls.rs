@@ -1,5 +1,6 @@
 //! A fio job as a program: the calls of each of its threads, as fio makes them.
 
+mod logged;
 mod pace;
 mod verification;
 
@@ -12,6 +13,7 @@ use crate::next_file::NextFile;
 use crate::offsets::{Offsets, Span};
 use crate::program::{Step, Thread};
 
+use self::logged::Logged;
 pub use self::verification::ANY_WRITE;
 use self::verification::{Verification, Written};
 
@@ -40,6 +42,8 @@ pub struct JobCalls {
     /// What is still to be read again, and the next of it where a seek goes before.
     verification: Option<Verification>,
     verifying: Option<Written>,
+    /// What is replayed instead of transfers of its own.
+    logged: Option<Logged>,
     /// Bytes that were transferred in either direction, with those that were read again.
     moved: u64,
     /// Whether the block of the next write was trimmed: `rw=trimwrite`.
@@ -138,7 +142,8 @@ impl JobCalls {
             next_file: NextFile::new(job, files.len(), thread),
             files,
             file: 0,
-            renews_by: match job.files.unlink_each_loop {
+            // fio goes round within a loop where time ends it.
+            renews_by: match job.files.unlink_each_loop && !job.time_based {
                 true => CallKind::Create,
                 false => CallKind::DontNeed,
             },
@@ -157,6 +162,7 @@ impl JobCalls {
             writes: 0,
             verification,
             verifying: None,
+            logged: Logged::of(job),
             moved: 0,
             is_trimmed: false,
             unthought: 0,
@@ -186,6 +192,11 @@ impl JobCalls {
             false => now.saturating_add(ramp).saturating_add(self.ticks(self.job.runtime)),
         };
         Times { end, ramp_end: if ramp > 0 { now + ramp } else { u64::MAX }, due: [now; DIRECTIONS] }
+    }
+
+    /// Whether no transfer is left of this loop.
+    pub fn is_done(&self) -> bool {
+        self.left == 0 || self.transfers_left == 0
     }
 
     /// No transfer begins from now on; what is due at the end is done.
@@ -454,6 +465,12 @@ impl Thread for JobCalls {
             }
             if let Some(step) = self.batch() {
                 return step;
+            }
+            if self.logged.is_some() {
+                match self.next_of_log(now, times.end) {
+                    Some(step) => return step,
+                    None => continue,
+                }
             }
             let chosen = self.chosen.take();
             let mut direction = chosen.unwrap_or_else(|| self.files[0].offsets.direction());

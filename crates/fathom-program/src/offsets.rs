@@ -1,8 +1,12 @@
 //! Where a job's next transfer goes: sequential, random with replacement, or a random order of all blocks.
 
+mod strides;
+
 use crate::dice::Dice;
 use crate::distribution::Draw;
 use crate::job::{Blocks, DIRECTIONS, Direction, Distribution, Job, Pattern, Region};
+
+use self::strides::Strides;
 
 /// A part of a file, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +47,10 @@ pub struct Offsets {
     is_identical: bool,
     /// Random offsets are multiples of this in each direction, in bytes.
     align: [u64; DIRECTIONS],
+    /// Whether the first block size is for sequential transfers and the second for random ones.
+    is_sized_by_order: bool,
+    /// Which part of the region transfers go to now, where it is worked on in stretches.
+    strides: Option<Strides>,
     /// Bytes of this pass that are still to come.
     left: u64,
     /// Bytes of a pass: of several files each ends where it has no block left.
@@ -70,9 +78,11 @@ impl Offsets {
     pub fn new(job: &Job, region: Region, number: u32) -> Result<Self, String> {
         let used = || job.directions().map(|direction| job.blocks[direction as usize]);
         let grain = used().map(|blocks| blocks.least).min().unwrap_or(1);
-        let is_uniform = used().all(|blocks| blocks == Blocks::fixed(grain));
+        let is_sized_by_order = job.order.sizes_by_order;
+        let is_uniform = used().all(|blocks| blocks == Blocks::fixed(grain)) && !is_sized_by_order;
         let splits = [0, 1].map(|side: usize| job.order.splits[side].clone());
-        let count = region.length / grain;
+        let strides = Strides::of(job, region);
+        let count = strides.as_ref().map_or(region.length, Strides::length) / grain;
         let mut dice = Dice::new(job.seed ^ (u64::from(number) << 32));
         let is_drawn = job.order.distribution != Distribution::Uniform;
         let align = [0, 1].map(|side: usize| match job.order.align[side] {
@@ -93,7 +103,8 @@ impl Offsets {
         };
         let read_percent = u64::from(job.read_percent);
         let is_mixed = job.directions().count() == DIRECTIONS && job.blocks[0] != job.blocks[1];
-        let whole = if job.file_count() > 1 { u64::MAX } else { region.length };
+        let is_bounded = job.file_count() <= 1 && strides.is_none();
+        let whole = if is_bounded { region.length } else { u64::MAX };
         let every = if job.pattern == Pattern::Random { job.order.every.max(1) } else { 1 };
         let random_percent = [0, 1].map(|side: usize| u64::from(job.order.percentage_random[side]));
         let is_mixture = job.pattern == Pattern::Random && random_percent != [100; DIRECTIONS];
@@ -115,6 +126,8 @@ impl Offsets {
             is_unaligned: job.order.unaligned,
             is_identical: job.order.identical,
             align,
+            is_sized_by_order,
+            strides,
             left: whole,
             whole,
             pass: 0,
@@ -135,19 +148,25 @@ impl Offsets {
     /// The next transfer; none where this pass is over.
     #[inline(always)]
     pub fn next(&mut self, direction: Direction) -> Option<Span> {
-        let wanted = self.length(direction);
-        let least = self.blocks[direction as usize].least;
+        if self.strides.is_some() {
+            return self.next_of_stretch(direction);
+        }
+        self.next_in(direction)
+    }
+
+    /// The next transfer in what the region is now.
+    #[inline(always)]
+    fn next_in(&mut self, direction: Direction) -> Option<Span> {
+        let is_random = self.is_random(direction);
+        let sizes = self.sizes(direction, is_random);
+        let wanted = self.length(sizes);
+        let least = self.blocks[sizes].least;
         let room = self.left;
-        if room.min(self.region.length) < self.grain {
+        if room.min(self.region.length) < self.grain.min(least) {
             return None;
         }
         let length = if wanted > room && !self.is_mixed { room / least * least } else { wanted };
         if self.joins {
-            self.run = (self.run + 1) % self.every;
-            let is_random = match self.every {
-                1 => self.dice.below(100) < self.random_percent[direction as usize],
-                _ => self.run == 1,
-            };
             let from = self.last[usize::from(!self.is_identical)];
             if !is_random && from + length <= self.region.length && length >= least {
                 (self.last, self.left) = ([from, from + length], self.left.saturating_sub(length));
@@ -170,7 +189,7 @@ impl Offsets {
             }
             Order::Anywhere(draw) => {
                 let align = self.align[direction as usize];
-                let count = (self.region.length - least.saturating_sub(align)) / align;
+                let count = (self.region.length.saturating_sub(least.saturating_sub(align)) / align).max(1);
                 let block = match draw {
                     None => self.dice.below(count),
                     Some(draw) => draw.block(count, || self.dice.share()),
@@ -185,7 +204,9 @@ impl Offsets {
             Order::Mapped { grain, map } => {
                 let drawn = self.dice.below(map.count);
                 let (block, run) = map.take(drawn, length.div_ceil(*grain))?;
-                Span { offset: block * *grain, length: run * *grain }
+                // What begins in the last block may reach past the end; such a transfer is as short as that block.
+                let offset = block * *grain;
+                Span { offset, length: length.min(run * *grain).min(self.region.length - offset) }
             }
         };
         self.left = self.left.saturating_sub(span.length);
@@ -197,6 +218,14 @@ impl Offsets {
     pub fn rewind(&mut self) {
         self.pass += 1;
         self.left = self.whole;
+        if let Some(strides) = &mut self.strides {
+            strides.rewind();
+        }
+        self.reorder();
+    }
+
+    /// Nothing of the region is done.
+    fn reorder(&mut self) {
         match &mut self.order {
             Order::Sequential(positions) => *positions = [0; DIRECTIONS],
             Order::Anywhere(_) => {}
@@ -208,10 +237,29 @@ impl Offsets {
         }
     }
 
+    /// Whether the next transfer is at a random place, where others go on from the last.
+    #[inline(always)]
+    fn is_random(&mut self, direction: Direction) -> bool {
+        if !self.joins {
+            return !matches!(self.order, Order::Sequential(_));
+        }
+        self.run = (self.run + 1) % self.every;
+        match self.every {
+            1 => self.dice.below(100) < self.random_percent[direction as usize],
+            _ => self.run == 1,
+        }
+    }
+
+    /// Whose block sizes a transfer has, by their place.
+    #[inline(always)]
+    fn sizes(&self, direction: Direction, is_random: bool) -> usize {
+        if self.is_sized_by_order { usize::from(is_random) } else { direction as usize }
+    }
+
     /// How much to transfer: each multiple of the least is as likely as in fio, where the most takes what is over.
     #[inline(always)]
-    fn length(&mut self, direction: Direction) -> u64 {
-        let split = &self.splits[direction as usize];
+    fn length(&mut self, sizes: usize) -> u64 {
+        let split = &self.splits[sizes];
         if !split.is_empty() {
             let drawn = self.dice.below(100);
             let mut sum = 0;
@@ -221,7 +269,7 @@ impl Offsets {
             });
             return found.or(split.last()).map_or(0, |&(size, _)| size);
         }
-        let Blocks { least, most } = self.blocks[direction as usize];
+        let Blocks { least, most } = self.blocks[sizes];
         if least == most {
             return least;
         }

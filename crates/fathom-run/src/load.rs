@@ -9,6 +9,7 @@ mod calm;
 mod course;
 mod depth_search;
 mod histogram;
+mod locks;
 pub mod log;
 mod needs;
 
@@ -39,6 +40,7 @@ pub use self::site::{Cached, Limits, Site};
 pub use self::site::Folios;
 
 use self::course::Course;
+use self::locks::Locked;
 use self::steer::{Steered, Watched, is_steered};
 use crate::executor::asynchronous::{self, Requests};
 use crate::executor::{self, Buffer, Control, Counters, Mapped, OfJob, Recorder, Special, System, Window};
@@ -168,6 +170,8 @@ struct Record {
     calls: Option<Vec<Call>>,
     /// Errors of reads and of writes, by number, that do not end the job.
     forgiven: [Vec<u32>; DIRECTIONS],
+    /// Whether blocks that are not what was written do not end it either.
+    goes_on_after_mismatches: bool,
     errors: Errors,
     depth: Option<u32>,
     log: Option<Box<log::Log>>,
@@ -215,11 +219,14 @@ impl Recorder<bool> for Record {
         let side = call.kind.direction().unwrap_or(Direction::Write) as usize;
         let number = errno.raw_os_error().unsigned_abs();
         let is_forgiven = self.forgiven[side].contains(&number);
-        if is_forgiven {
-            self.errors.count += 1;
-            self.errors.first = if self.errors.first == 0 { number } else { self.errors.first };
-        }
+        self.errors.add(u32::from(is_forgiven), errno);
         is_forgiven
+    }
+
+    #[cold]
+    fn forgives_mismatch(&mut self) -> bool {
+        self.errors.add(u32::from(self.goes_on_after_mismatches), Errno::ILSEQ);
+        self.goes_on_after_mismatches
     }
 
     #[cold]
@@ -280,7 +287,9 @@ fn threads<C: Counter>(
         spin: SPIN,
     };
     let start = Barrier::new(threads.len());
-    let course = Course::of(threads.iter().map(|thread| (thread.job, thread.number)));
+    let last = threads.iter().flat_map(|thread| &thread.files).map(|(file, _)| file.0).max();
+    let files = last.map_or(0, |last| last as usize + 1);
+    let course = Course::of(threads.iter().map(|thread| (thread.job, thread.number)), files);
     let calm = site.calm();
     if let Some(calm) = calm {
         calm.begin();
@@ -302,7 +311,9 @@ fn threads<C: Counter>(
                 let turn = Turn { thread, number, course, control };
                 let calls = lists.then(Vec::new);
                 let log = log::Log::of(thread.job, control.ticks_per_second);
-                let record = Record { calls, log, forgiven: forgiven(thread.job), ..Record::default() };
+                let goes_on_after_mismatches = thread.job.course.continues[2];
+                let forgiven = forgiven(thread.job);
+                let record = Record { calls, log, forgiven, goes_on_after_mismatches, ..Record::default() };
                 let outcome = ready.and_then(|ready| work(clock, ready, turn, record));
                 let outcome = course.fault(number).map_or(outcome, Err);
                 course.ended(number, thread.job);
@@ -336,7 +347,7 @@ fn ready(thread: &JobThread<'_>, site: &Site) -> Result<(JobCalls, System<OfJob>
     let buffer = Buffer::of_job(job, open.first().map_or(Path::new(&job.name), |(path, _)| path))?;
     let regions: Vec<_> = thread.files.iter().map(|(number, file)| (*number, file.region)).collect();
     let calls = JobCalls::new(job, &regions, thread.number, site.ticks_per_second());
-    Ok((calls.map_err(Fault::Unsupported)?, System::new(OfJob(open), buffer)))
+    Ok((calls.map_err(Fault::Unsupported)?, System::new(OfJob::new(job, open), buffer)))
 }
 
 /// A thread among those that run at the same time.
@@ -417,7 +428,24 @@ fn deep<C: Counter>(
     })
 }
 
+/// Runs a thread whose calls are made one after the other.
 fn drive<C: Counter, E: executor::Engine>(
+    clock: C,
+    calls: JobCalls,
+    engine: E,
+    turn: Turn<'_>,
+    record: Record,
+) -> Result<Record, Fault> {
+    match turn.thread.job.files.lock.as_deref() {
+        None => drive_unlocked(clock, calls, engine, turn, record),
+        Some(how) => {
+            let engine = Locked { engine, locks: &turn.course.locks, shares: how == "readwrite" };
+            drive_unlocked(clock, calls, engine, turn, record)
+        }
+    }
+}
+
+fn drive_unlocked<C: Counter, E: executor::Engine>(
     clock: C,
     mut calls: JobCalls,
     mut engine: E,
@@ -872,6 +900,38 @@ mod tests {
             assert!(shown.starts_with(&said) && shown.contains("at 8192: "), "{shown}");
             assert_eq!(shown.lines().count(), 1);
             site.remove(&write);
+        }
+    }
+
+    #[test]
+    fn files_are_made_anew_as_they_were_opened_and_reads_of_them_find_nothing() {
+        let mut site = site(8 << 20, 64 << 20);
+        for (engine, direct) in [(Engine::Psync, true), (Engine::Libaio, true), (Engine::IoUring, false)] {
+            let mut job = Job { engine, direct, read_percent: 0, ..small("anew") };
+            (job.files.unlink_each_loop, job.course.loops) = (true, 3);
+            match run(&job, &mut site) {
+                Ok(outcomes) => assert_eq!(total(&outcomes, Direction::Write), (768 << 10, 192)),
+                // Not every file system has O_DIRECT.
+                Err(fault) => assert!(direct && fault.to_string().contains("O_DIRECT"), "{fault}"),
+            }
+            site.remove(&job);
+        }
+        let mut read = small("empty");
+        read.files.create_on_open = true;
+        let shown = run(&read, &mut site).map(drop).unwrap_err().to_string();
+        assert!(shown.contains("job.empty.0") && shown.lines().count() == 1, "{shown}");
+    }
+
+    #[test]
+    fn a_job_that_goes_on_after_a_mismatch_tells_how_many_there_were() {
+        let mut site = site(8 << 20, 64 << 20);
+        for engine in [Engine::Psync, Engine::Libaio] {
+            let verify = Some(Verify { method: "crc32c".to_owned(), ..Verify::default() });
+            let mut job = Job { engine, verify, ..small("unwritten") };
+            assert!(run(&job, &mut site).is_err());
+            job.course.continues[2] = true;
+            let outcome = run(&job, &mut site).unwrap().remove(0);
+            assert_eq!((outcome.errors.count, outcome.transfers[0].latency.count()), (64, 64));
         }
     }
 

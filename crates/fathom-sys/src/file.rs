@@ -185,21 +185,36 @@ pub struct Access {
     pub dsync: bool,
 }
 
+impl Access {
+    fn flags(self) -> OFlags {
+        let mut flags = OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        flags |= if self.write { OFlags::RDWR } else { OFlags::RDONLY };
+        flags.set(OFlags::DIRECT, self.direct);
+        // O_SYNC has the bit of O_DSYNC in it.
+        flags |= match (self.sync, self.dsync) {
+            (true, _) => OFlags::SYNC,
+            (false, true) => OFlags::DSYNC,
+            (false, false) => OFlags::empty(),
+        };
+        flags
+    }
+}
+
 /// Opens an existing file for reading, and for writing too where asked. Source: `open(2)`.
 ///
 /// # Errors
 /// What `open(2)` gives; EINVAL where the file system has no O_DIRECT.
 pub fn open_for(path: &Path, access: Access) -> Result<OwnedFd> {
-    let mut flags = OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    flags |= if access.write { OFlags::RDWR } else { OFlags::RDONLY };
-    flags.set(OFlags::DIRECT, access.direct);
-    // O_SYNC has the bit of O_DSYNC in it.
-    flags |= match (access.sync, access.dsync) {
-        (true, _) => OFlags::SYNC,
-        (false, true) => OFlags::DSYNC,
-        (false, false) => OFlags::empty(),
-    };
-    rustix::fs::open(path, flags, Mode::empty())
+    rustix::fs::open(path, access.flags(), Mode::empty())
+}
+
+/// Creates a file that must not exist yet, and opens it in this way. Source: `open(2)`, O_EXCL.
+///
+/// # Errors
+/// EEXIST where something of that name exists, and what [`open_for`] gives.
+pub fn create_for(path: &Path, access: Access) -> Result<OwnedFd> {
+    let flags = access.flags() | OFlags::CREATE | OFlags::EXCL;
+    rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
 }
 
 /// Reads at an offset through a vector of one buffer. Source: `preadv(2)`.

@@ -68,6 +68,35 @@ impl Mapping {
         Ok(Self { start, length }.filled())
     }
 
+    /// The same as [`touched`](Self::touched), at an address that is a multiple of `align`, a power of two.
+    ///
+    /// # Errors
+    /// What `mmap(2)` gives, ENOMEM above all.
+    pub fn aligned(length: usize, align: usize) -> rustix::io::Result<Self> {
+        let page = crate::facts::page_size() as usize;
+        if align <= page || !align.is_power_of_two() {
+            return Self::touched(length);
+        }
+        let length = length.next_multiple_of(page);
+        let wide = Self::fresh(length.checked_add(align).ok_or(rustix::io::Errno::NOMEM)?)?;
+        let (start, wide_length) = (wide.start, wide.length);
+        std::mem::forget(wide);
+        let before = start.as_ptr().align_offset(align);
+        // SAFETY: all three addresses are in the mapping just made or at its end; what is given back is reached by nobody.
+        let start = unsafe {
+            let first = start.add(before);
+            let after = wide_length - before - length;
+            if before > 0 {
+                munmap(start.as_ptr().cast(), before)?;
+            }
+            if after > 0 {
+                munmap(first.as_ptr().add(length).cast(), after)?;
+            }
+            first
+        };
+        Ok(Self { start, length }.filled())
+    }
+
     fn filled(mut self) -> Self {
         // A cheap generator: compressing file systems must not find the same byte everywhere.
         let mut word = 0x9E37_79B9_7F4A_7C15_u64;

@@ -71,6 +71,12 @@ fn refusal(job: &Job) -> Option<String> {
     if job.course.wait_for.is_some() {
         return because("wait_for=, and all jobs begin at once there");
     }
+    if job.replay.log.is_some() {
+        return because("read_iolog=, and a log is replayed as jobs are not there");
+    }
+    if job.placement.flow.0 > 0 || job.files.lock.is_some() {
+        return because("flow= or lockfile=, and threads wait for nobody there");
+    }
     if job.course.exitall {
         return because("exitall, and each job ends by itself there");
     }

@@ -1,8 +1,9 @@
 //! How a job runs, what it writes and what is said of it, in groups; the default of each group is fio's.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Each, PatternPart};
+use super::{Each, IoLog, PatternPart};
 
 /// How latencies steer the depth, and what is too long.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -109,11 +110,26 @@ pub struct Replay {
     pub time_scale: u32,
     /// `replay_skip`: `read`, `write`, `trim`, `sync`.
     pub skip: Vec<String>,
+    /// `replay_redirect`: all that is done to any file is done to this one.
+    pub redirect: Option<String>,
+    /// What the log says, where it could be read, and why it could not be.
+    pub log: Option<Arc<IoLog>>,
+    /// As said of `log`.
+    pub trouble: Option<String>,
 }
 
 impl Default for Replay {
     fn default() -> Self {
-        Self { no_stall: false, scale: 1, align: 0, time_scale: 100, skip: Vec::new() }
+        Self {
+            no_stall: false,
+            scale: 1,
+            align: 0,
+            time_scale: 100,
+            skip: Vec::new(),
+            redirect: None,
+            log: None,
+            trouble: None,
+        }
     }
 }
 

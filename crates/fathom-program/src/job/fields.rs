@@ -273,8 +273,6 @@ pub struct Verify {
     pub backlog: (u64, u32),
     /// `experimental_verify`.
     pub experimental: bool,
-    /// `verify_state_load`.
-    pub load_state: bool,
     /// `trim_percentage`, `trim_backlog`, `trim_backlog_batch`.
     pub trims: (u8, u64, u32),
     /// `trim_verify_zero=0`.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::option::{Draft, Known, known, set};
-use super::{Job, paths};
+use super::{IoLog, Job, paths};
 
 /// What a job file or a command line says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -228,7 +228,28 @@ impl<'a> Reader<'a> {
             Mistake { line, reason: format!("[{name}]: {}", unfit.reason) }
         })?;
         self.file.notes.extend(notes);
-        Ok(job)
+        Ok(self.with_log(job))
+    }
+
+    /// A job with the log that it replays. fio opens that only when it runs the job.
+    fn with_log(&mut self, mut job: Job) -> Job {
+        let Some(path) = &job.course.iologs[0] else { return job };
+        let beside =
+            self.surroundings.path.rsplit_once('/').map(|(directory, _)| format!("{directory}/{path}"));
+        let text = (self.surroundings.file)(path).or_else(|| (self.surroundings.file)(&beside?));
+        let log = text.ok_or_else(|| "there is no such file".to_owned());
+        match log.and_then(|text| IoLog::parse(&text, &job.replay)) {
+            Ok(log) => {
+                self.file.notes.push(format!(
+                    "read_iolog={path}: files, sizes and order are those of the log, and its files are open from the beginning"
+                ));
+                job.replaying(log)
+            }
+            Err(reason) => {
+                job.replay.trouble = Some(format!("read_iolog={path}: {reason}"));
+                job
+            }
+        }
     }
 
     /// Checks that a job waits for one other that stands before it.

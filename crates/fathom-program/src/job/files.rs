@@ -41,6 +41,10 @@ impl Job {
     /// # Errors
     /// As [`region`](Self::region).
     pub fn files_of(&self, thread: u32) -> Result<Vec<ThreadFile>, String> {
+        if let Some(log) = &self.replay.log {
+            let file = |(number, name)| ThreadFile { name, region: log.region(number) };
+            return Ok(self.file_names(thread).into_iter().enumerate().map(file).collect());
+        }
         let region = self.region_of(thread)?;
         let count = u64::from(self.file_count());
         let least = self.least_block();

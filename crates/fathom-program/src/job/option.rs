@@ -31,7 +31,9 @@ pub(super) struct Draft {
     pub(super) directory: Option<String>,
     /// `fadvise_hint` where it names the order itself.
     hint: Option<String>,
+    /// `zonemode`.
     zoned: bool,
+    strided: bool,
     pub(super) kb_base: i64,
     /// Where each option was set, by its first name, in the order of the file; in a job, zero for those of global sections.
     pub(super) lines: Vec<(&'static str, usize)>,
@@ -134,6 +136,7 @@ impl Draft {
             directory: None,
             hint: None,
             zoned: false,
+            strided: false,
             kb_base: 1024,
             lines: Vec::new(),
             notes: Vec::new(),
@@ -166,6 +169,7 @@ impl Draft {
         if self.zoned {
             return Err(Unfit::by(&["zonemode"], "zonemode=zbd needs a zoned block device"));
         }
+        self.stretches()?;
         self.shares()?;
         self.without_effect();
         self.rates()?;
@@ -175,6 +179,20 @@ impl Draft {
 
     fn said(&self, option: &str) -> bool {
         self.lines.iter().any(|(name, _)| *name == option)
+    }
+
+    /// Stretches of a file need a size, and nobody has a size of them without `zonemode`.
+    fn stretches(&mut self) -> Result<(), Unfit> {
+        let options = &["zonemode", "zonesize"];
+        match (self.strided, self.job.order.strides[0]) {
+            (false, 1..) => Err(Unfit::by(options, "zonesize= needs zonemode=strided")),
+            (true, 0) => Err(Unfit::by(options, "zonemode=strided needs zonesize=")),
+            (false, 0) => {
+                self.job.order.strides = [0; 3];
+                Ok(())
+            }
+            (true, 1..) => Ok(()),
+        }
     }
 
     /// A share is one of the file where the file's size is given; of what else the run has to find out.

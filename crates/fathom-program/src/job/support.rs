@@ -26,29 +26,12 @@ impl Job {
         engine
             .then(|| format!("ioengine={} is understood, and can't be run yet", self.engine.name()))
             .or(wanted)
+            .or_else(|| self.impossible())
             .or_else(|| no_size.then(|| "size= is missing: say how much of a file to transfer".to_owned()))
     }
 
     fn needs(&self) -> Vec<(bool, &'static str)> {
-        let (files, order, course) = (&self.files, &self.order, &self.course);
-        let (place, buffers) = (&self.placement, &self.buffers);
-        let plain_files = Files {
-            paths: files.paths.clone(),
-            scratch: files.scratch.clone(),
-            format: files.format.clone(),
-            overwrite: files.overwrite,
-            create_only: files.create_only,
-            fallocate: files.fallocate.clone(),
-            hint: files.hint.clone(),
-            count: files.count,
-            open: files.open,
-            service: files.service,
-            sizes: files.sizes,
-            create_on_open: files.create_on_open,
-            unlink_each_loop: files.unlink_each_loop,
-            ..Files::default()
-        };
-        let reads = self.does(Direction::Read) || self.engine == Engine::Mmap;
+        let (files, course) = (&self.files, &self.course);
         let own = &self.engine_options;
         let rings = EngineOptions {
             hipri: own.hipri,
@@ -66,36 +49,36 @@ impl Job {
         vec![
             (self.depth.most > 1 && self.depth.offload, "io_submit_mode=offload with iodepth= above 1"),
             (self.engine_options != rings, "an option of the engine"),
-            (files.size_percent.is_some(), "size=N% without filesize="),
-            (files.offset_percent.is_some(), "offset=N% without filesize="),
-            (files.io_size_percent.is_some(), "io_size=N% of a size that is not known"),
-            (
-                (files.create_on_open || files.unlink_each_loop) && (reads || self.direct),
-                "create_on_open=1 or unlink_each_loop=1 with reads, ioengine=mmap or direct=1",
-            ),
             (files.opendir.is_some(), "opendir="),
-            (files.lock.is_some(), "lockfile="),
             (
-                Files { create_at_once: false, create_unsynced: false, ..files.clone() } != plain_files,
-                "an option of files",
+                self.verify.as_ref().is_some_and(|verify| verify.trims.0 > 0 && verify.trims.1 > 0),
+                "trim_percentage= with trim_backlog=",
             ),
-            (
-                order.unaligned && self.pattern == Pattern::Random && self.random_map,
-                "bs_unaligned= of random transfers without norandommap",
-            ),
-            (order.sizes_by_order, "bs_is_seq_rand="),
-            (order.strides != [0; 3], "zonemode=strided"),
-            (self.verify.as_ref().is_some_and(|verify| verify.load_state), "verify_state_load="),
-            (self.verify.as_ref().is_some_and(|verify| verify.trims.0 > 0), "trim_percentage="),
-            (self.verify.is_some() && course.continues[2], "continue_on_error=verify"),
-            (place.flow.0 > 0, "flow="),
-            (course.iologs[0].is_some(), "read_iolog="),
             (course.iologs[1].is_some(), "write_iolog="),
             (self.logs.compressed, "log_store_compressed=1"),
             (self.logs.epoch.is_some_and(|clock| clock != 0), "log_alternate_epoch_clock_id="),
             (self.logs.histogram.is_some(), "write_hist_log="),
-            (buffers.align > 4096, "iomem_align= of more than 4096"),
         ]
+    }
+
+    /// What can't be done by anybody, as one sentence.
+    fn impossible(&self) -> Option<String> {
+        if let Some(trouble) = &self.replay.trouble {
+            return Some(trouble.clone());
+        }
+        let files = &self.files;
+        let renews = files.unlink_each_loop && (self.course.loops > 1 || self.io_size > self.size);
+        if self.engine == Engine::Mmap && (files.create_on_open || renews) {
+            let option = if renews { "unlink_each_loop=1" } else { "create_on_open=1" };
+            return Some(format!("{option} with ioengine=mmap: a new file is empty, and has nothing to map"));
+        }
+        let shares = [
+            (files.size_percent, "size"),
+            (files.offset_percent, "offset"),
+            (files.io_size_percent, "io_size"),
+        ];
+        let (percent, name) = shares.iter().find_map(|(share, name)| Some(((*share)?, name)))?;
+        Some(format!("{name}={percent}% of a file of unknown length: give filesize="))
     }
 }
 

@@ -64,23 +64,28 @@ pub(crate) struct Buffer {
 impl Buffer {
     /// So many bytes that were touched, the same for all calls.
     pub(crate) fn touched(bytes: u64, path: &Path) -> Result<Self, Fault> {
-        Ok(Self { memory: memory(bytes as usize, false, path)?, changes: false, verifier: None })
+        let memory = Mapping::touched((bytes as usize).max(1)).map_err(|errno| unmapped(path, errno))?;
+        Ok(Self { memory, changes: false, verifier: None })
     }
 
     /// Those of a job's thread, each write unlike the one before.
     pub(crate) fn of_job(job: &Job, path: &Path) -> Result<Self, Fault> {
-        let memory = memory(job.largest_block() as usize, job.buffers.memory.is_some(), path)?;
+        let memory = memory(job.largest_block() as usize, job, path)?;
         Ok(Self { memory, changes: true, verifier: Verifier::of(job)? })
     }
 }
 
-/// Memory that was touched, in huge pages where they are asked for.
-pub(crate) fn memory(bytes: usize, is_huge: bool, path: &Path) -> Result<Mapping, Fault> {
-    let (map, what): (fn(usize) -> _, _) = match is_huge {
-        true => (Mapping::huge, "map huge pages for"),
-        false => (Mapping::touched, "map a buffer for"),
-    };
-    Ok(map(bytes.max(1)).map_err(|errno| Error::new(what, path, errno))?)
+/// Memory of a job that was touched: in huge pages, or at a multiple of `iomem_align`, where these are asked for.
+pub(crate) fn memory(bytes: usize, job: &Job, path: &Path) -> Result<Mapping, Fault> {
+    let bytes = bytes.max(1);
+    match (job.buffers.memory.is_some(), job.buffers.align as usize) {
+        (true, _) => Ok(Mapping::huge(bytes).map_err(|errno| Error::new("map huge pages for", path, errno))?),
+        (false, align) => Ok(Mapping::aligned(bytes, align).map_err(|errno| unmapped(path, errno))?),
+    }
+}
+
+fn unmapped(path: &Path, errno: Errno) -> Error {
+    Error::new("map a buffer for", path, errno)
 }
 
 /// System calls.
@@ -283,19 +288,33 @@ impl Descriptors for Own {
     }
 }
 
-/// The files of a job's thread: each has the descriptor of its place.
-pub(crate) struct OfJob(pub(crate) Vec<(PathBuf, OwnedFd)>);
+/// The files of a job's thread: each has the descriptor of its place. All are opened in one way.
+pub(crate) struct OfJob(pub(crate) Vec<(PathBuf, OwnedFd)>, pub(crate) Access);
 
 impl OfJob {
-    /// Opens a job's file as its engine needs it.
-    pub(crate) fn open(job: &Job, path: &Path) -> Result<OwnedFd, Fault> {
-        let access = Access {
+    /// Files that were opened for a job.
+    pub(crate) fn new(job: &Job, files: Vec<(PathBuf, OwnedFd)>) -> Self {
+        Self(files, Self::access(job))
+    }
+
+    fn access(job: &Job) -> Access {
+        Access {
             write: job.does(Direction::Write) || job.engine == Named::Falloc,
             direct: job.direct,
             sync: job.durability.open == OpenSync::Sync,
             dsync: job.durability.open == OpenSync::Dsync,
-        };
-        let opened = file::open_for(path, access).map_err(|errno| {
+        }
+    }
+
+    /// A new, empty file in the place of one. Source: `unlink(2)`, `open(2)`.
+    pub(crate) fn renew(path: &Path, access: Access) -> Result<OwnedFd, Errno> {
+        file::unlink(path)?;
+        file::create_for(path, access)
+    }
+
+    /// Opens a job's file as its engine needs it.
+    pub(crate) fn open(job: &Job, path: &Path) -> Result<OwnedFd, Fault> {
+        let opened = file::open_for(path, Self::access(job)).map_err(|errno| {
             let what = match (job.direct, job.engine) {
                 (true, _) => "open with O_DIRECT",
                 (false, Named::Mmap) => "open for mmap",
@@ -313,12 +332,8 @@ impl Descriptors for OfJob {
     /// A new, empty file takes the place of one: no job makes or ends descriptors in another way.
     #[cold]
     fn lifecycle<C: Counter>(&mut self, clock: C, call: &Call) -> (Window, Result<usize, Errno>) {
-        let (path, open) = &mut self.0[call.descriptor as usize];
-        window(clock, || {
-            file::unlink(path)?;
-            *open = file::create_new(path).map_err(|error| error.errno)?;
-            Ok(0)
-        })
+        let (access, (path, open)) = (self.1, &mut self.0[call.descriptor as usize]);
+        window(clock, || Self::renew(path, access).map(|new| *open = new).map(|()| 0))
     }
 
     #[inline(always)]

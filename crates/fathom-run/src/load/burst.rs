@@ -39,7 +39,7 @@ pub fn burst(job: &Job, count: u64, site: &mut Site) -> Result<Burst, Fault> {
     let path = site.path(job, 0);
     let buffer = Buffer::touched(size, &path)?;
     let open = OfJob::open(job, &path)?;
-    let own = OfJob(vec![(path, open)]);
+    let own = OfJob::new(job, vec![(path, open)]);
     fathom_sys::dirty::sync();
     let write = |index| Call::new(CallKind::Pwrite, FileId(0)).at(index * size, size);
     let calls = (0..count).map(write).chain([Call::new(CallKind::Fsync, FileId(0))]).collect();

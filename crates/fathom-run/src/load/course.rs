@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use fathom_program::job::{DIRECTIONS, Direction, Job, Others};
 
+use super::locks::Locks;
 use crate::executor::Control;
 use crate::fault::Fault;
 
@@ -16,6 +17,17 @@ pub(super) struct Course {
     ends_all: AtomicBool,
     lock: Mutex<()>,
     changed: Condvar,
+    flows: Vec<Flow>,
+    /// What `lockfile` guards.
+    pub(super) locks: Locks,
+}
+
+/// The jobs of one `flow_id`. Source: fio's `flow.c`.
+struct Flow {
+    id: u32,
+    /// The weights of the threads that run, and their transfers and syncs, from one.
+    weight: AtomicU64,
+    turns: AtomicU64,
 }
 
 /// One of them.
@@ -34,22 +46,39 @@ pub(super) struct Member {
     /// The depth of `latency_target`; zero without it.
     depth: AtomicU32,
     fault: Mutex<Option<String>>,
+    /// `flow`, the place of its flow, and its turns.
+    weight: u64,
+    flow: usize,
+    turns: AtomicU64,
 }
 
 /// The longest sleep that hears no interrupt.
 const SLICE: Duration = Duration::from_millis(20);
 
 impl Course {
-    /// Of threads, by their jobs.
-    pub(super) fn of<'a>(threads: impl Iterator<Item = (&'a Job, u32)>) -> Self {
+    /// Of threads, by their jobs, which work on so many files.
+    pub(super) fn of<'a>(threads: impl Iterator<Item = (&'a Job, u32)>, files: usize) -> Self {
         let mut group = 0;
+        let mut flows: Vec<Flow> = Vec::new();
+        let mut flow_of = |(weight, id, _): (u32, u32, Duration)| {
+            let known = flows.iter().position(|flow| flow.id == id);
+            let flow = known.unwrap_or_else(|| {
+                flows.push(Flow { id, weight: AtomicU64::new(0), turns: AtomicU64::new(1) });
+                flows.len() - 1
+            });
+            flows[flow].weight.fetch_add(u64::from(weight), Ordering::Relaxed);
+            flow
+        };
         let member = |(job, number): (&Job, u32)| {
             group += u32::from(job.course.new_group && number == 0);
             let is_reported_with_group = job.group_reporting;
-            Member { name: job.name.clone(), group, is_reported_with_group, ..Member::default() }
+            let (name, weight) = (job.name.clone(), u64::from(job.placement.flow.0));
+            let flow = flow_of(job.placement.flow);
+            Member { name, group, is_reported_with_group, weight, flow, ..Member::default() }
         };
-        let members = threads.map(member).collect();
-        Self { members, ends_all: AtomicBool::new(false), lock: Mutex::new(()), changed: Condvar::new() }
+        let members: Vec<Member> = threads.map(member).collect();
+        let (lock, changed) = (Mutex::new(()), Condvar::new());
+        Self { members, ends_all: AtomicBool::new(false), lock, changed, flows, locks: Locks::new(files) }
     }
 
     pub(super) fn member(&self, number: usize) -> &Member {
@@ -82,8 +111,27 @@ impl Course {
         Ok(())
     }
 
+    /// Whether a thread may make a transfer or a sync: its share of those of its flow is not above that of its weight.
+    pub(super) fn takes_turn(&self, number: usize) -> bool {
+        let member = &self.members[number];
+        let flow = &self.flows[member.flow];
+        let all = |count: &AtomicU64| count.load(Ordering::Relaxed) as f64;
+        let (turns, weights) =
+            (all(&member.turns) / all(&flow.turns), member.weight as f64 / all(&flow.weight));
+        if turns > weights {
+            return false;
+        }
+        flow.turns.fetch_add(1, Ordering::Relaxed);
+        member.turns.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
     /// A thread has ended.
     pub(super) fn ended(&self, number: usize, job: &Job) {
+        let member = &self.members[number];
+        let flow = &self.flows[member.flow];
+        flow.turns.fetch_sub(member.turns.load(Ordering::Relaxed), Ordering::Relaxed);
+        flow.weight.fetch_sub(member.weight, Ordering::Relaxed);
         self.members[number].has_ended.store(true, Ordering::Release);
         if job.course.exitall {
             self.end_others(number, job.course.exit_what);
@@ -174,5 +222,30 @@ impl Member {
     pub(super) fn moved(&self) -> [u64; 2] {
         let [reads, writes] = [self.moved_in(0), self.moved_in(1)];
         [reads[0] + writes[0], reads[1] + writes[1]]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_a_flow_share_its_turns_by_their_weights_until_one_has_ended() {
+        let job = |weight| {
+            let mut job = Job::named("x");
+            job.placement.flow.0 = weight;
+            job
+        };
+        let (light, heavy) = (job(1), job(3));
+        let course = Course::of([(&light, 0), (&heavy, 0)].into_iter(), 0);
+        let mut turns = [0, 0];
+        for _ in 0..400 {
+            for (number, count) in turns.iter_mut().enumerate() {
+                *count += u32::from(course.takes_turn(number));
+            }
+        }
+        assert!(turns[0] * 3 <= turns[1] + 3 && turns[1] <= turns[0] * 3 + 3, "{turns:?}");
+        course.ended(1, &heavy);
+        assert!((0..100).all(|_| course.takes_turn(0)));
     }
 }

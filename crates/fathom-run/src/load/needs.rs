@@ -8,7 +8,7 @@ use fathom_sys::facts;
 
 use super::groups;
 use crate::fault::Fault;
-use fathom_program::job::{Job, JobFile, Trim};
+use fathom_program::job::{Direction, Job, JobFile, Trim};
 use fathom_program::units::Bytes;
 
 /// What some jobs need at least.
@@ -75,6 +75,9 @@ impl Needs {
 
 /// Bytes that all threads of a job write, where that is no matter of time.
 pub(super) fn transferred_writes(job: &Job) -> Result<u64, String> {
+    if let Some(log) = &job.replay.log {
+        return Ok(log.bytes(Direction::Write).saturating_mul(u64::from(job.numjobs)));
+    }
     let trims = matches!(job.order.trim, Some((Trim::Only, _)));
     let is_endless = !job.runtime.is_zero() || trims || !job.engine.has_files() || !job.engine.transfers();
     // A number of transfers may end it earlier.

@@ -1,5 +1,6 @@
 //! What came of a run.
 
+use fathom_sys::file::Errno;
 use fathom_sys::usage::Usage;
 
 use super::histogram::Histogram;
@@ -40,6 +41,16 @@ pub struct Errors {
     pub count: u64,
     /// The number of the first error; zero where there is none.
     pub first: u32,
+}
+
+impl Errors {
+    /// Counts so many of a kind.
+    pub(super) fn add(&mut self, count: u32, errno: Errno) {
+        self.count += u64::from(count);
+        if self.first == 0 && count > 0 {
+            self.first = errno.raw_os_error().unsigned_abs();
+        }
+    }
 }
 
 /// What a device has written.

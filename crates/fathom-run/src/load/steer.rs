@@ -20,7 +20,7 @@ pub(super) fn is_steered(job: &Job) -> bool {
     let rates = &job.rates;
     let has_least = rates.least != [0; 3] || rates.least_iops != [0; 3];
     let has_latency = !job.latency.target.is_zero() || job.latency.most.iter().any(|most| !most.is_zero());
-    job.course.exitall || has_least || has_latency || job.steady_state.is_some()
+    job.course.exitall || has_least || has_latency || job.steady_state.is_some() || job.placement.flow.0 > 0
 }
 
 /// A thread of a job with what steers it. Times are in ticks.
@@ -42,6 +42,8 @@ pub(super) struct Steered<'a> {
     forgets: bool,
     steady: Option<Steady>,
     least: Option<Least>,
+    /// Whether its flow lets it make the next transfer or sync.
+    has_turn: bool,
 }
 
 const SLICE: Duration = Duration::from_millis(20);
@@ -72,6 +74,23 @@ impl<'a> Steered<'a> {
             forgets: false,
             steady: job.steady_state.filter(|_| course.is_first_reported(number)).map(Steady::new),
             least: has_least.then(Least::default),
+            has_turn: job.placement.flow.0 == 0,
+        }
+    }
+
+    /// What comes before a transfer or a sync of a thread whose flow others have to catch up in; none where it has its turn.
+    fn await_turn(&mut self, now: u64) -> Option<Step<bool>> {
+        /// How long such a thread spins where `flow_sleep` says nothing.
+        const SPIN: Duration = Duration::from_micros(1);
+        if self.has_turn || self.is_ending || self.calls.is_done() || now >= self.calls.ends() {
+            return None;
+        }
+        self.has_turn = self.course.takes_turn(self.number);
+        let ticks = |time: Duration| now + (time.as_secs_f64() * self.ticks_per_second) as u64;
+        match (self.has_turn, self.job.placement.flow.2) {
+            (true, _) => None,
+            (false, Duration::ZERO) => Some(Step::Spin(ticks(SPIN))),
+            (false, sleep) => Some(self.wait(now, ticks(sleep))),
         }
     }
 
@@ -152,8 +171,15 @@ impl Thread for Steered<'_> {
         if let Some(until) = self.waits.take().filter(|&until| until > now) {
             return self.wait(now, until);
         }
+        if let Some(step) = self.await_turn(now) {
+            return step;
+        }
         match self.calls.next(now) {
             Step::Wait(until) => self.wait(now, until),
+            Step::Call(call, counts) => {
+                self.has_turn &= !counts || self.job.placement.flow.0 == 0;
+                Step::Call(call, counts)
+            }
             Step::StartCounting => {
                 self.beginnings = self.beginnings.saturating_sub(1);
                 Step::StartCounting
@@ -222,6 +248,10 @@ impl Recorder<bool> for Watched<'_> {
 
     fn forgives(&mut self, call: &Call, errno: Errno) -> bool {
         self.record.forgives(call, errno)
+    }
+
+    fn forgives_mismatch(&mut self) -> bool {
+        self.record.forgives_mismatch()
     }
 
     fn start_counting(&mut self, now: u64) {

@@ -156,6 +156,28 @@ const EXACT: &[&str] = &[
     "rw=write\nsize=16k\nio_size=40k\nverify=crc7",
     "rw=write\nsize=16k\nnumber_ios=3\nverify=null\nverify_fatal=1",
     "rw=write\nsize=16k\nverify=meta\nfilename=checked\n[z]\nstonewall\nrw=randread\nsize=16k\nverify=meta\nfilename=checked",
+    "rw=read\nsize=64k\nunlink_each_loop=1",
+    "rw=randread\nsize=64k\nunlink_each_loop=1\nioengine=mmap",
+    "rw=read\nsize=64k\nbs=4k,8k\nbs_is_seq_rand=1",
+    "rw=write\nsize=64k\nbs=8k,4k\nbs_is_seq_rand=1",
+    "rw=randwrite\nsize=64k\nbs=8k,4k\nbs_is_seq_rand=1",
+    "rw=randread\nsize=64k\nbs=8k,4k\nbs_is_seq_rand=1\nnorandommap",
+    "rw=read\nsize=64k\nzonemode=strided\nzonesize=4k\nzonerange=8k",
+    "rw=read\nsize=64k\nzonemode=strided\nzonesize=8k\nzoneskip=8k",
+    "rw=write\nsize=64k\nzonemode=strided\nzonesize=32k\nzonerange=8k\nzoneskip=4k",
+    "rw=randread\nsize=64k\nzonemode=strided\nzonesize=32k\nzonerange=8k\nzoneskip=4k\nio_size=128k",
+    "rw=randwrite\nsize=64k\nzonemode=strided\nzonesize=8k\nzonerange=16k",
+    "rw=randread\nsize=64k\nzonemode=strided\nzonesize=8k\nzonerange=16k\nnorandommap",
+    "rw=read\nsize=16k\nflow=1\n[flows]\nrw=read\nsize=32k\nflow=2\nflow_sleep=100",
+    "rw=randread\nsize=64k\nlockfile=exclusive\nfilename=locked\nnumjobs=2",
+    "rw=randwrite\nsize=64k\nlockfile=readwrite\nfilename=locked\nnumjobs=3\nfsync=4",
+    "rw=randread\nsize=64k\nlockfile=readwrite\nioengine=libaio\niodepth=4",
+    "rw=randread\nsize=64k\niomem_align=64k\nioengine=libaio\niodepth=4",
+    "rw=write\nsize=64k\niomem_align=32k",
+    "rw=read\nsize=16k\nverify=md5\ncontinue_on_error=verify",
+    "rw=randread\nsize=16k\nverify=crc32c\ncontinue_on_error=all\nioengine=libaio\niodepth=4",
+    "rw=write\nsize=16k\nverify=md5\ntrim_percentage=50",
+    "rw=write\nsize=16k\nfill_device=1\ncreate_serialize=0\ncreate_fsync=0",
     "rw=read\nsize=16k\nnumjobs=2\ngroup_reporting\n[y]\nrw=write\nsize=8k\n[z]\nstonewall\nrw=read\nsize=4k",
 ];
 
@@ -218,6 +240,67 @@ fn the_same_jobs_do_the_same() {
         differing.is_empty(),
         "job, bytes and calls read, written, syncs; here and in fio: {differing:?}"
     );
+}
+
+/// A log of two files, with the times of version 3 or without.
+fn log(has_times: bool) -> String {
+    let lines = [
+        "10 a add",
+        "11 b add",
+        "12 a open",
+        "20 a read 0 4096",
+        "900 b open",
+        "1000 b write 8192 512",
+        "1500 a read 4096 8192",
+        "1600 b sync 0 0",
+        "1700 a write 0 1024",
+        "1800 b close",
+        "1900 a datasync 0 0",
+        "2000 a read 12288 4096",
+        "2100 a close",
+    ];
+    let line =
+        |line: &&str| if has_times { (*line).to_owned() } else { line.split_once(' ').unwrap().1.to_owned() };
+    let version = if has_times { 3 } else { 2 };
+    let lines: Vec<String> = lines.iter().map(line).collect();
+    format!("fio version {version} iolog\n{}\n", lines.join("\n"))
+}
+
+#[test]
+fn a_log_is_replayed_as_by_fio() {
+    if !has_fio("a_log_is_replayed_as_by_fio") {
+        return;
+    }
+    let place = Place::new("replayed");
+    for has_times in [true, false] {
+        for more in [
+            "",
+            "replay_no_stall=1",
+            "replay_time_scale=50",
+            "replay_align=4096",
+            "loops=2\nsize=4k\nfsync=1\nnumber_ios=2",
+            "numjobs=2\nioengine=sync",
+        ] {
+            let (path, files) = (place.write("log", &log(has_times)), ["a", "b"]);
+            files.iter().for_each(|file| drop(place.write(file, &"x".repeat(16384))));
+            let text = format!("[x]\nioengine=psync\nread_iolog={}\n{more}\n", path.display());
+            let mut here = counts(&here(&text, Detail::Percentiles));
+            // fio counts no fdatasync(2).
+            here.iter_mut().for_each(|(_, counts)| counts[4] -= 1);
+            assert_eq!(here, counts(&there(&place, &text, "json")), "{text}");
+        }
+    }
+    let path = place.write("log", &log(true));
+    let text = |more: &str| format!("[x]\nread_iolog={}\n{more}\n", path.display());
+    let of = |more: &str| counts(&here(&text(more), Detail::Percentiles)).remove(0).1;
+    // fio 3.33 replays what it is to skip, and fails where all is done to one file.
+    assert_eq!(of("replay_skip=write,sync")[..5], [16384, 3, 0, 0, 1]);
+    assert_eq!(of("replay_redirect=/dev/sdz")[..5], [16384, 3, 1536, 2, 2]);
+    assert_eq!(of("ioengine=libaio\niodepth=4")[..5], [16384, 3, 1536, 2, 2]);
+    let file = read(&text("")).unwrap();
+    assert_eq!(file.jobs[0].files.scratch, ["a", "b"]);
+    let missing = read("[x]\nread_iolog=/nowhere\n").unwrap();
+    assert_eq!(missing.jobs[0].unsupported().unwrap(), "read_iolog=/nowhere: there is no such file");
 }
 
 /// Every key with its path and the kind of its value; what depends on the data in a map is one key.

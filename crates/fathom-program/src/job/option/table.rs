@@ -362,7 +362,7 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("verify_backlog", LONG, "compare after so many written blocks", |d, v| d.verify.backlog.0 = v.long()),
     sets("verify_backlog_batch", INT, "so many of them", |d, v| d.verify.backlog.1 = v.int()),
     sets("experimental_verify", BOOL, "another way of keeping what was written", |d, v| d.verify.experimental = v.on()),
-    sets("verify_state_load", BOOL, "compare up to where an earlier run came", |d, v| d.verify.load_state = v.on()),
+    nothing("verify_state_load", BOOL, "no earlier run has left its state: all is compared"),
     nothing("verify_state_save", BOOL, "scratch files do not outlive the run"),
     sets("trim_percentage", PERCENT, "so many of a hundred written blocks are trimmed before they are compared", |d, v| d.verify.trims.0 = v.int() as u8),
     sets("trim_verify_zero", BOOL, "0: trimmed blocks need not be zeros", |d, v| d.verify.trims_not_zero = !v.on()),
@@ -408,7 +408,7 @@ pub(super) const OPTIONS: &[Known] = &[
     nothing("dir", Kind::Text, "it is for a profile"),
     refused("profile", Kind::Text, "it stands for jobs that no file shows"),
     // Zones.
-    sets("zonemode", Kind::Choice(&["none", "strided", "zbd"]), "`strided`: some of each stretch of the file; `zbd` is refused by what it needs", |d, v| d.zoned = v.text == "zbd"),
+    sets("zonemode", Kind::Choice(&["none", "strided", "zbd"]), "`strided`: some of each stretch of the file; `zbd` is refused by what it needs", |d, v| (d.zoned, d.strided) = (v.text == "zbd", v.text == "strided")),
     sets("zonesize", LONG, "the bytes of a stretch that are used", |d, v| d.job.order.strides[0] = v.long()),
     sets("zonerange", LONG, "the length of a stretch", |d, v| d.job.order.strides[1] = v.long()),
     sets("zoneskip", LONG, "what lies between two stretches", |d, v| d.job.order.strides[2] = v.long()),
@@ -422,11 +422,11 @@ pub(super) const OPTIONS: &[Known] = &[
     refused("gpu_dev_id", INT, "needs a GPU"),
     refused("cmd_type", Kind::Choice(&["nvme"]), "needs an NVMe character device"),
     // Logs of transfers.
-    sets("read_iolog", Kind::Text, "replay such a log", |d, v| d.job.course.iologs[0] = Some(text_of(v))),
+    sets("read_iolog", Kind::Text, "replay such a log, of version 2 or 3, on scratch files", |d, v| d.job.course.iologs[0] = Some(text_of(v))),
     sets("write_iolog", Kind::Text, "write such a log", |d, v| d.job.course.iologs[1] = Some(text_of(v))),
     nothing("read_iolog_chunked", BOOL, "a log is read as fast as it is used"),
     sets("replay_no_stall", BOOL, "as fast as possible", |d, v| d.job.replay.no_stall = v.on()),
-    nothing("replay_redirect", Kind::Text, "a log is replayed on scratch files in any case"),
+    sets("replay_redirect", Kind::Text, "all of a log is done to one file, a scratch file as well", |d, v| d.job.replay.redirect = Some(text_of(v))),
     sets("replay_scale", INT, "offsets are divided by it", |d, v| d.job.replay.scale = v.int()),
     reads("replay_align", INT, "offsets are multiples of it", |d, v| {
         d.job.replay.align = v.int();
