@@ -115,7 +115,9 @@ impl IoLog {
                     "sync" => LogAction::Sync,
                     "datasync" => LogAction::Datasync,
                     _ => {
-                        return Err("it is none of read, write, trim, sync, datasync, wait, add, open, close");
+                        return Err(
+                            "it is none of read, write, trim, sync, datasync, wait, add, open, close",
+                        );
                     }
                 };
                 let (file, offset, bytes) = (place(&self.files, name)?, number(offset)?, number(bytes)?);
