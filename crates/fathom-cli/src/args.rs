@@ -16,6 +16,7 @@ pub(crate) mod predict;
 pub(crate) mod run;
 pub(crate) mod syscalls;
 pub(crate) mod trace;
+pub(crate) mod explain;
 pub(crate) mod versus;
 pub(crate) mod xor;
 
@@ -80,6 +81,8 @@ pub(crate) enum Command {
     Report(ReportOptions),
     /// Say what differs, beyond noise, between surveys or between curves.
     Compare(compare::CompareOptions),
+    /// Say which parameters account for the difference between two machines or mounts in a job's result, by prediction.
+    Explain(explain::ExplainOptions),
     /// Print the JSON Schema of a result.
     Schema(SchemaOptions),
     /// Print a completion script for a shell.

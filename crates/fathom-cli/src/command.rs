@@ -4,6 +4,7 @@ pub(crate) mod calibrate;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod curve;
+pub(crate) mod explain;
 pub(crate) mod io;
 pub(crate) mod lab;
 pub(crate) mod list;

@@ -59,6 +59,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Xor(options) => command::xor::run(&options),
         Command::Report(options) => command::report::run(&options),
         Command::Compare(options) => command::compare::run(&options),
+        Command::Explain(options) => command::explain::run(&options),
         Command::Completions(options) => command::completions::complete(&options),
         Command::Man(options) => command::completions::manual(&options),
         Command::Schema(options) => command::schema::run(&options),

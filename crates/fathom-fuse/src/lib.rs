@@ -48,6 +48,7 @@ pub fn mount(point: &Path, plan: Plan) -> io::Result<Served> {
         MountOption::Subtype(SUBTYPE.to_owned()),
         MountOption::DefaultPermissions,
     ];
+    config.mount_options.extend(plan.max_read.map(|bytes| MountOption::CUSTOM(format!("max_read={bytes}"))));
     config.n_threads = Some(THREADS);
     let session = Session::new(server::Server::new(plan), point, &config)?;
     session.spawn().map(|session| Served(Some(session)))

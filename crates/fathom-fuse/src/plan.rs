@@ -13,6 +13,23 @@ pub struct Plan {
     pub size_bytes: u64,
     /// What each call takes, beside the way to the server and back.
     pub call: Duration,
+    /// What every request takes that is waited for, beside the way to the server and back: looking a name up and closing
+    /// a file as well.
+    pub round_trip: Duration,
+    /// What the last part of closing a file takes beside that: FUSE_FLUSH.
+    pub flush: Duration,
+    /// How long the kernel may believe attributes: `attr_valid`.
+    pub attributes: Duration,
+    /// How long it may believe what a name stands for: `entry_valid`.
+    pub entries: Duration,
+    /// How long it may believe that there is nothing of a name: `entry_valid` of the number zero.
+    pub negative: Duration,
+    /// Bytes that one request reads, at most: the option `max_read` of the mount.
+    pub max_read: Option<u32>,
+    /// Bytes that one request writes, at most: `max_write`.
+    pub max_write: u32,
+    /// Whether what is written stays in the kernel's cache until it is flushed: FUSE_WRITEBACK_CACHE.
+    pub writeback: bool,
     /// What reading takes beside that for each page of 4 KiB asked of the server.
     pub page: Duration,
     /// What writing takes for each block that had no space yet.
@@ -88,6 +105,7 @@ pub enum Call {
     Create,
     Mkdir,
     Unlink,
+    Rename,
     Rmdir,
     Stat,
     Truncate,
@@ -95,7 +113,7 @@ pub enum Call {
     Statfs,
 }
 
-const CALLS: [(Call, &str); 12] = [
+const CALLS: [(Call, &str); 13] = [
     (Call::Read, "read"),
     (Call::Write, "write"),
     (Call::Fsync, "fsync"),
@@ -103,6 +121,7 @@ const CALLS: [(Call, &str); 12] = [
     (Call::Create, "create"),
     (Call::Mkdir, "mkdir"),
     (Call::Unlink, "unlink"),
+    (Call::Rename, "rename"),
     (Call::Rmdir, "rmdir"),
     (Call::Stat, "stat"),
     (Call::Truncate, "truncate"),
@@ -116,6 +135,15 @@ impl Default for Plan {
             block_bytes: 4096,
             size_bytes: 1 << 30,
             call: Duration::ZERO,
+            round_trip: Duration::ZERO,
+            flush: Duration::ZERO,
+            // The kernel alone changes anything, so what it knows stays true.
+            attributes: Duration::from_secs(3600),
+            entries: Duration::from_secs(3600),
+            negative: Duration::ZERO,
+            max_read: None,
+            max_write: 1 << 20,
+            writeback: false,
             page: Duration::ZERO,
             new_block: Duration::ZERO,
             blocks: Blocks::Taken,
@@ -129,7 +157,8 @@ impl Default for Plan {
 impl FromStr for Plan {
     type Err = String;
 
-    /// `block=BYTES`, `size=BYTES`, `call=TIME`, `page=TIME`, `new_block=TIME`, `st_blocks=length`, `st_blocks=BYTES`,
+    /// `block=BYTES`, `size=BYTES`, `call=TIME`, `page=TIME`, `new_block=TIME`, `rtt=TIME`, `flush=TIME`, `attr=TIME`,
+    /// `entry=TIME`, `negative=TIME`, `max_read=BYTES`, `max_write=BYTES`, `cache=writeback`, `st_blocks=length`, `st_blocks=BYTES`,
     /// `open=direct`, `unlink=hides`, and faults:
     /// `eio=CALL@N`, `eintr=CALL@N`, `short=CALL@N`, `hang=CALL@N:TIME` and `enospc=BYTES`, where `N+` means the
     /// Nth call and all after it. Separated by commas.
@@ -154,6 +183,14 @@ impl Plan {
             "size" => self.size_bytes = value.parse().ok()?,
             "call" => self.call = duration(value)?,
             "page" => self.page = duration(value)?,
+            "rtt" => self.round_trip = duration(value)?,
+            "flush" => self.flush = duration(value)?,
+            "attr" => self.attributes = duration(value)?,
+            "entry" => self.entries = duration(value)?,
+            "negative" => self.negative = duration(value)?,
+            "max_read" => self.max_read = Some(value.parse().ok()?),
+            "max_write" => self.max_write = value.parse().ok()?,
+            "cache" if value == "writeback" => self.writeback = true,
             "new_block" => self.new_block = duration(value)?,
             "st_blocks" if value == "length" => self.blocks = Blocks::Length,
             "st_blocks" => self.blocks = Blocks::Constant(value.parse().ok()?),
@@ -210,9 +247,21 @@ impl fmt::Display for Plan {
         };
         word(self.block_bytes != plain.block_bytes, "block", self.block_bytes.to_string());
         word(self.size_bytes != plain.size_bytes, "size", self.size_bytes.to_string());
-        for (key, time) in [("call", self.call), ("page", self.page), ("new_block", self.new_block)] {
-            word(!time.is_zero(), key, in_words(time));
+        for (key, time, usual) in [
+            ("call", self.call, plain.call),
+            ("page", self.page, plain.page),
+            ("new_block", self.new_block, plain.new_block),
+            ("rtt", self.round_trip, plain.round_trip),
+            ("flush", self.flush, plain.flush),
+            ("attr", self.attributes, plain.attributes),
+            ("entry", self.entries, plain.entries),
+            ("negative", self.negative, plain.negative),
+        ] {
+            word(time != usual, key, in_words(time));
         }
+        word(self.max_read != plain.max_read, "max_read", self.max_read.unwrap_or(0).to_string());
+        word(self.max_write != plain.max_write, "max_write", self.max_write.to_string());
+        word(self.writeback, "cache", "writeback".to_owned());
         match self.blocks {
             Blocks::Taken => {}
             Blocks::Length => words.push("st_blocks=length".to_owned()),
@@ -262,6 +311,7 @@ mod tests {
             "block=65536,size=1000,call=5us,page=700ns,new_block=1ms",
             "st_blocks=length,open=direct,unlink=hides",
             "st_blocks=131072",
+            "rtt=300us,flush=1ms,attr=1s,entry=0ns,negative=2500ms,max_read=65536,max_write=8192,cache=writeback",
             "eio=unlink@1+,short=read@7,enospc=1048576,hang=write@2:30s,eintr=fsync@1",
         ] {
             assert_eq!(text.parse::<Plan>().unwrap().to_string(), text);
@@ -278,6 +328,8 @@ mod tests {
             "call=5",
             "call=5h",
             "open=late",
+            "cache=none",
+            "attr=1",
             "st_blocks=many",
             "colour=red",
         ] {

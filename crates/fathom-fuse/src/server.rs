@@ -1,28 +1,26 @@
 //! The tree as the kernel asks for it, with every planned delay and fault on the way.
 
+mod common;
+
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fuser::{
     BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
-    KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty,
-    ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
+    InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
+    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, Request,
+    TimeOrNow, WriteFlags,
 };
 
+use self::common::{answer, errno, own_ids, times, wait};
 use crate::faults::{Count, Failure, Fate};
 use crate::plan::{Blocks, Call, Plan};
 use crate::tree::{Body, Node, Refusal, Tree};
 
-/// The kernel alone changes anything, so what it knows stays true.
-const VALID: Duration = Duration::from_secs(3600);
-/// Bytes of one request at most.
-const MOST_WRITE: u32 = 1 << 20;
 const PAGE: u64 = 4096;
-/// A shorter delay is spent spinning: a sleep ends too late by more than that.
-const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -63,7 +61,7 @@ impl Server {
     /// Waits as planned; then whether the call moves half of its bytes, or how it fails.
     fn meet(&self, call: Call, bytes: u64, work: Duration) -> Result<bool, Errno> {
         let fate: Fate = self.state().count.fate(&self.plan.faults, call, bytes);
-        wait(self.plan.call + work + fate.hang);
+        wait(self.plan.round_trip + self.plan.call + work + fate.hang);
         match fate.error {
             Some(Failure::InputOutput) => Err(Errno::EIO),
             Some(Failure::NoSpace) => Err(Errno::ENOSPC),
@@ -120,6 +118,17 @@ impl Server {
         self.attributes(&state.tree, number)
     }
 
+    /// Answers with what a name stands for, and for how long that is to be believed.
+    fn tell_entry(&self, entry: Result<FileAttr, Errno>, reply: ReplyEntry) {
+        match entry {
+            Ok(attributes) => {
+                let Plan { attributes: known, entries, .. } = &self.plan;
+                reply.entry_with_ttls(known, entries, &attributes, Generation(0));
+            }
+            Err(error) => reply.error(error),
+        }
+    }
+
     /// Takes a name away, or only out of sight while it is open.
     fn unlink_or_hide(&self, parent: u64, name: &OsStr) -> Result<(), Refusal> {
         let state = &mut *self.state();
@@ -161,16 +170,27 @@ impl Server {
 
 impl Filesystem for Server {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        config.set_max_write(MOST_WRITE).map(|_| ()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
+        let refused = |_| io::Error::from(io::ErrorKind::InvalidInput);
+        if self.plan.writeback {
+            let refused = |_| io::Error::from(io::ErrorKind::Unsupported);
+            config.add_capabilities(InitFlags::FUSE_WRITEBACK_CACHE).map_err(refused)?;
+        }
+        config.set_max_write(self.plan.max_write).map(drop).map_err(refused)
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        wait(self.plan.round_trip);
         let mut state = self.state();
         let found = state.tree.look_up(parent.0, name).map_err(errno);
-        match found.and_then(|number| self.attributes(&state.tree, number)) {
-            Ok(attributes) => reply.entry(&VALID, &attributes, Generation(0)),
-            Err(error) => reply.error(error),
+        let found = found.and_then(|number| self.attributes(&state.tree, number));
+        if let (Err(_), false) = (&found, self.plan.negative.is_zero()) {
+            // The number zero says that there is nothing, and for how long that is so.
+            let nothing = self.attributes(&state.tree, parent.0).map(|at| FileAttr { ino: INodeNo(0), ..at });
+            if let Ok(nothing) = nothing {
+                return reply.entry(&self.plan.negative, &nothing, Generation(0));
+            }
         }
+        self.tell_entry(found, reply);
     }
 
     fn forget(&self, _: &Request, number: INodeNo, references: u64) {
@@ -180,7 +200,7 @@ impl Filesystem for Server {
     fn getattr(&self, _: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         let met = self.meet(Call::Stat, 0, Duration::ZERO);
         match met.and_then(|_| self.attributes(&self.state().tree, number.0)) {
-            Ok(attributes) => reply.attr(&VALID, &attributes),
+            Ok(attributes) => reply.attr(&self.plan.attributes, &attributes),
             Err(error) => reply.error(error),
         }
     }
@@ -220,16 +240,50 @@ impl Filesystem for Server {
             self.attributes(&state.tree, number.0)
         };
         match outcome() {
-            Ok(attributes) => reply.attr(&VALID, &attributes),
+            Ok(attributes) => reply.attr(&self.plan.attributes, &attributes),
             Err(error) => reply.error(error),
         }
     }
 
     fn mkdir(&self, request: &Request, parent: INodeNo, name: &OsStr, mode: u32, _: u32, reply: ReplyEntry) {
-        match self.add(request, Call::Mkdir, (parent, name), mode, Body::empty_directory()) {
-            Ok(attributes) => reply.entry(&VALID, &attributes, Generation(0)),
-            Err(error) => reply.error(error),
-        }
+        self.tell_entry(self.add(request, Call::Mkdir, (parent, name), mode, Body::empty_directory()), reply);
+    }
+
+    fn mknod(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _: u32,
+        _: u32,
+        reply: ReplyEntry,
+    ) {
+        self.tell_entry(self.add(request, Call::Create, (parent, name), mode, Body::empty_file()), reply);
+    }
+
+    fn rename(
+        &self,
+        _: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        to_parent: INodeNo,
+        to: &OsStr,
+        flags: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        let renamed = || {
+            self.meet(Call::Rename, 0, Duration::ZERO)?;
+            if !flags.is_empty() || parent != to_parent {
+                return Err(Errno::EINVAL);
+            }
+            let tree = &mut self.state().tree;
+            if tree.number(to_parent.0, to).is_ok() {
+                tree.remove(to_parent.0, to, false).map_err(errno)?;
+            }
+            tree.rename(parent.0, name, to).map_err(errno)
+        };
+        answer(renamed(), reply);
     }
 
     fn create(
@@ -242,10 +296,14 @@ impl Filesystem for Server {
         _: i32,
         reply: ReplyCreate,
     ) {
+        if self.plan.attributes != self.plan.entries {
+            // The answer to this call has one time for both; that to mknod, which is then made instead, has two.
+            return reply.error(Errno::ENOSYS);
+        }
         match self.add(request, Call::Create, (parent, name), mode, Body::empty_file()) {
             Ok(attributes) => {
                 let flags = self.opened(attributes.ino.0);
-                reply.created(&VALID, &attributes, Generation(0), FileHandle(0), flags);
+                reply.created(&self.plan.entries, &attributes, Generation(0), FileHandle(0), flags);
             }
             Err(error) => reply.error(error),
         }
@@ -332,6 +390,7 @@ impl Filesystem for Server {
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        wait(self.plan.round_trip + self.plan.flush);
         reply.ok();
     }
 
@@ -381,42 +440,4 @@ impl Filesystem for Server {
             Err(refusal) => reply.error(errno(refusal)),
         }
     }
-}
-
-fn answer<T>(outcome: Result<T, Errno>, reply: ReplyEmpty) {
-    match outcome {
-        Ok(_) => reply.ok(),
-        Err(error) => reply.error(error),
-    }
-}
-
-fn errno(refusal: Refusal) -> Errno {
-    match refusal {
-        Refusal::Missing => Errno::ENOENT,
-        Refusal::Exists => Errno::EEXIST,
-        Refusal::NotEmpty => Errno::ENOTEMPTY,
-        Refusal::NotADirectory => Errno::ENOTDIR,
-        Refusal::IsADirectory => Errno::EISDIR,
-    }
-}
-
-fn times(each: Duration, count: u64) -> Duration {
-    each.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX))
-}
-
-fn wait(time: Duration) {
-    if time >= SHORTEST_SLEEP {
-        std::thread::sleep(time);
-        return;
-    }
-    let started = Instant::now();
-    while started.elapsed() < time {
-        std::hint::spin_loop();
-    }
-}
-
-/// The user and group of this process.
-fn own_ids() -> (u32, u32) {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata("/proc/self").map_or((0, 0), |about| (about.uid(), about.gid()))
 }

@@ -56,14 +56,14 @@ pub use fathom_net::{Drawing, Time};
 use fathom_net::{Net, NetBuilder, Simulation};
 
 use self::application::Application;
-pub use self::application::{Load, Overhead};
+pub use self::application::{Load, Overhead, Queueing};
 pub use self::device::DeviceModule;
 pub use self::picture::View;
 use self::places::Shared;
 pub use self::prices::{Prices, thresholds};
 pub use self::request::{At, Request, Urgency};
 pub use self::state::{Done, State, Totals};
-use crate::parameters::Parameters;
+use crate::parameters::{Parameters, Scalar};
 pub use crate::read_ahead::Advice;
 
 /// What of the path serves a kind.
@@ -110,6 +110,11 @@ impl Path {
         let shared = Shared {
             // A machine without files, until a run puts its state there.
             state: net.state("kernel", State::default()),
+            cpus: self.cpus_of(program.jobs()).map(|number| {
+                let cpus = net.place("cpus");
+                net.initial(cpus, (0..number).map(|_| ()));
+                cpus
+            }),
             returned: net.place("returned"),
             requests: net.place("requests"),
             wakes: net.place("wakes"),
@@ -162,6 +167,11 @@ impl Path {
             (self.device)(net, &self.prices, requests, arrived, written);
         });
         net.build().expect("the layers fit together")
+    }
+
+    /// The CPUs that so many threads take turns on; none where there are enough.
+    fn cpus_of(&self, threads: u32) -> Option<u32> {
+        Some(self.prices[Scalar::Cpus] as u32).filter(|cpus| (1..threads).contains(cpus))
     }
 
     /// Runs a program from a state to its end, and gives the state after it.

@@ -214,7 +214,20 @@ impl Drawing {
             ArcKind::Read => End::Both,
             ArcKind::Inhibitor(_) => End::Inhibitor,
         };
-        self.edges.push(Edge { from, to, label: arc_label(arc), end });
+        let label = arc_label(arc);
+        let is_back = |edge: &&mut Edge| {
+            end == End::Arrow && edge.end == End::Arrow && [edge.from, edge.to] == [to, from]
+        };
+        match self.edges.iter_mut().find(is_back) {
+            // What a transition takes and gives back is one line.
+            Some(edge) => {
+                edge.end = End::Both;
+                let labels = [std::mem::take(&mut edge.label), label];
+                edge.label =
+                    labels.into_iter().filter(|label| !label.is_empty()).collect::<Vec<_>>().join(" / ");
+            }
+            None => self.edges.push(Edge { from, to, label, end }),
+        }
     }
 }
 

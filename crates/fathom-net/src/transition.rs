@@ -210,6 +210,26 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
 }
 
 impl<'n, P: Pattern, Side> TransitionBuilder<'n, P, Side> {
+    /// The same with what `add` adds for `some`; as it is without.
+    ///
+    /// ```
+    /// # let mut net = fathom_net::NetBuilder::new("doc");
+    /// # let (parts, cars) = (net.place("parts"), net.place("cars"));
+    /// let robot = Some(net.place("robot"));
+    /// net.transition("assemble")
+    ///     .consume(parts, 4)
+    ///     .with(robot, |transition, robot| transition.consume(robot, 1))
+    ///     .produce(cars, 1)
+    ///     .with(robot, |transition, robot| transition.produce(robot, 1))
+    ///     .add();
+    /// ```
+    pub fn with<T>(self, some: Option<T>, add: impl FnOnce(Self, T) -> Self) -> Self {
+        match some {
+            Some(one) => add(self, one),
+            None => self,
+        }
+    }
+
     /// Moves on to the arcs out, of which there may be none: for transitions built in a loop. The
     /// first arc out does it too.
     ///

@@ -14,7 +14,7 @@ use fathom_stats::{nonlinear, quantile};
 use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
 
-pub use self::known::found_by_other_means;
+pub use self::known::{as_surveyed, found_by_other_means};
 
 use self::stages::{Stage, stages};
 use crate::model::{Curve, Fits, Journal, Model, Number, Origin, PAGE, Parameter, Residual, Scalar, Tail};
@@ -29,7 +29,7 @@ pub const REPEATS: usize = 4;
 /// An interval wider than this, as a deviation of the logarithm, is no answer.
 const UNKNOWN: f64 = 0.7;
 /// Numbers of requests side by side that are tried.
-const DEPTHS: [f64; 4] = [1.0, 2.0, 4.0, 32.0];
+const DEPTHS: [f64; 6] = [1.0, 2.0, 4.0, 8.0, 16.0, 64.0];
 
 /// What a stage came to, for whoever looks on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -8,4 +8,5 @@ pub mod simulated;
 pub mod prediction;
 pub mod trial;
 pub mod calibration;
+pub mod explanation;
 pub mod validation;

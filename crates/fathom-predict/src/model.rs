@@ -201,11 +201,6 @@ impl Model {
     pub fn path(&self) -> Path {
         Path::new(&self.parameters)
     }
-
-    /// How many CPUs the machine has; none where it is not known.
-    pub fn cpus(&self) -> Option<u32> {
-        self.made.as_ref().map(|made| made.machine.cpus as u32)
-    }
 }
 
 /// Puts a number as it is read in its place.
@@ -241,6 +236,12 @@ impl TryFrom<Written> for Model {
                 return Err(format!("'{name}' is a number: it belongs under 'scalars' or 'curves'"));
             };
             model.set(&format!("{name}={word}"))?;
+        }
+        let cpus = model.parameters.number(Scalar::Cpus);
+        if let (Origin::Assumed, Some(made)) = (cpus.origin, &written.made) {
+            let parameter =
+                Parameter { value: made.machine.cpus as f64, interval: None, origin: Origin::Declared };
+            model.parameters.put(Scalar::Cpus, parameter);
         }
         Ok(Self { made: written.made, residuals: written.residuals, checks: written.checks, ..model })
     }

@@ -27,7 +27,7 @@ mod trace;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use fathom_model::io_path::{Advice, Load, Overhead, Path, State};
+use fathom_model::io_path::{Advice, Load, Overhead, Path, Queueing, State};
 use fathom_program::call::{Call, CallKind, FileId};
 use fathom_program::job_calls::JobCalls;
 use fathom_program::program::{Program, repeated};
@@ -91,7 +91,7 @@ impl Default for Settings {
 /// What the model can't express, by name.
 pub fn predict(jobs: &[Job], model: &Model, settings: Settings) -> Result<Prediction, String> {
     for group in groups(jobs) {
-        check(group, model)?;
+        check(group)?;
     }
     let outcomes = simulate(jobs, &model.parameters, settings.seed)?;
     // Of a class whose errors were seen, what the parameters are uncertain by is seen as well.
@@ -197,6 +197,24 @@ const TICKS_PER_SECOND: f64 = 1e9;
 /// The threads of jobs with what is kept of their calls, and what was cached of each thread's files.
 type Loaded<K> = (Arc<Load<JobCalls, K>>, Vec<Cached>);
 
+/// How a job has requests under way; none where it waits for each call. Buffered requests of libaio are done before
+/// `io_submit(2)` returns, and those of io_uring too where the cache has the data.
+fn queueing(job: &Job, parameters: &Parameters) -> Option<Queueing> {
+    (job.engine.is_asynchronous() && job.direct).then(|| {
+        let depth = job.depth.most.max(1);
+        // A call that hands over several takes its time once.
+        let batch = if job.depth.submit == 0 { depth } else { job.depth.submit.min(depth) };
+        Queueing {
+            depth,
+            least: job.depth.reap_least.min(depth),
+            low: if job.depth.low == 0 { depth } else { job.depth.low.min(depth) },
+            submit_ns: parameters[Scalar::Call] / f64::from(batch.max(1)) + parameters[Scalar::Submission],
+            reap_ns: parameters[Scalar::QueuedCall],
+            wake_ns: parameters[Scalar::Wake],
+        }
+    })
+}
+
 /// The simulated machine with its files.
 struct Bench {
     path: Path,
@@ -215,22 +233,26 @@ impl Bench {
         let started = self.state.now().as_ticks();
         self.state = self.path.run_load(&load, std::mem::take(&mut self.state), seed);
         let (done, made) = (self.state.done(), load.take_made());
+        // What came before a ramp's or a delay's end does not count.
+        let from: Vec<(u64, u64)> = load.counts_from().into_iter().map(Option::unwrap_or_default).collect();
         let mut counted: Vec<_> = made.iter().map(|_| Counted::default()).collect();
         for one in done {
-            let (call, counts) = made[one.job as usize][one.number as usize];
-            counted[one.job as usize].add(one, counts.then_some(call));
+            let job = one.job as usize;
+            let (call, counts) = made[job][one.number as usize];
+            counted[job].add(one, (counts && one.number >= from[job].0).then_some(call));
         }
-        let mut threads = counted.into_iter().zip(cached);
+        let mut threads = counted.into_iter().zip(cached).zip(from);
         let mut outcomes = Vec::with_capacity(jobs.len());
         for job in jobs {
             // Where not every transfer is followed by a wait, the last one need not be.
             let thinks = job.thinking.blocks <= 1 && job.thinking.iotime.is_zero();
             let thinks = if thinks { job.thinktime.as_nanos() as u64 } else { 0 };
-            let threads = threads.by_ref().take(job.numjobs as usize).map(|(counted, cached)| {
-                let one = counted.outcome(started);
-                let elapsed_ns = one.elapsed_ns + thinks;
-                Outcome { cached_before: Some(cached), elapsed_ns, ..one }
-            });
+            let threads =
+                threads.by_ref().take(job.numjobs as usize).map(|((counted, cached), (_, from))| {
+                    let one = counted.outcome(started + from);
+                    let elapsed_ns = one.elapsed_ns + thinks;
+                    Outcome { cached_before: Some(cached), elapsed_ns, ..one }
+                });
             outcomes.push(threads.collect());
         }
         Ok(outcomes)
@@ -270,7 +292,9 @@ impl Bench {
             written_byte_ns: parameters[Scalar::CallerWrittenByte],
             is_within_waits: false,
         };
-        Ok((Arc::new(Load::with(Program::of(threads), files, overhead, keep)), cached))
+        let queueing = jobs.iter().flat_map(|job| vec![queueing(job, parameters); job.numjobs as usize]);
+        let load = Load::with(Program::of(threads), files, overhead, keep);
+        Ok((Arc::new(load.queued(&queueing.collect::<Vec<_>>())), cached))
     }
 
     /// As `load::Site::lay_out`: files that are read get data, those that are only written get space.
@@ -279,9 +303,11 @@ impl Bench {
             for ThreadFile { name, region } in job.files_of(thread)? {
                 let new = || self.state.create();
                 let file = *self.files.entry(name).or_insert_with(new);
-                if job.does(Direction::Read) {
+                if job.does(Direction::Read) || job.files.overwrite {
                     self.state.fill(file, region.file);
-                } else if job.allocate {
+                } else if job.files.fallocate.as_deref() == Some("keep") {
+                    continue;
+                } else if job.allocate || job.files.fallocate.is_some() {
                     self.state.lengthen(file, region.file);
                 }
             }

@@ -109,6 +109,12 @@ impl Machine for Simulated {
             let reason = "a simulated machine has no commands to run between rounds";
             return Err(Fault::Unsupported(reason.to_owned()));
         }
+        let asks = |op: &CallKind| matches!(op, CallKind::Stat | CallKind::StatAnew);
+        let is_known = workload.files.iter().all(|file| file.entries.is_none())
+            && !workload.passes.iter().any(|pass| pass.ops.iter().any(asks));
+        if !is_known {
+            return Err(Fault::Unsupported("the model has no directories and no attributes".to_owned()));
+        }
         let budget = self.write_budget;
         let filled = self.provide(workload)?;
         let mut list = CallList::new(workload, &self.state, &mut self.files, self.page);

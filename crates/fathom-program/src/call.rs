@@ -141,6 +141,15 @@ pub enum CallKind {
     Rename,
     /// A new process, whose number is the result.
     Fork,
+    /// `fstat(2)` of an open file, `stat(2)` of a directory's entry.
+    Stat,
+    /// `statx(2)` with AT_STATX_FORCE_SYNC: the attributes as the file system's server has them now.
+    StatAnew,
+    /// A name is looked up, whether it is there or not, and nothing is asked of what it stands for: `statx(2)` with
+    /// AT_STATX_DONT_SYNC.
+    LookUp,
+    /// All names of a directory: `open(2)`, `getdents64(2)` to the end and `close(2)`.
+    List,
     /// A discard of blocks; of a file's, a hole is punched.
     Discard,
     /// A flush of a block device's cache.
@@ -167,7 +176,7 @@ pub enum CallKind {
 
 impl CallKind {
     /// Every kind.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 36] = [
         Self::Open,
         Self::Close,
         Self::Read,
@@ -189,6 +198,10 @@ impl CallKind {
         Self::Unlink,
         Self::Rename,
         Self::Fork,
+        Self::Stat,
+        Self::StatAnew,
+        Self::LookUp,
+        Self::List,
         Self::Discard,
         Self::Flush,
         Self::Prefetch,
@@ -235,6 +248,10 @@ impl CallKind {
             Self::Unlink => "unlink",
             Self::Rename => "rename",
             Self::Fork => "fork",
+            Self::Stat => "stat",
+            Self::StatAnew => "stat_anew",
+            Self::LookUp => "look_up",
+            Self::List => "list",
             Self::Discard => "discard",
             Self::Flush => "flush",
         }
@@ -277,7 +294,23 @@ impl CallKind {
         matches!(self, Self::Fsync | Self::Fdatasync | Self::Sync | Self::Syncfs | Self::SyncRange)
     }
 
-    /// Whether a pass of an experiment can make it: a file and a position say all.
+    /// Whether a pass of an experiment can make it of the entry of a directory that a position numbers.
+    pub const fn is_of_entry(self) -> bool {
+        matches!(
+            self,
+            Self::Create
+                | Self::Open
+                | Self::Close
+                | Self::Stat
+                | Self::LookUp
+                | Self::Rename
+                | Self::Unlink
+                | Self::List
+                | Self::Pause
+        )
+    }
+
+    /// Whether a pass of an experiment can make it of a file: that and a position say all.
     pub const fn is_of_pass(self) -> bool {
         !matches!(
             self,
@@ -294,6 +327,8 @@ impl CallKind {
                 | Self::Unlink
                 | Self::Rename
                 | Self::Fork
+                | Self::LookUp
+                | Self::List
                 | Self::Discard
                 | Self::Flush
         )

@@ -2,6 +2,7 @@
 
 mod logged;
 mod pace;
+mod syncs;
 mod verification;
 
 use std::time::Duration;
@@ -177,7 +178,11 @@ impl JobCalls {
             is_paced: job.is_paced(),
             synced: 0,
             times: None,
-            job: job.clone(),
+            job: match job.is_queued() && !job.engine.is_asynchronous() {
+                // A thread that others offload to has no position of a file.
+                true => Job { engine: Engine::Psync, ..job.clone() },
+                false => job.clone(),
+            },
         })
     }
 
@@ -222,22 +227,6 @@ impl JobCalls {
             (false, true, _) => Some(CallKind::Fdatasync),
             (false, false, Some((_, every))) if is_due(every) => Some(CallKind::SyncRange),
             _ => None,
-        }
-    }
-
-    /// A sync of a file; of a range it is from the first to the last byte that were written since the one before.
-    #[cold]
-    fn sync_of(&mut self, kind: CallKind, file: usize) -> Call {
-        let file = &mut self.files[file];
-        let written = file.written.take();
-        let Some((flags, _)) = self.job.durability.range.filter(|_| kind == CallKind::SyncRange) else {
-            return Call { kind, ..file.call };
-        };
-        let bits = flags.iter().enumerate().map(|(bit, &is_set)| u32::from(is_set) << bit);
-        match written {
-            Some((first, end)) => Call { kind, flags: bits.sum(), ..file.call }.at(first, end - first),
-            // fio makes no call where nothing was written, and counts it.
-            None => Call { kind: CallKind::Pause, ..file.call },
         }
     }
 
@@ -374,7 +363,7 @@ impl JobCalls {
     /// fio counts the time of the last sync, but not the call.
     fn end(&mut self) -> Step<bool> {
         let syncs = (self.job.end_fsync || self.job.durability.on_close) && self.writes > 0;
-        let drains = (syncs || self.loops_left > 0) && self.job.engine.is_asynchronous();
+        let drains = (syncs || self.loops_left > 0) && self.job.is_queued();
         if drains && self.phase < Phase::Drained {
             self.phase = Phase::Drained;
             return Step::Drain;

@@ -51,7 +51,14 @@ pub struct ScratchFile {
     /// Behind the data the file is lengthened to this many bytes in all, by a hole that takes no space.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub hole: u64,
+    /// Where this is given it is a directory with so many empty files, numbered from zero. A position of a pass is then
+    /// the number of an entry; passes may make entries of higher numbers, and leave none of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries: Option<u64>,
 }
+
+/// An entry that is renamed has a number this much higher, and one whose number is that high gets its old one back.
+pub const RENAMED: u64 = 1 << 32;
 
 /// Operations at each position of a region, in one direction. Passes that do the same are equal, whatever their labels.
 #[derive(Debug, Clone, Eq, Serialize, Deserialize, JsonSchema)]
@@ -179,9 +186,8 @@ impl Workload {
                 return Err(format!("'{}' is not a plain file name", file.name));
             }
         }
-        let round_files = self.files.len();
         for (index, pass) in self.passes.iter().enumerate() {
-            pass.check(round_files).map_err(|reason| format!("pass {index}: {reason}"))?;
+            pass.check(&self.files).map_err(|reason| format!("pass {index}: {reason}"))?;
         }
         Ok(())
     }
@@ -242,7 +248,12 @@ impl ScratchFile {
 
     /// A file of at least `size` bytes of data.
     pub fn filled(name: &str, size: u64) -> Self {
-        Self { name: name.to_owned(), size, hole: 0 }
+        Self { name: name.to_owned(), size, hole: 0, entries: None }
+    }
+
+    /// A directory with so many empty files.
+    pub fn directory(name: &str, entries: u64) -> Self {
+        Self { entries: Some(entries), ..Self::empty(name) }
     }
 
     /// A file of `length` bytes that are all hole: reading them fills the cache and nothing is written.
@@ -332,15 +343,19 @@ impl Pass {
         self
     }
 
-    fn check(&self, files: usize) -> Result<(), String> {
-        if self.file >= files {
-            return Err(format!("there is no file {}, only {files}", self.file));
-        }
+    fn check(&self, files: &[ScratchFile]) -> Result<(), String> {
+        let Some(file) = files.get(self.file) else {
+            return Err(format!("there is no file {}, only {}", self.file, files.len()));
+        };
         if self.region.count == 0 || self.region.count > MOST_POSITIONS {
             return Err(format!("{} positions: there must be 1 to {MOST_POSITIONS}", self.region.count));
         }
-        if let Some(op) = self.ops.iter().find(|op| !op.is_of_pass()) {
-            return Err(format!("a pass makes no call of the kind '{}'", op.name()));
+        let (is_allowed, of): (fn(CallKind) -> bool, _) = match file.entries {
+            Some(_) => (CallKind::is_of_entry, "a directory's entry"),
+            None => (CallKind::is_of_pass, "a file"),
+        };
+        if let Some(op) = self.ops.iter().find(|&&op| !is_allowed(op)) {
+            return Err(format!("a pass makes no call of the kind '{}' of {of}", op.name()));
         }
         let moves = self.ops.iter().any(|op| op.direction().is_some());
         if moves && self.region.size == 0 {
@@ -405,6 +420,17 @@ mod tests {
         );
         let named = Workload::new(vec![ScratchFile::empty("../etc/passwd")]);
         assert!(named.check().unwrap_err().contains("plain file name"));
+    }
+
+    #[test]
+    fn entries_are_created_and_files_are_read() {
+        let pass = |op| Pass::timed(0, &[op], Region { size: 0, ..region(1) });
+        let check = |file: ScratchFile, op| Workload::new(vec![file]).pass(pass(op)).check();
+        assert_eq!(check(ScratchFile::directory("d", 9), CallKind::Unlink), Ok(()));
+        assert_eq!(check(ScratchFile::empty("a"), CallKind::Stat), Ok(()));
+        let refused = check(ScratchFile::directory("d", 9), CallKind::Fsync).unwrap_err();
+        assert_eq!(refused, "pass 0: a pass makes no call of the kind 'fsync' of a directory's entry");
+        assert!(check(ScratchFile::empty("a"), CallKind::List).unwrap_err().ends_with("'list' of a file"));
     }
 
     #[test]

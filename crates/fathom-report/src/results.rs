@@ -16,6 +16,7 @@ use crate::comparison::{Comparison, Outcome};
 use crate::report::{self, Colours, Runs};
 use crate::run_folder::{self, Error, Recording};
 use fathom_predict::calibration::Account;
+use fathom_predict::explanation::Explanation;
 use fathom_predict::model::{self, Model};
 use fathom_predict::prediction::Predicted;
 use fathom_predict::validation::Validation;
@@ -26,6 +27,7 @@ use fathom_speed::jobs::Ran;
 use fathom_speed::syscalls::Syscalls;
 use fathom_speed::transfer::Transfer;
 use fathom_speed::versus::Versus;
+use fathom_speed::versus::jobs::JobsVersus;
 use fathom_speed::xor::Xor;
 use fathom_survey::experiment::REGISTRY;
 use fathom_survey::lab::LabReport;
@@ -78,13 +80,14 @@ pub struct Kind {
 type Read = fn(&Path, &'static str) -> Result<Box<dyn Report>, Error>;
 
 /// Every kind of result, in the order in which help names them.
-pub const KINDS: [Kind; 17] = [
+pub const KINDS: [Kind; 19] = [
     Kind::new("survey", Some(schema::<Survey>)).kept("survey", read_survey),
     Kind::new("lab", Some(schema::<LabReport>)),
     Kind::new("xor", Some(schema::<Xor>)).kept("xor", read::<Xor>),
     Kind::new("curve", Some(schema::<Curve>)).kept("curve", read::<Curve>),
     Kind::new("comparison", Some(schema::<Comparison>)),
     Kind::new("versus", Some(schema::<Versus>)).kept("versus", read::<Versus>),
+    Kind::new("versus-jobs", Some(schema::<JobsVersus>)).kept("versus-jobs", read::<JobsVersus>),
     Kind::new("io", Some(schema::<Transfer>)),
     Kind::new("io-size", Some(schema::<FileSize>)),
     Kind::new("run", Some(schema::<Ran>)).kept("run", read::<Ran>),
@@ -93,6 +96,7 @@ pub const KINDS: [Kind; 17] = [
     Kind::new("model", Some(model::schema)),
     Kind::new("prediction", Some(schema::<Predicted>)).kept("prediction", read_with_model::<Predicted>),
     Kind::new("validation", Some(schema::<Validation>)).kept("validation", read_with_model::<Validation>),
+    Kind::new("explanation", Some(schema::<Explanation>)),
     Kind::new("trace-show", Some(schema::<Shown>)).kept("trace", read::<NamedTrace>),
     // Told by its stages, because other results keep their model as well.
     Kind::new("calibration", None).kept("stages", read_with_model::<Vec<Account>>),
@@ -185,6 +189,12 @@ macro_rules! report {
 report!(Curve, "curve", |it, colours| report::curve(it, colours), report::curve_page(it));
 report!(Syscalls, "syscalls", |it, _| report::syscalls(it), report::syscalls_page(it));
 report!(Versus, "versus", |it, colours| report::versus(it, colours), report::versus_page(it));
+report!(
+    JobsVersus,
+    "versus-jobs",
+    |it, colours| report::versus_jobs(it, colours),
+    report::versus_jobs_page(it)
+);
 report!(Ran, "run", |it, _| report::jobs(it), report::jobs_page(it));
 report!(Xor, "xor", |it, _| report::xor(it), report::xor_page(it));
 report!(NamedTrace, "trace", |it, _| show::text::render(&it.shown), report::trace_page(&it.shown, &it.name));
@@ -306,6 +316,33 @@ pub fn read_outcome(path: &Path) -> Result<Outcome, Error> {
             Err(Error::Damaged { path: file, line: None, reason })
         }
     }
+}
+
+/// What is known of a machine: a model, from its file or kept beside a result; or else a survey, as [`read_outcome`] reads it.
+///
+/// # Errors
+/// As [`read_outcome`].
+pub fn read_known(path: &Path) -> Result<Known, Error> {
+    let beside = file(path, MODEL);
+    let json = if beside.exists() { beside } else { path.to_owned() };
+    let text = fs::read_to_string(&json).unwrap_or_default();
+    let damaged = |reason: String| Error::Damaged { path: json.clone(), line: None, reason };
+    if text.contains("\"fathom.model/") {
+        return Model::read(&text).map(|model| Known::Model(Box::new(model))).map_err(damaged);
+    }
+    match read_outcome(path)? {
+        Outcome::Survey(survey) => Ok(Known::Survey(survey)),
+        Outcome::Curve(_) => Err(damaged("it holds curves: a model or a survey is needed".to_owned())),
+    }
+}
+
+/// What is known of a machine.
+#[derive(Debug, Clone)]
+pub enum Known {
+    /// All that a prediction needs.
+    Model(Box<Model>),
+    /// The answers of a survey.
+    Survey(Box<Survey>),
 }
 
 fn typed<T: DeserializeOwned>(path: &Path, json: Value) -> Result<Box<T>, Error> {

@@ -5,6 +5,7 @@
 
 pub(crate) mod asynchronous;
 mod engine;
+mod entries;
 mod special;
 mod verify;
 
@@ -18,6 +19,7 @@ use fathom_sys::clock::Counter;
 use fathom_sys::file::Errno;
 
 pub(crate) use self::engine::{Buffer, Descriptors, Engine, Mapped, OfJob, Own, System};
+pub(crate) use self::entries::{Entries, name as entry_name};
 pub(crate) use self::special::Special;
 pub(crate) use self::verify::Verifier;
 use crate::fault::Fault;

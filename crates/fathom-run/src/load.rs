@@ -10,6 +10,7 @@ mod course;
 mod depth_search;
 mod histogram;
 mod locks;
+pub mod log;
 mod needs;
 
 mod outcome;
@@ -181,6 +182,7 @@ struct Record {
     goes_on_after_mismatches: bool,
     errors: Errors,
     depth: Option<u32>,
+    log: Option<Box<log::Log>>,
 }
 
 impl Recorder<bool> for Record {
@@ -199,6 +201,9 @@ impl Recorder<bool> for Record {
                 let transfers = &mut self.transfers[direction as usize];
                 transfers.bytes += moved;
                 transfers.latency.record(window.ticks());
+                if let Some(log) = &mut self.log {
+                    log.transfer(direction, call.offset, moved, [window.start, window.stop]);
+                }
             }
             None => self.syncs.record(window.ticks()),
         }
@@ -210,6 +215,9 @@ impl Recorder<bool> for Record {
             let transfers = &mut self.transfers[direction as usize];
             transfers.submission.record(issued.saturating_sub(begun));
             transfers.total.record(done.saturating_sub(begun));
+            if let Some(log) = &mut self.log {
+                log.submitted(issued.saturating_sub(begun));
+            }
         }
     }
 
@@ -264,6 +272,7 @@ fn outcome(thread: &JobThread<'_>, record: Record, ns_per_tick: f64, device_wrot
         device_wrote,
         errors: record.errors,
         depth: record.depth,
+        log: record.log,
     }
 }
 
@@ -309,9 +318,10 @@ fn threads<C: Counter>(
                 start.wait();
                 let turn = Turn { thread, number, course, control };
                 let calls = lists.then(Vec::new);
+                let log = log::Log::of(thread.job, control.ticks_per_second);
                 let goes_on_after_mismatches = thread.job.course.continues[2];
                 let forgiven = forgiven(thread.job);
-                let record = Record { calls, forgiven, goes_on_after_mismatches, ..Record::default() };
+                let record = Record { calls, log, forgiven, goes_on_after_mismatches, ..Record::default() };
                 let outcome = ready.and_then(|ready| work(clock, ready, turn, record));
                 let outcome = course.fault(number).map_or(outcome, Err);
                 course.ended(number, thread.job);
@@ -394,6 +404,7 @@ fn work<C: Counter>(
     turn.await_job(&system.descriptors)?;
     let JobThread { job, files, .. } = turn.thread;
     match job.engine {
+        _ if job.is_queued() && !job.engine.is_asynchronous() => deep(clock, calls, system, turn, record),
         Engine::Mmap => {
             let lengths: Vec<u64> = files.iter().map(|(_, file)| file.region.file).collect();
             drive(clock, calls, Mapped::of(system, job, &lengths)?, turn, record)

@@ -89,6 +89,10 @@ pub trait Witness {
         size: u64,
     ) -> Result<Result<Vec<u64>, Unseen>, Fault>;
 
+    /// Does the passes of a workload, as [`perform`](Self::perform) does; of each, which requests went to the server of
+    /// a user-space file system meanwhile, as the kernel's tracepoint tells. Needs CAP_SYS_ADMIN.
+    fn trace_requests(&mut self, workload: &Workload) -> Result<Result<Vec<Requests>, Unseen>, Fault>;
+
     /// A counter of the kernel; `None` where it does not show that.
     fn count(&mut self, counter: Counter) -> Option<u64>;
 
@@ -112,6 +116,17 @@ pub enum Counter {
     DirtyLimit,
     /// Transactions that the file system's journal has committed.
     JournalTransactions,
+}
+
+/// What went to the server of a user-space file system during one pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Requests {
+    /// When the pass began and when it ended, in ns of one clock.
+    pub began_ns: u64,
+    /// See there.
+    pub ended_ns: u64,
+    /// The requests as FUSE's protocol calls them: `FUSE_LOOKUP`.
+    pub names: Vec<String>,
 }
 
 /// Why nothing can be seen: one sentence.
@@ -155,6 +170,24 @@ pub struct Declared {
     pub flusher: Option<[Duration; 2]>,
     /// How often the file system commits changes of metadata unasked.
     pub commits: Commits,
+    /// Whether what is read of a file is seen in the page cache. Where it is not, no setting of the cache is in force.
+    pub caches_files: bool,
+    /// What is declared of the server that keeps the files; none where they are on a device of this machine or in its
+    /// memory, and asking for them takes no round trip.
+    pub server: Option<Server>,
+}
+
+/// What a kernel declares of how it deals with the server of a file system, each with the option that says so.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Server {
+    /// For how long attributes are believed at first.
+    pub attributes: Option<(Duration, String)>,
+    /// For how long names are believed at first.
+    pub names: Option<(Duration, String)>,
+    /// Bytes that one request reads at most.
+    pub read_request: Option<(u64, String)>,
+    /// Bytes that one request writes at most.
+    pub write_request: Option<(u64, String)>,
 }
 
 /// How often a file system commits changes of metadata unasked.
@@ -184,6 +217,11 @@ pub struct MemoryBound {
 }
 
 impl Declared {
+    /// Whether a program of this machine serves the files: FUSE.
+    pub fn is_fuse(&self) -> bool {
+        self.fs_type == "fuse" || self.fs_type.starts_with("fuse.")
+    }
+
     /// Whether a file's only copy is in memory, so that nothing is ever read ahead.
     pub fn is_memory_only(&self) -> bool {
         matches!(self.fs_type.as_str(), "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs")

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::cache::Cache;
+use super::directory::Directory;
 use super::read_ahead::{Limits, Reader, State};
 use super::replacement::Event;
 use super::{Costs, Quiet, Script};
@@ -32,6 +33,10 @@ pub(super) struct File {
     open: Option<State>,
     /// Whether it is open past the cache.
     direct: bool,
+    /// Since when its attributes are known, in ns.
+    attributes: Option<f64>,
+    /// What it holds, where it is a directory.
+    pub(super) directory: Option<Directory>,
 }
 
 impl Device {
@@ -56,7 +61,21 @@ impl File {
             transaction: None,
             open: None,
             direct: false,
+            attributes: None,
+            directory: None,
         }
+    }
+
+    /// Makes it a directory with so many files, where that is wanted.
+    pub(super) fn is_directory(&mut self, entries: Option<u64>) {
+        if let Some(entries) = entries {
+            self.directory.get_or_insert_default().fill(entries);
+        }
+    }
+
+    /// The ns of asking for its attributes.
+    pub(super) fn stat(&mut self, script: &Script, now: f64, anew: bool) -> f64 {
+        script.metadata.attributes(&mut self.attributes, now, anew)
     }
 
     pub(super) fn size(&self) -> u64 {

@@ -20,6 +20,7 @@
 //! ```
 
 mod cache;
+mod directory;
 pub mod support;
 mod dirty;
 mod file;
@@ -33,6 +34,7 @@ use std::path::Path;
 
 use fathom_sys::file::Errno;
 
+pub use self::directory::Metadata;
 use self::dirty::Dirty;
 use self::file::{Device, File};
 use self::noise::Disturbance;
@@ -77,6 +79,8 @@ pub struct Script {
     pub throttle: Option<Throttle>,
     /// What is written by itself, after a while; none where nothing is.
     pub quiet: Option<Quiet>,
+    /// What names and attributes cost.
+    pub metadata: Metadata,
     /// Bytes that may be written in all.
     pub write_budget: u64,
     /// Decides the noise, together with the workload's seed.
@@ -176,6 +180,7 @@ impl Script {
             replacement: Replacement::Lru,
             throttle: None,
             quiet: None,
+            metadata: Metadata::default(),
             write_budget: 256 << 20,
             seed,
         }
@@ -267,6 +272,7 @@ impl Scripted {
                 file.fill(script, wanted.size);
             }
             file.lengthen(wanted.hole);
+            file.is_directory(wanted.entries);
         }
         self.bytes_written += filling;
         Ok(())
@@ -352,6 +358,12 @@ impl Scripted {
         size: u64,
     ) -> Result<f64, Fault> {
         let script = &self.script;
+        if let Some(directory) = &mut file.directory {
+            let cost = directory.perform(&script.metadata, op, offset, self.now);
+            let missing = || fathom_sys::Error::new(op.name(), Path::new(name), Errno::NOENT);
+            let call = if op == CallKind::Pause { 0.0 } else { script.costs.call };
+            return Ok(script.costs.clock + call + cost.ok_or_else(missing)?);
+        }
         if !file.is_open() && !op.changes_descriptor() && op != CallKind::Pause {
             return Err(fathom_sys::Error::new("use the closed", Path::new(name), Errno::BADF).into());
         }
@@ -389,6 +401,7 @@ impl Scripted {
             CallKind::Evict => self.dirty.settle(script.throttle, self.now) + file.evict(script),
             CallKind::Prefetch => file.prefetch(script, &mut self.device, self.now, offset, size),
             CallKind::Seek => 0.0,
+            CallKind::Stat | CallKind::StatAnew => file.stat(script, self.now, op == CallKind::StatAnew),
             CallKind::Open => {
                 file.open();
                 0.0
@@ -401,7 +414,7 @@ impl Scripted {
                 *file = File::new(script);
                 file.open();
                 file.changed_in(self.journal.join(self.now));
-                0.0
+                file.stat(script, self.now, true)
             }
             CallKind::Close => {
                 file.close();

@@ -4,6 +4,7 @@
 //! the cache is brought about and proven before each start, and what was written is synced before the next one. Two times are taken of another program: inside, as it
 //! tells itself of its reading, and outside, from its start to its end.
 
+pub mod jobs;
 mod programs;
 
 use schemars::JsonSchema;

@@ -49,6 +49,25 @@ pub struct Conditions {
     pub flusher: Option<[Duration; 2]>,
     /// The mount option `commit` in seconds; zero where the format commits nothing.
     pub commit: Option<u64>,
+    /// How the lab's own server of files is mounted.
+    pub served: Option<Served>,
+}
+
+/// What is planted of a mount with a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Served {
+    /// How long the kernel may believe attributes.
+    pub attributes: Duration,
+    /// How long it may believe what a name stands for.
+    pub names: Duration,
+    /// How long it may believe that there is nothing of a name.
+    pub absences: Duration,
+    /// What each request takes, beside the way to the server and back.
+    pub round_trip: Duration,
+    /// Bytes that one request reads at most.
+    pub read_request: u64,
+    /// Bytes that one request writes at most.
+    pub write_request: u64,
 }
 
 /// How a format was made to lay files out. Sizes in bytes.
@@ -120,6 +139,8 @@ pub enum Basis {
     Witness,
     /// Files live in memory alone.
     Memory,
+    /// Files are on this machine: no server is asked for them.
+    Local,
     /// The format's own structure, with the features that mkfs was given.
     Format,
 }
@@ -136,6 +157,11 @@ impl Case {
     /// Whether nothing was set but the file system itself, and files can be made in it.
     pub fn is_usual(&self) -> bool {
         self.conditions == Conditions::default() && self.fs_type != "squashfs"
+    }
+
+    /// Whether a server is asked for the files.
+    pub fn is_served(&self) -> bool {
+        self.fs_type.starts_with("fuse")
     }
 
     /// The read-ahead window in pages of the kernel's; `None` where nothing is read ahead.

@@ -5,6 +5,7 @@
 //! run workloads and nothing else.
 
 mod allocation_scheme;
+mod attribute_timeout;
 mod batches;
 mod block_size;
 mod brought_in;
@@ -17,10 +18,13 @@ mod direct_io_alignment;
 mod direct_pointers;
 mod dirty_data;
 mod dirty_throttle_point;
+mod entry_timeout;
 mod extent_length;
 mod figure;
 mod inline_limit;
 mod layouts;
+mod metadata_cost;
+mod negative_timeout;
 mod page_cache_capacity;
 mod page_cache_policy;
 mod page_cost;
@@ -32,6 +36,11 @@ mod readahead_first;
 mod readahead_ramp;
 mod readahead_random;
 mod readahead_window;
+mod remembered;
+mod request_size_read;
+mod request_size_write;
+mod requests;
+mod round_trip;
 mod session;
 mod sync_latency;
 mod working_set;
@@ -42,6 +51,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 pub use self::block_size::BlockSize;
+pub use self::device_latency::DeviceLatency;
 pub use self::figure::{Along, Figure, Others};
 pub use self::readahead::first_read_pages;
 pub use self::readahead_window::ReadaheadWindow;
@@ -71,6 +81,13 @@ pub const REGISTRY: &[&dyn Experiment] = &[
     &call_cost::CallCost,
     &page_cost::PageCost,
     &copy_knee::CopyKnee,
+    &metadata_cost::MetadataCost,
+    &round_trip::RoundTrip,
+    &attribute_timeout::AttributeTimeout,
+    &entry_timeout::EntryTimeout,
+    &negative_timeout::NegativeTimeout,
+    &request_size_read::RequestSizeRead,
+    &request_size_write::RequestSizeWrite,
     &page_cache_capacity::PageCacheCapacity,
     &page_cache_policy::PageCachePolicy,
     &dirty_throttle_point::DirtyThrottlePoint,

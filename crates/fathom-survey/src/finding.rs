@@ -85,6 +85,9 @@ pub struct Distribution {
     pub shortest_ns: f64,
     /// The median.
     pub median_ns: f64,
+    /// The lowest and the highest median that the samples allow, where that is stated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub median_interval_ns: Option<[f64; 2]>,
     /// Nine of ten are faster.
     pub p90_ns: f64,
     /// 99 of 100 are faster.

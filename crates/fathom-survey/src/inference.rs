@@ -12,5 +12,6 @@ pub mod ramp;
 pub mod reach;
 pub mod replacement;
 pub mod stalls;
+pub mod steps;
 pub mod survivors;
 pub mod throttle;

@@ -36,6 +36,7 @@ mod libaio;
 mod refusal;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod uring;
 
 use std::mem::ManuallyDrop;
@@ -55,6 +56,8 @@ pub enum Engine {
     Libaio,
     /// `io_uring(7)`, fio's `io_uring`.
     IoUring(UringOptions),
+    /// Threads that call `pread(2)` and `pwrite(2)`, fio's `io_submit_mode=offload`. They know neither flags nor vectors.
+    Threads,
 }
 
 /// What fio's `io_uring` engine can be asked for. Source: `io_uring_setup(2)`, `io_uring_register(2)`.
@@ -142,6 +145,7 @@ struct Request {
 enum Ring {
     Libaio(libaio::Context),
     IoUring(uring::Uring),
+    Threads(threads::Pool),
 }
 
 /// Calls a function of whichever ring it is.
@@ -150,6 +154,7 @@ macro_rules! on_ring {
         match &mut $queue.ring {
             Ring::Libaio($ring) => $call,
             Ring::IoUring($ring) => $call,
+            Ring::Threads($ring) => $call,
         }
     };
 }
@@ -200,6 +205,9 @@ impl Queue {
             Engine::Libaio => Ring::Libaio(
                 libaio::Context::new(setup).map_err(|errno| refusal::of_libaio(errno, setup.depth))?,
             ),
+            Engine::Threads => {
+                Ring::Threads(threads::Pool::new(setup).map_err(|errno| refusal::of_threads(errno, setup.depth))?)
+            }
             Engine::IoUring(options) => Ring::IoUring(uring::Uring::new(setup, options, memory, &files)?),
         };
         Ok(Self {

@@ -41,6 +41,8 @@ pub const CALL_ENTERED: &str = "raw_syscalls/sys_enter";
 pub const CALL_LEFT: &str = "raw_syscalls/sys_exit";
 /// A thread makes another. Fields: `pid`, `clone_flags`.
 pub const THREAD_MADE: &str = "task/task_newtask";
+/// A request goes to the server of a FUSE file system. Fields: `connection`, `opcode`, `len`. Since Linux 6.12.
+pub const FUSE_REQUEST: &str = "fuse/fuse_request_send";
 /// jbd2 begins to commit a transaction. Fields: `dev`, `transaction`.
 pub const COMMIT_STARTED: &str = "jbd2/jbd2_start_commit";
 

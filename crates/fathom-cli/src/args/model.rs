@@ -56,7 +56,11 @@ impl SetOptions {
     }
 }
 
-fn read(path: &Path) -> Result<Model, Failure> {
+/// A model, or the built-in example.
+///
+/// # Errors
+/// A file that can't be read, one that holds no model.
+pub(crate) fn read(path: &Path) -> Result<Model, Failure> {
     if path == Path::new("assumed") {
         return Ok(Model::assumed());
     }

@@ -15,6 +15,9 @@ pub(crate) struct VersusOptions {
     /// A directory on the file system to measure.
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
+    /// Compare the jobs of this fio job file instead, each by itself: transfers per second and 99th percentiles.
+    #[arg(long, value_name = "JOB.fio", conflicts_with_all = ["block_sizes", "file_size", "ops", "state"])]
+    pub(crate) jobs: Option<PathBuf>,
     /// Bytes per call, separated by commas.
     #[arg(long, value_delimiter = ',', default_value = "4K,128K,1M", value_parser = parse_bytes, value_name = "SIZES")]
     pub(crate) block_sizes: Vec<u64>,

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use fathom::job::JobFile;
-use fathom::load::{Needs, Outcome};
+use fathom::load::{Needs, Outcome, log};
 use fathom::report::fio_json::{self, Detail};
 use fathom::results::{Json, Report};
 use fathom::session::{Session, Work};
@@ -81,11 +81,15 @@ fn plan(options: &RunOptions, mut file: JobFile) -> Result<(), Failure> {
 }
 
 fn jobs(options: &RunOptions, mut file: JobFile) -> Result<(), Failure> {
+    log::check(&file.jobs).map_err(Failure::Usage)?;
     let (mut session, _) = fit(options, &mut file)?;
     let bar = spinner("running the jobs");
     let done = session.run(&file.jobs);
     drop(bar);
     let (ran, outcomes) = done?;
+    let logged = log::write(&file.jobs, &outcomes);
+    let logged = logged.map_err(|(path, error)| Failure::unwritable("the log", &path, &error))?;
+    logged.iter().for_each(|note| console::note(note));
     console::print(&shown(options.format, &file, &outcomes, &ran)?)?;
     keep::result(options.keep.place(options.format == JobFormat::Text), "run", AFTER_JOBS, &ran)
 }

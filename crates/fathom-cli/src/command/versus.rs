@@ -1,12 +1,15 @@
-//! `fathom versus`: the same reading or writing by Fathom, dd and fio.
+//! `fathom versus`: the same reading or writing by Fathom, dd and fio, or the same jobs by Fathom and fio.
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use fathom::session::VersusSettings;
+use fathom::session::{VersusSettings, Work};
 use fathom::speed::measurement::Measurement;
 use fathom::speed::versus::Entry;
+use fathom::speed::versus::jobs::Contest;
 
 use super::{begin, print};
+use crate::args::run::Jobs;
 use crate::args::versus::VersusOptions;
 use crate::console::Rounds;
 use crate::failure::{self, Failure};
@@ -14,13 +17,19 @@ use crate::keep;
 
 const NEXT: &str = "Next: 'fathom curve' measures calls of every size, and says where the curve bends.\n";
 
+const AFTER_JOBS: &str = "Next: 'fathom run' runs the jobs, and shows all their latencies.\n";
+
 pub(crate) fn run(options: &VersusOptions) -> Result<ExitCode, Failure> {
     options.check().map_err(Failure::Usage)?;
+    let width = options.precision.width().map_err(Failure::Usage)?;
+    if let Some(file) = &options.jobs {
+        return jobs(options, file, width);
+    }
     let settings = VersusSettings {
         block_bytes: options.block_sizes.clone(),
         works: options.works(),
         file_bytes: options.file_size,
-        width: options.precision.width().map_err(Failure::Usage)?,
+        width,
     };
     let (mut session, place) = begin(&options.path, &options.measuring, &options.keep)?;
     let bar = Rounds::new(options.measuring.max_time);
@@ -31,5 +40,21 @@ pub(crate) fn run(options: &VersusOptions) -> Result<ExitCode, Failure> {
     print(options.measuring.format, &versus, &measurements, &versus.provenance)?;
     keep::result(place, "versus", NEXT, &versus)?;
     let is_complete = versus.entries.iter().all(|entry| entry.bytes_per_second_interval.is_some());
+    Ok(failure::done(is_complete))
+}
+
+fn jobs(options: &VersusOptions, path: &Path, width: f64) -> Result<ExitCode, Failure> {
+    let Work::Jobs(file) = super::run::read(&Jobs::File(path))? else {
+        return Err(Failure::Usage(format!("--jobs: {} is a trace, and fio runs none", path.display())));
+    };
+    let (mut session, place) = begin(&options.path, &options.measuring, &options.keep)?;
+    let bar = Rounds::new(options.measuring.max_time);
+    let measured = session.versus_jobs(&file, width, &mut |progress| bar.at(progress));
+    drop(bar);
+    let versus = measured?;
+    let measurements: Vec<Measurement> = versus.jobs.iter().flat_map(Contest::measurements).collect();
+    print(options.measuring.format, &versus, &measurements, &versus.provenance)?;
+    keep::result(place, "versus", AFTER_JOBS, &versus)?;
+    let is_complete = versus.refused.is_empty() && versus.jobs.iter().all(|job| job.rate_over_fios.is_some());
     Ok(failure::done(is_complete))
 }

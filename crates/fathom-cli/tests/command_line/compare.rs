@@ -68,3 +68,33 @@ fn what_can_t_be_compared_is_refused_with_the_reason() {
     fathom(&["compare", &other]).complains(2, "RUN");
     fathom(&["compare", kept.text(), kept.text()]).complains(1, "survey.json");
 }
+
+#[test]
+fn the_parameter_that_differs_accounts_for_the_difference() {
+    let (place, kept) = (Place::new(), Place::new());
+    let (run, other) = (kept.join("run"), kept.join("other.json"));
+    let (slow, job) = (kept.join("slow.json"), kept.join("job.fio"));
+    fs::write(&job, "[cold]\nrw=read\nbs=16k\nsize=2m\n").unwrap();
+    fs::write(
+        &slow,
+        r#"{"schema": "fathom.model/2", "scalars": {"device_latency": {"value": 9e6, "unit": "ns", "origin": "measured"}}}"#,
+    )
+    .unwrap();
+    let plain = kept.join("plain.json");
+    fs::write(&plain, r#"{"schema": "fathom.model/2"}"#).unwrap();
+    let told = fathom(&["explain", &plain, &slow, &job, "--json", "-"]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    let json: Value = serde_json::from_str(&told.out).unwrap();
+    published::check("explanation", &json);
+    let part = &json["jobs"][0]["parts"][0];
+    assert_eq!((&part["parameter"], &part["values"][1]), (&"device_latency".into(), &"9 ms".into()));
+    assert!(part["share"].as_f64().unwrap() > 0.9, "{json}");
+    assert!(told.err.contains("device_latency  80 us  9 ms"), "{told:?}");
+
+    survey(place.text(), &["--out", &run]).is_done();
+    changed(&run, &other, "block_size", 65536);
+    let told = fathom(&["explain", &run, &other, &job]);
+    assert!(told.code == Some(0) && told.out.contains("no parameter makes a difference"), "{told:?}");
+    fathom(&["explain", &run, &slow, &job]).complains(2, "give two models, or two surveys");
+    fathom(&["explain", &run, "/nothing", &job]).complains(1, "/nothing");
+}

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -196,5 +196,50 @@ fn an_interrupt_removes_everything() {
         outcome.complains(128 + signal.as_raw(), "interrupted; everything was removed");
         assert!(place.names().is_empty(), "{:?}", place.names());
         assert!(start.elapsed() < Duration::from_secs(30), "it hears the signal");
+    }
+}
+
+/// The names of a directory's logs, each with how many lines it has.
+fn logs(directory: &Place) -> Vec<(String, usize)> {
+    let logs = directory.names().into_iter().filter(|name| name.ends_with(".log"));
+    let mut logs: Vec<(String, usize)> = logs
+        .map(|name| {
+            let text = fs::read_to_string(directory.join(&name)).unwrap();
+            (name, text.lines().count())
+        })
+        .collect();
+    logs.sort();
+    logs
+}
+
+#[test]
+fn logs_have_the_names_and_the_lines_of_fios_and_are_not_written_over() {
+    let (place, mine, fios) = (Place::new(), Place::new(), Place::new());
+    let job = place.join("logs.fio");
+    let text = "[global]\nbs=4k\nsize=64k\nrw=randrw\nwrite_bw_log=x\nwrite_lat_log=x\nwrite_iops_log=x\n\
+                [queued]\nioengine=libaio\niodepth=4\ndirect=1\n\
+                [two]\nnumjobs=2\nlog_offset=1\nwrite_bw_log\n[one]\ndisable_slat=1\nper_job_logs=0\n";
+    fs::write(&job, text).unwrap();
+    let run = || {
+        let mut command = command(&["run", &job, place.text(), "--no-report"]);
+        Outcome::from(command.current_dir(mine.text()).output().unwrap())
+    };
+    let first = run();
+    assert_eq!(first.code, Some(0), "{first:?}");
+    let own = logs(&mine);
+    assert_eq!(own.len(), 3 * 5 + 4, "{own:?}");
+    // Time, value, direction, bytes, offset, priority.
+    let line = fs::read_to_string(mine.join("x_clat.2.log")).unwrap();
+    let fields: Vec<u64> = line.lines().next().unwrap().split(", ").map(|one| one.parse().unwrap()).collect();
+    assert!(fields.len() == 6 && fields[1] > 0 && fields[2] < 2 && fields[3] == 4096, "{fields:?}");
+    assert_eq!((fields[4] % 4096, fields[5]), (0, 0));
+    let again = run();
+    assert!(again.code == Some(2) && again.err.contains("no log is written over it"), "{again:?}");
+    assert_eq!(logs(&mine), own);
+    let test = "logs_have_the_names_and_the_lines_of_fios_and_are_not_written_over";
+    if require(test, fathom::load::program::version("fio").is_some(), "fio is not installed") {
+        let told = Command::new("fio").arg(&job).current_dir(fios.text()).output().unwrap();
+        assert!(told.status.success(), "{told:?}");
+        assert_eq!(logs(&fios), own);
     }
 }

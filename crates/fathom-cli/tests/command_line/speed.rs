@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use fathom::load::program;
 use serde_json::Value;
 
 use crate::published;
-use crate::support::{Outcome, Place, command, fathom};
+use crate::support::{Outcome, Place, command, fathom, require};
 
 /// A curve of two sizes, in some seconds.
 fn curve(place: &Place, more: &[&str]) -> Outcome {
@@ -134,4 +135,33 @@ fn a_comparison_names_the_programs_that_are_not_there() {
         assert!(sample["bytes"] == 1 << 20 && sample["inside_ns"].as_f64() < sample["outside_ns"].as_f64());
     }
     assert!(place.names().is_empty(), "{:?}", place.names());
+}
+
+#[test]
+fn jobs_are_compared_with_fio_whatever_their_engine() {
+    let test = "jobs_are_compared_with_fio_whatever_their_engine";
+    if !require(test, program::version("fio").is_some(), "fio is not installed") {
+        return;
+    }
+    let (place, elsewhere) = (Place::new(), Place::new());
+    let file = elsewhere.join("two.fio");
+    // A path of its own, several threads, requests under way: fio must do all of that on the files of this comparison.
+    let text = "[global]\ndirectory=/no such/directory\nbs=4k\nsize=1m\n\
+                [many]\nioengine=libaio\niodepth=8\nrw=randrw\nnumjobs=2\n\
+                [one]\nstonewall\nfilename=/dev/nothing\nrw=read\n";
+    std::fs::write(&file, text).unwrap();
+    let arguments =
+        ["versus", place.text(), "--jobs", &file, "--width", "60", "--max-time", "20s", "--format", "json"];
+    let both = fathom(&arguments);
+    assert!(matches!(both.code, Some(0 | 3)), "{both:?}");
+    let both = json(&both);
+    published::check("versus-jobs", &both);
+    let jobs = both["jobs"].as_array().unwrap();
+    assert_eq!(jobs.iter().map(|job| &job["job"]).collect::<Vec<_>>(), ["many", "one"], "{both}");
+    for side in jobs.iter().flat_map(|job| [&job["fathom"], &job["fio"]]) {
+        assert!(side["per_second"].as_f64().unwrap() > 0.0, "{both}");
+    }
+    assert!(place.names().is_empty(), "{:?}", place.names());
+    fathom(&["versus", place.text(), "--jobs", &file, "--ops", "write"]).complains(2, "cannot be used with");
+    fathom(&["versus", place.text(), "--jobs", "/nothing.fio"]).complains(2, "/nothing.fio: ");
 }

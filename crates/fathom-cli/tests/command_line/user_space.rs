@@ -85,6 +85,62 @@ fn what_is_never_cached_has_no_read_ahead() {
     assert_eq!(finding(&findings, "readahead_window")["status"], "not_applicable", "{findings:#?}");
 }
 
+#[test]
+fn settings_that_are_not_in_force_are_no_answer() {
+    let asked = [
+        "survey",
+        "AT",
+        "--only",
+        "readahead_window,writeback_delay",
+        "--evidence",
+        "declared",
+        "--max-time",
+        "300s",
+        "--json",
+        "-",
+    ];
+    let Some(fared) = on_fuse("open=direct", &asked) else { return };
+    let findings = findings(&fared.outcome, &fared.left);
+    for parameter in ["readahead_window", "writeback_delay"] {
+        let finding = finding(&findings, parameter);
+        assert_eq!(
+            (&finding["status"], &finding["value"]),
+            (&"inconclusive".into(), &Value::Null),
+            "{finding:#}"
+        );
+    }
+}
+
+/// What is planted of requests and of what the kernel may believe, and the methods of the witness that must tell it.
+#[test]
+fn the_kernels_requests_tell_what_is_planted() {
+    let asked = [
+        "survey",
+        "AT",
+        "--only",
+        "request_size_read,request_size_write,entry_timeout,negative_timeout",
+        "--evidence",
+        "witness,declared",
+        "--json",
+        "-",
+    ];
+    let Some(fared) = on_fuse("entry=1s,attr=1s,max_read=65536,max_write=20480", &asked) else { return };
+    let findings = findings(&fared.outcome, &fared.left);
+    let seen = &finding(&findings, "request_size_read")["evidence"][0];
+    if seen["status"] == "refused" || seen["status"] == "inconclusive" {
+        // The tracepoint is of Linux 6.12, and needs a privilege.
+        require("the_kernels_requests_tell_what_is_planted", false, &seen["caveats"].to_string());
+        return;
+    }
+    assert_eq!(finding(&findings, "request_size_read")["value"], 65536, "{findings:#?}");
+    assert_eq!(finding(&findings, "request_size_read")["agreement"], "agree", "{findings:#?}");
+    assert_eq!(finding(&findings, "request_size_write")["value"], 20480, "{findings:#?}");
+    assert_eq!(finding(&findings, "negative_timeout")["value"], 0, "{findings:#?}");
+    // A machine that is busy may make the step too wide to tell, and then nothing is told.
+    let entry = &finding(&findings, "entry_timeout")["interval"];
+    assert!(entry.is_null() || entry[0].as_f64() < Some(1.1e9) && entry[1].as_f64() > Some(1e9), "{entry}");
+}
+
 /// Surveys a mount over a directory of the temporary file system by `program` of the Debian package; `SOURCE` stands
 /// for the directory below.
 fn real_mount(name: &str, program: &str, package: &str, mount: &str) {

@@ -13,6 +13,7 @@ use fathom::speed::curve::{Operation, Proof, Refusal, State};
 use fathom::speed::jobs::{self, Ran, RanJob, RanSide};
 use fathom::speed::measurement::Measurement;
 use fathom::speed::syscalls::{self, Syscalls};
+use fathom::speed::versus::jobs::{self as contests, Contest, JobsVersus, Side};
 use fathom::speed::versus::{self, Entry, Sample, Versus};
 use fathom::speed::xor::{self, Method, Trial, Xor};
 use fathom::validation::{self, Again, Held, Validation};
@@ -31,6 +32,7 @@ pub(crate) fn all(place: &TestDirectory) -> Vec<(&'static str, Box<dyn Report>)>
         ("curve", Box::new(crate::surveyed::curve(1.0))),
         ("syscalls", Box::new(prices())),
         ("versus", Box::new(versus())),
+        ("versus-jobs", Box::new(versus_jobs())),
         ("run", Box::new(ran())),
         ("xor", Box::new(xor())),
         ("validation", Box::new(WithModel { result: validated(), model: model() })),
@@ -74,6 +76,35 @@ fn prices() -> Syscalls {
         duration_ns: 1,
         bytes_written: 1,
         caveats: vec![HOSTILE.to_owned()],
+    }
+}
+
+fn versus_jobs() -> JobsVersus {
+    let side = |per_second: f64| {
+        let run = |(rate, round)| contests::Sample { round, per_second: rate, p99_ns: Some(1e9 / rate) };
+        Side {
+            per_second: Some(per_second),
+            per_second_interval: Some([0.97 * per_second, 1.04 * per_second]),
+            p99_ns: Some(1e9 / per_second),
+            samples: around(per_second, 8).into_iter().zip(0..).map(run).collect(),
+        }
+    };
+    let contest = |job: &str| Contest {
+        job: job.to_owned(),
+        words: vec![format!("--name={job}")],
+        fathom: side(40_000.0),
+        fio: side(38_000.0),
+        rate_over_fios: Some([1.05, 0.98, 1.11]),
+        p99_over_fios: Some([0.9, 0.7, 1.2]),
+    };
+    JobsVersus {
+        schema: contests::SCHEMA.to_owned(),
+        provenance: provenance(),
+        fio: HOSTILE.to_owned(),
+        jobs: ["plain", HOSTILE].map(contest).to_vec(),
+        refused: vec![Refusal { what: HOSTILE.to_owned(), reason: HOSTILE.to_owned() }],
+        duration_ns: 1,
+        bytes_written: 1,
     }
 }
 

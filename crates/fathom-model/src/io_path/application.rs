@@ -1,5 +1,7 @@
 //! The application: the threads of a program, that call, wait, and call again.
 
+mod queued;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,6 +9,8 @@ use fathom_net::{NetBuilder, Place, Span, Time};
 use fathom_program::call::{Call, CallKind, Direction, FileId};
 use fathom_program::program::{Await, Program, Step, Thread};
 
+pub use self::queued::Queueing;
+use self::queued::UnderWay;
 use super::places::Shared;
 use super::state::State;
 use super::work::{Ready, SystemCall, Turn, Work};
@@ -60,9 +64,26 @@ struct Caller<T: Thread, K> {
     /// The moment that it decided so at, and how long it waits from then, in ns.
     decided: u64,
     wait: u64,
+    /// How long it then takes the CPU, in ns.
+    work: u64,
     is_held: bool,
     last_end: u64,
     made: Vec<(K, T::Label)>,
+    /// Its requests, if it may have several under way.
+    under_way: Option<Box<UnderWay<T::Label>>>,
+    /// The first call that counts, and when counting began; none where all count.
+    counts_from: Option<(u64, u64)>,
+}
+
+/// What a thread does once it has its turn.
+#[derive(Debug, Default)]
+pub(crate) struct Issued {
+    /// The call that it makes, its number, and whether it goes on meanwhile.
+    call: Option<(Turn, Call, bool)>,
+    /// What it does next, unless it waits.
+    next: Option<Ready>,
+    /// Whether that was its last turn.
+    is_over: bool,
 }
 
 /// What the net asks of a program.
@@ -70,10 +91,16 @@ pub(crate) trait Application: Send + Sync {
     fn jobs(&self) -> u32;
     /// The first call of a thread that begins at once, and not after another's call.
     fn first(&self, job: u32) -> Option<Ready>;
-    /// The next call on a machine in this state; none once the thread is done.
-    fn call(&self, job: u32, now: Time, state: &State) -> Option<SystemCall>;
+    /// A thread has its turn on a machine in this state: what is called, if anything, what the thread does next, unless it
+    /// waits for the call, and whether it is done.
+    fn issue(
+        &self,
+        ready: &Ready,
+        now: Time,
+        state: &mut State,
+    ) -> (Option<(Turn, SystemCall)>, Option<Ready>, bool);
     /// A call has returned: whether its thread goes on, and which of those that waited for it do.
-    fn returned(&self, job: u32, now: Time) -> (Option<Ready>, Vec<Ready>);
+    fn returned(&self, work: &Work, now: Time) -> (Option<Ready>, Vec<Ready>);
 }
 
 impl<T: Thread> Load<T, ()> {
@@ -92,9 +119,12 @@ impl<T: Thread, K> Load<T, K> {
             next: None,
             decided: 0,
             wait: 0,
+            work: 0,
             is_held: false,
             last_end: 0,
             made: Vec::new(),
+            under_way: None,
+            counts_from: None,
         };
         let mut progress = Progress {
             callers: program.threads.into_iter().map(caller).collect(),
@@ -103,6 +133,22 @@ impl<T: Thread, K> Load<T, K> {
         };
         (0..progress.callers.len()).for_each(|thread| progress.decide(thread, 0, overhead));
         Self { overhead, files, keep, progress: Mutex::new(progress) }
+    }
+
+    /// The same with several requests of some threads under way: by thread, none where calls are made one after the other.
+    #[must_use]
+    pub fn queued(self, queueing: &[Option<Queueing>]) -> Self {
+        self.progress(|progress| {
+            for (caller, &queueing) in progress.callers.iter_mut().zip(queueing) {
+                caller.under_way = queueing.map(|queueing| Box::new(UnderWay::new(queueing)));
+            }
+        });
+        self
+    }
+
+    /// For each thread the number of its first call that counts and when that began, in ns; none where all count.
+    pub fn counts_from(&self) -> Vec<Option<(u64, u64)>> {
+        self.progress(|progress| progress.callers.iter().map(|caller| caller.counts_from).collect())
     }
 
     fn progress<R>(&self, act: impl FnOnce(&mut Progress<T, K>) -> R) -> R {
@@ -134,7 +180,11 @@ impl<T: Thread, K> Progress<T, K> {
                     self.callers[thread].is_held = true;
                     return;
                 }
-                Step::StartCounting | Step::Drain => {}
+                Step::Drain => {}
+                Step::StartCounting => {
+                    let caller = &mut self.callers[thread];
+                    caller.counts_from = Some((caller.made.len() as u64, at));
+                }
                 Step::End => break None,
             }
         };
@@ -145,20 +195,37 @@ impl<T: Thread, K> Progress<T, K> {
             let counts = call.kind.direction().is_some() || overhead.is_within_waits;
             if counts { overhead.call_ns + written * overhead.written_byte_ns } else { 0.0 }
         });
-        caller.wait = match (next, overhead.is_within_waits) {
-            (None, _) => 0,
-            (_, false) => at - now + own.round() as u64,
-            (_, true) if is_first => at - now,
-            (_, true) => at.max(caller.last_end + own as u64) - now,
+        (caller.wait, caller.work) = match (next, overhead.is_within_waits) {
+            (None, _) => (0, 0),
+            (_, false) => (at - now, own.round() as u64),
+            (_, true) if is_first => (at - now, 0),
+            (_, true) => (at.max(caller.last_end + own as u64) - now, 0),
         };
         (caller.next, caller.decided, caller.is_held) = (next, now, false);
+    }
+
+    /// A thread makes its next call, and waits for it.
+    fn issue(&mut self, turn: Turn, now: u64, overhead: Overhead, keep: fn(Call) -> K) -> Issued {
+        let thread = turn.job as usize;
+        let ends = self.callers[thread].thread.ends();
+        if self.callers[thread].decided < ends && ends <= now {
+            // Its time was up while it waited.
+            self.decide(thread, now, overhead);
+        }
+        let caller = &mut self.callers[thread];
+        let Some((call, label)) = caller.next.take() else {
+            return Issued { is_over: true, ..Issued::default() };
+        };
+        caller.made.push((keep(call), label));
+        Issued { call: Some((turn, call, false)), ..Issued::default() }
     }
 
     /// The next call of a thread that is not held.
     fn ready(&self, thread: usize) -> Option<Ready> {
         let caller = &self.callers[thread];
         let turn = Turn { job: thread as u32, number: caller.made.len() as u64 };
-        (!caller.is_held).then_some(Ready { turn, wait: Span::ticks(caller.wait) })
+        let [wait, work] = [caller.wait, caller.work].map(Span::ticks);
+        (!caller.is_held).then_some(Ready { turn, wait, work })
     }
 
     /// Which of its file's descriptors a call goes through.
@@ -197,29 +264,40 @@ impl<T: Thread + Send, K: Send> Application for Load<T, K> {
     }
 
     fn first(&self, job: u32) -> Option<Ready> {
-        self.progress(|progress| progress.ready(job as usize))
-    }
-
-    fn call(&self, job: u32, now: Time, state: &State) -> Option<SystemCall> {
-        let (job, now) = (job as usize, now.as_ticks());
-        self.progress(|progress| {
-            let ends = progress.callers[job].thread.ends();
-            if progress.callers[job].decided < ends && ends <= now {
-                // Its time was up while it waited.
-                progress.decide(job, now, self.overhead);
-            }
-            let (call, label) = progress.callers[job].next.take()?;
-            progress.callers[job].made.push(((self.keep)(call), label));
-            let descriptor = progress.descriptor(&call);
-            let file = |id: FileId| self.files.get(id.0 as usize).copied().unwrap_or(id);
-            let call = Call { file: file(call.file), frees: call.frees.map(file), ..call };
-            Some(served(&call, descriptor, state))
+        self.progress(|progress| match progress.callers[job as usize].under_way {
+            Some(_) => progress.plan(job as usize, 0, self.overhead),
+            None => progress.ready(job as usize),
         })
     }
 
-    fn returned(&self, job: u32, now: Time) -> (Option<Ready>, Vec<Ready>) {
-        let (job, now) = (job as usize, now.as_ticks());
+    fn issue(
+        &self,
+        ready: &Ready,
+        now: Time,
+        state: &mut State,
+    ) -> (Option<(Turn, SystemCall)>, Option<Ready>, bool) {
+        let job = ready.turn.job as usize;
         self.progress(|progress| {
+            let issued = match progress.callers[job].under_way {
+                Some(_) => progress.issue_queued(job, now, state, self.overhead, self.keep),
+                None => progress.issue(ready.turn, now.as_ticks(), self.overhead, self.keep),
+            };
+            let call = issued.call.map(|(turn, call, is_queued)| {
+                let descriptor = progress.descriptor(&call);
+                let file = |id: FileId| self.files.get(id.0 as usize).copied().unwrap_or(id);
+                let call = Call { file: file(call.file), frees: call.frees.map(file), ..call };
+                (turn, SystemCall { is_queued, ..served(&call, descriptor, state) })
+            });
+            (call, issued.next, issued.is_over)
+        })
+    }
+
+    fn returned(&self, work: &Work, now: Time) -> (Option<Ready>, Vec<Ready>) {
+        let (job, now) = (work.turn.job as usize, now.as_ticks());
+        self.progress(|progress| {
+            if progress.callers[job].under_way.is_some() {
+                return (progress.returned_queued(work, now, self.overhead), Vec::new());
+            }
             let Progress { callers, counters, .. } = progress;
             callers[job].thread.signals().iter().for_each(|&counter| counters[counter as usize] += 1);
             callers[job].last_end = now;
@@ -240,7 +318,15 @@ impl<T: Thread + Send, K: Send> Application for Load<T, K> {
 /// A call as the layers below see it: what costs as much and changes the same.
 fn served(call: &Call, descriptor: u32, state: &State) -> SystemCall {
     let Call { offset, bytes, fresh_pages, .. } = *call;
-    let request = SystemCall { kind: call.kind, file: call.file, descriptor, fresh_pages, offset, bytes };
+    let request = SystemCall {
+        kind: call.kind,
+        file: call.file,
+        descriptor,
+        fresh_pages,
+        offset,
+        bytes,
+        is_queued: false,
+    };
     if let Some(file) = call.frees {
         // Its pages go, those that were never written too.
         return SystemCall { kind: CallKind::Create, file, ..request };
@@ -272,16 +358,34 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Application>, calls: P
     let (ready, ended) = (net.place::<Ready>("ready"), net.place("ended"));
     net.initial(ready, (0..program.jobs()).filter_map(|job| program.first(job)));
     let goes_on = Arc::clone(&program);
+    // Where there are not enough CPUs, whoever waits for a moment takes none meanwhile.
+    let runnable = match shared.cpus {
+        None => ready,
+        Some(_) => {
+            let runnable = net.place::<Ready>("runnable");
+            net.transition("think")
+                .input(ready)
+                .delay_by(|(ready,), _| ready.wait)
+                .output(runnable, |(ready,), _| Ready { wait: Span::ZERO, ..*ready })
+                .add();
+            runnable
+        }
+    };
+    let cpus = shared.cpus.map(|cpus| net.fusion("cpus", cpus));
     net.transition("issue")
-        .input(ready)
-        .delay_by(|(ready,), _| ready.wait)
-        .update_into(kernel, (calls, ended), move |(ready,), state, firing| {
-            let Some(call) = program.call(ready.turn.job, firing.done(), state) else {
+        .input(runnable)
+        .with(cpus, |transition, cpus| transition.consume(cpus, 1))
+        .delay_by(|(ready,), _| ready.wait + ready.work)
+        .with(cpus, |transition, cpus| transition.produce(cpus, 1))
+        .update_into(kernel, (calls, ready, ended), move |(one,), state, firing| {
+            let (call, next, is_over) = program.issue(one, firing.done(), state);
+            if is_over {
                 state.ledger.end_job();
-                return (None, Some(()));
-            };
+            }
+            let is_over = is_over.then_some(());
+            let Some((turn, call)) = call else { return (None, next, is_over) };
             let work = Work {
-                turn: ready.turn,
+                turn,
                 call,
                 begun: firing.done(),
                 read: Read::new(
@@ -295,14 +399,20 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Application>, calls: P
                 copied: 0,
                 pause_ns: 0,
             };
-            (Some(work), None)
+            (Some(work), next, is_over)
         })
         .add();
     net.transition("go on")
         .input(returned)
-        .update(kernel, |(work,), state, firing| state.enter(work, firing.now()))
+        .update(kernel, |(work,), state, firing| {
+            state.clock.note(firing.now());
+            // A request is entered when its thread takes the result.
+            if !work.call.is_queued {
+                state.enter(work, firing.now());
+            }
+        })
         .output_each(ready, move |(work,), firing| {
-            let (own, others) = goes_on.returned(work.turn.job, firing.now());
+            let (own, others) = goes_on.returned(work, firing.now());
             own.into_iter().chain(others)
         })
         .add();

@@ -63,13 +63,16 @@ pub fn queue_and_bus(
         .input(found)
         .consume(bus, 1)
         .delay_by(move |(request,), rng| {
-            let alone = if request.is_write { transfer[Scalar::DeviceWriteRequest] } else { 0.0 };
+            let alone = match request.is_write {
+                true => transfer[Scalar::DeviceWriteRequest],
+                false => transfer[Scalar::DeviceReadRequest],
+            };
             transfer.around(alone + moving(&transfer, request), rng)
         })
         .produce(bus, 1)
         .output_each(tags, |(request,), _| (!request.is_write).then_some(()))
-        .output_each(arrived, |(request,), _| (!request.is_write).then_some(*request))
-        .output_each(written, |(request,), _| request.is_write.then_some(*request))
+        .output_each(arrived, |(request,), _| request.arrives().then_some(*request))
+        .output_each(written, |(request,), _| (!request.arrives()).then_some(*request))
         .add();
 }
 
@@ -91,8 +94,8 @@ pub fn plain_queue(
             prices.around(prices[Scalar::DeviceLatency] + moving(&prices, request), rng)
         })
         .produce(idle, 1)
-        .output_each(arrived, |(request,), _| (!request.is_write).then_some(*request))
-        .output_each(written, |(request,), _| request.is_write.then_some(*request))
+        .output_each(arrived, |(request,), _| request.arrives().then_some(*request))
+        .output_each(written, |(request,), _| (!request.arrives()).then_some(*request))
         .add();
 }
 

@@ -11,6 +11,8 @@ use super::work::Work;
 pub(crate) struct Shared {
     /// The kernel's state.
     pub(crate) state: Place<State>,
+    /// CPUs that nobody works on; none where each thread has one.
+    pub(crate) cpus: Option<Place<()>>,
     /// Calls that have returned.
     pub(crate) returned: Place<Work>,
     /// Requests on their way to the device.

@@ -88,7 +88,8 @@ impl Prices {
 
     /// From the submission of a request to its first byte, in ns.
     pub(super) fn latency(&self, request: &Request) -> f64 {
-        self[Scalar::Submission]
+        let handing_over = if request.is_submitted { 0.0 } else { self[Scalar::Submission] };
+        handing_over
             + if request.is_write { self[Scalar::DeviceWriteLatency] } else { self[Scalar::DeviceLatency] }
     }
 

@@ -38,12 +38,15 @@ pub(super) fn draw(
     draw_look(net, "look", incoming, prices, ways);
     draw_look(net, "look again", again, prices, ways);
     let prices = Arc::clone(prices);
+    let cpus = shared.cpus.map(|cpus| net.fusion("cpus", cpus));
     net.transition("copy")
         .input(copies)
+        .with(cpus, |transition, cpus| transition.consume(cpus, 1))
         .delay_by(move |(work,), rng| {
             let working = prices.copying(work.copied, work.call.bytes) + work.owed_ns as f64;
             prices.around(working, rng) + prices.caches.waiting(work.far_ns, rng)
         })
+        .with(cpus, |transition, cpus| transition.produce(cpus, 1))
         .output_each(again, |(work,), _| work.has_more().then_some(Work { owed_ns: 0, far_ns: 0, ..*work }))
         .output_each(returned, |(work,), _| (!work.has_more()).then_some(*work))
         .add();
@@ -133,7 +136,7 @@ impl State {
             self.prefetch(work, &mut effects);
             Outcome::Return
         } else if self.files.get(file).is_direct {
-            self.read_past_cache(work, &mut effects)
+            self.go_past_cache(work, prices, &mut effects)
         } else {
             self.turn(work, prices, &mut effects)
         };
@@ -180,16 +183,28 @@ impl State {
         }
     }
 
-    /// A read with O_DIRECT: one request, and no page stays.
-    fn read_past_cache(&mut self, work: &mut Work, effects: &mut Effects) -> Outcome {
+    /// A read or a write with O_DIRECT: one request, and no page stays.
+    fn go_past_cache(&mut self, work: &mut Work, prices: &Prices, effects: &mut Effects) -> Outcome {
         let file = work.call.file;
-        let end = work.read.end.min(self.files.get(file).size);
+        let is_write = work.call.kind == CallKind::Write;
+        let end = if is_write { work.read.end } else { work.read.end.min(self.files.get(file).size) };
         if work.read.position >= end {
-            return Outcome::Return;
+            if work.call.is_queued || work.read.position == work.call.offset {
+                return Outcome::Return;
+            }
+            // Who has waited wakes up; whoever goes on meanwhile does so when it takes the result.
+            (work.copied, work.owed_ns) = (0, prices[Scalar::Wake] as u64);
+            return Outcome::Copy;
         }
         let (first, beyond) = (work.read.position / PAGE, end.div_ceil(PAGE));
-        work.read.position = end;
+        if is_write {
+            self.written_past_cache(file, [work.read.position, end], self.clock.ns(work.begun));
+        }
+        // A file may end before what was asked for.
+        (work.read.position, work.read.end) = (end, end);
+        let is_submitted = work.call.is_queued;
         let request = Request::read(self.ids.next(), file, first, beyond - first);
+        let request = Request { is_write, is_direct: true, is_submitted, ..request };
         self.reading += 1;
         effects.requests.push(request);
         Outcome::Wait(request.id)

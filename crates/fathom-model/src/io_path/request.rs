@@ -25,6 +25,10 @@ pub struct Request {
     pub at: Option<At>,
     /// The kernel's bios that it is made of, one behind the other. A control group's throttle counts each.
     pub bios: u64,
+    /// Whether a call with O_DIRECT made it, and waits for it by its number.
+    pub is_direct: bool,
+    /// Whether its caller has taken the time of handing it over before.
+    pub is_submitted: bool,
 }
 
 /// A place on the device.
@@ -39,12 +43,29 @@ pub struct At {
 impl Request {
     /// A read of pages of a file, for which a job waits.
     pub(crate) fn read(id: FetchId, file: FileId, first: u64, pages: u64) -> Self {
-        Self { id, file, first, pages, is_write: false, urgency: Urgency::Sync, at: None, bios: 1 }
+        Self {
+            id,
+            file,
+            first,
+            pages,
+            is_write: false,
+            urgency: Urgency::Sync,
+            at: None,
+            bios: 1,
+            is_direct: false,
+            is_submitted: false,
+        }
     }
 
     /// A write of pages of a file.
     pub(crate) fn write(id: FetchId, file: FileId, first: u64, pages: u64, urgency: Urgency) -> Self {
         Self { is_write: true, urgency, ..Self::read(id, file, first, pages) }
+    }
+
+    /// Whether a call or a page waits for it by its number, and not a sync: reads, and writes with O_DIRECT.
+    #[must_use]
+    pub fn arrives(&self) -> bool {
+        !self.is_write || self.is_direct
     }
 
     /// The bytes that it moves.

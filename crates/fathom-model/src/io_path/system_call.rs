@@ -31,10 +31,14 @@ pub(super) fn draw(
     let (reads, writes) = (net.port_out(paths.reads), net.port_out(paths.writes));
     let kernel = net.fusion("kernel", shared.state);
     let prices = Arc::clone(prices);
+    let cpus = shared.cpus.map(|cpus| net.fusion("cpus", cpus));
     net.transition("enter")
         .input(calls)
+        .with(cpus, |transition, cpus| transition.consume(cpus, 1))
         .delay_by(move |(work,), rng| match work.call.kind {
             CallKind::Evict | CallKind::Look | CallKind::Pause => Span::ZERO,
+            // Its caller has taken the time.
+            _ if work.call.is_queued => Span::ZERO,
             CallKind::Seek | CallKind::Dup | CallKind::Truncate | CallKind::Allocate | CallKind::Discard => {
                 prices.around(prices[Scalar::SeekCall], rng)
             }
@@ -49,8 +53,11 @@ pub(super) fn draw(
                 rng,
             ),
         })
+        .with(cpus, |transition, cpus| transition.produce(cpus, 1))
         .update_into(kernel, (reads, writes, returned), |(work,), state, _| match work.call.kind {
             kind if kind.reads() => (Some(*work), None, None),
+            // What goes past the cache goes to the device at once, in either direction.
+            CallKind::Write if state.files.get(work.call.file).is_direct => (Some(*work), None, None),
             kind if kind.writes() => (None, Some(*work), None),
             _ => {
                 state.others(work);

@@ -11,6 +11,8 @@ use crate::page_cache::FileId;
 pub(crate) struct Ready {
     pub(crate) turn: Turn,
     pub(crate) wait: Span,
+    /// How long it takes the CPU before that, after the wait.
+    pub(crate) work: Span,
 }
 
 /// A call of a job.
@@ -35,6 +37,8 @@ pub(crate) struct SystemCall {
     /// The range of the file, in bytes.
     pub(crate) offset: u64,
     pub(crate) bytes: u64,
+    /// Whether it is a request, and its caller goes on meanwhile.
+    pub(crate) is_queued: bool,
 }
 
 /// A call under way.

@@ -40,12 +40,15 @@ pub(super) fn draw(
     draw_fill(net, "fill", writes, prices, ways);
     draw_fill(net, "fill more", again, prices, ways);
     let copy = Arc::clone(prices);
+    let cpus = shared.cpus.map(|cpus| net.fusion("cpus", cpus));
     net.transition("copy")
         .input(copies)
+        .with(cpus, |transition, cpus| transition.consume(cpus, 1))
         .delay_by(move |(work,), rng| {
             let working = copy.copying(work.copied, work.call.bytes) + work.owed_ns as f64;
             copy.around(working, rng) + copy.caches.waiting(work.far_ns, rng) + Span::ticks(work.pause_ns)
         })
+        .with(cpus, |transition, cpus| transition.produce(cpus, 1))
         .output_each(again, |(work,), _| work.has_more().then_some(*work))
         .output_each(returned, |(work,), _| (!work.has_more()).then_some(*work))
         .add();

@@ -59,6 +59,7 @@ rows! {
     LargestFolio = ("largest_folio", Bytes, 2_097_152.0, Assumed), "The largest folio of the page cache; 4096 where the file system makes no large ones.";
     Cache = ("cache", Bytes, 0.0, Assumed), "What the page cache may hold; 0 for no limit.";
 
+    Cpus = ("cpus", Count, 0.0, Declared), "CPUs that threads take turns on; 0 for one for each thread.";
     Call = ("call", Ns, 400.0, Fitted(NearData, 20.0)), "Time of a system call that finds everything in place.";
     SeekCall = ("seek_call", Ns, 140.0, Assumed), "Time of lseek.";
     OpenCall = ("open_call", Ns, 4_000.0, Assumed), "Time of open, of close and of the like.";
@@ -91,7 +92,8 @@ rows! {
     NewBlock = ("new_block", Ns, 300.0, Assumed), "Time of the first write into a block of the file.";
     AddedFolio = ("added_folio", Ns, 0.0, Fitted(ColdReads, 20.0)), "Time to make a folio for data that are read from the device.";
     AddedPage = ("added_page", Ns, 0.0, Fitted(ColdReads, 20.0)), "Time that each page of a folio adds when the folio is made for data from the device.";
-    Wake = ("wake", Ns, 0.0, Fitted(ColdReads, 20.0)), "Time to wake up once the device has answered.";
+    Wake = ("wake", Ns, 0.0, Fitted(ColdReads, 10_000.0)), "Time of the CPU to wake up once the device has answered.";
+    QueuedCall = ("queued_call", Ns, 1_000.0, Fitted(ColdReads, 20.0)), "Time that a request takes of its caller's CPU, besides the call and the submission, if the caller goes on meanwhile.";
     Caller = ("caller", Ns, 0.0, Measured), "Time that a job spends between two calls: its clock and its bookkeeping.";
     CallerWrittenByte = ("caller_written_byte", NsPerByte, 0.0, Measured), "Time that a job spends on each byte before it writes it.";
     Noise = ("noise", Share, 0.05, Assumed), "Standard deviation of each other time, as a share of its mean.";
@@ -101,6 +103,7 @@ rows! {
     DeviceWriteLatency = ("device_write_latency", Ns, 90_000.0, Fitted(Syncs, 20.0)), "Time from the submission of a write to its first byte.";
     // A loop device's own work for a request.
     DeviceWriteRequest = ("device_write_request", Ns, 0.0, Fitted(Syncs, 3_000.0)), "Time of each write during which the device moves no data of other requests.";
+    DeviceReadRequest = ("device_read_request", Ns, 0.0, Fitted(ColdReads, 500.0)), "Time of each read during which the device moves no data of other requests.";
     DeviceByte = ("device_byte", NsPerByte, 1.0, Fitted(ColdReads, 0.01)), "Time in which the device moves a byte that is read.";
     DeviceWriteByte = ("device_write_byte", NsPerByte, 0.0, Fitted(Syncs, 0.01)), "Time in which the device moves a byte that is written; 0 for that of a byte that is read.";
     DeviceDepth = ("device_depth", Count, 32.0, Measured), "Reads that the device works at side by side.";

@@ -4,18 +4,21 @@ use std::path::Path;
 use std::time::Duration;
 
 use fathom_sys::facts::{Device, Mount};
-use fathom_sys::{cgroup, dirty, facts};
+use fathom_sys::{affinity, cgroup, dirty, facts};
 
 use crate::model::{Device as DeviceKind, Journal, LIMITS, Model, Origin, Parameter, Scalar};
 use fathom_run::fault::Fault;
 use fathom_run::machine::Machine;
-use fathom_survey::experiment::{BlockSize, Effort, Experiment, ReadaheadWindow};
+use fathom_survey::experiment::{BlockSize, DeviceLatency, Effort, Experiment, ReadaheadWindow};
 use fathom_survey::finding::{Finding, Kind, Status, Value};
 use fathom_survey::survey::{self, Plan};
 
 /// Parameters by the questions of a survey that find them.
 const SURVEYED: [(Scalar, &dyn Experiment); 2] =
     [(Scalar::Block, &BlockSize), (Scalar::Readahead, &ReadaheadWindow)];
+/// The same, with those that a calibration finds by runs of its own.
+const TOLD: [(Scalar, &dyn Experiment); 3] =
+    [SURVEYED[0], SURVEYED[1], (Scalar::DeviceLatency, &DeviceLatency)];
 /// How long the survey may take.
 const SURVEY: Duration = Duration::from_secs(45);
 
@@ -45,6 +48,7 @@ pub fn found_by_other_means(
             model.parameters.put(scalar, parameter);
         }
     }
+    declare(model, Scalar::Cpus, Some(affinity::allowed_cpus().len() as u64));
     let mount = facts::mount_of(path)?;
     if let Some(device) = facts::device_of(&mount) {
         declare(model, Scalar::LargestIo, device.largest_request_bytes);
@@ -101,6 +105,19 @@ fn journal(mount: &Mount, device: &Device) -> Journal {
         Some("writeback") => Journal::Writeback,
         _ => Journal::Ordered,
     }
+}
+
+/// A model with what a survey found, and the findings that no parameter stands for.
+pub fn as_surveyed<'a>(model: &Model, findings: &'a [Finding]) -> (Model, Vec<&'a Finding>) {
+    let (mut model, mut others) = (model.clone(), Vec::new());
+    for finding in findings {
+        let told = TOLD.iter().find(|(_, experiment)| experiment.about().parameter == finding.parameter);
+        match told.zip(of_finding(finding)) {
+            Some(((scalar, _), parameter)) => model.parameters.put(*scalar, parameter),
+            None => others.push(finding),
+        }
+    }
+    (model, others)
 }
 
 /// Declares the limits of a device that a control group holds to a rate.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::model::{Fits, Found, Journal, Model, Number, PAGE, Parameters, Scalar};
 use crate::trial::is_short;
-use fathom_program::job::{Blocks, DIRECTIONS, Direction, Job, Pattern};
+use fathom_program::job::{Blocks, DIRECTIONS, Depth, Direction, Engine, Files, Job, Pattern};
 
 /// One group of parameters and the jobs that identify it.
 pub(super) struct Stage {
@@ -26,6 +26,8 @@ const MIXED_MOVED: u64 = 13 * MIB;
 
 /// A slow device answers in seconds what a fast one answers in milliseconds.
 const LONGEST: Duration = Duration::from_millis(400);
+/// Jobs with many requests need no longer.
+const BRIEF: Duration = Duration::from_millis(100);
 
 /// As much as a sync writes of a log, in bytes: so much was seen of btrfs, which writes each of its blocks twice.
 const LARGEST_LOG: u64 = 160 * KIB;
@@ -74,7 +76,7 @@ impl Stage {
                 all => all * OF_SLICE,
             };
             let [bytes, requests] = moves(job, side, parameters);
-            let times = (at_once(rate) / bytes).min(at_once(calls) / requests);
+            let times = (at_once(rate) / bytes).min(at_once(calls) / requests) / f64::from(job.numjobs);
             let most = (times as u64).max(1).saturating_mul(block);
             job.size = job.size.map(|size| size.min(most));
         }
@@ -167,6 +169,13 @@ pub(super) fn stages() -> Vec<Stage> {
                 .into_iter()
                 .chain([4 * KIB, 64 * KIB, MIB].map(cold))
                 .chain([4 * KIB, 32 * KIB, 256 * KIB].map(cold_random))
+                .chain([(4 * KIB, 1), (4 * KIB, 4), (4 * KIB, 32), (128 * KIB, 8)].map(queued))
+                // Two that share the device and nothing else.
+                .chain([Job {
+                    numjobs: 2,
+                    name: "direct at random by 4096, 16 at once, twice".to_owned(),
+                    ..queued((4 * KIB, 16))
+                }])
                 .collect(),
         },
         Stage {
@@ -190,6 +199,7 @@ pub(super) fn stages() -> Vec<Stage> {
                     [(4 * KIB, 1), (4 * KIB, 16), (32 * KIB, 4)]
                         .map(|(bytes, every)| synced(Pattern::Random, bytes, every)),
                 )
+                .chain([4 * KIB, 128 * KIB].map(written_directly))
                 .collect(),
         },
     ]
@@ -213,6 +223,20 @@ pub(super) fn checks() -> Vec<Job> {
     for bytes in [2 * KIB, 32 * KIB, 128 * KIB] {
         jobs.push(mixed(Pattern::Sequential, bytes));
         jobs.push(mixed(Pattern::Random, bytes));
+    }
+    jobs.extend([8 * KIB, 128 * KIB].map(direct));
+    jobs.extend([(4 * KIB, 2), (4 * KIB, 8), (16 * KIB, 16), (256 * KIB, 4)].map(queued));
+    jobs.extend([8 * KIB, 64 * KIB].map(written_directly));
+    for (bytes, depth) in [(4 * KIB, 8), (64 * KIB, 4)] {
+        let (plain, queue) = (written_directly(bytes), queued((bytes, depth)));
+        let of = |name: &str, read_percent| Job {
+            engine: queue.engine,
+            depth: queue.depth,
+            read_percent,
+            name: format!("{name} directly at random by {bytes}, {depth} at once"),
+            ..plain.clone()
+        };
+        jobs.extend([of("written", 0), of("mixed", 50)]);
     }
     for (bytes, every) in [(16 * KIB, 1), (16 * KIB, 4), (256 * KIB, 1)] {
         jobs.push(synced(Pattern::Sequential, bytes, every));
@@ -269,6 +293,31 @@ fn direct(bytes: u64) -> Job {
         size: Some((bytes * 500).min(FAR)),
         name: format!("direct at random by {bytes}"),
         ..cold
+    }
+}
+
+/// Reads past the cache, so many of them under way at once.
+fn queued((bytes, depth): (u64, u32)) -> Job {
+    Job {
+        engine: Engine::Libaio,
+        depth: Depth { most: depth, ..Depth::default() },
+        size: Some((bytes * 4_000).min(FAR)),
+        runtime: BRIEF,
+        name: format!("direct at random by {bytes}, {depth} at once"),
+        ..direct(bytes)
+    }
+}
+
+/// Writes past the cache over data that are there.
+fn written_directly(bytes: u64) -> Job {
+    let plain = direct(bytes);
+    Job {
+        files: Files { overwrite: true, ..plain.files.clone() },
+        read_percent: 0,
+        size: Some((bytes * 300).min(8 * MIB)),
+        runtime: BRIEF,
+        name: format!("written directly at random by {bytes}"),
+        ..plain
     }
 }
 

@@ -14,6 +14,7 @@ pub fn class(job: &Job, parameters: &Parameters) -> String {
         Pattern::Random => "random",
     };
     let cache = match (job.direct, job.pre_read || !job.invalidate) {
+        (true, _) if job.engine.is_asynchronous() && job.depth.most > 1 => "queued",
         (true, _) => "direct",
         (false, true) => "cached",
         (false, false) => "cold",
@@ -28,7 +29,7 @@ pub fn class(job: &Job, parameters: &Parameters) -> String {
     match job.read_percent {
         100 => format!("{cache}_{order}_read"),
         0 if is_throttled => format!("throttled_{order}_write{tail}"),
-        0 if job.direct => format!("direct_{order}_write{tail}"),
+        0 if job.direct => format!("{cache}_{order}_write{tail}"),
         0 => format!("{order}_write{tail}"),
         _ => format!("{cache}_{order}_mixed{tail}"),
     }

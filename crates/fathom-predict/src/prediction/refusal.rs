@@ -1,54 +1,60 @@
 //! What the model can't express: named, and refused.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
-use crate::model::Model;
 use fathom_program::job::{Direction, Engine, Job, LatencyTarget, OpenSync};
 
 /// Checks jobs that run at the same time.
 ///
 /// # Errors
 /// One sentence with the job's name and the option that the model has no part for.
-pub fn check(jobs: &[Job], model: &Model) -> Result<(), String> {
-    let mut files = HashSet::new();
+pub fn check(jobs: &[Job]) -> Result<(), String> {
+    let mut files: HashMap<String, bool> = HashMap::new();
     for job in jobs {
         let named = |reason: String| format!("[{}]: {reason}", job.name);
         job.check().map_err(named)?;
         if let Some(reason) = refusal(job) {
             return Err(named(format!("{reason}: the model can't predict that")));
         }
-        if let Some(name) = (0..job.numjobs)
-            .flat_map(|thread| job.file_names(thread))
-            .find(|name| !files.insert(name.clone()))
-        {
+        // Past the cache nobody reads ahead, and readers do not meet.
+        let mut is_shared = |name: &String| {
+            files.insert(name.clone(), job.direct).is_some_and(|direct| !(direct && job.direct))
+        };
+        let mut names = (0..job.numjobs).flat_map(|thread| job.file_names(thread));
+        if let Some(name) = names.find(|name| is_shared(name)) {
             let name = name.split_once('.').map_or(name.as_str(), |(_, name)| name);
             return Err(named(format!(
-                "several threads at once share the file '{name}', and the model has one reader per file"
+                "several threads at once share the file '{name}', and the model has one reader per file that is not direct=1"
             )));
         }
     }
-    let threads: u32 = jobs.iter().map(|job| job.numjobs).sum();
-    match model.cpus() {
-        Some(cpus) if threads > cpus => Err(format!(
-            "numjobs: {threads} threads at once on {cpus} CPUs, and the model's threads do not compete for them"
-        )),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 fn refusal(job: &Job) -> Option<String> {
     let because = |what: &str| Some(what.to_owned());
-    if job.engine.is_asynchronous() {
-        return Some(format!("ioengine={}, and calls are made one after the other there", job.engine.name()));
-    }
-    if job.engine == Engine::Mmap {
-        return because("ioengine=mmap, and there are no mappings");
-    }
-    if !matches!(job.engine, Engine::Psync | Engine::Sync | Engine::Pvsync | Engine::Vsync) {
-        return Some(format!(
-            "ioengine={}, and transfers are plain reads and writes there",
-            job.engine.name()
-        ));
+    let own = &job.engine_options;
+    match job.engine {
+        Engine::Psync | Engine::Sync | Engine::Pvsync | Engine::Vsync | Engine::Libaio => {}
+        Engine::Pvsync2 if !own.uncached && !own.nowait && !own.hipri => {}
+        Engine::IoUring if own.hipri || own.sqthread_poll => {
+            return because("hipri or sqthread_poll, and no CPU polls for requests there");
+        }
+        // What has to wait for the device goes on meanwhile, and what memory serves is there at once.
+        Engine::IoUring
+            if job.direct || job.depth.most <= 1 || job.pre_read || !job.does(Direction::Read) => {}
+        Engine::IoUring => {
+            return because(
+                "ioengine=io_uring with buffered reads and iodepth=, and they wait in turn there",
+            );
+        }
+        Engine::Mmap => return because("ioengine=mmap, and there are no mappings"),
+        other => {
+            return Some(format!(
+                "ioengine={}, and transfers are plain reads and writes there",
+                other.name()
+            ));
+        }
     }
     if job.order.trim.is_some() {
         return because("rw=trim, and blocks that were given back are not known there");
@@ -59,23 +65,14 @@ fn refusal(job: &Job) -> Option<String> {
     if job.durability.open != OpenSync::No || job.durability.range.is_some() {
         return because("sync= or sync_file_range=, and only whole files are synced there");
     }
-    if job.direct && job.does(Direction::Write) {
-        return because("direct=1 with writes, and writes go through the cache alone");
-    }
-    if job.direct && !job.blocks[Direction::Read as usize].least.is_multiple_of(512) {
+    if job.direct && job.directions().any(|side| !job.blocks[side as usize].least.is_multiple_of(512)) {
         return because("direct=1 with a block that is no multiple of 512 bytes, which devices refuse");
-    }
-    if !job.ramp_time.is_zero() {
-        return because("ramp_time=, and everything counts there");
-    }
-    if job.is_paced() {
-        return because("rate= or rate_iops=, and jobs run as fast as they can there");
-    }
-    if !(job.course.start_delay.0.is_zero() && job.course.start_delay.1.is_zero()) {
-        return because("startdelay=, and all jobs begin at once there");
     }
     if job.course.wait_for.is_some() {
         return because("wait_for=, and all jobs begin at once there");
+    }
+    if job.depth.offload && job.depth.most > 1 {
+        return because("io_submit_mode=offload, and no threads submit for others there");
     }
     if job.replay.log.is_some() {
         return because("read_iolog=, and a log is replayed as jobs are not there");
@@ -95,33 +92,17 @@ fn refusal(job: &Job) -> Option<String> {
     if job.steady_state.is_some() {
         return because("steadystate=, and a rate is steady there from the start");
     }
-    if !job.thinking.spin.is_zero() && !job.thinktime.is_zero() {
-        return because("thinktime_spin=, and a waiting thread is idle there");
-    }
-    if job.placement.numa != [None, None] || job.placement.priority.is_some() {
-        return because(
-            "numa_cpu_nodes=, numa_mem_policy=, prio= or prioclass=, and there are neither nodes nor priorities",
-        );
-    }
     let cpus = &job.placement.cpus;
     if !cpus.is_empty() && (cpus.len() as u64) < u64::from(job.numjobs) {
         return because(
             "cpus_allowed= of fewer CPUs than the job has threads, and threads do not compete for them",
         );
     }
-    if job.buffers.memory.is_some() || job.buffers.life.is_some() {
-        return because("iomem= in huge pages or write_hint=, and no memory or device knows of them there");
-    }
     if job.files.create_only {
         return because("create_only=1, and nothing is left to predict");
     }
     if job.files.create_on_open || job.files.unlink_each_loop {
         return because("create_on_open=1 or unlink_each_loop=1, and files are there before jobs begin");
-    }
-    if job.files.overwrite && !job.does(Direction::Read) || job.files.fallocate.is_some() {
-        return because(
-            "overwrite=1, fallocate=keep or fallocate=truncate, and files that are only written are empty there",
-        );
     }
     None
 }

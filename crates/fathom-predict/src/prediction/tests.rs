@@ -1,6 +1,6 @@
 use super::*;
 use crate::model::{Journal, Origin, Residual, Tail};
-use fathom_program::job::{Blocks, Engine};
+use fathom_program::job::{Blocks, Depth, Engine};
 
 fn silent() -> Model {
     let mut model = Model::assumed();
@@ -138,13 +138,12 @@ fn what_the_model_has_no_part_for_is_refused_by_name() {
     };
     for (job, word) in [
         (Job { engine: Engine::Mmap, ..job("a") }, "ioengine=mmap"),
-        (Job { direct: true, read_percent: 50, ..job("a") }, "direct=1"),
-        (Job { rate: [1, 0], ..job("a") }, "rate="),
-        (Job { ramp_time: std::time::Duration::from_secs(1), ..job("a") }, "ramp_time="),
-        (with(|job| job.rates.iops[0] = 9), "rate_iops="),
-        (with(|job| job.course.start_delay.0 = std::time::Duration::from_secs(1)), "startdelay="),
+        (
+            Job { engine: Engine::IoUring, depth: Depth { most: 8, ..Depth::default() }, ..job("a") },
+            "io_uring",
+        ),
+        (with(|job| job.rates.least[0] = 9), "rate_min="),
         (with(|job| job.files.create_only = true), "create_only="),
-        (with(|job| (job.files.overwrite, job.read_percent) = (true, 0)), "overwrite="),
         (shared, "'one'"),
     ] {
         let error = predict(&[job], &model, Settings::default()).unwrap_err();
@@ -168,4 +167,81 @@ fn a_class_knows_what_the_model_holds() {
         [of(&write, &model), of(&read, &model)],
         ["throttled_sequential_write", "past_cache_sequential_read"].map(str::to_owned)
     );
+}
+
+/// A job of the queue: reads past the cache, so many of them under way.
+fn queued(most: u32) -> Job {
+    Job {
+        engine: Engine::Libaio,
+        direct: true,
+        pattern: Pattern::Random,
+        depth: Depth { most, ..Depth::default() },
+        ..job("queued")
+    }
+}
+
+fn per_second(jobs: &[Job], model: &Model) -> f64 {
+    let told = predict(jobs, model, Settings { draws: 0, seed: 1 }).unwrap();
+    told.outcomes.iter().flatten().map(|one| one.iops(Direction::Read) + one.iops(Direction::Write)).sum()
+}
+
+#[test]
+fn requests_under_way_wait_side_by_side_until_the_device_or_the_cpu_is_full() {
+    let mut model = silent();
+    for set in
+        ["device_latency=100us", "submission=1us", "queued_call=1us", "device_byte=0", "device_depth=64"]
+    {
+        model.set(set).unwrap();
+    }
+    let alone = per_second(&[queued(1)], &model);
+    let sync = Job { engine: Engine::Psync, ..queued(1) };
+    assert!((alone / per_second(&[sync], &model) - 1.0).abs() < 0.03, "one request is a call");
+    let four = per_second(&[queued(4)], &model);
+    assert!((3.8..4.05).contains(&(four / alone)), "{four} against {alone}");
+    // The device's own work for each request.
+    model.set("device_read_request=10us").unwrap();
+    let most = 1e5;
+    for jobs in [vec![queued(64)], vec![Job { numjobs: 2, ..queued(32) }]] {
+        let rate = per_second(&jobs, &model);
+        assert!((0.9 * most..1.01 * most).contains(&rate), "{rate}");
+    }
+    // And the caller's: two callers do twice as much, if each has a CPU.
+    model.set("device_read_request=0").unwrap();
+    model.set("queued_call=20us").unwrap();
+    let one = per_second(&[queued(64)], &model);
+    let two = Job { numjobs: 2, ..queued(64) };
+    let both = per_second(std::slice::from_ref(&two), &model);
+    assert!((1.9..2.05).contains(&(both / one)), "{both} against {one}");
+    model.set("cpus=1").unwrap();
+    let shared = per_second(&[two], &model);
+    assert!((0.9..1.05).contains(&(shared / one)), "{shared} against {one}");
+}
+
+#[test]
+fn a_file_may_end_before_a_direct_read_and_a_direct_write_lengthens_it() {
+    let odd =
+        Job { size: Some((1 << 20) + 512), blocks: [Blocks::fixed(4096); 2], direct: true, ..job("odd") };
+    let told = predict(std::slice::from_ref(&odd), &silent(), Settings { draws: 0, seed: 1 }).unwrap();
+    assert_eq!(told.outcomes[0][0].calls(), 256);
+    let new = Job { read_percent: 0, allocate: false, ..odd };
+    let told = predict(&[new], &silent(), Settings { draws: 0, seed: 1 }).unwrap();
+    assert_eq!(told.outcomes[0][0].transfers[Direction::Write as usize].latency.count(), 256);
+}
+
+#[test]
+fn what_comes_before_a_ramp_or_a_delay_ends_does_not_count() {
+    let ms = std::time::Duration::from_millis;
+    let timed = Job { pre_read: true, time_based: true, runtime: ms(3), ..job("timed") };
+    let mut late = Job { ramp_time: ms(2), ..timed.clone() };
+    late.course.start_delay.0 = ms(5);
+    for late in [late.clone(), Job { engine: Engine::Libaio, direct: true, pre_read: false, ..late }] {
+        let plain = Job { ramp_time: ms(0), course: timed.course.clone(), ..late.clone() };
+        let of = |job: Job| {
+            predict(&[job], &silent(), Settings { draws: 0, seed: 1 }).unwrap().outcomes[0][0].clone()
+        };
+        let [late, plain] = [late, plain].map(of);
+        let [calls, plain_calls] = [&late, &plain].map(|one| one.calls() as f64);
+        assert!((0.98..1.02).contains(&(calls / plain_calls)), "{calls} against {plain_calls}");
+        assert!((late.elapsed_ns as f64 / plain.elapsed_ns as f64 - 1.0).abs() < 0.05);
+    }
 }

@@ -35,7 +35,8 @@ pub fn predict_trace(
     settings: Settings,
 ) -> Result<(Forecast, Outcome), String> {
     let (plain, done) = run(replay, &model.parameters, settings.seed);
-    if let Some(cpus) = model.cpus() {
+    let cpus = model.parameters[Scalar::Cpus];
+    if cpus > 0.0 {
         let crowded = crowded(&done, cpus as usize);
         if crowded > CROWDED {
             return Err(format!(

@@ -2,7 +2,7 @@
 //! without hyphens are job files.
 
 use super::file::{JobFile, Line, Reader, Surroundings};
-use super::option::{all_names, refused_engine};
+use super::option::{all_names, known, refused_engine};
 
 /// What a command line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -239,6 +239,27 @@ pub fn show_command(file: &JobFile) -> String {
     words.join(" ")
 }
 
+/// What says where files lie, or whom a job waits for.
+const ELSEWHERE: [&str; 6] = ["directory", "filename", "filename_format", "opendir", "stonewall", "wait_for"];
+
+/// The words of fio for one of the jobs by itself, counted from zero, as they were written, without those that say where
+/// its files lie and whom it waits for; none where there is no such job.
+pub fn words_of(file: &JobFile, job: usize) -> Option<Vec<String>> {
+    let (at, named) =
+        file.sections.iter().enumerate().filter(|(_, section)| section.name.is_some()).nth(job)?;
+    let globals = file.sections[..at].iter().filter(|section| section.name.is_none());
+    let options = globals.chain([named]).flat_map(|section| &section.options);
+    let is_elsewhere =
+        |key: &str| ELSEWHERE.iter().any(|name| known(key).is_some_and(|one| one.name() == *name));
+    let kept = options.filter(|(key, _)| key != "name" && !is_elsewhere(key));
+    let words = kept.map(|(key, value)| match value {
+        Some(value) => format!("--{key}={value}"),
+        None => format!("--{key}"),
+    });
+    let name = named.name.iter().map(|name| format!("--name={name}"));
+    Some(name.chain(words).collect())
+}
+
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%+@".contains(c);
     if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
@@ -283,6 +304,15 @@ mod tests {
             shown.starts_with("fio --ioengine=libaio --direct=1 --size=1g --group_reporting --name=a --rw=")
         );
         assert_eq!(read(&shown).unwrap().jobs, jobs);
+    }
+
+    #[test]
+    fn the_words_of_one_job_leave_out_where_its_files_lie() {
+        let line = "--bs=8k --directory=/d --name=a --rw=read --filename=x --name=b --stonewall --rw=write --size=1m";
+        let jobs = read(line).unwrap().jobs;
+        assert_eq!(words_of(&jobs, 0).unwrap(), ["--name=a", "--bs=8k", "--rw=read"]);
+        assert_eq!(words_of(&jobs, 1).unwrap(), ["--name=b", "--bs=8k", "--rw=write", "--size=1m"]);
+        assert_eq!(words_of(&jobs, 2), None);
     }
 
     #[test]

@@ -95,3 +95,10 @@ impl Engine {
         ENGINES[..10].iter().any(|&(engine, _)| engine == self)
     }
 }
+
+impl super::Job {
+    /// Whether its requests are under way side by side: by its engine, or by threads that others offload to.
+    pub fn is_queued(&self) -> bool {
+        self.engine.is_asynchronous() || self.depth.offload && self.depth.most > 1
+    }
+}

@@ -32,6 +32,8 @@ impl Job {
 
     fn needs(&self) -> Vec<(bool, &'static str)> {
         let (files, course) = (&self.files, &self.course);
+        let offloads =
+            matches!(self.engine, Engine::Psync | Engine::Sync | Engine::Pvsync | Engine::Vsync);
         let own = &self.engine_options;
         let rings = EngineOptions {
             hipri: own.hipri,
@@ -47,7 +49,10 @@ impl Job {
             ..EngineOptions::default()
         };
         vec![
-            (self.depth.most > 1 && self.depth.offload, "io_submit_mode=offload with iodepth= above 1"),
+            (
+                self.is_queued() && !self.engine.is_asynchronous() && !offloads,
+                "io_submit_mode=offload with this engine and iodepth= above 1",
+            ),
             (self.engine_options != rings, "an option of the engine"),
             (files.opendir.is_some(), "opendir="),
             (
@@ -55,9 +60,8 @@ impl Job {
                 "trim_percentage= with trim_backlog=",
             ),
             (course.iologs[1].is_some(), "write_iolog="),
-            (self.logs.bandwidth.is_some(), "write_bw_log="),
-            (self.logs.latency.is_some(), "write_lat_log="),
-            (self.logs.iops.is_some(), "write_iops_log="),
+            (self.logs.compressed, "log_store_compressed=1"),
+            (self.logs.epoch.is_some_and(|clock| clock != 0), "log_alternate_epoch_clock_id="),
             (self.logs.histogram.is_some(), "write_hist_log="),
         ]
     }
@@ -94,7 +98,8 @@ mod tests {
         let cpu = Job { engine: Engine::Cpuio, ..job.clone() };
         assert!(cpu.unsupported().unwrap().starts_with("ioengine=cpuio is understood"));
         let depth = Depth { most: 4, offload: true, ..Depth::default() };
-        let offloaded = Job { depth, ..job };
+        assert_eq!(Job { depth, ..job.clone() }.unsupported(), None);
+        let offloaded = Job { depth, engine: Engine::Splice, ..job };
         assert!(offloaded.unsupported().unwrap().starts_with("io_submit_mode="));
         assert!(Job::named("x").unsupported().unwrap().starts_with("size= is missing"));
     }

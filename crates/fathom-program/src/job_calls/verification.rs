@@ -146,7 +146,7 @@ impl JobCalls {
     #[inline(always)]
     pub(super) fn batch(&mut self) -> Option<Step<bool>> {
         let verification = self.verification.as_mut().filter(|all| all.is_due())?;
-        if self.job.engine.is_asynchronous() && self.phase < Phase::Drained {
+        if self.job.is_queued() && self.phase < Phase::Drained {
             self.phase = Phase::Drained;
             return Some(Step::Drain);
         }

@@ -5,6 +5,7 @@ use super::sketch;
 use super::table::{or_dash, place, rate_within, refused, rows, spent};
 use fathom_program::units::{Bytes, Nanos};
 use fathom_speed::curve::{Operation, State};
+use fathom_speed::versus::jobs::{Contest, JobsVersus, Side};
 use fathom_speed::versus::{Entry, Versus};
 
 pub(super) const HEADER: [&str; 7] =
@@ -63,16 +64,49 @@ pub(super) fn work(entry: &Entry) -> &'static str {
 
 pub(super) fn line(entry: &Entry) -> Vec<String> {
     let rate = entry.bytes_per_second.map(|median| rate_within(median, entry.bytes_per_second_interval));
-    let ratio = |ratio: Option<[f64; 3]>| {
-        or_dash(ratio.map(|[value, low, high]| format!("{value:.2} ({low:.2} to {high:.2})")))
-    };
     vec![
         work(entry).to_owned(),
         Bytes(entry.block_bytes).to_string(),
         entry.program.clone(),
         rate.unwrap_or_else(|| "?".to_owned()),
-        ratio(entry.rate_over_fathoms),
-        ratio(entry.call_rate_over_fathoms),
+        within(entry.rate_over_fathoms),
+        within(entry.call_rate_over_fathoms),
         or_dash(entry.around_ns.map(Nanos)),
     ]
+}
+
+pub(super) const JOBS_HEADER: [&str; 7] =
+    ["job", "fathom per s", "fio per s", "fathom over fio", "fathom 99 %", "fio 99 %", "fathom over fio"];
+
+/// A comparison of jobs as text: a line per job.
+pub fn versus_jobs(versus: &JobsVersus, colours: Colours) -> String {
+    let lines: Vec<Vec<String>> = versus.jobs.iter().map(job_line).collect();
+    let header = JOBS_HEADER.map(|title| colours.strong(title)).to_vec();
+    format!(
+        "{}: fathom and {} in turns\n\n{}\n{}{}\n",
+        place(&versus.provenance),
+        versus.fio,
+        rows(&header, &lines),
+        refused(&versus.refused, colours),
+        spent(versus.bytes_written, versus.duration_ns)
+    )
+}
+
+pub(super) fn job_line(contest: &Contest) -> Vec<String> {
+    let rate = |side: &Side| or_dash(side.per_second.map(|rate| format!("{rate:.0}")));
+    let p99 = |side: &Side| or_dash(side.p99_ns.map(Nanos));
+    vec![
+        contest.job.clone(),
+        rate(&contest.fathom),
+        rate(&contest.fio),
+        within(contest.rate_over_fios),
+        p99(&contest.fathom),
+        p99(&contest.fio),
+        within(contest.p99_over_fios),
+    ]
+}
+
+/// A ratio with its interval.
+fn within(ratio: Option<[f64; 3]>) -> String {
+    or_dash(ratio.map(|[value, low, high]| format!("{value:.2} ({low:.2} to {high:.2})")))
 }

@@ -2,9 +2,10 @@
 
 use super::figure::{Axis, Figure, Mark, Origin, Quantity, Series, Style};
 use super::page::{Page, escaped, quoted, table};
-use super::versus::{HEADER, line, work};
+use super::versus::{HEADER, JOBS_HEADER, job_line, line, work};
 use fathom_program::units::Bytes;
 use fathom_speed::curve::{Operation, State};
+use fathom_speed::versus::jobs::{Contest, JobsVersus};
 use fathom_speed::versus::{Entry, Sample, Versus};
 
 /// The comparison as one HTML file that needs no network.
@@ -147,4 +148,41 @@ fn ratios(number: usize, work: &str, entries: &[&Entry]) -> Figure {
          holds one, the two can't be told apart."
         .to_owned();
     figure
+}
+
+/// A comparison of jobs as one HTML file that needs no network.
+pub(crate) fn versus_jobs_page(versus: &JobsVersus) -> String {
+    let mut page = Page::measured("Fathom and fio", &versus.provenance);
+    page.push(&format!(
+        "<p>Each job ran by itself, by Fathom and by {}, in turns and in random order. Rates are those that the programs \
+         print; 99 % is the time within which 99 of 100 transfers were done.</p>\n",
+        escaped(&versus.fio)
+    ));
+    let mut figure = Figure::new(
+        "jobs".to_owned(),
+        "Transfers per second of Fathom over those of fio".to_owned(),
+        Axis::of_names(versus.jobs.iter().map(|contest| contest.job.clone()).collect()),
+        Axis::new("Fathom over fio in the same round", Quantity::Times),
+    );
+    type Ratio = fn(&Contest) -> Option<[f64; 3]>;
+    for (words, of) in [
+        ("transfers per second", (|one| one.rate_over_fios) as Ratio),
+        ("99th percentile of latencies", |one| one.p99_over_fios),
+    ] {
+        let mut series = Series::new(words, Style::Points);
+        for (at, contest) in versus.jobs.iter().enumerate() {
+            if let Some([ratio, low, high]) = of(contest) {
+                series.push_within(at as f64, ratio, [low, high]);
+            }
+        }
+        figure.draw(series);
+    }
+    figure.shown = "Medians over the rounds with their 95 % intervals; where an interval holds one, the two can't be told apart."
+        .to_owned();
+    page.figure(figure);
+    page.push(&table(&JOBS_HEADER, &versus.jobs.iter().map(job_line).collect::<Vec<_>>()));
+    page.refused(&versus.refused);
+    page.spent(versus.bytes_written, versus.duration_ns);
+    page.repeat(&versus.jobs.iter().map(|one| format!("fio {}", one.words.join(" "))).collect::<Vec<_>>());
+    page.html()
 }

@@ -1,4 +1,4 @@
-//! Runs one thread of a program with several requests under way, by io_uring or by the calls behind libaio.
+//! Runs one thread of a program with several requests under way, by io_uring, by the calls behind libaio, or by threads.
 //!
 //! Batches follow fio 3.33 (`td_io_queue` of `ioengines.c`, `wait_for_completions` of `backend.c`): so many requests
 //! are handed over by one call, and where the queue is full results are taken until no more than the low mark is left.
@@ -62,7 +62,9 @@ impl<L: Copy> Requests<L> {
         let first = paths[0].clone();
         let refused = |reason: String| Fault::Unsupported(format!("{}: {reason}", first.display()));
         let most = depth.most.max(1);
+        let is_offloaded = !job.engine.is_asynchronous();
         let carrier = match is_uring {
+            _ if is_offloaded => Carrier::Threads,
             true => Carrier::IoUring(UringOptions {
                 poll: options.hipri,
                 submission_thread: options.sqthread_poll,
@@ -93,7 +95,7 @@ impl<L: Copy> Requests<L> {
             reap: [reap_least, depth.reap_most.max(reap_least).max(1)],
             low: if depth.low == 0 { most } else { depth.low.min(most) },
             serializes: depth.serialize_overlap,
-            queues_syncs: is_uring,
+            queues_syncs: is_uring || is_offloaded,
             writes: 0,
             verifier: None,
         })

@@ -8,7 +8,7 @@ use fathom_program::job::{Engine as Named, Job, OpenSync, Pattern};
 use fathom_sys::clock::Counter;
 use fathom_sys::file::{self, Access, Errno};
 use fathom_sys::memory::{FileMapping, Mapping};
-use fathom_sys::{Error, cache, dirty};
+use fathom_sys::{Error, cache, dirty, entry};
 
 use super::{Verifier, Window, mark, window};
 use crate::fault::Fault;
@@ -33,6 +33,10 @@ pub(crate) trait Engine {
 pub(crate) trait Descriptors {
     /// Whether a read or write that moves less than it should ends the run.
     const MUST_MOVE_ALL: bool;
+
+    /// What must happen before a call and is no part of it.
+    #[inline(always)]
+    fn prepare(&mut self, _call: &Call) {}
 
     /// A call that makes or ends a descriptor, or works on a path, in its window.
     fn lifecycle<C: Counter>(&mut self, clock: C, call: &Call) -> (Window, Result<usize, Errno>);
@@ -144,6 +148,7 @@ impl<D: Descriptors> Engine for System<D> {
     #[inline(always)]
     fn prepare(&mut self, call: &Call) {
         self.change(call);
+        self.descriptors.prepare(call);
     }
 
     #[inline(always)]
@@ -217,6 +222,8 @@ pub(super) fn named(kind: CallKind) -> &'static str {
         CallKind::OpenDirect => "open past the cache",
         CallKind::DontNeed => "drop the cached pages of",
         CallKind::Discard => "punch a hole (rw=trim) into",
+        CallKind::StatAnew => "stat",
+        CallKind::LookUp => "look up a name in",
         kind => kind.name(),
     }
 }
@@ -233,6 +240,15 @@ impl Descriptors for Own {
     const MUST_MOVE_ALL: bool = true;
 
     fn lifecycle<C: Counter>(&mut self, clock: C, call: &Call) -> (Window, Result<usize, Errno>) {
+        match call.kind {
+            CallKind::Stat => {
+                return self.with(0, |file| window(clock, || entry::stat_open(file).map(|()| 0)));
+            }
+            CallKind::StatAnew => {
+                return self.with(0, |file| window(clock, || entry::stat_anew(file).map(|()| 0)));
+            }
+            _ => {}
+        }
         let open = self.open.take();
         if call.kind == CallKind::Close {
             return match open {

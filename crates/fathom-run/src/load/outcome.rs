@@ -30,6 +30,8 @@ pub struct Outcome {
     pub errors: Errors,
     /// The depth that `latency_target` came to; none without it.
     pub depth: Option<u32>,
+    /// What is logged of each transfer, where the job wants that; not of threads together.
+    pub log: Option<Box<super::log::Log>>,
 }
 
 /// Calls that failed without ending their job, as `continue_on_error` allows.
@@ -111,6 +113,7 @@ impl Outcome {
             device_wrote: None,
             errors: Errors::default(),
             depth: None,
+            log: None,
         }
     }
 

@@ -129,6 +129,19 @@ impl FioReport {
         Some(self.0[side(direction)]["runtime"].as_f64()? * 1e6)
     }
 
+    /// Transfers per second in both directions, as fio prints them.
+    pub fn iops(&self) -> f64 {
+        let of = |direction| self.0[side(direction)]["iops"].as_f64().unwrap_or(0.0);
+        of(Direction::Read) + of(Direction::Write)
+    }
+
+    /// The 99th percentile of the completion latencies of the direction that has more of them, in ns.
+    pub fn p99_ns(&self) -> Option<f64> {
+        let calls = |direction: &Direction| self.0[side(*direction)]["total_ios"].as_u64();
+        let most = [Direction::Read, Direction::Write].into_iter().max_by_key(calls)?;
+        self.0[side(most)]["clat_ns"]["percentile"]["99.000000"].as_f64()
+    }
+
     /// The sum of all times of a direction's calls, in ns: those of `clat_ns`, the call alone, or `lat_ns`, with what fio
     /// does before it.
     pub fn calls_ns(&self, direction: Direction, which: &str) -> Option<f64> {
@@ -182,6 +195,37 @@ pub fn run_fio(job: &Job, site: &mut Site) -> Result<FioReport, Fault> {
     let written = told.as_ref().ok().and_then(|told| told.bytes(Direction::Write)).unwrap_or(wanted);
     site.count_written(written);
     told
+}
+
+/// Has fio run a job from its words, as [`words_of`](fathom_program::job::words_of) gives them, on the files that
+/// [`run`](super::run) would take and from the same state of the cache; all threads of the job are reported as one.
+///
+/// # Errors
+/// As [`run_fio`].
+pub fn run_as_written(words: &[String], job: &Job, site: &mut Site) -> Result<FioReport, Fault> {
+    site.lay_out(std::slice::from_ref(job))?;
+    let left = site.write_budget();
+    if left == 0 && job.does(Direction::Write) {
+        return Err(Fault::OverBudget { wanted: 1, left });
+    }
+    site.ready(job)?;
+    let (path, names) = (site.path(job, 0), job.file_names(0));
+    let directory = path.parent().unwrap_or(Path::new("/")).to_string_lossy().replace(':', "\\:");
+    let mut command = Command::new("fio");
+    command.args(words).arg(format!("--directory={directory}"));
+    command.args(job.size.map(|size| format!("--size={size}")));
+    command.arg(match (&job.filename, job.files.scratch.len() > 1, names.len()) {
+        (None, false, 1) => "--filename_format=job.$jobname.$jobnum".to_owned(),
+        (None, false, _) => "--filename_format=job.$jobname.$jobnum.$filenum".to_owned(),
+        _ => format!("--filename={}", names.join(":")),
+    });
+    command.args(["--group_reporting", "--thread", "--output-format=json", "--eta=never"]);
+    let said = finish(&mut command, &path, site)?;
+    let told = FioReport::of(&said);
+    let told =
+        told.ok_or_else(|| Fault::Unsupported("fio tells what it did in an unknown way".to_owned()))?;
+    site.count_written(told.bytes(Direction::Write).unwrap_or(0));
+    Ok(told)
 }
 
 /// Runs fio to its end, in the directory of the job's file; gives what it printed.

@@ -234,7 +234,7 @@ impl Recorder<bool> for Watched<'_> {
     fn record(&mut self, call: &Call, counts: bool, window: Window, moved: u64) {
         self.record.depth = self.member.depth();
         self.record.record(call, counts, window, moved);
-        if let (Some(direction), false) = (call.kind.direction(), self.job.engine.is_asynchronous()) {
+        if let (Some(direction), false) = (call.kind.direction(), self.job.is_queued()) {
             self.judge(call, direction, window.ticks(), moved);
         }
     }

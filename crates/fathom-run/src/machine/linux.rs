@@ -21,7 +21,7 @@ use fathom_sys::{Error, affinity, facts, file};
 
 use self::files::Files;
 use self::residency::Residency;
-use crate::executor::{self, Buffer, Control, Counters, Own, Recorder, System, Window};
+use crate::executor::{self, Buffer, Control, Counters, Descriptors, Entries, Own, Recorder, System, Window};
 use crate::instrument::{Clock, Instrument};
 use crate::machine::{Fault, Machine};
 use crate::samples::{Reading, Samples};
@@ -80,7 +80,7 @@ impl Linux {
             true => (Residency::Invisible, path.to_owned()),
             false => (residency::detect(&mut files)?, files.path(residency::FILE)),
         };
-        let declared = declared::declared(path, &sample)?;
+        let declared = declared::declared(path, &sample, files.is_read_only() || residency.is_visible())?;
         Ok(Self {
             files,
             residency,
@@ -188,8 +188,16 @@ impl Linux {
         pass: &Pass,
         order: &[u32],
     ) -> Result<Vec<Window>, Fault> {
-        let name = workload.files[pass.file].name.as_str();
+        let ScratchFile { name, entries, .. } = &workload.files[pass.file];
         let path = self.files.path(name);
+        if entries.is_some() {
+            // The one that is kept open: nothing on the way to it is looked up again.
+            let directory = self.files.descriptor(name)?;
+            let entries = Entries::of(path.clone(), directory);
+            let mut engine = System::new(entries, Buffer::touched(1, &path)?);
+            let (kept, outcome) = self.calls(clock, pass, order, &mut engine);
+            return outcome.map(|()| kept.windows);
+        }
         let size = pass.region.size.max(1);
         let buffer = match pass.buffer {
             Fill::Reused => Buffer::touched(size, &path)?,
@@ -207,6 +215,27 @@ impl Linux {
         }
         let own = Own { path, open: entry.open.take(), created: false };
         let mut engine = System::new(own, buffer);
+        let (kept, outcome) = self.calls(clock, pass, order, &mut engine);
+        let entry = self.files.entry(name);
+        let Own { open, created, .. } = engine.descriptors;
+        entry.open = open;
+        if created {
+            entry.filled = 0;
+        }
+        let [read, written] = kept.moved;
+        self.bytes_read += read;
+        self.files.count_written(written);
+        outcome.map(|()| kept.windows)
+    }
+
+    /// Makes the calls of a pass.
+    fn calls<C: Counter, D: Descriptors>(
+        &self,
+        clock: C,
+        pass: &Pass,
+        order: &[u32],
+        engine: &mut System<D>,
+    ) -> (Windows, Result<(), Fault>) {
         let mut calls =
             PassCalls::new(pass, FileId(pass.file as u32), order.to_vec(), self.ticks_per_second, 0);
         // Touched, so that no page fault falls between two calls.
@@ -224,17 +253,8 @@ impl Linux {
             counters: &Counters::default(),
             spin: if affinity::online_cpus() == 1 { SPIN_ALONE } else { SPIN },
         };
-        let outcome = executor::run(clock, &mut calls, &mut engine, &mut kept, &control, None);
-        let entry = self.files.entry(name);
-        let Own { open, created, .. } = engine.descriptors;
-        entry.open = open;
-        if created {
-            entry.filled = 0;
-        }
-        let [read, written] = kept.moved;
-        self.bytes_read += read;
-        self.files.count_written(written);
-        outcome.map(|_| kept.windows)
+        let outcome = executor::run(clock, &mut calls, engine, &mut kept, &control, None);
+        (kept, outcome.map(drop))
     }
 }
 
@@ -374,7 +394,7 @@ fn run_between(words: &[String], stop: &dyn Fn() -> Option<Fault>) -> Result<(),
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fathom_program::workload::{CallKind, Region, Traversal};
+    use fathom_program::workload::{CallKind, RENAMED, Region, Traversal};
 
     fn machine(max_write: u64) -> Linux {
         let instrument = Instrument::calibrate().unwrap();
@@ -411,6 +431,39 @@ mod tests {
             assert_eq!(samples.matrix(1, 3).len(), 32);
             assert!(samples.matrix(1, 3).iter().all(|&ticks| ticks > 0.0));
         }
+    }
+
+    #[test]
+    fn entries_of_a_directory_are_made_and_removed() {
+        let mut linux = machine(1 << 20);
+        let ops = [
+            CallKind::Create,
+            CallKind::Close,
+            CallKind::Stat,
+            CallKind::Open,
+            CallKind::Close,
+            CallKind::LookUp,
+            CallKind::List,
+        ];
+        let new = Region { offset: 20, size: 0, step: 1, count: 8 };
+        let renamed = Region { offset: 20 + RENAMED, ..new };
+        let workload = Workload::new(vec![ScratchFile::directory("names", 20)])
+            .pass(Pass::timed(0, &ops, new))
+            .pass(Pass::timed(0, &[CallKind::Rename], new))
+            .pass(Pass::timed(0, &[CallKind::Unlink], renamed))
+            .rounds(2);
+        assert_eq!(linux.run(&workload).unwrap().readings.len(), 2 * 8 * (ops.len() + 2));
+        let left = std::fs::read_dir(linux.files.path("names")).unwrap().count();
+        assert_eq!(left, 20);
+        let missing = Workload::new(vec![ScratchFile::directory("names", 20)]).pass(Pass::timed(
+            0,
+            &[CallKind::Stat],
+            new,
+        ));
+        assert!(matches!(linux.run(&missing), Err(Fault::System(_))));
+        let directory = linux.files.directory().to_owned();
+        linux.close().unwrap();
+        assert!(!directory.exists());
     }
 
     #[test]

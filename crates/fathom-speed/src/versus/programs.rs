@@ -290,7 +290,7 @@ fn entry(
     let fathom = tasks.iter().position(|other| other.program == Program::Fathom && same(other));
     let against = |rate: &dyn Fn(&Sample) -> Option<f64>| {
         let index = fathom.filter(|_| task.program != Program::Fathom)?;
-        median_of_ratios(&series.samples, &all[index].samples, rate)
+        median_of_ratios(&series.samples, &all[index].samples, |sample| sample.round, rate)
     };
     let call_rate = |sample: &Sample| {
         let calls = sample.calls_ns.filter(|_| sample.proof != Proof::Refuted)?;
@@ -321,13 +321,14 @@ fn entry(
 }
 
 /// The median of the ratios within rounds, with its interval: what slows the machine for a while slows both.
-fn median_of_ratios(
-    mine: &[Sample],
-    fathoms: &[Sample],
-    rate: &dyn Fn(&Sample) -> Option<f64>,
+pub(super) fn median_of_ratios<S>(
+    mine: &[S],
+    others: &[S],
+    round: fn(&S) -> u32,
+    rate: &dyn Fn(&S) -> Option<f64>,
 ) -> Option<[f64; 3]> {
-    let of = |sample: &Sample| {
-        let other = fathoms.iter().find(|other| other.round == sample.round)?;
+    let of = |sample: &S| {
+        let other = others.iter().find(|other| round(other) == round(sample))?;
         Some(rate(sample)? / rate(other)?)
     };
     let ratios: Vec<f64> = mine.iter().filter_map(of).collect();

@@ -20,7 +20,8 @@ use fathom_run::machine::Fault;
 use fathom_run::samples::Samples;
 use fathom_run::witness::{Counter, Declared, Witness};
 
-pub(super) struct DeviceLatency;
+/// Asks how long one small read of the device takes.
+pub struct DeviceLatency;
 
 const METHOD: &str = "cold_reads";
 const WITNESS: &str = "device_read_time";

@@ -71,6 +71,10 @@ impl Experiment for ReadaheadWindow {
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
+        if !declared.caches_files {
+            let reason = "what is read here is not seen in the page cache: no setting of read-ahead is known to be in force";
+            return vec![Evidence::inconclusive(Kind::Declared, "bdi_read_ahead_kb", reason)];
+        }
         vec![match &declared.read_ahead {
             Some((bytes, _)) => Evidence::measured(Kind::Declared, "bdi_read_ahead_kb", Value::Whole(*bytes)),
             None if declared.is_memory_only() => Evidence::senseless(

@@ -73,6 +73,11 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// How much trouble to take.
+    pub fn effort(&self) -> Effort {
+        self.effort
+    }
+
     /// How much of the machine's time is left.
     pub fn time_left(&self) -> Duration {
         self.time_left

@@ -148,7 +148,16 @@ fn judged(cases: &[Syncs; CASES.len()], in_memory: bool) -> Evidence {
 pub(super) fn spread(case: &str, latencies: &[f64]) -> Option<Distribution> {
     let [shortest_ns, median_ns, p90_ns, p99_ns, longest_ns] = latency::five_figures(latencies)?;
     let samples = latencies.len() as u64;
-    Some(Distribution { case: case.to_owned(), samples, shortest_ns, median_ns, p90_ns, p99_ns, longest_ns })
+    Some(Distribution {
+        case: case.to_owned(),
+        samples,
+        shortest_ns,
+        median_ns,
+        median_interval_ns: None,
+        p90_ns,
+        p99_ns,
+        longest_ns,
+    })
 }
 
 fn workload() -> Workload {

@@ -125,6 +125,10 @@ impl Experiment for WritebackDelay {
         if declared.is_memory_only() {
             return vec![in_memory(Kind::Declared, DECLARED)];
         }
+        if declared.is_fuse() {
+            let reason = "whether data wait in memory here is up to the FUSE server, and is declared nowhere";
+            return vec![Evidence::inconclusive(Kind::Declared, DECLARED, reason)];
+        }
         let ns = |time: Duration| time.as_nanos() as u64;
         let known = declared.flusher.map(|[expiry, wakeup]| {
             Evidence::measured(Kind::Declared, DECLARED, Value::Whole(ns(expiry + wakeup / 2)))

@@ -32,6 +32,13 @@ const PER_UNCLEAR: usize = 4;
 /// # Errors
 /// One sentence: the two kinds of known syncs can't be told apart, or too rarely.
 pub fn found_done(probes: &[Probe]) -> Result<Vec<Option<bool>>, String> {
+    told_apart(probes, TELLING_TIMES)
+        .ok_or_else(|| "a sync with nothing to do takes as long as one with something".to_owned())
+}
+
+/// Whether each probe is idle, where busy ones take so many times as long at the least; none where a probe's neighbours
+/// look alike. Nothing at all where most of them do.
+pub fn told_apart(probes: &[Probe], telling_times: f64) -> Option<Vec<Option<bool>>> {
     let typical = |syncs: &[f64]| quantile::median(syncs).unwrap_or(f64::NAN).max(1.0).ln();
     let apart = |probe: &Probe| typical(&probe.busy) - typical(&probe.idle);
     let usual = quantile::median(&probes.iter().map(apart).collect::<Vec<f64>>()).unwrap_or(0.0);
@@ -43,10 +50,7 @@ pub fn found_done(probes: &[Probe]) -> Result<Vec<Option<bool>>, String> {
         })
         .collect();
     let unclear = judged.iter().filter(|judged| judged.is_none()).count();
-    match usual >= TELLING_TIMES.ln() && unclear <= probes.len() / PER_UNCLEAR {
-        true => Ok(judged),
-        false => Err("a sync with nothing to do takes as long as one with something".to_owned()),
-    }
+    (usual >= telling_times.ln() && unclear <= probes.len() / PER_UNCLEAR).then_some(judged)
 }
 
 /// The age between whose bounds work is done for the first time.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::case::{Case, Conditions, Layout, WRITE_RATE};
+use crate::case::{Case, Conditions, Layout, Served, WRITE_RATE};
 
 /// mkfs.xfs refuses anything below 300 MB, and a survey wants 256 MiB free.
 const IMAGE_BYTES: u64 = 1 << 30;
@@ -46,6 +46,7 @@ pub fn cases() -> Vec<Case> {
     all.push(slow_case());
     all.extend(flusher_cases());
     all.extend(commit_cases());
+    all.extend(served_cases());
     all
 }
 
@@ -176,6 +177,40 @@ fn fuse_case(block: u64, window: u32) -> Case {
         mount_options: format!("block={block},size={IMAGE_BYTES},page=10us,new_block=30us"),
         ..on_device("fuse", block, window, "", "")
     }
+}
+
+/// Served by the lab itself: what the kernel may believe, and for how long, is planted.
+fn served_cases() -> Vec<Case> {
+    const KIB: u64 = 1024;
+    // Milliseconds that attributes, names and absences are believed, microseconds of a round trip, KiB of a read and of
+    // a write.
+    let planted = [
+        ([1000, 1000, 0], 0, [128, 128]),
+        ([0, 0, 0], 200, [64, 32]),
+        ([500, 2000, 1500], 300, [256, 1024]),
+        ([2500, 300, 800], 1000, [100, 48]),
+    ];
+    planted
+        .map(|([attributes, names, absences], round_trip, [read, write])| {
+            let served = Served {
+                attributes: Duration::from_millis(attributes),
+                names: Duration::from_millis(names),
+                absences: Duration::from_millis(absences),
+                round_trip: Duration::from_micros(round_trip),
+                read_request: read * KIB,
+                write_request: write * KIB,
+            };
+            Case {
+                name: format!("fuse-served{attributes}-{names}-{absences}"),
+                mount_options: format!(
+                    "size={IMAGE_BYTES},attr={attributes}ms,entry={names}ms,negative={absences}ms,rtt={round_trip}us,max_read={},max_write={}",
+                    served.read_request, served.write_request
+                ),
+                conditions: Conditions { served: Some(served), ..Conditions::default() },
+                ..fuse_case(4096, 128)
+            }
+        })
+        .into()
 }
 
 /// The same where `st_blocks` says something else than the space that a file takes.

@@ -66,6 +66,11 @@ pub(super) fn check(setup: &Setup, buffer_bytes: usize) -> Result<(), Refusal> {
     }
 }
 
+/// Threads that could not be had.
+pub(super) fn of_threads(errno: Errno, depth: u32) -> Refusal {
+    Refusal::new(errno, format!("no {depth} threads can be started"), "lower iodepth, or raise 'ulimit -u'")
+}
+
 /// An error of `io_uring_setup(2)`.
 pub(super) fn of_uring(errno: Errno, depth: u32, options: &UringOptions) -> Refusal {
     of_uring_where(errno, depth, options, number_in("/proc/sys/kernel/io_uring_disabled"))

@@ -21,6 +21,7 @@ fn engines() -> Vec<(&'static str, Setup)> {
         ("io_uring", of(Engine::IoUring(plain))),
         ("io_uring, vectored", Setup { vectored: true, ..of(Engine::IoUring(plain)) }),
         ("io_uring, fixed", of(Engine::IoUring(fixed))),
+        ("threads", of(Engine::Threads)),
         ("io_uring, thread", of(Engine::IoUring(threaded))),
     ]
 }

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use fathom_program::job::JobFile;
+use fathom_run::load::Needs;
 use fathom_run::machine::linux::Limits;
 use fathom_speed::curve::limits::{self, Plan as Past};
 use fathom_speed::curve::{self, Choice, Curve, Declared, Operation, Refusal, State};
 use fathom_speed::file_size::{self, FileSize, Question};
 use fathom_speed::rounds::Progress;
 use fathom_speed::syscalls::{self, Plan, Syscalls};
+use fathom_speed::versus::jobs::{self, JobsVersus};
 use fathom_speed::versus::{self, Versus};
 use fathom_speed::watch::Watch;
 
@@ -163,6 +166,36 @@ impl Session {
             provenance: begun.provenance,
             file_bytes,
             entries,
+            refused,
+            duration_ns: self.elapsed_ns(),
+            bytes_written,
+        })
+    }
+
+    /// Lets Fathom and fio run each job of a file by itself, in turns; `width` is as in [`CurveSettings`].
+    ///
+    /// # Errors
+    /// Jobs that can't be run, that fio is not installed, a budget that is too small, an interrupt.
+    pub fn versus_jobs(
+        &mut self,
+        file: &JobFile,
+        width: f64,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<JobsVersus, Error> {
+        let needs = Needs::of(&file.jobs).map_err(Error::Failed)?;
+        self.afford("the jobs", needs.writes)?;
+        let begun = self.begin()?;
+        let mut site = self.site(&begun, needs.space, Limits { max_write: self.left(), deadline: None })?;
+        let settings = jobs::Settings { deadline: self.deadline(), width, seed: self.seed };
+        let (fio, contests, refused) = jobs::measure(&mut site, file, settings, progress)?;
+        let bytes_written = site.bytes_written();
+        drop(site);
+        self.bytes_written += bytes_written;
+        Ok(JobsVersus {
+            schema: jobs::SCHEMA.to_owned(),
+            provenance: begun.provenance,
+            fio,
+            jobs: contests,
             refused,
             duration_ns: self.elapsed_ns(),
             bytes_written,

@@ -178,6 +178,9 @@ const EXACT: &[&str] = &[
     "rw=randread\nsize=16k\nverify=crc32c\ncontinue_on_error=all\nioengine=libaio\niodepth=4",
     "rw=write\nsize=16k\nverify=md5\ntrim_percentage=50",
     "rw=write\nsize=16k\nfill_device=1\ncreate_serialize=0\ncreate_fsync=0",
+    "rw=randread\nsize=64k\niodepth=4\nio_submit_mode=offload",
+    "rw=write\nsize=64k\niodepth=8\nio_submit_mode=offload\nioengine=sync\nend_fsync=1",
+    "rw=randread\nsize=64k\niodepth=4\nio_submit_mode=offload\nioengine=libaio\nrate_iops=5000",
     "rw=read\nsize=16k\nnumjobs=2\ngroup_reporting\n[y]\nrw=write\nsize=8k\n[z]\nstonewall\nrw=read\nsize=4k",
 ];
 

@@ -12,6 +12,7 @@
 mod blocks;
 mod cache;
 mod costs;
+mod metadata;
 mod policy;
 mod quiet;
 mod read_ahead;

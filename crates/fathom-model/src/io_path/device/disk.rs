@@ -48,8 +48,8 @@ pub fn disk_with_seeks(
                 + prices.around(prices[Scalar::Submission] + moving(&prices, request), rng)
         })
         .produce(idle, 1)
-        .output_each(arrived, |((_, request),), _| (!request.is_write).then_some(*request))
-        .output_each(written, |((_, request),), _| request.is_write.then_some(*request))
+        .output_each(arrived, |((_, request),), _| request.arrives().then_some(*request))
+        .output_each(written, |((_, request),), _| (!request.arrives()).then_some(*request))
         .add();
 }
 

@@ -162,7 +162,7 @@ impl Allocation {
     /// Asks for the pieces of a request, up to the first block of pointers that has to be read before. Source:
     /// `ext4_get_branch`, `ext4_find_extent`.
     fn map_on(&mut self, id: FetchId, mut whole: Whole, ids: &mut RequestIds) -> Vec<Request> {
-        let Request { file, first, pages, is_write, urgency, .. } = whole.request;
+        let Request { file, first, pages, .. } = whole.request;
         let end = first + pages;
         let mut mapped = Vec::new();
         whole.waits_for = None;
@@ -178,8 +178,7 @@ impl Allocation {
             let until = whole.next + layout.pages_of_one_chain(whole.next, end);
             for (first, pages, byte) in layout.runs([whole.next, until]) {
                 let at = Some(At { byte, bytes: pages * PAGE });
-                let piece =
-                    Request { is_write, urgency, at, ..Request::read(ids.next(), file, first, pages) };
+                let piece = Request { id: ids.next(), first, pages, at, ..whole.request };
                 self.pieces.insert(piece.id, id);
                 mapped.push(piece);
                 whole.left += 1;

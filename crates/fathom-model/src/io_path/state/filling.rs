@@ -68,6 +68,20 @@ impl State {
         Filled { end, new_pages, old_pages, since, new_blocks: extended.new_blocks, dirtied, marked }
     }
 
+    /// What a write with O_DIRECT changes of a file besides its data; `now` in ns since the machine was started.
+    pub(crate) fn written_past_cache(&mut self, file: FileId, [position, end]: [u64; 2], now: u64) {
+        let pages = [position / PAGE, end.div_ceil(PAGE)];
+        let extended = self.files.write(file, [position, end], self.writeback.jiffy_of(now));
+        let change = Change {
+            pages: 0,
+            is_of_size: extended.is_longer || extended.new_blocks > 0,
+            is_of_time: extended.is_later,
+        };
+        self.journal.change(file, change, now);
+        let pointers = self.allocation.written(file, pages);
+        self.journal.change_pointers(pointers);
+    }
+
     /// Wakes the flusher if reclaim has found dirty folios alone.
     pub(crate) fn write_for_room(&mut self, now: u64, effects: &mut Effects) {
         if self.cache.wants_writeback() {

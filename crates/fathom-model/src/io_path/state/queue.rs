@@ -35,7 +35,7 @@ pub(crate) struct Queue {
 
 /// Where requests come from: a file, whether they write, and whether a job waits for them. One source sleeps until its
 /// request is let in.
-type Lane = (FileId, bool, Urgency);
+type Lane = (FileId, bool, bool, Urgency);
 
 /// The order of requests.
 #[derive(Clone, Debug)]
@@ -252,7 +252,7 @@ impl Queue {
 
 impl Request {
     fn lane(&self) -> Lane {
-        (self.file, self.is_write, self.urgency)
+        (self.file, self.is_write, self.is_direct, self.urgency)
     }
 
     /// Its number in the queue.

@@ -242,8 +242,15 @@ mod tests {
         let (size, block) = (1 << 20, 4096);
         let mut file = Touched::default();
         let mut touch = |kind, at: u64| {
-            let call =
-                SystemCall { kind, file: FileId(1), descriptor: 0, fresh_pages: 0, offset: at, bytes: block };
+            let call = SystemCall {
+                kind,
+                file: FileId(1),
+                descriptor: 0,
+                fresh_pages: 0,
+                offset: at,
+                bytes: block,
+                is_queued: false,
+            };
             file.touch(&call, [at, at + block], size)
         };
         assert_eq!([touch(CallKind::Write, 0), touch(CallKind::Write, block)], [Seen::Never; 2]);

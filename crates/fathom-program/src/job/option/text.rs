@@ -362,3 +362,10 @@ pub(super) fn names(text: &str) -> Vec<String> {
     names.retain(|name| !name.is_empty());
     names
 }
+/// A log without a name of its own keeps the one that it has.
+pub(super) fn log_name(name: &mut Option<String>, value: &Value<'_>) {
+    let given = value.text.to_owned();
+    if name.is_none() || !given.is_empty() {
+        *name = Some(given);
+    }
+}

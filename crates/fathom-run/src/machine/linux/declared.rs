@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use fathom_sys::cgroup::MemoryLimit;
 use fathom_sys::facts::Mount;
-use fathom_sys::{cgroup, dirty, facts, journal};
+use fathom_sys::{cgroup, dirty, facts, journal, mountstats};
 
 use crate::fault::Fault;
-use crate::witness::{Commits, Declared, MemoryBound};
+use crate::witness::{Commits, Declared, MemoryBound, Server};
 
 /// What jbd2 does unless it is told otherwise: `JBD2_DEFAULT_MAX_COMMIT_AGE`, and `BTRFS_DEFAULT_COMMIT_INTERVAL`.
 const JBD2_COMMIT: u64 = 5;
 const BTRFS_COMMIT: u64 = 30;
 
-/// What the kernel declares of the mount at `path` and of a file there.
-pub(super) fn declared(path: &Path, file: &Path) -> Result<Declared, Fault> {
+/// What the kernel declares of the mount at `path` and of a file there, which may or may not have been seen in the cache.
+pub(super) fn declared(path: &Path, file: &Path, caches_files: bool) -> Result<Declared, Fault> {
     let mount = facts::mount_of(path)?;
     let read_ahead =
         facts::declared_read_ahead(&mount).map(|(bytes, file)| (bytes, file.display().to_string()));
@@ -33,6 +33,33 @@ pub(super) fn declared(path: &Path, file: &Path) -> Result<Declared, Fault> {
         strict_share: facts::strict_share(&mount),
         flusher: dirty::flusher_delays(),
         commits: commits(&mount),
+        caches_files,
+        server: server(&mount),
+    })
+}
+
+/// What is declared of the server of the mount's files, where they have one. A FUSE file system over a block device has
+/// one too: it is a process of this machine.
+fn server(mount: &Mount) -> Option<Server> {
+    let is_served = ["fuse", "nfs", "cifs", "smb", "ceph", "9p", "virtiofs", "afs"];
+    if mount.fs_type == "overlay" {
+        let upper = facts::option_value(&mount.options, "upperdir").map(Path::new);
+        return upper.and_then(|upper| facts::mount_of(upper).ok()).and_then(|below| server(&below));
+    }
+    if !is_served.iter().any(|kind| mount.fs_type.starts_with(kind)) {
+        return None;
+    }
+    let options = format!("{},{}", mount.options, mountstats::options(&mount.point).unwrap_or_default());
+    let option = |key: &'static str| {
+        let value: u64 = facts::option_value(&options, key)?.parse().ok()?;
+        Some((value, key.to_owned()))
+    };
+    let seconds = |key| option(key).map(|(value, key)| (Duration::from_secs(value), key));
+    Some(Server {
+        attributes: seconds("acregmin").or_else(|| seconds("actimeo")),
+        names: seconds("acdirmin").or_else(|| seconds("actimeo")),
+        read_request: option("max_read").or_else(|| option("rsize")),
+        write_request: option("wsize"),
     })
 }
 

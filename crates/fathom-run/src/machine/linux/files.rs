@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use fathom_sys::file::Errno;
 use fathom_sys::memory::Mapping;
-use fathom_sys::{Error, facts, file};
+use fathom_sys::{Error, entry, facts, file};
 
+use crate::executor::entry_name;
 use crate::machine::Fault;
 use crate::scratch::{Scratch, remove_leftovers};
 use fathom_program::workload::ScratchFile;
@@ -33,7 +34,9 @@ enum Place {
 /// One file: how far it is filled, how long it is, and its descriptor while it is open.
 #[derive(Debug, Default)]
 pub(crate) struct Entry {
+    /// Of a directory, how many files are in it.
     pub(crate) filled: u64,
+    is_directory: bool,
     /// How long a hole has made it.
     length: u64,
     pub(crate) open: Option<OwnedFd>,
@@ -111,8 +114,40 @@ impl Files {
     ) -> Result<(), Fault> {
         self.check_writable()?;
         for file in wanted {
-            self.fill(file, stop)?;
-            self.lengthen(file)?;
+            match file.entries {
+                Some(entries) => self.fill_directory(&file.name, entries, stop)?,
+                None => {
+                    self.fill(file, stop)?;
+                    self.lengthen(file)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a directory, and empty files in it up to a number.
+    fn fill_directory(
+        &mut self,
+        name: &str,
+        entries: u64,
+        stop: &dyn Fn() -> Option<Fault>,
+    ) -> Result<(), Fault> {
+        let path = self.path(name);
+        if !self.entries.contains_key(name) {
+            std::fs::create_dir(&path).map_err(|error| Error::from_io("make", &path, &error))?;
+            let directory = entry::directory(&path).map_err(|errno| Error::new("open", &path, errno))?;
+            let about = Entry { is_directory: true, open: Some(directory), ..Entry::default() };
+            self.entries.insert(name.to_owned(), about);
+        }
+        let directory = self.descriptor(name)?;
+        let about = self.entry(name);
+        for number in about.filled..entries {
+            if let Some(fault) = stop() {
+                return Err(fault);
+            }
+            entry::create(directory.as_fd(), &entry_name(number))
+                .map_err(|errno| Error::new("create a file in", &path, errno))?;
+            about.filled = number + 1;
         }
         Ok(())
     }
@@ -171,10 +206,13 @@ impl Files {
 
     /// Closes a file and takes it away, so that the next one of its name is made anew.
     pub(crate) fn forget(&mut self, name: &str) {
-        self.entries.remove(name);
+        let is_directory = self.entries.remove(name).is_some_and(|entry| entry.is_directory);
         if !self.is_read_only() {
             // What can't be removed now goes with the directory.
-            let _ = std::fs::remove_file(self.path(name));
+            let _ = match is_directory {
+                true => std::fs::remove_dir_all(self.path(name)),
+                false => std::fs::remove_file(self.path(name)),
+            };
         }
     }
 

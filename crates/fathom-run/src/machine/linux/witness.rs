@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use fathom_sys::cache::{cachestat, evict};
 use fathom_sys::file::{self, Errno};
 use fathom_sys::memory::Mapping;
-use fathom_sys::tracing::{Event, PAGE_ADDED, Record, Trace};
+use fathom_sys::tracing::{Event, FUSE_REQUEST, PAGE_ADDED, Record, Trace};
 use fathom_sys::{Error, affinity, dirty, facts, journal, layout};
 
 use super::Linux;
 use crate::instrument::Clock;
 use crate::machine::{Fault, Machine};
-use crate::witness::{Counter, Declared, Extent, Pinned, Unseen, Witness};
+use crate::witness::{Counter, Declared, Extent, Pinned, Requests, Unseen, Witness};
 use fathom_program::workload::{CacheState, Region, ScratchFile, Workload};
 
 /// Bytes by which memory is aligned where it is aligned at all: more than any device asks for.
@@ -214,6 +214,28 @@ impl Witness for Linux {
         })
     }
 
+    fn trace_requests(&mut self, workload: &Workload) -> Result<Result<Vec<Requests>, Unseen>, Fault> {
+        workload.check().map_err(Fault::Unsupported)?;
+        Linux::provide(self, &workload.files)?;
+        let trace = match Trace::start(&[FUSE_REQUEST], None).and_then(Trace::of_this_thread) {
+            Ok(trace) => trace,
+            Err(error) if error.is_permission() => {
+                return Ok(Err(Unseen::Forbidden(format!("tracing needs CAP_SYS_ADMIN: {error}"))));
+            }
+            Err(error) => return Ok(Err(Unseen::Impossible(error.to_string()))),
+        };
+        for (pass, number) in (0..workload.passes.len()).zip((0..).step_by(2)) {
+            trace.mark(number)?;
+            Witness::perform(self, workload, pass)?;
+            trace.mark(number + 1)?;
+        }
+        let recorded = trace.finish()?;
+        Ok(match recorded.lost {
+            0 => Ok(requests_by_pass(&recorded.records, workload.passes.len())),
+            lost => Err(Unseen::Lost(format!("{lost} events of the trace were lost"))),
+        })
+    }
+
     fn count(&mut self, counter: Counter) -> Option<u64> {
         let device = self.device.as_deref();
         match counter {
@@ -266,6 +288,32 @@ impl Linux {
         let left = self.write_budget();
         if wanted > left { Err(Fault::OverBudget { wanted, left }) } else { Ok(()) }
     }
+}
+
+/// The requests between the marks at the beginning and at the end of each pass.
+fn requests_by_pass(records: &[Record], passes: usize) -> Vec<Requests> {
+    let mut all = vec![Requests { began_ns: 0, ended_ns: 0, names: Vec::new() }; passes];
+    let mut current = None;
+    for record in records {
+        match &record.event {
+            Event::Mark(number) => {
+                let pass = (*number / 2) as usize;
+                let Some(requests) = all.get_mut(pass) else { continue };
+                let begins = number.is_multiple_of(2);
+                *(if begins { &mut requests.began_ns } else { &mut requests.ended_ns }) = record.time_ns;
+                current = begins.then_some(pass);
+            }
+            // `connection 47 req 6 opcode 3 (FUSE_GETATTR) len 56`
+            Event::Other(_, text) => {
+                let name = text.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
+                if let (Some(pass), Some((name, _))) = (current, name) {
+                    all[pass].names.push(name.to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+    all
 }
 
 /// Bytes that entered the cache after each of `marks` marks.

@@ -1,0 +1,43 @@
+//! `fathom explain`: which parameters account for the difference between two machines or mounts in a job's result.
+
+use std::process::ExitCode;
+
+use fathom::explanation::{explain, of_surveys};
+use fathom::report;
+use fathom::results::{self, Known};
+use fathom::session::Work;
+
+use crate::args::explain::ExplainOptions;
+use crate::args::model;
+use crate::args::run::Jobs;
+use crate::console;
+use crate::failure::Failure;
+use crate::output::Output;
+
+pub(crate) fn run(options: &ExplainOptions) -> Result<ExitCode, Failure> {
+    let Work::Jobs(file) = super::run::read(&Jobs::File(&options.job))? else {
+        let job = options.job.display();
+        return Err(Failure::Usage(format!("{job}: it is a trace, and differences of jobs are explained")));
+    };
+    let json = Output::open(options.json.as_deref())?;
+    let sides = [&options.first, &options.second];
+    let known = [results::read_known(sides[0])?, results::read_known(sides[1])?];
+    let (models, unmodelled) = match known {
+        [Known::Model(first), Known::Model(second)] => ([*first, *second], Vec::new()),
+        [Known::Survey(first), Known::Survey(second)] => {
+            of_surveys(&model::read(&options.on)?, [&first.findings, &second.findings])
+        }
+        _ => {
+            return Err(Failure::Usage(
+                "a model and a survey can't be compared: give two models, or two surveys".to_owned(),
+            ));
+        }
+    };
+    let names = sides.map(|path| path.display().to_string());
+    let [first, second] = &models;
+    let told = explain(&file.jobs, names, [first, second], unmodelled, options.seed);
+    let told = told.map_err(|reason| Failure::Failed(format!("{}: {reason}", options.job.display())))?;
+    json.tell(&report::explanation(&told, console::colours(options.json.is_some())))?;
+    json.write(&told)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,48 @@
+//! What the calls of the server share: errors, waiting, and who owns the root.
+
+use std::time::{Duration, Instant};
+
+use fuser::{Errno, ReplyEmpty};
+
+use crate::tree::Refusal;
+
+/// A shorter delay is spent spinning: a sleep ends too late by more than that.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
+
+pub(super) fn answer<T>(outcome: Result<T, Errno>, reply: ReplyEmpty) {
+    match outcome {
+        Ok(_) => reply.ok(),
+        Err(error) => reply.error(error),
+    }
+}
+
+pub(super) fn errno(refusal: Refusal) -> Errno {
+    match refusal {
+        Refusal::Missing => Errno::ENOENT,
+        Refusal::Exists => Errno::EEXIST,
+        Refusal::NotEmpty => Errno::ENOTEMPTY,
+        Refusal::NotADirectory => Errno::ENOTDIR,
+        Refusal::IsADirectory => Errno::EISDIR,
+    }
+}
+
+pub(super) fn times(each: Duration, count: u64) -> Duration {
+    each.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX))
+}
+
+pub(super) fn wait(time: Duration) {
+    if time >= SHORTEST_SLEEP {
+        std::thread::sleep(time);
+        return;
+    }
+    let started = Instant::now();
+    while started.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+/// The user and group of this process.
+pub(super) fn own_ids() -> (u32, u32) {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").map_or((0, 0), |about| (about.uid(), about.gid()))
+}

@@ -1,0 +1,190 @@
+//! Threads that have several requests under way: what they hand over, wait for and reap, as
+//! `fathom_run::executor::asynchronous` does it.
+//!
+//! A thread takes the CPU for each request that it hands over, and for each result that it takes. It hands over until so
+//! many are under way as its engine has room for, then waits until enough have returned, and takes them.
+
+use std::collections::VecDeque;
+
+use fathom_net::{Span, Time};
+use fathom_program::call::Call;
+use fathom_program::program::{Step, Thread};
+
+use super::{Issued, Overhead, Progress};
+use crate::io_path::state::State;
+use crate::io_path::work::{Ready, Turn, Work};
+
+/// How many requests a thread has under way, and how they are reaped. Source: fio's `iodepth` options.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Queueing {
+    /// At most so many are under way.
+    pub depth: u32,
+    /// Once the queue is full results are taken at least so many at a time,
+    pub least: u32,
+    /// and until so many are left.
+    pub low: u32,
+    /// Time of the CPU to hand a request over, in ns.
+    pub submit_ns: f64,
+    /// Time of the CPU to take a result, in ns.
+    pub reap_ns: f64,
+    /// Time of the CPU to wake up for one, in ns.
+    pub wake_ns: f64,
+}
+
+/// What a thread does once its CPU time for it is over.
+#[derive(Clone, Copy, Debug)]
+enum Act<L> {
+    HandOver(Call, L),
+    /// It takes so many results.
+    Reap(u32),
+    End,
+}
+
+/// The requests of a thread.
+#[derive(Debug)]
+pub(super) struct UnderWay<L> {
+    queueing: Queueing,
+    /// Not reaped yet.
+    busy: u32,
+    /// Those of them that have returned.
+    returned: VecDeque<Work>,
+    act: Option<Act<L>>,
+    /// Results are taken until no more requests than these are left.
+    reaps_to: Option<u32>,
+    /// Whether the thread waits for a result.
+    is_asleep: bool,
+    /// Time of the CPU to wake up, if it was asleep, in ns.
+    waking: f64,
+    /// When its CPU time for the last of what it did is over, in ns.
+    free: u64,
+    /// What it waits for once nothing is under way.
+    until: u64,
+    is_over: bool,
+}
+
+impl<L> UnderWay<L> {
+    pub(super) fn new(queueing: Queueing) -> Self {
+        Self {
+            queueing: Queueing { depth: queueing.depth.max(1), ..queueing },
+            busy: 0,
+            returned: VecDeque::new(),
+            act: None,
+            reaps_to: None,
+            is_asleep: false,
+            waking: 0.0,
+            free: 0,
+            until: 0,
+            is_over: false,
+        }
+    }
+
+    /// Whether results are to be taken now; none where nothing has to be reaped.
+    fn may_reap(&mut self) -> Option<bool> {
+        let target = self.reaps_to?;
+        if self.busy <= target {
+            self.reaps_to = None;
+            return None;
+        }
+        let least = self.queueing.least.clamp(1, self.busy - target);
+        Some(self.returned.len() as u32 >= least)
+    }
+}
+
+impl<T: Thread, K> Progress<T, K> {
+    /// What a thread does next, and after how much time of its CPU; none where it waits for a request or a call.
+    pub(super) fn plan(&mut self, thread: usize, now: u64, overhead: Overhead) -> Option<Ready> {
+        let caller = &mut self.callers[thread];
+        let number = caller.made.len() as u64;
+        let queue = caller.under_way.as_mut()?;
+        let Queueing { depth, submit_ns, reap_ns, low, .. } = queue.queueing;
+        let mut at = now.max(queue.free);
+        let (act, work) = loop {
+            match queue.may_reap() {
+                Some(true) => {
+                    let waking = std::mem::take(&mut queue.waking);
+                    let results = queue.returned.len() as u32;
+                    break (Act::Reap(results), waking + reap_ns * f64::from(results));
+                }
+                Some(false) => {
+                    queue.is_asleep = true;
+                    return None;
+                }
+                None => {}
+            }
+            if queue.is_over {
+                break (Act::End, 0.0);
+            }
+            at = at.max(std::mem::take(&mut queue.until));
+            let most = depth.min(caller.thread.depth()).max(1);
+            if queue.busy >= most {
+                queue.reaps_to = Some(low.min(most - 1));
+                continue;
+            }
+            match caller.thread.next(at) {
+                Step::Call(call, label) => {
+                    let moves = call.kind.direction().is_some();
+                    break (
+                        Act::HandOver(call, label),
+                        if moves { overhead.call_ns + submit_ns } else { 0.0 },
+                    );
+                }
+                Step::Wait(until) | Step::Spin(until) => (queue.reaps_to, queue.until) = (Some(0), until),
+                Step::Drain | Step::Await => queue.reaps_to = Some(0),
+                Step::StartCounting => caller.counts_from = Some((number, at)),
+                Step::End => (queue.reaps_to, queue.is_over) = (Some(0), true),
+            }
+        };
+        queue.act = Some(act);
+        let [wait, work] = [at - now, work.round() as u64].map(Span::ticks);
+        Some(Ready { turn: Turn { job: thread as u32, number }, wait, work })
+    }
+
+    /// The thread has had its CPU time: what it does, and what it does after that.
+    pub(super) fn issue_queued(
+        &mut self,
+        thread: usize,
+        now: Time,
+        state: &mut State,
+        overhead: Overhead,
+        keep: fn(Call) -> K,
+    ) -> Issued {
+        let caller = &mut self.callers[thread];
+        let number = caller.made.len() as u64;
+        let turn = Turn { job: thread as u32, number };
+        let Some(queue) = &mut caller.under_way else { return Issued::default() };
+        queue.free = now.as_ticks();
+        match queue.act.take() {
+            Some(Act::HandOver(call, label)) => {
+                caller.made.push((keep(call), label));
+                let is_queued = call.kind.direction().is_some();
+                queue.busy += u32::from(is_queued);
+                // A call that is no request keeps the thread until it has returned.
+                let next = if is_queued { self.plan(thread, now.as_ticks(), overhead) } else { None };
+                Issued { call: Some((turn, call, is_queued)), next, is_over: false }
+            }
+            Some(Act::Reap(results)) => {
+                queue.busy -= results;
+                for work in queue.returned.drain(..results as usize) {
+                    state.enter(&work, now);
+                }
+                Issued { next: self.plan(thread, now.as_ticks(), overhead), ..Issued::default() }
+            }
+            Some(Act::End) | None => Issued { is_over: true, ..Issued::default() },
+        }
+    }
+
+    /// A request has returned, or a call that is none.
+    pub(super) fn returned_queued(&mut self, work: &Work, now: u64, overhead: Overhead) -> Option<Ready> {
+        let thread = work.turn.job as usize;
+        let queue = self.callers[thread].under_way.as_mut()?;
+        if work.call.is_queued {
+            queue.returned.push_back(*work);
+            if !std::mem::take(&mut queue.is_asleep) {
+                return None;
+            }
+            // It may not have gone to sleep yet.
+            queue.waking = if now >= queue.free { queue.queueing.wake_ns } else { 0.0 };
+        }
+        self.plan(thread, now, overhead)
+    }
+}

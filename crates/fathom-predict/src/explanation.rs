@@ -1,0 +1,253 @@
+//! Why a job is faster on one machine than on another: the parameters that account for it.
+//!
+//! Each parameter in which two models differ is changed by itself, from both ends: in the first model to what the second
+//! has, and in the second to what the first has. Its share of the difference is the mean of both effects, in logarithms,
+//! so that what needs another change to show (a limit, and the kind of device that obeys it) is seen from one end at
+//! least. All predictions share their random numbers.
+//!
+//! ```
+//! use fathom_predict::{explanation::explain, model::Model};
+//! use fathom_program::job::Job;
+//!
+//! let mut slow = Model::assumed();
+//! slow.set("readahead=16K")?;
+//! slow.set("seek_call=1us")?;
+//! let job = Job { size: Some(1 << 20), ..Job::named("cold") };
+//! let told = explain(&[job], ["quick".into(), "slow".into()], [&Model::assumed(), &slow], Vec::new(), 1)?;
+//! let parts = &told.jobs[0].parts;
+//! assert_eq!(parts[0].parameter, "readahead");
+//! assert!(parts[0].share.unwrap() > 0.9);
+//! # Ok::<(), String>(())
+//! ```
+
+use std::collections::BTreeSet;
+
+use fathom_model::parameters::{CHOICES, Named, Unit, named};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::calibration::as_surveyed;
+use crate::model::{Curve, Model, Number, Parameters};
+use crate::prediction::{check, simulate};
+use fathom_program::job::Job;
+use fathom_program::units::{Bytes, Nanos};
+use fathom_run::load::{Outcome, groups};
+use fathom_survey::finding::Finding;
+
+/// The name of the schema that [`Explanation`] is published under.
+pub const SCHEMA: &str = "fathom.explanation/1";
+
+/// Two results whose logarithms differ by less are the same: the parameters have nothing to account for.
+const SAME: f64 = 0.01;
+
+/// Findings of two surveys that are less than so many times apart are not told as different.
+const NEAR: f64 = 1.25;
+
+/// What accounts for the difference of two models, as it is written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "fathom.explanation/1")]
+pub struct Explanation {
+    /// Always `fathom.explanation/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    pub schema: String,
+    /// The version of Fathom that wrote it.
+    pub version: String,
+    /// What the two are called.
+    pub names: [String; 2],
+    /// One entry per job.
+    pub jobs: Vec<Explained>,
+    /// What else is known to differ, and has no part in a prediction.
+    pub unmodelled: Vec<String>,
+}
+
+/// A job on both.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Explained {
+    /// The job's name.
+    pub job: String,
+    /// Bytes per second in both directions, predicted on each.
+    pub bytes_per_second: [f64; 2],
+    /// Every parameter in which the two differ; that with the largest share first.
+    pub parts: Vec<Part>,
+}
+
+/// What one parameter does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Part {
+    /// The parameter.
+    pub parameter: String,
+    /// Its value on each, with the unit.
+    pub values: [String; 2],
+    /// Bytes per second of the first with the second's value.
+    pub first_with_it: f64,
+    /// Bytes per second of the second with the first's value.
+    pub second_without_it: f64,
+    /// Its share of the difference: 1 is all of it, a negative one works against it; nothing where the two are the same.
+    pub share: Option<f64>,
+}
+
+/// Says which parameters account for the difference between two models, job by job; `unmodelled` is kept as it is.
+///
+/// # Errors
+/// What the models can't express, by name.
+pub fn explain(
+    jobs: &[Job],
+    names: [String; 2],
+    models: [&Model; 2],
+    unmodelled: Vec<String>,
+    seed: u64,
+) -> Result<Explanation, String> {
+    for group in groups(jobs) {
+        check(group)?;
+    }
+    let rates = |parameters: &Parameters| -> Result<Vec<f64>, String> {
+        let rate = |threads: &Vec<Outcome>| {
+            let sum = Outcome::together(threads);
+            sum.map_or(0.0, |sum| sum.per_second(sum.transfers.iter().map(|side| side.bytes).sum()))
+        };
+        Ok(simulate(jobs, parameters, seed)?.iter().map(rate).collect())
+    };
+    let [first, second] = models.map(|model| &model.parameters);
+    let ends = [rates(first)?, rates(second)?];
+    let differing: Vec<String> = differing(first, second).into_iter().collect();
+    let both = |name: &String| {
+        let with = rates(&replaced(first, second, name)?)?;
+        Ok([with, rates(&replaced(second, first, name)?)?])
+    };
+    let changed = differing.par_iter().map(both).collect::<Result<Vec<_>, String>>()?;
+    let of_job = |(at, job): (usize, &Job)| {
+        let bytes_per_second = [ends[0][at], ends[1][at]];
+        let part = |(name, [with, without]): (&String, &[Vec<f64>; 2])| Part {
+            parameter: name.clone(),
+            values: [shown(first, name), shown(second, name)],
+            first_with_it: with[at],
+            second_without_it: without[at],
+            share: share(bytes_per_second, with[at], without[at]),
+        };
+        let mut parts: Vec<Part> = differing.iter().zip(&changed).map(part).collect();
+        let size = |part: &Part| part.share.unwrap_or(0.0).abs();
+        parts.sort_by(|one, other| size(other).total_cmp(&size(one)));
+        Explained { job: job.name.clone(), bytes_per_second, parts }
+    };
+    Ok(Explanation {
+        schema: SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        names,
+        jobs: jobs.iter().enumerate().map(of_job).collect(),
+        unmodelled,
+    })
+}
+
+/// Two models of what surveys found, on top of one of which nothing is known there; and in a sentence each what else
+/// differs between the surveys, which no parameter stands for.
+pub fn of_surveys(base: &Model, findings: [&[Finding]; 2]) -> ([Model; 2], Vec<String>) {
+    let [(first, others), (second, seconds)] = findings.map(|findings| as_surveyed(base, findings));
+    let told = |one: &&Finding| {
+        let other = seconds.iter().find(|other| other.parameter == one.parameter)?;
+        let [a, b] = [one.value.as_ref()?, other.value.as_ref()?];
+        let is_near = a.as_number().zip(b.as_number()).is_some_and(|(a, b)| a.max(b) < NEAR * a.min(b));
+        let [a_words, b_words] = [a, b].map(|value| value.in_words(&one.unit));
+        (a != b && !is_near)
+            .then(|| format!("{}: {a_words} on the first, {b_words} on the second", one.parameter))
+    };
+    let unmodelled = others.iter().filter_map(told).collect();
+    ([first, second], unmodelled)
+}
+
+/// The part of the way from the first to the second that a change goes, as the mean from both ends.
+fn share([first, second]: [f64; 2], with: f64, without: f64) -> Option<f64> {
+    let all = (second / first).ln();
+    let parts = ((with / first).ln() + (second / without).ln()) / 2.0;
+    (all.abs() > SAME && parts.is_finite()).then_some(parts / all)
+}
+
+/// The names of what two sets of parameters differ in: scalars, curves as a whole, choices.
+fn differing(first: &Parameters, second: &Parameters) -> BTreeSet<String> {
+    let numbers = first.iter().zip(second.iter()).filter(|((_, one), (_, other))| one.value != other.value);
+    let numbers = numbers.map(|((number, _), _)| match number {
+        Number::Scalar(scalar) => scalar.row().name,
+        Number::Point(curve, _) => curve.row().name,
+    });
+    let words = |parameters: &Parameters| {
+        CHOICES.iter().map(|row| (row.word)(&parameters.choices)).collect::<Vec<_>>()
+    };
+    let choices = CHOICES.iter().zip(words(first)).zip(words(second));
+    let choices = choices.filter(|((_, one), other)| one != other).map(|((row, _), _)| row.name);
+    numbers.chain(choices).map(str::to_owned).collect()
+}
+
+/// Parameters with one of them as `other` has it. A name that stands for a curve and for a point of it is the curve.
+fn replaced(parameters: &Parameters, other: &Parameters, name: &str) -> Result<Parameters, String> {
+    let mut replaced = parameters.clone();
+    match (Curve::named(name), named(name)?) {
+        (Some(curve), _) | (None, Named::Curve(curve)) => {
+            curve.numbers().for_each(|point| replaced.put(point, other.number(point)));
+        }
+        (None, Named::Number(number)) => replaced.put(number, other.number(number)),
+        (None, Named::Choice(row)) => replaced.choices.choose(row, (row.word)(&other.choices))?,
+    }
+    Ok(replaced)
+}
+
+/// A parameter's value as it is read.
+fn shown(parameters: &Parameters, name: &str) -> String {
+    match (Curve::named(name), named(name)) {
+        (Some(curve), _) => format!("a curve of {} points", curve.numbers().count()),
+        (None, Ok(Named::Choice(row))) => (row.word)(&parameters.choices).to_owned(),
+        (None, Ok(Named::Number(number))) => {
+            let value = parameters.number(number).value;
+            match number.row().unit {
+                Unit::Bytes => Bytes(value as u64).to_string(),
+                Unit::Ns => Nanos(value).to_string(),
+                Unit::NsPerByte => format!("{value:.4} ns/B"),
+                Unit::Count | Unit::Share => format!("{value:.4}"),
+            }
+        }
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(second: &[&str], job: Job) -> Explained {
+        let (first, mut other) = (Model::assumed(), Model::assumed());
+        second.iter().for_each(|set| other.set(set).unwrap());
+        let names = ["a", "b"].map(str::to_owned);
+        explain(&[job], names, [&first, &other], Vec::new(), 1).unwrap().jobs.remove(0)
+    }
+
+    fn cold(name: &str) -> Job {
+        Job { size: Some(4 << 20), ..Job::named(name) }
+    }
+
+    #[test]
+    fn the_parameter_that_slows_a_job_has_the_whole_share() {
+        let random = Job { pattern: fathom_program::job::Pattern::Random, ..cold("random") };
+        let told = of(&["device_latency=800us", "open_call=1ms", "block=1K"], random);
+        assert_eq!(told.parts[0].parameter, "device_latency");
+        assert!((told.parts[0].share.unwrap() - 1.0).abs() < 0.02, "{told:?}");
+        assert!(told.parts[1..].iter().all(|part| part.share.unwrap().abs() < 0.02), "{told:?}");
+        assert_eq!(told.parts[0].values, ["80 us", "800 us"]);
+    }
+
+    #[test]
+    fn a_limit_and_the_device_that_obeys_it_share_what_they_do_together() {
+        let told = of(&["device=token_bucket", "limit_read_rate=20M"], cold("held"));
+        let names: BTreeSet<&str> = told.parts.iter().map(|part| part.parameter.as_str()).collect();
+        assert_eq!(names, ["device", "limit_read_rate"].into());
+        let shares: Vec<f64> = told.parts.iter().map(|part| part.share.unwrap()).collect();
+        assert!(shares.iter().all(|share| (0.4..0.6).contains(share)), "{told:?}");
+    }
+
+    #[test]
+    fn where_nothing_differs_nothing_is_accounted_for() {
+        let told = of(&[], cold("same"));
+        assert!(told.parts.is_empty() && told.bytes_per_second[0] == told.bytes_per_second[1]);
+        // A parameter that this job has no use for.
+        let told = of(&["open_call=5us"], cold("same"));
+        assert_eq!(told.parts[0].share, None);
+    }
+}

@@ -1,0 +1,224 @@
+//! What two questions share: how many bytes one request to the server of a file system carries at most.
+//!
+//! A transfer past the page cache goes to the server at once, in as many requests as it needs. One byte more than fits
+//! into a request takes another one: its time has a step there, and at each multiple.
+
+use super::readahead::{Answer, Silence};
+use super::{Session, remembered};
+use crate::case::{Basis, Case, Truth};
+use crate::finding::{Evidence, Kind, Value};
+use crate::inference::steps::{self, Sizes};
+use fathom_program::call::Direction;
+use fathom_program::units::Bytes;
+use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
+use fathom_run::machine::Fault;
+use fathom_run::witness::{Declared, Server, Unseen, Witness};
+
+/// Requests are whole pages.
+const PAGE: u64 = 4096;
+/// The largest request that is looked for.
+const LARGEST: u64 = 2 << 20;
+/// Transfers of each size, in turns.
+const TURNS: u32 = 24;
+/// Another request takes this part of a round trip at least.
+const LEAST_TRIPS: f64 = 0.7;
+/// A server that copies data does so in pieces, each with a step of its own of up to some tens of microseconds, in ns.
+const LEAST_NS: f64 = 70e3;
+/// Looks at the multiples of a size.
+const LOOKS: usize = 3;
+/// What is written may take this share of what is left to write.
+const SHARE_OF_BUDGET: u64 = 3;
+const TRANSFERS: [&str; 5] =
+    ["transfers of the first size", "the second", "the third", "the fourth", "the fifth"];
+
+/// The answer by timing.
+pub(super) fn timing(
+    session: &mut Session<'_>,
+    direction: Direction,
+    method: &str,
+) -> Result<Evidence, Fault> {
+    let round_trip = match remembered::round_trip(session)? {
+        Ok(seen) => seen.median.map_err(|reason| Silence::inconclusive(format!("a round trip: {reason}"))),
+        Err(silence) => Err(silence),
+    };
+    let least_ns = match round_trip {
+        // Whatever a server does in pieces itself takes no round trip.
+        Ok(median) => LEAST_TRIPS * median.value,
+        Err(silence) => return Ok(silence.evidence(Kind::Timing, method)),
+    };
+    if least_ns < LEAST_NS {
+        let reason =
+            "a round trip is too short to tell another request from what a server does in pieces itself";
+        return Ok(Evidence::inconclusive(Kind::Timing, method, reason));
+    }
+    Ok(match found(session, direction, least_ns)? {
+        Ok((bytes, samples)) => Evidence::measured(Kind::Timing, method, Value::Whole(bytes))
+            .resting_on(1.0 - steps::MOST_CHANCE, samples),
+        Err(silence) => silence.evidence(Kind::Timing, method),
+    })
+}
+
+/// The size at which a step is, among powers of two, and the transfers that it rests on.
+fn found(
+    session: &mut Session<'_>,
+    direction: Direction,
+    least_ns: f64,
+) -> Result<Answer<(u64, usize)>, Fault> {
+    let silent = |reason: String| Ok(Err(Silence::inconclusive(reason)));
+    let mut samples = 0;
+    let powers = std::iter::successors(Some(PAGE), |bytes| Some(bytes * 2));
+    for bytes in powers.take_while(|&bytes| bytes <= LARGEST) {
+        let looked =
+            match looked_at(session, direction, least_ns, &[PAGE, bytes - PAGE, bytes, bytes + PAGE])? {
+                Ok(looked) => looked,
+                Err(reason) => return silent(reason),
+            };
+        samples += looked.transfers();
+        // Nothing is smaller than a page.
+        if !looked.has_step([0, 2, 3], if bytes > PAGE { Some((1, 2)) } else { None }) {
+            continue;
+        }
+        // Beyond one request there is a step at each multiple, and none between them.
+        let between = if bytes > PAGE { bytes * 3 / 2 } else { bytes * 2 };
+        let sizes = [PAGE, between, between + PAGE, 2 * bytes, 2 * bytes + PAGE];
+        // Where a disturbance hides them, another look may help; a step that stands alone is none.
+        for _ in 0..LOOKS {
+            let beyond = match looked_at(session, direction, least_ns, &sizes)? {
+                Ok(looked) => looked,
+                Err(reason) => return silent(reason),
+            };
+            samples += beyond.transfers();
+            let is_even = bytes == PAGE || beyond.has_step([0, 3, 4], Some((1, 2)));
+            if is_even && beyond.has_step([0, 3, 4], None) {
+                return Ok(Ok((bytes, samples)));
+            }
+        }
+    }
+    silent(format!("no step at any power of two up to {}", Bytes(LARGEST)))
+}
+
+/// Transfers of these sizes in turns, or why they can't be made.
+fn looked_at(
+    session: &mut Session<'_>,
+    direction: Direction,
+    least_ns: f64,
+    sizes: &[u64],
+) -> Result<Result<Sizes, String>, Fault> {
+    let wanted = sizes.iter().sum::<u64>() * u64::from(TURNS);
+    if direction == Direction::Write && wanted > session.write_budget() / SHARE_OF_BUDGET {
+        return Ok(Err("larger requests can't be looked for: raise --max-write".to_owned()));
+    }
+    let samples = match session.observe(transfers(direction, sizes).rounds(TURNS).warmup(1)) {
+        Err(Fault::System(error)) if !error.is_full() && !error.is_read_only() => {
+            return Ok(Err(format!("transfers past the page cache fail here: {error}")));
+        }
+        Err(Fault::OutOfTime) => return Ok(Err("time ran out".to_owned())),
+        samples => samples?,
+    };
+    let of = |(at, &bytes): (usize, &u64)| match bytes {
+        0 => Vec::new(),
+        _ => {
+            samples.latencies(TRANSFERS[at], 0).into_iter().map(|ticks| samples.nanoseconds(ticks)).collect()
+        }
+    };
+    Ok(Ok(Sizes::of(sizes.iter().enumerate().map(of).collect(), least_ns)))
+}
+
+fn call(direction: Direction) -> CallKind {
+    match direction {
+        Direction::Read => CallKind::Pread,
+        Direction::Write => CallKind::Pwrite,
+    }
+}
+
+/// One transfer of each size past the cache, from the start of a file that is long enough.
+fn transfers(direction: Direction, sizes: &[u64]) -> Workload {
+    let most = sizes.iter().copied().fold(PAGE, u64::max);
+    let file = ScratchFile::filled("requests", most.next_power_of_two());
+    let workload = Workload::new(vec![file]).pass(Pass::untimed(0, &[CallKind::OpenDirect]));
+    let sizes = sizes.iter().zip(TRANSFERS).filter(|(size, _)| **size > 0);
+    let timed = sizes.fold(workload, |workload, (&size, label)| {
+        let region = Region { offset: 0, size, step: 0, count: 1 };
+        workload.pass(Pass::timed(0, &[call(direction)], region).label(label))
+    });
+    timed.pass(Pass::untimed(0, &[CallKind::Open]))
+}
+
+/// The answer by the requests that the kernel sends.
+pub(super) fn witness(
+    witness: &mut dyn Witness,
+    direction: Direction,
+    method: &str,
+) -> Result<Vec<Evidence>, Fault> {
+    if witness.declared().server.is_none() {
+        return Ok(Vec::new());
+    }
+    let silent = |reason: String| Ok(vec![Evidence::inconclusive(Kind::Witness, method, reason)]);
+    let (mut fits, mut too_much) = (0, 2 * LARGEST);
+    let mut next = PAGE;
+    while too_much - fits > PAGE {
+        let count = match requests(witness, direction, next)? {
+            Ok(count) => count,
+            Err(reason) => return silent(reason),
+        };
+        match count {
+            0 => return silent("the kernel's trace shows no such request here".to_owned()),
+            1 => fits = next,
+            _ => too_much = next,
+        }
+        let is_bounded = too_much <= LARGEST;
+        next = if is_bounded { (fits + (too_much - fits) / 2) / PAGE * PAGE } else { 2 * next };
+        if next > LARGEST {
+            return silent(format!("{} go to the server in one request: no end was found", Bytes(LARGEST)));
+        }
+    }
+    match fits {
+        0 => silent("a page goes to the server in several requests".to_owned()),
+        bytes => Ok(vec![Evidence::measured(Kind::Witness, method, Value::Whole(bytes))]),
+    }
+}
+
+/// How many requests one transfer of so many bytes takes.
+fn requests(
+    witness: &mut dyn Witness,
+    direction: Direction,
+    bytes: u64,
+) -> Result<Result<usize, String>, Fault> {
+    let name = match direction {
+        Direction::Read => "FUSE_READ",
+        Direction::Write => "FUSE_WRITE",
+    };
+    match witness.trace_requests(&transfers(direction, &[bytes])) {
+        Ok(Ok(passes)) => {
+            Ok(Ok(passes.iter().flat_map(|pass| &pass.names).filter(|sent| *sent == name).count()))
+        }
+        Ok(Err(Unseen::Impossible(why) | Unseen::Forbidden(why) | Unseen::Lost(why))) => Ok(Err(why)),
+        Err(Fault::System(error)) if !error.is_full() => {
+            Ok(Err(format!("transfers past the page cache fail here: {error}")))
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+/// What the options of the mount say.
+pub(super) fn declared(
+    declared: &Declared,
+    option: impl FnOnce(&Server) -> Option<(u64, String)>,
+) -> Vec<Evidence> {
+    let Some(server) = &declared.server else {
+        let reason = "the files are on this machine: no request goes to a server";
+        return vec![Evidence::senseless(Kind::Declared, "mount_options", reason)];
+    };
+    let known = |(bytes, name): (u64, String)| Evidence::measured(Kind::Declared, &name, Value::Whole(bytes));
+    option(server).map(known).into_iter().collect()
+}
+
+/// What was planted.
+pub(super) fn truth(case: &Case, direction: Direction) -> Truth {
+    match (case.conditions.served, direction) {
+        (Some(served), Direction::Read) => Truth::known(served.read_request, Basis::Set),
+        (Some(served), Direction::Write) => Truth::known(served.write_request, Basis::Set),
+        (None, _) if case.is_served() => Truth::Unknown,
+        (None, _) => Truth::NotApplicable { basis: Basis::Local },
+    }
+}

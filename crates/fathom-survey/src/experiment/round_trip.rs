@@ -1,0 +1,69 @@
+//! What asking the server of a file system takes.
+
+use super::remembered;
+use super::sync_latency::spread;
+use super::{About, Cost, Experiment, Figure, Session};
+use crate::case::{Basis, Case, Kernel, Truth};
+use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use fathom_program::units::Nanos;
+use fathom_run::machine::Fault;
+use fathom_run::witness::Declared;
+
+pub(super) struct RoundTrip;
+
+const METHOD: &str = "stats_asked_of_the_server";
+/// What a request takes that has nothing planted, from one process to another and back.
+const BARE_NS: f64 = 300e3;
+
+impl Experiment for RoundTrip {
+    fn about(&self) -> &'static About {
+        &About {
+            parameter: "round_trip",
+            unit: "ns",
+            question: "What does asking the file system's server take?",
+            method: "The attributes of one file are asked for by statx(2) with AT_STATX_FORCE_SYNC, which goes to the server whatever is remembered; the median, where that takes ten times as long as a call that asks nobody.",
+            source: "KERNEL: fuse_update_get_attr, nfs_getattr",
+            cost: Cost { seconds: 1, write_bytes: 0, read_bytes: 0 },
+            figure: Figure::Spread,
+            ..About::USUAL
+        }
+    }
+
+    fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
+        let seen = match remembered::round_trip(session)? {
+            Ok(seen) => seen,
+            Err(silence) => return Ok(silence.evidence(Kind::Timing, METHOD)),
+        };
+        Ok(match seen.median {
+            Ok(median) => Evidence::measured(Kind::Timing, METHOD, Value::Real(median.value))
+                .within_real([median.interval.low, median.interval.high])
+                .resting_on(median.level, seen.all.len())
+                .spread(spread("stat asked of the server", &seen.all).into_iter().collect()),
+            Err(reason) => Evidence::inconclusive(Kind::Timing, METHOD, reason),
+        })
+    }
+
+    fn declared(&self, declared: &Declared) -> Vec<Evidence> {
+        remembered::declared(declared, "mount_options", |_| None)
+    }
+
+    fn is_asked_in(&self, case: &Case) -> bool {
+        remembered::is_asked_in(case)
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        match case.conditions.served.map(|served| served.round_trip.as_nanos() as f64) {
+            Some(planted) => Truth::within([planted, 1.1 * planted + BARE_NS]),
+            None if case.is_served() => Truth::Unknown,
+            None => Truth::NotApplicable { basis: Basis::Local },
+        }
+    }
+
+    fn explain(&self, finding: &Finding) -> String {
+        match (finding.value.as_ref().and_then(Value::as_number), finding.status) {
+            (Some(ns), _) => format!("Asking the server takes {}.", Nanos(ns)),
+            (None, Status::NotApplicable) => "The files are here: there is no server to ask.".to_owned(),
+            _ => "What asking the server takes could not be told.".to_owned(),
+        }
+    }
+}
