@@ -62,8 +62,8 @@ fn a_command_line_of_fio_is_run_and_predicted() {
 #[test]
 fn a_bad_job_file_is_named_with_its_line() {
     run("[x]\nsize=1m\nsice=1m\n", &[]).complains(2, "x.fio:3: there is no option 'sice'");
-    run("[x]\nsize=1m\nlockfile=readwrite\n", &[])
-        .complains(2, "x.fio: [x]: lockfile= is understood, and can't be run");
+    run("[x]\nsize=1m\nwrite_iolog=x.log\n", &[])
+        .complains(2, "x.fio: [x]: write_iolog= is understood, and can't be run");
     let path = run("[x]\nsize=64k\nfilename=/etc/passwd\n", &[]);
     assert!(path.err.contains("'/etc/passwd' is the scratch file 'etc_passwd' below PATH"), "{path:?}");
     run("[x]\nsize=1m\nnumjobs=0\n", &[]).complains(2, "x.fio:3: [x]: numjobs=0 leaves nothing to do");
