@@ -170,7 +170,16 @@ impl Model {
             }
             None => return Err(format!("not a model: the key 'schema' is missing, which says '{SCHEMA}'")),
         }
-        serde_json::from_value(value).map_err(|error| format!("not a model: {error}"))
+        let mut model: Self =
+            serde_json::from_value(value).map_err(|error| format!("not a model: {error}"))?;
+        // Models of before say how many CPUs there were among the facts of their machine alone.
+        let cpus = model.parameters.number(Scalar::Cpus);
+        if let (Origin::Assumed, Some(made)) = (cpus.origin, &model.made) {
+            let value = made.machine.cpus as f64;
+            let parameter = Parameter { value, interval: None, origin: Origin::Declared };
+            model.parameters.put(Scalar::Cpus, parameter);
+        }
+        Ok(model)
     }
 
     /// Sets a number, points of a curve, a part or a set of them to what somebody typed: `readahead=1M`,
@@ -236,12 +245,6 @@ impl TryFrom<Written> for Model {
                 return Err(format!("'{name}' is a number: it belongs under 'scalars' or 'curves'"));
             };
             model.set(&format!("{name}={word}"))?;
-        }
-        let cpus = model.parameters.number(Scalar::Cpus);
-        if let (Origin::Assumed, Some(made)) = (cpus.origin, &written.made) {
-            let parameter =
-                Parameter { value: made.machine.cpus as f64, interval: None, origin: Origin::Declared };
-            model.parameters.put(Scalar::Cpus, parameter);
         }
         Ok(Self { made: written.made, residuals: written.residuals, checks: written.checks, ..model })
     }

@@ -311,7 +311,8 @@ mod tests {
     fn names_are_unique_and_every_question_is_put_in_words() {
         for experiment in REGISTRY {
             let about = experiment.about();
-            assert!(std::ptr::eq(by_name(about.parameter).unwrap().about(), about), "{}", about.parameter);
+            let found = by_name(about.parameter).unwrap().about();
+            assert_eq!((found.parameter, found.question), (about.parameter, about.question));
             assert!(about.question.ends_with('?') && about.method.ends_with('.'), "{}", about.parameter);
         }
     }

@@ -205,9 +205,9 @@ impl Queue {
             Engine::Libaio => Ring::Libaio(
                 libaio::Context::new(setup).map_err(|errno| refusal::of_libaio(errno, setup.depth))?,
             ),
-            Engine::Threads => {
-                Ring::Threads(threads::Pool::new(setup).map_err(|errno| refusal::of_threads(errno, setup.depth))?)
-            }
+            Engine::Threads => Ring::Threads(
+                threads::Pool::new(setup).map_err(|errno| refusal::of_threads(errno, setup.depth))?,
+            ),
             Engine::IoUring(options) => Ring::IoUring(uring::Uring::new(setup, options, memory, &files)?),
         };
         Ok(Self {

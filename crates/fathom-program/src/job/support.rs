@@ -32,8 +32,7 @@ impl Job {
 
     fn needs(&self) -> Vec<(bool, &'static str)> {
         let (files, course) = (&self.files, &self.course);
-        let offloads =
-            matches!(self.engine, Engine::Psync | Engine::Sync | Engine::Pvsync | Engine::Vsync);
+        let offloads = matches!(self.engine, Engine::Psync | Engine::Sync | Engine::Pvsync | Engine::Vsync);
         let own = &self.engine_options;
         let rings = EngineOptions {
             hipri: own.hipri,

@@ -149,7 +149,9 @@ impl Pool {
     pub(super) fn cancel(&mut self) {
         let mut state = self.shared.state();
         let given_up = std::mem::take(&mut state.tasks).into_iter();
-        state.results.extend(given_up.map(|task| Completion { slot: task.slot, result: Err(Errno::CANCELED) }));
+        state
+            .results
+            .extend(given_up.map(|task| Completion { slot: task.slot, result: Err(Errno::CANCELED) }));
     }
 }
 
