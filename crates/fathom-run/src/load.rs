@@ -415,7 +415,7 @@ fn work<C: Counter>(
         Engine::Pvsync2 | Engine::Splice | Engine::Falloc | Engine::Ftruncate | Engine::Null => {
             drive(clock, calls, Special::of(system, job)?, turn, record)
         }
-        Engine::Libaio | Engine::IoUring => deep(clock, calls, system, turn, record),
+        Engine::Libaio | Engine::IoUring | Engine::Posixaio => deep(clock, calls, system, turn, record),
         engine => Err(Fault::Unsupported(format!("ioengine={} can't be run yet", engine.name()))),
     }
 }
@@ -681,7 +681,7 @@ mod tests {
     #[test]
     fn requests_under_way_are_counted_whole_and_their_syncs_too() {
         let mut site = site(8 << 20, 64 << 20);
-        for engine in [Engine::Libaio, Engine::IoUring] {
+        for engine in [Engine::Libaio, Engine::IoUring, Engine::Posixaio] {
             let depth = Depth { most: 32, ..Depth::default() };
             let job = Job { engine, depth, read_percent: 0, fsync: 8, end_fsync: true, ..small("under-way") };
             let outcome = run(&job, &mut site).unwrap().remove(0);
@@ -698,7 +698,7 @@ mod tests {
         let instrument = Instrument::calibrate().unwrap();
         let interrupt = Arc::new(AtomicBool::new(false));
         let limits = Limits { max_write: 64 << 20, deadline: Some(Instant::now() + Duration::from_secs(60)) };
-        for engine in [Engine::Libaio, Engine::IoUring] {
+        for engine in [Engine::Libaio, Engine::IoUring, Engine::Posixaio] {
             interrupt.store(false, Ordering::Relaxed);
             let mut site =
                 Site::at(&std::env::temp_dir(), 8 << 20, &instrument, limits, Arc::clone(&interrupt))
@@ -779,7 +779,7 @@ mod tests {
     #[test]
     fn a_depth_that_holds_its_latency_is_found_and_ends_the_job() {
         let mut site = site(8 << 20, 64 << 20);
-        for engine in [Engine::Libaio, Engine::IoUring] {
+        for engine in [Engine::Libaio, Engine::IoUring, Engine::Posixaio] {
             let depth = Depth { most: 8, ..Depth::default() };
             let endless = Job { time_based: true, runtime: Duration::from_secs(60), ..small("target") };
             let mut job = Job { engine, depth, pattern: Pattern::Random, ..endless };
@@ -835,7 +835,7 @@ mod tests {
     #[test]
     fn transfers_that_touch_the_same_bytes_do_not_overlap() {
         let mut site = site(8 << 20, 64 << 20);
-        for engine in [Engine::Libaio, Engine::IoUring] {
+        for engine in [Engine::Libaio, Engine::IoUring, Engine::Posixaio] {
             let depth = Depth { most: 16, submit: 4, serialize_overlap: true, ..Depth::default() };
             let job = Job {
                 engine,

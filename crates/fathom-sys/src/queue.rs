@@ -33,6 +33,7 @@
 //! ```
 
 mod libaio;
+mod posix;
 mod refusal;
 #[cfg(test)]
 mod tests;
@@ -58,6 +59,8 @@ pub enum Engine {
     IoUring(UringOptions),
     /// Threads that call `pread(2)` and `pwrite(2)`, fio's `io_submit_mode=offload`. They know neither flags nor vectors.
     Threads,
+    /// `aio_read(3)` and its kin, fio's `posixaio`. They know neither flags nor vectors.
+    Posix,
 }
 
 /// What fio's `io_uring` engine can be asked for. Source: `io_uring_setup(2)`, `io_uring_register(2)`.
@@ -100,7 +103,8 @@ impl Setup {
 /// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// Nothing: what a request costs by itself. Linux has none for libaio, where the result is EINVAL.
+    /// Nothing: what a request costs by itself. Linux has none for libaio, nor the C library, where the
+    /// result is EINVAL.
     Nop,
     /// Reads into the slot's buffer. Source: `pread(2)`.
     Read,
@@ -146,6 +150,7 @@ enum Ring {
     Libaio(libaio::Context),
     IoUring(uring::Uring),
     Threads(threads::Pool),
+    Posix(posix::Aio),
 }
 
 /// Calls a function of whichever ring it is.
@@ -155,6 +160,7 @@ macro_rules! on_ring {
             Ring::Libaio($ring) => $call,
             Ring::IoUring($ring) => $call,
             Ring::Threads($ring) => $call,
+            Ring::Posix($ring) => $call,
         }
     };
 }
@@ -208,6 +214,7 @@ impl Queue {
             Engine::Threads => Ring::Threads(
                 threads::Pool::new(setup).map_err(|errno| refusal::of_threads(errno, setup.depth))?,
             ),
+            Engine::Posix => Ring::Posix(posix::Aio::new(setup)),
             Engine::IoUring(options) => Ring::IoUring(uring::Uring::new(setup, options, memory, &files)?),
         };
         Ok(Self {

@@ -22,6 +22,7 @@ impl Job {
                 | Engine::Mmap
                 | Engine::Libaio
                 | Engine::IoUring
+                | Engine::Posixaio
         );
         engine
             .then(|| format!("ioengine={} is understood, and can't be run yet", self.engine.name()))

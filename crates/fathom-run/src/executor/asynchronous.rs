@@ -1,4 +1,5 @@
-//! Runs one thread of a program with several requests under way, by io_uring, by the calls behind libaio, or by threads.
+//! Runs one thread of a program with several requests under way, by io_uring, by the calls behind libaio, or by threads
+//! of ours or of the C library's.
 //!
 //! Batches follow fio 3.33 (`td_io_queue` of `ioengines.c`, `wait_for_completions` of `backend.c`): so many requests
 //! are handed over by one call, and where the queue is full results are taken until no more than the low mark is left.
@@ -56,23 +57,23 @@ pub(crate) struct Requests<L> {
 impl<L: Copy> Requests<L> {
     /// A queue of a job's depth with buffers for its blocks.
     pub(crate) fn new(job: &Job, files: OfJob) -> Result<Self, Fault> {
-        let (is_uring, depth, options) = (job.engine == Engine::IoUring, job.depth, &job.engine_options);
+        let (depth, options) = (job.depth, &job.engine_options);
         let access = files.1;
         let (paths, files): (Vec<PathBuf>, Vec<_>) = files.0.into_iter().unzip();
         let first = paths[0].clone();
         let refused = |reason: String| Fault::Unsupported(format!("{}: {reason}", first.display()));
         let most = depth.most.max(1);
-        let is_offloaded = !job.engine.is_asynchronous();
-        let carrier = match is_uring {
-            _ if is_offloaded => Carrier::Threads,
-            true => Carrier::IoUring(UringOptions {
+        let carrier = match job.engine {
+            Engine::Libaio => Carrier::Libaio,
+            Engine::Posixaio => Carrier::Posix,
+            Engine::IoUring => Carrier::IoUring(UringOptions {
                 poll: options.hipri,
                 submission_thread: options.sqthread_poll,
                 thread_cpu: options.sqthread_poll_cpu,
                 fixed_buffers: options.fixedbufs,
                 registered_files: options.registerfiles,
             }),
-            false => Carrier::Libaio,
+            _ => Carrier::Threads,
         };
         // Each slot begins on a page, as direct transfers need.
         let slot_bytes =
@@ -95,7 +96,7 @@ impl<L: Copy> Requests<L> {
             reap: [reap_least, depth.reap_most.max(reap_least).max(1)],
             low: if depth.low == 0 { most } else { depth.low.min(most) },
             serializes: depth.serialize_overlap,
-            queues_syncs: is_uring || is_offloaded,
+            queues_syncs: job.engine != Engine::Libaio,
             writes: 0,
             verifier: None,
         })

@@ -71,21 +71,18 @@ impl Shared {
 
 impl Task {
     fn make(&self) -> Result<u32> {
-        let (memory, length, offset) = (self.memory.cast(), self.length as usize, self.offset as i64);
-        // SAFETY: the file stays open and the memory this task's until the request was popped.
+        // SAFETY: the file stays open until the request was popped.
         let file = unsafe { BorrowedFd::borrow_raw(self.file) };
-        // SAFETY: as said, and the memory has `length` bytes.
+        // SAFETY: the memory has `length` bytes, which are this task's until the request was popped.
+        let memory = || unsafe { std::slice::from_raw_parts_mut(self.memory, self.length as usize) };
         let moved = match self.operation {
             Operation::Nop => 0,
             Operation::Fsync => rustix::fs::fsync(file).map(|()| 0)?,
             Operation::Fdatasync => rustix::fs::fdatasync(file).map(|()| 0)?,
-            Operation::Read => unsafe { libc::pread(self.file, memory, length, offset) },
-            Operation::Write => unsafe { libc::pwrite(self.file, memory.cast_const(), length, offset) },
+            Operation::Read => rustix::io::pread(file, memory(), self.offset)?,
+            Operation::Write => rustix::io::pwrite(file, memory(), self.offset)?,
         };
-        u32::try_from(moved).map_err(|_| {
-            let error = std::io::Error::last_os_error().raw_os_error();
-            Errno::from_raw_os_error(error.unwrap_or(libc::EIO))
-        })
+        Ok(moved as u32)
     }
 }
 
