@@ -4,6 +4,7 @@
 //! `filename`, so that thousands of short runs need one layout. Before each run the share of its
 //! region that is in the page cache is counted, where the kernel lets a program see that.
 
+mod around;
 mod burst;
 mod calm;
 mod course;
@@ -21,7 +22,6 @@ mod steady;
 mod steer;
 
 use std::collections::HashMap;
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,8 +30,9 @@ use std::time::{Duration, Instant};
 use fathom_sys::clock::Counter;
 use fathom_sys::file::Errno;
 use fathom_sys::usage::Usage;
-use fathom_sys::{Error, affinity, below, cache, facts};
+use fathom_sys::{Error, affinity, cache};
 
+pub use self::around::{length_below, surroundings};
 pub use self::burst::{Burst, burst};
 pub use self::histogram::Histogram;
 pub use self::needs::Needs;
@@ -48,27 +49,8 @@ use crate::executor::{self, Buffer, Control, Counters, Mapped, OfJob, Recorder, 
 use crate::fault::Fault;
 use crate::instrument::Clock;
 use fathom_program::call::{Call, CallKind, DIRECTIONS, Direction, FileId};
-use fathom_program::job::{Engine, Job, Surroundings, ThreadFile};
+use fathom_program::job::{Engine, Job, ThreadFile};
 use fathom_program::job_calls::JobCalls;
-
-/// This machine, as job files may refer to it.
-pub fn surroundings(variable: &dyn Fn(&str) -> Option<String>) -> Surroundings<'_> {
-    Surroundings {
-        page_size: facts::page_size(),
-        cpus: affinity::online_cpus() as u64,
-        memory_mib: facts::machine().memory_bytes >> 20,
-        variable,
-        file: &|path| std::fs::read_to_string(path).ok(),
-        path: "",
-        on_files: None,
-    }
-}
-
-/// How long a regular file below a directory is, by its path there; none where there is none that can be read.
-pub fn length_below(directory: &Path, path: &str) -> Option<u64> {
-    let file = below::open_below(directory, Path::new(path), false).ok()?;
-    fathom_sys::file::status(file.as_fd()).ok()
-}
 
 /// Runs one job in its threads, all at once; gives one outcome per thread.
 ///

@@ -1,0 +1,26 @@
+//! What a reader of jobs wants to know of this machine and its files.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use fathom_program::job::Surroundings;
+use fathom_sys::{affinity, below, facts};
+
+/// This machine, as job files may refer to it.
+pub fn surroundings(variable: &dyn Fn(&str) -> Option<String>) -> Surroundings<'_> {
+    Surroundings {
+        page_size: facts::page_size(),
+        cpus: affinity::online_cpus() as u64,
+        memory_mib: facts::machine().memory_bytes >> 20,
+        variable,
+        file: &|path| std::fs::read_to_string(path).ok(),
+        path: "",
+        on_files: None,
+    }
+}
+
+/// How long a regular file below a directory is, by its path there; none where there is none that can be read.
+pub fn length_below(directory: &Path, path: &str) -> Option<u64> {
+    let file = below::open_below(directory, Path::new(path), false).ok()?;
+    fathom_sys::file::status(file.as_fd()).ok()
+}
