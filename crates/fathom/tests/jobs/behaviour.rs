@@ -178,11 +178,10 @@ const EXACT: &[&str] = &[
     "rw=randread\nsize=16k\nverify=crc32c\ncontinue_on_error=all\nioengine=libaio\niodepth=4",
     "rw=write\nsize=16k\nverify=md5\ntrim_percentage=50",
     "rw=write\nsize=16k\nfill_device=1\ncreate_serialize=0\ncreate_fsync=0",
-    "rw=randread\nsize=64k\niodepth=4\nio_submit_mode=offload",
     "rw=randread\nsize=64k\niodepth=8\nioengine=posixaio",
     "rw=randwrite\nsize=64k\niodepth=4\nioengine=posixaio\nend_fsync=1",
     "rw=randwrite\nsize=64k\niodepth=4\nioengine=posixaio\nverify=crc32c\nnrfiles=2",
-    // fio 3.33 does not end where threads that offload sync, or obey a rate.
+    // io_submit_mode=offload with a depth is left out: fio 3.33 waits for itself for ever in a third of such runs.
     "rw=read\nsize=16k\nnumjobs=2\ngroup_reporting\n[y]\nrw=write\nsize=8k\n[z]\nstonewall\nrw=read\nsize=4k",
 ];
 
@@ -245,6 +244,18 @@ fn the_same_jobs_do_the_same() {
         differing.is_empty(),
         "job, bytes and calls read, written, syncs; here and in fio: {differing:?}"
     );
+}
+
+#[test]
+fn threads_that_offload_do_what_a_queue_does() {
+    let of = |how: &str| {
+        let text =
+            format!("[x]\nrw=randwrite\nsize=64k\niodepth=4\nfsync=5\nend_fsync=1\nnrfiles=2\n{how}\n");
+        counts(&here(&text, Detail::Percentiles))
+    };
+    let offloaded = of("io_submit_mode=offload");
+    assert_eq!(offloaded[0].1[2..4], [65536, 16]);
+    assert_eq!(offloaded, of("ioengine=libaio"));
 }
 
 /// A log of two files, with the times of version 3 or without.

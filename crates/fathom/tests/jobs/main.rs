@@ -44,7 +44,11 @@ impl Drop for Place {
 
 /// What fio printed, on both streams, and whether it was content.
 fn fio(place: &Place, arguments: &[&str], file: &Path) -> (bool, String) {
-    let output = Command::new("fio").args(arguments).arg(file).current_dir(&place.0).output().unwrap();
+    // A fio that waits for itself ends the test, not the whole run of tests.
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=5", "300", "fio"]).args(arguments).arg(file).current_dir(&place.0);
+    let output = command.output().unwrap();
+    assert_ne!(output.status.code(), Some(124), "fio did not end within 300 s: {}", file.display());
     let text = [output.stdout, output.stderr].concat();
     (output.status.success(), String::from_utf8_lossy(&text).into_owned())
 }
