@@ -178,7 +178,7 @@ impl JobCalls {
             is_paced: job.is_paced(),
             synced: 0,
             times: None,
-            job: match job.is_queued() && !job.engine.is_asynchronous() {
+            job: match job.is_offloaded() {
                 // A thread that others offload to has no position of a file.
                 true => Job { engine: Engine::Psync, ..job.clone() },
                 false => job.clone(),

@@ -386,7 +386,7 @@ fn work<C: Counter>(
     turn.await_job(&system.descriptors)?;
     let JobThread { job, files, .. } = turn.thread;
     match job.engine {
-        _ if job.is_queued() && !job.engine.is_asynchronous() => deep(clock, calls, system, turn, record),
+        _ if job.is_offloaded() => deep(clock, calls, system, turn, record),
         Engine::Mmap => {
             let lengths: Vec<u64> = files.iter().map(|(_, file)| file.region.file).collect();
             drive(clock, calls, Mapped::of(system, job, &lengths)?, turn, record)

@@ -364,6 +364,11 @@ impl Queue {
     }
 }
 
+/// The kernel's form of a time. Source: `timespec(3type)`.
+fn timespec(time: Duration) -> libc::timespec {
+    libc::timespec { tv_sec: time.as_secs() as _, tv_nsec: time.subsec_nanos().into() }
+}
+
 impl Drop for Queue {
     fn drop(&mut self) {
         // What was prepared and not submitted the kernel has not seen. Where waiting fails, memory that the kernel may still

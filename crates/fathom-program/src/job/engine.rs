@@ -99,6 +99,11 @@ impl Engine {
 impl super::Job {
     /// Whether its requests are under way side by side: by its engine, or by threads that others offload to.
     pub fn is_queued(&self) -> bool {
-        self.engine.is_asynchronous() || self.depth.offload && self.depth.most > 1
+        self.engine.is_asynchronous() || self.is_offloaded()
+    }
+
+    /// Whether threads carry out the requests of an engine that knows one at a time.
+    pub fn is_offloaded(&self) -> bool {
+        !self.engine.is_asynchronous() && self.depth.offload && self.depth.most > 1
     }
 }

@@ -50,7 +50,7 @@ impl Job {
         };
         vec![
             (
-                self.is_queued() && !self.engine.is_asynchronous() && !offloads,
+                self.is_offloaded() && !offloads,
                 "io_submit_mode=offload with this engine and iodepth= above 1",
             ),
             (self.engine_options != rings, "an option of the engine"),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::io::{Errno, Result};
 
-use super::{Completion, Operation, Request, Setup};
+use super::{Completion, Operation, Request, Setup, timespec};
 
 /// Commands of `uapi/linux/aio_abi.h`.
 const PREAD: u16 = 0;
@@ -218,8 +218,7 @@ impl Context {
     fn take_by_call(&mut self, min: u32, max: u32, timeout: Option<Duration>) -> Result<()> {
         let place = self.events.spare_capacity_mut();
         let max = max.min(place.len() as u32);
-        let timeout = timeout
-            .map(|time| libc::timespec { tv_sec: time.as_secs() as _, tv_nsec: time.subsec_nanos().into() });
+        let timeout = timeout.map(timespec);
         let limit = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         // SAFETY: the kernel writes at most `max` events into room for as many, and reads a live timeout.
         let taken = call(unsafe {

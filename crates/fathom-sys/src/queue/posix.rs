@@ -2,11 +2,13 @@
 //!
 //! glibc makes the requests on one descriptor one after another, whatever the depth.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use rustix::io::{Errno, Result};
 
-use super::{Completion, Operation, Request, Setup};
+use super::{Completion, Operation, Request, Setup, timespec};
+use crate::error::last_errno;
 
 /// One control block per slot.
 pub(super) struct Aio {
@@ -15,8 +17,7 @@ pub(super) struct Aio {
     /// Slots to be submitted, in order, and how many of them are.
     prepared: Vec<u32>,
     under_way: Vec<u32>,
-    /// What has completed, the next one last.
-    ready: Vec<Completion>,
+    ready: VecDeque<Completion>,
     /// The blocks under way, as `aio_suspend(3)` wants them.
     waited_for: Vec<*const libc::aiocb>,
 }
@@ -31,7 +32,7 @@ impl Aio {
             operations: vec![Operation::Nop; depth].into(),
             prepared: Vec::with_capacity(depth),
             under_way: Vec::with_capacity(depth),
-            ready: Vec::with_capacity(depth),
+            ready: VecDeque::with_capacity(depth),
             waited_for: Vec::with_capacity(depth),
         }
     }
@@ -69,7 +70,7 @@ impl Aio {
             match result {
                 Ok(()) => self.under_way.push(slot),
                 Err(Errno::AGAIN) => break,
-                Err(errno) => self.ready.insert(0, Completion { slot, result: Err(errno) }),
+                Err(errno) => self.ready.push_back(Completion { slot, result: Err(errno) }),
             }
             started += 1;
         }
@@ -89,10 +90,7 @@ impl Aio {
             self.waited_for.clear();
             let blocks = self.under_way.iter().map(|&slot| std::ptr::from_ref(&self.blocks[slot as usize]));
             self.waited_for.extend(blocks);
-            let limit = left.map(|time| libc::timespec {
-                tv_sec: time.as_secs() as _,
-                tv_nsec: time.subsec_nanos().into(),
-            });
+            let limit = left.map(timespec);
             let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
             let count = self.waited_for.len() as libc::c_int;
             // SAFETY: as many pointers to live blocks as are said, and a live timeout.
@@ -118,13 +116,13 @@ impl Aio {
             // SAFETY: it has completed, and this takes its result once.
             let moved = unsafe { libc::aio_return(block) };
             let result = if error == 0 { Ok(moved as u32) } else { Err(Errno::from_raw_os_error(error)) };
-            ready.insert(0, Completion { slot, result });
+            ready.push_back(Completion { slot, result });
             false
         });
     }
 
     pub(super) fn pop(&mut self) -> Option<Completion> {
-        self.ready.pop()
+        self.ready.pop_front()
     }
 
     /// Gives up what no thread has begun. Source: `aio_cancel(3)`.
@@ -137,11 +135,15 @@ impl Aio {
     }
 }
 
-fn call(result: libc::c_int) -> Result<()> {
-    match result {
-        0 => Ok(()),
-        _ => {
-            Err(Errno::from_raw_os_error(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)))
+impl Drop for Aio {
+    fn drop(&mut self) {
+        // The library's threads write to the blocks of requests that could not be waited for.
+        if !self.under_way.is_empty() {
+            std::mem::forget(std::mem::take(&mut self.blocks));
         }
     }
+}
+
+fn call(result: libc::c_int) -> Result<()> {
+    if result == 0 { Ok(()) } else { Err(last_errno()) }
 }
