@@ -41,10 +41,12 @@ pub fn queue_and_bus(
     arrived: Out<Request>,
     written: Out<Request>,
 ) {
-    let (tags, bus) = (net.place("tags"), net.place("bus"));
+    let tags = net.place("tags");
+    // Whether it moved a write last.
+    let bus = net.place("bus");
     let found = net.place::<Request>("found");
     net.initial(tags, (0..prices.device_depth).map(|_| ()));
-    net.initial(bus, [()]);
+    net.initial(bus, [false]);
     let [access, take, transfer] = [(); 3].map(|()| Arc::clone(prices));
     net.transition("access")
         .input(requests)
@@ -61,18 +63,19 @@ pub fn queue_and_bus(
         .add();
     net.transition("transfer")
         .input(found)
-        .consume(bus, 1)
-        .delay_by(move |(request,), rng| {
+        .input(bus)
+        .delay_by(move |(request, wrote), rng| {
             let alone = match request.is_write {
                 true => transfer[Scalar::DeviceWriteRequest],
                 false => transfer[Scalar::DeviceReadRequest],
             };
-            transfer.around(alone + moving(&transfer, request), rng)
+            let turn = if request.is_write == *wrote { 0.0 } else { transfer[Scalar::DeviceTurn] };
+            transfer.around(turn + alone + moving(&transfer, request), rng)
         })
-        .produce(bus, 1)
-        .output_each(tags, |(request,), _| (!request.is_write).then_some(()))
-        .output_each(arrived, |(request,), _| request.arrives().then_some(*request))
-        .output_each(written, |(request,), _| (!request.arrives()).then_some(*request))
+        .output(bus, |(request, _), _| request.is_write)
+        .output_each(tags, |(request, _), _| (!request.is_write).then_some(()))
+        .output_each(arrived, |(request, _), _| request.arrives().then_some(*request))
+        .output_each(written, |(request, _), _| (!request.arrives()).then_some(*request))
         .add();
 }
 

@@ -200,6 +200,7 @@ pub(super) fn stages() -> Vec<Stage> {
                         .map(|(bytes, every)| synced(Pattern::Random, bytes, every)),
                 )
                 .chain([4 * KIB, 128 * KIB].map(written_directly))
+                .chain([0, 50].map(|read_percent| mixed_directly((4 * KIB, 16), read_percent)))
                 .collect(),
         },
     ]
@@ -228,15 +229,7 @@ pub(super) fn checks() -> Vec<Job> {
     jobs.extend([(4 * KIB, 2), (4 * KIB, 8), (16 * KIB, 16), (256 * KIB, 4)].map(queued));
     jobs.extend([8 * KIB, 64 * KIB].map(written_directly));
     for (bytes, depth) in [(4 * KIB, 8), (64 * KIB, 4)] {
-        let (plain, queue) = (written_directly(bytes), queued((bytes, depth)));
-        let of = |name: &str, read_percent| Job {
-            engine: queue.engine,
-            depth: queue.depth,
-            read_percent,
-            name: format!("{name} directly at random by {bytes}, {depth} at once"),
-            ..plain.clone()
-        };
-        jobs.extend([of("written", 0), of("mixed", 50)]);
+        jobs.extend([0, 70].map(|read_percent| mixed_directly((bytes, depth), read_percent)));
     }
     for (bytes, every) in [(16 * KIB, 1), (16 * KIB, 4), (256 * KIB, 1)] {
         jobs.push(synced(Pattern::Sequential, bytes, every));
@@ -317,6 +310,20 @@ fn written_directly(bytes: u64) -> Job {
         size: Some((bytes * 300).min(8 * MIB)),
         runtime: BRIEF,
         name: format!("written directly at random by {bytes}"),
+        ..plain
+    }
+}
+
+/// Reads and writes past the cache, so many of them under way at once.
+fn mixed_directly((bytes, depth): (u64, u32), read_percent: u8) -> Job {
+    let (plain, queue) = (written_directly(bytes), queued((bytes, depth)));
+    let kind = if read_percent == 0 { "written" } else { "mixed" };
+    Job {
+        engine: queue.engine,
+        depth: queue.depth,
+        size: queue.size,
+        read_percent,
+        name: format!("{kind} directly at random by {bytes}, {depth} at once"),
         ..plain
     }
 }
