@@ -27,7 +27,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
 
-pub use self::choices::{Allocation, CHOICES, ChoiceRow, Choices, Device, Eviction, Journal, Scheduler};
+pub use self::choices::{
+    Allocation, Answers, CHOICES, ChoiceRow, Choices, Device, Eviction, Journal, Scheduler,
+};
 pub use self::listed::page;
 pub use self::table::{Curve, Scalar};
 pub use self::typed::{ALIASES, Named, named};

@@ -17,7 +17,9 @@ use serde::{Deserialize, Serialize};
 pub use self::known::{as_surveyed, found_by_other_means};
 
 use self::stages::{Stage, stages};
-use crate::model::{Curve, Fits, Journal, Model, Number, Origin, PAGE, Parameter, Residual, Scalar, Tail};
+use crate::model::{
+    Answers, Curve, Fits, Journal, Model, Number, Origin, PAGE, Parameter, Residual, Scalar, Tail,
+};
 use crate::prediction::{SHARES, class, device_byte, simulate};
 use crate::trial::{self, Settled, Trial, Turns, ns_per_transfer};
 use fathom_program::job::{Direction, Job, Pattern};
@@ -218,10 +220,13 @@ fn spread_of_far(model: &mut Model, trials: &[Trial]) {
     put_middle(model, Scalar::FarSpread, &spreads);
 }
 
-/// Fits for each number of requests that the device may work at side by side, and keeps the best.
+/// Fits for each number of requests that the device may work at side by side, and for each way to answer, and keeps the best.
 fn fit_with_depth(model: &mut Model, stage: &Stage, trials: &[Trial]) {
-    let tried = DEPTHS.par_iter().map(|&depth| {
+    let ways: Vec<(f64, Answers)> =
+        DEPTHS.iter().flat_map(|&depth| Answers::ALL.iter().map(move |&answers| (depth, answers))).collect();
+    let tried = ways.par_iter().map(|&(depth, answers)| {
         let mut one = model.clone();
+        one.parameters.choices.answers = answers;
         put_measured(&mut one, Scalar::DeviceDepth, depth);
         let left = fit(&mut one, &stage.free(), trials);
         (left, one)

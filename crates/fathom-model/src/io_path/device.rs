@@ -34,6 +34,9 @@ pub(super) fn module(device: Device) -> DeviceModule {
 /// At most `device_depth` reads are served at once. Writes are all taken at once, by a cache or a queue; then a part of
 /// the work is done for one after the other: a loop device's worker is woken once for all requests that wait, and
 /// serves each in turn (`loop_process_work` of `drivers/block/loop.c`).
+///
+/// It may answer together: the thread of a virtual machine's host that stands for a disk often serves what is in the queue,
+/// and interrupts the guest once, when the queue is empty. Then who keeps many requests under way waits for all of them.
 pub fn queue_and_bus(
     net: &mut NetBuilder,
     prices: &Arc<Prices>,
@@ -45,6 +48,7 @@ pub fn queue_and_bus(
     // Whether it moved a write last.
     let bus = net.place("bus");
     let found = net.place::<Request>("found");
+    let served = prices.answers_together.then(|| net.place::<Request>("served"));
     net.initial(tags, (0..prices.device_depth).map(|_| ()));
     net.initial(bus, [false]);
     let [access, take, transfer] = [(); 3].map(|()| Arc::clone(prices));
@@ -74,9 +78,22 @@ pub fn queue_and_bus(
         })
         .output(bus, |(request, _), _| request.is_write)
         .output_each(tags, |(request, _), _| (!request.is_write).then_some(()))
-        .output_each(arrived, |(request, _), _| request.arrives().then_some(*request))
-        .output_each(written, |(request, _), _| (!request.arrives()).then_some(*request))
+        .with(served, |transfer, served| transfer.output(served, |(request, _), _| *request))
+        .with(served.is_none().then_some(()), |transfer, ()| {
+            transfer
+                .output_each(arrived, |(request, _), _| request.arrives().then_some(*request))
+                .output_each(written, |(request, _), _| (!request.arrives()).then_some(*request))
+        })
         .add();
+    if let Some(served) = served {
+        net.transition("answer")
+            .input(served)
+            .read(bus)
+            .inhibit(found, 1)
+            .output_each(arrived, |(request, _), _| request.arrives().then_some(*request))
+            .output_each(written, |(request, _), _| (!request.arrives()).then_some(*request))
+            .add();
+    }
 }
 
 /// The paper's own device: one queue, one server, one speed.
@@ -105,5 +122,7 @@ pub fn plain_queue(
 /// Moving a request's data, in ns.
 fn moving(prices: &Prices, request: &Request) -> f64 {
     let byte = if request.is_write { prices.device_write_byte } else { prices[Scalar::DeviceByte] };
-    request.bytes() as f64 * byte
+    let is_apart = request.is_direct && !request.is_write;
+    let apart = if is_apart { request.pages as f64 * prices[Scalar::DirectReadPage] } else { 0.0 };
+    request.bytes() as f64 * byte + apart
 }

@@ -10,7 +10,7 @@ use self::caches::Caches;
 use super::request::Request;
 use crate::file_read::PAGE;
 use crate::page_writeback::Thresholds;
-use crate::parameters::{Allocation, Curve, Parameters, Scalar, Scalars, Scheduler};
+use crate::parameters::{Allocation, Answers, Curve, Parameters, Scalar, Scalars, Scheduler};
 use crate::read_ahead::Limits;
 
 /// Prices in ns and ns per byte, and the sizes that rules depend on in bytes.
@@ -34,6 +34,7 @@ pub struct Prices {
     pub(super) jiffy: u64,
     pub(super) disk_pages: f64,
     pub(super) device_depth: u32,
+    pub(super) answers_together: bool,
 }
 
 impl Index<Scalar> for Prices {
@@ -70,6 +71,7 @@ impl Prices {
             jiffy: (value(Scalar::Jiffy) as u64).max(1),
             disk_pages: (value(Scalar::Disk) / PAGE as f64).max(1.0),
             device_depth: value(Scalar::DeviceDepth).max(1.0) as u32,
+            answers_together: parameters.choices.answers == Answers::Together,
         }
     }
 

@@ -20,6 +20,18 @@ choice! {
 }
 
 choice! {
+    /// When a device answers.
+    #[derive(Default)]
+    Answers {
+        /// Each request once it is served.
+        #[default]
+        Each = "each",
+        /// All that were served, once no request waits any more: one interrupt for all.
+        Together = "together",
+    }
+}
+
+choice! {
     /// What a sync does with jbd2's journal.
     #[derive(Default)]
     Journal {
@@ -97,6 +109,8 @@ macro_rules! choices {
 choices! {
     /// The kind of device.
     device: Device,
+    /// When the devices 'queue_and_bus' and 'token_bucket' answer: 'each' request once it is served, or 'together' once none waits.
+    answers: Answers,
     /// The kernel whose rules of read-ahead hold; between two of them the model takes the earlier.
     kernel: Kernel,
     /// What a sync does with jbd2's journal.

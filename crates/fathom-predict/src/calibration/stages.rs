@@ -321,7 +321,7 @@ fn mixed_directly((bytes, depth): (u64, u32), read_percent: u8) -> Job {
     Job {
         engine: queue.engine,
         depth: queue.depth,
-        size: queue.size,
+        size: Some((bytes * 1_000).min(8 * MIB)),
         read_percent,
         name: format!("{kind} directly at random by {bytes}, {depth} at once"),
         ..plain
