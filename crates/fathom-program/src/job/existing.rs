@@ -37,7 +37,7 @@ pub(super) fn place(
 
 impl Job {
     fn on_files(&self, directory: Option<&str>, on: &OnFiles<'_>) -> Result<Self, String> {
-        if !self.engine.has_files() {
+        if !self.engine.has_files() && self.engine.on_names().is_none() {
             return Ok(self.clone());
         }
         let makes = self.files.unlink_each_loop || self.files.create_only;

@@ -66,6 +66,8 @@ impl Job {
                 Some(range) => self.drawn_size(range, thread, number).saturating_sub(region.offset),
                 None => region.length + extra,
             };
+            // A name counts as a block at least.
+            let length = if self.engine.on_names().is_some() { length.max(least) } else { length };
             let region = Region { length, file: region.offset + length, ..region };
             ThreadFile { name, region }
         };

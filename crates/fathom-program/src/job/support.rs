@@ -8,22 +8,7 @@ impl Job {
         let no_size = self.size.is_none() && self.filesize.is_none();
         let wanted = self.needs().into_iter().find(|(is_wanted, _)| *is_wanted);
         let wanted = wanted.map(|(_, option)| format!("{option} is understood, and can't be run yet"));
-        let engine = !matches!(
-            self.engine,
-            Engine::Psync
-                | Engine::Sync
-                | Engine::Pvsync
-                | Engine::Vsync
-                | Engine::Pvsync2
-                | Engine::Splice
-                | Engine::Falloc
-                | Engine::Ftruncate
-                | Engine::Null
-                | Engine::Mmap
-                | Engine::Libaio
-                | Engine::IoUring
-                | Engine::Posixaio
-        );
+        let engine = self.engine == Engine::Cpuio;
         engine
             .then(|| format!("ioengine={} is understood, and can't be run yet", self.engine.name()))
             .or(wanted)
@@ -46,6 +31,7 @@ impl Job {
             nowait: own.nowait && self.engine == Engine::Pvsync2,
             hipri_percentage: own.hipri_percentage,
             userspace_reap: own.userspace_reap,
+            stat_type: own.stat_type.clone(),
             ..EngineOptions::default()
         };
         vec![
@@ -70,6 +56,19 @@ impl Job {
     fn impossible(&self) -> Option<String> {
         if let Some(trouble) = &self.replay.trouble {
             return Some(trouble.clone());
+        }
+        if self.engine.on_names().is_some() {
+            let logs = &self.logs;
+            let logs = [&logs.bandwidth, &logs.iops, &logs.latency].into_iter().any(Option::is_some);
+            let options = [
+                (self.verify.is_some(), "verify="),
+                (self.order.trim.is_some(), "rw=trim"),
+                (logs, "a log of transfers"),
+            ];
+            let option = options.into_iter().find_map(|(is_wanted, option)| is_wanted.then_some(option));
+            if let Some(option) = option {
+                return Some(format!("{option} with ioengine={}, which moves no data", self.engine.name()));
+            }
         }
         let files = &self.files;
         let renews = files.unlink_each_loop && (self.course.loops > 1 || self.io_size > self.size);
@@ -99,6 +98,12 @@ mod tests {
         assert!(cpu.unsupported().unwrap().starts_with("ioengine=cpuio is understood"));
         let depth = Depth { most: 4, offload: true, ..Depth::default() };
         assert_eq!(Job { depth, ..job.clone() }.unsupported(), None);
+        let mut names = Job { engine: Engine::Filestat, ..job.clone() };
+        names.engine_options.stat_type = Some("statx".to_owned());
+        assert_eq!(names.unsupported(), None);
+        names.logs.latency = Some(String::new());
+        let reason = "a log of transfers with ioengine=filestat, which moves no data";
+        assert_eq!(names.unsupported().unwrap(), reason);
         let offloaded = Job { depth, engine: Engine::Splice, ..job };
         assert!(offloaded.unsupported().unwrap().starts_with("io_submit_mode="));
         assert!(Job::named("x").unsupported().unwrap().starts_with("size= is missing"));

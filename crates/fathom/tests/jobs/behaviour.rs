@@ -146,6 +146,18 @@ const EXACT: &[&str] = &[
     "rw=write\nsize=16k\nioengine=ftruncate",
     "rw=read\nsize=64k\nioengine=null",
     "rw=randwrite\nsize=100g\nnumber_ios=7\nioengine=null\niodepth=8\nnorandommap",
+    "rw=write\nioengine=filecreate\nnrfiles=10",
+    "rw=read\nioengine=filecreate\nnrfiles=10\nsize=20k",
+    "rw=write\nioengine=filecreate\nnrfiles=10\nfilesize=4k\nopenfiles=1\ncreate_on_open=1\nfallocate=none",
+    "rw=write\nioengine=filecreate\nnrfiles=3\nfilesize=16k\nloops=2\nunlink_each_loop=1\nfsync=2",
+    "rw=randrw\nrwmixread=100\nioengine=filecreate\nnrfiles=7\nsize=56k\nnumjobs=2",
+    "rw=write\nioengine=filestat\nnrfiles=10\nfilesize=4k\nstat_type=lstat",
+    "rw=read\nioengine=filestat\nnrfiles=4\nfilesize=16k\nstat_type=statx\nopenfiles=2\nfile_service_type=sequential",
+    "rw=randwrite\nioengine=filestat\nnrfiles=10\nsize=40k\nio_size=100k",
+    "rw=write\nioengine=filestat\nnrfiles=4\nfilesize=16k\nnumber_ios=3\nrate_iops=1000",
+    "rw=write\nioengine=filedelete\nnrfiles=10\nfilesize=4k\nunlink=0",
+    "rw=randread\nioengine=filedelete\nnrfiles=10\nfilesize=16k\nnumber_ios=15\nthinktime=100",
+    "rw=read\nioengine=filedelete\nnrfiles=10\nfilesize=5k\nnumjobs=2\ndirect=1",
     "rw=write\nsize=16k\nverify=md5",
     "rw=randwrite\nsize=32k\nverify=sha3-512\ndo_verify=0\nioengine=libaio\niodepth=4",
     "rw=write\nsize=32k\nverify=crc32c\nverify_backlog=3\nloops=2",
@@ -210,9 +222,9 @@ fn there(place: &Place, text: &str, format: &str) -> Value {
     value
 }
 
-/// Name, then bytes and calls of each direction, the syncs, and bytes and calls of trims, of each entry. fio leaves
-/// `fdatasync(2)` out of its count of syncs, and here it is in.
-fn counts(report: &Value) -> Vec<(String, [u64; 7])> {
+/// Name, then bytes and calls of each direction, the syncs, bytes and calls of trims, and the latencies of reads and writes,
+/// of each entry. fio leaves `fdatasync(2)` out of its count of syncs, and here it is in.
+fn counts(report: &Value) -> Vec<(String, [u64; 9])> {
     let of = |job: &Value| {
         let number = |side: &str, key: &str| job[side][key].as_u64().unwrap();
         let all = [
@@ -223,6 +235,8 @@ fn counts(report: &Value) -> Vec<(String, [u64; 7])> {
             number("sync", "total_ios"),
             number("trim", "io_bytes"),
             number("trim", "total_ios"),
+            job["read"]["clat_ns"]["N"].as_u64().unwrap(),
+            job["write"]["clat_ns"]["N"].as_u64().unwrap(),
         ];
         (job["jobname"].as_str().unwrap().to_owned(), all)
     };

@@ -267,7 +267,7 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("pre_read", BOOL, "read the used part into the cache first, and do not invalidate", |d, v| d.job.pre_read = v.on()),
     sets("invalidate", BOOL, "drop the file's clean pages before each pass (1)", |d, v| d.job.invalidate = v.on()),
     // Engines.
-    reads("ioengine", Kind::Text, "the system calls: `psync` (pread, pwrite), `sync` (lseek, read, write), `pvsync`, `pvsync2`, `vsync`, `mmap`, `posixaio`, `splice`, `null`, `libaio`, `io_uring`, `cpuio`, `falloc`, `ftruncate`, `filecreate`, `filestat`, `filedelete`, `dircreate`, `dirstat`, `dirdelete`", text::engine),
+    reads("ioengine", Kind::Text, "the system calls: `psync` (pread, pwrite), `sync` (lseek, read, write), `pvsync`, `pvsync2`, `vsync`, `mmap`, `posixaio`, `splice`, `null`, `libaio`, `io_uring`, `cpuio`, `falloc`, `ftruncate`, `filecreate`, `filestat`, `filedelete`, `dircreate`, `dirstat`, `dirdelete` (one call for each file or directory, whose latency is the one reported; the blocks of `size` are counted and not made)", text::engine),
     sets("direct", BOOL, "O_DIRECT", |d, v| d.job.direct = v.on()),
     sets("buffered", BOOL, "the opposite of `direct`", |d, v| d.job.direct = !v.on()),
     refused("atomic", BOOL, "Linux has no atomic writes in the form that fio 3.33 asks for"),
