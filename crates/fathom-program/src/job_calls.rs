@@ -420,6 +420,9 @@ impl Thread for JobCalls {
         if let Some(until) = self.think_until.take() {
             return Step::Wait(until);
         }
+        if self.job.engine == Engine::Cpuio {
+            return self.burn(now, times.end);
+        }
         if std::mem::take(&mut self.thinks)
             && let Some(step) = self.think(now, times.end)
         {

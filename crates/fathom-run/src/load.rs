@@ -189,7 +189,7 @@ fn threads<C: Counter>(
                 }
                 start.wait();
                 let turn = Turn { thread, number, course, control, site };
-                let calls = lists.then(Vec::new);
+                let calls = (lists || thread.job.course.iologs[1].is_some()).then(Vec::new);
                 let log = log::Log::of(thread.job, control.ticks_per_second);
                 let goes_on_after_mismatches = thread.job.course.continues[2];
                 let forgiven = forgiven(thread.job);
@@ -278,7 +278,12 @@ fn work<C: Counter>(
     turn.await_job(&system.descriptors)?;
     let JobThread { job, files, .. } = turn.thread;
     match job.engine {
-        engine if engine.on_names().is_some() => {
+        Engine::Filecreate
+        | Engine::Filestat
+        | Engine::Filedelete
+        | Engine::Dircreate
+        | Engine::Dirstat
+        | Engine::Dirdelete => {
             let path = |(_, file): &(FileId, ThreadFile)| turn.site.path_of(job, &file.name);
             drive(clock, calls, Names::of(job, files.iter().map(path).collect()), turn, record)
         }
@@ -290,11 +295,13 @@ fn work<C: Counter>(
         Engine::Psync | Engine::Pvsync | Engine::Sync | Engine::Vsync => {
             drive(clock, calls, system, turn, record)
         }
-        Engine::Pvsync2 | Engine::Splice | Engine::Falloc | Engine::Ftruncate | Engine::Null => {
-            drive(clock, calls, Special::of(system, job)?, turn, record)
-        }
+        Engine::Pvsync2
+        | Engine::Splice
+        | Engine::Falloc
+        | Engine::Ftruncate
+        | Engine::Null
+        | Engine::Cpuio => drive(clock, calls, Special::of(system, job)?, turn, record),
         Engine::Libaio | Engine::IoUring | Engine::Posixaio => deep(clock, calls, system, turn, record),
-        engine => Err(Fault::Unsupported(format!("ioengine={} can't be run yet", engine.name()))),
     }
 }
 
@@ -373,7 +380,8 @@ fn counted<C: Counter>(
 /// As [`run`].
 pub fn calls(jobs: &[Job], site: &mut Site) -> Result<Vec<Vec<Call>>, Fault> {
     let (_, records, _) = started(jobs, site, true)?;
-    Ok(records.into_iter().map(|record| record.calls.unwrap_or_default()).collect())
+    let calls = |record: Record| record.calls.into_iter().flatten().map(|made| made.call).collect();
+    Ok(records.into_iter().map(calls).collect())
 }
 
 /// The end of the time allowed, in ticks of the clock.
@@ -855,6 +863,26 @@ mod tests {
             }
             site.remove(&job);
         }
+    }
+
+    #[test]
+    fn a_cpu_is_kept_busy_for_its_share_and_as_long_as_others_run() {
+        let mut site = site(4 << 20, 64 << 20);
+        let runtime = Duration::from_millis(400);
+        let mut burner = Job { engine: Engine::Cpuio, runtime, size: Some(4096), ..Job::named("burner") };
+        burner.engine_options.cpu = (25, Duration::from_millis(10), false);
+        let outcome = run(&burner, &mut site).unwrap().remove(0);
+        // Bursts of 10 ms every 40 ms.
+        assert!((5..=10).contains(&outcome.calls()), "{outcome:?}");
+        assert!((0.39e9..2e9).contains(&(outcome.elapsed_ns as f64)), "{outcome:?}");
+        let busy = outcome.usage.user + outcome.usage.system;
+        assert!((60..220).contains(&busy.as_millis()), "{busy:?}");
+        (burner.runtime, burner.engine_options.cpu.2) = (Duration::ZERO, true);
+        assert!(run(&burner, &mut site).unwrap()[0].elapsed_ns < 300_000_000);
+        let mut other = small("other");
+        other.rates.iops[0] = 200;
+        let (outcomes, _) = together(&[burner, other], &mut site).unwrap();
+        assert!((300_000_000..2_000_000_000).contains(&outcomes[0][0].elapsed_ns), "{outcomes:?}");
     }
 
     #[test]

@@ -81,7 +81,7 @@ impl Job {
     }
 
     /// The paths of a thread's files as fio names them.
-    fn fio_paths(&self, thread: u32, directory: Option<&str>) -> Vec<String> {
+    pub fn fio_paths(&self, thread: u32, directory: Option<&str>) -> Vec<String> {
         let format = self.files.format.as_deref().unwrap_or("$jobname.$jobnum.$filenum");
         let name = |number: u32| {
             let name = format.replace("$jobname", &self.name).replace("$jobnum", &thread.to_string());

@@ -1,6 +1,6 @@
 //! Sizes that fio takes from what is there: a scratch file in place of a device has none of its own.
 
-use super::{Job, JobFile};
+use super::{Engine, Job, JobFile};
 use crate::call::CallKind;
 use crate::units::Bytes;
 
@@ -11,7 +11,9 @@ const ALL: u64 = 8 << 30;
 /// Gives jobs without a size, or with a share of one, a size: that of another job on the same file, or else the same for
 /// all; says which.
 pub(super) fn settle(jobs: &mut [Job]) -> Vec<String> {
-    for job in jobs.iter_mut().filter(|job| job.engine.on_names() == Some(CallKind::Create)) {
+    let needs_none =
+        |job: &Job| job.engine == Engine::Cpuio || job.engine.on_names() == Some(CallKind::Create);
+    for job in jobs.iter_mut().filter(|job| needs_none(job)) {
         if job.size.is_none() && job.filesize.is_none() {
             job.filesize = Some(job.least_block());
         }

@@ -32,6 +32,8 @@ pub struct Outcome {
     pub depth: Option<u32>,
     /// What is logged of each transfer, where the job wants that; not of threads together.
     pub log: Option<Box<super::log::Log>>,
+    /// Every call, where the job logs them; not of threads together.
+    pub calls: Option<Vec<super::log::Made>>,
 }
 
 /// Calls that failed without ending their job, as `continue_on_error` allows.
@@ -124,6 +126,7 @@ impl Outcome {
             errors: Errors::default(),
             depth: None,
             log: None,
+            calls: None,
         }
     }
 

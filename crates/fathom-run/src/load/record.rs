@@ -19,8 +19,8 @@ pub(super) struct Record {
     pub(super) began: u64,
     pub(super) elapsed: u64,
     pub(super) usage: Usage,
-    /// Every call, where somebody compares machines.
-    pub(super) calls: Option<Vec<Call>>,
+    /// Every call, where it is logged or somebody compares machines.
+    pub(super) calls: Option<Vec<log::Made>>,
     /// Errors of reads and of writes, by number, that do not end the job.
     pub(super) forgiven: [Vec<u32>; DIRECTIONS],
     /// Whether blocks that are not what was written do not end it either.
@@ -33,8 +33,10 @@ pub(super) struct Record {
 impl Recorder<bool> for Record {
     #[inline(always)]
     fn record(&mut self, call: &Call, counts: bool, window: Window, moved: u64) {
-        if let Some(calls) = &mut self.calls {
-            calls.push(*call);
+        if let Some(calls) = &mut self.calls
+            && calls.len() < log::MOST
+        {
+            calls.push(log::Made { call: *call, start: window.start, counts });
         }
         match call.kind.direction() {
             _ if !counts => {}
@@ -128,6 +130,7 @@ pub(super) fn outcome(
         errors: record.errors,
         depth: record.depth,
         log: record.log,
+        calls: record.calls,
     };
     if thread.job.engine.on_names().is_some() { outcome.of_names(thread.job) } else { outcome }
 }
