@@ -306,7 +306,8 @@ fn a_log_is_written_as_by_fio_and_replayed_by_it() {
     let place = Place::new("written");
     for options in [
         "rw=write\nsize=32k\nfsync=3\nend_fsync=1",
-        "rw=write\nsize=32k\nnrfiles=2\nloops=2\nfdatasync=4",
+        "rw=write\nsize=32k\nnrfiles=2\nfdatasync=4",
+        "rw=write\nsize=32k\nnrfiles=2\nloops=2",
         "rw=read\nsize=32k\nio_size=40k\nfilename=named",
         "rw=write\nsize=16k\nverify=md5",
         "rw=trimwrite\nsize=16k\nioengine=falloc",
