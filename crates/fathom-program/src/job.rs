@@ -379,8 +379,10 @@ impl Job {
             let reason = format!("blocks of {least} to {most} bytes: there must be 1 to {LARGEST_BLOCK}");
             unless(least == 0 || most < least || most > LARGEST_BLOCK, &["bs", "bsrange"], &reason)?;
             let Some(region) = region.filter(|_| self.engine.transfers()) else { continue };
-            let reason = format!("a block of {least} bytes does not fit into {} bytes", region.length);
-            unless(least > region.length, &["bs", "bsrange", "size", "filesize", "offset"], &reason)?;
+            // Of files whose sizes are drawn, those below a block are empty.
+            let longest = self.files.sizes.map_or(region.file, |(_, most)| most) - region.offset;
+            let reason = format!("a block of {least} bytes does not fit into {longest} bytes");
+            unless(least > longest, &["bs", "bsrange", "size", "filesize", "offset"], &reason)?;
         }
         let unplain = self.filename.iter().find(|name| !is_plain(name));
         unplain.map_or(Ok(()), |name| {

@@ -80,6 +80,8 @@ struct FileCalls {
     call: Call,
     offsets: Offsets,
     position: Position,
+    /// Whether what an engine of names does to it is still to come in this pass.
+    is_unnamed: bool,
     /// The bytes from the first to the last that were written since the last sync; `sync_file_range` is of these.
     written: Option<(u64, u64)>,
 }
@@ -132,6 +134,7 @@ impl JobCalls {
                 call,
                 offsets: Offsets::new(job, region, number << 10 | thread)?,
                 position: Position::default(),
+                is_unnamed: job.engine.on_names().is_some(),
                 written: None,
             })
         };
@@ -144,9 +147,10 @@ impl JobCalls {
             files,
             file: 0,
             // fio goes round within a loop where time ends it.
-            renews_by: match job.files.unlink_each_loop && !job.time_based {
-                true => CallKind::Create,
-                false => CallKind::DontNeed,
+            renews_by: match (job.engine.on_names(), job.files.unlink_each_loop && !job.time_based) {
+                (None, true) => CallKind::Create,
+                (Some(_), true) => CallKind::Unlink,
+                (_, false) => CallKind::DontNeed,
             },
             to_renew: 0,
             ticks_per_second,
@@ -211,25 +215,6 @@ impl JobCalls {
         self.times = Some(Times { end: times.end.min(now), ..times });
     }
 
-    /// The sync that is due before a transfer.
-    ///
-    /// fio asks before each transfer whether the writes so far are such a number: none follows the last one, and reads
-    /// that come before the next write each get one too.
-    #[inline(always)]
-    fn sync(&self) -> Option<CallKind> {
-        // fio 3.33 makes a trim of a sync that is due in trimwrite.
-        if self.writes == 0 || self.job.order.trim.is_some() {
-            return None;
-        }
-        let is_due = |every: u32| every > 0 && self.writes.is_multiple_of(u64::from(every));
-        match (is_due(self.job.fsync), is_due(self.job.fdatasync), self.job.durability.range) {
-            (true, ..) => Some(CallKind::Fsync),
-            (false, true, _) => Some(CallKind::Fdatasync),
-            (false, false, Some((_, every))) if is_due(every) => Some(CallKind::SyncRange),
-            _ => None,
-        }
-    }
-
     /// A transfer, or the trim or the seek that goes before it.
     #[inline(always)]
     fn transfer(&mut self, direction: Direction, span: Span) -> Step<bool> {
@@ -241,6 +226,12 @@ impl JobCalls {
         }
         let kind = self.kind(direction);
         let file = &mut self.files[self.file];
+        if std::mem::take(&mut file.is_unnamed)
+            && let Some(kind) = self.job.engine.on_names()
+        {
+            self.transfer = Some((direction, span));
+            return Step::Call(Call { kind, ..file.call }, true);
+        }
         let mut call = Call { kind, ..file.call }.at(span.offset, span.length);
         if let Some(seek) = file.position.seek_before(&call) {
             (self.transfer, self.is_trimmed) = (Some((direction, span)), true);
@@ -344,8 +335,13 @@ impl JobCalls {
     #[cold]
     fn next_pass(&mut self) -> Option<Step<bool>> {
         self.next_file.rewind();
-        self.files.iter_mut().for_each(|file| file.offsets.rewind());
-        let drops = self.job.invalidate && !self.job.pre_read || self.renews_by == CallKind::Create;
+        let on_names = self.job.engine.on_names().is_some();
+        for file in &mut self.files {
+            file.offsets.rewind();
+            file.is_unnamed = on_names;
+        }
+        let invalidates = self.job.invalidate && !self.job.pre_read && !on_names;
+        let drops = invalidates || self.renews_by != CallKind::DontNeed;
         self.to_renew = if drops { self.files.len() } else { 0 };
         self.renew()
     }
@@ -423,6 +419,9 @@ impl Thread for JobCalls {
         };
         if let Some(until) = self.think_until.take() {
             return Step::Wait(until);
+        }
+        if self.job.engine == Engine::Cpuio {
+            return self.burn(now, times.end);
         }
         if std::mem::take(&mut self.thinks)
             && let Some(step) = self.think(now, times.end)

@@ -6,6 +6,7 @@
 pub(crate) mod asynchronous;
 mod engine;
 mod entries;
+mod names;
 mod special;
 mod verify;
 
@@ -20,6 +21,7 @@ use fathom_sys::file::Errno;
 
 pub(crate) use self::engine::{Buffer, Descriptors, Engine, Mapped, OfJob, Own, System};
 pub(crate) use self::entries::{Entries, name as entry_name};
+pub(crate) use self::names::Names;
 pub(crate) use self::special::Special;
 pub(crate) use self::verify::Verifier;
 use crate::fault::Fault;

@@ -17,6 +17,7 @@ mod needs;
 mod outcome;
 mod place;
 pub mod program;
+mod record;
 mod site;
 mod steady;
 mod steer;
@@ -28,7 +29,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use fathom_sys::clock::Counter;
-use fathom_sys::file::Errno;
 use fathom_sys::usage::Usage;
 use fathom_sys::{Error, affinity, cache};
 
@@ -43,12 +43,13 @@ pub use self::site::Folios;
 
 use self::course::Course;
 use self::locks::Locked;
+use self::record::{Record, forgiven, outcome};
 use self::steer::{Steered, Watched, is_steered};
 use crate::executor::asynchronous::{self, Requests};
-use crate::executor::{self, Buffer, Control, Counters, Mapped, OfJob, Recorder, Special, System, Window};
+use crate::executor::{self, Buffer, Control, Counters, Mapped, Names, OfJob, Special, System};
 use crate::fault::Fault;
 use crate::instrument::Clock;
-use fathom_program::call::{Call, CallKind, DIRECTIONS, Direction, FileId};
+use fathom_program::call::{Call, FileId};
 use fathom_program::job::{Engine, Job, ThreadFile};
 use fathom_program::job_calls::JobCalls;
 
@@ -142,120 +143,9 @@ fn started<'a>(
         Clock::Monotonic(counter) => threads(counter, &list, site, &budget, lists),
     };
     site.count_written(site.write_budget() - budget.into_inner());
+    site.settle(jobs);
     let (records, ends_all) = records?;
     Ok((list, records, ends_all))
-}
-
-/// What one thread did, in ticks.
-#[derive(Debug, Clone, Default)]
-struct Record {
-    transfers: [Transfers; DIRECTIONS],
-    trims: Transfers,
-    syncs: Histogram,
-    /// When it began to count.
-    began: u64,
-    elapsed: u64,
-    usage: Usage,
-    /// Every call, where somebody compares machines.
-    calls: Option<Vec<Call>>,
-    /// Errors of reads and of writes, by number, that do not end the job.
-    forgiven: [Vec<u32>; DIRECTIONS],
-    /// Whether blocks that are not what was written do not end it either.
-    goes_on_after_mismatches: bool,
-    errors: Errors,
-    depth: Option<u32>,
-    log: Option<Box<log::Log>>,
-}
-
-impl Recorder<bool> for Record {
-    #[inline(always)]
-    fn record(&mut self, call: &Call, counts: bool, window: Window, moved: u64) {
-        if let Some(calls) = &mut self.calls {
-            calls.push(*call);
-        }
-        match call.kind.direction() {
-            _ if !counts => {}
-            None if call.kind == CallKind::Discard => {
-                self.trims.bytes += call.bytes;
-                self.trims.latency.record(window.ticks());
-            }
-            Some(direction) => {
-                let transfers = &mut self.transfers[direction as usize];
-                transfers.bytes += moved;
-                transfers.latency.record(window.ticks());
-                if let Some(log) = &mut self.log {
-                    log.transfer(direction, call.offset, moved, [window.start, window.stop]);
-                }
-            }
-            None => self.syncs.record(window.ticks()),
-        }
-    }
-
-    #[inline(always)]
-    fn submitted(&mut self, call: &Call, counts: bool, [begun, issued, done]: [u64; 3]) {
-        if let (true, Some(direction)) = (counts, call.kind.direction()) {
-            let transfers = &mut self.transfers[direction as usize];
-            transfers.submission.record(issued.saturating_sub(begun));
-            transfers.total.record(done.saturating_sub(begun));
-            if let Some(log) = &mut self.log {
-                log.submitted(issued.saturating_sub(begun));
-            }
-        }
-    }
-
-    #[cold]
-    fn forgives(&mut self, call: &Call, errno: Errno) -> bool {
-        // Whatever does not read may fail for what was written.
-        let side = call.kind.direction().unwrap_or(Direction::Write) as usize;
-        let number = errno.raw_os_error().unsigned_abs();
-        let is_forgiven = self.forgiven[side].contains(&number);
-        self.errors.add(u32::from(is_forgiven), errno);
-        is_forgiven
-    }
-
-    #[cold]
-    fn forgives_mismatch(&mut self) -> bool {
-        self.errors.add(u32::from(self.goes_on_after_mismatches), Errno::ILSEQ);
-        self.goes_on_after_mismatches
-    }
-
-    #[cold]
-    fn start_counting(&mut self, now: u64) {
-        for transfers in self.transfers.iter_mut().chain([&mut self.trims]) {
-            transfers.bytes = 0;
-            transfers.latency.clear();
-            transfers.submission.clear();
-            transfers.total.clear();
-        }
-        self.syncs.clear();
-        (self.began, self.usage) = (now, Usage::of_this_thread());
-    }
-}
-
-/// The errors that `continue_on_error` names: those of `ignore_error`, else what a device gives.
-fn forgiven(job: &Job) -> [Vec<u32>; DIRECTIONS] {
-    let course = &job.course;
-    [0, 1].map(|side: usize| match (course.continues[side], course.ignored[side].is_empty()) {
-        (false, _) => Vec::new(),
-        (true, true) => vec![Errno::IO.raw_os_error().unsigned_abs()],
-        (true, false) => course.ignored[side].clone(),
-    })
-}
-
-fn outcome(thread: &JobThread<'_>, record: Record, ns_per_tick: f64, device_wrote: Option<Wrote>) -> Outcome {
-    Outcome {
-        transfers: record.transfers,
-        trims: record.trims,
-        syncs: record.syncs,
-        elapsed_ns: (record.elapsed as f64 * ns_per_tick) as u64,
-        ns_per_tick,
-        cached_before: thread.cached,
-        usage: record.usage,
-        device_wrote,
-        errors: record.errors,
-        depth: record.depth,
-        log: record.log,
-    }
 }
 
 /// Runs all threads; each opens its own files and gets everything ready, and then they begin at once.
@@ -298,8 +188,8 @@ fn threads<C: Counter>(
                     calm.await_it();
                 }
                 start.wait();
-                let turn = Turn { thread, number, course, control };
-                let calls = lists.then(Vec::new);
+                let turn = Turn { thread, number, course, control, site };
+                let calls = (lists || thread.job.course.iologs[1].is_some()).then(Vec::new);
                 let log = log::Log::of(thread.job, control.ticks_per_second);
                 let goes_on_after_mismatches = thread.job.course.continues[2];
                 let forgiven = forgiven(thread.job);
@@ -335,7 +225,8 @@ fn ready(thread: &JobThread<'_>, site: &Site) -> Result<(JobCalls, System<OfJob>
         site.hint(job, &open, &path)?;
         Ok((path, open))
     };
-    let files = thread.files.iter().filter(|_| job.engine.has_files());
+    let opens = job.engine.has_files() && job.engine.on_names().is_none();
+    let files = thread.files.iter().filter(|_| opens);
     let open = files.map(open).collect::<Result<Vec<_>, Fault>>()?;
     let buffer = Buffer::of_job(job, open.first().map_or(Path::new(&job.name), |(path, _)| path))?;
     let regions: Vec<_> = thread.files.iter().map(|(number, file)| (*number, file.region)).collect();
@@ -350,6 +241,7 @@ struct Turn<'a> {
     number: usize,
     course: &'a Course,
     control: &'a Control<'a>,
+    site: &'a Site,
 }
 
 impl<'a> Turn<'a> {
@@ -386,6 +278,15 @@ fn work<C: Counter>(
     turn.await_job(&system.descriptors)?;
     let JobThread { job, files, .. } = turn.thread;
     match job.engine {
+        Engine::Filecreate
+        | Engine::Filestat
+        | Engine::Filedelete
+        | Engine::Dircreate
+        | Engine::Dirstat
+        | Engine::Dirdelete => {
+            let path = |(_, file): &(FileId, ThreadFile)| turn.site.path_of(job, &file.name);
+            drive(clock, calls, Names::of(job, files.iter().map(path).collect()), turn, record)
+        }
         _ if job.is_offloaded() => deep(clock, calls, system, turn, record),
         Engine::Mmap => {
             let lengths: Vec<u64> = files.iter().map(|(_, file)| file.region.file).collect();
@@ -394,11 +295,13 @@ fn work<C: Counter>(
         Engine::Psync | Engine::Pvsync | Engine::Sync | Engine::Vsync => {
             drive(clock, calls, system, turn, record)
         }
-        Engine::Pvsync2 | Engine::Splice | Engine::Falloc | Engine::Ftruncate | Engine::Null => {
-            drive(clock, calls, Special::of(system, job)?, turn, record)
-        }
+        Engine::Pvsync2
+        | Engine::Splice
+        | Engine::Falloc
+        | Engine::Ftruncate
+        | Engine::Null
+        | Engine::Cpuio => drive(clock, calls, Special::of(system, job)?, turn, record),
         Engine::Libaio | Engine::IoUring | Engine::Posixaio => deep(clock, calls, system, turn, record),
-        engine => Err(Fault::Unsupported(format!("ioengine={} can't be run yet", engine.name()))),
     }
 }
 
@@ -477,7 +380,8 @@ fn counted<C: Counter>(
 /// As [`run`].
 pub fn calls(jobs: &[Job], site: &mut Site) -> Result<Vec<Vec<Call>>, Fault> {
     let (_, records, _) = started(jobs, site, true)?;
-    Ok(records.into_iter().map(|record| record.calls.unwrap_or_default()).collect())
+    let calls = |record: Record| record.calls.into_iter().flatten().map(|made| made.call).collect();
+    Ok(records.into_iter().map(calls).collect())
 }
 
 /// The end of the time allowed, in ticks of the clock.
@@ -494,7 +398,9 @@ mod tests {
 
     use super::*;
     use crate::instrument::Instrument;
+    use fathom_program::call::Direction;
     use fathom_program::job::{Blocks, Depth, Others, Pattern, PatternPart, SteadyState, Trim, Verify};
+    use fathom_sys::file::Errno;
     use std::io::Write;
 
     fn site(space: u64, max_write: u64) -> Site {
@@ -927,6 +833,56 @@ mod tests {
             let outcome = run(&job, &mut site).unwrap().remove(0);
             assert_eq!((outcome.errors.count, outcome.transfers[0].latency.count()), (64, 64));
         }
+    }
+
+    #[test]
+    fn names_are_made_looked_at_and_removed() {
+        let mut site = site(8 << 20, 64 << 20);
+        use Engine::{Dircreate, Dirdelete, Dirstat, Filecreate, Filedelete, Filestat};
+        for engine in [Filecreate, Filestat, Filedelete, Dircreate, Dirstat, Dirdelete] {
+            let mut job = Job { engine, size: Some(80 << 10), ..Job::named("names") };
+            job.files.count = 10;
+            let outcome = run(&job, &mut site).unwrap().remove(0);
+            let read = &outcome.transfers[Direction::Read as usize];
+            assert_eq!((read.count(), read.bytes, read.latency.count()), (20, 80 << 10, 10), "{engine:?}");
+            let left = job.file_names(0).iter().filter(|name| site.path_of(&job, name).exists()).count();
+            assert_eq!(left, if matches!(engine, Filedelete | Dirdelete) { 0 } else { 10 }, "{engine:?}");
+            let is_directory = site.path_of(&job, &job.file_names(0)[0]).is_dir();
+            assert_eq!(is_directory, matches!(engine, Dircreate | Dirstat), "{engine:?}");
+            // A second loop finds what the first has left.
+            job.course.loops = 2;
+            let again = run(&job, &mut site);
+            match engine {
+                Filedelete | Dircreate | Dirdelete => {
+                    let shown = again.map(drop).unwrap_err().to_string();
+                    let calls = ["unlink", "mkdir", "rmdir"];
+                    assert!(calls.iter().any(|call| shown.starts_with(call)), "{shown}");
+                    assert!(shown.contains("job.names.0.0"), "{shown}");
+                }
+                _ => assert_eq!(again.unwrap()[0].transfers[0].latency.count(), 20, "{engine:?}"),
+            }
+            site.remove(&job);
+        }
+    }
+
+    #[test]
+    fn a_cpu_is_kept_busy_for_its_share_and_as_long_as_others_run() {
+        let mut site = site(4 << 20, 64 << 20);
+        let runtime = Duration::from_millis(400);
+        let mut burner = Job { engine: Engine::Cpuio, runtime, size: Some(4096), ..Job::named("burner") };
+        burner.engine_options.cpu = (25, Duration::from_millis(10), false);
+        let outcome = run(&burner, &mut site).unwrap().remove(0);
+        // Bursts of 10 ms every 40 ms.
+        assert!((5..=10).contains(&outcome.calls()), "{outcome:?}");
+        assert!((0.39e9..2e9).contains(&(outcome.elapsed_ns as f64)), "{outcome:?}");
+        let busy = outcome.usage.user + outcome.usage.system;
+        assert!((60..220).contains(&busy.as_millis()), "{busy:?}");
+        (burner.runtime, burner.engine_options.cpu.2) = (Duration::ZERO, true);
+        assert!(run(&burner, &mut site).unwrap()[0].elapsed_ns < 300_000_000);
+        let mut other = small("other");
+        other.rates.iops[0] = 200;
+        let (outcomes, _) = together(&[burner, other], &mut site).unwrap();
+        assert!((300_000_000..2_000_000_000).contains(&outcomes[0][0].elapsed_ns), "{outcomes:?}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use fathom_program::job::{Direction, Job};
+use fathom_program::job::{DIRECTIONS, Direction, Job};
 use fathom_run::load::{Histogram, Outcome};
 use fathom_run::provenance::Provenance;
 
@@ -67,15 +67,17 @@ impl RanJob {
         let side = |direction: Direction| {
             let transfers = &sum.transfers[direction as usize];
             let kind = if direction == Direction::Read { "read" } else { "write" };
-            RanSide::of(kind, transfers.bytes, &transfers.latency, sum.ns_per_tick)
+            let (kind, bytes) = job.engine.on_names().map_or((kind, transfers.bytes), |on| (on.name(), 0));
+            RanSide::of(kind, bytes, &transfers.latency, sum.ns_per_tick)
         };
+        let sides = if job.engine.on_names().is_some() { 1 } else { DIRECTIONS };
         let syncs = (sum.syncs.count() > 0).then(|| RanSide::of("sync", 0, &sum.syncs, sum.ns_per_tick));
         Some(Self {
             name: job.name.clone(),
             threads: job.numjobs,
             elapsed_ns: sum.elapsed_ns,
             cached_share: sum.cached_before.map(|before| before.cached as f64 / before.pages.max(1) as f64),
-            sides: job.directions().map(side).chain(syncs).collect(),
+            sides: job.directions().take(sides).map(side).chain(syncs).collect(),
         })
     }
 

@@ -217,6 +217,16 @@ pub fn create_for(path: &Path, access: Access) -> Result<OwnedFd> {
     rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
 }
 
+/// Opens a file for reading and writing by its owner alone, and makes it where there is none. Source: `open(2)`, O_CREAT.
+///
+/// # Errors
+/// What `open(2)` gives.
+#[inline(always)]
+pub fn open_or_create(path: &Path) -> Result<OwnedFd> {
+    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
+}
+
 /// Reads at an offset through a vector of one buffer. Source: `preadv(2)`.
 ///
 /// # Errors

@@ -49,6 +49,7 @@ fn refusal(job: &Job) -> Option<String> {
             );
         }
         Engine::Mmap => return because("ioengine=mmap, and there are no mappings"),
+        Engine::Cpuio => return because("ioengine=cpuio, and threads do not compete for CPUs there"),
         other => {
             return Some(format!(
                 "ioengine={}, and transfers are plain reads and writes there",

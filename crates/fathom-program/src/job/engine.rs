@@ -1,5 +1,7 @@
 //! The engines of jobs.
 
+use crate::call::CallKind;
+
 /// The system calls that transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
@@ -85,9 +87,25 @@ impl Engine {
         matches!(self, Engine::Libaio | Engine::IoUring | Engine::Posixaio | Engine::Null)
     }
 
-    /// Whether it works on files at all.
+    /// Whether files are laid out for it.
     pub fn has_files(self) -> bool {
-        !matches!(self, Engine::Null | Engine::Cpuio)
+        use Engine::{Cpuio, Dircreate, Dirdelete, Dirstat, Filecreate, Null};
+        !matches!(self, Null | Cpuio | Filecreate | Dircreate | Dirstat | Dirdelete)
+    }
+
+    /// What it does to each name in place of opening a file, if it does: make, look at or remove it.
+    pub fn on_names(self) -> Option<CallKind> {
+        match self {
+            Engine::Filecreate | Engine::Dircreate => Some(CallKind::Create),
+            Engine::Filestat | Engine::Dirstat => Some(CallKind::Stat),
+            Engine::Filedelete | Engine::Dirdelete => Some(CallKind::Unlink),
+            _ => None,
+        }
+    }
+
+    /// Whether its names are those of directories.
+    pub fn has_directories(self) -> bool {
+        matches!(self, Engine::Dircreate | Engine::Dirstat | Engine::Dirdelete)
     }
 
     /// Whether it moves data from and to files.

@@ -37,7 +37,7 @@ pub(super) fn place(
 
 impl Job {
     fn on_files(&self, directory: Option<&str>, on: &OnFiles<'_>) -> Result<Self, String> {
-        if !self.engine.has_files() {
+        if !self.engine.has_files() && self.engine.on_names().is_none() {
             return Ok(self.clone());
         }
         let makes = self.files.unlink_each_loop || self.files.create_only;
@@ -81,7 +81,7 @@ impl Job {
     }
 
     /// The paths of a thread's files as fio names them.
-    fn fio_paths(&self, thread: u32, directory: Option<&str>) -> Vec<String> {
+    pub fn fio_paths(&self, thread: u32, directory: Option<&str>) -> Vec<String> {
         let format = self.files.format.as_deref().unwrap_or("$jobname.$jobnum.$filenum");
         let name = |number: u32| {
             let name = format.replace("$jobname", &self.name).replace("$jobnum", &thread.to_string());

@@ -61,6 +61,13 @@ pub struct EngineOptions {
     pub cpu: (u32, Duration, bool),
 }
 
+impl EngineOptions {
+    /// How long `cpuio` keeps the CPU busy at once.
+    pub fn burst(&self) -> Duration {
+        if self.cpu.1.is_zero() { Duration::from_millis(50) } else { self.cpu.1 }
+    }
+}
+
 /// The files of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Files {

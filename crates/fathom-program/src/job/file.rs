@@ -114,6 +114,10 @@ impl<'a> Reader<'a> {
             }
             if let Some(rest) = line.strip_prefix('[') {
                 let name = section_name(rest).map_err(mistake)?;
+                if !line.ends_with(']') {
+                    let file = &mut self.file;
+                    file.notes.push(format!("line {number}: '{line}' begins the job '{name}': fio takes all but the last character"));
+                }
                 if let Some((number, name, lines)) = section.replace((number, name.to_owned(), Vec::new())) {
                     self.section(&name, number, lines, &mut stonewall)?;
                 }
@@ -300,12 +304,11 @@ fn without_comment(line: &str) -> &str {
     line.split([';', '#']).next().unwrap_or_default().trim()
 }
 
+/// The name in a line after its `[`. As in fio that is all but the last character, whichever that is.
 fn section_name(rest: &str) -> Result<&str, String> {
-    let Some(name) = rest.strip_suffix(']') else {
-        return Err("a section is [NAME] and nothing else on its line".to_owned());
-    };
+    let name = rest.char_indices().next_back().map_or("", |(last, _)| &rest[..last]);
     if name.trim().is_empty() || name.contains('\0') {
-        return Err(format!("'{name}' is not a name for a job"));
+        return Err(format!("'{name}' is not a name for a job: begin one with [NAME]"));
     }
     Ok(name)
 }
@@ -518,11 +521,16 @@ mod tests {
             ("rate=1m\nrate_iops=5", "line 4: [x]: rate and rate_iops exclude each other"),
             ("random_distribution=zipf:1", "zipf is not defined"),
             ("zonemode=zbd", "needs a zoned block device"),
-            ("[y", "a section is [NAME]"),
+            ("[y", "'' is not a name for a job: begin one with [NAME]"),
         ] {
             let shown = one(options).unwrap_err();
             assert!(shown.contains(words), "{options}: {shown}");
         }
+        // fio takes all but the last character for the name.
+        let odd = read("[fio-test]G\nsize=1m\n[bs=64K\nsize=2m\n[global]x\nsize=4m\n").unwrap();
+        assert_eq!(odd.jobs.iter().map(|job| job.name.as_str()).collect::<Vec<_>>(), ["fio-test]", "bs=64"]);
+        let note = "line 3: '[bs=64K' begins the job 'bs=64': fio takes all but the last character";
+        assert_eq!(odd.notes[1], note);
         assert!(read("size=1m\n[x]").unwrap_err().to_string().starts_with("line 1: 'size=1m' stands before"));
         assert!(read("").unwrap_err().reason.starts_with("there is no job"));
         let shared = read("[global]\nnumjobs=0\n[x]\nsize=1m").unwrap_err().to_string();

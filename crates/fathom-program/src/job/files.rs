@@ -66,10 +66,19 @@ impl Job {
                 Some(range) => self.drawn_size(range, thread, number).saturating_sub(region.offset),
                 None => region.length + extra,
             };
+            // A name counts as a block at least.
+            let length = if self.engine.on_names().is_some() { length.max(least) } else { length };
             let region = Region { length, file: region.offset + length, ..region };
             ThreadFile { name, region }
         };
-        Ok(names.drain(..).enumerate().map(file).collect())
+        let files: Vec<ThreadFile> = names.drain(..).enumerate().map(file).collect();
+        let is_empty = self.files.sizes.is_some() && files.iter().all(|file| file.region.length < least);
+        match is_empty && self.engine.transfers() {
+            true => Err(format!(
+                "none of the sizes that are drawn holds a block of {least} bytes: raise filesize="
+            )),
+            false => Ok(files),
+        }
     }
 
     /// The files of a thread that are there, where it reads such ones.
@@ -142,5 +151,16 @@ mod tests {
         assert!(drawn.iter().all(|size| (4096..65536).contains(size) && size % 4096 == 0), "{drawn:?}");
         assert!(drawn.iter().collect::<std::collections::BTreeSet<_>>().len() > 8, "{drawn:?}");
         assert_eq!(drawn, lengths(&job));
+    }
+
+    #[test]
+    fn files_whose_size_is_drawn_below_a_block_are_empty() {
+        let mut job = Job { filesize: Some(1024), ..Job::named("x") };
+        (job.files.count, job.files.sizes) = (20, Some((1024, 16 << 10)));
+        assert!(lengths(&job).contains(&0) && job.check() == Ok(()), "{:?}", lengths(&job));
+        job.files.sizes = Some((1024, 4096));
+        assert!(job.files_of(0).unwrap_err().contains("none of the sizes"));
+        job.files.sizes = Some((1024, 2048));
+        assert!(job.check().unwrap_err().contains("does not fit into 2048 bytes"));
     }
 }

@@ -1,6 +1,7 @@
 //! Sizes that fio takes from what is there: a scratch file in place of a device has none of its own.
 
-use super::{Job, JobFile};
+use super::{Engine, Job, JobFile};
+use crate::call::CallKind;
 use crate::units::Bytes;
 
 /// What such a file has at most, and all of them together.
@@ -10,6 +11,13 @@ const ALL: u64 = 8 << 30;
 /// Gives jobs without a size, or with a share of one, a size: that of another job on the same file, or else the same for
 /// all; says which.
 pub(super) fn settle(jobs: &mut [Job]) -> Vec<String> {
+    let needs_none =
+        |job: &Job| job.engine == Engine::Cpuio || job.engine.on_names() == Some(CallKind::Create);
+    for job in jobs.iter_mut().filter(|job| needs_none(job)) {
+        if job.size.is_none() && job.filesize.is_none() {
+            job.filesize = Some(job.least_block());
+        }
+    }
     // Sizes may follow from where a job appends, and where one appends from sizes.
     append(jobs);
     let is_open = |job: &Job| {

@@ -1,10 +1,26 @@
 //! When a thread's next transfer may begin: `thinktime` and the rates.
 
 use super::JobCalls;
-use crate::call::{DIRECTIONS, Direction};
+use crate::call::{Call, DIRECTIONS, Direction};
 use crate::program::Step;
 
 impl JobCalls {
+    /// A burst of `cpuio`, or the rest after it, so that the CPU is busy for `cpuload` of a hundred. Source: `engines/cpu.c`.
+    #[cold]
+    pub(super) fn burn(&mut self, now: u64, end: u64) -> Step<bool> {
+        if now >= end {
+            return Step::End;
+        }
+        let (load, burst) = (self.job.engine_options.cpu.0, self.job.engine_options.burst());
+        let (load, rest) = (u64::from(load.clamp(1, 100)), u64::from(100 - load.min(100)));
+        if std::mem::replace(&mut self.thinks, rest > 0) && rest > 0 {
+            self.thinks = false;
+            return Step::Wait((now + self.ticks(burst) * rest / load).min(end));
+        }
+        let direction = self.files[0].offsets.direction();
+        Step::Call(Call { kind: self.kind(direction), ..self.files[0].call }, true)
+    }
+
     /// Ticks that so many bytes take of one direction's rate.
     pub(super) fn share(&self, side: usize, bytes: u64) -> f64 {
         match self.job.bound(side) {

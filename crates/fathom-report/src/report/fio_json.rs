@@ -296,13 +296,15 @@ impl Entry {
 
 impl Side {
     fn of(outcome: &Outcome, transfers: &Transfers, detail: Detail) -> Self {
-        if transfers.latency.count() == 0 {
+        if transfers.count() == 0 {
             return Self::default();
         }
         let ns_per_tick = outcome.ns_per_tick;
         let clat_ns = Latency::in_detail(&transfers.latency, ns_per_tick, detail);
         // Where calls are made one after the other nothing goes by before they are issued.
         let [slat_ns, lat_ns] = match transfers.submission.count() {
+            // Nor does fio tell a whole latency of a call on a name.
+            0 if transfers.blocks.is_some() => Default::default(),
             0 => [Latency::default(), Latency::of(&transfers.latency, ns_per_tick)],
             _ => [&transfers.submission, &transfers.total].map(|one| Latency::of(one, ns_per_tick)),
         };
@@ -312,9 +314,9 @@ impl Side {
             io_kbytes: transfers.bytes >> 10,
             bw_bytes: bytes_per_second as u64,
             bw: bytes_per_second as u64 >> 10,
-            iops: outcome.per_second(transfers.latency.count()),
+            iops: outcome.per_second(transfers.count()),
             runtime: milliseconds(outcome),
-            total_ios: transfers.latency.count(),
+            total_ios: transfers.count(),
             slat_ns,
             clat_ns,
             lat_ns,

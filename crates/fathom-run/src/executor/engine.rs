@@ -362,7 +362,7 @@ impl Mapped {
     pub(crate) fn of(system: System<OfJob>, job: &Job, lengths: &[u64]) -> Result<Self, Fault> {
         let map = |((path, file), &length): (&(PathBuf, OwnedFd), &u64)| {
             let failed = |errno| Error::new("mmap", path, errno);
-            let length = usize::try_from(length).map_err(|_| failed(Errno::NOMEM))?;
+            let length = usize::try_from(length.max(1)).map_err(|_| failed(Errno::NOMEM))?;
             let mapping = FileMapping::shared(file, length, job.does(Direction::Write)).map_err(failed)?;
             if let Some(order) = job.expected_order() {
                 mapping.expect(order == Pattern::Random).map_err(failed)?;

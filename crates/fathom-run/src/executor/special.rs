@@ -1,6 +1,7 @@
 //! fio's engines that transfer in a way of their own: `pvsync2`, `splice`, `falloc`, `ftruncate` and `null`.
 
 use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
 
 use fathom_program::call::{Call, Direction};
 use fathom_program::job::{Engine as Named, EngineOptions, Job};
@@ -30,6 +31,8 @@ enum Way {
     Truncate,
     /// Nothing.
     Null,
+    /// The CPU is kept busy for so long.
+    Burn(Duration),
 }
 
 impl Special {
@@ -43,10 +46,19 @@ impl Special {
             Named::Falloc => Way::Allocate,
             Named::Ftruncate => Way::Truncate,
             Named::Null => Way::Null,
+            Named::Cpuio => Way::Burn(job.engine_options.burst()),
             _ => Way::of_flags(&job.engine_options),
         };
         Ok(Self { system, way })
     }
+}
+
+fn burn(burst: Duration) -> Result<usize, Errno> {
+    let begun = Instant::now();
+    while begun.elapsed() < burst {
+        std::hint::spin_loop();
+    }
+    Ok(0)
 }
 
 impl Way {
@@ -61,15 +73,17 @@ impl Way {
 impl Engine for Special {
     #[inline(always)]
     fn prepare(&mut self, call: &Call) {
-        if !matches!(self.way, Way::Null) {
+        if !matches!(self.way, Way::Null | Way::Burn(_)) {
             self.system.prepare(call);
         }
     }
 
     #[inline(always)]
     fn make<C: Counter>(&mut self, clock: C, call: &Call) -> (Window, Result<usize, Errno>) {
-        if let Way::Null = self.way {
-            return window(clock, || Ok(call.bytes as usize));
+        match self.way {
+            Way::Null => return window(clock, || Ok(call.bytes as usize)),
+            Way::Burn(burst) => return window(clock, || burn(burst)),
+            _ => {}
         }
         let Some(direction) = call.kind.direction() else { return self.system.make(clock, call) };
         let file = self.system.descriptors.0[call.descriptor as usize].1.as_fd();
@@ -96,7 +110,7 @@ impl Engine for Special {
             Way::Allocate => window(clock, || transfer::allocate_range(file, offset, bytes).map(|()| all)),
             Way::Truncate if is_read => window(clock, || Err(Errno::INVAL)),
             Way::Truncate => window(clock, || file::ftruncate(file, offset).map(|()| all)),
-            Way::Null => window(clock, || Ok(all)),
+            Way::Null | Way::Burn(_) => window(clock, || Ok(all)),
         }
     }
 

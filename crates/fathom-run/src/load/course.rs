@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use fathom_program::job::{DIRECTIONS, Direction, Job, Others};
+use fathom_program::job::{DIRECTIONS, Direction, Engine, Job, Others};
 
 use super::locks::Locks;
 use crate::executor::Control;
@@ -37,6 +37,8 @@ pub(super) struct Member {
     /// Up to which `stonewall` or `new_group`.
     group: u32,
     is_reported_with_group: bool,
+    /// Of a thread of `cpuio`, whether it ends with the other jobs.
+    burns: Option<bool>,
     has_ended: AtomicBool,
     must_end: AtomicBool,
     transfers: [AtomicU64; DIRECTIONS],
@@ -74,11 +76,23 @@ impl Course {
             let is_reported_with_group = job.group_reporting;
             let (name, weight) = (job.name.clone(), u64::from(job.placement.flow.0));
             let flow = flow_of(job.placement.flow);
-            Member { name, group, is_reported_with_group, weight, flow, ..Member::default() }
+            let burns = (job.engine == Engine::Cpuio).then_some(job.engine_options.cpu.2);
+            Member { name, group, is_reported_with_group, burns, weight, flow, ..Member::default() }
         };
         let members: Vec<Member> = threads.map(member).collect();
         let (lock, changed) = (Mutex::new(()), Condvar::new());
-        Self { members, ends_all: AtomicBool::new(false), lock, changed, flows, locks: Locks::new(files) }
+        let ends_all = AtomicBool::new(false);
+        let course = Self { members, ends_all, lock, changed, flows, locks: Locks::new(files) };
+        course.end_burners();
+        course
+    }
+
+    /// Ends the threads of `cpuio` that end with the other jobs, where all these have ended.
+    fn end_burners(&self) {
+        let is_left = |member: &Member| member.burns.is_none() && !member.has_ended.load(Ordering::Acquire);
+        if !self.members.iter().any(is_left) {
+            self.members.iter().filter(|member| member.burns == Some(true)).for_each(Member::end);
+        }
     }
 
     pub(super) fn member(&self, number: usize) -> &Member {
@@ -133,6 +147,7 @@ impl Course {
         flow.turns.fetch_sub(member.turns.load(Ordering::Relaxed), Ordering::Relaxed);
         flow.weight.fetch_sub(member.weight, Ordering::Relaxed);
         self.members[number].has_ended.store(true, Ordering::Release);
+        self.end_burners();
         if job.course.exitall {
             self.end_others(number, job.course.exit_what);
         }

@@ -1,7 +1,11 @@
 //! Logs of a job's transfers, in the files and the formats of fio 3.33's `write_bw_log`, `write_iops_log` and
-//! `write_lat_log`: a line for each transfer, or with `log_avg_msec` for each stretch of time and direction.
+//! `write_lat_log`: a line for each transfer, or with `log_avg_msec` for each stretch of time and direction. Those of
+//! `write_hist_log` and `write_iolog` are in [`histograms`] and [`transfers`].
 //!
 //! Lines are kept in memory and written once the jobs are done, so that no log is written to while anything is timed.
+
+mod histograms;
+mod transfers;
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -9,11 +13,14 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+pub use self::transfers::Made;
+
+use self::histograms::Histograms;
 use super::outcome::Outcome;
 use fathom_program::job::{DIRECTIONS, Direction, Job};
 
 /// Lines of one thread that are kept at most: 2^22, of 64 bytes each.
-const MOST: usize = 1 << 22;
+pub(super) const MOST: usize = 1 << 22;
 
 /// What one thread has to log.
 #[derive(Debug, Clone)]
@@ -30,6 +37,9 @@ pub struct Log {
     /// What is not in a line yet, by direction.
     open: [Line; DIRECTIONS],
     lines: Vec<Line>,
+    /// Whether lines are kept at all.
+    has_lines: bool,
+    histograms: Option<Histograms>,
     /// Whether there were more lines than are kept.
     is_cut: bool,
 }
@@ -60,8 +70,9 @@ impl Log {
     /// The log of a thread of a job; none where the job wants none.
     pub(super) fn of(job: &Job, ticks_per_second: f64) -> Option<Box<Self>> {
         let logs = &job.logs;
-        let is_wanted = logs.bandwidth.is_some() || logs.iops.is_some() || logs.latency.is_some();
-        is_wanted.then(|| {
+        let has_lines = logs.bandwidth.is_some() || logs.iops.is_some() || logs.latency.is_some();
+        let histograms = Histograms::of(job, ticks_per_second);
+        (has_lines || histograms.is_some()).then(|| {
             Box::new(Self {
                 epoch: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
                 stretch: (logs.average.as_secs_f64() * ticks_per_second) as u64,
@@ -70,6 +81,8 @@ impl Log {
                 submission: 0,
                 open: [Direction::Read, Direction::Write].map(Line::of),
                 lines: Vec::with_capacity(1 << 10),
+                has_lines,
+                histograms,
                 is_cut: false,
             })
         })
@@ -89,6 +102,12 @@ impl Log {
         let completion = stop.saturating_sub(start);
         let total = completion + submission;
         let now = stop.saturating_sub(self.began);
+        if let Some(histograms) = &mut self.histograms {
+            self.is_cut |= histograms.transfer(side, bytes, completion, now);
+        }
+        if !self.has_lines {
+            return;
+        }
         if self.stretch == 0 {
             let spent = completion;
             let line = Line { side, end: now, spent, count: 1, bytes, offset, submission, completion, total };
@@ -126,6 +145,8 @@ enum Kind {
     Submission,
     Completion,
     Total,
+    Histogram,
+    Transfers,
 }
 
 impl Kind {
@@ -136,6 +157,8 @@ impl Kind {
             Self::Submission => "slat",
             Self::Completion => "clat",
             Self::Total => "lat",
+            Self::Histogram => "clat_hist",
+            Self::Transfers => "iolog",
         }
     }
 
@@ -154,6 +177,7 @@ impl Kind {
             Self::Submission => mean(line.submission),
             Self::Completion => mean(line.completion),
             Self::Total => mean(line.total),
+            Self::Histogram | Self::Transfers => 0,
         }
     }
 }
@@ -172,12 +196,16 @@ fn files(jobs: &[Job]) -> Vec<(PathBuf, usize, usize, Kind)> {
                 (&logs.latency, Kind::Submission, no_slat),
                 (&logs.latency, Kind::Completion, no_clat),
                 (&logs.latency, Kind::Total, no_lat),
+                (&logs.histogram, Kind::Histogram, no_clat),
             ];
             for (prefix, kind, is_disabled) in wanted {
                 let Some(prefix) = prefix.as_ref().filter(|_| !is_disabled) else { continue };
                 let prefix = if prefix.is_empty() { &job.name } else { prefix };
                 let own = if logs.shared { String::new() } else { format!(".{number}") };
                 files.push((PathBuf::from(format!("{prefix}_{}{own}.log", kind.word())), at, thread, kind));
+            }
+            if let Some(path) = &job.course.iologs[1] {
+                files.push((PathBuf::from(path), at, thread, Kind::Transfers));
             }
         }
     }
@@ -218,15 +246,25 @@ pub fn write(jobs: &[Job], outcomes: &[Vec<Outcome>]) -> Result<Vec<String>, (Pa
     let mut made: Vec<PathBuf> = Vec::new();
     for (path, job, thread, kind) in files(jobs) {
         let Some(outcome) = outcomes.get(job).and_then(|threads| threads.get(thread)) else { continue };
-        let text = outcome
-            .log
-            .as_ref()
-            .map_or_else(String::new, |log| log.text(kind, &jobs[job], outcome.ns_per_tick));
+        let text = match (kind, &outcome.calls, &outcome.log) {
+            (Kind::Transfers, Some(calls), _) => {
+                transfers::text(&jobs[job], thread as u32, calls, outcome.ns_per_tick)
+            }
+            (_, _, Some(log)) => log.text(kind, &jobs[job], outcome.ns_per_tick),
+            _ => String::new(),
+        };
         let is_first = !made.contains(&path);
         let to = if is_first { File::create_new(&path) } else { File::options().append(true).open(&path) };
         to.and_then(|mut to| to.write_all(text.as_bytes())).map_err(|error| (path.clone(), error))?;
-        if outcome.log.as_ref().is_some_and(|log| log.is_cut) {
-            notes.push(format!("{} ends after {MOST} lines: log_avg_msec= averages", path.display()));
+        let is_cut = match kind {
+            Kind::Transfers => outcome.calls.as_ref().is_some_and(|calls| calls.len() >= MOST),
+            _ => outcome.log.as_ref().is_some_and(|log| log.is_cut),
+        };
+        if is_cut {
+            let path = path.display();
+            notes.push(format!(
+                "{path} ends early, for a thread keeps so many lines at most: log_avg_msec= averages"
+            ));
         }
         if is_first {
             made.push(path);
@@ -243,6 +281,10 @@ impl Log {
             return text;
         }
         let epoch = if job.logs.epoch.is_some() { self.epoch.as_millis() as u64 } else { 0 };
+        if kind == Kind::Histogram {
+            let histograms = self.histograms.as_ref();
+            return histograms.map_or(text, |all| all.text(job.logs.coarseness, epoch, ns_per_tick));
+        }
         for line in &self.lines {
             let at = epoch + (line.end as f64 * ns_per_tick / 1e6) as u64;
             let bytes = if self.stretch == 0 { line.bytes } else { 0 };

@@ -5,7 +5,7 @@ use fathom_sys::usage::Usage;
 
 use super::histogram::Histogram;
 use super::site::Cached;
-use fathom_program::job::{DIRECTIONS, Direction};
+use fathom_program::job::{DIRECTIONS, Direction, Job};
 
 /// What one thread of a job did.
 #[derive(Debug, Clone)]
@@ -32,6 +32,8 @@ pub struct Outcome {
     pub depth: Option<u32>,
     /// What is logged of each transfer, where the job wants that; not of threads together.
     pub log: Option<Box<super::log::Log>>,
+    /// Every call, where the job logs them; not of threads together.
+    pub calls: Option<Vec<super::log::Made>>,
 }
 
 /// Calls that failed without ending their job, as `continue_on_error` allows.
@@ -87,6 +89,8 @@ pub struct Transfers {
     pub submission: Histogram,
     /// Of requests, both together.
     pub total: Histogram,
+    /// How many transfers there were, where the latencies are not theirs.
+    pub blocks: Option<u64>,
 }
 
 impl Transfers {
@@ -96,6 +100,14 @@ impl Transfers {
         self.latency.merge(&other.latency);
         self.submission.merge(&other.submission);
         self.total.merge(&other.total);
+        if let Some(blocks) = other.blocks {
+            *self.blocks.get_or_insert_default() += blocks;
+        }
+    }
+
+    /// How many transfers there were.
+    pub fn count(&self) -> u64 {
+        self.blocks.unwrap_or(self.latency.count())
     }
 }
 
@@ -114,7 +126,19 @@ impl Outcome {
             errors: Errors::default(),
             depth: None,
             log: None,
+            calls: None,
         }
+    }
+
+    /// The same of an engine of names: the latencies are those of what it does to each of them, and as in fio belong to the
+    /// reads if there are any. What was taken for trims was that.
+    pub(super) fn of_names(mut self, job: &Job) -> Self {
+        for side in &mut self.transfers {
+            side.blocks = Some(std::mem::take(&mut side.latency).count());
+        }
+        let side = if job.does(Direction::Read) { Direction::Read } else { Direction::Write };
+        self.transfers[side as usize].latency = std::mem::take(&mut self.trims.latency);
+        self
     }
 
     /// The threads of a run as one: counts and bytes are added up, the longest time is kept. None of none.
@@ -161,7 +185,7 @@ impl Outcome {
 
     /// Transfers in both directions.
     pub fn calls(&self) -> u64 {
-        self.transfers.iter().map(|side| side.latency.count()).sum()
+        self.transfers.iter().map(Transfers::count).sum()
     }
 
     /// The latency that a share of the transfers of both directions does not exceed, in ns.
@@ -173,7 +197,7 @@ impl Outcome {
 
     /// Transfers per second in one direction.
     pub fn iops(&self, direction: Direction) -> f64 {
-        self.per_second(self.transfers[direction as usize].latency.count())
+        self.per_second(self.transfers[direction as usize].count())
     }
 
     /// Bytes per second in one direction.

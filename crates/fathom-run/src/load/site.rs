@@ -17,6 +17,7 @@ use crate::fault::Fault;
 use crate::instrument::{Clock, Instrument};
 use crate::machine::linux::files::Files;
 use crate::machine::linux::residency::{self, Residency};
+use fathom_program::call::CallKind;
 use fathom_program::job::{Direction, Engine, Job, Pattern, Region, ThreadFile};
 use fathom_program::workload::ScratchFile;
 
@@ -148,14 +149,41 @@ impl Site {
         if wanted > left {
             return Err(Fault::OverBudget { wanted, left });
         }
+        for job in jobs.iter().filter(|job| job.engine.on_names() == Some(CallKind::Create)) {
+            self.remove(job);
+        }
+        for job in jobs.iter().filter(|job| job.engine.has_directories()) {
+            self.make_directories(job)?;
+        }
         for job in jobs.iter().filter(|job| job.engine.has_files() && job.files.existing.is_none()) {
             for thread in 0..job.numjobs {
                 for file in job.files_of(thread).map_err(Fault::Unsupported)? {
                     self.lay_out_file(job, &file)?;
+                    if job.engine.on_names().is_some() {
+                        self.files.settle(&file.name);
+                    }
                 }
             }
         }
         Ok(())
+    }
+
+    /// Makes the directories that a job looks at or removes.
+    fn make_directories(&mut self, job: &Job) -> Result<(), Fault> {
+        for name in names(job).filter(|_| job.engine.on_names() != Some(CallKind::Create)) {
+            if self.files.path(&name).is_dir() {
+                continue;
+            }
+            self.files.provide(&[ScratchFile::directory(&name, 0)], &|| None)?;
+            self.files.settle(&name);
+        }
+        Ok(())
+    }
+
+    /// Takes note of what jobs have made and removed.
+    pub(super) fn settle(&mut self, jobs: &[Job]) {
+        let on_names = jobs.iter().filter(|job| job.engine.on_names().is_some());
+        on_names.flat_map(names).for_each(|name| self.files.settle(&name));
     }
 
     fn lay_out_file(&mut self, job: &Job, file: &ThreadFile) -> Result<(), Fault> {
@@ -320,7 +348,7 @@ impl Site {
 
     /// Brings the cache into the state that a thread begins with, and counts what of its files is in it then.
     pub(super) fn prepare(&self, job: &Job, files: &[ThreadFile]) -> Result<Option<Cached>, Fault> {
-        if !job.engine.has_files() {
+        if !job.engine.has_files() || job.engine.on_names().is_some() {
             return Ok(None);
         }
         let mut sum = Some(Cached { cached: 0, pages: 0 });

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use fathom_program::call::Call;
-use fathom_program::job::{DIRECTIONS, Direction, Job};
+use fathom_program::job::{DIRECTIONS, Direction, Engine, Job};
 use fathom_program::job_calls::JobCalls;
 use fathom_program::program::{Step, Thread};
 use fathom_sys::file::Errno;
@@ -20,7 +20,13 @@ pub(super) fn is_steered(job: &Job) -> bool {
     let rates = &job.rates;
     let has_least = rates.least != [0; 3] || rates.least_iops != [0; 3];
     let has_latency = !job.latency.target.is_zero() || job.latency.most.iter().any(|most| !most.is_zero());
-    job.course.exitall || has_least || has_latency || job.steady_state.is_some() || job.placement.flow.0 > 0
+    let burns = job.engine == Engine::Cpuio && job.engine_options.cpu.2;
+    burns
+        || job.course.exitall
+        || has_least
+        || has_latency
+        || job.steady_state.is_some()
+        || job.placement.flow.0 > 0
 }
 
 /// A thread of a job with what steers it. Times are in ticks.

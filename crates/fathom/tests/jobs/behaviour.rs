@@ -146,6 +146,22 @@ const EXACT: &[&str] = &[
     "rw=write\nsize=16k\nioengine=ftruncate",
     "rw=read\nsize=64k\nioengine=null",
     "rw=randwrite\nsize=100g\nnumber_ios=7\nioengine=null\niodepth=8\nnorandommap",
+    "ioengine=cpuio\ncpuload=20\ncpuchunks=2000\nruntime=95ms\ntime_based",
+    "rw=write\nnrfiles=20\nfilesize=1k-64k\nsize=20k",
+    "rw=randwrite\nnrfiles=20\nfilesize=1k-64k\nnumber_ios=9\nfile_service_type=random",
+    "rw=write\nioengine=filecreate\nnrfiles=10",
+    "rw=read\nioengine=filecreate\nnrfiles=10\nsize=20k",
+    "rw=write\nioengine=filecreate\nnrfiles=10\nfilesize=4k\nopenfiles=1\ncreate_on_open=1\nfallocate=none",
+    "rw=write\nioengine=filecreate\nnrfiles=3\nfilesize=16k\nfsync=2",
+    "rw=write\nioengine=filecreate\nnrfiles=3\nfilesize=16k\nloops=2\nunlink_each_loop=1",
+    "rw=randrw\nrwmixread=100\nioengine=filecreate\nnrfiles=7\nsize=56k\nnumjobs=2",
+    "rw=write\nioengine=filestat\nnrfiles=10\nfilesize=4k\nstat_type=lstat",
+    "rw=read\nioengine=filestat\nnrfiles=4\nfilesize=16k\nstat_type=statx\nopenfiles=2\nfile_service_type=sequential",
+    "rw=randwrite\nioengine=filestat\nnrfiles=10\nsize=40k\nio_size=100k",
+    "rw=write\nioengine=filestat\nnrfiles=4\nfilesize=16k\nnumber_ios=3\nrate_iops=1000",
+    "rw=write\nioengine=filedelete\nnrfiles=10\nfilesize=4k\nunlink=0",
+    "rw=randread\nioengine=filedelete\nnrfiles=10\nfilesize=16k\nnumber_ios=15\nthinktime=100",
+    "rw=read\nioengine=filedelete\nnrfiles=10\nfilesize=5k\nnumjobs=2\ndirect=1",
     "rw=write\nsize=16k\nverify=md5",
     "rw=randwrite\nsize=32k\nverify=sha3-512\ndo_verify=0\nioengine=libaio\niodepth=4",
     "rw=write\nsize=32k\nverify=crc32c\nverify_backlog=3\nloops=2",
@@ -210,9 +226,9 @@ fn there(place: &Place, text: &str, format: &str) -> Value {
     value
 }
 
-/// Name, then bytes and calls of each direction, the syncs, and bytes and calls of trims, of each entry. fio leaves
-/// `fdatasync(2)` out of its count of syncs, and here it is in.
-fn counts(report: &Value) -> Vec<(String, [u64; 7])> {
+/// Name, then bytes and calls of each direction, the syncs, bytes and calls of trims, and the latencies of reads and writes,
+/// of each entry. fio leaves `fdatasync(2)` out of its count of syncs, and here it is in.
+fn counts(report: &Value) -> Vec<(String, [u64; 9])> {
     let of = |job: &Value| {
         let number = |side: &str, key: &str| job[side][key].as_u64().unwrap();
         let all = [
@@ -223,6 +239,8 @@ fn counts(report: &Value) -> Vec<(String, [u64; 7])> {
             number("sync", "total_ios"),
             number("trim", "io_bytes"),
             number("trim", "total_ios"),
+            job["read"]["clat_ns"]["N"].as_u64().unwrap(),
+            job["write"]["clat_ns"]["N"].as_u64().unwrap(),
         ];
         (job["jobname"].as_str().unwrap().to_owned(), all)
     };
@@ -256,6 +274,95 @@ fn threads_that_offload_do_what_a_queue_does() {
     let offloaded = of("io_submit_mode=offload");
     assert_eq!(offloaded[0].1[2..4], [65536, 16]);
     assert_eq!(offloaded, of("ioengine=libaio"));
+}
+
+/// Runs jobs here and has their logs written.
+fn logged(text: &str) {
+    let file = read(text).unwrap();
+    let instrument = Instrument::calibrate().unwrap();
+    let limits = Limits { max_write: 1 << 30, deadline: None };
+    let mut site =
+        Site::at(&std::env::temp_dir(), 1 << 20, &instrument, limits, Arc::new(AtomicBool::new(false)))
+            .unwrap();
+    let outcomes = run_all(&file.jobs, &mut site).unwrap();
+    assert_eq!(fathom::load::log::write(&file.jobs, &outcomes).unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn a_log_is_written_as_by_fio_and_replayed_by_it() {
+    if !has_fio("a_log_is_written_as_by_fio_and_replayed_by_it") {
+        return;
+    }
+    // Files and actions; of transfers where they go as well. Both open files when they like, and fio syncs at an offset.
+    let lines = |text: &str| -> Vec<String> {
+        let line = |line: &str| -> Option<String> {
+            let parts: Vec<&str> = line.split(' ').skip(1).collect();
+            let is_transfer = matches!(*parts.get(1)?, "read" | "write" | "trim");
+            let is_sync = matches!(parts[1], "sync" | "datasync" | "sync_file_range");
+            is_transfer.then(|| parts.join(" ")).or(is_sync.then(|| parts[..2].join(" ")))
+        };
+        text.lines().skip(1).filter_map(line).collect()
+    };
+    let place = Place::new("written");
+    for options in [
+        "rw=write\nsize=32k\nfsync=3\nend_fsync=1",
+        "rw=write\nsize=32k\nnrfiles=2\nfdatasync=4",
+        "rw=write\nsize=32k\nnrfiles=2\nloops=2",
+        "rw=read\nsize=32k\nio_size=40k\nfilename=named",
+        "rw=write\nsize=16k\nverify=md5",
+        "rw=trimwrite\nsize=16k\nioengine=falloc",
+        "rw=write\nsize=32k\nsync_file_range=write:2\nnumber_ios=6",
+        "rw=write\nsize=64k\nioengine=libaio\niodepth=1\nnrfiles=3",
+    ] {
+        let path = place.0.join("log");
+        let text = format!("[x]\nioengine=psync\n{options}\nwrite_iolog={}\n", path.display());
+        logged(&text);
+        let mine = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let (_, said) = fio(&place, &["--disk_util=0"], &place.write("run.fio", &text));
+        let fios = std::fs::read_to_string(&path).unwrap_or_else(|_| panic!("{said}"));
+        assert_eq!(mine.lines().next(), fios.lines().next());
+        assert_eq!(lines(&mine), lines(&fios), "{options}");
+        if !options.contains("sync_file_range") && !options.contains("trim") {
+            let log = place.write("log", &mine);
+            let replay = format!("[x]\nioengine=psync\nread_iolog={}\n", log.display());
+            let count = |what: &str| mine.lines().filter(|line| line.contains(what)).count() as u64;
+            let replayed = counts(&there(&place, &replay, "json")).remove(0).1;
+            assert_eq!([replayed[1], replayed[3]], [count(" read "), count(" write ")], "{options}");
+        }
+    }
+}
+
+#[test]
+fn histograms_are_logged_as_by_fio() {
+    if !has_fio("histograms_are_logged_as_by_fio") {
+        return;
+    }
+    let place = Place::new("histograms");
+    for (options, columns) in [("", 1856), ("log_hist_coarseness=4", 116)] {
+        let text = format!(
+            "[x]\nioengine=psync\nrw=randrw\nsize=1m\nrate_iops=1000\nwrite_hist_log={}/h\nlog_hist_msec=20\n{options}\n",
+            place.0.display()
+        );
+        let path = place.0.join("h_clat_hist.1.log");
+        let table = |text: &str| -> Vec<Vec<u64>> {
+            let line = |line: &str| line.split(", ").map(|part| part.parse().unwrap()).collect();
+            text.lines().map(line).collect()
+        };
+        logged(&text);
+        let mine = table(&std::fs::read_to_string(&path).unwrap());
+        std::fs::remove_file(&path).unwrap();
+        fio(&place, &["--disk_util=0"], &place.write("run.fio", &text));
+        let fios = table(&std::fs::read_to_string(&path).unwrap());
+        std::fs::remove_file(&path).unwrap();
+        for table in [mine, fios] {
+            assert!((4..20).contains(&table.len()), "{}", table.len());
+            assert!(table.iter().all(|line| line.len() == 3 + columns && line[1] < 2 && line[2] == 4096));
+            // Each stretch of 20 ms has about twenty transfers of its direction.
+            let sums: Vec<u64> = table.iter().map(|line| line[3..].iter().sum()).collect();
+            assert!(sums.iter().all(|sum| (10..40).contains(sum)), "{sums:?}");
+        }
+    }
 }
 
 /// A log of two files, with the times of version 3 or without.

@@ -36,7 +36,6 @@ enum Place {
 pub(crate) struct Entry {
     /// Of a directory, how many files are in it.
     pub(crate) filled: u64,
-    is_directory: bool,
     /// How long a hole has made it.
     length: u64,
     pub(crate) open: Option<OwnedFd>,
@@ -136,7 +135,7 @@ impl Files {
         if !self.entries.contains_key(name) {
             std::fs::create_dir(&path).map_err(|error| Error::from_io("make", &path, &error))?;
             let directory = entry::directory(&path).map_err(|errno| Error::new("open", &path, errno))?;
-            let about = Entry { is_directory: true, open: Some(directory), ..Entry::default() };
+            let about = Entry { open: Some(directory), ..Entry::default() };
             self.entries.insert(name.to_owned(), about);
         }
         let directory = self.descriptor(name)?;
@@ -206,13 +205,19 @@ impl Files {
 
     /// Closes a file and takes it away, so that the next one of its name is made anew.
     pub(crate) fn forget(&mut self, name: &str) {
-        let is_directory = self.entries.remove(name).is_some_and(|entry| entry.is_directory);
+        self.entries.remove(name);
         if !self.is_read_only() {
+            let path = self.path(name);
             // What can't be removed now goes with the directory.
-            let _ = match is_directory {
-                true => std::fs::remove_dir_all(self.path(name)),
-                false => std::fs::remove_file(self.path(name)),
-            };
+            let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
+        }
+    }
+
+    /// Closes what has a name, and forgets it where others have removed it.
+    pub(crate) fn settle(&mut self, name: &str) {
+        match self.path(name).exists() {
+            true => self.entry(name).open = None,
+            false => drop(self.entries.remove(name)),
         }
     }
 

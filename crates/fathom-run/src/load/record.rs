@@ -1,0 +1,136 @@
+//! What one thread of a job records while it runs.
+
+use fathom_program::call::{Call, CallKind, DIRECTIONS, Direction};
+use fathom_program::job::Job;
+use fathom_sys::file::Errno;
+use fathom_sys::usage::Usage;
+
+use super::histogram::Histogram;
+use super::{Errors, JobThread, Outcome, Transfers, Wrote, log};
+use crate::executor::{Recorder, Window};
+
+/// What one thread did, in ticks.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Record {
+    pub(super) transfers: [Transfers; DIRECTIONS],
+    pub(super) trims: Transfers,
+    pub(super) syncs: Histogram,
+    /// When it began to count.
+    pub(super) began: u64,
+    pub(super) elapsed: u64,
+    pub(super) usage: Usage,
+    /// Every call, where it is logged or somebody compares machines.
+    pub(super) calls: Option<Vec<log::Made>>,
+    /// Errors of reads and of writes, by number, that do not end the job.
+    pub(super) forgiven: [Vec<u32>; DIRECTIONS],
+    /// Whether blocks that are not what was written do not end it either.
+    pub(super) goes_on_after_mismatches: bool,
+    pub(super) errors: Errors,
+    pub(super) depth: Option<u32>,
+    pub(super) log: Option<Box<log::Log>>,
+}
+
+impl Recorder<bool> for Record {
+    #[inline(always)]
+    fn record(&mut self, call: &Call, counts: bool, window: Window, moved: u64) {
+        if let Some(calls) = &mut self.calls
+            && calls.len() < log::MOST
+        {
+            calls.push(log::Made { call: *call, start: window.start, counts });
+        }
+        match call.kind.direction() {
+            _ if !counts => {}
+            // No job does both to blocks and to names.
+            None if matches!(
+                call.kind,
+                CallKind::Discard | CallKind::Create | CallKind::Stat | CallKind::Unlink
+            ) =>
+            {
+                self.trims.bytes += call.bytes;
+                self.trims.latency.record(window.ticks());
+            }
+            Some(direction) => {
+                let transfers = &mut self.transfers[direction as usize];
+                transfers.bytes += moved;
+                transfers.latency.record(window.ticks());
+                if let Some(log) = &mut self.log {
+                    log.transfer(direction, call.offset, moved, [window.start, window.stop]);
+                }
+            }
+            None => self.syncs.record(window.ticks()),
+        }
+    }
+
+    #[inline(always)]
+    fn submitted(&mut self, call: &Call, counts: bool, [begun, issued, done]: [u64; 3]) {
+        if let (true, Some(direction)) = (counts, call.kind.direction()) {
+            let transfers = &mut self.transfers[direction as usize];
+            transfers.submission.record(issued.saturating_sub(begun));
+            transfers.total.record(done.saturating_sub(begun));
+            if let Some(log) = &mut self.log {
+                log.submitted(issued.saturating_sub(begun));
+            }
+        }
+    }
+
+    #[cold]
+    fn forgives(&mut self, call: &Call, errno: Errno) -> bool {
+        // Whatever does not read may fail for what was written.
+        let side = call.kind.direction().unwrap_or(Direction::Write) as usize;
+        let number = errno.raw_os_error().unsigned_abs();
+        let is_forgiven = self.forgiven[side].contains(&number);
+        self.errors.add(u32::from(is_forgiven), errno);
+        is_forgiven
+    }
+
+    #[cold]
+    fn forgives_mismatch(&mut self) -> bool {
+        self.errors.add(u32::from(self.goes_on_after_mismatches), Errno::ILSEQ);
+        self.goes_on_after_mismatches
+    }
+
+    #[cold]
+    fn start_counting(&mut self, now: u64) {
+        for transfers in self.transfers.iter_mut().chain([&mut self.trims]) {
+            transfers.bytes = 0;
+            transfers.latency.clear();
+            transfers.submission.clear();
+            transfers.total.clear();
+        }
+        self.syncs.clear();
+        (self.began, self.usage) = (now, Usage::of_this_thread());
+    }
+}
+
+/// The errors that `continue_on_error` names: those of `ignore_error`, else what a device gives.
+pub(super) fn forgiven(job: &Job) -> [Vec<u32>; DIRECTIONS] {
+    let course = &job.course;
+    [0, 1].map(|side: usize| match (course.continues[side], course.ignored[side].is_empty()) {
+        (false, _) => Vec::new(),
+        (true, true) => vec![Errno::IO.raw_os_error().unsigned_abs()],
+        (true, false) => course.ignored[side].clone(),
+    })
+}
+
+pub(super) fn outcome(
+    thread: &JobThread<'_>,
+    record: Record,
+    ns_per_tick: f64,
+    device_wrote: Option<Wrote>,
+) -> Outcome {
+    let outcome = Outcome {
+        transfers: record.transfers,
+        trims: record.trims,
+        syncs: record.syncs,
+        elapsed_ns: (record.elapsed as f64 * ns_per_tick) as u64,
+        ns_per_tick,
+        cached_before: thread.cached,
+        usage: record.usage,
+        device_wrote,
+        errors: record.errors,
+        depth: record.depth,
+        log: record.log,
+        calls: record.calls,
+    };
+    if thread.job.engine.on_names().is_some() { outcome.of_names(thread.job) } else { outcome }
+}
