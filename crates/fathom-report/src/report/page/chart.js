@@ -128,8 +128,10 @@ function drawMark(group, { mark, colour, dash, name }, { figure, px, py, frame: 
   // A point near a line is the one that is meant.
   const hit = (place, ...words) => hits.push({ place, name, behind: 6, says: () => words });
   if (mark.shape === 'at') {
-    line(mark.x.map(x => `M${fixed(px(x))} ${bottom}V${top}`).join(''));
-    mark.x.forEach(x => hit([px(x), top, px(x), bottom], fx(x)));
+    // Dashes beyond the frame, and several of one pixel, would cost a stall and not be seen.
+    const seen = new Map(mark.x.filter(x => px(x) >= left && px(x) <= right).map(x => [Math.round(px(x)), x]));
+    line([...seen.values()].map(x => `M${fixed(px(x))} ${bottom}V${top}`).join(''));
+    seen.forEach(x => hit([px(x), top, px(x), bottom], fx(x)));
   } else if (mark.shape === 'between') {
     band(px(mark.x[0]), top, px(mark.x[1]) - px(mark.x[0]), bottom - top);
   } else if (mark.shape === 'level') {
