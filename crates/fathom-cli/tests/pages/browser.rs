@@ -107,12 +107,14 @@ impl Browser {
     /// Opens a file and brings each of its figures into sight; gives how many there are.
     pub(crate) fn open(&mut self, file: &Path) -> u64 {
         self.ask("Page.navigate", json!({"url": format!("file://{}", file.display())}));
-        self.until("document.readyState === 'complete' && typeof Plotly === 'object'");
+        self.until(
+            "document.readyState === 'complete' && document.querySelectorAll('.chart svg').length > 0",
+        );
         let count = self.value("document.querySelectorAll('figure[data-figure]').length").as_u64().unwrap();
         for figure in 0..count {
             let figure = format!("document.querySelectorAll('figure[data-figure]')[{figure}]");
             self.value(&format!("{figure}.scrollIntoView(), true"));
-            self.until(&format!("{figure}.dataset.drawn === 'yes'"));
+            self.until(&format!("!!{figure}.querySelector('.chart svg')"));
         }
         count
     }

@@ -49,7 +49,7 @@ fn latencies(ran: &Ran) -> Figure {
             .series
             .extend(job.sides.iter().map(|side| series(&format!("{}, {}", job.name, side.kind), side)));
     }
-    figure.shown = "Every call is counted, in buckets no wider than 1/128 of their time.".to_owned();
+    figure.shown = counts::STEPPED.to_owned();
     figure
 }
 

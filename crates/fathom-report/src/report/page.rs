@@ -108,7 +108,7 @@ impl Page {
         // Things that have names take a line each.
         let height = match figure.y.names.len() {
             0 => String::new(),
-            names => format!(" style=\"height:{}px\"", 160 + 24 * names),
+            names => format!(" style=\"min-height:{}px\"", 160 + 24 * names),
         };
         let _ = writeln!(
             self.body,
@@ -162,21 +162,16 @@ impl Page {
              <link rel=\"icon\" href=\"data:,\">\
              <title>{}</title><style>{}</style></head>\n<body>\n<main>\n{}</main>\n\
              <script type=\"application/json\" id=\"figures\">{data}</script>\n\
-             {}\n<script>{}</script>\n</body></html>\n",
+             <script>'use strict';\n{{\n{}{}{}}}</script>\n</body></html>\n",
             POLICY.trim_end(),
             escaped(&self.title),
             include_str!("page/style.css"),
             self.body,
-            charting_library(),
+            include_str!("page/axis.js"),
+            include_str!("page/chart.js"),
             include_str!("page/draw.js"),
         )
     }
-}
-
-/// plotly.js in a script element. The crate hands it out followed by MathJax, which no figure needs.
-fn charting_library() -> String {
-    let sources = plotly::Plot::offline_js_sources();
-    sources.split_inclusive("</script>").next().unwrap_or_default().trim().to_owned()
 }
 
 /// Text as it must be written inside of an element or of a quoted attribute.
@@ -264,16 +259,8 @@ mod tests {
         page.figure(figure);
         let html = page.html();
         assert!(!html.contains("<script>alert") && !html.contains("<!--"));
-        // The data, the library, the drawing: each begun and ended once.
-        assert_eq!((html.matches("<script").count(), html.matches("</script>").count()), (3, 3));
-    }
-
-    #[test]
-    fn the_library_alone_is_taken_and_it_leaves_room_for_data() {
-        let library = charting_library();
-        assert!(library.starts_with("<script") && library.contains("plotly.js v"));
-        // MathJax alone has 2 MB.
-        assert!(library.len() < 4_900_000, "{}", library.len());
+        // The data and the drawing: each begun and ended once.
+        assert_eq!((html.matches("<script").count(), html.matches("</script>").count()), (2, 2));
     }
 
     #[test]
