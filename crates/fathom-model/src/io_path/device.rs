@@ -44,13 +44,11 @@ pub fn queue_and_bus(
     arrived: Out<Request>,
     written: Out<Request>,
 ) {
-    let tags = net.place("tags");
-    // Whether it moved a write last.
-    let bus = net.place("bus");
+    let (tags, bus) = (net.place("tags"), net.place("bus"));
     let found = net.place::<Request>("found");
     let served = prices.answers_together.then(|| net.place::<Request>("served"));
     net.initial(tags, (0..prices.device_depth).map(|_| ()));
-    net.initial(bus, [false]);
+    net.initial(bus, [()]);
     let [access, take, transfer] = [(); 3].map(|()| Arc::clone(prices));
     net.transition("access")
         .input(requests)
@@ -67,22 +65,21 @@ pub fn queue_and_bus(
         .add();
     net.transition("transfer")
         .input(found)
-        .input(bus)
-        .delay_by(move |(request, wrote), rng| {
+        .consume(bus, 1)
+        .delay_by(move |(request,), rng| {
             let alone = match request.is_write {
                 true => transfer[Scalar::DeviceWriteRequest],
                 false => transfer[Scalar::DeviceReadRequest],
             };
-            let turn = if request.is_write == *wrote { 0.0 } else { transfer[Scalar::DeviceTurn] };
-            transfer.around(turn + alone + moving(&transfer, request), rng)
+            transfer.around(alone + moving(&transfer, request), rng)
         })
-        .output(bus, |(request, _), _| request.is_write)
-        .output_each(tags, |(request, _), _| (!request.is_write).then_some(()))
-        .with(served, |transfer, served| transfer.output(served, |(request, _), _| *request))
+        .produce(bus, 1)
+        .output_each(tags, |(request,), _| (!request.is_write).then_some(()))
+        .with(served, |transfer, served| transfer.output(served, |(request,), _| *request))
         .with(served.is_none().then_some(()), |transfer, ()| {
             transfer
-                .output_each(arrived, |(request, _), _| request.arrives().then_some(*request))
-                .output_each(written, |(request, _), _| (!request.arrives()).then_some(*request))
+                .output_each(arrived, |(request,), _| request.arrives().then_some(*request))
+                .output_each(written, |(request,), _| (!request.arrives()).then_some(*request))
         })
         .add();
     if let Some(served) = served {

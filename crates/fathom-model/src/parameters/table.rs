@@ -107,7 +107,6 @@ rows! {
     DeviceByte = ("device_byte", NsPerByte, 1.0, Fitted(ColdReads, 0.01)), "Time in which the device moves a byte that is read.";
     DeviceWriteByte = ("device_write_byte", NsPerByte, 0.0, Fitted(Syncs, 0.01)), "Time in which the device moves a byte that is written; 0 for that of a byte that is read.";
     DirectReadPage = ("direct_read_page", Ns, 0.0, Fitted(ColdReads, 100.0)), "Time that the device takes longer for each page of a read with O_DIRECT, whose pages lie apart in memory.";
-    DeviceTurn = ("device_turn", Ns, 0.0, Fitted(Syncs, 3_000.0)), "Time that the device takes to turn from reads to writes or back, during which it moves no data.";
     DeviceDepth = ("device_depth", Count, 32.0, Measured), "Reads that the device works at side by side.";
     DeviceFlush = ("device_flush", Ns, 100_000.0, Fitted(Syncs, 20.0)), "Time in which the device makes its write cache durable.";
     Seek = ("seek", Ns, 8e6, Assumed), "Time to move a disk's arm across a third of the disk.";
