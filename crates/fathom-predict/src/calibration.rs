@@ -453,6 +453,38 @@ mod tests {
     }
 
     #[test]
+    fn how_a_device_answers_is_found() {
+        let is_cold = |stage: &Stage| stage.fits == Fits::ColdReads;
+        let mut stage = stages().into_iter().find(is_cold).unwrap();
+        // Fewer calls do.
+        stage.jobs.iter_mut().for_each(|job| job.size = job.size.map(|size| size / 8));
+        for &answers in Answers::ALL {
+            let mut truth = Model::assumed();
+            truth.parameters.choices.answers = answers;
+            let settings = "device_latency=25us wake=15us submission=3us device_read_request=8us device_byte=0.3 direct_read_page=1us";
+            settings.split(' ').for_each(|setting| truth.set(setting).unwrap());
+            let run = |job: &Job, seed| {
+                let outcomes = simulate(std::slice::from_ref(job), &truth.parameters, seed).unwrap();
+                Outcome::together(&outcomes[0]).unwrap()
+            };
+            let trial = |job: &Job| Trial {
+                job: job.clone(),
+                runs: (1..4).map(|seed| run(job, seed)).collect(),
+                disturbed: 0,
+                refusal: None,
+            };
+            let trials: Vec<Trial> = stage.jobs.iter().map(trial).collect();
+            let mut found = Model::assumed();
+            fit_with_depth(&mut found, &stage, &trials);
+            assert_eq!(found.parameters.choices.answers, answers);
+            for trial in &trials {
+                let off = time(&trial.job, &found) / trial.ns_per_transfer().unwrap();
+                assert!((off - 1.0).abs() < 0.15, "{} with {answers:?}: {off}", trial.job.name);
+            }
+        }
+    }
+
+    #[test]
     fn a_log_is_what_the_device_wrote_beside_the_data() {
         let trial = |name: &str, fsync: u32, writes: u32, pages: u64| {
             let jobs = stages().into_iter().flat_map(|stage| stage.jobs);

@@ -218,6 +218,27 @@ fn requests_under_way_wait_side_by_side_until_the_device_or_the_cpu_is_full() {
 }
 
 #[test]
+fn who_is_answered_once_for_all_waits_for_all() {
+    let mut model = silent();
+    for set in
+        ["device_latency=40us", "submission=0", "queued_call=0", "device_byte=0", "device_read_request=10us"]
+    {
+        model.set(set).unwrap();
+    }
+    let each = |answers: &str, depth: u32| {
+        let mut model = model.clone();
+        model.set(&format!("answers={answers}")).unwrap();
+        1e6 / per_second(&[queued(depth)], &model)
+    };
+    assert!((each("each", 16) / 10.0 - 1.0).abs() < 0.1, "latency and service overlap");
+    let alone = each("each", 1);
+    for depth in [1, 2, 4, 8, 16, 32] {
+        let (took, wanted) = (each("together", depth), 10.0 + (alone - 10.0) / f64::from(depth));
+        assert!((took / wanted - 1.0).abs() < 0.07, "{depth} under way: {took} us each instead of {wanted}");
+    }
+}
+
+#[test]
 fn a_file_may_end_before_a_direct_read_and_a_direct_write_lengthens_it() {
     let odd =
         Job { size: Some((1 << 20) + 512), blocks: [Blocks::fixed(4096); 2], direct: true, ..job("odd") };
