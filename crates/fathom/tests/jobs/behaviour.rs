@@ -312,7 +312,7 @@ fn a_log_is_written_as_by_fio_and_replayed_by_it() {
         "rw=write\nsize=16k\nverify=md5",
         "rw=trimwrite\nsize=16k\nioengine=falloc",
         "rw=write\nsize=32k\nsync_file_range=write:2\nnumber_ios=6",
-        "rw=write\nsize=64k\nioengine=libaio\niodepth=1\nnrfiles=3",
+        "rw=write\nsize=64k\nioengine=libaio\niodepth=1\nnrfiles=2",
     ] {
         let path = place.0.join("log");
         let text = format!("[x]\nioengine=psync\n{options}\nwrite_iolog={}\n", path.display());
@@ -321,6 +321,7 @@ fn a_log_is_written_as_by_fio_and_replayed_by_it() {
         std::fs::remove_file(&path).unwrap();
         let (_, said) = fio(&place, &["--disk_util=0"], &place.write("run.fio", &text));
         let fios = std::fs::read_to_string(&path).unwrap_or_else(|_| panic!("{said}"));
+        std::fs::remove_file(&path).unwrap();
         assert_eq!(mine.lines().next(), fios.lines().next());
         assert_eq!(lines(&mine), lines(&fios), "{options}");
         if !options.contains("sync_file_range") && !options.contains("trim") {
