@@ -1,6 +1,6 @@
 //! Logs of a job's transfers, in the files and the formats of fio 3.33's `write_bw_log`, `write_iops_log` and
 //! `write_lat_log`: a line for each transfer, or with `log_avg_msec` for each stretch of time and direction. Those of
-//! `write_hist_log` and `write_iolog` are in [`histograms`] and [`transfers`].
+//! `write_hist_log` and `write_iolog` are in modules of their own.
 //!
 //! Lines are kept in memory and written once the jobs are done, so that no log is written to while anything is timed.
 
