@@ -225,8 +225,7 @@ fn ready(thread: &JobThread<'_>, site: &Site) -> Result<(JobCalls, System<OfJob>
         site.hint(job, &open, &path)?;
         Ok((path, open))
     };
-    let opens = job.engine.has_files() && job.engine.on_names().is_none();
-    let files = thread.files.iter().filter(|_| opens);
+    let files = thread.files.iter().filter(|_| job.engine.opens_files());
     let open = files.map(open).collect::<Result<Vec<_>, Fault>>()?;
     let buffer = Buffer::of_job(job, open.first().map_or(Path::new(&job.name), |(path, _)| path))?;
     let regions: Vec<_> = thread.files.iter().map(|(number, file)| (*number, file.region)).collect();
@@ -877,7 +876,7 @@ mod tests {
         assert!(outcome.elapsed_ns > 390_000_000, "{outcome:?}");
         let busy = outcome.usage.user + outcome.usage.system;
         assert!(busy.as_millis() < 300, "{busy:?}");
-        // With nobody to wait for it ends, though it has no time of its own.
+        // Where no other job runs it ends, though it has no time of its own.
         (burner.runtime, burner.engine_options.cpu.2) = (Duration::ZERO, true);
         run(&burner, &mut site).unwrap();
         let mut other = small("other");

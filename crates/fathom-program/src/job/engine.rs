@@ -93,6 +93,11 @@ impl Engine {
         !matches!(self, Null | Cpuio | Filecreate | Dircreate | Dirstat | Dirdelete)
     }
 
+    /// Whether it has files open while it works on them.
+    pub fn opens_files(self) -> bool {
+        self.has_files() && self.on_names().is_none()
+    }
+
     /// What it does to each name in place of opening a file, if it does: make, look at or remove it.
     pub fn on_names(self) -> Option<CallKind> {
         match self {

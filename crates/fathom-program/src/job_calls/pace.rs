@@ -13,10 +13,10 @@ impl JobCalls {
         }
         let (load, burst) = (self.job.engine_options.cpu.0, self.job.engine_options.burst());
         let (load, rest) = (u64::from(load.clamp(1, 100)), u64::from(100 - load.min(100)));
-        if std::mem::replace(&mut self.thinks, rest > 0) && rest > 0 {
-            self.thinks = false;
+        if std::mem::take(&mut self.thinks) {
             return Step::Wait((now + self.ticks(burst) * rest / load).min(end));
         }
+        self.thinks = rest > 0;
         let direction = self.files[0].offsets.direction();
         Step::Call(Call { kind: self.kind(direction), ..self.files[0].call }, true)
     }

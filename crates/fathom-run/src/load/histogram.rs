@@ -129,10 +129,15 @@ impl Histogram {
 
 #[inline(always)]
 fn index(value: u64) -> usize {
-    let value = value.min((1 << MOST_BITS) - 1);
-    let bits = 64 - (value | CUTS).leading_zeros();
-    let shift = bits - CUT_BITS - 1;
-    (u64::from(shift) * CUTS + (value >> shift)) as usize
+    log_linear(value.min((1 << MOST_BITS) - 1), CUT_BITS)
+}
+
+/// The bucket of a value in a layout with `1 << cut_bits` buckets per power of two, and one per value below twice that.
+#[inline(always)]
+pub(super) fn log_linear(value: u64, cut_bits: u32) -> usize {
+    let bits = 64 - (value | 1 << cut_bits).leading_zeros();
+    let shift = bits - cut_bits - 1;
+    ((u64::from(shift) << cut_bits) + (value >> shift)) as usize
 }
 
 fn middle(index: usize) -> u64 {

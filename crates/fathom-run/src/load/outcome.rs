@@ -130,7 +130,7 @@ impl Outcome {
         }
     }
 
-    /// The same of an engine of names: the latencies are those of what it does to each of them, and as in fio belong to the
+    /// What an engine of names did: the latencies are those of what it does to each of them, and as in fio belong to the
     /// reads if there are any. What was taken for trims was that.
     pub(super) fn of_names(mut self, job: &Job) -> Self {
         for side in &mut self.transfers {

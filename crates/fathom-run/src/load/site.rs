@@ -348,7 +348,7 @@ impl Site {
 
     /// Brings the cache into the state that a thread begins with, and counts what of its files is in it then.
     pub(super) fn prepare(&self, job: &Job, files: &[ThreadFile]) -> Result<Option<Cached>, Fault> {
-        if !job.engine.has_files() || job.engine.on_names().is_some() {
+        if !job.engine.opens_files() {
             return Ok(None);
         }
         let mut sum = Some(Cached { cached: 0, pages: 0 });

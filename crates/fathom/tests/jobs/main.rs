@@ -6,6 +6,7 @@ mod behaviour;
 mod by_fio;
 mod fuzz;
 mod generated;
+mod logs;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use fathom_program::job::{Direction, Job};
 
-use crate::load::histogram::Histogram;
+use crate::load::histogram::{Histogram, log_linear};
 
 /// Lines of one thread that are kept at most, each of a few hundred bytes.
 const MOST: usize = 1 << 17;
@@ -64,11 +64,12 @@ impl Histograms {
 
     /// The lines; each step of `coarseness` makes one bin of two.
     pub(super) fn text(&self, coarseness: u32, epoch_ms: u64, ns_per_tick: f64) -> String {
+        let coarseness = coarseness.min(CUT_BITS);
         let mut text = String::new();
         for line in &self.lines {
-            let mut counts = vec![0_u64; BINS >> coarseness.min(CUT_BITS)];
+            let mut counts = vec![0_u64; BINS >> coarseness];
             for &(ticks, count) in &line.counts {
-                counts[bin((ticks as f64 * ns_per_tick) as u64) >> coarseness.min(CUT_BITS)] += count;
+                counts[bin((ticks as f64 * ns_per_tick) as u64) >> coarseness] += count;
             }
             let at = epoch_ms + (line.end as f64 * ns_per_tick / 1e6) as u64;
             let _ = write!(text, "{at}, {}, {}", line.side as u8, line.bytes);
@@ -83,8 +84,7 @@ impl Histograms {
 
 /// The bin of a latency: below 128 ns each has one, and the last has all that are too long.
 fn bin(ns: u64) -> usize {
-    let shift = (64 - (ns | 1 << CUT_BITS).leading_zeros()) - CUT_BITS - 1;
-    (((u64::from(shift) << CUT_BITS) + (ns >> shift)) as usize).min(BINS - 1)
+    log_linear(ns, CUT_BITS).min(BINS - 1)
 }
 
 #[cfg(test)]
