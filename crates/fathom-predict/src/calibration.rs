@@ -11,23 +11,26 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fathom_stats::{nonlinear, quantile};
-use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
 
 pub use self::known::{as_surveyed, found_by_other_means};
 
 use self::stages::{Stage, stages};
 use crate::model::{
-    Answers, Curve, Fits, Journal, Model, Number, Origin, PAGE, Parameter, Residual, Scalar, Tail,
+    Answers, Curve, Fits, Journal, Model, Number, Origin, PAGE, Parameter, Residual, Runner, Scalar, Tail,
 };
 use crate::prediction::{SHARES, class, device_byte, simulate};
+use crate::single_runs::{self, SingleRuns};
 use crate::trial::{self, Settled, Trial, Turns, ns_per_transfer};
-use fathom_program::job::{Direction, Job, Pattern};
+use fathom_program::job::{self, Direction, Job, Pattern};
 use fathom_run::fault::Fault;
-use fathom_run::load::{Needs, Outcome, Site};
+use fathom_run::load::{self, Needs, Outcome, Site};
 
 /// How often each job is run: what disturbed one run or two does not move the median.
 pub const REPEATS: usize = 4;
+/// How often each job is run by itself that nothing is fitted to.
+const CHECKS: usize = 3;
 /// An interval wider than this, as a deviation of the logarithm, is no answer.
 const UNKNOWN: f64 = 0.7;
 /// Numbers of requests side by side that are tried.
@@ -58,9 +61,26 @@ pub struct Account {
 /// # Errors
 /// A job that makes no sense.
 pub fn needs() -> Result<Needs, String> {
-    let stages = stages();
-    let jobs: Vec<Job> = stages.iter().flat_map(|stage| stage.jobs.clone()).chain(stages::checks()).collect();
-    trial::needs(&[(jobs, turns(0, Duration::ZERO))])
+    let fitted = trial::needs(&[(jobs(), turns(0, Duration::ZERO))])?;
+    let checks = single_runs::needs(checks()?.iter().map(|one| &one.job), CHECKS)?;
+    let add = |a: u64, b: u64| a.saturating_add(b);
+    Ok(Needs {
+        space: add(fitted.space, checks.space),
+        writes: add(fitted.writes, checks.writes),
+        time: fitted.time + checks.time,
+    })
+}
+
+/// The jobs that a calibration fits to, on a device that nothing limits.
+pub fn jobs() -> Vec<Job> {
+    stages().into_iter().flat_map(|stage| stage.jobs).collect()
+}
+
+/// The jobs that nothing is fitted to.
+fn checks() -> Result<Vec<SingleRuns>, String> {
+    let file = job::parse(include_str!("calibration/checks.fio"), &load::surroundings(&|_| None));
+    let file = file.map_err(|mistake| format!("checks.fio:{}: {}", mistake.line, mistake.reason))?;
+    Ok(SingleRuns::of(&file))
 }
 
 /// Fits the parameters of a model to runs at `site`; the model brings what is declared or found by other means.
@@ -77,12 +97,10 @@ pub fn calibrate(
     progress: &mut dyn FnMut(usize),
 ) -> Result<Vec<Account>, Fault> {
     let stages: Vec<Stage> = stages().into_iter().map(|stage| stage.before_limits(model)).collect();
-    let jobs: Vec<Job> = stages.iter().flat_map(|stage| stage.jobs.clone()).chain(stages::checks()).collect();
+    let jobs: Vec<Job> = stages.iter().flat_map(|stage| stage.jobs.clone()).collect();
     let trials = trial::run(&jobs, turns(seed, trial::rest_of(model)), site, progress)?;
-    let staged = stages.iter().map(|stage| stage.jobs.len()).sum();
-    let (staged, checks) = trials.split_at(staged);
-    logs(model, staged);
-    let mut left = staged;
+    logs(model, &trials);
+    let mut left = trials.as_slice();
     let mut accounts = Vec::new();
     for stage in stages {
         let (trials, others) = left.split_at(stage.jobs.len());
@@ -95,7 +113,7 @@ pub fn calibrate(
         }
         accounts.push(account(stage.fits.word(), model, trials));
     }
-    spread_of_far(model, staged);
+    spread_of_far(model, &trials);
     // For who asks for no size: what a byte of many costs.
     if let Some((bytes, took)) = model.parameters.curve(Curve::Near).pop() {
         put_measured(model, Scalar::CopiedByte, took / bytes);
@@ -103,17 +121,61 @@ pub fn calibrate(
     // What the kernel has learned by the time that somebody writes much.
     let rate = 1e9 / device_byte(model, Direction::Write).max(1e-3);
     put_measured(model, Scalar::WriteBandwidth, rate);
-    model.residuals = residuals(model, checks, staged);
     model.checks =
-        checks.iter().filter_map(|check| Some((check.job.name.clone(), check.bytes_per_second()?))).collect();
-    accounts.push(account("checks: nothing was fitted to them", model, checks));
+        trials.iter().filter_map(|one| Some((one.job.name.clone(), one.bytes_per_second()?))).collect();
+    programs_own_work(model, site)?;
+    let mut checks = checks().map_err(Fault::Unsupported)?;
+    let by = model.runner();
+    single_runs::run(&mut checks, &[by], CHECKS, seed, site)?;
+    model.parameters.choices.runner = by;
+    let (residuals, checked) = residuals(model, &checks, &trials);
+    model.residuals = residuals;
+    model.parameters.choices.runner = Runner::Fathom;
+    accounts.push(checked);
     Ok(accounts)
 }
 
-/// A job of each class that calibrations run and fit nothing to.
+/// What Fathom and fio do themselves for each transfer, the one where it is installed: by reads in order of a file that the CPU's
+/// caches hold, one after the other and by submissions.
+fn programs_own_work(model: &mut Model, site: &mut Site) -> Result<(), Fault> {
+    const ROUNDS: usize = 3;
+    const WRITTEN: u64 = 16 << 10;
+    let words = "rw=read\nbs=4k\nsize=512k\npre_read=1\ninvalidate=0\nfilename=near\nloops=1000\n";
+    let null = format!("[null writes]\nioengine=null\nrw=write\nbs={WRITTEN}\nsize=1g\n");
+    let text = format!(
+        "[plain]\n{words}[async]\n{words}ioengine=libaio\n[null]\nioengine=null\nrw=read\nbs=4k\nsize=1g\n{null}"
+    );
+    let file = job::parse(&text, &load::surroundings(&|_| None));
+    let file = file.map_err(|mistake| Fault::Unsupported(mistake.reason))?;
+    let mut jobs = SingleRuns::of(&file);
+    let programs = single_runs::programs();
+    single_runs::run(&mut jobs[..2], programs, ROUNDS, 1, site)?;
+    if programs.contains(&Runner::Fio) {
+        single_runs::run(&mut jobs[2..], &[Runner::Fio], ROUNDS, 1, site)?;
+    }
+    let took = |at: usize, by: Runner, bytes: u64| -> Vec<f64> {
+        jobs[at].by(by).iter().map(|run| bytes as f64 / run.rate * 1e9).collect()
+    };
+    let longer = |than: &[f64], all: Vec<f64>| -> Vec<f64> {
+        let least = quantile::median(than);
+        all.into_iter().filter_map(|one| Some((one - least?).max(0.0))).collect()
+    };
+    let [own, fios] = [Runner::Fathom, Runner::Fio].map(|by| [0, 1].map(|at| took(at, by, 4096)));
+    put_middle(model, Scalar::AsyncCall, &longer(&own[0], own[1].clone()));
+    put_middle(model, Scalar::FioAsyncCall, &longer(&fios[0], fios[1].clone()));
+    let caller = model.parameters[Scalar::Caller];
+    let besides = longer(&own[0], fios[0].clone()).into_iter().map(|more| caller + more);
+    put_middle(model, Scalar::FioCall, &besides.collect::<Vec<_>>());
+    let written = longer(&took(2, Runner::Fio, 4096), took(3, Runner::Fio, WRITTEN));
+    let of_byte = written.into_iter().map(|ns| ns / WRITTEN as f64);
+    put_middle(model, Scalar::FioWrittenByte, &of_byte.collect::<Vec<_>>());
+    Ok(())
+}
+
+/// A job of each class that calibrations run.
 pub fn one_check_of_each(model: &Model) -> Vec<Job> {
     let mut of_class: BTreeMap<String, Vec<Job>> = BTreeMap::new();
-    for job in stages::checks() {
+    for job in jobs() {
         of_class.entry(class(&job, &model.parameters)).or_default().push(job);
     }
     // Neither the smallest nor the largest calls.
@@ -325,47 +387,101 @@ fn drift(trials: &[Trial]) -> f64 {
     drifts.iter().sum::<f64>() / drifts.len().max(1) as f64
 }
 
-/// How far the model is off, by class of job.
-fn residuals(model: &Model, trials: &[Trial], fitted: &[Trial]) -> BTreeMap<String, Residual> {
-    let mut by_class: BTreeMap<String, Vec<&Trial>> = BTreeMap::new();
-    for trial in trials {
-        by_class.entry(class(&trial.job, &model.parameters)).or_default().push(trial);
-    }
-    let of = |(class, trials): (String, Vec<&Trial>)| {
-        let of_class: Vec<&Trial> =
-            fitted.iter().filter(|trial| self::class(&trial.job, &model.parameters) == class).collect();
-        Some((class, residual(model, &trials, &of_class)?))
+/// How far the model is off on single runs, by class of job; and what each job came to, for whoever looks on.
+fn residuals(
+    model: &Model,
+    checks: &[SingleRuns],
+    fitted: &[Trial],
+) -> (BTreeMap<String, Residual>, Account) {
+    let by = model.parameters.choices.runner;
+    let still = without_noise(model);
+    let checked: Vec<Check<'_>> = checks.par_iter().filter_map(|one| Check::of(one, model, &still)).collect();
+    let refused =
+        checks.iter().filter_map(|one| Some(format!("{}: {}", one.job.name, one.refusal.as_ref()?)));
+    let account = Account {
+        name: format!("checks: nothing was fitted to them; run by {}", by.word()),
+        jobs: checked
+            .iter()
+            .map(|one| (one.job.name.clone(), one.told_ns * middle(&one.errors).exp(), one.told_ns))
+            .collect(),
+        runs: checked
+            .iter()
+            .map(|one| one.errors.iter().map(|error| one.told_ns * error.exp()).collect())
+            .collect(),
+        disturbed: 0,
+        drift: 0.0,
+        refused: refused.collect(),
     };
-    by_class.into_par_iter().filter_map(of).collect()
+    let mut by_class: BTreeMap<String, Vec<&Check<'_>>> = BTreeMap::new();
+    for one in &checked {
+        by_class.entry(class(one.job, &model.parameters)).or_default().push(one);
+    }
+    let of = |(class, checks): (String, Vec<&Check<'_>>)| {
+        let of_class = fitted.par_iter().filter(|trial| self::class(&trial.job, &model.parameters) == class);
+        let error = |trial: &Trial| Some((time(&trial.job, &still) / trial.ns_per_transfer()?).ln());
+        let left: Vec<f64> = of_class.filter_map(error).collect();
+        Some((class, residual(&checks, mean_square(&left).sqrt())?))
+    };
+    (by_class.into_iter().filter_map(of).collect(), account)
+}
+
+/// What a job that nothing was fitted to came to: the simulated time per transfer in ns; how much faster than each run it was
+/// simulated, as logarithms; and its latencies, measured and simulated, in ns.
+struct Check<'a> {
+    job: &'a Job,
+    told_ns: f64,
+    errors: Vec<f64>,
+    latencies: [Option<[f64; 2]>; SHARES.len()],
+}
+
+impl<'a> Check<'a> {
+    /// Of the runs of a job; `still` is the model without its noise.
+    fn of(one: &'a SingleRuns, model: &Model, still: &Model) -> Option<Self> {
+        let runs = one.by(model.parameters.choices.runner);
+        let (still, told) = (simulated(&one.job, still)?, simulated(&one.job, model)?);
+        let rate = trial::bytes_per_second(&still);
+        let errors: Vec<f64> = runs.iter().map(|run| (rate / run.rate).ln()).collect();
+        let latency = |(index, share): (usize, f64)| {
+            let of_runs: Vec<f64> = runs.iter().filter_map(|run| run.latencies_ns[index]).collect();
+            Some([quantile::median(&of_runs)?, told.latency_ns(share)])
+        };
+        let mut latencies = SHARES.into_iter().enumerate().map(latency);
+        let latencies = std::array::from_fn(|_| latencies.next().flatten());
+        (!errors.is_empty()).then(|| Self {
+            job: &one.job,
+            told_ns: ns_per_transfer(&still),
+            errors,
+            latencies,
+        })
+    }
+}
+
+fn middle(values: &[f64]) -> f64 {
+    quantile::median(values).unwrap_or(0.0)
 }
 
 /// How far the model is off on jobs of one class; none where nothing ran. Few jobs may lie close by chance: not closer
-/// than those of the class that it was fitted to.
-fn residual(model: &Model, trials: &[&Trial], fitted: &[&Trial]) -> Option<Residual> {
-    let still = without_noise(model);
-    let error = |trial: &&Trial| Some((time(&trial.job, &still) / trial.ns_per_transfer()?).ln());
-    let left = mean_square(&fitted.par_iter().filter_map(error).collect::<Vec<_>>()).sqrt();
-    let seen = |trial: &&Trial| {
-        let off = error(trial)?;
-        let told = simulated(&trial.job, model);
-        let latency = |share| Some([trial.latency_ns(share)?, told.as_ref()?.latency_ns(share)]);
-        Some((off, trial.drift().unwrap_or(0.0), SHARES.map(latency)))
+/// than those of the class that it was fitted to, whose errors' size is `left`.
+fn residual(checks: &[&Check<'_>], left: f64) -> Option<Residual> {
+    let of_jobs: Vec<f64> = checks.iter().map(|one| middle(&one.errors)).collect();
+    let waits = !checks.iter().any(|one| trial::is_short(one.job));
+    let slower: Vec<f64> = of_jobs.iter().map(|error| -error).collect();
+    let factor = factor(&slower)?;
+    // Jobs count alike, however often they ran.
+    let around = |one: &&Check<'_>| {
+        mean_square(&one.errors.iter().map(|error| error + factor.ln()).collect::<Vec<_>>())
     };
-    let seen: Vec<_> = trials.par_iter().filter_map(seen).collect();
-    let errors: Vec<f64> = seen.iter().map(|(off, ..)| *off).collect();
-    let drifts: Vec<f64> = seen.iter().map(|(_, drift, _)| *drift).collect();
-    let waits = !trials.iter().any(|trial| trial::is_short(&trial.job));
-    let count = errors.len() as f64;
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let around: Vec<f64> = checks.iter().map(around).collect();
+    let count = of_jobs.len() as f64;
     let tail = |(index, share): (usize, f64)| {
-        let latencies: Vec<[f64; 2]> = seen.iter().filter_map(|(.., latencies)| latencies[index]).collect();
+        let latencies: Vec<[f64; 2]> = checks.iter().filter_map(|one| one.latencies[index]).collect();
         tail(share, &latencies, waits)
     };
-    (count > 0.0).then(|| Residual {
-        jobs: errors.len() as u32,
-        mean_error: errors.iter().map(|error| error.abs()).sum::<f64>() / count,
-        // What befell all of them meanwhile befalls what comes later as well.
-        spread: mean_square(&errors).sqrt().max(left).hypot(mean(&drifts) / 2.0),
+    Some(Residual {
+        jobs: of_jobs.len() as u32,
+        mean_error: of_jobs.iter().map(|error| error.abs()).sum::<f64>() / count,
+        factor,
+        spread: (around.iter().sum::<f64>() / count).sqrt().max(left),
         latencies: SHARES.into_iter().enumerate().filter_map(tail).collect(),
     })
 }

@@ -7,6 +7,7 @@ pub mod model;
 pub mod simulated;
 pub mod prediction;
 pub mod trial;
+pub mod single_runs;
 pub mod calibration;
 pub mod explanation;
 pub mod validation;

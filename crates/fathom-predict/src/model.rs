@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 pub use fathom_model::file_read::PAGE;
 pub use fathom_model::io_path::View;
 pub use fathom_model::parameters::{
-    Answers, Curve, Device, Found, Journal, Number, Origin, Parameter, Parameters, Scalar, Stage as Fits,
-    page,
+    Answers, Curve, Device, Found, Journal, Number, Origin, Parameter, Parameters, Runner, Scalar,
+    Stage as Fits, page,
 };
 
 use fathom_run::provenance::{MachineFacts, MountFacts};
@@ -47,7 +47,7 @@ pub struct Model {
     pub parameters: Parameters,
     /// How far it was off on the jobs that it was fitted to, by class of job.
     pub residuals: BTreeMap<String, Residual>,
-    /// Bytes per second of jobs that nothing was fitted to, by name: who runs them again sees what has changed since.
+    /// Bytes per second of the jobs that the calibration ran, by name: who runs them again sees what has changed since.
     pub checks: BTreeMap<String, f64>,
 }
 
@@ -74,7 +74,7 @@ pub struct Written {
     /// How far it was off on the jobs that it was fitted to, by class of job.
     #[serde(default)]
     residuals: BTreeMap<String, Residual>,
-    /// Bytes per second of jobs that nothing was fitted to, by name: who runs them again sees what has changed since.
+    /// Bytes per second of the jobs that the calibration ran, by name: who runs them again sees what has changed since.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     checks: BTreeMap<String, f64>,
 }
@@ -118,6 +118,11 @@ struct Entry {
     origin: Origin,
 }
 
+/// The factor of models that do not tell one.
+fn unchanged() -> f64 {
+    1.0
+}
+
 /// How far a model was off on jobs of one class.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Residual {
@@ -125,7 +130,10 @@ pub struct Residual {
     pub jobs: u32,
     /// The mean of the errors' sizes, as a share of what was measured.
     pub mean_error: f64,
-    /// The spread of the errors around zero: the root of their mean square, as a share.
+    /// How many times the simulated rate the rate was: what predictions are multiplied by.
+    #[serde(default = "unchanged")]
+    pub factor: f64,
+    /// The spread of single runs around that: the root of their mean square, as a share.
     pub spread: f64,
     /// How far latencies were off: what the machine does besides the path is in none of its prices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -205,6 +213,11 @@ impl Model {
             }
         }
         Ok(())
+    }
+
+    /// The program whose runs of jobs it can predict best: fio, where what fio does itself was measured.
+    pub fn runner(&self) -> Runner {
+        if self.parameters[Scalar::FioCall] > 0.0 { Runner::Fio } else { Runner::Fathom }
     }
 
     /// The net, with all its parts.

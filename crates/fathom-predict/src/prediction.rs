@@ -43,8 +43,8 @@ pub use self::trace::{Replay, predict_trace, simulate_trace, trace_calls};
 
 use self::counted::Counted;
 use self::forecast::Runs;
-use crate::model::{LIMITS, Model, Parameter, Parameters, Scalar};
-use fathom_program::job::{Direction, Job, Pattern, Region, ThreadFile};
+use crate::model::{LIMITS, Model, Parameter, Parameters, Runner, Scalar};
+use fathom_program::job::{Course, Direction, Job, Pattern, Region, ThreadFile};
 use fathom_run::load::{Cached, Outcome, groups};
 
 /// How to predict.
@@ -215,6 +215,51 @@ fn queueing(job: &Job, parameters: &Parameters) -> Option<Queueing> {
     })
 }
 
+/// When the calls of jobs begin to count, in ns, if all of their threads do the like of it from then on to their end; none
+/// where some end earlier than others, or do something else after a while.
+fn counts_from(jobs: &[Job]) -> Option<u64> {
+    let first = jobs.first()?;
+    let goes_on = |job: &Job| {
+        let Course { new_group, exitall_on_error, .. } = job.course;
+        job.order.strides == [0; 3]
+            && job.course == Course { new_group, exitall_on_error, ..Course::default() }
+    };
+    let ends = |job: &Job| (job.runtime, job.time_based, job.ramp_time);
+    let is_even = jobs.iter().all(|job| goes_on(job) && ends(job) == ends(first));
+    (is_even && (jobs.len() == 1 || first.time_based)).then_some(first.ramp_time.as_nanos() as u64)
+}
+
+/// A steady run that was ended early, as long as the job makes it: to the end of its time, or of its bytes.
+fn prolonged(run: Outcome, job: &Job) -> Outcome {
+    let bytes: u64 = run.transfers.iter().map(|side| side.bytes).sum();
+    let by_time = job.runtime.as_nanos() as f64 / run.elapsed_ns.max(1) as f64;
+    let by_bytes = match job.transfer() {
+        Ok(Some(wanted)) if !job.time_based => wanted as f64 / bytes.max(1) as f64,
+        _ => f64::INFINITY,
+    };
+    let factor = if job.runtime.is_zero() { by_bytes } else { by_time.min(by_bytes) };
+    if factor.is_finite() && factor > 1.0 { run.prolonged(factor) } else { run }
+}
+
+/// What the program that runs a job does between two calls. How long Fathom takes to submit and reap what the device serves is
+/// part of 'submission'.
+fn overhead(job: &Job, parameters: &Parameters) -> Overhead {
+    let [call, async_call, written_byte] = match parameters.choices.runner {
+        Runner::Fathom => [Scalar::Caller, Scalar::AsyncCall, Scalar::CallerWrittenByte],
+        Runner::Fio => [Scalar::FioCall, Scalar::FioAsyncCall, Scalar::FioWrittenByte],
+    };
+    let queued = match (job.engine.is_asynchronous(), job.direct) {
+        (false, _) => 0.0,
+        (true, false) => parameters[async_call],
+        (true, true) => (parameters[async_call] - parameters[Scalar::AsyncCall]).max(0.0),
+    };
+    Overhead {
+        call_ns: parameters[call] + queued,
+        written_byte_ns: parameters[written_byte],
+        is_within_waits: false,
+    }
+}
+
 /// The simulated machine with its files.
 struct Bench {
     path: Path,
@@ -250,6 +295,7 @@ impl Bench {
             let threads =
                 threads.by_ref().take(job.numjobs as usize).map(|((counted, cached), (_, from))| {
                     let one = counted.outcome(started + from);
+                    let one = if load.was_stopped() { prolonged(one, job) } else { one };
                     let elapsed_ns = one.elapsed_ns + thinks;
                     Outcome { cached_before: Some(cached), elapsed_ns, ..one }
                 });
@@ -287,14 +333,16 @@ impl Bench {
             }
         }
         self.state.forget_done();
-        let overhead = Overhead {
-            call_ns: parameters[Scalar::Caller],
-            written_byte_ns: parameters[Scalar::CallerWrittenByte],
-            is_within_waits: false,
+        let by_thread = jobs.iter().flat_map(|job| (0..job.numjobs).map(move |_| job));
+        let overheads: Vec<_> = by_thread.clone().map(|job| overhead(job, parameters)).collect();
+        let queueing: Vec<_> = by_thread.map(|job| queueing(job, parameters)).collect();
+        let load = Load::with(Program::of(threads), files, |thread| overheads[thread], keep);
+        let load = load.queued(&queueing);
+        let load = match counts_from(jobs) {
+            Some(from) => load.until_steady(from),
+            None => load,
         };
-        let queueing = jobs.iter().flat_map(|job| vec![queueing(job, parameters); job.numjobs as usize]);
-        let load = Load::with(Program::of(threads), files, overhead, keep);
-        Ok((Arc::new(load.queued(&queueing.collect::<Vec<_>>())), cached))
+        Ok((Arc::new(load), cached))
     }
 
     /// As `load::Site::lay_out`: files that are read get data, those that are only written get space.

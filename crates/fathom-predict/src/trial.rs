@@ -211,7 +211,7 @@ fn most_laps(job: &Job) -> usize {
 }
 
 /// Whether a job only writes, into a file that is made for each run.
-fn is_new(job: &Job) -> bool {
+pub(crate) fn is_new(job: &Job) -> bool {
     !job.does(Direction::Read) && job.filesize.is_none()
 }
 

@@ -8,6 +8,7 @@ mod again;
 mod baselines;
 mod by_fio;
 mod condition;
+mod field;
 mod held_out;
 mod traces;
 
@@ -22,13 +23,14 @@ use serde::{Deserialize, Serialize};
 pub use self::again::Again;
 pub use self::by_fio::{Agreement, ByFio, agreement};
 pub use self::condition::Condition;
+pub use self::field::{usual_jobs, validate_in_field};
 pub use self::traces::validate_traces;
 
 use self::by_fio::Beside;
 use crate::model::Model;
 use crate::prediction::{self, Estimate, Prediction, Settings};
 use crate::trial::{self, Settled, Trial, Turns};
-use fathom_program::job::Job;
+use fathom_program::job::{Direction, Job};
 use fathom_run::fault::Fault;
 use fathom_run::load::{Needs, Outcome, Site};
 use fathom_run::provenance::Provenance;
@@ -101,8 +103,14 @@ pub struct Held {
     pub paper_error: f64,
     /// How far a bandwidth and a latency are off.
     pub plain_error: f64,
+    /// How far the nearest job that the calibration ran is off; nothing where the model keeps none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nearest_error: Option<f64>,
     /// Whether the interval of 90 % holds the measured median.
     pub is_covered: bool,
+    /// How many of the runs it holds, where each is a run as users make it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covered_runs: Option<usize>,
     /// How far the predicted 99 % latency is off the median over the runs of it, as a share.
     pub p99_error: f64,
     /// What that of two halves of the runs differs by, as a share; none of a run alone.
@@ -137,8 +145,17 @@ pub struct Class {
     pub paper_error: f64,
     /// The mean error of a bandwidth and a latency.
     pub plain_error: f64,
+    /// The mean error of the nearest jobs that the calibration ran, where the model keeps them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nearest_error: Option<f64>,
+    /// The median of the errors' sizes.
+    #[serde(default)]
+    pub median_error: f64,
     /// Intervals that hold what was measured.
     pub covered: u32,
+    /// How many single runs there were, and how many of them the intervals hold, where each is a run as users make it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covered_runs: Option<[u32; 2]>,
     /// The mean error of the 99 % latency.
     pub p99_error: f64,
     /// Its mean noise floor, where all jobs have one.
@@ -153,6 +170,9 @@ struct Foretold {
     p99_ns: f64,
     paper: f64,
     plain: f64,
+    nearest: Option<f64>,
+    /// Bytes that it will write.
+    writes: u64,
 }
 
 /// What is held against what.
@@ -294,6 +314,8 @@ fn foretell(job: &Job, model: &Model, seed: u64) -> Result<Foretold, String> {
             .map_or(sum.latency_ns(0.99), |seen| seen.latency(0.99, sum.calls(), sum.latency_ns(0.99)).value),
         paper: baselines::paper(job, model)?,
         plain: baselines::plain(job, model)?,
+        nearest: baselines::nearest(job, model),
+        writes: sum.transfers[Direction::Write as usize].bytes,
     })
 }
 
@@ -313,7 +335,9 @@ fn hold(one: &Foretold, trial: &Trial, model: &Model) -> Option<Held> {
         noise_floor: halves_differ_by(&runs, measured),
         paper_error: off(one.paper),
         plain_error: off(one.plain),
+        nearest_error: one.nearest.map(off),
         is_covered: one.rate.holds(measured),
+        covered_runs: None,
         p99_error: one.p99_ns / p99_ns - 1.0,
         p99_noise_floor: floor_of(&p99s, p99_ns),
         runs,
@@ -336,6 +360,9 @@ fn floor_of(runs: &[f64], all: f64) -> Option<f64> {
     (runs.len() > 1).then(|| halves_differ_by(runs, all)).filter(|floor| floor.is_finite())
 }
 
+/// What the mean error of a class shall not exceed where each run is one as users make it.
+const IN_FIELD: f64 = 0.25;
+
 /// The class of all jobs together.
 const ALL: &str = "all";
 
@@ -354,9 +381,17 @@ fn of(class: &str, jobs: &[&Held], again: &[Again]) -> Class {
     let mean = |figure: &dyn Fn(&Held) -> f64| {
         jobs.iter().map(|job| figure(job).abs()).sum::<f64>() / jobs.len().max(1) as f64
     };
+    let mean_of_known = |figure: &dyn Fn(&Held) -> Option<f64>| {
+        let sum = jobs.iter().map(|job| figure(job).map(f64::abs)).sum::<Option<f64>>();
+        sum.map(|sum| sum / jobs.len().max(1) as f64)
+    };
+    let sizes: Vec<f64> = jobs.iter().map(|job| job.error.abs()).collect();
+    let in_field: Option<Vec<[usize; 2]>> =
+        jobs.iter().map(|job| Some([job.runs.len(), job.covered_runs?])).collect();
+    let sum = |runs: Vec<[usize; 2]>| [0, 1].map(|at| runs.iter().map(|one| one[at] as u32).sum());
     let (mean_error, noise_floor) = (mean(&|job| job.error), mean(&|job| job.noise_floor));
     let drift = again::drift(again, class);
-    let bar = bar(class);
+    let bar = if in_field.is_some() { IN_FIELD } else { bar(class) };
     let verdict = match mean_error {
         error if error <= bar => "kept",
         error if error <= 2.0 * noise_floor => "noise",
@@ -369,18 +404,17 @@ fn of(class: &str, jobs: &[&Held], again: &[Again]) -> Class {
         bar,
         verdict: verdict.to_owned(),
         mean_error,
-        worst_error: jobs.iter().map(|job| job.error.abs()).fold(0.0, f64::max),
+        worst_error: sizes.iter().copied().fold(0.0, f64::max),
         noise_floor,
         drift,
         paper_error: mean(&|job| job.paper_error),
         plain_error: mean(&|job| job.plain_error),
+        nearest_error: mean_of_known(&|job| job.nearest_error),
+        median_error: quantile::median(&sizes).unwrap_or(0.0),
+        covered_runs: in_field.map(sum),
         covered: jobs.iter().filter(|job| job.is_covered).count() as u32,
         p99_error: mean(&|job| job.p99_error),
-        p99_noise_floor: jobs
-            .iter()
-            .map(|job| job.p99_noise_floor)
-            .sum::<Option<f64>>()
-            .map(|sum| sum / jobs.len().max(1) as f64),
+        p99_noise_floor: mean_of_known(&|job| job.p99_noise_floor),
     }
 }
 
@@ -417,7 +451,9 @@ mod tests {
             noise_floor,
             paper_error: 0.0,
             plain_error: 0.0,
+            nearest_error: None,
             is_covered: true,
+            covered_runs: None,
             p99_error: 0.0,
             p99_noise_floor: None,
         }

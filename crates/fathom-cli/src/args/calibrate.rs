@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use fathom::session::{Against, BY_FIO};
+use fathom::session::{Against, BY_FIO, Work};
 use fathom::units::{parse_bytes, parse_duration};
 use fathom::validation::Condition;
 
 use crate::args::keep::KeepOptions;
 use crate::args::model::OnOptions;
 use crate::args::run::ReplayOptions;
+use crate::failure::Failure;
 use crate::keep::Place;
 
 #[derive(Debug, Args)]
@@ -40,17 +41,25 @@ pub(crate) struct ValidateOptions {
     /// The model, with what is set; without one the file system is calibrated first.
     #[command(flatten)]
     pub(crate) on: OnOptions,
+    /// Compare the predictions with runs of these fio job files, each job by itself. Without this option the jobs are a
+    /// built-in set of what people write.
+    #[arg(long, num_args = 1.., value_name = "JOB.fio", conflicts_with_all = ["traces", "quiet_machine"])]
+    jobs: Vec<PathBuf>,
+    /// Instead of single runs on the machine as it is: bring the machine to rest before each run, wait until no other
+    /// program works on the same core, and run other built-in jobs in laps.
+    #[arg(long, conflicts_with = "traces")]
+    quiet_machine: bool,
     /// How often to run each job.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=1000))]
     pub(crate) repeats: u16,
-    /// Do not run the jobs with fio. Otherwise fio, if installed, runs each up to 3 times, in turns with Fathom.
+    /// Do not run the jobs with fio. Otherwise fio, if installed, runs each as well, and what it prints is compared.
     #[arg(long)]
     pub(crate) no_fio: bool,
     #[command(flatten)]
     pub(crate) keep: KeepOptions,
     /// Also validate what-if predictions, by changing the machine: the mount's read-ahead window, the limit of dirty
-    /// data, a control group with little memory. Every change is undone.
-    #[arg(long, conflicts_with = "traces")]
+    /// data, a control group with little memory. Every change is undone. Needs --quiet-machine.
+    #[arg(long, conflicts_with = "traces", requires = "quiet_machine")]
     pub(crate) intrusive: bool,
     /// Validate the model with replays of these traces instead of jobs.
     #[arg(long, num_args = 1.., value_name = "TRACE")]
@@ -89,13 +98,26 @@ impl ValidateOptions {
     }
 
     /// What the model is held against.
-    pub(crate) fn against(&self) -> Against {
+    ///
+    /// # Errors
+    /// A job file that can't be read, or that has no jobs.
+    pub(crate) fn against(&self) -> Result<Against, Failure> {
         if !self.traces.is_empty() {
-            return Against::Traces { traces: self.traces.clone(), how: self.replaying.how() };
+            return Ok(Against::Traces { traces: self.traces.clone(), how: self.replaying.how() });
+        }
+        if !self.quiet_machine {
+            let read = |path: &PathBuf| match Work::read(path)? {
+                Work::Jobs(file) => Ok(file),
+                Work::Trace(path) => {
+                    Err(Failure::Usage(format!("--jobs: {} is a trace: give it to --traces", path.display())))
+                }
+            };
+            let files = self.jobs.iter().map(read).collect::<Result<_, _>>()?;
+            return Ok(Against::Field { files, by_fio: !self.no_fio });
         }
         let by_fio = if self.no_fio { 0 } else { BY_FIO.min(usize::from(self.repeats)) };
         let more: &[Condition] = if self.intrusive { &Condition::INTRUSIVE } else { &[] };
-        Against::Jobs { conditions: [&[Condition::Usual], more].concat(), by_fio }
+        Ok(Against::Jobs { conditions: [&[Condition::Usual], more].concat(), by_fio })
     }
 }
 
@@ -137,12 +159,14 @@ mod tests {
         let Calibrates { options } = Calibrates::parse_from(["calibrate"]);
         let calibration = fathom::calibration::needs().unwrap().writes;
         assert!(calibration <= options.budget.max_write, "a calibration writes {calibration}");
-        let Validates { options } = Validates::parse_from(["validate"]);
+        let Validates { options } = Validates::parse_from(["validate", "--quiet-machine"]);
         let repeats = usize::from(options.repeats);
         let mut model = Model::assumed();
         let again = fathom::calibration::one_check_of_each(&model);
         model.checks = again.into_iter().map(|job| (job.name, 1.0)).collect();
-        let Against::Jobs { conditions, by_fio } = options.against() else { panic!("jobs are the default") };
+        let Against::Jobs { conditions, by_fio } = options.against().unwrap() else {
+            panic!("jobs are the default")
+        };
         let needs = fathom::validation::needs(&conditions, &model, repeats, by_fio).unwrap();
         let both = calibration + needs.writes;
         assert!(both <= options.budget().max_write, "a calibration and a validation write {both}");

@@ -24,6 +24,10 @@ pub(crate) struct PredictOptions {
     pub(crate) on: PathBuf,
     #[command(flatten)]
     pub(crate) what_if: SetOptions,
+    /// Whose runs of the jobs to predict: what fio will print, or what 'fathom run' will. fio's own work between calls counts for
+    /// the first. [default: fio where the calibration found it installed]
+    #[arg(long = "as", value_name = "PROGRAM")]
+    pub(crate) runner: Option<By>,
     /// Format of the results.
     #[arg(long, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: PredictFormat,
@@ -45,6 +49,15 @@ impl PredictOptions {
             None => Jobs::Command(&self.fio),
         }
     }
+}
+
+/// A program that runs jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// fio.
+    Fio,
+    /// Fathom.
+    Fathom,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

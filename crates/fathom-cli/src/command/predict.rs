@@ -3,12 +3,13 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use fathom::model::{Model, Runner};
 use fathom::prediction::Settings;
 use fathom::report::fio_json::{self, Detail};
 use fathom::results::{Json, Report, WithModel};
 use fathom::session::{self, Work};
 
-use crate::args::predict::{PredictFormat, PredictOptions};
+use crate::args::predict::{By, PredictFormat, PredictOptions};
 use crate::console::{self, spinner};
 use crate::failure::Failure;
 use crate::keep;
@@ -25,7 +26,10 @@ pub(crate) fn run(options: &PredictOptions) -> Result<ExitCode, Failure> {
     }
     let place = options.keep.place(options.format == PredictFormat::Text);
     keep::check(place)?;
-    let model = options.what_if.model(&options.on)?;
+    let mut model = options.what_if.model(&options.on)?;
+    if matches!(work, Work::Jobs(_)) {
+        model.parameters.choices.runner = runner(options.runner, &model)?;
+    }
     let bar = spinner("predicting");
     let settings = Settings { draws: options.draws, seed: options.seed };
     let foretold = session::predict(&work, options.replaying.how(), &model, settings);
@@ -50,4 +54,18 @@ pub(crate) fn run(options: &PredictOptions) -> Result<ExitCode, Failure> {
     })?;
     keep::result(place, "predict", NEXT, &predicted)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The program whose runs are predicted.
+fn runner(wanted: Option<By>, model: &Model) -> Result<Runner, Failure> {
+    match wanted {
+        None => Ok(model.runner()),
+        Some(By::Fathom) => Ok(Runner::Fathom),
+        Some(By::Fio) if model.runner() == Runner::Fio => Ok(Runner::Fio),
+        Some(By::Fio) => Err(Failure::Usage(
+            "--as fio: this model does not know what fio does itself: install fio and calibrate again, or set \
+             fio_call and fio_random_call by --set"
+                .to_owned(),
+        )),
+    }
 }

@@ -15,7 +15,7 @@ const NEXT: &str =
     "Next: 'fathom predict JOB.fio --on MODEL.json' predicts other jobs; expect errors of this size.\n";
 
 pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
-    let given = options.on.model()?;
+    let (given, against) = (options.on.model()?, options.against()?);
     let BudgetOptions { max_write, max_time, seed } = options.budget();
     let mut session = session(&options.path, max_write, max_time, seed)?;
     let json = Output::open(options.json.as_deref())?;
@@ -30,7 +30,7 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
     };
     let bar = spinner("predicting, then running");
     let repeats = usize::from(options.repeats);
-    let held = session.validate(&model, &options.against(), repeats, &mut console::complain);
+    let held = session.validate(&model, &against, repeats, &mut console::complain);
     drop(bar);
     let validation = WithModel { result: held?, model };
     json.tell(&validation.text(json.colours()))?;

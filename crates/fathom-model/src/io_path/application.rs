@@ -1,6 +1,7 @@
 //! The application: the threads of a program, that call, wait, and call again.
 
 mod queued;
+mod steady;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,6 +12,7 @@ use fathom_program::program::{Await, Program, Step, Thread};
 
 pub use self::queued::Queueing;
 use self::queued::UnderWay;
+use self::steady::Watch;
 use super::places::Shared;
 use super::state::State;
 use super::work::{Ready, SystemCall, Turn, Work};
@@ -33,7 +35,6 @@ pub struct Overhead {
 /// A program on the net, and what is kept of the calls that it has made.
 #[derive(Debug)]
 pub struct Load<T: Thread, K = Call> {
-    overhead: Overhead,
     /// The machine's file for each file of the program; the same number where there is none.
     files: Vec<FileId>,
     keep: fn(Call) -> K,
@@ -46,6 +47,9 @@ struct Progress<T: Thread, K> {
     counters: Vec<u32>,
     /// The descriptors of each file of the program.
     descriptors: Vec<Descriptors>,
+    /// Who ends the run early, if anybody does; and whether that came.
+    watch: Option<Watch>,
+    is_stopped: bool,
 }
 
 /// Which of a file's descriptors each descriptor of the program is, how many the file has, and the two of the last look.
@@ -60,6 +64,7 @@ struct Descriptors {
 #[derive(Debug)]
 struct Caller<T: Thread, K> {
     thread: T,
+    overhead: Overhead,
     next: Option<(Call, T::Label)>,
     /// The moment that it decided so at, and how long it waits from then, in ns.
     decided: u64,
@@ -106,16 +111,22 @@ pub(crate) trait Application: Send + Sync {
 impl<T: Thread> Load<T, ()> {
     /// A program whose files are the machine's, and of whose calls nothing is kept.
     pub fn new(program: Program<T>) -> Self {
-        Self::with(program, Vec::new(), Overhead::default(), drop)
+        Self::with(program, Vec::new(), |_| Overhead::default(), drop)
     }
 }
 
 impl<T: Thread, K> Load<T, K> {
-    /// A program, the machine's file for each of its files, what its threads do between two calls, and what is kept of each
-    /// call.
-    pub fn with(program: Program<T>, files: Vec<FileId>, overhead: Overhead, keep: fn(Call) -> K) -> Self {
-        let caller = |thread| Caller {
+    /// A program, the machine's file for each of its files, what each of its threads does between two calls, and what is kept
+    /// of each call.
+    pub fn with(
+        program: Program<T>,
+        files: Vec<FileId>,
+        overhead: impl Fn(usize) -> Overhead,
+        keep: fn(Call) -> K,
+    ) -> Self {
+        let caller = |(number, thread)| Caller {
             thread,
+            overhead: overhead(number),
             next: None,
             decided: 0,
             wait: 0,
@@ -127,12 +138,14 @@ impl<T: Thread, K> Load<T, K> {
             counts_from: None,
         };
         let mut progress = Progress {
-            callers: program.threads.into_iter().map(caller).collect(),
+            callers: program.threads.into_iter().enumerate().map(caller).collect(),
             counters: program.counters,
             descriptors: Vec::new(),
+            watch: None,
+            is_stopped: false,
         };
-        (0..progress.callers.len()).for_each(|thread| progress.decide(thread, 0, overhead));
-        Self { overhead, files, keep, progress: Mutex::new(progress) }
+        (0..progress.callers.len()).for_each(|thread| progress.decide(thread, 0));
+        Self { files, keep, progress: Mutex::new(progress) }
     }
 
     /// The same with several requests of some threads under way: by thread, none where calls are made one after the other.
@@ -144,6 +157,19 @@ impl<T: Thread, K> Load<T, K> {
             }
         });
         self
+    }
+
+    /// The same, ended once its calls come at a steady rate and memory does not change any more; what comes before `from`, in ns,
+    /// does not count.
+    #[must_use]
+    pub fn until_steady(self, from: u64) -> Self {
+        self.progress(|progress| progress.watch = Some(Watch::new(from)));
+        self
+    }
+
+    /// Whether the run ended before its threads were through, because it was steady.
+    pub fn was_stopped(&self) -> bool {
+        self.progress(|progress| progress.is_stopped)
     }
 
     /// For each thread the number of its first call that counts and when that began, in ns; none where all count.
@@ -169,9 +195,12 @@ impl<T: Thread, K> Progress<T, K> {
     }
 
     /// Asks a thread for its next call, and when it makes it.
-    fn decide(&mut self, thread: usize, now: u64, overhead: Overhead) {
+    fn decide(&mut self, thread: usize, now: u64) {
         let mut at = now;
         let next = loop {
+            if self.is_stopped {
+                break None;
+            }
             match self.callers[thread].thread.next(at) {
                 Step::Call(call, label) => break Some((call, label)),
                 Step::Wait(until) | Step::Spin(until) => at = at.max(until),
@@ -189,7 +218,7 @@ impl<T: Thread, K> Progress<T, K> {
             }
         };
         let caller = &mut self.callers[thread];
-        let is_first = caller.made.is_empty();
+        let (is_first, overhead) = (caller.made.is_empty(), caller.overhead);
         let own = next.map_or(0.0, |(call, _)| {
             let written = if call.kind.is_write() { call.bytes as f64 } else { 0.0 };
             let counts = call.kind.direction().is_some() || overhead.is_within_waits;
@@ -205,12 +234,12 @@ impl<T: Thread, K> Progress<T, K> {
     }
 
     /// A thread makes its next call, and waits for it.
-    fn issue(&mut self, turn: Turn, now: u64, overhead: Overhead, keep: fn(Call) -> K) -> Issued {
+    fn issue(&mut self, turn: Turn, now: u64, keep: fn(Call) -> K) -> Issued {
         let thread = turn.job as usize;
         let ends = self.callers[thread].thread.ends();
         if self.callers[thread].decided < ends && ends <= now {
             // Its time was up while it waited.
-            self.decide(thread, now, overhead);
+            self.decide(thread, now);
         }
         let caller = &mut self.callers[thread];
         let Some((call, label)) = caller.next.take() else {
@@ -265,7 +294,7 @@ impl<T: Thread + Send, K: Send> Application for Load<T, K> {
 
     fn first(&self, job: u32) -> Option<Ready> {
         self.progress(|progress| match progress.callers[job as usize].under_way {
-            Some(_) => progress.plan(job as usize, 0, self.overhead),
+            Some(_) => progress.plan(job as usize, 0),
             None => progress.ready(job as usize),
         })
     }
@@ -279,9 +308,14 @@ impl<T: Thread + Send, K: Send> Application for Load<T, K> {
         let job = ready.turn.job as usize;
         self.progress(|progress| {
             let issued = match progress.callers[job].under_way {
-                Some(_) => progress.issue_queued(job, now, state, self.overhead, self.keep),
-                None => progress.issue(ready.turn, now.as_ticks(), self.overhead, self.keep),
+                Some(_) => progress.issue_queued(job, now, state, self.keep),
+                None => progress.issue(ready.turn, now.as_ticks(), self.keep),
             };
+            if issued.call.is_some() {
+                let watch = progress.watch.as_mut();
+                progress.is_stopped |=
+                    watch.is_some_and(|watch| watch.has_seen_enough(now.as_ticks(), state));
+            }
             let call = issued.call.map(|(turn, call, is_queued)| {
                 let descriptor = progress.descriptor(&call);
                 let file = |id: FileId| self.files.get(id.0 as usize).copied().unwrap_or(id);
@@ -296,17 +330,17 @@ impl<T: Thread + Send, K: Send> Application for Load<T, K> {
         let (job, now) = (work.turn.job as usize, now.as_ticks());
         self.progress(|progress| {
             if progress.callers[job].under_way.is_some() {
-                return (progress.returned_queued(work, now, self.overhead), Vec::new());
+                return (progress.returned_queued(work, now), Vec::new());
             }
             let Progress { callers, counters, .. } = progress;
             callers[job].thread.signals().iter().for_each(|&counter| counters[counter as usize] += 1);
             callers[job].last_end = now;
             let held: Vec<usize> = (0..callers.len()).filter(|&other| callers[other].is_held).collect();
-            progress.decide(job, now, self.overhead);
+            progress.decide(job, now);
             let own = progress.ready(job);
             let others = held.into_iter().filter_map(|other| {
                 if progress.is_free(progress.callers[other].thread.awaits()) {
-                    progress.decide(other, now, self.overhead);
+                    progress.decide(other, now);
                 }
                 progress.ready(other)
             });

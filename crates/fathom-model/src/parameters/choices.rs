@@ -87,6 +87,18 @@ choice! {
     }
 }
 
+choice! {
+    /// The program whose jobs these are.
+    #[derive(Default)]
+    Runner {
+        /// Fathom: its own work between calls is 'caller' and 'caller_written_byte'.
+        #[default]
+        Fathom = "fathom",
+        /// fio: its own work is 'fio_call', 'fio_async_call' and 'fio_written_byte'.
+        Fio = "fio",
+    }
+}
+
 macro_rules! choices {
     ($($(#[doc = $about:literal])+ $field:ident: $type:ident,)*) => {
         /// One of each.
@@ -121,6 +133,8 @@ choices! {
     eviction: Eviction,
     /// Who decides the order of requests and merges them.
     scheduler: Scheduler,
+    /// The program that runs the jobs, and whose own work between calls counts.
+    runner: Runner,
 }
 
 /// What there is to know of a choice.

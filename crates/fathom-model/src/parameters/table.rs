@@ -96,6 +96,10 @@ rows! {
     QueuedCall = ("queued_call", Ns, 1_000.0, Fitted(ColdReads, 20.0)), "Time that a request takes of its caller's CPU, besides the call and the submission, if the caller goes on meanwhile.";
     Caller = ("caller", Ns, 0.0, Measured), "Time that a job spends between two calls: its clock and its bookkeeping.";
     CallerWrittenByte = ("caller_written_byte", NsPerByte, 0.0, Measured), "Time that a job spends on each byte before it writes it.";
+    AsyncCall = ("async_call", Ns, 0.0, Measured), "Time that a transfer which the page cache serves takes longer if it is submitted and reaped.";
+    FioCall = ("fio_call", Ns, 0.0, Measured), "Time that fio spends on each transfer besides its calls, its clock included; 0 where fio was not there.";
+    FioAsyncCall = ("fio_async_call", Ns, 0.0, Measured), "Time that fio spends longer on a transfer which the page cache serves if it is submitted and reaped.";
+    FioWrittenByte = ("fio_written_byte", NsPerByte, 0.0, Measured), "Time that fio spends on each byte before it writes it.";
     Noise = ("noise", Share, 0.05, Assumed), "Standard deviation of each other time, as a share of its mean.";
 
     Submission = ("submission", Ns, 12_000.0, Fitted(ColdReads, 20.0)), "Time to hand a request to the device.";

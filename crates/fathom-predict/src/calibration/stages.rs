@@ -206,38 +206,6 @@ pub(super) fn stages() -> Vec<Stage> {
     ]
 }
 
-/// Jobs of other sizes and orders than those of the stages.
-pub(super) fn checks() -> Vec<Job> {
-    let mut jobs = Vec::new();
-    for bytes in [3 * KIB, 24 * KIB, 128 * KIB] {
-        jobs.push(cached(Pattern::Sequential, bytes, 24 * MIB, 24 * MIB));
-        jobs.push(cached(Pattern::Random, bytes, 24 * MIB, 24 * MIB));
-    }
-    for bytes in [2 * KIB, 16 * KIB, 128 * KIB] {
-        jobs.push(cold(Pattern::Sequential, bytes));
-        jobs.push(cold(Pattern::Random, bytes));
-    }
-    for bytes in [2 * KIB, 32 * KIB, 128 * KIB] {
-        jobs.push(written(Pattern::Sequential, bytes));
-        jobs.push(written(Pattern::Random, bytes));
-    }
-    for bytes in [2 * KIB, 32 * KIB, 128 * KIB] {
-        jobs.push(mixed(Pattern::Sequential, bytes));
-        jobs.push(mixed(Pattern::Random, bytes));
-    }
-    jobs.extend([8 * KIB, 128 * KIB].map(direct));
-    jobs.extend([(4 * KIB, 2), (4 * KIB, 8), (16 * KIB, 16), (256 * KIB, 4)].map(queued));
-    jobs.extend([8 * KIB, 64 * KIB].map(written_directly));
-    for (bytes, depth) in [(4 * KIB, 8), (64 * KIB, 4)] {
-        jobs.extend([0, 70].map(|read_percent| mixed_directly((bytes, depth), read_percent)));
-    }
-    for (bytes, every) in [(16 * KIB, 1), (16 * KIB, 4), (256 * KIB, 1)] {
-        jobs.push(synced(Pattern::Sequential, bytes, every));
-        jobs.push(synced(Pattern::Random, bytes, every));
-    }
-    jobs
-}
-
 fn blocks(bytes: u64) -> [Blocks; DIRECTIONS] {
     [Blocks::fixed(bytes); DIRECTIONS]
 }

@@ -26,12 +26,20 @@ pub struct Predicted {
     pub made: Option<Made>,
     /// What was set on top of the model.
     pub settings: Vec<String>,
+    /// Whose runs are predicted: `fio` or `fathom`.
+    #[serde(default = "by_fathom")]
+    pub runner: String,
     /// The seed.
     pub seed: u64,
     /// How many sets of parameters were drawn.
     pub draws: u32,
     /// One entry per job.
     pub jobs: Vec<Forecast>,
+}
+
+/// What predictions that do not say so speak of.
+fn by_fathom() -> String {
+    "fathom".to_owned()
 }
 
 /// What one job will do, its threads together.
@@ -141,7 +149,7 @@ impl Residual {
     pub(crate) fn latency(&self, share: f64, calls: u64, simulated: f64) -> Estimate {
         match self.tail(level(share, calls)) {
             Some(tail) => Estimate::seen(simulated * tail.factor + tail.added_ns, tail.spread, self.jobs),
-            None => Estimate::seen(simulated, self.spread, self.jobs),
+            None => Estimate::seen(simulated / self.factor, self.spread, self.jobs),
         }
     }
 
@@ -198,7 +206,15 @@ impl Forecast {
             None => Known::Spread(own_error(&class, model)),
         };
         let directions: Vec<Direction> = job.directions().collect();
-        Self { caveats, ..Self::new(&job.name, class, &known, &directions, runs) }
+        let told = Self { caveats, ..Self::new(&job.name, class, &known, &directions, runs) };
+        match runs.drawn.first() {
+            // Its time ends it, however fast it is.
+            Some(one) if job.time_based => {
+                let elapsed = one.elapsed_ns as f64;
+                Self { elapsed_ns: Estimate { value: elapsed, low: elapsed, high: elapsed }, ..told }
+            }
+            _ => told,
+        }
     }
 
     /// Of the outcomes of anything.
@@ -210,9 +226,12 @@ impl Forecast {
         runs: &Runs,
     ) -> Self {
         let Runs { drawn, brims } = runs;
-        let over = |figure: &dyn Fn(&Outcome) -> f64| {
+        // Times are as much shorter as rates are higher.
+        let over = |figure: &dyn Fn(&Outcome) -> f64, power: i32| {
             let of = |runs: &[Outcome]| match (known, runs.first()) {
-                (Known::OfClass(seen), Some(one)) => Estimate::seen(figure(one), seen.spread, seen.jobs),
+                (Known::OfClass(seen), Some(one)) => {
+                    Estimate::seen(figure(one) * seen.factor.powi(power), seen.spread, seen.jobs)
+                }
                 (Known::OfClass(Residual { spread: own, .. }) | Known::Spread(own), _) => {
                     Estimate::of(&runs.iter().map(figure).collect::<Vec<_>>(), *own)
                 }
@@ -229,14 +248,14 @@ impl Forecast {
                         let of = |one: &Outcome| seen.latency(share, of(one).count(), plain(one));
                         of(one).reaching(brims.iter().map(of))
                     }
-                    _ => over(&plain),
+                    _ => over(&plain, -1),
                 };
                 // Factors of neighbours differ, and what fewer calls exceed is no shorter.
                 least = least.max(told.value);
                 Estimate { value: least, high: told.high.max(least), ..told }
             });
             let [median_ns, p90_ns, p99_ns, p999_ns] = told;
-            let mean_ns = over(&|one| of(one).mean() * one.ns_per_tick);
+            let mean_ns = over(&|one| of(one).mean() * one.ns_per_tick, -1);
             Latencies {
                 calls: drawn.first().map_or(0, |one| of(one).count()),
                 mean_ns,
@@ -249,14 +268,14 @@ impl Forecast {
         let side = |direction: Direction| Side {
             direction: if direction == Direction::Read { "read" } else { "write" }.to_owned(),
             bytes: drawn.first().map_or(0, |one| one.transfers[direction as usize].bytes),
-            bytes_per_second: over(&|one| one.bytes_per_second(direction)),
-            calls_per_second: over(&|one| one.iops(direction)),
+            bytes_per_second: over(&|one| one.bytes_per_second(direction), 1),
+            calls_per_second: over(&|one| one.iops(direction), 1),
             latency: latencies(&|one| &one.transfers[direction as usize].latency, true),
         };
         let has_syncs = drawn.first().is_some_and(|one| one.syncs.count() > 0);
         Self {
             name: name.to_owned(),
-            elapsed_ns: over(&|one| one.elapsed_ns as f64),
+            elapsed_ns: over(&|one| one.elapsed_ns as f64, -1),
             sides: directions.iter().copied().map(side).collect(),
             syncs: has_syncs.then(|| latencies(&|one| &one.syncs, false)),
             class,

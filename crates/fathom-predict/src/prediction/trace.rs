@@ -97,7 +97,7 @@ fn loaded<K: Send + 'static>(
         is_within_waits: true,
     };
     let program = replay.plan.program(replay.how.pace, 1e9);
-    let load = Arc::new(Load::with(program, Vec::new(), overhead, keep));
+    let load = Arc::new(Load::with(program, Vec::new(), |_| overhead, keep));
     (Path::new(parameters).run_load(&load, state, seed), load)
 }
 

@@ -1,5 +1,6 @@
 //! Two simpler models of the same machine: what a better one must beat.
 
+use crate::calibration;
 use crate::model::{Curve, Model, Number, Scalar};
 use crate::prediction::{class, device_byte, simulate};
 use crate::trial::bytes_per_second;
@@ -36,6 +37,25 @@ pub(super) fn as_in_paper(model: &Model) -> Result<Model, String> {
     parameters.put_value(Scalar::DeviceByte, device_byte(model, Direction::Read));
     parameters.put_value(Scalar::DeviceWriteByte, device_byte(model, Direction::Write));
     Ok(simple)
+}
+
+/// The rate of the job that the calibration ran and that is most like this one, as if one had looked it up: of its class where
+/// there is one, of the nearest block size, depth, number of threads and writes between syncs. In bytes per second.
+pub(super) fn nearest(job: &Job, model: &Model) -> Option<f64> {
+    const OTHER_CLASS: f64 = 100.0;
+    let block = |job: &Job| job.blocks[usize::from(!job.does(Direction::Read))].most as f64;
+    let kind = |job: &Job| class(job, &model.parameters);
+    let distance = |other: &Job| {
+        let numbers =
+            |job: &Job| [block(job), f64::from(job.depth.most), f64::from(job.numjobs), f64::from(job.fsync)];
+        let apart = numbers(job).into_iter().zip(numbers(other));
+        let apart: f64 = apart.map(|(a, b)| (a.max(1.0) / b.max(1.0)).ln().abs()).sum();
+        apart + if kind(job) == kind(other) { 0.0 } else { OTHER_CLASS }
+    };
+    let ran = calibration::jobs()
+        .into_iter()
+        .filter_map(|job| Some((distance(&job), *model.checks.get(&job.name)?)));
+    ran.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, rate)| rate)
 }
 
 /// A latency and a bandwidth: those of memory where the file is cached or written, those of the device where it is read

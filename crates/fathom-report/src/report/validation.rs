@@ -190,26 +190,47 @@ fn changed(validation: &Validation) -> Option<String> {
     })
 }
 
-pub(super) const CLASSES: [&str; 10] = [
+pub(super) const CLASSES: [&str; 12] = [
     "class",
     "jobs",
     "bar",
     "error",
+    "median",
     "worst",
     "noise floor (drift)",
     "paper E",
     "latency + bandwidth",
+    "nearest run",
     "covered",
     "p99 error (floor)",
 ];
 
-const JOBS: [&str; 9] =
-    ["job", "predicted", "90 % between", "measured", "error", "noise floor", "paper E", "plain", "p99 error"];
+const JOBS: [&str; 10] = [
+    "job",
+    "predicted",
+    "90 % between",
+    "measured",
+    "error",
+    "noise floor",
+    "paper E",
+    "plain",
+    "nearest",
+    "p99 error",
+];
 
 /// The columns of the table of jobs: one more where fio ran some.
 pub(super) fn job_titles(validation: &Validation) -> Vec<&'static str> {
-    let fio = ran_by_fio(validation).then_some("fio over Fathom, in calls");
+    let fio = ran_by_fio(validation).then_some(if is_field(validation) {
+        "fio over Fathom"
+    } else {
+        "fio over Fathom, in calls"
+    });
     JOBS.into_iter().chain(fio).collect()
+}
+
+/// Whether the runs are single ones, as users make them.
+fn is_field(validation: &Validation) -> bool {
+    validation.jobs.iter().any(|job| job.covered_runs.is_some())
 }
 
 fn ran_by_fio(validation: &Validation) -> bool {
@@ -219,9 +240,10 @@ fn ran_by_fio(validation: &Validation) -> bool {
 /// What fio's runs of the same jobs say of Fathom's; nothing where it ran none.
 fn by_fio(validation: &Validation) -> Option<String> {
     let Agreement { jobs, faster, apart } = agreement(&validation.jobs)?;
+    let by_what = if is_field(validation) { "what they print" } else { "the time within calls and syncs" };
     Some(format!(
-        "fio ran {jobs} of the {} jobs as well, in turns with Fathom: by the time within calls and syncs it moved {} {} in the \
-         median, and in half of the jobs the two differ by {} or less",
+        "fio ran {jobs} of the {} jobs as well, in turns with Fathom: by {by_what} it moved {} {} in the median, and in half of \
+         the jobs the two differ by {} or less",
         validation.jobs.len(),
         percent(faster.abs()),
         if faster < 0.0 { "less" } else { "more" },
@@ -243,11 +265,16 @@ pub(super) fn by_class(validation: &Validation) -> Vec<Vec<String>> {
                     _ => format!("{} {}", percent(class.bar), class.verdict),
                 },
                 percent(class.mean_error),
+                percent(class.median_error),
                 percent(class.worst_error),
                 with_other(class.noise_floor, class.drift),
                 percent(class.paper_error),
                 percent(class.plain_error),
-                format!("{} of {}", class.covered, class.jobs),
+                known(class.nearest_error),
+                match class.covered_runs {
+                    Some([runs, covered]) => format!("{covered} of {runs} runs"),
+                    None => format!("{} of {}", class.covered, class.jobs),
+                },
                 with_other(class.p99_error, class.p99_noise_floor),
             ]
         })
@@ -280,12 +307,18 @@ pub(super) fn by_job(validation: &Validation) -> Vec<Vec<String>> {
                 percent(job.noise_floor),
                 percent(job.paper_error),
                 percent(job.plain_error),
+                known(job.nearest_error),
                 percent(job.p99_error),
             ];
             cells.extend(ran_by_fio.then_some(fio));
             cells
         })
         .collect()
+}
+
+/// A share that not every model tells.
+fn known(share: Option<f64>) -> String {
+    share.map_or_else(|| "-".to_owned(), percent)
 }
 
 pub(super) fn percent(share: f64) -> String {

@@ -68,6 +68,15 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
+    /// The same shape with `factor` times as many values.
+    pub fn repeated(&mut self, factor: f64) {
+        let times = |count: u64| (count as f64 * factor).round() as u64;
+        self.buckets.iter_mut().for_each(|count| *count = times(*count));
+        self.count = self.buckets.iter().sum();
+        self.sum = times(self.sum);
+        self.sum_of_squares = (self.sum_of_squares as f64 * factor) as u128;
+    }
+
     /// How many values were counted.
     pub fn count(&self) -> u64 {
         self.count

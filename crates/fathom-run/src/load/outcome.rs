@@ -141,6 +141,18 @@ impl Outcome {
         self
     }
 
+    /// What it would be had it gone on like this, `factor` times as long.
+    #[must_use]
+    pub fn prolonged(mut self, factor: f64) -> Self {
+        for side in &mut self.transfers {
+            side.bytes = (side.bytes as f64 * factor) as u64;
+            side.latency.repeated(factor);
+        }
+        self.syncs.repeated(factor);
+        self.elapsed_ns = (self.elapsed_ns as f64 * factor) as u64;
+        self
+    }
+
     /// The threads of a run as one: counts and bytes are added up, the longest time is kept. None of none.
     pub fn together(threads: &[Outcome]) -> Option<Outcome> {
         let (first, others) = threads.split_first()?;

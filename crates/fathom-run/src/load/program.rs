@@ -129,6 +129,18 @@ impl FioReport {
         Some(self.0[side(direction)]["runtime"].as_f64()? * 1e6)
     }
 
+    /// Bytes per second in both directions, as fio prints them.
+    pub fn bytes_per_second(&self) -> f64 {
+        let of = |direction| self.0[side(direction)]["bw_bytes"].as_f64().unwrap_or(0.0);
+        of(Direction::Read) + of(Direction::Write)
+    }
+
+    /// What one of the transfers took, with all that fio does for it, in ns; none where there were none.
+    pub fn ns_per_transfer(&self) -> Option<f64> {
+        let iops = self.iops();
+        (iops > 0.0).then(|| 1e9 / iops)
+    }
+
     /// Transfers per second in both directions, as fio prints them.
     pub fn iops(&self) -> f64 {
         let of = |direction| self.0[side(direction)]["iops"].as_f64().unwrap_or(0.0);
@@ -137,9 +149,16 @@ impl FioReport {
 
     /// The 99th percentile of the completion latencies of the direction that has more of them, in ns.
     pub fn p99_ns(&self) -> Option<f64> {
+        self.latency_ns(0.99)
+    }
+
+    /// The completion latency that a share of the transfers does not exceed, of the direction that has more of them, in ns; none
+    /// where fio does not tell that percentile.
+    pub fn latency_ns(&self, share: f64) -> Option<f64> {
         let calls = |direction: &Direction| self.0[side(*direction)]["total_ios"].as_u64();
         let most = [Direction::Read, Direction::Write].into_iter().max_by_key(calls)?;
-        self.0[side(most)]["clat_ns"]["percentile"]["99.000000"].as_f64()
+        let percentiles = &self.0[side(most)]["clat_ns"]["percentile"];
+        percentiles[format!("{:.6}", share * 100.0)].as_f64()
     }
 
     /// The sum of all times of a direction's calls, in ns: those of `clat_ns`, the call alone, or `lat_ns`, with what fio
@@ -224,7 +243,9 @@ pub fn run_as_written(words: &[String], job: &Job, site: &mut Site) -> Result<Fi
     let told = FioReport::of(&said);
     let told =
         told.ok_or_else(|| Fault::Unsupported("fio tells what it did in an unknown way".to_owned()))?;
-    site.count_written(told.bytes(Direction::Write).unwrap_or(0));
+    // What the engine 'null' writes goes nowhere.
+    let written = told.bytes(Direction::Write).filter(|_| job.engine.has_files());
+    site.count_written(written.unwrap_or(0));
     Ok(told)
 }
 

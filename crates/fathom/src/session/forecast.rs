@@ -133,6 +133,7 @@ pub fn predict(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         made: model.made.clone(),
         settings: Vec::new(),
+        runner: model.parameters.choices.runner.word().to_owned(),
         seed: settings.seed,
         draws: settings.draws,
         jobs: forecasts,

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use fathom_predict::calibration::{self, Account};
-use fathom_predict::model::{Made, Model};
+use fathom_predict::model::{Made, Model, Runner};
+use fathom_predict::single_runs;
 use fathom_predict::validation::{self, Condition, Outcomes, SCHEMA, Trials, Validation, validate_traces};
+use fathom_program::job::JobFile;
 use fathom_program::units::Bytes;
 use fathom_run::fault::Fault;
-use fathom_run::load::program;
+use fathom_run::load::{self, program};
 use fathom_run::machine::linux::Limits;
 use fathom_run::replay::How;
 
@@ -22,7 +24,14 @@ pub const BY_FIO: usize = 3;
 /// What a model is held against.
 #[derive(Debug, Clone)]
 pub enum Against {
-    /// Jobs that no calibration runs.
+    /// Single runs of job files as users make them, by fio where it is installed, and by Fathom.
+    Field {
+        /// The job files; a built-in one of what people write where there are none.
+        files: Vec<JobFile>,
+        /// Whether fio runs them.
+        by_fio: bool,
+    },
+    /// Jobs that no calibration runs, on a machine that is brought to rest before each run.
     Jobs {
         /// What is changed on the machine meanwhile, one condition after the other.
         conditions: Vec<Condition>,
@@ -85,6 +94,16 @@ impl Session {
         let begun = self.begin()?;
         let mut trials = Trials { model, path: &self.path.clone(), repeats, by_fio: 0, seed: self.seed };
         let (outcomes, written) = match against {
+            Against::Field { files, by_fio } => {
+                let has_fio = *by_fio && program::version("fio").is_some();
+                if *by_fio && !has_fio {
+                    notice("fio is not installed: the jobs are run by Fathom only");
+                }
+                trials.by_fio = usize::from(has_fio);
+                let mut model = model.clone();
+                model.parameters.choices.runner = if has_fio { model.runner() } else { Runner::Fathom };
+                self.in_field(&begun, files.clone(), &Trials { model: &model, ..trials })?
+            }
             Against::Jobs { conditions, by_fio } => {
                 trials.by_fio = self.by_fio(conditions, &trials, *by_fio, notice)?;
                 self.against_jobs(&begun, conditions, &trials)?
@@ -108,6 +127,29 @@ impl Session {
             bytes_written: self.bytes_written,
             reclaimed_bytes,
         })
+    }
+
+    /// Holds the model against runs of job files as users make them; gives the bytes written as well.
+    fn in_field(
+        &self,
+        begun: &Begun,
+        mut files: Vec<JobFile>,
+        trials: &Trials<'_>,
+    ) -> Result<(Outcomes, u64), Error> {
+        if files.is_empty() {
+            let usual = validation::usual_jobs(&load::surroundings(&|_| None));
+            files.push(usual.map_err(Error::Failed)?);
+        }
+        files.iter_mut().try_for_each(|file| self.fit(file).map(drop))?;
+        let runs = trials.repeats * (1 + trials.by_fio);
+        let jobs = files.iter().flat_map(|file| &file.jobs);
+        let needs = single_runs::needs(jobs, runs).map_err(Error::Failed)?;
+        if let Some(reason) = self.unaffordable(&needs).into_iter().next() {
+            return Err(Error::Failed(reason));
+        }
+        let mut site = self.site(begun, needs.space, self.limits())?;
+        let outcomes = validation::validate_in_field(&files, trials, &mut site)?;
+        Ok((outcomes, site.bytes_written()))
     }
 
     /// How often fio runs each job: never where it is not installed, or where its runs write more than is left.

@@ -10,7 +10,7 @@ use fathom_net::{Span, Time};
 use fathom_program::call::Call;
 use fathom_program::program::{Step, Thread};
 
-use super::{Issued, Overhead, Progress};
+use super::{Issued, Progress};
 use crate::io_path::state::State;
 use crate::io_path::work::{Ready, Turn, Work};
 
@@ -92,9 +92,10 @@ impl<L> UnderWay<L> {
 
 impl<T: Thread, K> Progress<T, K> {
     /// What a thread does next, and after how much time of its CPU; none where it waits for a request or a call.
-    pub(super) fn plan(&mut self, thread: usize, now: u64, overhead: Overhead) -> Option<Ready> {
+    pub(super) fn plan(&mut self, thread: usize, now: u64) -> Option<Ready> {
+        let is_stopped = self.is_stopped;
         let caller = &mut self.callers[thread];
-        let number = caller.made.len() as u64;
+        let (number, overhead) = (caller.made.len() as u64, caller.overhead);
         let queue = caller.under_way.as_mut()?;
         let Queueing { depth, submit_ns, reap_ns, low, .. } = queue.queueing;
         let mut at = now.max(queue.free);
@@ -120,7 +121,8 @@ impl<T: Thread, K> Progress<T, K> {
                 queue.reaps_to = Some(low.min(most - 1));
                 continue;
             }
-            match caller.thread.next(at) {
+            let step = if is_stopped { Step::End } else { caller.thread.next(at) };
+            match step {
                 Step::Call(call, label) => {
                     let moves = call.kind.direction().is_some();
                     break (
@@ -145,7 +147,6 @@ impl<T: Thread, K> Progress<T, K> {
         thread: usize,
         now: Time,
         state: &mut State,
-        overhead: Overhead,
         keep: fn(Call) -> K,
     ) -> Issued {
         let caller = &mut self.callers[thread];
@@ -159,7 +160,7 @@ impl<T: Thread, K> Progress<T, K> {
                 let is_queued = call.kind.direction().is_some();
                 queue.busy += u32::from(is_queued);
                 // A call that is no request keeps the thread until it has returned.
-                let next = if is_queued { self.plan(thread, now.as_ticks(), overhead) } else { None };
+                let next = if is_queued { self.plan(thread, now.as_ticks()) } else { None };
                 Issued { call: Some((turn, call, is_queued)), next, is_over: false }
             }
             Some(Act::Reap(results)) => {
@@ -167,14 +168,14 @@ impl<T: Thread, K> Progress<T, K> {
                 for work in queue.returned.drain(..results as usize) {
                     state.enter(&work, now);
                 }
-                Issued { next: self.plan(thread, now.as_ticks(), overhead), ..Issued::default() }
+                Issued { next: self.plan(thread, now.as_ticks()), ..Issued::default() }
             }
             Some(Act::End) | None => Issued { is_over: true, ..Issued::default() },
         }
     }
 
     /// A request has returned, or a call that is none.
-    pub(super) fn returned_queued(&mut self, work: &Work, now: u64, overhead: Overhead) -> Option<Ready> {
+    pub(super) fn returned_queued(&mut self, work: &Work, now: u64) -> Option<Ready> {
         let thread = work.turn.job as usize;
         let queue = self.callers[thread].under_way.as_mut()?;
         if work.call.is_queued {
@@ -185,6 +186,6 @@ impl<T: Thread, K> Progress<T, K> {
             // It may not have gone to sleep yet.
             queue.waking = if now >= queue.free { queue.queueing.wake_ns } else { 0.0 };
         }
-        self.plan(thread, now, overhead)
+        self.plan(thread, now)
     }
 }

@@ -1,0 +1,156 @@
+//! Single runs of jobs as users make them: by fio where it is installed, and by Fathom, one after the other in random order, on
+//! the machine as it is.
+
+use fathom_program::job::{Job, JobFile, words_of};
+use fathom_program::shuffle::shuffle;
+use fathom_run::fault::Fault;
+use fathom_run::load::program::{FioReport, run_as_written, version};
+use fathom_run::load::{self, Needs, Outcome, Site};
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+
+use crate::model::Runner;
+use crate::prediction::SHARES;
+use crate::trial::{bytes_per_second, is_new};
+
+/// What came of a run, as the program that made it prints it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Run {
+    /// Bytes per second in both directions.
+    pub rate: f64,
+    /// The latencies that 50, 90, 99 and 99.9 % of the transfers do not exceed, of the direction that has more of them, in ns.
+    pub latencies_ns: [Option<f64>; SHARES.len()],
+}
+
+/// A job that is run by itself, and its runs.
+#[derive(Debug, Clone)]
+pub struct SingleRuns {
+    /// The job.
+    pub job: Job,
+    /// fio's words for it.
+    words: Vec<String>,
+    /// Bytes that a run writes, as far as that is known.
+    pub writes: u64,
+    /// Fathom's runs, and fio's, in their order.
+    runs: [Vec<Run>; 2],
+    /// Why there are no more, where the system refused.
+    pub refusal: Option<String>,
+}
+
+/// The programs that can run jobs here.
+pub fn programs() -> &'static [Runner] {
+    if version("fio").is_some() { &[Runner::Fio, Runner::Fathom] } else { &[Runner::Fathom] }
+}
+
+/// Has each program run each job once in every round, in random order. The end of the time ends them early, if some jobs have
+/// been run.
+///
+/// # Errors
+/// What ends the runs: an interrupt, a budget, the end of the time.
+pub fn run(
+    jobs: &mut [SingleRuns],
+    programs: &[Runner],
+    rounds: usize,
+    seed: u64,
+    site: &mut Site,
+) -> Result<(), Fault> {
+    let mut order: Vec<(usize, Runner)> =
+        (0..jobs.len()).flat_map(|at| programs.iter().map(move |&by| (at, by))).collect();
+    let mut generator = Pcg64Mcg::seed_from_u64(seed);
+    for _ in 0..rounds {
+        shuffle(&mut order, &mut generator);
+        for &(at, by) in &order {
+            match jobs[at].run(by, site) {
+                Err(Fault::OutOfTime) if jobs.iter().any(|one| !one.by(by).is_empty()) => return Ok(()),
+                one => one?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What jobs need that are each run so often by themselves.
+///
+/// # Errors
+/// A job that makes no sense.
+pub fn needs<'a>(jobs: impl Iterator<Item = &'a Job>, runs: usize) -> Result<Needs, String> {
+    let (new, lasting): (Vec<Job>, Vec<Job>) = jobs.cloned().partition(is_new);
+    let mut needs = Needs::of(&lasting)?;
+    let filled = needs.space.min(needs.writes);
+    needs.time *= runs as u32;
+    let each = new.iter().map(|job| Needs::of(std::slice::from_ref(job)));
+    let each: Vec<Needs> = each.collect::<Result<_, _>>()?;
+    // Files that are only written are there one at a time.
+    needs.space = needs.space.saturating_add(each.iter().map(|one| one.space).max().unwrap_or(0));
+    // Files that stay are filled once.
+    let transferred = needs.writes.saturating_sub(filled);
+    let of_run = each.iter().fold(transferred, |sum, one| sum.saturating_add(one.writes));
+    needs.writes = of_run.saturating_mul(runs as u64).saturating_add(filled);
+    needs.time += each.iter().map(|one| one.time * runs as u32).sum();
+    Ok(needs)
+}
+
+impl SingleRuns {
+    /// Each job of a file.
+    pub fn of(file: &JobFile) -> Vec<Self> {
+        let of = |(number, job): (usize, &Job)| Self {
+            job: job.clone(),
+            words: words_of(file, number).unwrap_or_default(),
+            writes: 0,
+            runs: [Vec::new(), Vec::new()],
+            refusal: None,
+        };
+        file.jobs.iter().enumerate().map(of).collect()
+    }
+
+    /// The runs of a program.
+    pub fn by(&self, program: Runner) -> &[Run] {
+        &self.runs[program as usize]
+    }
+
+    /// One run, from what the one before has left.
+    fn run(&mut self, by: Runner, site: &mut Site) -> Result<(), Fault> {
+        let job = &self.job;
+        if self.refusal.is_some() {
+            return Ok(());
+        }
+        if self.writes > site.write_budget() {
+            return Err(Fault::OverBudget { wanted: self.writes, left: site.write_budget() });
+        }
+        if is_new(job) {
+            site.remove(job);
+        }
+        let run = match by {
+            Runner::Fio => run_as_written(&self.words, job, site).map(|told| Run::by_fio(&told)),
+            Runner::Fathom => {
+                load::run(job, site).map(|threads| Outcome::together(&threads).map(|one| Run::of(&one)))
+            }
+        };
+        if is_new(job) {
+            site.remove(job);
+        }
+        match run {
+            Ok(Some(run)) if run.rate > 0.0 => self.runs[by as usize].push(run),
+            Ok(_) => self.refusal = Some("nothing was moved".to_owned()),
+            Err(Fault::Unsupported(reason)) => self.refusal = Some(reason),
+            Err(fault) => return Err(fault),
+        }
+        Ok(())
+    }
+}
+
+impl Run {
+    /// As Fathom prints it.
+    pub fn of(outcome: &Outcome) -> Self {
+        let most = outcome.transfers.iter().max_by_key(|side| side.latency.count());
+        let latency = |share| {
+            let side = most.filter(|side| side.latency.count() > 0)?;
+            Some(side.latency.quantile(share) as f64 * outcome.ns_per_tick)
+        };
+        Self { rate: bytes_per_second(outcome), latencies_ns: SHARES.map(latency) }
+    }
+
+    fn by_fio(told: &FioReport) -> Option<Self> {
+        Some(Self { rate: told.bytes_per_second(), latencies_ns: SHARES.map(|share| told.latency_ns(share)) })
+    }
+}

@@ -1,0 +1,90 @@
+//! A model held to single runs of job files as users make them.
+
+use fathom_program::job::{self, JobFile};
+use fathom_run::fault::Fault;
+use fathom_run::load::Site;
+use fathom_stats::quantile;
+
+use super::{ByFio, Foretold, Held, Outcomes, Trials, floor_of, foretell, halves_differ_by};
+use crate::model::{Model, Runner};
+use crate::prediction::{self, SHARES};
+use crate::single_runs::{self, SingleRuns};
+
+/// The jobs that are run where nobody gives any.
+const JOBS: &str = include_str!("field.fio");
+
+/// The jobs that are run where nobody gives any, in the shares of what people write.
+///
+/// # Errors
+/// What is wrong with them, which a test rules out.
+pub fn usual_jobs(surroundings: &job::Surroundings<'_>) -> Result<JobFile, String> {
+    job::parse(JOBS, surroundings).map_err(|mistake| format!("line {}: {}", mistake.line, mistake.reason))
+}
+
+/// Predicts each job of some files by itself, then has the programs run each once in every round. What is held against the
+/// prediction is what fio prints, if the model speaks of fio's runs, or else what Fathom does.
+///
+/// # Errors
+/// What ends the runs: an interrupt, a budget, the end of the time before anything was compared.
+pub fn validate_in_field(files: &[JobFile], trials: &Trials<'_>, site: &mut Site) -> Result<Outcomes, Fault> {
+    let mut outcomes = Outcomes::default();
+    let (mut foretold, mut runs) = (Vec::new(), Vec::new());
+    for mut one in files.iter().flat_map(SingleRuns::of) {
+        match foretell(&one.job, trials.model, trials.seed) {
+            Ok(told) => {
+                one.writes = told.writes;
+                runs.push(one);
+                foretold.push(told);
+            }
+            Err(reason) => outcomes.refused.push(reason),
+        }
+    }
+    let programs = if trials.by_fio > 0 { single_runs::programs() } else { &[Runner::Fathom] };
+    single_runs::run(&mut runs, programs, trials.repeats, trials.seed, site)?;
+    for (told, runs) in foretold.iter().zip(&runs) {
+        match (hold(told, runs, trials.model), &runs.refusal) {
+            (Some(held), _) => outcomes.jobs.push(held),
+            (None, reason) => {
+                let reason = reason.as_deref().unwrap_or("it was not run in time: raise --max-time");
+                outcomes.refused.push(format!("[{}]: {reason}", told.job.name));
+            }
+        }
+    }
+    Ok(outcomes)
+}
+
+/// A prediction next to the runs of the job; none where there are none.
+fn hold(one: &Foretold, all: &SingleRuns, model: &Model) -> Option<Held> {
+    let rates = |by: Runner| all.by(by).iter().map(|run| run.rate).collect::<Vec<_>>();
+    let by = model.parameters.choices.runner;
+    let runs = rates(by);
+    let p99 = SHARES.iter().position(|share| *share == 0.99)?;
+    let p99s: Vec<f64> = all.by(by).iter().filter_map(|run| run.latencies_ns[p99]).collect();
+    let (measured, p99_ns) = (quantile::median(&runs)?, quantile::median(&p99s)?);
+    let off = |rate: f64| rate / measured - 1.0;
+    let medians = [Runner::Fio, Runner::Fathom].map(|by| quantile::median(&rates(by)));
+    let fio = medians[0].zip(medians[1]).map(|(bytes_per_second, fathoms_bytes_per_second)| ByFio {
+        bytes_per_second,
+        fathoms_bytes_per_second,
+        runs: rates(Runner::Fio),
+    });
+    Some(Held {
+        name: one.job.name.clone(),
+        class: prediction::class(&one.job, &model.parameters),
+        condition: None,
+        predicted: one.rate,
+        measured,
+        error: off(one.rate.value),
+        noise_floor: halves_differ_by(&runs, measured),
+        paper_error: off(one.paper),
+        plain_error: off(one.plain),
+        nearest_error: one.nearest.map(off),
+        is_covered: one.rate.holds(measured),
+        covered_runs: Some(runs.iter().filter(|&&rate| one.rate.holds(rate)).count()),
+        p99_error: one.p99_ns / p99_ns - 1.0,
+        p99_noise_floor: floor_of(&p99s, p99_ns),
+        runs,
+        disturbed: 0,
+        fio,
+    })
+}
