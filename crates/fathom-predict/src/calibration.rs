@@ -5,6 +5,7 @@
 //! model is off on them is what its predictions are widened by.
 
 mod known;
+mod residuals;
 mod stages;
 
 use std::collections::BTreeMap;
@@ -16,11 +17,10 @@ use serde::{Deserialize, Serialize};
 
 pub use self::known::{as_surveyed, found_by_other_means};
 
+use self::residuals::residuals;
 use self::stages::{Stage, stages};
-use crate::model::{
-    Answers, Curve, Fits, Journal, Model, Number, Origin, PAGE, Parameter, Residual, Runner, Scalar, Tail,
-};
-use crate::prediction::{SHARES, class, device_byte, simulate};
+use crate::model::{Answers, Curve, Fits, Journal, Model, Number, Origin, PAGE, Parameter, Runner, Scalar};
+use crate::prediction::{class, device_byte, simulate};
 use crate::single_runs::{self, SingleRuns};
 use crate::trial::{self, Settled, Trial, Turns, ns_per_transfer};
 use fathom_program::job::{self, Direction, Job, Pattern};
@@ -29,12 +29,10 @@ use fathom_run::load::{self, Needs, Outcome, Site};
 
 /// How often each job is run: what disturbed one run or two does not move the median.
 pub const REPEATS: usize = 4;
-/// How often each job is run by itself that nothing is fitted to.
-const CHECKS: usize = 3;
 /// An interval wider than this, as a deviation of the logarithm, is no answer.
 const UNKNOWN: f64 = 0.7;
 /// Numbers of requests side by side that are tried.
-const DEPTHS: [f64; 6] = [1.0, 2.0, 4.0, 8.0, 16.0, 64.0];
+const DEPTHS: [f64; 4] = [1.0, 2.0, 8.0, 64.0];
 
 /// What a stage came to, for whoever looks on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -62,7 +60,7 @@ pub struct Account {
 /// A job that makes no sense.
 pub fn needs() -> Result<Needs, String> {
     let fitted = trial::needs(&[(jobs(), turns(0, Duration::ZERO))])?;
-    let checks = single_runs::needs(checks()?.iter().map(|one| &one.job), CHECKS)?;
+    let checks = single_runs::needs(checks()?.iter().map(|one| &one.job), REPEATS)?;
     let add = |a: u64, b: u64| a.saturating_add(b);
     Ok(Needs {
         space: add(fitted.space, checks.space),
@@ -126,7 +124,7 @@ pub fn calibrate(
     programs_own_work(model, site)?;
     let mut checks = checks().map_err(Fault::Unsupported)?;
     let by = model.runner();
-    single_runs::run(&mut checks, &[by], CHECKS, seed, site)?;
+    single_runs::run(&mut checks, &[by], REPEATS, seed, site)?;
     model.parameters.choices.runner = by;
     let (residuals, checked) = residuals(model, &checks, &trials);
     model.residuals = residuals;
@@ -284,13 +282,24 @@ fn spread_of_far(model: &mut Model, trials: &[Trial]) {
 
 /// Fits for each number of requests that the device may work at side by side, and for each way to answer, and keeps the best.
 fn fit_with_depth(model: &mut Model, stage: &Stage, trials: &[Trial]) {
-    let ways: Vec<(f64, Answers)> =
-        DEPTHS.iter().flat_map(|&depth| Answers::ALL.iter().map(move |&answers| (depth, answers))).collect();
-    let tried = ways.par_iter().map(|&(depth, answers)| {
+    // Whether the caller's CPU is busy with a request or the device is looks much alike, and a search finds what is near.
+    const STARTS: [[(Scalar, f64); 2]; 2] = [
+        [(Scalar::Submission, 12_000.0), (Scalar::DeviceReadRequest, 100.0)],
+        [(Scalar::Submission, 1_000.0), (Scalar::DeviceReadRequest, 8_000.0)],
+    ];
+    let of_depth = |&depth: &f64| Answers::ALL.iter().map(move |&answers| (depth, answers));
+    let ways = DEPTHS.iter().flat_map(of_depth);
+    let ways: Vec<_> = ways.flat_map(|way| STARTS.map(|start| (way, start))).collect();
+    let tried = ways.par_iter().map(|&((depth, answers), start)| {
         let mut one = model.clone();
         one.parameters.choices.answers = answers;
         put_measured(&mut one, Scalar::DeviceDepth, depth);
-        let left = fit(&mut one, &stage.free(), trials);
+        start.into_iter().for_each(|(scalar, value)| assume(&mut one, scalar, value));
+        let free = stage.free().into_iter().map(|(number, least)| {
+            let own = start.iter().find(|(scalar, _)| Number::Scalar(*scalar) == number);
+            (number, own.map_or(least, |(_, value)| *value))
+        });
+        let left = fit(&mut one, &free.collect::<Vec<_>>(), trials);
         (left, one)
     });
     let tried: Vec<(f64, Model)> = tried.collect();
@@ -387,140 +396,6 @@ fn drift(trials: &[Trial]) -> f64 {
     drifts.iter().sum::<f64>() / drifts.len().max(1) as f64
 }
 
-/// How far the model is off on single runs, by class of job; and what each job came to, for whoever looks on.
-fn residuals(
-    model: &Model,
-    checks: &[SingleRuns],
-    fitted: &[Trial],
-) -> (BTreeMap<String, Residual>, Account) {
-    let by = model.parameters.choices.runner;
-    let still = without_noise(model);
-    let checked: Vec<Check<'_>> = checks.par_iter().filter_map(|one| Check::of(one, model, &still)).collect();
-    let refused =
-        checks.iter().filter_map(|one| Some(format!("{}: {}", one.job.name, one.refusal.as_ref()?)));
-    let account = Account {
-        name: format!("checks: nothing was fitted to them; run by {}", by.word()),
-        jobs: checked
-            .iter()
-            .map(|one| (one.job.name.clone(), one.told_ns * middle(&one.errors).exp(), one.told_ns))
-            .collect(),
-        runs: checked
-            .iter()
-            .map(|one| one.errors.iter().map(|error| one.told_ns * error.exp()).collect())
-            .collect(),
-        disturbed: 0,
-        drift: 0.0,
-        refused: refused.collect(),
-    };
-    let mut by_class: BTreeMap<String, Vec<&Check<'_>>> = BTreeMap::new();
-    for one in &checked {
-        by_class.entry(class(one.job, &model.parameters)).or_default().push(one);
-    }
-    let of = |(class, checks): (String, Vec<&Check<'_>>)| {
-        let of_class = fitted.par_iter().filter(|trial| self::class(&trial.job, &model.parameters) == class);
-        let error = |trial: &Trial| Some((time(&trial.job, &still) / trial.ns_per_transfer()?).ln());
-        let left: Vec<f64> = of_class.filter_map(error).collect();
-        Some((class, residual(&checks, mean_square(&left).sqrt())?))
-    };
-    (by_class.into_iter().filter_map(of).collect(), account)
-}
-
-/// What a job that nothing was fitted to came to: the simulated time per transfer in ns; how much faster than each run it was
-/// simulated, as logarithms; and its latencies, measured and simulated, in ns.
-struct Check<'a> {
-    job: &'a Job,
-    told_ns: f64,
-    errors: Vec<f64>,
-    latencies: [Option<[f64; 2]>; SHARES.len()],
-}
-
-impl<'a> Check<'a> {
-    /// Of the runs of a job; `still` is the model without its noise.
-    fn of(one: &'a SingleRuns, model: &Model, still: &Model) -> Option<Self> {
-        let runs = one.by(model.parameters.choices.runner);
-        let (still, told) = (simulated(&one.job, still)?, simulated(&one.job, model)?);
-        let rate = trial::bytes_per_second(&still);
-        let errors: Vec<f64> = runs.iter().map(|run| (rate / run.rate).ln()).collect();
-        let latency = |(index, share): (usize, f64)| {
-            let of_runs: Vec<f64> = runs.iter().filter_map(|run| run.latencies_ns[index]).collect();
-            Some([quantile::median(&of_runs)?, told.latency_ns(share)])
-        };
-        let mut latencies = SHARES.into_iter().enumerate().map(latency);
-        let latencies = std::array::from_fn(|_| latencies.next().flatten());
-        (!errors.is_empty()).then(|| Self {
-            job: &one.job,
-            told_ns: ns_per_transfer(&still),
-            errors,
-            latencies,
-        })
-    }
-}
-
-fn middle(values: &[f64]) -> f64 {
-    quantile::median(values).unwrap_or(0.0)
-}
-
-/// How far the model is off on jobs of one class; none where nothing ran. Few jobs may lie close by chance: not closer
-/// than those of the class that it was fitted to, whose errors' size is `left`.
-fn residual(checks: &[&Check<'_>], left: f64) -> Option<Residual> {
-    let of_jobs: Vec<f64> = checks.iter().map(|one| middle(&one.errors)).collect();
-    let waits = !checks.iter().any(|one| trial::is_short(one.job));
-    let slower: Vec<f64> = of_jobs.iter().map(|error| -error).collect();
-    let factor = factor(&slower)?;
-    // Jobs count alike, however often they ran.
-    let around = |one: &&Check<'_>| {
-        mean_square(&one.errors.iter().map(|error| error + factor.ln()).collect::<Vec<_>>())
-    };
-    let around: Vec<f64> = checks.iter().map(around).collect();
-    let count = of_jobs.len() as f64;
-    let tail = |(index, share): (usize, f64)| {
-        let latencies: Vec<[f64; 2]> = checks.iter().filter_map(|one| one.latencies[index]).collect();
-        tail(share, &latencies, waits)
-    };
-    Some(Residual {
-        jobs: of_jobs.len() as u32,
-        mean_error: of_jobs.iter().map(|error| error.abs()).sum::<f64>() / count,
-        factor,
-        spread: (around.iter().sum::<f64>() / count).sqrt().max(left),
-        latencies: SHARES.into_iter().enumerate().filter_map(tail).collect(),
-    })
-}
-
-/// What a latency was longer by than simulated, from what was measured and told of each job, in ns: who `waits` for the device
-/// wakes up later and finds the CPU's caches cold, which takes its time however long the wait was; whom memory serves is slower
-/// in proportion. None of no jobs.
-fn tail(share: f64, latencies: &[[f64; 2]], waits: bool) -> Option<Tail> {
-    let ratios: Vec<f64> = latencies.iter().map(|[measured, told]| (measured / told).ln()).collect();
-    let (factor, added_ns) = if waits { (1.0, added(latencies)?) } else { (factor(&ratios)?, 0.0) };
-    let off = |[measured, told]: &[f64; 2]| (measured / (told * factor + added_ns)).ln();
-    let squares: f64 = latencies.iter().map(|one| off(one).powi(2)).sum();
-    // One freedom goes into what is corrected.
-    let spread = (squares / (latencies.len() as f64 - 1.0).max(1.0)).sqrt();
-    let told = Tail { share, factor, added_ns, spread };
-    Some(told).filter(|tail| tail.factor.is_finite() && tail.spread.is_finite())
-}
-
-/// By how many ns latencies were longer: the middle of it, where three of four were longer at all.
-fn added(latencies: &[[f64; 2]]) -> Option<f64> {
-    let longer: Vec<f64> = latencies.iter().map(|[measured, told]| measured - told).collect();
-    let most_are = quantile::quantile(&longer, 0.25)? > 0.0;
-    quantile::median(&longer).map(|middle| if most_are { middle } else { 0.0 })
-}
-
-/// By which factor they were, from the logarithms of what it was for each job: the middle of them, drawn towards none at all by
-/// as much as it is uncertain itself (James and Stein, its positive part).
-fn factor(ratios: &[f64]) -> Option<f64> {
-    let middle = quantile::median(ratios)?;
-    let count = ratios.len() as f64;
-    let squares: f64 = ratios.iter().map(|ratio| (ratio - middle).powi(2)).sum();
-    // Of one job alone nothing is known of how far it lies off.
-    let variance = if count > 1.0 { squares / (count - 1.0) } else { f64::INFINITY };
-    Some(match 1.0 - variance / count / middle.powi(2) {
-        kept if kept > 0.0 => (kept * middle).exp(),
-        _ => 1.0,
-    })
-}
-
 fn mean_square(values: &[f64]) -> f64 {
     values.iter().map(|one| one * one).sum::<f64>() / values.len().max(1) as f64
 }
@@ -529,44 +404,6 @@ fn mean_square(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use fathom_run::load::Wrote;
-
-    #[test]
-    fn a_latency_is_corrected_by_as_much_as_jobs_agree_about_it() {
-        let told = |ratios: &[f64]| {
-            let latencies: Vec<[f64; 2]> = ratios.iter().map(|ratio| [100.0 * ratio.exp(), 100.0]).collect();
-            tail(0.99, &latencies, false)
-        };
-        let near = |ratios: &[f64], wanted: (f64, f64)| {
-            let Tail { factor, spread, added_ns, .. } = told(ratios).unwrap();
-            assert!(
-                (factor / wanted.0 - 1.0).abs() < 0.01 && (spread - wanted.1).abs() < 0.01,
-                "{factor} {spread}"
-            );
-            assert_eq!(added_ns, 0.0);
-        };
-        near(&[2.0_f64.ln(); 3], (2.0, 0.0));
-        // Six times as long give or take a half: nearly all of it, and what is left is its interval.
-        near(&[1.4, 1.8, 2.2], ((1.8 - 0.16 / 3.0 / 1.8_f64).exp(), 0.402));
-        // As often shorter as longer, or seen once: nothing.
-        near(&[-1.0, 0.1, 0.9], (1.0, (1.82_f64 / 2.0).sqrt()));
-        near(&[0.7], (1.0, 0.7));
-        assert!(told(&[]).is_none());
-        near(&[0.0; 2], (1.0, 0.0));
-    }
-
-    #[test]
-    fn who_waits_for_the_device_wakes_later_by_a_time_and_not_by_a_factor() {
-        let told = |latencies: &[[f64; 2]]| {
-            let tail = tail(0.99, latencies, true).unwrap();
-            assert_eq!(tail.factor, 1.0);
-            (tail.added_ns, tail.spread)
-        };
-        let (added, spread) = told(&[[12e3, 2e3], [30e3, 20e3], [1.01e8, 1e8]]);
-        assert_eq!(added, 10e3);
-        assert!(spread < 0.01, "{spread}");
-        assert_eq!(told(&[[12e3, 2e3], [15e3, 20e3], [9e3, 8e3]]).0, 0.0, "they do not agree");
-        assert!(tail(0.99, &[], true).is_none());
-    }
 
     #[test]
     fn how_a_device_answers_is_found() {

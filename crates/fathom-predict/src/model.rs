@@ -135,6 +135,9 @@ pub struct Residual {
     pub factor: f64,
     /// The spread of single runs around that: the root of their mean square, as a share.
     pub spread: f64,
+    /// The degrees of freedom of the spreads; 0 in models that do not tell: as many as jobs.
+    #[serde(default)]
+    pub freedom: u32,
     /// How far latencies were off: what the machine does besides the path is in none of its prices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latencies: Vec<Tail>,

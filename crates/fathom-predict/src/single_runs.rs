@@ -154,3 +154,49 @@ impl Run {
         Some(Self { rate: told.bytes_per_second(), latencies_ns: SHARES.map(|share| told.latency_ns(share)) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use fathom_run::instrument::Instrument;
+    use fathom_run::load::Limits;
+    use fathom_scripted::support::require;
+
+    #[test]
+    fn each_program_runs_each_job_once_in_a_round() {
+        let has_fio = programs().contains(&Runner::Fio);
+        if !require("each_program_runs_each_job_once_in_a_round", has_fio, "fio is not installed") {
+            return;
+        }
+        let text = "[read]\nrw=read\nsize=256k\n[new]\nrw=write\nsize=64k\n[odd]\nrw=write\nsize=64k\nioengine=null\n";
+        let file = fathom_program::job::parse(text, &load::surroundings(&|_| None)).unwrap();
+        let mut jobs = SingleRuns::of(&file);
+        let needs = needs(file.jobs.iter(), 4).unwrap();
+        assert_eq!((needs.space, needs.writes), ((256 + 64) << 10, (256 + 4 * (64 + 64)) << 10));
+        let limits = Limits { max_write: 8 << 20, deadline: None };
+        let instrument = Instrument::calibrate().unwrap();
+        let mut site =
+            Site::at(&std::env::temp_dir(), needs.space, &instrument, limits, Arc::default()).unwrap();
+        run(&mut jobs, programs(), 2, 1, &mut site).unwrap();
+        for one in &jobs {
+            assert_eq!(one.refusal, None);
+            for by in [Runner::Fio, Runner::Fathom] {
+                let runs = one.by(by);
+                assert!(
+                    runs.len() == 2 && runs.iter().all(|run| run.rate > 0.0),
+                    "{}: {runs:?}",
+                    one.job.name
+                );
+            }
+            let [median, .., longest] = one.by(Runner::Fathom)[0].latencies_ns;
+            assert!(median.unwrap() <= longest.unwrap());
+        }
+        assert!(!site.path(&jobs[1].job, 0).exists(), "what was only written is gone");
+        let left = site.write_budget();
+        jobs[1].writes = left + 1;
+        let ended = run(&mut jobs, &[Runner::Fathom], 1, 1, &mut site);
+        assert!(matches!(ended, Err(Fault::OverBudget { wanted, .. }) if wanted == left + 1));
+    }
+}

@@ -42,7 +42,8 @@ pub struct Turns {
 /// How the state in which a run begins comes to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settled {
-    /// By runs that do not count: a round of all jobs, and a lap of those that memory serves.
+    /// By runs that do not count: a round of all jobs, and a lap of those that memory serves; by memory that is there and lies in
+    /// large pieces; and by waiting until no other program works on the same core.
     ByRuns,
     /// By nothing: each run goes on from where the one before has left the kernel.
     AsLeft,
@@ -361,7 +362,8 @@ pub(crate) fn writes(sets: &[(Vec<Job>, Turns)]) -> Result<u64, String> {
 fn written(jobs: &[Job], turns: Turns) -> Result<u64, String> {
     let of = |job: &Job| {
         let warms = u64::from(turns.state == Settled::ByRuns);
-        let laps = if warms > 0 && is_short(job) { 1 + most_laps(job) as u64 } else { 1 };
+        let laps =
+            if turns.state != Settled::AsLeft && is_short(job) { 1 + most_laps(job) as u64 } else { 1 };
         let bytes = job.transfer()?.unwrap_or(0) * u64::from(job.numjobs);
         Ok(bytes / 100 * u64::from(100 - job.read_percent) * (laps * turns.repeats as u64 + warms))
     };

@@ -219,7 +219,14 @@ fn model() -> Model {
     for (class, error) in [("cached random read", 0.058), ("cold sequential read", 0.12)] {
         model.residuals.insert(
             class.to_owned(),
-            Residual { jobs: 4, mean_error: error, spread: error * 1.4, latencies: Vec::new() },
+            Residual {
+                jobs: 4,
+                mean_error: error,
+                factor: 1.02,
+                spread: error * 1.4,
+                freedom: 8,
+                latencies: Vec::new(),
+            },
         );
     }
     model

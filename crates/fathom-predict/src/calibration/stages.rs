@@ -169,7 +169,15 @@ pub(super) fn stages() -> Vec<Stage> {
                 .into_iter()
                 .chain([4 * KIB, 64 * KIB, MIB].map(cold))
                 .chain([4 * KIB, 32 * KIB, 256 * KIB].map(cold_random))
-                .chain([(4 * KIB, 1), (4 * KIB, 4), (4 * KIB, 32), (128 * KIB, 8)].map(queued))
+                .chain(
+                    [(4 * KIB, 1), (4 * KIB, 4), (4 * KIB, 32), (16 * KIB, 32), (128 * KIB, 8)].map(queued),
+                )
+                // More threads than many machines have CPUs.
+                .chain([Job {
+                    numjobs: 4,
+                    name: "direct at random by 4096, four threads".to_owned(),
+                    ..direct(4 * KIB)
+                }])
                 // Two that share the device and nothing else.
                 .chain([Job {
                     numjobs: 2,

@@ -110,8 +110,9 @@ pub(crate) const SHARES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 impl Estimate {
     /// Of a class whose errors were seen on some jobs that nothing was fitted to: what the parameters are uncertain by
     /// is part of those errors, and a further one is spread as Student's t.
-    fn seen(value: f64, spread: f64, jobs: u32) -> Self {
-        let reach = (student_quantile(0.95, f64::from(jobs.max(1))) * spread).exp();
+    fn seen(value: f64, spread: f64, seen: &Residual) -> Self {
+        let freedom = if seen.freedom > 0 { seen.freedom } else { seen.jobs };
+        let reach = (student_quantile(0.95, f64::from(freedom.max(1))) * spread).exp();
         Self { value, low: value / reach, high: value * reach }
     }
 
@@ -148,8 +149,8 @@ impl Residual {
     /// The latency that a share of a job's calls does not exceed, of a job of this class for which so many ns are simulated.
     pub(crate) fn latency(&self, share: f64, calls: u64, simulated: f64) -> Estimate {
         match self.tail(level(share, calls)) {
-            Some(tail) => Estimate::seen(simulated * tail.factor + tail.added_ns, tail.spread, self.jobs),
-            None => Estimate::seen(simulated / self.factor, self.spread, self.jobs),
+            Some(tail) => Estimate::seen(simulated * tail.factor + tail.added_ns, tail.spread, self),
+            None => Estimate::seen(simulated / self.factor, self.spread, self),
         }
     }
 
@@ -230,7 +231,7 @@ impl Forecast {
         let over = |figure: &dyn Fn(&Outcome) -> f64, power: i32| {
             let of = |runs: &[Outcome]| match (known, runs.first()) {
                 (Known::OfClass(seen), Some(one)) => {
-                    Estimate::seen(figure(one) * seen.factor.powi(power), seen.spread, seen.jobs)
+                    Estimate::seen(figure(one) * seen.factor.powi(power), seen.spread, seen)
                 }
                 (Known::OfClass(Residual { spread: own, .. }) | Known::Spread(own), _) => {
                     Estimate::of(&runs.iter().map(figure).collect::<Vec<_>>(), *own)

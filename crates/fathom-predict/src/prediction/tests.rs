@@ -1,5 +1,7 @@
 use super::*;
 use crate::model::{Journal, Origin, Residual, Tail};
+use std::time::Duration;
+
 use fathom_program::job::{Blocks, Depth, Engine};
 
 fn silent() -> Model {
@@ -42,7 +44,7 @@ fn intervals_carry_those_of_the_parameters_and_the_model_s_own_error() {
     assert!((reach - 1.645 * 40.8 / 810.0).abs() < 0.03, "{reach}");
     let tail = |share, factor| Tail { share, factor, added_ns: 0.0, spread: 0.2 };
     let latencies = vec![tail(0.5, 1.0), tail(0.99, 1.5)];
-    let residual = Residual { jobs: 4, mean_error: 0.1, spread: 0.12, latencies };
+    let residual = Residual { jobs: 4, mean_error: 0.1, factor: 1.0, spread: 0.12, freedom: 4, latencies };
     model.residuals.insert("cached_sequential_read".to_owned(), residual);
     let seen = rate(&model);
     // Student's t of four freedoms.
@@ -58,7 +60,7 @@ fn the_longest_of_a_few_calls_is_none_of_a_hundred() {
     let tail = |share, factor, added_ns| Tail { share, factor, added_ns, spread: 0.1 };
     let latencies =
         vec![tail(0.5, 1.0, 0.0), tail(0.9, 1.2, 10.0), tail(0.99, 2.0, 110.0), tail(0.999, 4.0, 210.0)];
-    let residual = Residual { latencies, ..Residual::default() };
+    let residual = Residual { latencies, factor: 1.0, ..Residual::default() };
     let told = |share, calls| residual.latency(share, calls, 1000.0).value;
     // Among very many calls each level is its own.
     let many = [0.5, 0.9, 0.99, 0.999].map(|share| told(share, 100_000_000));
@@ -81,7 +83,7 @@ fn the_interval_of_a_job_that_ends_as_a_slice_does_reaches_into_the_next() {
     ["device=token_bucket", "limit_slice=100ms", "limit_read_rate=10M", "submission=0", "device_latency=1us"]
         .iter()
         .for_each(|typed| model.set(typed).unwrap());
-    let residual = Residual { jobs: 40, spread: 0.001, ..Default::default() };
+    let residual = Residual { jobs: 40, spread: 0.001, factor: 1.0, ..Default::default() };
     model.residuals.insert("cold_sequential_read".to_owned(), residual);
     let rate = |kib: u64| {
         let cold = Job { blocks: [Blocks::fixed(16 << 10); 2], size: Some(kib << 10), ..job("cold") };
@@ -265,4 +267,61 @@ fn what_comes_before_a_ramp_or_a_delay_ends_does_not_count() {
         assert!((0.98..1.02).contains(&(calls / plain_calls)), "{calls} against {plain_calls}");
         assert!((late.elapsed_ns as f64 / plain.elapsed_ns as f64 - 1.0).abs() < 0.05);
     }
+}
+
+/// What a steady job does in the rest of its time need not be simulated; what changes is.
+#[test]
+fn a_steady_job_is_simulated_until_nothing_new_comes() {
+    let model = Model::assumed();
+    let of = |job: &Job| {
+        let outcomes = simulate(std::slice::from_ref(job), &model.parameters, 1).unwrap();
+        Outcome::together(&outcomes[0]).unwrap()
+    };
+    let direct = |seconds| Job {
+        engine: Engine::Libaio,
+        depth: Depth { most: 16, ..Depth::default() },
+        direct: true,
+        pattern: Pattern::Random,
+        size: Some(256 << 20),
+        time_based: true,
+        runtime: Duration::from_secs(seconds),
+        ..Job::named("direct")
+    };
+    let (short, long) = (of(&direct(4)), of(&direct(4_000)));
+    let near = |a: f64, b: f64| (a / b - 1.0).abs() < 0.01;
+    assert!(near(short.elapsed_ns as f64, 4e9) && near(long.elapsed_ns as f64, 4e12));
+    assert!(near(long.calls() as f64, 1_000.0 * short.calls() as f64));
+    assert!(near(long.latency_ns(0.99), short.latency_ns(0.99)));
+    // So many bytes, and not so long.
+    let bytes =
+        |mib: u64| Job { time_based: false, runtime: Duration::ZERO, size: Some(mib << 20), ..direct(0) };
+    let (few, many) = (of(&bytes(512)), of(&bytes(51_200)));
+    assert!(
+        near(many.calls() as f64, 51_200.0 * 256.0)
+            && near(many.elapsed_ns as f64, 100.0 * few.elapsed_ns as f64)
+    );
+    // The first pass reads from the device, all others from memory.
+    let warming =
+        Job { direct: false, engine: Engine::Psync, invalidate: false, size: Some(32 << 20), ..direct(2) };
+    let warm = of(&warming);
+    let rate = warm.bytes_per_second(Direction::Read);
+    assert!(rate > 20.0 * 4096.0 * 1e9 / 80_000.0, "{rate}");
+}
+
+#[test]
+fn what_fio_does_itself_is_part_of_what_it_prints() {
+    let mut model = Model::assumed();
+    assert_eq!(model.runner(), Runner::Fathom);
+    ["fio_call=300ns", "fio_async_call=700ns", "caller=20ns"].iter().for_each(|set| model.set(set).unwrap());
+    assert_eq!(model.runner(), Runner::Fio);
+    let per_call = |by: Runner, engine: Engine| {
+        let mut model = model.clone();
+        model.parameters.choices.runner = by;
+        let job = Job { pre_read: true, engine, size: Some(4 << 20), ..Job::named("cached") };
+        let outcomes = simulate(&[job], &model.parameters, 1).unwrap();
+        outcomes[0][0].elapsed_ns as f64 / outcomes[0][0].calls() as f64
+    };
+    let more = |engine| per_call(Runner::Fio, engine) - per_call(Runner::Fathom, engine);
+    assert!((more(Engine::Psync) - 280.0).abs() < 5.0, "{}", more(Engine::Psync));
+    assert!((more(Engine::Libaio) - 980.0).abs() < 5.0, "{}", more(Engine::Libaio));
 }

@@ -88,3 +88,21 @@ fn hold(one: &Foretold, all: &SingleRuns, model: &Model) -> Option<Held> {
         fio,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fathom_run::load::surroundings;
+
+    #[test]
+    fn the_usual_jobs_are_predicted() {
+        let jobs = usual_jobs(&surroundings(&|_| None)).unwrap().jobs;
+        let model = Model::assumed();
+        let direct = jobs.iter().filter(|job| job.direct).count();
+        assert!(jobs.len() >= 25 && direct * 2 > jobs.len(), "{direct} of {}", jobs.len());
+        for job in &jobs {
+            let told = foretell(job, &model, 1).unwrap();
+            assert!(told.rate.value > 0.0, "{}", job.name);
+        }
+    }
+}
