@@ -6,6 +6,7 @@
 pub(crate) mod asynchronous;
 mod engine;
 mod entries;
+mod levels;
 mod names;
 mod special;
 mod verify;
@@ -21,6 +22,7 @@ use fathom_sys::file::Errno;
 
 pub(crate) use self::engine::{Buffer, Descriptors, Engine, Mapped, OfJob, Own, System};
 pub(crate) use self::entries::{Entries, name as entry_name};
+pub use self::levels::Levels;
 pub(crate) use self::names::Names;
 pub(crate) use self::special::Special;
 pub(crate) use self::verify::Verifier;

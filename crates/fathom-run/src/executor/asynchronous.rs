@@ -16,7 +16,7 @@ use fathom_sys::queue::{Engine as Carrier, Operation, Queue, Setup, UringOptions
 use fathom_sys::{Error, cache};
 
 use super::engine::{memory, named};
-use super::{Control, OfJob, Recorder, Verifier, Window, mark};
+use super::{Control, Levels, OfJob, Recorder, Verifier, Window, mark};
 use crate::fault::Fault;
 
 /// How long a wait for results lasts before interrupts are looked for.
@@ -51,6 +51,8 @@ pub(crate) struct Requests<L> {
     /// Whether the carrier takes syncs as requests.
     queues_syncs: bool,
     writes: u64,
+    /// What submitting and reaping came to, outside of the ramp.
+    pub(crate) levels: Levels,
     pub(crate) verifier: Option<Verifier>,
 }
 
@@ -98,6 +100,7 @@ impl<L: Copy> Requests<L> {
             serializes: depth.serialize_overlap,
             queues_syncs: job.engine != Engine::Libaio,
             writes: 0,
+            levels: Levels::default(),
             verifier: None,
         })
     }
@@ -136,6 +139,7 @@ impl<L: Copy> Requests<L> {
         }
         let started = self.queue.submit().map_err(|errno| self.broken("submit requests to", errno))?;
         let issued = clock.stop();
+        self.levels.submit(started, self.busy());
         for slot in self.prepared.drain(..started as usize) {
             if let Some(request) = &mut self.under_way[slot as usize] {
                 request.issued = issued;
@@ -158,6 +162,7 @@ impl<L: Copy> Requests<L> {
             Err(errno) => return Err(self.broken("wait for requests to", errno)),
         };
         let now = clock.stop();
+        self.levels.complete(ready);
         for _ in 0..ready {
             let Some(completion) = self.queue.pop() else { break };
             self.idle.push(completion.slot);
@@ -315,7 +320,10 @@ fn steps<C: Counter, T: Thread, R: Recorder<T::Label>>(
                 now = control.spin_until(clock, origin.saturating_add(until));
             }
             Step::Drain | Step::Await => now = drain(clock, requests, recorder, control, unclaimed)?,
-            Step::StartCounting => recorder.start_counting(now),
+            Step::StartCounting => {
+                requests.levels = Levels::default();
+                recorder.start_counting(now);
+            }
             Step::End => {
                 let now = drain(clock, requests, recorder, control, unclaimed)?;
                 return Ok(now.saturating_sub(origin));

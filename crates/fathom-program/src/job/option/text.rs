@@ -339,6 +339,17 @@ pub(super) fn milliseconds(value: &Value<'_>) -> Duration {
     Duration::from_millis(value.long())
 }
 
+/// Percentages, with as many digits as the longest of them has.
+pub(super) fn percentiles(draft: &mut Draft, value: &Value<'_>) {
+    let digits = |part: &str| {
+        let digits = part.split_once('.').map_or("", |(_, rest)| rest);
+        digits.bytes().take_while(u8::is_ascii_digit).count().min(9) as u8
+    };
+    let reporting = &mut draft.job.reporting;
+    reporting.percentiles.clone_from(&value.fractions);
+    reporting.percentile_digits = value.text.split([':', ',', '-']).map(digits).max().unwrap_or(0);
+}
+
 /// The names between colons that no backslash protects.
 pub(super) fn names(text: &str) -> Vec<String> {
     let mut names = vec![String::new()];
