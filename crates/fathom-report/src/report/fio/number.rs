@@ -51,7 +51,7 @@ mod tests {
         assert_eq!([7996, 12_345, 8_192_000].map(decimal), ["7996", "12.3k", "8192k"]);
         assert_eq!(decimal(99_960), "100.0k");
         let long = Shortened { digits: 6, binary: false };
-        assert_eq!([1, 999_999, 1_234_567].map(|value| long.text(value, "")), ["1", "999999", "1234k"]);
-        assert_eq!(long.text(u64::MAX, ""), "18.446E");
+        assert_eq!([1, 999_999, 1_234_567].map(|value| long.text(value, "")), ["1", "999999", "1234.6k"]);
+        assert_eq!(long.text(u64::MAX, ""), "18447P");
     }
 }
