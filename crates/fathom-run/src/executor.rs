@@ -9,6 +9,7 @@ mod entries;
 mod levels;
 mod names;
 mod special;
+mod treatment;
 mod verify;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};

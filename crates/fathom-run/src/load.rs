@@ -34,7 +34,7 @@ use fathom_sys::clock::Counter;
 use fathom_sys::usage::Usage;
 use fathom_sys::{Error, affinity, cache};
 
-pub use self::around::{length_below, surroundings};
+pub use self::around::{files_below, length_below, surroundings};
 pub use self::burst::{Burst, burst};
 pub use self::disks::Disk;
 pub use self::histogram::Histogram;
@@ -144,14 +144,14 @@ fn started<'a>(
         }
     }
     let budget = AtomicU64::new(site.write_budget());
-    if let Some(disks) = site.disks_mut() {
+    if let Some(disks) = &mut site.disks {
         disks.begin();
     }
     let records = match site.clock() {
         Clock::Cycles(counter) => threads(counter, &list, site, &budget, lists),
         Clock::Monotonic(counter) => threads(counter, &list, site, &budget, lists),
     };
-    if let Some(disks) = site.disks_mut() {
+    if let Some(disks) = &mut site.disks {
         disks.end();
     }
     site.count_written(site.write_budget() - budget.into_inner());
@@ -761,6 +761,25 @@ mod tests {
         job.placement.cpus = vec![affinity::allowed_cpus()[0] as u32];
         (job.placement.nice, job.placement.priority, job.placement.split) = (1, Some((7, 2)), true);
         assert_eq!(run(&job, &mut site).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn requests_with_priorities_of_their_own_and_forced_ones_are_done() {
+        let mut site = site(8 << 20, 64 << 20);
+        for engine in [Engine::Libaio, Engine::IoUring] {
+            let depth = Depth { most: 4, ..Depth::default() };
+            let mut job = Job { engine, depth, read_percent: 50, pre_read: true, ..small("treated") };
+            let options = &mut job.engine_options;
+            // Best effort needs no privilege.
+            (options.priorities.percent, options.priorities.class) = ([50, 20], [2, 2]);
+            (options.priorities.level, options.force_async) = ([4, 0], 3);
+            let outcomes = run(&job, &mut site).unwrap();
+            let [reads, writes] = [Direction::Read, Direction::Write].map(|side| total(&outcomes, side));
+            assert_eq!((reads.0 + writes.0, reads.1 + writes.1), (256 << 10, 64), "{engine:?}");
+            let levels = outcomes[0].levels.unwrap();
+            assert_eq!(levels.under_way.iter().sum::<u64>(), 64, "{levels:?}");
+            assert!(levels.under_way[2] > 50 && levels.submitted[1] == 64, "{levels:?}");
+        }
     }
 
     #[test]

@@ -160,8 +160,6 @@ pub struct Logs {
     pub epoch: Option<u32>,
     /// `per_job_logs=0`: no number in the names.
     pub shared: bool,
-    /// `log_store_compressed`.
-    pub compressed: bool,
 }
 
 /// What is reported.

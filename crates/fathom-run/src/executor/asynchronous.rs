@@ -13,9 +13,10 @@ use fathom_program::program::{Step, Thread};
 use fathom_sys::clock::Counter;
 use fathom_sys::file::{self, Access, Errno};
 use fathom_sys::queue::{Engine as Carrier, Operation, Queue, Setup, UringOptions};
-use fathom_sys::{Error, cache};
+use fathom_sys::{Error, cache, transfer};
 
 use super::engine::{memory, named};
+use super::treatment::Treatments;
 use super::{Control, Levels, OfJob, Recorder, Verifier, Window, mark};
 use crate::fault::Fault;
 
@@ -51,6 +52,7 @@ pub(crate) struct Requests<L> {
     /// Whether the carrier takes syncs as requests.
     queues_syncs: bool,
     writes: u64,
+    treatments: Option<Treatments>,
     /// What submitting and reaping came to, outside of the ramp.
     pub(crate) levels: Levels,
     pub(crate) verifier: Option<Verifier>,
@@ -80,7 +82,9 @@ impl<L: Copy> Requests<L> {
         // Each slot begins on a page, as direct transfers need.
         let slot_bytes =
             (job.largest_block() as usize).next_multiple_of(fathom_sys::facts::page_size() as usize);
-        let setup = Setup { vectored: options.vectored, ..Setup::new(carrier, most, slot_bytes) };
+        let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
+        let flags = flag(options.nowait, transfer::NO_WAIT) | flag(options.uncached, transfer::UNCACHED);
+        let setup = Setup { vectored: options.vectored, flags, ..Setup::new(carrier, most, slot_bytes) };
         let bytes = slot_bytes
             .checked_mul(most as usize)
             .ok_or_else(|| refused("iodepth x bs is too much".to_owned()))?;
@@ -100,6 +104,7 @@ impl<L: Copy> Requests<L> {
             serializes: depth.serialize_overlap,
             queues_syncs: job.engine != Engine::Libaio,
             writes: 0,
+            treatments: Treatments::of(options),
             levels: Levels::default(),
             verifier: None,
         })
@@ -232,7 +237,14 @@ impl<L: Copy> Requests<L> {
         self.under_way[slot as usize] = Some(Request { call: *call, label, begun: now, issued: now });
         self.prepared.push(slot);
         let bytes = if call.kind.direction().is_some() { call.bytes as u32 } else { 0 };
-        self.queue.prepare(slot, operation, call.descriptor as usize, call.offset, bytes);
+        let file = call.descriptor as usize;
+        match &mut self.treatments {
+            None => self.queue.prepare(slot, operation, file, call.offset, bytes),
+            Some(treatments) => {
+                let treatment = treatments.next(call);
+                self.queue.prepare_treated(slot, operation, file, call.offset, bytes, treatment);
+            }
+        }
     }
 
     /// Which request a call is; none where it is made by itself.

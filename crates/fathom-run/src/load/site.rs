@@ -13,7 +13,7 @@ use fathom_sys::{Error, below, facts, file, transfer};
 
 use super::Wrote;
 use super::calm::Calm;
-use super::disks::{Disk, Disks};
+use super::disks::Disks;
 use crate::fault::Fault;
 use crate::instrument::{Clock, Instrument};
 use crate::machine::linux::files::Files;
@@ -36,7 +36,7 @@ pub struct Site {
     limits: Limits,
     interrupt: Arc<AtomicBool>,
     calm: Option<Calm>,
-    disks: Option<Disks>,
+    pub(super) disks: Option<Disks>,
     /// What the kernel had taken out of memory when this was made, in bytes.
     reclaimed_before: Option<u64>,
     /// Whether a file that is all hole takes no space, as far as is known.
@@ -107,20 +107,6 @@ impl Site {
 
     pub(super) fn calm(&self) -> Option<&Calm> {
         self.calm.as_ref()
-    }
-
-    /// From now on it is counted what the disks below `path` do while jobs run.
-    pub fn watch_disks(&mut self, path: &Path) {
-        self.disks = Disks::below(path);
-    }
-
-    /// What those disks have done so far.
-    pub fn disks(&self) -> Vec<Disk> {
-        self.disks.as_ref().map_or_else(Vec::new, |disks| disks.so_far.clone())
-    }
-
-    pub(super) fn disks_mut(&mut self) -> Option<&mut Disks> {
-        self.disks.as_mut()
     }
 
     /// Whether somebody worked alongside the last run when it ended, where runs wait for calm.

@@ -33,8 +33,10 @@ fn surrounded<T>(
     let directory = fs::canonicalize(directory)
         .map_err(|error| Error::Failed(format!("--on-files {}: {}", directory.display(), plain(&error))))?;
     let length = |path: &str| load::length_below(&directory, path);
+    let list = |path: &str| load::files_below(&directory, path);
     let shown = directory.to_string_lossy();
-    Ok(read(&Surroundings { on_files: Some(OnFiles { directory: &shown, length: &length }), ..around }))
+    let on_files = Some(OnFiles { directory: &shown, length: &length, list: &list });
+    Ok(read(&Surroundings { on_files, ..around }))
 }
 
 /// What is to be done: the jobs of a fio job file, or a trace's operations.

@@ -49,7 +49,7 @@ impl Known {
     pub(in super::super) fn priority(&self) -> i32 {
         match self.name() {
             "ioengine" => 2,
-            "lockfile" | "cpus_allowed_policy" | "kb_base" | "unit_base" => 1,
+            "lockfile" | "log_alternate_epoch" | "cpus_allowed_policy" | "kb_base" | "unit_base" => 1,
             "filename" | "filename_format" => -1,
             _ => 0,
         }
@@ -185,7 +185,7 @@ const DIRECTIONS: &[&str] = &[
     "trimwrite",
     "randtrimwrite",
 ];
-const COMMAND: &str = "a job file runs no commands";
+const COMMAND: &str = "a job file runs no commands, which could do anything with your files: run yours before and after fathom run";
 const ZONED: &str = "needs a zoned block device";
 const MERGE: &str = "block traces are not merged here: use fathom trace";
 const FLOAT: Kind = Kind::Fractions(20, f64::MAX);
@@ -242,7 +242,7 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("filename_format", Kind::Text, "names from `$jobname`, `$jobnum`, `$filenum`: without `$jobnum` all threads share a file", |d, v| d.job.files.format = Some(text_of(v)).filter(|text| text != "$jobname.$jobnum.$filenum")),
     nothing("unique_filename", BOOL, "it is for clients of a fio server"),
     sets("lockfile", Kind::Choice(&["none", "exclusive", "readwrite"]), "threads lock a file for each transfer", |d, v| d.job.files.lock = Some(text_of(v)).filter(|text| text != "none")),
-    sets("opendir", Kind::Text, "all files below a directory", |d, v| d.job.files.opendir = Some(text_of(v))),
+    sets("opendir", Kind::Text, "all files below a directory, in the order of their paths; only with `--on-files`", |d, v| d.job.files.opendir = Some(text_of(v))),
     sets("nrfiles nr_files", INT, "so many files for each thread, among which `size` is split (1)", |d, v| d.job.files.count = v.int().max(1)),
     sets("openfiles", INT, "how many are in use at once: the next one when one is done (all)", |d, v| d.job.files.open = v.int()),
     reads("file_service_type", Kind::Choice(&["random", "zipf", "pareto", "normal", "gauss", "roundrobin", "sequential"]), "which file is next, `:N` after N transfers", text::file_service),
@@ -270,7 +270,7 @@ pub(super) const OPTIONS: &[Known] = &[
     reads("ioengine", Kind::Text, "the system calls: `psync` (pread, pwrite), `sync` (lseek, read, write), `pvsync`, `pvsync2`, `vsync`, `mmap`, `posixaio`, `splice`, `null`, `libaio`, `io_uring`, `cpuio`, `falloc`, `ftruncate`, `filecreate`, `filestat`, `filedelete`, `dircreate`, `dirstat`, `dirdelete` (one call for each file or directory, whose latency is the one reported; the blocks of `size` are counted and not made)", text::engine),
     sets("direct", BOOL, "O_DIRECT", |d, v| d.job.direct = v.on()),
     sets("buffered", BOOL, "the opposite of `direct`", |d, v| d.job.direct = !v.on()),
-    refused("atomic", BOOL, "Linux has no atomic writes in the form that fio 3.33 asks for"),
+    refused("atomic", BOOL, "fio 3.33 opens files with a flag that Linux never got; later versions write with `RWF_ATOMIC`, which needs direct=1 and a device that has it"),
     sets("iodepth", numbers(1, u32::MAX as i64), "the most requests under way (1)", |d, v| d.job.depth.most = v.int()),
     sets("iodepth_batch iodepth_batch_submit", INT, "so many are submitted by one call (1)", |d, v| d.job.depth.submit = v.int()),
     sets("iodepth_batch_complete_min iodepth_batch_complete", INT, "a reaping call waits for so many (1)", |d, v| d.job.depth.reap_least = v.int()),
@@ -289,10 +289,10 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("nonvectored", numbers(-1, u32::MAX as i64), "0: vectored requests", |d, v| d.job.engine_options.vectored = !v.on()).of(RING),
     sets("force_async", INT, "every N-th request has `IOSQE_ASYNC`", |d, v| d.job.engine_options.force_async = v.int()).of(RING),
     sets("userspace_reap", FLAG, "the ring is read without a call", |d, v| d.job.engine_options.userspace_reap = v.on()).of(&["libaio"]),
-    sets("cmdprio_percentage", PERCENT, "so many of a hundred requests have a priority of their own", |d, v| d.job.engine_options.priorities.push(("cmdprio_percentage", text_of(v)))).of(QUEUES),
-    sets("cmdprio_class", numbers(1, 3), "the class of that priority", |d, v| d.job.engine_options.priorities.push(("cmdprio_class", text_of(v)))).of(QUEUES),
-    sets("cmdprio", numbers(0, 7), "that priority", |d, v| d.job.engine_options.priorities.push(("cmdprio", text_of(v)))).of(QUEUES),
-    sets("cmdprio_bssplit", Kind::Text, "percentages and priorities for single block sizes", |d, v| d.job.engine_options.priorities.push(("cmdprio_bssplit", text_of(v)))).of(QUEUES),
+    sets("cmdprio_percentage", PERCENT, "so many of a hundred requests have a priority of their own", |d, v| put(&mut d.job.engine_options.priorities.percent, v.each().map(|n| n.map(|n| n as u8)))).of(QUEUES),
+    sets("cmdprio_class", numbers(1, 3), "the class of that priority (1)", |d, v| put(&mut d.job.engine_options.priorities.class, v.each().map(|n| n.map(|n| n as u8)))).of(QUEUES),
+    sets("cmdprio", numbers(0, 7), "that priority", |d, v| put(&mut d.job.engine_options.priorities.level, v.each().map(|n| n.map(|n| n as u8)))).of(QUEUES),
+    sets("cmdprio_bssplit", Kind::Text, "`4k/10:64k/50/2/0`: percentages, and perhaps classes and priorities, for single block sizes", text::priority_splits).of(QUEUES),
     sets("thp", INT, "the mapping is advised to use huge pages", |d, v| d.job.engine_options.huge_pages = v.on()).of(&["mmap"]),
     sets("stat_type", Kind::Choice(&["stat", "lstat", "statx"]), "the system call", |d, v| d.job.engine_options.stat_type = Some(text_of(v)).filter(|text| text != "stat")).of(&["filestat", "dirstat"]),
     sets("cpuload", INT, "the percentage of a CPU that is kept busy", |d, v| d.job.engine_options.cpu.0 = v.int()).of(CPUIO),
@@ -453,12 +453,12 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("log_max_value", BOOL, "the most instead of the average", |d, v| d.job.logs.most = v.on()),
     sets("log_offset", BOOL, "with offsets", |d, v| d.job.logs.offset = v.on()),
     sets("log_prio", BOOL, "with priorities", |d, v| d.job.logs.priority = v.on()),
-    nothing("log_compression", numbers(1024, 512 << 20), "a log is not compressed while it grows"),
-    nothing("log_compression_cpus", Kind::Text, "a log is not compressed while it grows"),
-    sets("log_store_compressed", BOOL, "logs are compressed at the end", |d, v| d.job.logs.compressed = v.on()),
+    nothing("log_compression", numbers(1024, 512 << 20), "a log grows in memory and is written when the jobs have ended"),
+    nothing("log_compression_cpus", Kind::Text, "no log is compressed"),
+    nothing("log_store_compressed", BOOL, "a log is written as text, which needs no `fio --inflate-log`"),
     sets("log_unix_epoch", BOOL, "times since 1970", |d, v| d.job.logs.epoch = v.on().then_some(0)),
     sets("log_alternate_epoch", BOOL, "times of a clock", |d, v| d.job.logs.epoch = v.on().then_some(d.job.logs.epoch.unwrap_or(0))),
-    sets("log_alternate_epoch_clock_id", INT, "the number of that clock", |d, v| d.job.logs.epoch = d.job.logs.epoch.map(|_| v.int())),
+    sets("log_alternate_epoch_clock_id", INT, "the number of that clock, as `clock_gettime` has it", |d, v| d.job.logs.epoch = d.job.logs.epoch.map(|_| v.int())),
     sets("per_job_logs", BOOL, "0: no number in the names of logs", |d, v| d.job.logs.shared = !v.on()),
     sets("bwavgtime", INT, "milliseconds of one sample of the bandwidth (500)", |d, v| d.job.reporting.sampled_every[0] = milliseconds(v)),
     sets("iopsavgtime", INT, "milliseconds of one sample of the transfers per second (500)", |d, v| d.job.reporting.sampled_every[1] = milliseconds(v)),
