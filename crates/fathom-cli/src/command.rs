@@ -25,7 +25,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use fathom::provenance::Provenance;
-use fathom::report::{comma_separated, fio_json, google_benchmark, hyperfine};
+use fathom::report::{comma_separated, fio, google_benchmark, hyperfine};
 use fathom::results::{Json, Report};
 use fathom::session::{Budget, Session};
 use fathom::speed::measurement::Measurement;
@@ -70,7 +70,7 @@ fn print(
         Format::Text => result.text(console::colours(false)),
         Format::Json => result.json()? + "\n",
         Format::Csv => comma_separated::of(measurements),
-        Format::FioJson => json(&fio_json::measured(measurements, jiff::Timestamp::now()))?,
+        Format::FioJson => json(&fio::measured(measurements, jiff::Timestamp::now()))?,
         Format::GoogleBenchmark => {
             json(&google_benchmark::of(measurements, &provenance.machine, &provenance.started))?
         }

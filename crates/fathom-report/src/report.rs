@@ -7,7 +7,7 @@ mod counts;
 mod curve;
 mod explanation;
 mod figure;
-pub mod fio_json;
+pub mod fio;
 pub mod google_benchmark;
 pub mod hyperfine;
 mod jobs;

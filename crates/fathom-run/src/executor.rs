@@ -6,8 +6,10 @@
 pub(crate) mod asynchronous;
 mod engine;
 mod entries;
+mod levels;
 mod names;
 mod special;
+mod treatment;
 mod verify;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -21,6 +23,7 @@ use fathom_sys::file::Errno;
 
 pub(crate) use self::engine::{Buffer, Descriptors, Engine, Mapped, OfJob, Own, System};
 pub(crate) use self::entries::{Entries, name as entry_name};
+pub use self::levels::Levels;
 pub(crate) use self::names::Names;
 pub(crate) use self::special::Special;
 pub(crate) use self::verify::Verifier;

@@ -9,6 +9,7 @@ mod burst;
 mod calm;
 mod course;
 mod depth_search;
+mod disks;
 mod histogram;
 mod locks;
 pub mod log;
@@ -18,6 +19,7 @@ mod outcome;
 mod place;
 pub mod program;
 mod record;
+mod sampling;
 mod site;
 mod steady;
 mod steer;
@@ -32,18 +34,22 @@ use fathom_sys::clock::Counter;
 use fathom_sys::usage::Usage;
 use fathom_sys::{Error, affinity, cache};
 
-pub use self::around::{length_below, surroundings};
+pub use self::around::{files_below, length_below, surroundings};
 pub use self::burst::{Burst, burst};
+pub use self::disks::Disk;
 pub use self::histogram::Histogram;
 pub use self::needs::Needs;
 pub use self::outcome::{Errors, Outcome, Transfers, Wrote};
+pub use self::sampling::{Sampled, SampledRates};
 pub use self::site::{Cached, Limits, Site};
 
 pub use self::site::Folios;
+pub use crate::executor::Levels;
 
 use self::course::Course;
 use self::locks::Locked;
 use self::record::{Record, forgiven, outcome};
+use self::sampling::Sampling;
 use self::steer::{Steered, Watched, is_steered};
 use crate::executor::asynchronous::{self, Requests};
 use crate::executor::{self, Buffer, Control, Counters, Mapped, Names, OfJob, Special, System};
@@ -138,10 +144,16 @@ fn started<'a>(
         }
     }
     let budget = AtomicU64::new(site.write_budget());
+    if let Some(disks) = &mut site.disks {
+        disks.begin();
+    }
     let records = match site.clock() {
         Clock::Cycles(counter) => threads(counter, &list, site, &budget, lists),
         Clock::Monotonic(counter) => threads(counter, &list, site, &budget, lists),
     };
+    if let Some(disks) = &mut site.disks {
+        disks.end();
+    }
     site.count_written(site.write_budget() - budget.into_inner());
     site.settle(jobs);
     let (records, ends_all) = records?;
@@ -193,7 +205,9 @@ fn threads<C: Counter>(
                 let log = log::Log::of(thread.job, control.ticks_per_second);
                 let goes_on_after_mismatches = thread.job.course.continues[2];
                 let forgiven = forgiven(thread.job);
-                let record = Record { calls, log, forgiven, goes_on_after_mismatches, ..Record::default() };
+                let sampling = Sampling::of(thread.job, control.ticks_per_second);
+                let record =
+                    Record { calls, log, forgiven, goes_on_after_mismatches, sampling, ..Record::default() };
                 let outcome = ready.and_then(|ready| work(clock, ready, turn, record));
                 let outcome = course.fault(number).map_or(outcome, Err);
                 course.ended(number, thread.job);
@@ -315,13 +329,14 @@ fn deep<C: Counter>(
     let mut requests = Requests::new(turn.thread.job, system.descriptors)?;
     requests.verifier = system.buffer.verifier;
     let control = turn.control;
-    counted(clock, record, |record, origin| match is_steered(turn.thread.job) {
+    let record = counted(clock, record, |record, origin| match is_steered(turn.thread.job) {
         false => asynchronous::run(clock, &mut calls, &mut requests, record, control, origin),
         true => {
             let (mut calls, mut record) = (turn.steered(calls), turn.watched(record));
             asynchronous::run(clock, &mut calls, &mut requests, &mut record, control, origin)
         }
-    })
+    })?;
+    Ok(Record { levels: Some(requests.levels), ..record })
 }
 
 /// Runs a thread whose calls are made one after the other.
@@ -366,6 +381,7 @@ fn counted<C: Counter>(
     run: impl FnOnce(&mut Record, u64) -> Result<u64, Fault>,
 ) -> Result<Record, Fault> {
     let origin = clock.stop();
+    record.sampling.begin(origin);
     (record.began, record.usage) = (origin, Usage::of_this_thread());
     let ticks = run(&mut record, origin)?;
     record.elapsed = (origin + ticks).saturating_sub(record.began);
@@ -745,6 +761,25 @@ mod tests {
         job.placement.cpus = vec![affinity::allowed_cpus()[0] as u32];
         (job.placement.nice, job.placement.priority, job.placement.split) = (1, Some((7, 2)), true);
         assert_eq!(run(&job, &mut site).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn requests_with_priorities_of_their_own_and_forced_ones_are_done() {
+        let mut site = site(8 << 20, 64 << 20);
+        for engine in [Engine::Libaio, Engine::IoUring] {
+            let depth = Depth { most: 4, ..Depth::default() };
+            let mut job = Job { engine, depth, read_percent: 50, pre_read: true, ..small("treated") };
+            let options = &mut job.engine_options;
+            // Best effort needs no privilege.
+            (options.priorities.percent, options.priorities.class) = ([50, 20], [2, 2]);
+            (options.priorities.level, options.force_async) = ([4, 0], 3);
+            let outcomes = run(&job, &mut site).unwrap();
+            let [reads, writes] = [Direction::Read, Direction::Write].map(|side| total(&outcomes, side));
+            assert_eq!((reads.0 + writes.0, reads.1 + writes.1), (256 << 10, 64), "{engine:?}");
+            let levels = outcomes[0].levels.unwrap();
+            assert_eq!(levels.under_way.iter().sum::<u64>(), 64, "{levels:?}");
+            assert!(levels.under_way[2] > 50 && levels.submitted[1] == 64, "{levels:?}");
+        }
     }
 
     #[test]

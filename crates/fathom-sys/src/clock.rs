@@ -68,6 +68,24 @@ impl Counter for MonotonicRaw {
     }
 }
 
+/// What one of the kernel's clocks shows, by its number; none where there is no such clock. Source: `clock_gettime(2)`.
+pub fn shown_by(clock: u32) -> Option<std::time::Duration> {
+    let id = match clock {
+        0 => ClockId::Realtime,
+        1 => ClockId::Monotonic,
+        2 => ClockId::ProcessCPUTime,
+        3 => ClockId::ThreadCPUTime,
+        4 => ClockId::MonotonicRaw,
+        5 => ClockId::RealtimeCoarse,
+        6 => ClockId::MonotonicCoarse,
+        7 => ClockId::Boottime,
+        _ => return None,
+    };
+    let now = clock_gettime(id);
+    let seconds = u64::try_from(now.tv_sec).ok()?;
+    Some(std::time::Duration::new(seconds, u32::try_from(now.tv_nsec).ok()?))
+}
+
 /// CLOCK_MONOTONIC_RAW in nanoseconds since an unspecified start.
 #[inline(always)]
 pub fn monotonic_raw_ns() -> u64 {

@@ -198,29 +198,57 @@ pub fn device_of(mount: &Mount) -> Option<Device> {
     })
 }
 
-/// What a block device has done since it is there. Source: `Documentation/block/stat.rst`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a block device has done since it is there, reads before writes. Source: `Documentation/block/stat.rst`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceStat {
-    /// Reads that were completed.
-    pub reads: u64,
-    /// Milliseconds between submission and completion, of all reads together.
-    pub read_ms: u64,
-    /// Writes as they were submitted: those that were completed, and those that became part of others.
-    pub writes: u64,
-    /// Bytes that were written.
-    pub written: u64,
+    /// Requests that were completed.
+    pub requests: [u64; 2],
+    /// Requests that became part of others before.
+    pub merged: [u64; 2],
+    /// Bytes.
+    pub bytes: [u64; 2],
+    /// Milliseconds between submission and completion, of all requests together.
+    pub wait_ms: [u64; 2],
+    /// Milliseconds in which there was something to do.
+    pub busy_ms: u64,
+    /// Those milliseconds, each as often as requests waited in it.
+    pub queue_ms: u64,
 }
 
 /// The counters of the block device `name` as the kernel calls it, where it has them.
 pub fn device_stat(name: &str) -> Option<DeviceStat> {
-    let text = fs::read_to_string(Path::new("/sys/class/block").join(name).join("stat")).ok()?;
-    let mut figures = text.split_whitespace().map(|figure| figure.parse().ok());
-    let reads = figures.next()??;
-    let read_ms = figures.nth(2)??;
-    let [completed, merged]: [u64; 2] = [figures.next()??, figures.next()??];
-    // In sectors of 512 bytes, whatever the device's own are.
-    let sectors: u64 = figures.next()??;
-    Some(DeviceStat { reads, read_ms, writes: completed + merged, written: sectors * 512 })
+    let text = fs::read_to_string(block(name).join("stat")).ok()?;
+    let figures: Vec<u64> = text.split_whitespace().map_while(|figure| figure.parse().ok()).collect();
+    let pair = |at: usize| Some([*figures.get(at)?, *figures.get(at + 4)?]);
+    Some(DeviceStat {
+        requests: pair(0)?,
+        merged: pair(1)?,
+        // In sectors of 512 bytes, whatever the device's own are.
+        bytes: pair(2)?.map(|sectors| sectors * 512),
+        wait_ms: pair(3)?,
+        busy_ms: *figures.get(9)?,
+        queue_ms: *figures.get(10)?,
+    })
+}
+
+/// The whole disk of a block device: of a partition the disk that it is on, of any other the device itself.
+pub fn whole_disk(name: &str) -> Option<String> {
+    let directory = fs::canonicalize(block(name)).ok()?;
+    let whole = if directory.join("partition").exists() { directory.parent()? } else { &directory };
+    Some(whole.file_name()?.to_string_lossy().into_owned())
+}
+
+/// The block devices that another one is made of, in the order of their names.
+pub fn devices_below(name: &str) -> Vec<String> {
+    let entries = fs::read_dir(block(name).join("slaves")).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+fn block(name: &str) -> PathBuf {
+    Path::new("/sys/class/block").join(name)
 }
 
 /// The caches between a processor and its memory that hold data: level and bytes, in ascending order; empty

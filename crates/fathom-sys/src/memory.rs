@@ -197,6 +197,12 @@ impl FileMapping {
         unsafe { lines::flush(self.start.as_ptr().add(from), length) }
     }
 
+    /// Asks for huge pages, which the kernel may give or not. Source: `madvise(2)`, MADV_HUGEPAGE.
+    pub fn prefer_huge_pages(&self) {
+        // SAFETY: the range is this mapping's, and the advice changes no content.
+        let _ = unsafe { madvise(self.start.as_ptr().cast(), self.length, Advice::LinuxHugepage) };
+    }
+
     /// Tells the kernel in which order pages will be used. Source: `madvise(2)`.
     ///
     /// # Errors

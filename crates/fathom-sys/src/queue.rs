@@ -116,6 +116,15 @@ pub enum Operation {
     Fdatasync,
 }
 
+/// How a single request is treated, where it is not like the others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Treatment {
+    /// Its I/O priority, as `ioprio_set(2)` numbers them; zero for that of the thread. io_uring and libaio alone have it.
+    pub priority: u16,
+    /// It is not tried at once, but given to a kernel thread: IOSQE_ASYNC of io_uring.
+    pub is_forced: bool,
+}
+
 /// A request that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
@@ -142,6 +151,7 @@ struct Request {
     offset: u64,
     memory: *mut u8,
     length: u32,
+    treatment: Treatment,
 }
 
 // One queue per thread, made once: its size does not matter, one more pointer on the way to it would.
@@ -288,6 +298,23 @@ impl Queue {
     /// Where the slot is busy, `length` exceeds the slot's buffer, or there is no such slot or file.
     #[inline]
     pub fn prepare(&mut self, slot: u32, operation: Operation, file: usize, offset: u64, length: u32) {
+        self.prepare_treated(slot, operation, file, offset, length, Treatment::default());
+    }
+
+    /// As [`prepare`](Self::prepare), for a request that is not treated like the others.
+    ///
+    /// # Panics
+    /// As there.
+    #[inline]
+    pub fn prepare_treated(
+        &mut self,
+        slot: u32,
+        operation: Operation,
+        file: usize,
+        offset: u64,
+        length: u32,
+        treatment: Treatment,
+    ) {
         assert_eq!(self.file_of[slot as usize], IDLE, "slot {slot} is busy");
         assert!(length as usize <= self.slot_bytes, "{length} bytes exceed a slot of {}", self.slot_bytes);
         let entry = &mut self.files[file];
@@ -296,8 +323,15 @@ impl Queue {
         self.prepared += 1;
         // SAFETY: the slot exists, so its offset lies within `buffers`.
         let memory = unsafe { self.memory.add(slot as usize * self.slot_bytes) };
-        let request =
-            Request { slot, operation, file: (entry.file.as_raw_fd(), file), offset, memory, length };
+        let request = Request {
+            slot,
+            operation,
+            file: (entry.file.as_raw_fd(), file),
+            offset,
+            memory,
+            length,
+            treatment,
+        };
         // SAFETY: the memory and the descriptor belong to the queue, which keeps both until the slot is idle again.
         unsafe { on_ring!(self, ring => ring.prepare(&request)) }
     }

@@ -29,7 +29,7 @@ use fathom_run::load::Site;
 use fathom_run::machine::linux::{Limits, Linux};
 use fathom_run::provenance::Provenance;
 
-pub use self::forecast::{Work, predict};
+pub use self::forecast::{Done, Work, predict};
 pub use self::models::{Against, BY_FIO};
 pub use self::speeds::{CurveSettings, VersusSettings};
 pub use self::surveys::{Surveyed, survey_model};

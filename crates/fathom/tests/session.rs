@@ -44,7 +44,7 @@ fn a_session_runs_jobs_within_its_budget_and_leaves_nothing() {
     let place = TestDirectory::new("session-runs");
     let Ok(Work::Jobs(file)) = Work::read(&jobs(&place)) else { panic!("these are jobs") };
     let mut session = Session::at(place.path(), budget(3 << 19)).unwrap().seed(5);
-    let (ran, _) = session.run(&file.jobs).unwrap();
+    let ran = session.run(&file.jobs).unwrap().ran;
     assert_eq!((ran.jobs[0].sides[0].calls, ran.provenance.seed), (256, 5));
     assert_eq!(ran.bytes_written, session.bytes_written());
     let again = session.run(&file.jobs).unwrap_err().to_string();

@@ -28,9 +28,12 @@ pub(crate) struct RunOptions {
     /// Read the files that the jobs name where they are below DIR, in place of scratch files: a job that writes is refused.
     #[arg(long, value_name = "DIR")]
     pub(crate) on_files: Option<PathBuf>,
-    /// Format of the results.
-    #[arg(long, default_value = "text", value_name = "FORMAT")]
-    pub(crate) format: JobFormat,
+    /// Format of the results [default: text, or what --output-format of fio's command line says].
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<JobFormat>,
+    /// The version of fio's terse format, 2 to 5 [default: 3].
+    #[arg(long, value_name = "VERSION", value_parser = clap::value_parser!(u8).range(2..=5))]
+    pub(crate) terse_version: Option<u8>,
     #[command(flatten)]
     pub(crate) keep: KeepOptions,
     #[command(flatten)]
@@ -91,6 +94,10 @@ pub(crate) enum JobFormat {
     /// What fio writes with --output-format=json+: every bucket of the latencies as well.
     #[value(name = "fio-json+")]
     FioJsonPlus,
+    /// What fio writes with --output-format=terse: a line of fields for each job.
+    FioTerse,
+    /// What fio writes unless it is told otherwise.
+    FioNormal,
 }
 
 /// How a trace is replayed.

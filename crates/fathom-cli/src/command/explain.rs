@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 
 pub(crate) fn run(options: &ExplainOptions) -> Result<ExitCode, Failure> {
-    let Work::Jobs(file) = super::run::read(&Jobs::File(&options.job), None)? else {
+    let (Work::Jobs(file), _) = super::run::read(&Jobs::File(&options.job), None)? else {
         let job = options.job.display();
         return Err(Failure::Usage(format!("{job}: it is a trace, and differences of jobs are explained")));
     };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fathom::model::{Model, Runner};
 use fathom::prediction::Settings;
-use fathom::report::fio_json::{self, Detail};
+use fathom::report::fio::{self, Detail};
 use fathom::results::{Json, Report, WithModel};
 use fathom::session::{self, Work};
 
@@ -18,7 +18,10 @@ const NEXT: &str =
     "Next: 'fathom run' runs the jobs; '--set readahead=1M' predicts them with another read-ahead window.\n";
 
 pub(crate) fn run(options: &PredictOptions) -> Result<ExitCode, Failure> {
-    let work = super::run::read(&options.work(), None)?;
+    let (work, output) = super::run::read(&options.work(), None)?;
+    if !output.formats.is_empty() {
+        console::note("--output-format has no effect on a prediction: --format fio-json gives fio's JSON");
+    }
     if matches!(work, Work::Trace(_)) && options.format == PredictFormat::FioJson {
         return Err(Failure::Usage(
             "--format: fio does not know what a trace's replay is; take json".to_owned(),
@@ -44,7 +47,7 @@ pub(crate) fn run(options: &PredictOptions) -> Result<ExitCode, Failure> {
         (PredictFormat::FioJson, Work::Jobs(file)) => {
             let elapsed = outcomes.iter().flatten().map(|one| one.elapsed_ns).max().unwrap_or(0);
             let (now, elapsed) = (jiff::Timestamp::now(), Duration::from_nanos(elapsed));
-            let document = fio_json::document(file, &outcomes, now, elapsed, Detail::Percentiles);
+            let document = fio::document(file, &outcomes, &[], now, elapsed, Detail::Percentiles);
             let mut document = serde_json::to_value(&document)?;
             document["fathom prediction"] = serde_json::to_value(&predicted)?;
             document.json()? + "\n"

@@ -4,12 +4,11 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use fathom::job::JobFile;
-use fathom::load::{Needs, Outcome, log};
-use fathom::report::fio_json::{self, Detail};
+use fathom::job::{JobFile, Output};
+use fathom::load::{Needs, log};
+use fathom::report::fio::{self, Detail};
 use fathom::results::{Json, Report};
-use fathom::session::{Session, Work};
-use fathom::speed::jobs::Ran;
+use fathom::session::{Done, Session, Work};
 
 use super::session;
 use crate::args::run::{JobFormat, Jobs, RunOptions};
@@ -23,42 +22,77 @@ const AFTER_A_TRACE: &str =
 
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     let (described, _) = options.work().map_err(Failure::Usage)?;
-    match read(&described, options.on_files.as_deref())? {
+    let (work, output) = read(&described, options.on_files.as_deref())?;
+    match work {
         Work::Jobs(file) if options.dry_run => plan(options, file),
         Work::Trace(_) if options.dry_run => Err(Failure::Usage(format!(
             "--dry-run: {described} is a trace; 'fathom trace show' describes it"
         ))),
-        Work::Jobs(file) => jobs(options, file),
+        Work::Jobs(file) => jobs(options, file, &Wanted::of(options, &output)),
         Work::Trace(trace) => replay(options, &trace),
     }?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is to be done. A file that can't be read is a mistake of the user's. What the reader noted is said once.
-pub(crate) fn read(jobs: &Jobs<'_>, on_files: Option<&Path>) -> Result<Work, Failure> {
+/// The formats that results are printed in.
+struct Wanted {
+    /// In fio's order, where there are several.
+    formats: Vec<JobFormat>,
+    terse_version: u8,
+}
+
+impl Wanted {
+    /// What our options say, and else what those of fio's command line do.
+    fn of(options: &RunOptions, output: &Output) -> Self {
+        let asked = |names: &[&str]| output.formats.iter().any(|name| names.contains(&name.as_str()));
+        let of_fio = [
+            (asked(&["terse"]), JobFormat::FioTerse),
+            (asked(&["json"]) && !asked(&["json+"]), JobFormat::FioJson),
+            (asked(&["json+"]), JobFormat::FioJsonPlus),
+            (asked(&["normal"]), JobFormat::FioNormal),
+        ];
+        let of_fio: Vec<_> =
+            of_fio.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, one)| one).collect();
+        let formats = match options.format {
+            Some(format) => vec![format],
+            None if of_fio.is_empty() => vec![JobFormat::Text],
+            None => of_fio,
+        };
+        let terse_version = options.terse_version.or(output.terse_version).unwrap_or(3);
+        Self { formats, terse_version }
+    }
+
+    fn is_text(&self) -> bool {
+        self.formats == [JobFormat::Text]
+    }
+}
+
+/// What is to be done, and how a command line of fio wants it shown. A file that can't be read is a mistake of the user's.
+/// What the reader noted is said once.
+pub(crate) fn read(jobs: &Jobs<'_>, on_files: Option<&Path>) -> Result<(Work, Output), Failure> {
     let work = match jobs {
-        Jobs::File(path) => Work::read_on(path, on_files),
+        Jobs::File(path) => Work::read_on(path, on_files).map(|work| (work, Output::default())),
         Jobs::Command(words) => Work::command(words, on_files),
     };
-    let work = work.map_err(|error| Failure::from(error).usage())?;
+    let (work, output) = work.map_err(|error| Failure::from(error).usage())?;
     if let Work::Jobs(file) = &work {
         file.notes.iter().for_each(|note| console::note(note));
     }
-    Ok(work)
+    Ok((work, output))
 }
 
-fn begin(options: &RunOptions, seed: u64) -> Result<Session, Failure> {
+fn begin(options: &RunOptions, seed: u64, is_text: bool) -> Result<Session, Failure> {
     let (_, path) = options.work().map_err(Failure::Usage)?;
     let session = session(path, options.max_write, options.max_time, seed)?;
-    keep::check(options.keep.place(options.format == JobFormat::Text))?;
+    keep::check(options.keep.place(is_text))?;
     Ok(session)
 }
 
 /// The session, and what the jobs need, their files fitted to the disk.
-fn fit(options: &RunOptions, file: &mut JobFile) -> Result<(Session, Needs), Failure> {
+fn fit(options: &RunOptions, file: &mut JobFile, is_text: bool) -> Result<(Session, Needs), Failure> {
     let (described, _) = options.work().map_err(Failure::Usage)?;
     Needs::of(&file.jobs).map_err(|reason| Failure::Usage(format!("{described}: {reason}")))?;
-    let session = begin(options, file.jobs.first().map_or(0, |job| job.seed))?;
+    let session = begin(options, file.jobs.first().map_or(0, |job| job.seed), is_text)?;
     let known = file.notes.len();
     let needs = session.fit(file)?;
     file.notes[known..].iter().for_each(|note| console::note(note));
@@ -66,39 +100,40 @@ fn fit(options: &RunOptions, file: &mut JobFile) -> Result<(Session, Needs), Fai
 }
 
 fn plan(options: &RunOptions, mut file: JobFile) -> Result<(), Failure> {
-    let (session, needs) = fit(options, &mut file)?;
+    let format = options.format.unwrap_or(JobFormat::Text);
+    let (session, needs) = fit(options, &mut file, format == JobFormat::Text)?;
     session.unaffordable(&needs).iter().for_each(|reason| console::note(reason));
-    match options.format {
+    match format {
         JobFormat::Text => console::print(&fathom::report::plan(&file.jobs, &needs)),
         JobFormat::Json => {
             let plan = fathom::report::Plan::of(&file, &needs).map_err(Failure::Usage)?;
             console::print(&(plan.json()? + "\n"))
         }
-        JobFormat::FioJson | JobFormat::FioJsonPlus => Err(Failure::Usage(
+        _ => Err(Failure::Usage(
             "--dry-run has no figures for fio's formats: --format text or json".to_owned(),
         )),
     }
 }
 
-fn jobs(options: &RunOptions, mut file: JobFile) -> Result<(), Failure> {
+fn jobs(options: &RunOptions, mut file: JobFile, wanted: &Wanted) -> Result<(), Failure> {
     log::check(&file.jobs).map_err(Failure::Usage)?;
-    let (mut session, _) = fit(options, &mut file)?;
+    let (mut session, _) = fit(options, &mut file, wanted.is_text())?;
     let bar = spinner("running the jobs");
     let done = session.run(&file.jobs);
     drop(bar);
-    let (ran, outcomes) = done?;
-    let logged = log::write(&file.jobs, &outcomes);
+    let done = done?;
+    let logged = log::write(&file.jobs, &done.outcomes);
     let logged = logged.map_err(|(path, error)| Failure::unwritable("the log", &path, &error))?;
     logged.iter().for_each(|note| console::note(note));
-    console::print(&shown(options.format, &file, &outcomes, &ran)?)?;
-    keep::result(options.keep.place(options.format == JobFormat::Text), "run", AFTER_JOBS, &ran)
+    console::print(&shown(wanted, &file, &done)?)?;
+    keep::result(options.keep.place(wanted.is_text()), "run", AFTER_JOBS, &done.ran)
 }
 
 fn replay(options: &RunOptions, trace: &Path) -> Result<(), Failure> {
-    if options.format != JobFormat::Text {
+    if options.format.is_some_and(|format| format != JobFormat::Text) {
         return Err(Failure::Usage("--format: a trace's replay is shown as text alone".to_owned()));
     }
-    let mut session = begin(options, 0)?;
+    let mut session = begin(options, 0, true)?;
     let bar = spinner("replaying");
     let replayed = session.replay(trace, options.replaying.how());
     drop(bar);
@@ -107,16 +142,20 @@ fn replay(options: &RunOptions, trace: &Path) -> Result<(), Failure> {
     keep::result(options.keep.place(true), "run", AFTER_A_TRACE, &replayed)
 }
 
-fn shown(format: JobFormat, file: &JobFile, outcomes: &[Vec<Outcome>], ran: &Ran) -> Result<String, Failure> {
-    let as_fio_does = |detail| {
-        let duration = Duration::from_nanos(ran.duration_ns);
-        fio_json::document(file, outcomes, jiff::Timestamp::now(), duration, detail).json()
+fn shown(wanted: &Wanted, file: &JobFile, done: &Done) -> Result<String, Failure> {
+    let as_fio = |detail| {
+        let (now, took) = (jiff::Timestamp::now(), Duration::from_nanos(done.ran.duration_ns));
+        fio::document(file, &done.outcomes, &done.disks, now, took, detail)
     };
-    let text = match format {
-        JobFormat::Text => return Ok(ran.text(console::colours(false))),
-        JobFormat::Json => ran.json(),
-        JobFormat::FioJson => as_fio_does(Detail::Percentiles),
-        JobFormat::FioJsonPlus => as_fio_does(Detail::Bins),
+    let one = |format: &JobFormat| {
+        Ok(match format {
+            JobFormat::Text => done.ran.text(console::colours(false)),
+            JobFormat::Json => done.ran.json()? + "\n",
+            JobFormat::FioJson => as_fio(Detail::Percentiles).json()? + "\n",
+            JobFormat::FioJsonPlus => as_fio(Detail::Bins).json()? + "\n",
+            JobFormat::FioTerse => as_fio(Detail::Percentiles).terse(wanted.terse_version),
+            JobFormat::FioNormal => as_fio(Detail::Percentiles).normal(),
+        })
     };
-    Ok(text? + "\n")
+    wanted.formats.iter().map(one).collect()
 }

@@ -5,6 +5,7 @@ mod bad_input;
 mod compare;
 mod completions;
 mod faults;
+mod fio_formats;
 mod io;
 mod json;
 mod kept;

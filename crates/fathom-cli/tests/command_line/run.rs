@@ -151,6 +151,10 @@ fn jobs_read_files_that_are_there_and_leave_them_as_they_are() {
     let ran: serde_json::Value = serde_json::from_str(&told.out).unwrap();
     let bytes = |job: usize| ran["jobs"][job]["sides"][0]["bytes"].as_u64();
     assert_eq!((bytes(0), bytes(1)), (Some(2 * 98_304), Some(40_960)), "{}", ran["jobs"]);
+    let all = job("[all]\nopendir=.\nrw=read\nbs=4k\n", &["--format", "fio-json"]);
+    let all: serde_json::Value = serde_json::from_str(&all.out).unwrap();
+    assert_eq!(all["jobs"][0]["read"]["io_bytes"], 98_304 + 40_960, "{all}");
+    run("[x]\nopendir=/var\nsize=1m\n", &[]).complains(2, "--on-files DIR allows it below DIR");
     for (text, reason) in [
         ("[x]\nfilename=a\nrw=write\n", "this job writes"),
         ("[x]\nfilename=none\n", "there is none here"),

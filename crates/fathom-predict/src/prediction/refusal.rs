@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fathom_program::job::{Direction, Engine, Job, LatencyTarget, OpenSync};
+use fathom_program::job::{Direction, Engine, Job, LatencyTarget, OpenSync, Priorities};
 
 /// Checks jobs that run at the same time.
 ///
@@ -56,6 +56,9 @@ fn refusal(job: &Job) -> Option<String> {
                 other.name()
             ));
         }
+    }
+    if own.nowait || own.uncached || own.force_async > 0 || own.priorities != Priorities::default() {
+        return because("nowait=, uncached=, force_async= or cmdprio*, and all requests are alike there");
     }
     if job.order.trim.is_some() {
         return because("rw=trim, and blocks that were given back are not known there");

@@ -160,8 +160,6 @@ pub struct Logs {
     pub epoch: Option<u32>,
     /// `per_job_logs=0`: no number in the names.
     pub shared: bool,
-    /// `log_store_compressed`.
-    pub compressed: bool,
 }
 
 /// What is reported.
@@ -169,6 +167,8 @@ pub struct Logs {
 pub struct Reporting {
     /// `percentile_list`: empty for fio's own.
     pub percentiles: Vec<f64>,
+    /// Digits behind the point of the percentages that stand there.
+    pub percentile_digits: u8,
     /// `slat_percentiles`, `clat_percentiles`, `lat_percentiles`.
     pub percentiles_of: [bool; 3],
     /// `disable_slat`, `disable_clat`, `disable_lat`, `disable_bw`, `gtod_reduce`: what is not measured.
@@ -179,6 +179,8 @@ pub struct Reporting {
     pub kb_base: u32,
     /// `unit_base`: 1 for bits.
     pub unit_base: u8,
+    /// `bwavgtime`, `iopsavgtime`: how long a sample of the rate goes on.
+    pub sampled_every: [Duration; 2],
     /// `stats=0`: the job is not reported.
     pub silent: bool,
     /// `disk_util=0`.
@@ -232,11 +234,13 @@ impl Default for Reporting {
     fn default() -> Self {
         Self {
             percentiles: Vec::new(),
+            percentile_digits: 2,
             percentiles_of: [false, true, false],
             disabled: [false; 4],
             unified: 0,
             kb_base: 1024,
             unit_base: 8,
+            sampled_every: [Duration::from_millis(500); 2],
             silent: false,
             no_disk_util: false,
             figures: 4,

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path};
 
-use super::{Engine, Job, Region};
+use super::{Engine, Files, Job, Region};
 
 /// The files that jobs may read.
 pub struct OnFiles<'a> {
@@ -10,6 +10,8 @@ pub struct OnFiles<'a> {
     pub directory: &'a str,
     /// How long a file is, by its path below the directory; none where there is no such file.
     pub length: &'a dyn Fn(&str) -> Option<u64>,
+    /// The regular files below a directory, by their paths below the one that they are in; in order.
+    pub list: &'a dyn Fn(&str) -> Vec<String>,
 }
 
 /// The files of a job that are there, and are read alone.
@@ -47,6 +49,16 @@ impl Job {
         }
         if self.engine == Engine::Mmap {
             return Err("--on-files maps none: a mapped file that somebody cuts would end the run".to_owned());
+        }
+        if let Some(directory) = &self.files.opendir {
+            let is_all = Path::new(directory) == Path::new(on.directory) || directory == ".";
+            let inside = if is_all { String::new() } else { below(directory, on.directory)? };
+            let paths = (on.list)(&inside);
+            if paths.is_empty() {
+                return Err(format!("opendir={directory}: there is no regular file below it"));
+            }
+            let files = Files { opendir: None, paths, ..self.files.clone() };
+            return Self { files, ..self.clone() }.on_files(None, on);
         }
         let mut files = Vec::new();
         for thread in 0..self.numjobs {
@@ -142,7 +154,13 @@ mod tests {
             _ => None,
         };
         let mut jobs = [job];
-        place(&mut jobs, &[directory.map(str::to_owned)], &OnFiles { directory: "/data", length: &length })?;
+        let list = |path: &str| match path {
+            "" => ["a", "b", "d/a"].map(str::to_owned).to_vec(),
+            "d" => vec!["d/a".to_owned()],
+            _ => Vec::new(),
+        };
+        let on = OnFiles { directory: "/data", length: &length, list: &list };
+        place(&mut jobs, &[directory.map(str::to_owned)], &on)?;
         Ok(jobs[0].clone())
     }
 
@@ -170,6 +188,24 @@ mod tests {
         (share.files.size_percent, share.files.offset_percent) = (Some(25), Some(50));
         let region = placed(share, None).unwrap().files_of(0).unwrap()[0].region;
         assert_eq!((region.offset, region.length), (32 << 10, 16 << 10));
+    }
+
+    #[test]
+    fn all_files_below_a_directory_are_read() {
+        let all = |directory: &str| {
+            let mut job = Job::named("x");
+            job.files.opendir = Some(directory.to_owned());
+            placed(job, None)
+        };
+        for directory in ["/data", "/data/", "."] {
+            let job = all(directory).unwrap();
+            let lengths: Vec<u64> = job.files_of(0).unwrap().iter().map(|file| file.region.length).collect();
+            assert_eq!((job.size, lengths), (Some(168 << 10), vec![64 << 10, 40 << 10, 64 << 10]));
+            assert_eq!(job.unsupported(), None);
+        }
+        assert_eq!(all("d").unwrap().files.existing.unwrap().files[0].0, "d/a");
+        assert_eq!(all("e").unwrap_err(), "[x]: opendir=e: there is no regular file below it");
+        assert!(all("/etc").unwrap_err().contains("is not below /data"));
     }
 
     #[test]

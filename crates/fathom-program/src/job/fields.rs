@@ -53,8 +53,8 @@ pub struct EngineOptions {
     pub userspace_reap: bool,
     /// `thp`: the mapping is advised to use huge pages.
     pub huge_pages: bool,
-    /// `cmdprio*`: requests with a priority of their own, as they are written.
-    pub priorities: Vec<(&'static str, String)>,
+    /// `cmdprio*`: requests with a priority of their own.
+    pub priorities: Priorities,
     /// `stat_type`: the call of filestat and dirstat; none for `stat`.
     pub stat_type: Option<String>,
     /// `cpuload`, `cpuchunks`, `exit_on_io_done`: percent, time of a burst, end with the other jobs.
@@ -65,6 +65,36 @@ impl EngineOptions {
     /// How long `cpuio` keeps the CPU busy at once.
     pub fn burst(&self) -> Duration {
         if self.cpu.1.is_zero() { Duration::from_millis(50) } else { self.cpu.1 }
+    }
+}
+
+/// `cmdprio*`: which requests have an I/O priority of their own; reads, writes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Priorities {
+    /// `cmdprio_percentage`: so many of a hundred.
+    pub percent: [u8; 2],
+    /// `cmdprio_class`: zero for the real-time class.
+    pub class: [u8; 2],
+    /// `cmdprio`: the priority in its class.
+    pub level: [u8; 2],
+    /// `cmdprio_bssplit`: of requests of a size so many of a hundred, perhaps with a class and a priority of their own.
+    pub splits: [Vec<PrioritySplit>; 2],
+    /// What is wrong with `cmdprio_bssplit`, which fio takes too until the job begins.
+    pub trouble: Option<String>,
+}
+
+/// A size in bytes, a percentage, and a class and a priority.
+pub type PrioritySplit = (u64, u8, Option<(u8, u8)>);
+
+impl Priorities {
+    /// The priorities that a request of so many bytes may have, as `ioprio_set(2)` numbers them, each with its percentage.
+    pub fn of(&self, side: usize, bytes: u64) -> impl Iterator<Item = (u8, u16)> + '_ {
+        let number = |(class, level): (u8, u8)| u16::from(class) << 13 | u16::from(level);
+        let usual = number((if self.class[side] == 0 { 1 } else { self.class[side] }, self.level[side]));
+        let splits = self.splits[side].iter().filter(move |(size, ..)| *size == bytes);
+        let splits = splits.map(move |(_, percent, own)| (*percent, own.map_or(usual, number)));
+        let plain = (self.percent[side] > 0).then_some((self.percent[side], usual));
+        plain.into_iter().chain(splits)
     }
 }
 

@@ -266,11 +266,9 @@ impl Draft {
         }
         if job.reporting.disabled != [false; 4] {
             self.notes.push(
-                "gtod_reduce, disable_lat=1 and their kin: the times are taken all the same".to_owned(),
+                "gtod_reduce, disable_lat=1 and their kin: all times are taken, and left out of fio's formats"
+                    .to_owned(),
             );
-        }
-        if !job.reporting.percentiles.is_empty() {
-            self.notes.push("percentile_list= has no effect: fio's own percentiles are reported".to_owned());
         }
         let plain = Buffers { life: None, memory: None, align: 0, ..Buffers::default() };
         if (Buffers { life: None, memory: None, align: 0, ..job.buffers.clone() }) != plain {

@@ -1,51 +1,46 @@
-//! What the reader understands and nothing runs yet. It shrinks as executors grow.
+//! What the reader understands and nothing runs.
 
 use super::*;
 
+/// Linux's clocks by number, without those that wake somebody.
+const CLOCKS: [u32; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
+
 impl Job {
-    /// The first thing of the job that can't be run yet, as one line; none where all of it can.
+    /// Why the job can't be run, as one line; none where it can.
     pub fn unsupported(&self) -> Option<String> {
         let no_size = self.size.is_none() && self.filesize.is_none();
-        let wanted = self.needs().into_iter().find(|(is_wanted, _)| *is_wanted);
-        let wanted = wanted.map(|(_, option)| format!("{option} is understood, and can't be run yet"));
-        wanted
+        self.impossible_options()
             .or_else(|| self.impossible())
             .or_else(|| no_size.then(|| "size= is missing: say how much of a file to transfer".to_owned()))
     }
 
-    fn needs(&self) -> Vec<(bool, &'static str)> {
-        let files = &self.files;
+    /// What options of the engine, of files and of logs ask for and can't have.
+    fn impossible_options(&self) -> Option<String> {
         let offloads = matches!(self.engine, Engine::Psync | Engine::Sync | Engine::Pvsync | Engine::Vsync);
-        let own = &self.engine_options;
-        let rings = EngineOptions {
-            hipri: own.hipri,
-            fixedbufs: own.fixedbufs,
-            registerfiles: own.registerfiles,
-            sqthread_poll: own.sqthread_poll,
-            sqthread_poll_cpu: own.sqthread_poll_cpu,
-            vectored: own.vectored,
-            uncached: own.uncached && self.engine == Engine::Pvsync2,
-            nowait: own.nowait && self.engine == Engine::Pvsync2,
-            hipri_percentage: own.hipri_percentage,
-            userspace_reap: own.userspace_reap,
-            stat_type: own.stat_type.clone(),
-            cpu: own.cpu,
-            ..EngineOptions::default()
-        };
-        vec![
-            (
-                self.is_offloaded() && !offloads,
-                "io_submit_mode=offload with this engine and iodepth= above 1",
-            ),
-            (self.engine_options != rings, "an option of the engine"),
-            (files.opendir.is_some(), "opendir="),
-            (
-                self.verify.as_ref().is_some_and(|verify| verify.trims.0 > 0 && verify.trims.1 > 0),
-                "trim_percentage= with trim_backlog=",
-            ),
-            (self.logs.compressed, "log_store_compressed=1"),
-            (self.logs.epoch.is_some_and(|clock| clock != 0), "log_alternate_epoch_clock_id="),
-        ]
+        if self.is_offloaded() && !offloads {
+            return Some(format!(
+                "io_submit_mode=offload with iodepth= above 1 and ioengine={}: threads carry out the requests of psync, \
+                 sync, pvsync and vsync alone",
+                self.engine.name()
+            ));
+        }
+        if self.verify.as_ref().is_some_and(|verify| verify.trims.0 > 0 && verify.trims.1 > 0) {
+            return Some("trim_percentage= with trim_backlog=: fio ends with a failed assertion".to_owned());
+        }
+        if self.files.opendir.is_some() {
+            return Some(
+                "opendir= reads files that are there: --on-files DIR allows it below DIR".to_owned(),
+            );
+        }
+        let priorities = &self.engine_options.priorities;
+        if let Some(trouble) = &priorities.trouble {
+            return Some(format!("cmdprio_bssplit: {trouble}"));
+        }
+        if priorities.percent != [0; 2] && priorities.splits.iter().any(|splits| !splits.is_empty()) {
+            return Some("cmdprio_percentage= and cmdprio_bssplit= exclude each other".to_owned());
+        }
+        let clock = self.logs.epoch.filter(|clock| !CLOCKS.contains(clock))?;
+        Some(format!("log_alternate_epoch_clock_id={clock}: Linux has no such clock to look at"))
     }
 
     /// What can't be done by anybody, as one sentence.
@@ -115,5 +110,17 @@ mod tests {
         let offloaded = Job { depth, engine: Engine::Splice, ..job };
         assert!(offloaded.unsupported().unwrap().starts_with("io_submit_mode="));
         assert!(Job::named("x").unsupported().unwrap().starts_with("size= is missing"));
+        let mut both = Job { engine: Engine::Libaio, size: Some(4096), ..Job::named("x") };
+        both.logs.epoch = Some(8);
+        assert!(both.unsupported().unwrap().starts_with("log_alternate_epoch_clock_id=8: Linux has no"));
+        both.logs.epoch = Some(1);
+        both.engine_options.priorities.percent = [10, 0];
+        assert_eq!(both.unsupported(), None);
+        both.engine_options.priorities.splits[1] = vec![(4096, 5, None)];
+        assert!(both.unsupported().unwrap().contains("exclude each other"));
+        both.engine_options.priorities.trouble = Some("'x' is no size".to_owned());
+        assert_eq!(both.unsupported().unwrap(), "cmdprio_bssplit: 'x' is no size");
+        both.files.opendir = Some("data".to_owned());
+        assert!(both.unsupported().unwrap().contains("--on-files DIR"));
     }
 }

@@ -13,10 +13,11 @@ use fathom_program::program::{Step, Thread};
 use fathom_sys::clock::Counter;
 use fathom_sys::file::{self, Access, Errno};
 use fathom_sys::queue::{Engine as Carrier, Operation, Queue, Setup, UringOptions};
-use fathom_sys::{Error, cache};
+use fathom_sys::{Error, cache, transfer};
 
 use super::engine::{memory, named};
-use super::{Control, OfJob, Recorder, Verifier, Window, mark};
+use super::treatment::Treatments;
+use super::{Control, Levels, OfJob, Recorder, Verifier, Window, mark};
 use crate::fault::Fault;
 
 /// How long a wait for results lasts before interrupts are looked for.
@@ -51,6 +52,9 @@ pub(crate) struct Requests<L> {
     /// Whether the carrier takes syncs as requests.
     queues_syncs: bool,
     writes: u64,
+    treatments: Option<Treatments>,
+    /// What submitting and reaping came to, outside of the ramp.
+    pub(crate) levels: Levels,
     pub(crate) verifier: Option<Verifier>,
 }
 
@@ -78,7 +82,9 @@ impl<L: Copy> Requests<L> {
         // Each slot begins on a page, as direct transfers need.
         let slot_bytes =
             (job.largest_block() as usize).next_multiple_of(fathom_sys::facts::page_size() as usize);
-        let setup = Setup { vectored: options.vectored, ..Setup::new(carrier, most, slot_bytes) };
+        let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
+        let flags = flag(options.nowait, transfer::NO_WAIT) | flag(options.uncached, transfer::UNCACHED);
+        let setup = Setup { vectored: options.vectored, flags, ..Setup::new(carrier, most, slot_bytes) };
         let bytes = slot_bytes
             .checked_mul(most as usize)
             .ok_or_else(|| refused("iodepth x bs is too much".to_owned()))?;
@@ -98,6 +104,8 @@ impl<L: Copy> Requests<L> {
             serializes: depth.serialize_overlap,
             queues_syncs: job.engine != Engine::Libaio,
             writes: 0,
+            treatments: Treatments::of(options),
+            levels: Levels::default(),
             verifier: None,
         })
     }
@@ -136,6 +144,7 @@ impl<L: Copy> Requests<L> {
         }
         let started = self.queue.submit().map_err(|errno| self.broken("submit requests to", errno))?;
         let issued = clock.stop();
+        self.levels.submit(started, self.busy());
         for slot in self.prepared.drain(..started as usize) {
             if let Some(request) = &mut self.under_way[slot as usize] {
                 request.issued = issued;
@@ -158,6 +167,7 @@ impl<L: Copy> Requests<L> {
             Err(errno) => return Err(self.broken("wait for requests to", errno)),
         };
         let now = clock.stop();
+        self.levels.complete(ready);
         for _ in 0..ready {
             let Some(completion) = self.queue.pop() else { break };
             self.idle.push(completion.slot);
@@ -227,7 +237,14 @@ impl<L: Copy> Requests<L> {
         self.under_way[slot as usize] = Some(Request { call: *call, label, begun: now, issued: now });
         self.prepared.push(slot);
         let bytes = if call.kind.direction().is_some() { call.bytes as u32 } else { 0 };
-        self.queue.prepare(slot, operation, call.descriptor as usize, call.offset, bytes);
+        let file = call.descriptor as usize;
+        match &mut self.treatments {
+            None => self.queue.prepare(slot, operation, file, call.offset, bytes),
+            Some(treatments) => {
+                let treatment = treatments.next(call);
+                self.queue.prepare_treated(slot, operation, file, call.offset, bytes, treatment);
+            }
+        }
     }
 
     /// Which request a call is; none where it is made by itself.
@@ -315,7 +332,10 @@ fn steps<C: Counter, T: Thread, R: Recorder<T::Label>>(
                 now = control.spin_until(clock, origin.saturating_add(until));
             }
             Step::Drain | Step::Await => now = drain(clock, requests, recorder, control, unclaimed)?,
-            Step::StartCounting => recorder.start_counting(now),
+            Step::StartCounting => {
+                requests.levels = Levels::default();
+                recorder.start_counting(now);
+            }
             Step::End => {
                 let now = drain(clock, requests, recorder, control, unclaimed)?;
                 return Ok(now.saturating_sub(origin));

@@ -364,6 +364,9 @@ impl Mapped {
             let failed = |errno| Error::new("mmap", path, errno);
             let length = usize::try_from(length.max(1)).map_err(|_| failed(Errno::NOMEM))?;
             let mapping = FileMapping::shared(file, length, job.does(Direction::Write)).map_err(failed)?;
+            if job.engine_options.huge_pages {
+                mapping.prefer_huge_pages();
+            }
             if let Some(order) = job.expected_order() {
                 mapping.expect(order == Pattern::Random).map_err(failed)?;
             }

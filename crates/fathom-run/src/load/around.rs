@@ -1,7 +1,7 @@
 //! What a reader of jobs wants to know of this machine and its files.
 
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fathom_program::job::Surroundings;
 use fathom_sys::{affinity, below, facts};
@@ -17,6 +17,25 @@ pub fn surroundings(variable: &dyn Fn(&str) -> Option<String>) -> Surroundings<'
         path: "",
         on_files: None,
     }
+}
+
+/// The regular files below a directory of another one, by their paths below that, in order. No links are followed.
+pub fn files_below(directory: &Path, path: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut left = vec![PathBuf::from(path)];
+    while let Some(inside) = left.pop() {
+        let entries = std::fs::read_dir(directory.join(&inside)).into_iter().flatten().flatten();
+        for entry in entries {
+            let path = inside.join(entry.file_name());
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => left.push(path),
+                Ok(kind) if kind.is_file() => found.extend(path.to_str().map(str::to_owned)),
+                _ => {}
+            }
+        }
+    }
+    found.sort();
+    found
 }
 
 /// How long a regular file below a directory is, by its path there; none where there is none that can be read.

@@ -11,13 +11,14 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 pub use self::transfers::Made;
 
 use self::histograms::Histograms;
 use super::outcome::Outcome;
 use fathom_program::job::{DIRECTIONS, Direction, Job};
+use fathom_sys::clock;
 
 /// Lines of one thread that are kept at most: 2^22, of 64 bytes each.
 pub(super) const MOST: usize = 1 << 22;
@@ -25,7 +26,7 @@ pub(super) const MOST: usize = 1 << 22;
 /// What one thread has to log.
 #[derive(Debug, Clone)]
 pub struct Log {
-    /// When the thread began, since 1970.
+    /// What the clock of `log_alternate_epoch` showed when the thread began; zero without one.
     epoch: Duration,
     /// How long a line goes on, in ticks; zero for one transfer.
     stretch: u64,
@@ -74,7 +75,7 @@ impl Log {
         let histograms = Histograms::of(job, ticks_per_second);
         (has_lines || histograms.is_some()).then(|| {
             Box::new(Self {
-                epoch: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
+                epoch: logs.epoch.and_then(clock::shown_by).unwrap_or_default(),
                 stretch: (logs.average.as_secs_f64() * ticks_per_second) as u64,
                 most: logs.most,
                 began: 0,
@@ -280,7 +281,7 @@ impl Log {
         if kind == Kind::Submission && !job.is_queued() {
             return text;
         }
-        let epoch = if job.logs.epoch.is_some() { self.epoch.as_millis() as u64 } else { 0 };
+        let epoch = self.epoch.as_millis() as u64;
         if kind == Kind::Histogram {
             let histograms = self.histograms.as_ref();
             return histograms.map_or(text, |all| all.text(job.logs.coarseness, epoch, ns_per_tick));

@@ -4,7 +4,9 @@ use fathom_sys::file::Errno;
 use fathom_sys::usage::Usage;
 
 use super::histogram::Histogram;
+use super::sampling::{Sampled, SampledRates};
 use super::site::Cached;
+use crate::executor::Levels;
 use fathom_program::job::{DIRECTIONS, Direction, Job};
 
 /// What one thread of a job did.
@@ -30,6 +32,10 @@ pub struct Outcome {
     pub errors: Errors,
     /// The depth that `latency_target` came to; none without it.
     pub depth: Option<u32>,
+    /// How many requests were under way, and handed over at once; none where calls are made one after the other.
+    pub levels: Option<Levels>,
+    /// Rates, sampled while the thread ran.
+    pub sampled: SampledRates,
     /// What is logged of each transfer, where the job wants that; not of threads together.
     pub log: Option<Box<super::log::Log>>,
     /// Every call, where the job logs them; not of threads together.
@@ -125,6 +131,8 @@ impl Outcome {
             device_wrote: None,
             errors: Errors::default(),
             depth: None,
+            levels: None,
+            sampled: SampledRates::default(),
             log: None,
             calls: None,
         }
@@ -138,6 +146,7 @@ impl Outcome {
         }
         let side = if job.does(Direction::Read) { Direction::Read } else { Direction::Write };
         self.transfers[side as usize].latency = std::mem::take(&mut self.trims.latency);
+        (self.sampled.bandwidth[2], self.sampled.iops[2]) = (Sampled::default(), Sampled::default());
         self
     }
 
@@ -170,12 +179,24 @@ impl Outcome {
         (self.elapsed_ns, self.device_wrote) = (elapsed_ns, device_wrote);
     }
 
+    /// How many requests were under way, and handed over at once.
+    pub fn levels(&self) -> Levels {
+        let transfers = self.calls() + self.trims.count();
+        self.levels.unwrap_or_else(|| Levels::one_by_one(transfers))
+    }
+
     /// Adds what another thread did to what this one did.
     pub fn add(&mut self, other: &Outcome) {
+        if self.levels.is_some() || other.levels.is_some() {
+            let mut levels = self.levels();
+            levels.add(&other.levels());
+            self.levels = Some(levels);
+        }
         for (mine, theirs) in self.transfers.iter_mut().zip(&other.transfers) {
             mine.add(theirs);
         }
         self.trims.add(&other.trims);
+        self.sampled.add(&other.sampled);
         self.syncs.merge(&other.syncs);
         self.errors.count += other.errors.count;
         self.errors.first = if self.errors.first == 0 { other.errors.first } else { self.errors.first };

@@ -6,8 +6,9 @@ use fathom_sys::file::Errno;
 use fathom_sys::usage::Usage;
 
 use super::histogram::Histogram;
+use super::sampling::Sampling;
 use super::{Errors, JobThread, Outcome, Transfers, Wrote, log};
-use crate::executor::{Recorder, Window};
+use crate::executor::{Levels, Recorder, Window};
 
 /// What one thread did, in ticks.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +28,10 @@ pub(super) struct Record {
     pub(super) goes_on_after_mismatches: bool,
     pub(super) errors: Errors,
     pub(super) depth: Option<u32>,
+    /// Of an engine that has several requests under way.
+    pub(super) levels: Option<Levels>,
     pub(super) log: Option<Box<log::Log>>,
+    pub(super) sampling: Sampling,
 }
 
 impl Recorder<bool> for Record {
@@ -37,6 +41,9 @@ impl Recorder<bool> for Record {
             && calls.len() < log::MOST
         {
             calls.push(log::Made { call: *call, start: window.start, counts });
+        }
+        if counts && window.stop >= self.sampling.due {
+            self.sample(window.stop);
         }
         match call.kind.direction() {
             _ if !counts => {}
@@ -98,7 +105,17 @@ impl Recorder<bool> for Record {
             transfers.total.clear();
         }
         self.syncs.clear();
+        self.sampling.begin(now);
         (self.began, self.usage) = (now, Usage::of_this_thread());
+    }
+}
+
+impl Record {
+    #[cold]
+    fn sample(&mut self, now: u64) {
+        let [reads, writes] = &self.transfers;
+        let sides = [reads, writes, &self.trims];
+        self.sampling.take(now, sides.map(|side| side.bytes), sides.map(|side| side.latency.count()));
     }
 }
 
@@ -129,6 +146,8 @@ pub(super) fn outcome(
         device_wrote,
         errors: record.errors,
         depth: record.depth,
+        levels: record.levels,
+        sampled: record.sampling.rates,
         log: record.log,
         calls: record.calls,
     };

@@ -13,6 +13,7 @@ use fathom_sys::{Error, below, facts, file, transfer};
 
 use super::Wrote;
 use super::calm::Calm;
+use super::disks::Disks;
 use crate::fault::Fault;
 use crate::instrument::{Clock, Instrument};
 use crate::machine::linux::files::Files;
@@ -35,6 +36,7 @@ pub struct Site {
     limits: Limits,
     interrupt: Arc<AtomicBool>,
     calm: Option<Calm>,
+    pub(super) disks: Option<Disks>,
     /// What the kernel had taken out of memory when this was made, in bytes.
     reclaimed_before: Option<u64>,
     /// Whether a file that is all hole takes no space, as far as is known.
@@ -92,6 +94,7 @@ impl Site {
             limits,
             interrupt,
             calm,
+            disks: None,
             reclaimed_before,
             has_holes: true,
         })
@@ -119,7 +122,7 @@ impl Site {
     /// What the device has written so far, by its own count; none where it is not known.
     pub(super) fn device_wrote(&self) -> Option<Wrote> {
         let stat = facts::device_stat(self.device.as_deref()?)?;
-        Some(Wrote { requests: stat.writes, bytes: stat.written })
+        Some(Wrote { requests: stat.requests[1] + stat.merged[1], bytes: stat.bytes[1] })
     }
 
     /// Bytes that the kernel has taken out of memory since the site was made, whose ever they were; none where it does not

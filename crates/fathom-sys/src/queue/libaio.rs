@@ -15,6 +15,8 @@ const FDSYNC: u16 = 3;
 const NOOP: u16 = 6;
 const PREADV: u16 = 7;
 const PWRITEV: u16 = 8;
+/// `IOCB_FLAG_IOPRIO`: the block's priority holds.
+const HAS_PRIORITY: u32 = 2;
 /// `AIO_RING_MAGIC` of `fs/aio.c`: the ring in memory has the layout of [`RingHeader`].
 const RING_MAGIC: u32 = 0xA10A_10A1;
 
@@ -126,6 +128,10 @@ impl Context {
         };
         if matches!(request.operation, Operation::Read | Operation::Write) {
             block.flags = self.flags;
+            if request.treatment.priority != 0 {
+                (block.priority, block.block_flags) =
+                    (request.treatment.priority.cast_signed(), HAS_PRIORITY);
+            }
             block.offset = request.offset as i64;
             (block.buffer, block.bytes) = (request.memory.expose_provenance() as u64, request.length.into());
             if let Some(vector) = self.vectors.get_mut(slot) {

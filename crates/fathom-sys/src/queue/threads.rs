@@ -107,7 +107,7 @@ impl Pool {
     /// # Safety
     /// Memory and file of the request must stay until its completion was popped, and its slot must be idle.
     pub(super) unsafe fn prepare(&mut self, request: &Request) {
-        let Request { slot, operation, file: (file, _), offset, memory, length } = *request;
+        let Request { slot, operation, file: (file, _), offset, memory, length, .. } = *request;
         self.prepared.push(Task { slot, operation, file, offset, memory, length });
     }
 

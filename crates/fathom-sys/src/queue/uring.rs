@@ -196,6 +196,9 @@ impl Uring {
             entry.fd = request.file.1 as RawFd;
             entry.flags = IoringSqeFlags::FIXED_FILE;
         }
+        if request.treatment.is_forced {
+            entry.flags |= IoringSqeFlags::ASYNC;
+        }
         entry.user_data.u64_ = request.slot.into();
         match request.operation {
             Operation::Nop => entry.opcode = IoringOp::Nop,
@@ -231,6 +234,7 @@ impl Uring {
     ) {
         entry.off_or_addr2.off = request.offset;
         entry.op_flags.rw_flags = self.flags;
+        entry.ioprio.ioprio = request.treatment.priority;
         entry.addr_or_splice_off_in.addr = io_uring_ptr::new(request.memory.cast());
         entry.len.len = request.length;
         entry.opcode = plain;

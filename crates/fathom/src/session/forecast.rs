@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use fathom_predict::model::Model;
 use fathom_predict::prediction::{self, Predicted, Prediction, Replay, SCHEMA, Settings};
-use fathom_program::job::{self, Job, JobFile, OnFiles, Surroundings};
+use fathom_program::job::{self, Job, JobFile, OnFiles, Output, Surroundings};
 use fathom_program::units::Nanos;
 use fathom_run::fault::plain;
 use fathom_run::instrument::Instrument;
-use fathom_run::load::{self, Needs, Outcome};
+use fathom_run::load::{self, Disk, Needs, Outcome};
 use fathom_run::replay::{self, Bounds, How, Replayed};
 use fathom_speed::jobs::{self, Ran, RanJob};
 
@@ -33,8 +33,10 @@ fn surrounded<T>(
     let directory = fs::canonicalize(directory)
         .map_err(|error| Error::Failed(format!("--on-files {}: {}", directory.display(), plain(&error))))?;
     let length = |path: &str| load::length_below(&directory, path);
+    let list = |path: &str| load::files_below(&directory, path);
     let shown = directory.to_string_lossy();
-    Ok(read(&Surroundings { on_files: Some(OnFiles { directory: &shown, length: &length }), ..around }))
+    let on_files = Some(OnFiles { directory: &shown, length: &length, list: &list });
+    Ok(read(&Surroundings { on_files, ..around }))
 }
 
 /// What is to be done: the jobs of a fio job file, or a trace's operations.
@@ -76,23 +78,29 @@ impl Work {
         Self::of(file, &name)
     }
 
-    /// Reads a command line of fio, with or without `fio` as its first word; its jobs may read files that are there.
+    /// Reads a command line of fio, with or without `fio` as its first word; its jobs may read files that are there. Gives what
+    /// it says of the output, too.
     ///
     /// # Errors
     /// A word that fio would refuse, or that is not understood; as [`read_on`](Self::read_on).
-    pub fn command(words: &[String], on_files: Option<&Path>) -> Result<Self, Error> {
+    pub fn command(words: &[String], on_files: Option<&Path>) -> Result<(Self, Output), Error> {
         let failed = |reason: String| Error::Failed(format!("fio's command line: {reason}"));
         let line = surrounded("", on_files, |around| job::parse_command(words, around))?.map_err(failed)?;
         if line.output.parse_only || line.output.show_command {
             return Err(failed("--parse-only and --showcmd run nothing: leave them out".to_owned()));
         }
         let mut file = line.jobs;
-        if line.output != job::Output::default() {
-            file.notes.push(
-                "fio's options of its report have no effect: --format and --json are Fathom's".to_owned(),
-            );
-        }
-        Self::of(file, "fio's command line")
+        let output = line.output;
+        let idle = [
+            (output.file.is_some(), "--output"),
+            (output.eta.is_some(), "--eta"),
+            (output.status_interval.is_some(), "--status-interval"),
+        ];
+        let idle = idle.iter().filter(|(is_given, _)| *is_given);
+        file.notes.extend(idle.map(|(_, option)| {
+            format!("{option} has no effect: the results go to standard output when all jobs have ended")
+        }));
+        Ok((Self::of(file, "fio's command line")?, output))
     }
 
     /// Jobs that can be run; those that want another random order in each run get a seed.
@@ -110,6 +118,17 @@ impl Work {
         }
         Ok(Self::Jobs(file))
     }
+}
+
+/// What a run of jobs gave.
+#[derive(Debug)]
+pub struct Done {
+    /// The result as it is written.
+    pub ran: Ran,
+    /// What the threads of each job did.
+    pub outcomes: Vec<Vec<Outcome>>,
+    /// What the disks below did meanwhile.
+    pub disks: Vec<Disk>,
 }
 
 /// Predicts what jobs will do on a model, or the replay of a trace with `how`; gives the forecast as it is written, and
@@ -175,21 +194,22 @@ impl Session {
         writes.into_iter().chain(too_long).collect()
     }
 
-    /// Runs jobs: those between two stonewalls at the same time, one such group after the other. Gives the result as it
-    /// is written, and the outcome of each job's threads.
+    /// Runs jobs: those between two stonewalls at the same time, one such group after the other.
     ///
     /// # Errors
     /// Jobs that make no sense, or that are known to need more than the budget; an interrupt, the end of the time, a
     /// call that fails.
-    pub fn run(&mut self, jobs: &[Job]) -> Result<(Ran, Vec<Vec<Outcome>>), Error> {
+    pub fn run(&mut self, jobs: &[Job]) -> Result<Done, Error> {
         let needs = Needs::of(jobs).map_err(Error::Failed)?;
         if let Some(reason) = self.unaffordable(&needs).into_iter().next() {
             return Err(Error::Failed(reason));
         }
         let begun = self.begin()?;
         let mut site = self.site(&begun, needs.space, self.limits())?;
+        let elsewhere = jobs.iter().find_map(|job| job.files.existing.as_ref());
+        site.watch_disks(elsewhere.map_or(&self.path, |existing| Path::new(&existing.directory)));
         let outcomes = load::run_all(jobs, &mut site)?;
-        let bytes_written = site.bytes_written();
+        let (bytes_written, disks) = (site.bytes_written(), site.disks());
         drop(site);
         self.bytes_written += bytes_written;
         let ran = Ran {
@@ -199,7 +219,7 @@ impl Session {
             duration_ns: self.elapsed_ns(),
             bytes_written,
         };
-        Ok((ran, outcomes))
+        Ok(Done { ran, outcomes, disks })
     }
 
     /// Replays a trace on scratch files.

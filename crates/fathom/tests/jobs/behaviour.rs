@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fathom::instrument::Instrument;
 use fathom::load::{Limits, Needs, Site, run_all};
-use fathom::report::fio_json::{Detail, document};
+use fathom::report::fio::{Detail, document};
 use serde_json::Value;
 
 use crate::{Place, fio, has_fio, read};
@@ -210,7 +210,7 @@ pub(crate) fn here(text: &str, detail: Detail) -> Value {
     let mut site = Site::at(&std::env::temp_dir(), space, &instrument, limits, interrupt).unwrap();
     let outcomes = run_all(&file.jobs, &mut site).unwrap();
     let now = jiff::Timestamp::now();
-    serde_json::to_value(document(&file, &outcomes, now, Duration::from_secs(1), detail)).unwrap()
+    serde_json::to_value(document(&file, &outcomes, &[], now, Duration::from_secs(1), detail)).unwrap()
 }
 
 pub(crate) fn there(place: &Place, text: &str, format: &str) -> Value {

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use fathom::instrument::Instrument;
 use fathom::load::{Limits, Site, run_all};
-use fathom::report::fio_json::Detail;
+use fathom::report::fio::Detail;
 
 use crate::behaviour::{counts, here, there};
 use crate::{Place, fio, has_fio, read};

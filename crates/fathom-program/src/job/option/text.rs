@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::super::value::{float, number};
-use super::super::{Blocks, Course, Distribution, Engine, FileService, OpenSync, Pattern, PatternPart, Trim};
+use super::super::{
+    Blocks, Course, Distribution, Engine, FileService, OpenSync, Pattern, PatternPart, PrioritySplit, Trim,
+};
 use super::Draft;
 use super::kind::{Value, word};
 
@@ -90,6 +92,42 @@ pub(super) fn block_split(draft: &mut Draft, value: &Value<'_>) -> Done {
         draft.job.order.splits[side] = split;
     }
     Ok(())
+}
+
+/// `4k/10:64k/50/2/0`, per direction: sizes with percentages, and perhaps a class and a priority. What trims would have is left
+/// out.
+pub(super) fn priority_splits(draft: &mut Draft, value: &Value<'_>) {
+    let lists: Vec<&str> = value.text.trim().splitn(3, ',').collect();
+    for side in 0..2 {
+        match priority_list(lists[side.min(lists.len() - 1)], draft.kb_base) {
+            Ok(splits) => draft.job.engine_options.priorities.splits[side] = splits,
+            Err(reason) => draft.job.engine_options.priorities.trouble = Some(reason),
+        }
+    }
+}
+
+fn priority_list(list: &str, base: i64) -> Result<Vec<PrioritySplit>, String> {
+    let entries = list.split(':').take_while(|entry| !entry.is_empty());
+    let splits = entries.map(|entry| priority_split(entry, base)).collect::<Result<Vec<_>, _>>()?;
+    let splits: Vec<_> = splits.into_iter().filter(|(_, percent, _)| *percent > 0).collect();
+    let of = |size: u64| splits.iter().filter(move |(other, ..)| *other == size);
+    let sum = |size: u64| of(size).map(|(_, percent, _)| u32::from(*percent)).sum::<u32>();
+    match splits.iter().find(|(size, ..)| sum(*size) > 100) {
+        Some((size, ..)) => Err(format!("the percentages of {size} bytes add up to more than 100")),
+        None => Ok(splits),
+    }
+}
+
+fn priority_split(entry: &str, base: i64) -> Result<PrioritySplit, String> {
+    let wrong = || format!("'{entry}' is no size with a percentage: write 4k/10 or 4k/10/1/0");
+    let parts: Vec<&str> = entry.split('/').collect();
+    let size = number(parts[0], base).and_then(|size| u64::try_from(size.value).ok()).ok_or_else(wrong)?;
+    let part = |at: usize, most: u32| parts.get(at).map_or(0, |text| count(text).min(most) as u8);
+    match parts.len() {
+        2 => Ok((size, part(1, 100), None)),
+        4 => Ok((size, part(1, 100), Some((part(2, 3), part(3, 7))))),
+        _ => Err(wrong()),
+    }
 }
 
 /// `A/B:C/D`: numbers with a second one, which may be missing; the second in percent, or in bytes.
@@ -337,6 +375,17 @@ pub(super) fn ignored(draft: &mut Draft, value: &Value<'_>) -> Done {
 
 pub(super) fn milliseconds(value: &Value<'_>) -> Duration {
     Duration::from_millis(value.long())
+}
+
+/// Percentages, with as many digits as the longest of them has.
+pub(super) fn percentiles(draft: &mut Draft, value: &Value<'_>) {
+    let digits = |part: &str| {
+        let digits = part.split_once('.').map_or("", |(_, rest)| rest);
+        digits.bytes().take_while(u8::is_ascii_digit).count().min(9) as u8
+    };
+    let reporting = &mut draft.job.reporting;
+    reporting.percentiles.clone_from(&value.fractions);
+    reporting.percentile_digits = value.text.split([':', ',', '-']).map(digits).max().unwrap_or(0);
 }
 
 /// The names between colons that no backslash protects.

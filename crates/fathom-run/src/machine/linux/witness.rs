@@ -239,8 +239,8 @@ impl Witness for Linux {
     fn count(&mut self, counter: Counter) -> Option<u64> {
         let device = self.device.as_deref();
         match counter {
-            Counter::DeviceReads => Some(facts::device_stat(device?)?.reads),
-            Counter::DeviceReadMs => Some(facts::device_stat(device?)?.read_ms),
+            Counter::DeviceReads => Some(facts::device_stat(device?)?.requests[0]),
+            Counter::DeviceReadMs => Some(facts::device_stat(device?)?.wait_ms[0]),
             Counter::DirtyBackground => dirty::thresholds().map(|[background, _]| background),
             Counter::DirtyLimit => dirty::thresholds().map(|[_, limit]| limit),
             Counter::JournalTransactions => journal::transactions(device?),
