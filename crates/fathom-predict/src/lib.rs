@@ -8,5 +8,6 @@ pub mod simulated;
 pub mod prediction;
 pub mod trial;
 pub mod calibration;
+pub mod sweep;
 pub mod explanation;
 pub mod validation;

@@ -19,6 +19,7 @@ use fathom_predict::calibration::Account;
 use fathom_predict::explanation::Explanation;
 use fathom_predict::model::{self, Model};
 use fathom_predict::prediction::Predicted;
+use fathom_predict::sweep::Sweep;
 use fathom_predict::validation::Validation;
 use fathom_run::replay::Replayed;
 use fathom_speed::curve::{self, Curve};
@@ -80,7 +81,7 @@ pub struct Kind {
 type Read = fn(&Path, &'static str) -> Result<Box<dyn Report>, Error>;
 
 /// Every kind of result, in the order in which help names them.
-pub const KINDS: [Kind; 19] = [
+pub const KINDS: [Kind; 20] = [
     Kind::new("survey", Some(schema::<Survey>)).kept("survey", read_survey),
     Kind::new("lab", Some(schema::<LabReport>)),
     Kind::new("xor", Some(schema::<Xor>)).kept("xor", read::<Xor>),
@@ -95,6 +96,7 @@ pub const KINDS: [Kind; 19] = [
     Kind::new("syscalls", Some(schema::<Syscalls>)).kept("syscalls", read::<Syscalls>),
     Kind::new("model", Some(model::schema)),
     Kind::new("prediction", Some(schema::<Predicted>)).kept("prediction", read_with_model::<Predicted>),
+    Kind::new("sweep", Some(schema::<Sweep>)).kept("sweep", read_with_model::<Sweep>),
     Kind::new("validation", Some(schema::<Validation>)).kept("validation", read_with_model::<Validation>),
     Kind::new("explanation", Some(schema::<Explanation>)),
     Kind::new("trace-show", Some(schema::<Shown>)).kept("trace", read::<NamedTrace>),
@@ -202,6 +204,10 @@ report!(Replayed, "replay", |it, _| report::replay(it), report::replay_page(it))
 report!(
     with model: Predicted, "prediction",
     |it, _| report::prediction(&it.result), report::prediction_page(&it.result, &it.model)
+);
+report!(
+    with model: Sweep, "sweep",
+    |it, colours| report::sweep(&it.result, colours), report::sweep_page(&it.result, &it.model)
 );
 report!(
     with model: Validation, "validation",
