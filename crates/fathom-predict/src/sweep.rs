@@ -17,6 +17,7 @@
 
 use std::collections::BTreeMap;
 
+use fathom_model::parameters::named;
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -128,12 +129,26 @@ impl Axis {
             typed.split_once('=').ok_or_else(|| format!("'{typed}' has no values: say NAME=VALUE,VALUE"))?;
         let separator = if values.contains(';') { ';' } else { ',' };
         let values = values.trim_end_matches(';').split(separator).map(|value| value.trim().to_owned());
-        let axis = Self { of, name: name.trim().to_owned(), values: values.collect() };
-        let is_twice = |at: usize| axis.values[..at].contains(&axis.values[at]);
-        match (0..axis.values.len()).find(|&at| axis.values[at].is_empty() || is_twice(at)) {
-            Some(at) if is_twice(at) => Err(format!("'{typed}' has {} twice", axis.values[at])),
-            Some(_) => Err(format!("'{typed}' has an empty value")),
-            None => Ok(axis),
+        Self { of, name: name.trim().to_owned(), values: values.collect() }.checked()
+    }
+
+    /// An axis of a parameter of the model where it has one of this name, or else of an option of jobs.
+    ///
+    /// # Errors
+    /// One sentence that says what is wrong.
+    pub fn new(name: &str, values: Vec<String>) -> Result<Self, String> {
+        let of = if name == "preset" || named(name).is_ok() { Of::Model } else { Of::Job };
+        Self { of, name: name.to_owned(), values }.checked()
+    }
+
+    fn checked(self) -> Result<Self, String> {
+        let Self { name, values, .. } = &self;
+        let is_twice = |at: usize| values[..at].contains(&values[at]);
+        match (0..values.len()).find(|&at| values[at].is_empty() || is_twice(at)) {
+            _ if values.is_empty() => Err(format!("{name} has no value")),
+            Some(at) if is_twice(at) => Err(format!("{name} has {} twice", values[at])),
+            Some(_) => Err(format!("{name} has an empty value")),
+            None => Ok(self),
         }
     }
 }

@@ -55,8 +55,8 @@ fn predicted(options: &SweepOptions, named: &Path, jobs: &Path) -> Result<Swept,
     let model = model::read(named)?;
     let axes = options.set.iter().chain(&options.job).cloned().collect();
     let settings = Settings { draws: options.draws, seed: options.seed };
-    let plan =
-        session::plan_sweep(model, jobs, axes, settings).map_err(|error| Failure::from(error).usage())?;
+    let planned = session::job_text(jobs).and_then(|text| session::plan_sweep(model, text, axes, settings));
+    let plan = planned.map_err(|error| Failure::from(error).usage())?;
     let cells = (0..plan.cells()).filter(|&cell| options.shard.is_none_or(|shard| shard.has(cell)));
     let cells: Vec<usize> = cells.collect();
     let bar = Progress::over(vec![1; cells.len()]);

@@ -131,7 +131,7 @@ fn what_is_no_sweep_is_said() {
     let sweep = |more: &[&str]| fathom(&[&["sweep", "assumed", &swept.job], more].concat());
     sweep(&["--set", "readahaed=1M,2M"]).complains(2, "did you mean 'readahead'");
     sweep(&["--set", "readahead=1M,tape"]).complains(2, "'tape' is no value");
-    sweep(&["--job", "iodpeth=1,2"]).complains(1, "did you mean iodepth");
+    sweep(&["--job", "iodpeth=1,2"]).complains(2, "did you mean iodepth");
     sweep(&["--job", "bs"]).complains(2, "NAME=VALUE,VALUE");
     sweep(&["--job", "bs=4k", "--job", "bs=8k"]).complains(2, "bs is set twice");
     sweep(&["--shard", "3/2"]).complains(2, "say I/N");

@@ -15,24 +15,43 @@ use fathom_run::load::{self, groups};
 
 use super::Error;
 
-/// Plans the sweep of a job file.
+/// The path of a job file, and its text.
 ///
 /// # Errors
-/// A file that can't be read, a trace, axes that make no grid.
-pub fn plan_sweep(model: Model, jobs: &Path, axes: Vec<Axis>, settings: Settings) -> Result<Plan, Error> {
+/// A file that can't be read, a trace.
+pub fn job_text(jobs: &Path) -> Result<(String, String), Error> {
     let failed = |reason: &str| Error::Failed(format!("{}: {reason}", jobs.display()));
     let text = fs::read(jobs).map_err(|error| failed(&plain(&error)))?;
     let text = String::from_utf8(text).map_err(|_| failed("not a job file: a sweep is one of jobs"))?;
-    let file = (jobs.to_string_lossy().into_owned(), text);
-    Plan::new(model, file, axes, settings).map_err(Error::Failed)
+    Ok((jobs.to_string_lossy().into_owned(), text))
+}
+
+/// Plans the sweep of a job file, given by its path and its text.
+///
+/// # Errors
+/// Axes that make no grid; where none of the cells can be predicted, the reason of the first.
+pub fn plan_sweep(
+    model: Model,
+    jobs: (String, String),
+    axes: Vec<Axis>,
+    settings: Settings,
+) -> Result<Plan, Error> {
+    let plan = Plan::new(model, jobs, axes, settings).map_err(Error::Failed)?;
+    let is_possible = |cell| jobs_of(&plan, cell).and_then(|file| groups(&file.jobs).try_for_each(check));
+    let mut refusals = (0..plan.cells()).map(is_possible).take_while(Result::is_err);
+    match refusals.next() {
+        Some(Err(reason)) if refusals.count() + 1 == plan.cells() => {
+            Err(Error::Failed(format!("{}: {reason}", plan.path)))
+        }
+        _ => Ok(plan),
+    }
 }
 
 /// Predicts these cells of a plan on all CPUs. Those that `parts` has are not predicted again, and each that is done is
 /// kept there at once. `progress` is told how many are done.
 ///
 /// # Errors
-/// An interrupt; a folder of another plan, or one that can't be written; where none of the cells can be predicted, the
-/// reason of the first.
+/// An interrupt; a folder of another plan, or one that can't be written.
 pub fn sweep(
     plan: &Plan,
     cells: &[usize],
@@ -40,15 +59,6 @@ pub fn sweep(
     interrupt: &AtomicBool,
     progress: &(dyn Fn(usize) + Sync),
 ) -> Result<Sweep, Error> {
-    let is_possible =
-        |cell: &usize| jobs_of(plan, *cell).and_then(|file| groups(&file.jobs).try_for_each(check));
-    let mut refusals = cells.iter().map(is_possible).take_while(Result::is_err);
-    // Whether each of them is refused: then the first one's reason is everybody's.
-    if let Some(Err(reason)) = refusals.next()
-        && refusals.count() + 1 == cells.len()
-    {
-        return Err(Error::Failed(format!("{}: {reason}", plan.path)));
-    }
     let parts = parts.map(|folder| folder_of(folder, plan)).transpose()?;
     let done = AtomicUsize::new(0);
     let predict = |cell: usize| -> Result<Cell, Error> {
