@@ -270,6 +270,26 @@ pub fn open(directory: &Path) -> Result<Box<dyn Report>, Error> {
     read(directory, name)
 }
 
+/// A result from the JSON that was written of it: of kind `prediction`, `sweep`, `validation`, `run` or `survey`; `model` is
+/// the one that it was made on, the built-in example where there is none. A survey comes without its samples.
+///
+/// # Errors
+/// Another kind, or JSON of something else.
+pub fn of_json(kind: &str, json: &str, model: Option<Model>) -> Result<Box<dyn Report>, String> {
+    fn typed<T: DeserializeOwned>(json: &str) -> Result<T, String> {
+        serde_json::from_str(json).map_err(|error| error.to_string())
+    }
+    let model = model.unwrap_or_else(Model::assumed);
+    Ok(match kind {
+        "prediction" => Box::new(WithModel { result: typed::<Predicted>(json)?, model }),
+        "sweep" => Box::new(WithModel { result: typed::<Sweep>(json)?, model }),
+        "validation" => Box::new(WithModel { result: typed::<Validation>(json)?, model }),
+        "run" => Box::new(typed::<Ran>(json)?),
+        "survey" => Box::new(Again { survey: typed(json)?, recordings: Vec::new() }),
+        other => return Err(format!("'{other}' is no kind of result that is read alone")),
+    })
+}
+
 fn write(path: &Path, value: &(impl Json + ?Sized)) -> Result<(), Error> {
     run_folder::write_file(path, |to| Ok(writeln!(to, "{}", value.json()?)?))
 }
