@@ -1,6 +1,8 @@
 """Tests of the package, with nothing but Python's own library; `tests/python.rs` runs them on what cargo has built."""
 
+import contextlib
 import doctest
+import io
 import json
 import multiprocessing
 import os
@@ -35,6 +37,17 @@ class Package(unittest.TestCase):
         found = doctest.testmod(fathomfs)
         self.assertGreater(found.attempted, 10)
         self.assertEqual(found.failed, 0)
+
+    def test_the_examples_of_the_readme_and_of_the_guide_run(self):
+        own = os.path.dirname(os.path.abspath(__file__))
+        for page in ("../README.md", "../../../docs/guide/sweeping.md"):
+            with open(os.path.join(own, page), encoding="utf-8") as text:
+                blocks = text.read().split("```python\n")[1:]
+            self.assertTrue(blocks, page)
+            for block in blocks:
+                with contextlib.redirect_stdout(io.StringIO()) as printed:
+                    exec(block.partition("```")[0], {})
+                self.assertIn("reads", printed.getvalue())
 
     def test_jobs_may_be_a_file_a_text_or_sections(self):
         told = Model.assumed().predict(JOBS, draws=2)
