@@ -14,6 +14,7 @@ pub(crate) mod net;
 mod plan;
 pub(crate) mod predict;
 pub(crate) mod run;
+pub(crate) mod sweep;
 pub(crate) mod syscalls;
 pub(crate) mod trace;
 pub(crate) mod explain;
@@ -60,6 +61,8 @@ pub(crate) enum Command {
     Trace(trace::TraceCommand),
     /// Predict the speed of a fio job file or of a trace's replay, without running it.
     Predict(predict::PredictOptions),
+    /// Predict a fio job file for each cell of a grid of settings.
+    Sweep(sweep::SweepOptions),
     /// Measure the machine and a file system, and write a model for predictions.
     Calibrate(calibrate::CalibrateOptions),
     /// Measure how good predictions are: predict new jobs, then run them.

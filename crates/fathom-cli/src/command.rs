@@ -15,6 +15,7 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod survey;
+pub(crate) mod sweep;
 pub(crate) mod syscalls;
 pub(crate) mod trace;
 pub(crate) mod validate;

@@ -50,6 +50,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Run(options) => command::run::run(&options),
         Command::Trace(command) => command::trace::run(&command),
         Command::Predict(options) => command::predict::run(&options),
+        Command::Sweep(options) => command::sweep::run(&options),
         Command::Calibrate(options) => command::calibrate::run(&options),
         Command::Validate(options) => command::validate::run(&options),
         Command::Net(command) => command::net::run(&command),

@@ -88,6 +88,11 @@ fn predicting_a_job() {
 }
 
 #[test]
+fn sweeping() {
+    run("sweeping.md");
+}
+
+#[test]
 fn reading_a_trace() {
     run("reading-a-trace.md");
 }

@@ -9,5 +9,6 @@ pub mod prediction;
 pub mod trial;
 pub mod single_runs;
 pub mod calibration;
+pub mod sweep;
 pub mod explanation;
 pub mod validation;

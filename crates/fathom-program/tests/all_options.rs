@@ -60,6 +60,7 @@ fn on_this_machine<T>(ask: impl FnOnce(&Surroundings<'_>) -> T) -> T {
         file: &|_| None,
         path: "",
         on_files: None,
+        added: &[],
     })
 }
 

@@ -19,6 +19,7 @@ use fathom_predict::calibration::Account;
 use fathom_predict::explanation::Explanation;
 use fathom_predict::model::{self, Model};
 use fathom_predict::prediction::Predicted;
+use fathom_predict::sweep::Sweep;
 use fathom_predict::validation::Validation;
 use fathom_run::replay::Replayed;
 use fathom_speed::curve::{self, Curve};
@@ -80,7 +81,7 @@ pub struct Kind {
 type Read = fn(&Path, &'static str) -> Result<Box<dyn Report>, Error>;
 
 /// Every kind of result, in the order in which help names them.
-pub const KINDS: [Kind; 19] = [
+pub const KINDS: [Kind; 20] = [
     Kind::new("survey", Some(schema::<Survey>)).kept("survey", read_survey),
     Kind::new("lab", Some(schema::<LabReport>)),
     Kind::new("xor", Some(schema::<Xor>)).kept("xor", read::<Xor>),
@@ -95,6 +96,7 @@ pub const KINDS: [Kind; 19] = [
     Kind::new("syscalls", Some(schema::<Syscalls>)).kept("syscalls", read::<Syscalls>),
     Kind::new("model", Some(model::schema)),
     Kind::new("prediction", Some(schema::<Predicted>)).kept("prediction", read_with_model::<Predicted>),
+    Kind::new("sweep", Some(schema::<Sweep>)).kept("sweep", read_with_model::<Sweep>),
     Kind::new("validation", Some(schema::<Validation>)).kept("validation", read_with_model::<Validation>),
     Kind::new("explanation", Some(schema::<Explanation>)),
     Kind::new("trace-show", Some(schema::<Shown>)).kept("trace", read::<NamedTrace>),
@@ -204,6 +206,10 @@ report!(
     |it, _| report::prediction(&it.result), report::prediction_page(&it.result, &it.model)
 );
 report!(
+    with model: Sweep, "sweep",
+    |it, colours| report::sweep(&it.result, colours), report::sweep_page(&it.result, &it.model)
+);
+report!(
     with model: Validation, "validation",
     |it, colours| report::validation(&it.result, colours), report::validation_page(&it.result, &it.model)
 );
@@ -262,6 +268,26 @@ pub fn open(directory: &Path) -> Result<Box<dyn Report>, Error> {
     let found = kept.find(|(name, _)| file(directory, name).exists());
     let (name, read) = found.unwrap_or(("survey", read_survey));
     read(directory, name)
+}
+
+/// A result from the JSON that was written of it: of kind `prediction`, `sweep`, `validation`, `run` or `survey`; `model` is
+/// the one that it was made on, the built-in example where there is none. A survey comes without its samples.
+///
+/// # Errors
+/// Another kind, or JSON of something else.
+pub fn of_json(kind: &str, json: &str, model: Option<Model>) -> Result<Box<dyn Report>, String> {
+    fn typed<T: DeserializeOwned>(json: &str) -> Result<T, String> {
+        serde_json::from_str(json).map_err(|error| error.to_string())
+    }
+    let model = model.unwrap_or_else(Model::assumed);
+    Ok(match kind {
+        "prediction" => Box::new(WithModel { result: typed::<Predicted>(json)?, model }),
+        "sweep" => Box::new(WithModel { result: typed::<Sweep>(json)?, model }),
+        "validation" => Box::new(WithModel { result: typed::<Validation>(json)?, model }),
+        "run" => Box::new(typed::<Ran>(json)?),
+        "survey" => Box::new(Again { survey: typed(json)?, recordings: Vec::new() }),
+        other => return Err(format!("'{other}' is no kind of result that is read alone")),
+    })
 }
 
 fn write(path: &Path, value: &(impl Json + ?Sized)) -> Result<(), Error> {

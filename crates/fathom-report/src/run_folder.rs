@@ -12,6 +12,7 @@
 //!
 //! The CSV has the columns of [`Reading`](fathom_run::samples::Reading) and, before them, `run`: the index of the run from zero.
 
+mod parts;
 mod replay;
 mod shelf;
 mod table;
@@ -24,6 +25,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use self::parts::Parts;
 pub use self::replay::{infer_again, infer_from};
 pub use self::shelf::{SHELVED, shelve};
 use fathom_run::fault::plain;
@@ -53,6 +55,8 @@ pub struct Recording {
 pub enum Error {
     /// The folder holds the survey of another run.
     Taken(PathBuf),
+    /// The folder holds cells of a sweep of something else.
+    OtherPlan(PathBuf),
     /// A file or folder can't be made, written or read.
     File {
         /// What was attempted, as a verb.
@@ -232,6 +236,11 @@ impl fmt::Display for Error {
             Self::Taken(path) => write!(
                 f,
                 "{} holds the survey of an earlier run: choose another folder, or remove it first",
+                path.display()
+            ),
+            Self::OtherPlan(path) => write!(
+                f,
+                "{} holds cells of another sweep (other settings, jobs, model, seed or version): choose another folder, or remove it first",
                 path.display()
             ),
             Self::File { operation, path, reason } => write!(f, "{operation} {}: {reason}", path.display()),

@@ -13,6 +13,7 @@ mod forecast;
 mod models;
 mod speeds;
 mod surveys;
+mod sweeps;
 
 use std::fmt;
 use std::fs;
@@ -33,6 +34,7 @@ pub use self::forecast::{Done, Work, predict};
 pub use self::models::{Against, BY_FIO};
 pub use self::speeds::{CurveSettings, VersusSettings};
 pub use self::surveys::{Surveyed, survey_model};
+pub use self::sweeps::{job_text, merge_sweep, plan_sweep, sweep};
 use crate::watchdog::{self, Hang};
 
 /// What a session may cost, all its calls together.

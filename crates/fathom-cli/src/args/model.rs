@@ -64,7 +64,7 @@ pub(crate) fn read(path: &Path) -> Result<Model, Failure> {
     if path == Path::new("assumed") {
         return Ok(Model::assumed());
     }
-    let failed = |reason: String| Failure::Failed(format!("--on: {}: {reason}", path.display()));
+    let failed = |reason: String| Failure::Failed(format!("{}: {reason}", path.display()));
     let text = fs::read_to_string(path).map_err(|error| failed(plain(&error)))?;
     Model::read(&text).map_err(failed)
 }

@@ -18,6 +18,7 @@ mod run;
 mod signals;
 mod speed;
 mod support;
+mod sweep;
 mod trace;
 mod user_space;
 mod xor;

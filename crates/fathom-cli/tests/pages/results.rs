@@ -16,6 +16,7 @@ use fathom::speed::syscalls::{self, Syscalls};
 use fathom::speed::versus::jobs::{self as contests, Contest, JobsVersus, Side};
 use fathom::speed::versus::{self, Entry, Sample, Versus};
 use fathom::speed::xor::{self, Method, Trial, Xor};
+use fathom::sweep::{Axis, Of, Plan, Sweep};
 use fathom::validation::{self, Again, Held, Validation};
 use fathom::{job, prediction::Estimate, report};
 use fathom_trace::show::{Histogram, Shown};
@@ -38,6 +39,7 @@ pub(crate) fn all(place: &TestDirectory) -> Vec<(&'static str, Box<dyn Report>)>
         ("validation", Box::new(WithModel { result: validated(), model: model() })),
         ("calibration", Box::new(WithModel { result: accounts(), model: model() })),
         ("prediction", Box::new(WithModel { result: predicted(&model()), model: model() })),
+        ("sweep", Box::new(WithModel { result: swept(), model: model() })),
         ("trace", Box::new(trace)),
         ("replay", Box::new(replayed())),
     ]
@@ -320,6 +322,21 @@ fn predicted(model: &Model) -> Predicted {
         draws: 4,
         jobs: told.forecasts,
     }
+}
+
+/// A sweep with an axis of either kind, one cell that is refused and some that are missing.
+fn swept() -> Sweep {
+    let axes = [(Of::Job, "bs=4k,64k"), (Of::Model, "readahead=64K,1M"), (Of::Job, "iodepth=1")];
+    let axes = axes.map(|(of, typed)| Axis::read(of, typed).unwrap()).to_vec();
+    let settings = Settings { draws: 2, seed: 1 };
+    let plan = Plan::new(model(), Default::default(), axes, settings).unwrap();
+    let read = job::Job { size: Some(1 << 20), ..job::Job::named(HOSTILE) };
+    let file = job::JobFile { jobs: vec![read], notes: vec![HOSTILE.to_owned()], ..job::JobFile::default() };
+    plan.sweep(vec![
+        plan.predict(0, Ok(file.clone())),
+        plan.predict(2, Err(HOSTILE.to_owned())),
+        plan.predict(3, Ok(file)),
+    ])
 }
 
 /// What a trace of so many operations does: reads in order, then at random among a few, and a log that grows.

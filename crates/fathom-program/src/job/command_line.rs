@@ -282,6 +282,7 @@ mod tests {
             variable: &|_| None,
             file: &file,
             on_files: None,
+            added: &[],
             path: "",
         };
         parse_command(&words, &surroundings)

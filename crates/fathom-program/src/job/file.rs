@@ -43,6 +43,8 @@ pub struct Surroundings<'a> {
     pub path: &'a str,
     /// Files that are there, which jobs read in place of scratch files.
     pub on_files: Option<OnFiles<'a>>,
+    /// Options, with their values, that each job gets as if they stood at the end of its section.
+    pub added: &'a [(String, String)],
 }
 
 /// What is wrong with a job file, and where.
@@ -172,12 +174,16 @@ impl<'a> Reader<'a> {
         &mut self,
         name: &str,
         line: usize,
-        lines: Vec<Line>,
+        mut lines: Vec<Line>,
         stonewall: &mut bool,
     ) -> Result<(), Mistake> {
         let is_global = name.starts_with(GLOBAL);
         if !is_global && !self.only.is_empty() && !self.only.iter().any(|only| only == name) {
             return Ok(());
+        }
+        if !is_global {
+            let added = self.surroundings.added.iter().cloned();
+            lines.extend(added.map(|(key, value)| Line { number: line, key, value: Some(value) }));
         }
         let mut draft = self.globals.clone();
         draft.lines.iter_mut().for_each(|(_, line)| *line = if is_global { *line } else { 0 });
@@ -428,6 +434,10 @@ mod tests {
     use crate::job::{Blocks, Engine, Pattern};
 
     fn read(text: &str) -> Result<JobFile, Mistake> {
+        read_with(text, &[])
+    }
+
+    fn read_with(text: &str, added: &[(String, String)]) -> Result<JobFile, Mistake> {
         let variable = |name: &str| (name == "SIZE").then(|| "2m".to_owned());
         let file = |path: &str| {
             let files = [
@@ -448,8 +458,21 @@ mod tests {
                 file: &file,
                 path: "dir/a.fio",
                 on_files: None,
+                added,
             },
         )
+    }
+
+    #[test]
+    fn options_that_are_added_hold_for_each_job_above_its_own() {
+        let added = [("bs", "64k"), ("iodepth", "4")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let text = "[global]\nioengine=libaio\nsize=1m\n[a]\nbs=8k\n[b]\niodepth=2\ndirect=1\n";
+        let file = read_with(text, &added).unwrap();
+        for job in &file.jobs {
+            assert_eq!((job.blocks[0], job.depth.most), (Blocks::fixed(65536), 4), "{}", job.name);
+        }
+        let wrong = read_with(text, &[("bs".to_owned(), "x".to_owned())]).unwrap_err();
+        assert!(wrong.line == 4 && wrong.reason.starts_with("bs: "), "{wrong}");
     }
 
     fn one(options: &str) -> Result<Job, String> {

@@ -1,19 +1,13 @@
 //! What jobs will do, as a table.
 
 use super::table::{self, rate};
+use fathom_predict::model::Made;
 use fathom_predict::prediction::{Estimate, Forecast, Latencies, Predicted};
 use fathom_program::units::Nanos;
 
 /// One line per job and direction, each figure with where it lies with 90 % confidence.
 pub fn prediction(predicted: &Predicted) -> String {
-    let of = match &predicted.made {
-        Some(made) => format!(
-            "Simulated: {} on {}, {}, as measured {}",
-            made.mount.fs_type, made.mount.path, made.machine.kernel, made.started
-        ),
-        None => "Simulated: a machine that was never measured; every parameter that is not set is assumed"
-            .to_owned(),
-    };
+    let of = simulated(predicted.made.as_ref());
     let set = match predicted.settings.is_empty() {
         true => String::new(),
         false => format!(", with {}", predicted.settings.join(", ")),
@@ -30,6 +24,18 @@ pub fn prediction(predicted: &Predicted) -> String {
         table::wrap(&format!("{of}{set}."), 100),
         table::rows(&HEADER, &lines(predicted))
     )
+}
+
+/// What was simulated, without the full stop.
+pub(super) fn simulated(made: Option<&Made>) -> String {
+    match made {
+        Some(made) => format!(
+            "Simulated: {} on {}, {}, as measured {}",
+            made.mount.fs_type, made.mount.path, made.machine.kernel, made.started
+        ),
+        None => "Simulated: a machine that was never measured; every parameter that is not set is assumed"
+            .to_owned(),
+    }
 }
 
 pub(super) const HEADER: [&str; 9] =
@@ -63,6 +69,6 @@ fn row(job: &Forecast, what: &str, [bandwidth, range]: [String; 2], latency: &La
     ]
 }
 
-fn between(estimate: Estimate, shown: impl Fn(f64) -> String) -> String {
+pub(super) fn between(estimate: Estimate, shown: impl Fn(f64) -> String) -> String {
     format!("{} to {}", shown(estimate.low), shown(estimate.high))
 }

@@ -13,8 +13,8 @@ use super::Error;
 pub const SHELVED: usize = 10;
 
 /// What results are of; the name of a folder on the shelf begins with it.
-const COMMANDS: [&str; 9] =
-    ["survey", "curve", "syscalls", "versus", "run", "predict", "calibrate", "validate", "trace"];
+const COMMANDS: [&str; 10] =
+    ["survey", "curve", "syscalls", "versus", "run", "predict", "sweep", "calibrate", "validate", "trace"];
 
 /// Makes a folder on the shelf for a result of `command`, has `fill` put it there, and takes down the oldest beyond
 /// [`SHELVED`]. Gives the folder and what `fill` gave. Nothing is left of a folder that could not be filled.

@@ -16,6 +16,7 @@ pub fn surroundings(variable: &dyn Fn(&str) -> Option<String>) -> Surroundings<'
         file: &|path| std::fs::read_to_string(path).ok(),
         path: "",
         on_files: None,
+        added: &[],
     }
 }
 

@@ -72,10 +72,21 @@ impl Work {
         }
         let text = fs::read_to_string(path)
             .map_err(|error| Error::Failed(format!("{}: {}", path.display(), plain(&error))))?;
-        let name = path.to_string_lossy();
-        let file = surrounded(&name, on_files, |around| job::parse(&text, around))?
+        Self::parse(&text, &path.to_string_lossy(), on_files)
+    }
+
+    /// Reads the text of a job file of this name, with the variables of this process's environment.
+    ///
+    /// # Errors
+    /// A line that fio would refuse, or that is not understood.
+    pub fn of_text(text: &str, name: &str) -> Result<Self, Error> {
+        Self::parse(text, name, None)
+    }
+
+    fn parse(text: &str, name: &str, on_files: Option<&Path>) -> Result<Self, Error> {
+        let file = surrounded(name, on_files, |around| job::parse(text, around))?
             .map_err(|mistake| Error::Failed(format!("{name}:{}: {}", mistake.line, mistake.reason)))?;
-        Self::of(file, &name)
+        Self::of(file, name)
     }
 
     /// Reads a command line of fio, with or without `fio` as its first word; its jobs may read files that are there. Gives what

@@ -1,0 +1,66 @@
+//! The options of `fathom sweep`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use fathom::sweep::{Axis, Of, Shard};
+
+use crate::keep::Place;
+
+#[derive(Debug, Args)]
+pub(crate) struct SweepOptions {
+    /// The model to predict with (a file of 'fathom calibrate'); 'assumed' is a built-in example.
+    #[arg(value_name = "MODEL.json", required_unless_present = "merge")]
+    pub(crate) model: Option<PathBuf>,
+    /// A job file in fio's format (docs/jobs.md lists the options that are understood).
+    #[arg(value_name = "JOB.fio", required_unless_present = "merge")]
+    pub(crate) jobs: Option<PathBuf>,
+    /// Values of a parameter of the model, such as readahead=128K,1M. Values that have commas of their own are separated by
+    /// semicolons.
+    #[arg(long = "set", value_name = "NAME=VALUES", value_parser = |typed: &str| Axis::read(Of::Model, typed))]
+    pub(crate) set: Vec<Axis>,
+    /// Values of an option of every job in the file, such as bs=4k,64k or iodepth=1,4,16; as if they stood at the end of the
+    /// job's section.
+    #[arg(long = "job", value_name = "OPTION=VALUES", value_parser = |typed: &str| Axis::read(Of::Job, typed))]
+    pub(crate) job: Vec<Axis>,
+    /// Predict only the I-th of N parts of the grid, from 1/N to N/N: N processes or machines share the work.
+    #[arg(long, value_name = "I/N", value_parser = Shard::read)]
+    pub(crate) shard: Option<Shard>,
+    /// Keep each cell in this folder as soon as it is predicted, and don't predict those again that it has. Shards may share a
+    /// folder; with the last cell it gets the result and its page.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Predict nothing: put together the cells that shards have left in this folder.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["model", "jobs", "set", "job", "shard", "out", "draws", "seed"])]
+    pub(crate) merge: Option<PathBuf>,
+    /// Keep neither the result nor its page.
+    #[arg(long, conflicts_with = "out")]
+    no_report: bool,
+    /// Format of the result.
+    #[arg(long, default_value = "text", value_name = "FORMAT")]
+    pub(crate) format: SweepFormat,
+    /// How many simulations to make for each cell with parameters drawn from their intervals, where intervals need them.
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub(crate) draws: u32,
+    /// Seed of the draws and of the model's random times, for all cells.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+impl SweepOptions {
+    /// Where the result goes that is in no folder of a sweep.
+    pub(crate) fn place(&self) -> Place<'_> {
+        let is_told = self.format == SweepFormat::Text && !self.no_report;
+        if is_told && self.out.is_none() && self.shard.is_none() { Place::Shelf } else { Place::Nowhere }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SweepFormat {
+    /// A table.
+    Text,
+    /// Every figure with its interval, by the schema fathom.sweep/1.
+    Json,
+    /// One line per cell, job and direction under a header with the units.
+    Csv,
+}

@@ -1,0 +1,67 @@
+//! `fathom sweep`: a prediction for each cell of a grid of settings.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+
+use fathom::prediction::Settings;
+use fathom::report;
+use fathom::results::{Report, WithModel};
+use fathom::session;
+
+use crate::args::model;
+use crate::args::sweep::{SweepFormat, SweepOptions};
+use crate::console::{self, Progress};
+use crate::failure::{Failure, done};
+use crate::keep::{self, whereabouts};
+
+const NEXT: &str = "Next: 'fathom run' runs the jobs with the settings that you choose.\n";
+
+pub(crate) fn run(options: &SweepOptions) -> Result<ExitCode, Failure> {
+    let (result, is_complete) = match (&options.merge, &options.model, &options.jobs) {
+        (Some(folder), ..) => merged(folder)?,
+        (None, Some(model), Some(jobs)) => (predicted(options, model, jobs)?, true),
+        _ => return Err(Failure::Usage("name a model and a job file".to_owned())),
+    };
+    console::print(&match options.format {
+        SweepFormat::Text => result.text(console::colours(false)),
+        SweepFormat::Json => fathom::results::Json::json(&result)? + "\n",
+        SweepFormat::Csv => report::sweep_csv(&result.result),
+    })?;
+    match options.out.as_ref().or(options.merge.as_ref()).filter(|_| options.format == SweepFormat::Text) {
+        Some(folder) if result.result.missing == 0 => {
+            console::tell(&(whereabouts(&folder.join("report.html"), folder) + NEXT), true)?;
+        }
+        Some(folder) => {
+            let next = format!("\nWhen all shards are done: 'fathom sweep --merge {}'.\n", folder.display());
+            console::tell(&next, true)?;
+        }
+        None if options.merge.is_none() => keep::result(options.place(), "sweep", NEXT, &result)?,
+        None => {}
+    }
+    Ok(done(is_complete))
+}
+
+type Swept = WithModel<fathom::sweep::Sweep>;
+
+/// What is in a folder, and whether nothing is missing.
+fn merged(folder: &Path) -> Result<(Swept, bool), Failure> {
+    let (plan, result) = session::merge_sweep(folder)?;
+    let is_complete = result.missing == 0;
+    Ok((WithModel { result, model: plan.model }, is_complete))
+}
+
+fn predicted(options: &SweepOptions, named: &Path, jobs: &Path) -> Result<Swept, Failure> {
+    let model = model::read(named)?;
+    let axes = options.set.iter().chain(&options.job).cloned().collect();
+    let settings = Settings { draws: options.draws, seed: options.seed };
+    let planned = session::job_text(jobs).and_then(|text| session::plan_sweep(model, text, axes, settings));
+    let plan = planned.map_err(|error| Failure::from(error).usage())?;
+    let cells = (0..plan.cells()).filter(|&cell| options.shard.is_none_or(|shard| shard.has(cell)));
+    let cells: Vec<usize> = cells.collect();
+    let bar = Progress::over(vec![1; cells.len()]);
+    let progress = |done: usize| bar.at(done, "predicting");
+    // Nothing has to be put back: a signal may simply end the process, and what is kept is kept whole.
+    let swept = session::sweep(&plan, &cells, options.out.as_deref(), &AtomicBool::new(false), &progress);
+    Ok(WithModel { result: swept?, model: plan.model })
+}

@@ -1,0 +1,294 @@
+//! The native half of the Python package `fathomfs`: functions that take and give JSON by the published schemas.
+//!
+//! `python/fathomfs/__init__.py` makes classes of them. While a function works, other threads of Python go on, and an
+//! interrupt ends it: a measurement once its files are removed, anything else at once.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fathom::comparison::{self, Rules};
+use fathom::experiment::{self, REGISTRY};
+use fathom::model::Model;
+use fathom::prediction::Settings;
+use fathom::report::Colours;
+use fathom::results::{self, Json};
+use fathom::session::{self, Against, BY_FIO, Budget, Error, Session, Work};
+use fathom::survey::Plan as Questions;
+use fathom::sweep::{Axis, Cell, Plan};
+use fathom::validation::Condition;
+use fathom::{replay, report};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use serde_json::{from_str, from_value, json};
+
+create_exception!(fathomfs, FathomError, PyException, "Any failure of Fathom.");
+create_exception!(fathomfs, ModelError, FathomError, "No model, or a setting that it does not have.");
+create_exception!(fathomfs, JobError, FathomError, "Jobs that can't be read, or that a model can't express.");
+create_exception!(
+    fathomfs,
+    MeasurementError,
+    FathomError,
+    "The file system or the budget refused something."
+);
+create_exception!(fathomfs, ResultError, FathomError, "A kept result that can't be read or written.");
+
+/// How often signals are looked for while something works.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Where jobs are: the path of their file, and its text where that is not to be read from there.
+type Jobs = (PathBuf, Option<String>);
+
+/// Directory, bytes that may be written, seconds, seed.
+type Place = (PathBuf, u64, f64, u64);
+
+/// What is under way: everything ends soon after it is set.
+type Interrupt = Arc<AtomicBool>;
+
+fn modelled(reason: String) -> PyErr {
+    ModelError::new_err(reason)
+}
+
+fn kept(error: impl ToString) -> PyErr {
+    ResultError::new_err(error.to_string())
+}
+
+/// An error as the exception that `cause` makes of its sentence.
+fn raised(error: Error, cause: fn(String) -> PyErr) -> PyErr {
+    match error {
+        Error::Interrupted => PyKeyboardInterrupt::new_err(()),
+        Error::Failed(reason) => cause(reason),
+    }
+}
+
+fn of_jobs(error: Error) -> PyErr {
+    raised(error, JobError::new_err)
+}
+
+fn of_measurement(error: Error) -> PyErr {
+    raised(error, MeasurementError::new_err)
+}
+
+/// Threads to work on, as many as CPUs where it is zero. They are new ones: a process that `fork(2)` made has none of
+/// its parent's.
+fn threads(count: usize) -> PyResult<ThreadPool> {
+    let pool = ThreadPoolBuilder::new().num_threads(count).panic_handler(|_| ());
+    pool.build().map_err(|error| PyRuntimeError::new_err(error.to_string()))
+}
+
+/// Has other threads work while Python goes on. After an interrupt `is_awaited` says whether to wait for their end.
+fn work<T: Send + 'static>(
+    py: Python<'_>,
+    count: usize,
+    is_awaited: bool,
+    job: impl FnOnce(Interrupt) -> T + Send + 'static,
+) -> PyResult<T> {
+    let (interrupt, pool) = (Interrupt::default(), threads(count)?);
+    let (done, result) = mpsc::channel();
+    let flag = Arc::clone(&interrupt);
+    pool.spawn(move || drop(done.send(job(flag))));
+    let result = Mutex::new(result);
+    let next =
+        || result.lock().map_or(Err(RecvTimeoutError::Disconnected), |one| one.recv_timeout(LOOK_EVERY));
+    let mut stopped = None;
+    loop {
+        match (py.detach(next), stopped) {
+            (Ok(_) | Err(RecvTimeoutError::Disconnected), Some(stop)) => return Err(stop),
+            (Ok(value), None) => return Ok(value),
+            (Err(RecvTimeoutError::Disconnected), None) => {
+                return Err(PyRuntimeError::new_err("a defect of Fathom: a thread ended early"));
+            }
+            (Err(RecvTimeoutError::Timeout), mut before) => {
+                if let Err(stop) = py.check_signals() {
+                    interrupt.store(true, Ordering::Relaxed);
+                    before = before.or(Some(stop));
+                }
+                match before {
+                    Some(stop) if !is_awaited => return Err(stop),
+                    other => stopped = other,
+                }
+            }
+        }
+    }
+}
+
+/// Measures something in a session, on threads of its own.
+fn measure<T: Json + Send + 'static>(
+    py: Python<'_>,
+    (path, max_write, max_time, seed): Place,
+    what: impl FnOnce(&mut Session) -> Result<T, Error> + Send + 'static,
+) -> PyResult<String> {
+    let max_time = Duration::try_from_secs_f64(max_time)
+        .map_err(|error| of_measurement(Error::Failed(error.to_string())))?;
+    let session = Session::at(&path, Budget { max_write, max_time }).map_err(of_measurement)?;
+    let run = move |interrupt| what(&mut session.seed(seed).interrupted_by(interrupt));
+    work(py, 0, true, run)?.map_err(of_measurement)?.json().map_err(kept)
+}
+
+/// A model as it is written, with settings; the built-in example where there is no text.
+#[pyfunction]
+fn model_with(text: Option<&str>, settings: Vec<String>) -> PyResult<String> {
+    let mut model = text.map_or_else(|| Ok(Model::assumed()), Model::read).map_err(modelled)?;
+    settings.iter().try_for_each(|typed| model.set(typed)).map_err(modelled)?;
+    model.json().map_err(kept)
+}
+
+/// Jobs, or a trace, predicted: `fathom.prediction/1`. `settings` are those of the model, which the result tells.
+#[pyfunction]
+fn predict(
+    py: Python<'_>,
+    model: &str,
+    settings: Vec<String>,
+    jobs: Jobs,
+    draws: u32,
+    seed: u64,
+) -> PyResult<String> {
+    let model = Model::read(model).map_err(modelled)?;
+    let work_to_do = to_do(&jobs)?;
+    let foretold = work(py, 0, false, move |_| {
+        session::predict(&work_to_do, replay::How::default(), &model, Settings { draws, seed })
+    })?;
+    let (mut predicted, _) = foretold.map_err(of_jobs)?;
+    predicted.settings = settings;
+    predicted.json().map_err(kept)
+}
+
+fn to_do((path, text): &Jobs) -> PyResult<Work> {
+    let work = match text {
+        Some(text) => Work::of_text(text, &path.to_string_lossy()),
+        None => Work::read(path),
+    };
+    work.map_err(of_jobs)
+}
+
+/// What a sweep is to do, and how many cells it has. A name that is no parameter's of the model is an option of jobs.
+#[pyfunction]
+fn sweep_plan(
+    model: &str,
+    jobs: Jobs,
+    axes: Vec<(String, Vec<String>)>,
+    draws: u32,
+    seed: u64,
+) -> PyResult<(String, usize)> {
+    let model = Model::read(model).map_err(modelled)?;
+    let text = match jobs {
+        (path, Some(text)) => Ok((path.to_string_lossy().into_owned(), text)),
+        (path, None) => session::job_text(&path),
+    };
+    let axes = axes.into_iter().map(|(name, values)| Axis::new(&name, values)).collect::<Result<_, _>>();
+    let axes = axes.map_err(modelled)?;
+    let plan = session::plan_sweep(model, text.map_err(of_jobs)?, axes, Settings { draws, seed })
+        .map_err(of_jobs)?;
+    Ok((plan.json().map_err(kept)?, plan.cells()))
+}
+
+/// Some cells of a sweep, as a list; `count` threads work, or as many as CPUs.
+#[pyfunction]
+fn sweep_cells(
+    py: Python<'_>,
+    plan: &str,
+    cells: Vec<usize>,
+    folder: Option<PathBuf>,
+    count: usize,
+) -> PyResult<String> {
+    let plan: Plan = from_str(plan).map_err(kept)?;
+    let run =
+        move |interrupt: Interrupt| session::sweep(&plan, &cells, folder.as_deref(), &interrupt, &|_| ());
+    let swept = work(py, count, false, run)?.map_err(|error| raised(error, kept))?;
+    swept.cells.json().map_err(kept)
+}
+
+/// Cells put together: `fathom.sweep/1`. A folder that they are in gets the result and its page.
+#[pyfunction]
+fn sweep_join(plan: &str, cells: Vec<String>, folder: Option<PathBuf>) -> PyResult<String> {
+    let plan: Plan = from_str(plan).map_err(kept)?;
+    if let Some(folder) = folder {
+        let (_, swept) = session::merge_sweep(&folder).map_err(|error| raised(error, kept))?;
+        return swept.json().map_err(kept);
+    }
+    let lists = cells.iter().map(|list| from_str::<Vec<Cell>>(list)).collect::<Result<Vec<_>, _>>();
+    plan.sweep(lists.map_err(kept)?.concat()).json().map_err(kept)
+}
+
+/// A survey of a directory's file system: `fathom.survey/1`.
+#[pyfunction]
+fn survey(
+    py: Python<'_>,
+    place: Place,
+    only: Vec<String>,
+    effort: &str,
+    intrusive: bool,
+) -> PyResult<String> {
+    let unknown = |name: &str| MeasurementError::new_err(format!("there is no parameter '{name}' to survey"));
+    let named = only.iter().map(|name| experiment::by_name(name).ok_or_else(|| unknown(name)));
+    let wanted = named.collect::<PyResult<Vec<_>>>()?;
+    let plan = Questions {
+        experiments: if only.is_empty() { REGISTRY.to_vec() } else { wanted },
+        evidence: from_value(json!(["timing", "witness", "declared"])).map_err(kept)?,
+        effort: from_value(json!(effort))
+            .map_err(|_| MeasurementError::new_err("effort is 'quick' or 'full'"))?,
+        seed: place.3,
+        max_time: Duration::try_from_secs_f64(place.2).unwrap_or(Duration::MAX),
+        intrusive,
+    };
+    measure(py, place, move |session| {
+        let surveyed = session.survey(&plan, &mut |_, _| ())?;
+        surveyed.left_behind.map_or(Ok(surveyed.survey), |left| Err(Error::Failed(left)))
+    })
+}
+
+/// A model of the machine and a directory's file system: `fathom.model/2`.
+#[pyfunction]
+fn calibrate(py: Python<'_>, place: Place) -> PyResult<String> {
+    measure(py, place, |session| session.calibrate().map(|(model, _)| model))
+}
+
+/// Jobs run for real: `fathom.run/1`.
+#[pyfunction]
+fn run(py: Python<'_>, place: Place, jobs: Jobs) -> PyResult<String> {
+    let Work::Jobs(file) = to_do(&jobs)? else {
+        return Err(JobError::new_err("a trace is replayed by 'fathom run'"));
+    };
+    measure(py, place, move |session| session.run(&file.jobs).map(|(ran, _)| ran))
+}
+
+/// A model compared with runs of jobs that it has never seen: `fathom.validation/1`.
+#[pyfunction]
+fn validate(py: Python<'_>, place: Place, model: &str, repeats: usize, by_fio: bool) -> PyResult<String> {
+    let model = Model::read(model).map_err(modelled)?;
+    let by_fio = if by_fio { BY_FIO.min(repeats) } else { 0 };
+    let against = Against::Jobs { conditions: vec![Condition::Usual], by_fio };
+    measure(py, place, move |session| session.validate(&model, &against, repeats, &mut |_| ()))
+}
+
+/// What differs between surveys or curves, each a name and its file or folder: `fathom.comparison/1`, its text and its page.
+#[pyfunction]
+fn compare(runs: Vec<(String, PathBuf)>, rate: f64, margin: f64) -> PyResult<(String, String, String)> {
+    let read = |(name, path): (String, PathBuf)| Ok((name, results::read_outcome(&path).map_err(kept)?));
+    let outcomes = runs.into_iter().map(read).collect::<PyResult<Vec<_>>>()?;
+    let compared = comparison::compare(&outcomes, Rules { rate, margin }, REGISTRY).map_err(kept)?;
+    let page = report::comparison_page(&compared, &outcomes);
+    Ok((compared.json().map_err(kept)?, report::comparison(&compared), page))
+}
+
+/// The text and the page of a result that was written.
+#[pyfunction]
+fn render(kind: &str, text: &str, model: Option<&str>) -> PyResult<(String, String)> {
+    let model = model.map(Model::read).transpose().map_err(modelled)?;
+    let result = results::of_json(kind, text, model).map_err(kept)?;
+    Ok((result.text(Colours::Off), result.page()))
+}
+
+/// What `fathomfs/__init__.py` is made of.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::{
+        FathomError, JobError, MeasurementError, ModelError, ResultError, calibrate, compare, model_with,
+        predict, render, run, survey, sweep_cells, sweep_join, sweep_plan, validate,
+    };
+}

@@ -1,0 +1,208 @@
+"""Tests of the package, with nothing but Python's own library; `tests/python.rs` runs them on what cargo has built."""
+
+import contextlib
+import doctest
+import io
+import json
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import fathomfs
+from fathomfs import JobError, MeasurementError, Model, ModelError, ResultError
+
+JOBS = {"reads": {"rw": "randread", "size": "1m", "direct": True, "ioengine": "libaio"}}
+TEXT = "[reads]\nrw=randread\nsize=1m\ndirect=1\nioengine=libaio\n"
+GRID = {"readahead": ["128K", "1M"], "bs": ["4k", "16k", "64k"], "iodepth": [1, 8]}
+# A simulation of seconds: what an interrupt leaves of it must end by itself.
+SLOW = {"slow": {"rw": "randread", "size": "4g"}}
+
+
+def interrupt_after(seconds):
+    timer = threading.Timer(seconds, os.kill, [os.getpid(), signal.SIGINT])
+    timer.start()
+    return timer
+
+
+class Package(unittest.TestCase):
+    def test_the_documentation_is_right(self):
+        found = doctest.testmod(fathomfs)
+        self.assertGreater(found.attempted, 10)
+        self.assertEqual(found.failed, 0)
+
+    def test_the_examples_of_the_readme_and_of_the_guide_run(self):
+        own = os.path.dirname(os.path.abspath(__file__))
+        for page in ("../README.md", "../../../docs/guide/sweeping.md"):
+            with open(os.path.join(own, page), encoding="utf-8") as text:
+                blocks = text.read().split("```python\n")[1:]
+            self.assertTrue(blocks, page)
+            for block in blocks:
+                with contextlib.redirect_stdout(io.StringIO()) as printed:
+                    exec(block.partition("```")[0], {})
+                self.assertIn("reads", printed.getvalue())
+
+    def test_jobs_may_be_a_file_a_text_or_sections(self):
+        told = Model.assumed().predict(JOBS, draws=2)
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "job.fio")
+            with open(file, "w", encoding="utf-8") as text:
+                text.write(TEXT)
+            for jobs in (TEXT, file):
+                self.assertEqual(Model.assumed().predict(jobs, draws=2), told)
+
+    def test_what_is_set_is_kept_and_changes_no_other_model(self):
+        model = Model.assumed()
+        changed = model.with_(readahead="64K").with_(device="plain_queue")
+        self.assertEqual(changed.predict(JOBS, draws=0).settings, ["readahead=64K", "device=plain_queue"])
+        self.assertNotEqual(model, changed)
+        self.assertEqual(model, Model.assumed())
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "model.json")
+            changed.save(file)
+            self.assertEqual(Model.load(file), changed)
+
+    def test_results_are_pickled_shown_and_compared(self):
+        model = Model.assumed()
+        told = model.predict(JOBS, draws=2)
+        for one in (model.with_(readahead="1M"), told, model.sweep({"bs": ["4k"]}, JOBS, draws=0)):
+            again = pickle.loads(pickle.dumps(one))
+            self.assertEqual((again, repr(again), hash(again)), (one, repr(one), hash(one)))
+            self.assertEqual(json.loads(one.to_json()), one.to_dict())
+        self.assertIn("reads", str(told))
+        self.assertIn("IOPS", str(model.sweep({"bs": ["4k"]}, JOBS, draws=0)))
+        self.assertTrue(told._repr_html_().startswith("<iframe"))
+        self.assertIn("<!doctype html>", told.page().lower())
+        with self.assertRaises(AttributeError):
+            told.no_such_field
+
+    def test_every_executor_gives_the_same_bits(self):
+        model = Model.assumed()
+        # Threads of this process are busy before it forks.
+        whole = model.sweep(GRID, JOBS, draws=3)
+        done = []
+        one = model.sweep(GRID, JOBS, draws=3, progress=lambda cells, of: done.append((cells, of)))
+        self.assertEqual((one.to_json(), done[-1], len(done)), (whole.to_json(), (12, 12), 12))
+        for method in ("fork", "spawn"):
+            context = multiprocessing.get_context(method)
+            with ProcessPoolExecutor(2, mp_context=context) as executor:
+                self.assertEqual(model.sweep(GRID, JOBS, executor, draws=3).to_json(), whole.to_json())
+        with ThreadPoolExecutor(2) as executor:
+            self.assertEqual(model.sweep(GRID, JOBS, executor, draws=3).to_json(), whole.to_json())
+
+    def test_a_cell_is_the_prediction_with_its_settings(self):
+        model = Model.assumed()
+        cell = model.sweep(GRID, JOBS, draws=3).to_dict()["cells"][9]
+        self.assertEqual(cell["settings"], {"readahead": "1M", "bs": "16k", "iodepth": "8"})
+        jobs = {"reads": {**JOBS["reads"], "bs": "16k", "iodepth": 8}}
+        alone = model.with_(readahead="1M").predict(jobs, draws=3)
+        self.assertEqual(cell["jobs"], alone.to_dict()["jobs"])
+
+    def test_a_folder_keeps_cells(self):
+        model = Model.assumed()
+        whole = model.sweep(GRID, JOBS, draws=1)
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(model.sweep(GRID, JOBS, draws=1, folder=folder), whole)
+            lost = os.path.join(folder, "cells", "0000004.json")
+            kept = os.path.join(folder, "cells", "0000005.json")
+            os.remove(lost)
+            before = os.stat(kept)
+            with ProcessPoolExecutor(2) as executor:
+                self.assertEqual(model.sweep(GRID, JOBS, executor, draws=1, folder=folder), whole)
+            self.assertTrue(os.path.exists(lost))
+            self.assertEqual(os.stat(kept).st_ino, before.st_ino)
+            with self.assertRaisesRegex(ResultError, "another sweep"):
+                model.sweep(GRID, JOBS, draws=2, folder=folder)
+
+    def test_rows_are_flat_and_have_the_refused(self):
+        rows = Model.assumed().sweep({"ioengine": ["libaio", "mmap"], "direct": [0]}, JOBS, draws=0).rows()
+        self.assertEqual([row["ioengine"] for row in rows], ["libaio", "mmap"])
+        self.assertIn("mmap", rows[1]["refused"])
+        self.assertLess(rows[0]["p99_ns_low"], rows[0]["p99_ns_high"] + 1)
+
+    def test_failures_are_told_by_cause(self):
+        model = Model.assumed()
+        for cause, said, call in [
+            (ModelError, "readahead", lambda: model.with_(readahaed="1M")),
+            (ModelError, "schema", lambda: Model("{}")),
+            (JobError, "did you mean", lambda: model.predict("[a]\nszie=1m\n")),
+            (JobError, "no/such", lambda: model.predict("no/such.fio")),
+            (JobError, "mmap", lambda: model.predict({"a": {"size": "1m", "ioengine": "mmap"}})),
+            (JobError, "iodepth", lambda: model.sweep({"iodpeth": [1]}, JOBS)),
+            (ModelError, "twice", lambda: model.sweep({"bs": [1, 1]}, JOBS)),
+            (MeasurementError, "no/such", lambda: fathomfs.survey("no/such")),
+            (MeasurementError, "colour", lambda: fathomfs.survey(only=["colour"])),
+            (MeasurementError, "max-write", lambda: fathomfs.run(JOBS, max_write=10)),
+            (ResultError, "no/such", lambda: fathomfs.compare("no/such", "no/such")),
+        ]:
+            with self.subTest(said):
+                with self.assertRaisesRegex(cause, said) as raised:
+                    call()
+                self.assertIsInstance(raised.exception, fathomfs.FathomError)
+                self.assertEqual(str(pickle.loads(pickle.dumps(raised.exception))), str(raised.exception))
+
+    def test_a_directory_is_surveyed_compared_and_worked_in(self):
+        with tempfile.TemporaryDirectory() as folder:
+            found = fathomfs.survey(folder, only=["page_size", "block_size"], effort="quick", max_write=64 << 20)
+            self.assertEqual([finding.parameter for finding in found.findings], ["page_size", "block_size"])
+            self.assertIn("page_size", str(found))
+            self.assertEqual(pickle.loads(pickle.dumps(found)), found)
+            compared = fathomfs.compare(found, found)
+            self.assertEqual(compared.schema, "fathom.comparison/1")
+            self.assertIn("<iframe", compared._repr_html_())
+            ran = fathomfs.run({"reads": {"rw": "randread", "size": "64k"}}, folder)
+            self.assertEqual((ran.jobs[0].name, os.listdir(folder)), ("reads", []))
+
+    def test_an_interrupt_ends_a_prediction_and_a_measurement(self):
+        with tempfile.TemporaryDirectory() as folder:
+            endless = {"reads": {"rw": "randread", "size": "1m", "time_based": 1, "runtime": 60}}
+            for work in (lambda: Model.assumed().predict(SLOW, draws=0), lambda: fathomfs.run(endless, folder)):
+                start = time.monotonic()
+                timer = interrupt_after(0.3)
+                with self.assertRaises(KeyboardInterrupt):
+                    work()
+                timer.join()
+                self.assertLess(time.monotonic() - start, 10)
+                self.assertEqual(os.listdir(folder), [])
+
+    def test_other_threads_go_on(self):
+        beats = []
+        end = threading.Event()
+
+        def beat():
+            while not end.wait(0.005):
+                beats.append(time.monotonic())
+
+        thread = threading.Thread(target=beat)
+        thread.start()
+        Model.assumed().predict({"reads": {"rw": "randread", "size": "64m"}}, draws=4)
+        end.set()
+        thread.join()
+        self.assertGreater(len(beats), 3)
+
+    def test_the_import_is_quick_and_needs_nothing(self):
+        code = (
+            "import sys, time; before = set(sys.modules); start = time.perf_counter(); import fathomfs;"
+            "print(time.perf_counter() - start); print(*sorted(set(sys.modules) - before))"
+        )
+
+        def imported():
+            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+            took, modules = done.stdout.splitlines()
+            return float(took), modules.split()
+
+        least = min(imported() for _ in range(3))
+        self.assertLess(least[0], 0.1)
+        others = {name.partition(".")[0] for name in least[1]} - set(sys.stdlib_module_names)
+        self.assertEqual(others, {"fathomfs"})
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
