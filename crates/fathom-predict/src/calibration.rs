@@ -128,7 +128,6 @@ pub fn calibrate(
     model.parameters.choices.runner = by;
     let (residuals, checked) = residuals(model, &checks, &trials);
     model.residuals = residuals;
-    model.parameters.choices.runner = Runner::Fathom;
     accounts.push(checked);
     Ok(accounts)
 }

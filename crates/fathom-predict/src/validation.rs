@@ -27,7 +27,7 @@ pub use self::field::{usual_jobs, validate_in_field};
 pub use self::traces::validate_traces;
 
 use self::by_fio::Beside;
-use crate::model::Model;
+use crate::model::{Model, Runner};
 use crate::prediction::{self, Estimate, Prediction, Settings};
 use crate::trial::{self, Settled, Trial, Turns};
 use fathom_program::job::{Direction, Job};
@@ -215,6 +215,8 @@ pub fn validate(condition: Condition, trials: &Trials<'_>, site: &mut Site) -> R
     let reclaimed_before = site.reclaimed_bytes();
     let refuse = |reason: String| format!("{}: {reason}", condition.word().unwrap_or("all jobs"));
     let mut model = trials.model.clone();
+    // fio's part is compared by the time within calls.
+    model.parameters.choices.runner = Runner::Fathom;
     let settled = condition.make(&mut model, trials.path, site);
     // What was changed is put back when this goes.
     let _changed = match settled {

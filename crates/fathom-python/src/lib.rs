@@ -253,7 +253,7 @@ fn run(py: Python<'_>, place: Place, jobs: Jobs) -> PyResult<String> {
     let Work::Jobs(file) = to_do(&jobs)? else {
         return Err(JobError::new_err("a trace is replayed by 'fathom run'"));
     };
-    measure(py, place, move |session| session.run(&file.jobs).map(|(ran, _)| ran))
+    measure(py, place, move |session| session.run(&file.jobs).map(|done| done.ran))
 }
 
 /// A model compared with runs of jobs that it has never seen: `fathom.validation/1`.

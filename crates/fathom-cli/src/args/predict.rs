@@ -25,7 +25,7 @@ pub(crate) struct PredictOptions {
     #[command(flatten)]
     pub(crate) what_if: SetOptions,
     /// Whose runs of the jobs to predict: what fio will print, or what 'fathom run' will. fio's own work between calls counts for
-    /// the first. [default: fio where the calibration found it installed]
+    /// the first. Without this option: fio's where the calibration found fio installed.
     #[arg(long = "as", value_name = "PROGRAM")]
     pub(crate) runner: Option<By>,
     /// Format of the results.

@@ -30,8 +30,8 @@ pub(crate) fn run(options: &PredictOptions) -> Result<ExitCode, Failure> {
     let place = options.keep.place(options.format == PredictFormat::Text);
     keep::check(place)?;
     let mut model = options.what_if.model(&options.on)?;
-    if matches!(work, Work::Jobs(_)) {
-        model.parameters.choices.runner = runner(options.runner, &model)?;
+    if let Some(by) = options.runner {
+        model.parameters.choices.runner = runner(by, &model)?;
     }
     let bar = spinner("predicting");
     let settings = Settings { draws: options.draws, seed: options.seed };
@@ -60,14 +60,13 @@ pub(crate) fn run(options: &PredictOptions) -> Result<ExitCode, Failure> {
 }
 
 /// The program whose runs are predicted.
-fn runner(wanted: Option<By>, model: &Model) -> Result<Runner, Failure> {
+fn runner(wanted: By, model: &Model) -> Result<Runner, Failure> {
     match wanted {
-        None => Ok(model.runner()),
-        Some(By::Fathom) => Ok(Runner::Fathom),
-        Some(By::Fio) if model.runner() == Runner::Fio => Ok(Runner::Fio),
-        Some(By::Fio) => Err(Failure::Usage(
-            "--as fio: this model does not know what fio does itself: install fio and calibrate again, or set \
-             fio_call and fio_random_call by --set"
+        By::Fathom => Ok(Runner::Fathom),
+        By::Fio if model.runner() == Runner::Fio => Ok(Runner::Fio),
+        By::Fio => Err(Failure::Usage(
+            "--as fio: this model does not know what fio does itself: install fio and calibrate again, or give it by --set \
+             fio_call=TIME"
                 .to_owned(),
         )),
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fathom_predict::model::Model;
+use fathom_predict::model::{Model, Runner};
 use fathom_predict::prediction::{self, Predicted, Prediction, Replay, SCHEMA, Settings};
 use fathom_program::job::{self, Job, JobFile, OnFiles, Output, Surroundings};
 use fathom_program::units::Nanos;
@@ -163,7 +163,11 @@ pub fn predict(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         made: model.made.clone(),
         settings: Vec::new(),
-        runner: model.parameters.choices.runner.word().to_owned(),
+        runner: match work {
+            Work::Jobs(_) => model.parameters.choices.runner.word(),
+            Work::Trace(_) => Runner::Fathom.word(),
+        }
+        .to_owned(),
         seed: settings.seed,
         draws: settings.draws,
         jobs: forecasts,

@@ -101,7 +101,9 @@ impl Session {
                 }
                 trials.by_fio = usize::from(has_fio);
                 let mut model = model.clone();
-                model.parameters.choices.runner = if has_fio { model.runner() } else { Runner::Fathom };
+                if !has_fio {
+                    model.parameters.choices.runner = Runner::Fathom;
+                }
                 self.in_field(&begun, files.clone(), &Trials { model: &model, ..trials })?
             }
             Against::Jobs { conditions, by_fio } => {
