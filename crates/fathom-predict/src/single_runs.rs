@@ -174,7 +174,7 @@ mod tests {
         let file = fathom_program::job::parse(text, &load::surroundings(&|_| None)).unwrap();
         let mut jobs = SingleRuns::of(&file);
         let needs = needs(file.jobs.iter(), 4).unwrap();
-        assert_eq!((needs.space, needs.writes), ((256 + 64) << 10, (256 + 4 * (64 + 64)) << 10));
+        assert_eq!((needs.space, needs.writes), ((256 + 64) << 10, (256 + 4 * 64) << 10));
         let limits = Limits { max_write: 8 << 20, deadline: None };
         let instrument = Instrument::calibrate().unwrap();
         let mut site =

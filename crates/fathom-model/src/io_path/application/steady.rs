@@ -15,6 +15,10 @@ const NARROW: f64 = 0.01;
 /// The 97.5 % quantile of Student's t for the twelve batches that are judged.
 const STUDENT: f64 = 2.2;
 
+/// After so long, in ns, memory may change: twice the age at which Linux takes dirty data for old, where nobody changed that
+/// (`dirty_expire_centisecs`). By then what is written back meanwhile shows in the rate.
+const LONG: u64 = 60_000_000_000;
+
 /// What of a run was seen so far.
 #[derive(Debug)]
 pub(super) struct Watch {
@@ -41,8 +45,9 @@ impl Watch {
         if !is_border {
             return false;
         }
+        let is_long = now - self.from > LONG;
         let [dirty, on_its_way] = state.dirty_and_writeback();
-        if dirty + on_its_way > 0 {
+        if dirty + on_its_way > 0 && !is_long {
             // What is written back later slows down others then.
             self.borders.clear();
             self.calls = 1;
@@ -52,10 +57,10 @@ impl Watch {
             self.borders = self.borders.iter().copied().step_by(2).collect();
             self.batch *= 2;
         }
-        self.borders.len() > BATCHES && self.is_steady()
+        self.borders.len() > BATCHES && self.is_steady(is_long)
     }
 
-    fn is_steady(&self) -> bool {
+    fn is_steady(&self, memory_may_change: bool) -> bool {
         // The first quarter warms up.
         let judged = &self.borders[self.borders.len() / 4..];
         let (Some(first), Some(last)) = (judged.first(), judged.last()) else { return false };
@@ -66,6 +71,8 @@ impl Watch {
         let squares: f64 = took.iter().map(|one| (one - all).powi(2)).sum();
         let count = took.len() as f64;
         let reach = STUDENT * (squares / (count - 1.0) / count).sqrt();
-        first[1] == last[1] && reach < NARROW * all && (mean(early) - mean(late)).abs() < NARROW * all
+        (memory_may_change || first[1] == last[1])
+            && reach < NARROW * all
+            && (mean(early) - mean(late)).abs() < NARROW * all
     }
 }
