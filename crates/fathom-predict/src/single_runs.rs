@@ -42,11 +42,11 @@ pub fn programs() -> &'static [Runner] {
     if version("fio").is_some() { &[Runner::Fio, Runner::Fathom] } else { &[Runner::Fathom] }
 }
 
-/// Has each program run each job once in every round, in random order. The end of the time ends them early, if some jobs have
-/// been run.
+/// Has each program run each job once in every round, in random order. A job that is refused, or that writes more than is left of the
+/// budget, is not run any more. The end of the time ends them all, if some have been run.
 ///
 /// # Errors
-/// What ends the runs: an interrupt, a budget, the end of the time.
+/// What ends the runs: an interrupt, the end of the time, a full disk.
 pub fn run(
     jobs: &mut [SingleRuns],
     programs: &[Runner],
@@ -114,8 +114,10 @@ impl SingleRuns {
         if self.refusal.is_some() {
             return Ok(());
         }
-        if self.writes > site.write_budget() {
-            return Err(Fault::OverBudget { wanted: self.writes, left: site.write_budget() });
+        let left = site.write_budget();
+        if self.writes > left {
+            self.refusal = Some(Fault::OverBudget { wanted: self.writes, left }.to_string());
+            return Ok(());
         }
         if is_new(job) {
             site.remove(job);
@@ -132,7 +134,9 @@ impl SingleRuns {
         match run {
             Ok(Some(run)) if run.rate > 0.0 => self.runs[by as usize].push(run),
             Ok(_) => self.refusal = Some("nothing was moved".to_owned()),
-            Err(Fault::Unsupported(reason)) => self.refusal = Some(reason),
+            Err(fault @ (Fault::Unsupported(_) | Fault::OverBudget { .. })) => {
+                self.refusal = Some(fault.to_string());
+            }
             Err(fault) => return Err(fault),
         }
         Ok(())
@@ -194,9 +198,9 @@ mod tests {
             assert!(median.unwrap() <= longest.unwrap());
         }
         assert!(!site.path(&jobs[1].job, 0).exists(), "what was only written is gone");
-        let left = site.write_budget();
-        jobs[1].writes = left + 1;
-        let ended = run(&mut jobs, &[Runner::Fathom], 1, 1, &mut site);
-        assert!(matches!(ended, Err(Fault::OverBudget { wanted, .. }) if wanted == left + 1));
+        jobs[1].writes = site.write_budget() + 1;
+        run(&mut jobs, &[Runner::Fathom], 1, 1, &mut site).unwrap();
+        assert!(jobs[1].refusal.as_ref().unwrap().contains("--max-write"));
+        assert_eq!(jobs.iter().map(|one| one.by(Runner::Fathom).len()).collect::<Vec<_>>(), [3, 2, 3]);
     }
 }

@@ -18,7 +18,8 @@ use fathom_run::load::program::{FioReport, is_same_in_fio, run_fio};
 /// One job by fio.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ByFio {
-    /// Bytes per second in both directions by the time within fio's calls and syncs: the median of its runs.
+    /// Bytes per second in both directions by the time within fio's calls and syncs, or as fio prints them where each run is one
+    /// as users make it: the median of its runs.
     pub bytes_per_second: f64,
     /// The same of Fathom's runs.
     pub fathoms_bytes_per_second: f64,

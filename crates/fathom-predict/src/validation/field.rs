@@ -25,7 +25,7 @@ pub fn usual_jobs(surroundings: &job::Surroundings<'_>) -> Result<JobFile, Strin
 /// prediction is what fio prints, if the model speaks of fio's runs, or else what Fathom does.
 ///
 /// # Errors
-/// What ends the runs: an interrupt, a budget, the end of the time before anything was compared.
+/// What ends the runs: an interrupt, the end of the time before anything was run, a full disk.
 pub fn validate_in_field(files: &[JobFile], trials: &Trials<'_>, site: &mut Site) -> Result<Outcomes, Fault> {
     let mut outcomes = Outcomes::default();
     let (mut foretold, mut runs) = (Vec::new(), Vec::new());

@@ -5,7 +5,7 @@ use super::table::rate;
 use super::{sketch, table};
 use fathom_predict::calibration::{Account, REPEATS};
 use fathom_predict::model::Model;
-use fathom_predict::validation::{self, Again, Agreement, Class, Validation, agreement};
+use fathom_predict::validation::{self, Again, Agreement, Class, Held, Validation, agreement};
 use fathom_program::units::{Bytes, Nanos};
 use fathom_run::provenance::MachineFacts;
 
@@ -220,17 +220,18 @@ const JOBS: [&str; 10] = [
 
 /// The columns of the table of jobs: one more where fio ran some.
 pub(super) fn job_titles(validation: &Validation) -> Vec<&'static str> {
-    let fio = ran_by_fio(validation).then_some(if is_field(validation) {
-        "fio over Fathom"
-    } else {
-        "fio over Fathom, in calls"
-    });
+    let fio = ran_by_fio(validation).then(|| over_fathom(&validation.jobs));
     JOBS.into_iter().chain(fio).collect()
 }
 
+/// What fio's figures are compared by.
+pub(super) fn over_fathom(jobs: &[Held]) -> &'static str {
+    if is_field(jobs) { "fio over Fathom" } else { "fio over Fathom, in calls" }
+}
+
 /// Whether the runs are single ones, as users make them.
-fn is_field(validation: &Validation) -> bool {
-    validation.jobs.iter().any(|job| job.covered_runs.is_some())
+fn is_field(jobs: &[Held]) -> bool {
+    jobs.iter().any(|job| job.covered_runs.is_some())
 }
 
 fn ran_by_fio(validation: &Validation) -> bool {
@@ -240,7 +241,8 @@ fn ran_by_fio(validation: &Validation) -> bool {
 /// What fio's runs of the same jobs say of Fathom's; nothing where it ran none.
 fn by_fio(validation: &Validation) -> Option<String> {
     let Agreement { jobs, faster, apart } = agreement(&validation.jobs)?;
-    let by_what = if is_field(validation) { "what they print" } else { "the time within calls and syncs" };
+    let by_what =
+        if is_field(&validation.jobs) { "what they print" } else { "the time within calls and syncs" };
     Some(format!(
         "fio ran {jobs} of the {} jobs as well, in turns with Fathom: by {by_what} it moved {} {} in the median, and in half of \
          the jobs the two differ by {} or less",

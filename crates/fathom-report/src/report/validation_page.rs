@@ -3,7 +3,7 @@
 use super::figure::{Axis, Figure, Mark, Origin, Quantity, Rounded, Series, Shape, Style};
 use super::model_page;
 use super::page::{Page, escaped, quoted, table};
-use super::validation::{CLASSES, by_class, by_job, job_titles, missed, percent, remarks};
+use super::validation::{CLASSES, by_class, by_job, job_titles, missed, over_fathom, percent, remarks};
 use fathom_predict::model::Model;
 use fathom_predict::validation::{Class, Held, Validation};
 
@@ -136,7 +136,7 @@ fn errors(jobs: &[Held]) -> Figure {
     let mut runs = Series::new("what the runs differ by", Style::Points);
     let mut paper = Series::new("paper E's model", Style::Markers);
     let mut plain = Series::new("a latency and a bandwidth", Style::Markers);
-    let mut fio = Series::new("fio over Fathom, in calls", Style::Markers);
+    let mut fio = Series::new(over_fathom(jobs), Style::Markers);
     for (at, job) in jobs.iter().enumerate() {
         let (at, over) = (at as f64, |rate: f64| rate / job.measured);
         own.push_within(over(job.predicted.value), at, [over(job.predicted.low), over(job.predicted.high)]);
