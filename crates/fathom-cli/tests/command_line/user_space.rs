@@ -157,6 +157,9 @@ fn real_mount(name: &str, program: &str, package: &str, mount: &str) {
         "SOURCE=$(dirname \"$LEFT\")/below; mkdir -p \"$SOURCE/a\" \"$SOURCE/b\"; export SOURCE\n{mount}\n\
          for i in $(seq 500); do mountpoint -q \"$AT\" && break; sleep 0.01; done; mountpoint -q \"$AT\""
     );
+    let jobs = ["run", "AT", "--no-report", "--", "fio", "--name=x", "--size=256k", "--rw=randrw"];
+    let (ran, left) = mounted(&setup, &jobs);
+    assert!(ran.code == Some(0) && left.is_empty(), "{left:?} after {ran:?}");
     let (outcome, left) = mounted(&setup, &ASKED);
     let findings = findings(&outcome, &left);
     let block = finding(&findings, "block_size");

@@ -18,8 +18,9 @@ const CHUNK: u64 = 1 << 20;
 /// The scratch files of one machine.
 #[derive(Debug)]
 pub(crate) struct Files {
-    place: Place,
+    // The descriptors go before the directory does: FUSE and NFS only rename a file that is removed while it is open.
     entries: HashMap<String, Entry>,
+    place: Place,
     bytes_written: u64,
 }
 
