@@ -11,7 +11,7 @@ use rand_pcg::rand_core::SeedableRng;
 
 use crate::model::Runner;
 use crate::prediction::SHARES;
-use crate::trial::{bytes_per_second, is_new};
+use crate::trial::bytes_per_second;
 
 /// What came of a run, as the program that made it prints it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,7 +74,7 @@ pub fn run(
 /// # Errors
 /// A job that makes no sense.
 pub fn needs<'a>(jobs: impl Iterator<Item = &'a Job>, runs: usize) -> Result<Needs, String> {
-    let (new, lasting): (Vec<Job>, Vec<Job>) = jobs.cloned().partition(is_new);
+    let (new, lasting): (Vec<Job>, Vec<Job>) = jobs.cloned().partition(Job::is_new);
     let mut needs = Needs::of(&lasting)?;
     let filled = needs.space.min(needs.writes);
     needs.time *= runs as u32;
@@ -119,16 +119,16 @@ impl SingleRuns {
             self.refusal = Some(Fault::OverBudget { wanted: self.writes, left }.to_string());
             return Ok(());
         }
-        if is_new(job) {
+        if job.is_new() {
             site.remove(job);
         }
         let run = match by {
-            Runner::Fio => run_as_written(&self.words, job, site).map(|told| Run::by_fio(&told)),
+            Runner::Fio => run_as_written(&self.words, job, site).map(|told| Some(Run::by_fio(&told))),
             Runner::Fathom => {
                 load::run(job, site).map(|threads| Outcome::together(&threads).map(|one| Run::of(&one)))
             }
         };
-        if is_new(job) {
+        if job.is_new() {
             site.remove(job);
         }
         match run {
@@ -146,16 +146,12 @@ impl SingleRuns {
 impl Run {
     /// As Fathom prints it.
     pub fn of(outcome: &Outcome) -> Self {
-        let most = outcome.transfers.iter().max_by_key(|side| side.latency.count());
-        let latency = |share| {
-            let side = most.filter(|side| side.latency.count() > 0)?;
-            Some(side.latency.quantile(share) as f64 * outcome.ns_per_tick)
-        };
-        Self { rate: bytes_per_second(outcome), latencies_ns: SHARES.map(latency) }
+        let latencies_ns = SHARES.map(|share| outcome.latency_of_most_ns(share));
+        Self { rate: bytes_per_second(outcome), latencies_ns }
     }
 
-    fn by_fio(told: &FioReport) -> Option<Self> {
-        Some(Self { rate: told.bytes_per_second(), latencies_ns: SHARES.map(|share| told.latency_ns(share)) })
+    fn by_fio(told: &FioReport) -> Self {
+        Self { rate: told.bytes_per_second(), latencies_ns: SHARES.map(|share| told.latency_ns(share)) }
     }
 }
 

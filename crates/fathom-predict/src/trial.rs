@@ -211,14 +211,9 @@ fn most_laps(job: &Job) -> usize {
     if job.does(Direction::Write) { 3 } else { 6 }
 }
 
-/// Whether a job only writes, into a file that is made for each run.
-pub(crate) fn is_new(job: &Job) -> bool {
-    !job.does(Direction::Read) && job.filesize.is_none()
-}
-
 /// Whether a job finds a file that was there before in memory.
 fn is_kept(job: &Job) -> bool {
-    is_short(job) && !is_new(job)
+    is_short(job) && !job.is_new()
 }
 
 fn once(trial: &mut Trial, is_first: bool, turns: Turns, site: &mut Site) -> Result<(), Fault> {
@@ -301,7 +296,7 @@ pub(crate) fn from_its_state<T>(
     run: impl FnOnce(&mut Site) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
     // What only writes begins with a new file.
-    if is_new(job) {
+    if job.is_new() {
         site.remove(job);
     }
     if turns.state == Settled::ByDropping {
@@ -312,7 +307,7 @@ pub(crate) fn from_its_state<T>(
         site.leave_cpu_caches(job)?;
     }
     // What is cached already takes no memory. Jobs were checked when they were laid out; one without a size needs none.
-    let takes = !is_short(job) || is_new(job);
+    let takes = !is_short(job) || job.is_new();
     let space = if takes { Needs::of(std::slice::from_ref(job)).map_or(0, |needs| needs.space) } else { 0 };
     // The device rests meanwhile.
     let rests_from = Instant::now();
@@ -323,7 +318,7 @@ pub(crate) fn from_its_state<T>(
     drop(reserve);
     let outcome = run(site);
     // Nothing is left for the kernel to write during others' runs, and what a job writes over is on the device.
-    if is_new(job) {
+    if job.is_new() {
         site.remove(job);
     } else if outcome.is_ok() && job.does(Direction::Write) {
         site.write_out(job)?;
@@ -338,7 +333,7 @@ pub(crate) fn from_its_state<T>(
 /// A job that makes no sense.
 pub fn needs(sets: &[(Vec<Job>, Turns)]) -> Result<Needs, String> {
     let (new, lasting): (Vec<Job>, Vec<Job>) =
-        sets.iter().flat_map(|(jobs, _)| jobs).cloned().partition(is_new);
+        sets.iter().flat_map(|(jobs, _)| jobs).cloned().partition(Job::is_new);
     let mut needs = Needs::of(&lasting)?;
     for (jobs, turns) in sets.iter().filter(|(_, turns)| turns.state == Settled::ByRuns) {
         let kept: Vec<Job> = jobs.iter().filter(|job| is_kept(job)).cloned().collect();

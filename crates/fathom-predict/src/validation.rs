@@ -163,16 +163,49 @@ pub struct Class {
     pub p99_noise_floor: Option<f64>,
 }
 
-/// What was predicted of a job.
-struct Foretold {
-    job: Job,
+/// What was predicted, by this model and in simpler ways: bytes per second in both directions.
+struct Told {
     rate: Estimate,
     p99_ns: f64,
     paper: f64,
     plain: f64,
     nearest: Option<f64>,
+}
+
+/// What was predicted of a job.
+struct Foretold {
+    job: Job,
+    told: Told,
     /// Bytes that it will write.
     writes: u64,
+}
+
+impl Told {
+    /// Next to what runs came to: the bytes per second of each, and its 99 % latency in ns. None without runs.
+    fn held(&self, name: &str, class: String, runs: Vec<f64>, p99s: &[f64]) -> Option<Held> {
+        let middle = |values: &[f64]| quantile::median(values).filter(|value| *value > 0.0);
+        let (measured, p99_ns) = (middle(&runs)?, middle(p99s)?);
+        let off = |rate: f64| rate / measured - 1.0;
+        Some(Held {
+            name: name.to_owned(),
+            class,
+            condition: None,
+            predicted: self.rate,
+            measured,
+            error: off(self.rate.value),
+            noise_floor: halves_differ_by(&runs, measured),
+            paper_error: off(self.paper),
+            plain_error: off(self.plain),
+            nearest_error: self.nearest.map(off),
+            is_covered: self.rate.holds(measured),
+            covered_runs: None,
+            p99_error: self.p99_ns / p99_ns - 1.0,
+            p99_noise_floor: floor_of(p99s, p99_ns),
+            runs,
+            disturbed: 0,
+            fio: None,
+        })
+    }
 }
 
 /// What is held against what.
@@ -307,8 +340,7 @@ fn foretell(job: &Job, model: &Model, seed: u64) -> Result<Foretold, String> {
         low: a.low + b.low,
         high: a.high + b.high,
     });
-    Ok(Foretold {
-        job: job.clone(),
+    let told = Told {
         rate: rate.ok_or("nothing was predicted")?,
         p99_ns: model
             .residuals
@@ -317,35 +349,16 @@ fn foretell(job: &Job, model: &Model, seed: u64) -> Result<Foretold, String> {
         paper: baselines::paper(job, model)?,
         plain: baselines::plain(job, model)?,
         nearest: baselines::nearest(job, model),
-        writes: sum.transfers[Direction::Write as usize].bytes,
-    })
+    };
+    Ok(Foretold { job: job.clone(), told, writes: sum.transfers[Direction::Write as usize].bytes })
 }
 
 fn hold(one: &Foretold, trial: &Trial, model: &Model) -> Option<Held> {
     let runs = trial.each(trial::bytes_per_second);
     let p99s = trial.each(|run| run.latency_ns(0.99));
-    let p99_ns = trial.latency_ns(0.99)?;
-    let measured = trial.bytes_per_second()?;
-    let off = |rate: f64| rate / measured - 1.0;
-    Some(Held {
-        name: one.job.name.clone(),
-        class: prediction::class(&one.job, &model.parameters),
-        condition: None,
-        predicted: one.rate,
-        measured,
-        error: off(one.rate.value),
-        noise_floor: halves_differ_by(&runs, measured),
-        paper_error: off(one.paper),
-        plain_error: off(one.plain),
-        nearest_error: one.nearest.map(off),
-        is_covered: one.rate.holds(measured),
-        covered_runs: None,
-        p99_error: one.p99_ns / p99_ns - 1.0,
-        p99_noise_floor: floor_of(&p99s, p99_ns),
-        runs,
-        disturbed: trial.disturbed,
-        fio: None,
-    })
+    let class = prediction::class(&one.job, &model.parameters);
+    let held = one.told.held(&one.job.name, class, runs, &p99s)?;
+    Some(Held { disturbed: trial.disturbed, ..held })
 }
 
 /// What the medians of every other run differ by, as a share.

@@ -242,6 +242,11 @@ impl Job {
         largest.max(by_order.unwrap_or(0))
     }
 
+    /// Whether it only writes, into files that each run makes anew.
+    pub fn is_new(&self) -> bool {
+        !self.does(Direction::Read) && self.filesize.is_none()
+    }
+
     /// Whether it ever transfers in this direction.
     pub fn does(&self, direction: Direction) -> bool {
         match direction {

@@ -53,7 +53,7 @@ pub(super) fn residuals(
 
 /// What few jobs tell is drawn towards what the other classes do. The spreads: as if four jobs more had the usual one. Source:
 /// G. Smyth, "Linear models and empirical Bayes methods", 2004, the moderated t. What the rates are corrected by: towards nothing,
-/// by as much as it is uncertain beside the usual correction, and what is left of it widens the spread.
+/// by as much as it is uncertain, measured by the usual correction, and what is left of it widens the spread.
 fn moderated(mut classes: BTreeMap<String, Residual>) -> BTreeMap<String, Residual> {
     const PRIOR: f64 = 4.0;
     let usual = |figure: &dyn Fn(&Residual) -> Option<f64>| {

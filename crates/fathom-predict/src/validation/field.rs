@@ -5,15 +5,15 @@ use fathom_run::fault::Fault;
 use fathom_run::load::Site;
 use fathom_stats::quantile;
 
-use super::{ByFio, Foretold, Held, Outcomes, Trials, floor_of, foretell, halves_differ_by};
+use super::{ByFio, Foretold, Held, Outcomes, Trials, foretell};
 use crate::model::{Model, Runner};
 use crate::prediction::{self, SHARES};
 use crate::single_runs::{self, SingleRuns};
 
-/// The jobs that are run where nobody gives any.
+/// The jobs that are run where none are given.
 const JOBS: &str = include_str!("field.fio");
 
-/// The jobs that are run where nobody gives any, in the shares of what people write.
+/// The jobs that are run where none are given, in the shares of what people write.
 ///
 /// # Errors
 /// What is wrong with them, which a test rules out.
@@ -60,33 +60,16 @@ fn hold(one: &Foretold, all: &SingleRuns, model: &Model) -> Option<Held> {
     let runs = rates(by);
     let p99 = SHARES.iter().position(|share| *share == 0.99)?;
     let p99s: Vec<f64> = all.by(by).iter().filter_map(|run| run.latencies_ns[p99]).collect();
-    let (measured, p99_ns) = (quantile::median(&runs)?, quantile::median(&p99s)?);
-    let off = |rate: f64| rate / measured - 1.0;
     let medians = [Runner::Fio, Runner::Fathom].map(|by| quantile::median(&rates(by)));
     let fio = medians[0].zip(medians[1]).map(|(bytes_per_second, fathoms_bytes_per_second)| ByFio {
         bytes_per_second,
         fathoms_bytes_per_second,
         runs: rates(Runner::Fio),
     });
-    Some(Held {
-        name: one.job.name.clone(),
-        class: prediction::class(&one.job, &model.parameters),
-        condition: None,
-        predicted: one.rate,
-        measured,
-        error: off(one.rate.value),
-        noise_floor: halves_differ_by(&runs, measured),
-        paper_error: off(one.paper),
-        plain_error: off(one.plain),
-        nearest_error: one.nearest.map(off),
-        is_covered: one.rate.holds(measured),
-        covered_runs: Some(runs.iter().filter(|&&rate| one.rate.holds(rate)).count()),
-        p99_error: one.p99_ns / p99_ns - 1.0,
-        p99_noise_floor: floor_of(&p99s, p99_ns),
-        runs,
-        disturbed: 0,
-        fio,
-    })
+    let covered_runs = Some(runs.iter().filter(|&&rate| one.told.rate.holds(rate)).count());
+    let class = prediction::class(&one.job, &model.parameters);
+    let held = one.told.held(&one.job.name, class, runs, &p99s)?;
+    Some(Held { covered_runs, fio, ..held })
 }
 
 #[cfg(test)]
@@ -102,7 +85,7 @@ mod tests {
         assert!(jobs.len() >= 25 && direct * 2 > jobs.len(), "{direct} of {}", jobs.len());
         for job in &jobs {
             let told = foretell(job, &model, 1).unwrap();
-            assert!(told.rate.value > 0.0, "{}", job.name);
+            assert!(told.told.rate.value > 0.0, "{}", job.name);
         }
     }
 }

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::thread;
 
 use fathom_program::call::{Call, Direction};
-use fathom_stats::quantile;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
 use super::baselines::as_in_paper;
-use super::{Held, Outcomes, Trials, floor_of, halves_differ_by};
+use super::{Held, Outcomes, Told, Trials};
 use crate::model::{Model, Scalar};
 use crate::prediction::{Estimate, Replay, Settings, device_byte, predict_trace, simulate_trace};
 use crate::trial::{self, Reserve, bytes_per_second};
@@ -22,10 +21,7 @@ use fathom_run::replay::{self, Bounds, Cache, How, Plan, Replayed};
 struct Traced {
     name: String,
     plan: Arc<Plan>,
-    rate: Estimate,
-    p99_ns: f64,
-    paper: f64,
-    plain: f64,
+    told: Told,
     /// Whether more than a hundredth of what it moves is written.
     writes: bool,
     runs: Vec<f64>,
@@ -82,17 +78,14 @@ fn foretell(trace: &Path, plan: Arc<Plan>, how: How, trials: &Trials<'_>) -> Res
     let rate =
         rates.reduce(|a, b| Estimate { value: a.value + b.value, low: a.low + b.low, high: a.high + b.high });
     let bytes: u64 = plain.transfers.iter().map(|side| side.bytes).sum();
-    Ok(Traced {
-        name,
+    let told = Told {
         rate: rate.ok_or("it moves no data")?,
         p99_ns: plain.latency_ns(0.99),
         paper: bytes_per_second(&simulate_trace(&replay, &as_in_paper(model)?.parameters, 1)),
-        writes: plan.writes * 100 > bytes,
         plain: bytes as f64 / plain_ns(&replay, model).max(1.0) * 1e9,
-        plan,
-        runs: Vec::new(),
-        p99s: Vec::new(),
-    })
+        nearest: None,
+    };
+    Ok(Traced { name, told, writes: plan.writes * 100 > bytes, plan, runs: Vec::new(), p99s: Vec::new() })
 }
 
 /// How long the replay takes on a latency and a bandwidth: the device's for what a file holds when it is read for the
@@ -134,26 +127,6 @@ fn once(plan: &Arc<Plan>, how: How, trials: &Trials<'_>, bounds: &Bounds) -> Res
 }
 
 fn hold(one: &Traced) -> Option<Held> {
-    let measured = quantile::median(&one.runs).filter(|rate| *rate > 0.0)?;
-    let p99_ns = quantile::median(&one.p99s).filter(|latency| *latency > 0.0)?;
-    let off = |rate: f64| rate / measured - 1.0;
-    Some(Held {
-        name: one.name.clone(),
-        class: if one.writes { "traces that write" } else { "traces that read" }.to_owned(),
-        condition: None,
-        predicted: one.rate,
-        measured,
-        error: off(one.rate.value),
-        noise_floor: halves_differ_by(&one.runs, measured),
-        paper_error: off(one.paper),
-        plain_error: off(one.plain),
-        nearest_error: None,
-        is_covered: one.rate.holds(measured),
-        covered_runs: None,
-        disturbed: 0,
-        p99_error: one.p99_ns / p99_ns - 1.0,
-        p99_noise_floor: floor_of(&one.p99s, p99_ns),
-        runs: one.runs.clone(),
-        fio: None,
-    })
+    let class = if one.writes { "traces that write" } else { "traces that read" };
+    one.told.held(&one.name, class.to_owned(), one.runs.clone(), &one.p99s)
 }

@@ -68,7 +68,7 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// The same shape with `factor` times as many values.
+    /// Counts each value `factor` times as often.
     pub fn repeated(&mut self, factor: f64) {
         let times = |count: u64| (count as f64 * factor).round() as u64;
         self.buckets.iter_mut().for_each(|count| *count = times(*count));

@@ -160,15 +160,17 @@ impl Bench for Both<'_> {
     fn sample(&mut self, index: usize, round: u32) -> Result<Sample, Fault> {
         let job = &self.jobs[index / 2];
         // What only writes begins with new files.
-        let is_new = !job.does(Direction::Read) && job.filesize.is_none();
-        if is_new {
+        if job.is_new() {
             self.site.remove(job);
         }
         let (per_second, p99_ns) = if index.is_multiple_of(2) {
             let threads = load::run(job, self.site)?;
             let sum =
                 Outcome::together(&threads).ok_or_else(|| Fault::Unsupported("no thread ran".to_owned()))?;
-            (sum.iops(Direction::Read) + sum.iops(Direction::Write), Some(p99_ns(&sum)))
+            (
+                sum.iops(Direction::Read) + sum.iops(Direction::Write),
+                Some(sum.latency_of_most_ns(0.99).unwrap_or(0.0)),
+            )
         } else {
             let told = run_as_written(&self.words[index / 2], job, self.site)?;
             (told.iops(), told.p99_ns())
@@ -186,12 +188,6 @@ impl Bench for Both<'_> {
     fn is_over(&self) -> bool {
         Instant::now() >= self.deadline
     }
-}
-
-/// Of the direction that has more transfers.
-fn p99_ns(outcome: &Outcome) -> f64 {
-    let most = outcome.transfers.iter().max_by_key(|side| side.latency.count());
-    most.map_or(0.0, |side| side.latency.quantile(0.99) as f64 * outcome.ns_per_tick)
 }
 
 impl Side {

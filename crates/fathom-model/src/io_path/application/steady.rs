@@ -15,7 +15,7 @@ const NARROW: f64 = 0.01;
 /// The 97.5 % quantile of Student's t for the twelve batches that are judged.
 const STUDENT: f64 = 2.2;
 
-/// After so long, in ns, memory may change: twice the age at which Linux takes dirty data for old, where nobody changed that
+/// After so long, in ns, memory may change: twice the age at which Linux takes dirty data for old unless it is told otherwise
 /// (`dirty_expire_centisecs`). By then what is written back meanwhile shows in the rate.
 const LONG: u64 = 60_000_000_000;
 
