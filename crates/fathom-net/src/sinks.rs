@@ -7,7 +7,7 @@ use crate::time::Span;
 
 /// Several [`Sink`]s as a tuple, and the tuple of the tokens that go into each.
 ///
-/// Implemented for tuples of two to seven sinks and of as many iterators; it cannot be implemented elsewhere.
+/// Implemented for tuples of two to eight sinks and of as many iterators; it cannot be implemented elsewhere.
 ///
 /// ```
 /// # let mut net = fathom_net::NetBuilder::new("doc");
@@ -63,3 +63,4 @@ sinks!(A I i, B J j, C K k, D L l);
 sinks!(A I i, B J j, C K k, D L l, E M m);
 sinks!(A I i, B J j, C K k, D L l, E M m, F N n);
 sinks!(A I i, B J j, C K k, D L l, E M m, F N n, G O o);
+sinks!(A I i, B J j, C K k, D L l, E M m, F N n, G O o, H P p);

@@ -20,6 +20,7 @@
 mod class;
 mod counted;
 mod forecast;
+mod own_work;
 mod refusal;
 mod replay;
 mod trace;
@@ -27,7 +28,7 @@ mod trace;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use fathom_model::io_path::{Advice, Load, Overhead, Path, Queueing, State};
+use fathom_model::io_path::{Advice, Load, Path, Queueing, State};
 use fathom_program::call::{Call, CallKind, FileId};
 use fathom_program::job_calls::JobCalls;
 use fathom_program::program::{Program, repeated};
@@ -43,9 +44,10 @@ pub use self::trace::{Replay, predict_trace, simulate_trace, trace_calls};
 
 use self::counted::Counted;
 use self::forecast::Runs;
-use crate::model::{LIMITS, Model, Parameter, Parameters, Runner, Scalar};
-use fathom_program::job::{Course, Direction, Job, Pattern, Region, ThreadFile};
-use fathom_run::load::{Cached, Outcome, groups};
+use self::own_work::overhead;
+use crate::model::{LIMITS, Model, Parameter, Parameters, Scalar};
+use fathom_program::job::{Course, Direction, Job, OpenSync, Pattern, Region, ThreadFile};
+use fathom_run::load::{Cached, Outcome, groups, is_filled};
 
 /// How to predict.
 #[derive(Debug, Clone, Copy)]
@@ -170,6 +172,7 @@ fn drawn_from(parameters: &Parameters, dice: &mut Pcg64Mcg) -> Parameters {
 /// # Errors
 /// A job that has no sense.
 pub fn simulate(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<Vec<Outcome>>, String> {
+    let (jobs, parameters) = (&steady_from_the_start(jobs)[..], &on_allowed_cpus(jobs, parameters));
     let mut bench =
         Bench { path: Path::new(parameters), state: State::new(parameters), files: HashMap::new() };
     let mut outcomes = Vec::with_capacity(jobs.len());
@@ -177,6 +180,29 @@ pub fn simulate(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<
         outcomes.extend(bench.together(group, parameters, seed ^ (number as u64) << 48)?);
     }
     Ok(outcomes)
+}
+
+/// The jobs without a search for a steady rate: what is steady from the start is so after the time that is left out and one
+/// window.
+fn steady_from_the_start(jobs: &[Job]) -> Vec<Job> {
+    let ended = |job: &Job| {
+        let Some(steady) = job.steady_state else { return job.clone() };
+        let [steady, most] = [steady.ramp + steady.duration, job.runtime];
+        let runtime = if most.is_zero() { steady } else { steady.min(most) };
+        Job { runtime, steady_state: None, ..job.clone() }
+    };
+    jobs.iter().map(ended).collect()
+}
+
+/// The machine with no more CPUs than the jobs may run on.
+fn on_allowed_cpus(jobs: &[Job], parameters: &Parameters) -> Parameters {
+    let mut parameters = parameters.clone();
+    if let Some(allowed) = refusal::allowed_cpus(jobs) {
+        let there = parameters[Scalar::Cpus];
+        parameters
+            .put_value(Scalar::Cpus, if there > 0.0 { there.min(allowed as f64) } else { allowed as f64 });
+    }
+    parameters
 }
 
 /// The calls that each thread of jobs makes that run at the same time, in order: for those who compare machines.
@@ -241,25 +267,6 @@ fn prolonged(run: Outcome, job: &Job) -> Outcome {
     if factor.is_finite() && factor > 1.0 { run.prolonged(factor) } else { run }
 }
 
-/// What the program that runs a job does between two calls. How long Fathom takes to submit and reap what the device serves is
-/// part of 'submission'.
-fn overhead(job: &Job, parameters: &Parameters) -> Overhead {
-    let [call, async_call, written_byte] = match parameters.choices.runner {
-        Runner::Fathom => [Scalar::Caller, Scalar::AsyncCall, Scalar::CallerWrittenByte],
-        Runner::Fio => [Scalar::FioCall, Scalar::FioAsyncCall, Scalar::FioWrittenByte],
-    };
-    let queued = match (job.engine.is_asynchronous(), job.direct) {
-        (false, _) => 0.0,
-        (true, false) => parameters[async_call],
-        (true, true) => (parameters[async_call] - parameters[Scalar::AsyncCall]).max(0.0),
-    };
-    Overhead {
-        call_ns: parameters[call] + queued,
-        written_byte_ns: parameters[written_byte],
-        is_within_waits: false,
-    }
-}
-
 /// The simulated machine with its files.
 struct Bench {
     path: Path,
@@ -317,6 +324,7 @@ impl Bench {
             self.lay_out(job)?;
         }
         let (mut threads, mut cached, mut files) = (Vec::new(), Vec::new(), Vec::new());
+        let mut visited: HashMap<FileId, [u64; 2]> = HashMap::new();
         for job in jobs {
             for thread in 0..job.numjobs {
                 let mut regions = Vec::new();
@@ -325,6 +333,8 @@ impl Bench {
                     let file = self.files[&name];
                     let Cached { cached, pages } = self.prepare(job, region, file, seed);
                     (sum.cached, sum.pages) = (sum.cached + cached, sum.pages + pages);
+                    let [from, to] = visited.entry(file).or_insert([u64::MAX, 0]);
+                    (*from, *to) = ((*from).min(region.offset), (*to).max(region.offset + region.length));
                     regions.push((FileId(files.len() as u32), region));
                     files.push(file);
                 }
@@ -332,6 +342,7 @@ impl Bench {
                 threads.push(JobCalls::new(job, &regions, thread, TICKS_PER_SECOND)?);
             }
         }
+        visited.into_iter().for_each(|(file, [from, to])| self.state.visit(file, to - from));
         self.state.forget_done();
         let by_thread = jobs.iter().flat_map(|job| (0..job.numjobs).map(move |_| job));
         let overheads: Vec<_> = by_thread.clone().map(|job| overhead(job, parameters)).collect();
@@ -351,7 +362,7 @@ impl Bench {
             for ThreadFile { name, region } in job.files_of(thread)? {
                 let new = || self.state.create();
                 let file = *self.files.entry(name).or_insert_with(new);
-                if job.does(Direction::Read) || job.files.overwrite {
+                if is_filled(job) {
                     self.state.fill(file, region.file);
                 } else if job.files.fallocate.as_deref() == Some("keep") {
                     continue;
@@ -380,7 +391,14 @@ impl Bench {
             Some(Pattern::Random) => Advice::Random,
         };
         self.state.open(file, advice, job.direct);
-        self.state.visit(file, region.length);
+        self.state.sync_writes(
+            file,
+            match job.durability.open {
+                OpenSync::No => None,
+                OpenSync::Dsync => Some(CallKind::Fdatasync),
+                OpenSync::Sync => Some(CallKind::Fsync),
+            },
+        );
         let [cached, pages] = count(&self.state);
         Cached { cached, pages }
     }

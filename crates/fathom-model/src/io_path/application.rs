@@ -26,10 +26,19 @@ const O_TRUNC: u32 = 0o1000;
 pub struct Overhead {
     /// For each call, in ns.
     pub call_ns: f64,
-    /// For each byte that is written, in ns.
+    /// For each byte that is written, in ns; not where several requests are under way.
     pub written_byte_ns: f64,
+    /// For each byte that is made ready for a check before it is written, and that is checked once it was read, in ns.
+    pub checked_byte_ns: f64,
     /// Whether it is done while the thread waits for a moment, if it does, and not after the wait.
     pub is_within_waits: bool,
+}
+
+impl Overhead {
+    /// What a call takes in checks of its data, in ns.
+    fn checking(&self, call: &Call) -> f64 {
+        call.bytes as f64 * self.checked_byte_ns
+    }
 }
 
 /// A program on the net, and what is kept of the calls that it has made.
@@ -45,18 +54,18 @@ pub struct Load<T: Thread, K = Call> {
 struct Progress<T: Thread, K> {
     callers: Vec<Caller<T, K>>,
     counters: Vec<u32>,
-    /// The descriptors of each file of the program.
+    /// The descriptors of each file of the program, and how many each file of the machine has.
     descriptors: Vec<Descriptors>,
+    descriptor_counts: Vec<u32>,
     /// Who ends the run early, if anybody does; and whether that came.
     watch: Option<Watch>,
     is_stopped: bool,
 }
 
-/// Which of a file's descriptors each descriptor of the program is, how many the file has, and the two of the last look.
+/// Which of the descriptors of the machine's file each descriptor of a program's file is, and the two of the last look.
 #[derive(Debug, Default)]
 struct Descriptors {
     known: BTreeMap<u32, u32>,
-    count: u32,
     last: Option<[u32; 2]>,
 }
 
@@ -141,6 +150,7 @@ impl<T: Thread, K> Load<T, K> {
             callers: program.threads.into_iter().enumerate().map(caller).collect(),
             counters: program.counters,
             descriptors: Vec::new(),
+            descriptor_counts: Vec::new(),
             watch: None,
             is_stopped: false,
         };
@@ -222,7 +232,8 @@ impl<T: Thread, K> Progress<T, K> {
         let own = next.map_or(0.0, |(call, _)| {
             let written = if call.kind.is_write() { call.bytes as f64 } else { 0.0 };
             let counts = call.kind.direction().is_some() || overhead.is_within_waits;
-            if counts { overhead.call_ns + written * overhead.written_byte_ns } else { 0.0 }
+            let own = overhead.call_ns + written * overhead.written_byte_ns;
+            if counts { own + overhead.checking(&call) } else { 0.0 }
         });
         (caller.wait, caller.work) = match (next, overhead.is_within_waits) {
             (None, _) => (0, 0),
@@ -257,24 +268,27 @@ impl<T: Thread, K> Progress<T, K> {
         (!caller.is_held).then_some(Ready { turn, wait, work })
     }
 
-    /// Which of its file's descriptors a call goes through.
-    fn descriptor(&mut self, call: &Call) -> u32 {
-        let file = call.file.0 as usize;
+    /// Which of the descriptors of the machine's file a call goes through.
+    fn descriptor(&mut self, call: &Call, of_machine: FileId) -> u32 {
+        let [file, of_machine] = [call.file, of_machine].map(|file| file.0 as usize);
         if file >= self.descriptors.len() {
             self.descriptors.resize_with(file + 1, Descriptors::default);
         }
-        self.descriptors[file].of(call)
+        if of_machine >= self.descriptor_counts.len() {
+            self.descriptor_counts.resize(of_machine + 1, 0);
+        }
+        self.descriptors[file].of(call, &mut self.descriptor_counts[of_machine])
     }
 }
 
 impl Descriptors {
-    fn of(&mut self, call: &Call) -> u32 {
+    /// The number of a call's descriptor; a new one takes the next number of the file.
+    fn of(&mut self, call: &Call, count: &mut u32) -> u32 {
         if let Some([_, own]) =
             self.last.filter(|last| last[0] == call.descriptor && call.kind != CallKind::Dup)
         {
             return own;
         }
-        let count = &mut self.count;
         let own = *self.known.entry(call.descriptor).or_insert_with(|| {
             *count += 1;
             *count - 1
@@ -317,8 +331,8 @@ impl<T: Thread + Send, K: Send> Application for Load<T, K> {
                     watch.is_some_and(|watch| watch.has_seen_enough(now.as_ticks(), state));
             }
             let call = issued.call.map(|(turn, call, is_queued)| {
-                let descriptor = progress.descriptor(&call);
                 let file = |id: FileId| self.files.get(id.0 as usize).copied().unwrap_or(id);
+                let descriptor = progress.descriptor(&call, file(call.file));
                 let call = Call { file: file(call.file), frees: call.frees.map(file), ..call };
                 (turn, SystemCall { is_queued, ..served(&call, descriptor, state) })
             });
@@ -360,6 +374,7 @@ fn served(call: &Call, descriptor: u32, state: &State) -> SystemCall {
         offset,
         bytes,
         is_queued: false,
+        syncs: None,
     };
     if let Some(file) = call.frees {
         // Its pages go, those that were never written too.
@@ -381,7 +396,8 @@ fn served(call: &Call, descriptor: u32, state: &State) -> SystemCall {
         CallKind::DontNeed => CallKind::Evict,
         kind => kind,
     };
-    SystemCall { kind, ..request }
+    let syncs = (kind == CallKind::Write).then(|| state.files.get(call.file).syncs).flatten();
+    SystemCall { kind, syncs, ..request }
 }
 
 /// Ports: `calls` out, `returned` in. A closed loop: a job has one call under way, or thinks, or waits
@@ -432,6 +448,7 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Application>, calls: P
                 far_ns: 0,
                 copied: 0,
                 pause_ns: 0,
+                locks: false,
             };
             (Some(work), next, is_over)
         })
@@ -441,12 +458,16 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Application>, calls: P
         .update(kernel, |(work,), state, firing| {
             state.clock.note(firing.now());
             // A request is entered when its thread takes the result.
-            if !work.call.is_queued {
+            if !work.call.is_queued && work.call.syncs.is_none() {
                 state.enter(work, firing.now());
             }
         })
+        .output_each(calls, |(work,), _| work.sync())
         .output_each(ready, move |(work,), firing| {
-            let (own, others) = goes_on.returned(work, firing.now());
+            let (own, others) = match work.call.syncs {
+                None => goes_on.returned(work, firing.now()),
+                Some(_) => (None, Vec::new()),
+            };
             own.into_iter().chain(others)
         })
         .add();

@@ -32,8 +32,8 @@ pub(crate) use self::queue::{Moment, Queue};
 use self::recency::Recency;
 pub(crate) use self::stdio::{Next, Streams, goes_through_streams};
 use self::writeback::{Dirty, Writeback};
-use super::prices;
 use super::request::RequestIds;
+use super::{CallKind, prices};
 use crate::file_read::PAGE;
 use crate::page_cache::{FileId, PageCache};
 use crate::parameters::{Parameters, Scalar};
@@ -129,6 +129,11 @@ impl State {
     /// Another descriptor takes the place of a file's, with its advice; in no time.
     pub fn open(&mut self, file: FileId, advice: Advice, is_direct: bool) {
         self.files.open(file, 0, advice, is_direct);
+    }
+
+    /// From now on each write to a file ends with a sync of this kind, as of a file opened with `O_SYNC` or `O_DSYNC`.
+    pub fn sync_writes(&mut self, file: FileId, syncs: Option<CallKind>) {
+        self.files.of(file).syncs = syncs;
     }
 
     /// From now on only so many bytes of a file are read and written, again and again; the CPU's caches hold none of

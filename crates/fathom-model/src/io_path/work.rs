@@ -39,6 +39,8 @@ pub(crate) struct SystemCall {
     pub(crate) bytes: u64,
     /// Whether it is a request, and its caller goes on meanwhile.
     pub(crate) is_queued: bool,
+    /// The sync that is part of it.
+    pub(crate) syncs: Option<CallKind>,
 }
 
 /// A call under way.
@@ -57,11 +59,19 @@ pub(crate) struct Work {
     pub(crate) copied: u64,
     /// How long the writer sleeps after the copy, in ns.
     pub(crate) pause_ns: u64,
+    /// Whether it holds the lock of its file's inode.
+    pub(crate) locks: bool,
 }
 
 impl Work {
     /// Whether a read or a write has bytes left, unless the file ends before them.
     pub(crate) fn has_more(&self) -> bool {
         self.read.position < self.read.end
+    }
+
+    /// The sync that is still to come before it returns.
+    pub(crate) fn sync(&self) -> Option<Self> {
+        let kind = self.call.syncs?;
+        Some(Self { call: SystemCall { kind, syncs: None, ..self.call }, ..*self })
     }
 }

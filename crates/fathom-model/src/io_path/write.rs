@@ -32,11 +32,13 @@ pub(super) fn draw(
     let kernel = net.fusion("kernel", shared.state);
     let (copies, again) = (net.place::<Work>("copies"), net.place::<Work>("again"));
     let (syncing, synced) = (net.place::<Work>("syncing"), net.place::<u32>("synced"));
+    let (locked, unlocked) = (net.place::<Work>("locked"), net.place::<FileId>("unlocked"));
     let (settling, aging) = (net.port_out(journal.settling), net.port_out(journal.aging));
     let (steps, committed) = (net.port_out(journal.steps), net.port_out(journal.committed));
     let by_job = net.index(syncing, |work| work.turn.job);
+    let by_file = net.index(locked, |work| work.call.file);
 
-    let ways = Ways { kernel, copies, syncing, synced, requests, wakes, dirtied, aging };
+    let ways = Ways { kernel, copies, locked, syncing, synced, requests, wakes, dirtied, aging };
     draw_fill(net, "fill", writes, prices, ways);
     draw_fill(net, "fill more", again, prices, ways);
     let copy = Arc::clone(prices);
@@ -50,7 +52,19 @@ pub(super) fn draw(
         })
         .with(cpus, |transition, cpus| transition.produce(cpus, 1))
         .output_each(again, |(work,), _| work.has_more().then_some(*work))
+        .output_each(unlocked, |(work,), _| (work.locks && !work.has_more()).then_some(work.call.file))
         .output_each(returned, |(work,), _| (!work.has_more()).then_some(*work))
+        .add();
+    net.transition("hand on the lock")
+        .input(unlocked)
+        .input_by(by_file, |(file,)| *file)
+        .update(kernel, |(file, work), state, _| state.files.of(*file).writer = Some(work.turn.job))
+        .output(again, |(_, work), _| *work)
+        .add();
+    net.transition("unlock")
+        .input(unlocked)
+        .inhibit_by(by_file, |(file,)| *file)
+        .update(kernel, |(file,), state, _| state.files.of(*file).writer = None)
         .add();
     net.transition("written")
         .input(written)
@@ -71,6 +85,7 @@ pub(super) fn draw(
 struct Ways {
     kernel: Place<State>,
     copies: Place<Work>,
+    locked: Place<Work>,
     syncing: Place<Work>,
     synced: Place<u32>,
     requests: Out<Request>,
@@ -88,24 +103,30 @@ fn draw_fill<S: Source<Colour = Work>>(
     ways: Ways,
 ) {
     let prices = Arc::clone(prices);
-    let Ways { kernel, copies, syncing, synced, requests, wakes, dirtied, aging } = ways;
+    let Ways { kernel, copies, locked, syncing, synced, requests, wakes, dirtied, aging } = ways;
     net.transition(name)
         .input(from)
         .update_into(
             kernel,
-            (copies, syncing, synced, requests, wakes, dirtied, aging),
+            (copies, locked, syncing, synced, requests, wakes, dirtied, aging),
             move |(work,), state, firing| {
                 let now = firing.now();
-                let (copying, syncing, effects) = if work.call.kind == CallKind::Write {
+                let (mut copying, mut locked, mut syncing) = (None, None, None);
+                let effects = if work.call.kind != CallKind::Write {
+                    syncing = Some(*work);
+                    state.begin_sync(work, now)
+                } else if state.files.of(work.call.file).lock(work.turn.job) {
                     let (work, effects) = state.write_turn(work, &prices, now);
-                    (Some(work), None, effects)
+                    copying = Some(work);
+                    effects
                 } else {
-                    (None, Some(*work), state.begin_sync(work, now))
+                    locked = Some(*work);
+                    Effects::default()
                 };
                 let Effects { synced, requests, wake, .. } = effects;
                 let now = state.clock.ns(now);
                 let timers = (state.writeback.set_timer(now), state.journal.set_timer(now));
-                (copying, syncing, synced, requests, wake, timers.0, timers.1)
+                (copying, locked, syncing, synced, requests, wake, timers.0, timers.1)
             },
         )
         .add();
@@ -115,7 +136,8 @@ impl State {
     /// One turn of a write: fills folios until all is written or the writer has to pause.
     fn write_turn(&mut self, work: &Work, prices: &Prices, now: Time) -> (Work, Effects) {
         let mut effects = Effects::default();
-        let mut work = Work { owed_ns: 0, far_ns: 0, copied: 0, pause_ns: 0, ..*work };
+        let locks = self.files.get(work.call.file).writer.is_some();
+        let mut work = Work { owed_ns: 0, far_ns: 0, copied: 0, pause_ns: 0, locks, ..*work };
         let begun = self.clock.ns(now);
         if self.recency.jumps(&work, work.read.position) {
             work.owed_ns = prices[Scalar::JumpedWrite] as u64;

@@ -4,7 +4,7 @@ use fathom_model::file_read::PAGE;
 use fathom_model::io_path::thresholds;
 
 use crate::model::{Parameters, Scalar};
-use fathom_program::job::{Direction, Job, Pattern};
+use fathom_program::job::{Direction, Durability, Job, OpenSync, Pattern};
 
 /// The class of a job on a model: `cached_sequential_read`, `random_write_sync` and the like; `throttled` where it
 /// writes so much that it has to wait for the device, `past_cache` where its file does not stay in memory.
@@ -24,8 +24,13 @@ pub fn class(job: &Job, parameters: &Parameters) -> String {
     let cache = if cached > 0 && file > cached { "past_cache" } else { cache };
     let moved = job.transfer().ok().flatten().unwrap_or(0) / 100 * u64::from(100 - job.read_percent.min(100));
     let is_throttled = job.does(Direction::Write) && moved / PAGE > thresholds(parameters).freerun();
-    let syncs = job.fsync > 0 || job.fdatasync > 0 || job.end_fsync || job.durability.on_close;
-    let tail = if syncs { "_sync" } else { "" };
+    let Durability { open, on_close, .. } = job.durability;
+    let syncs = job.fsync > 0 || job.fdatasync > 0 || job.end_fsync || on_close || open != OpenSync::No;
+    let tail = match (job.verify.is_some() && job.does(Direction::Write), syncs) {
+        (true, _) => "_verified",
+        (false, true) => "_sync",
+        (false, false) => "",
+    };
     match job.read_percent {
         100 => format!("{cache}_{order}_read"),
         0 if is_throttled => format!("throttled_{order}_write{tail}"),

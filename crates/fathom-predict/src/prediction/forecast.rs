@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::class;
+use super::refusal::left_out;
 use crate::model::{Made, Model, Residual, Tail};
 use fathom_program::job::{Direction, Job};
 use fathom_run::load::{Histogram, Outcome};
@@ -201,7 +202,7 @@ impl Forecast {
     /// Of the outcomes of one job.
     pub(super) fn of(job: &Job, runs: &Runs, model: &Model) -> Self {
         let class = class(job, &model.parameters);
-        let caveats = unvalidated(&class, model).into_iter().collect();
+        let caveats = unvalidated(&class, model).into_iter().chain(left_out(job)).collect();
         let known = match model.residuals.get(&class) {
             Some(residual) => Known::OfClass(residual),
             None => Known::Spread(own_error(&class, model)),

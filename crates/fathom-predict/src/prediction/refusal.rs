@@ -1,8 +1,9 @@
 //! What the model can't express: named, and refused.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
-use fathom_program::job::{Direction, Engine, Job, LatencyTarget, OpenSync, Priorities};
+use fathom_program::job::{Direction, Engine, Job, OpenSync, Priorities, Rates};
 
 /// Checks jobs that run at the same time.
 ///
@@ -10,25 +11,51 @@ use fathom_program::job::{Direction, Engine, Job, LatencyTarget, OpenSync, Prior
 /// One sentence with the job's name and the option that the model has no part for.
 pub fn check(jobs: &[Job]) -> Result<(), String> {
     let mut files: HashMap<String, bool> = HashMap::new();
+    let share_cpus = allowed_cpus(jobs).is_some();
     for job in jobs {
         let named = |reason: String| format!("[{}]: {reason}", job.name);
         job.check().map_err(named)?;
         if let Some(reason) = refusal(job) {
             return Err(named(format!("{reason}: the model can't predict that")));
         }
-        // Past the cache nobody reads ahead, and readers do not meet.
-        let mut is_shared = |name: &String| {
-            files.insert(name.clone(), job.direct).is_some_and(|direct| !(direct && job.direct))
-        };
+        let cpus = job.placement.cpus.len() as u64;
+        if cpus > 0 && cpus < u64::from(job.numjobs) && !share_cpus {
+            return Err(named(
+                "cpus_allowed= of fewer CPUs than threads, and other jobs have other CPUs: the model can't predict that"
+                    .to_owned(),
+            ));
+        }
         let mut names = (0..job.numjobs).flat_map(|thread| job.file_names(thread));
-        if let Some(name) = names.find(|name| is_shared(name)) {
+        let mut differs = |name: &String| {
+            files.insert(name.clone(), job.direct).is_some_and(|is_direct| is_direct != job.direct)
+        };
+        if let Some(name) = names.find(|name| differs(name)) {
             let name = name.split_once('.').map_or(name.as_str(), |(_, name)| name);
             return Err(named(format!(
-                "several threads at once share the file '{name}', and the model has one reader per file that is not direct=1"
+                "some threads open '{name}' with direct=1 and some without at once: the model can't predict that"
             )));
         }
     }
     Ok(())
+}
+
+/// How many CPUs all jobs share by `cpus_allowed`; none where some may run elsewhere.
+pub(super) fn allowed_cpus(jobs: &[Job]) -> Option<usize> {
+    let cpus = &jobs.first()?.placement.cpus;
+    let share = !cpus.is_empty() && jobs.iter().all(|job| job.placement.cpus == *cpus);
+    share.then_some(cpus.len())
+}
+
+/// What the model leaves out of a job that it predicts all the same.
+pub(super) fn left_out(job: &Job) -> Vec<String> {
+    let Rates { least, least_iops, .. } = &job.rates;
+    let has_bound = *least != [0; 3] || *least_iops != [0; 3] || job.latency.most != [Duration::ZERO; 3];
+    let said = [
+        (has_bound, "rate_min=, rate_iops_min= and max_latency= end no job in the model"),
+        (job.steady_state.is_some(), "steadystate=: the model's rate is steady from the start"),
+        (job.verify.is_some(), "verify=: the time of checksums is assumed, not measured ('checked_byte')"),
+    ];
+    said.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what.to_owned()).collect()
 }
 
 fn refusal(job: &Job) -> Option<String> {
@@ -63,11 +90,11 @@ fn refusal(job: &Job) -> Option<String> {
     if job.order.trim.is_some() {
         return because("rw=trim, and blocks that were given back are not known there");
     }
-    if job.verify.is_some() {
-        return because("verify=, and no time passes for checksums there");
+    if job.durability.range.is_some() {
+        return because("sync_file_range=, and only whole files are synced there");
     }
-    if job.durability.open != OpenSync::No || job.durability.range.is_some() {
-        return because("sync= or sync_file_range=, and only whole files are synced there");
+    if job.durability.open != OpenSync::No && job.direct && job.is_queued() && job.depth.most > 1 {
+        return because("sync= with several requests under way, and one sync at a time is under way there");
     }
     if job.direct && job.directions().any(|side| !job.blocks[side as usize].least.is_multiple_of(512)) {
         return because("direct=1 with a block that is no multiple of 512 bytes, which devices refuse");
@@ -87,26 +114,11 @@ fn refusal(job: &Job) -> Option<String> {
     if job.course.exitall {
         return because("exitall, and each job ends by itself there");
     }
-    if job.rates.least != [0; 3] || job.rates.least_iops != [0; 3] || job.latency != LatencyTarget::default()
-    {
-        return because(
-            "rate_min=, rate_iops_min=, max_latency= or latency_target=, and nothing steers a job there",
-        );
+    if !job.latency.target.is_zero() {
+        return because("latency_target=, and nothing steers a job there");
     }
-    if job.steady_state.is_some() {
-        return because("steadystate=, and a rate is steady there from the start");
-    }
-    let cpus = &job.placement.cpus;
-    if !cpus.is_empty() && (cpus.len() as u64) < u64::from(job.numjobs) {
-        return because(
-            "cpus_allowed= of fewer CPUs than the job has threads, and threads do not compete for them",
-        );
-    }
-    if job.files.create_only {
-        return because("create_only=1, and nothing is left to predict");
-    }
-    if job.files.create_on_open || job.files.unlink_each_loop {
-        return because("create_on_open=1 or unlink_each_loop=1, and files are there before jobs begin");
+    if job.files.unlink_each_loop {
+        return because("unlink_each_loop=1, and files are there before jobs begin");
     }
     None
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{Journal, Origin, Residual, Tail};
+use crate::model::{Journal, Origin, Residual, Runner, Tail};
 use std::time::Duration;
 
 use fathom_program::job::{Blocks, Depth, Engine};
@@ -132,7 +132,6 @@ fn time_ends_a_job_and_pauses_make_it_longer() {
 #[test]
 fn what_the_model_has_no_part_for_is_refused_by_name() {
     let model = Model::assumed();
-    let shared = Job { filename: Some("one".to_owned()), numjobs: 2, ..job("shared") };
     let with = |change: fn(&mut Job)| {
         let mut job = job("a");
         change(&mut job);
@@ -144,13 +143,109 @@ fn what_the_model_has_no_part_for_is_refused_by_name() {
             Job { engine: Engine::IoUring, depth: Depth { most: 8, ..Depth::default() }, ..job("a") },
             "io_uring",
         ),
-        (with(|job| job.rates.least[0] = 9), "rate_min="),
-        (with(|job| job.files.create_only = true), "create_only="),
-        (shared, "'one'"),
+        (with(|job| job.latency.target = Duration::from_millis(1)), "latency_target="),
+        (with(|job| job.course.exitall = true), "exitall"),
+        (with(|job| job.durability.range = Some(([true; 3], 1))), "sync_file_range="),
     ] {
         let error = predict(&[job], &model, Settings::default()).unwrap_err();
         assert!(error.contains(word) && error.starts_with('['), "{error}");
     }
+}
+
+/// What threads do at once that share a file of 1 MiB: bytes per second of all.
+fn shared(model: &Model, job: Job, numjobs: u32) -> f64 {
+    let job = Job { filename: Some("one".to_owned()), numjobs, ..job };
+    let told = predict(&[job], model, Settings { draws: 0, seed: 1 }).unwrap();
+    told.forecasts[0].sides[0].bytes_per_second.value
+}
+
+#[test]
+fn readers_of_a_file_help_each_other_and_its_writers_take_turns() {
+    let model = silent();
+    let cached = Job { pre_read: true, ..job("cached") };
+    let [one, four] = [1, 4].map(|threads| shared(&model, cached.clone(), threads));
+    assert!((four / one - 4.0).abs() < 0.01, "{one} {four}");
+    // The first reader of a window waits for the device, and so do the others; none reads it again.
+    let cold = Job { blocks: [Blocks::fixed(64 << 10); 2], ..job("cold") };
+    let [one, four] = [1, 4].map(|threads| shared(&model, cold.clone(), threads));
+    assert!(four > 3.0 * one && four < 4.5 * one, "{one} {four}");
+    let over = Job { read_percent: 0, pre_read: true, ..job("over") };
+    let [one, four] = [1, 4].map(|threads| shared(&model, over.clone(), threads));
+    // 400 of 810 ns come before the lock.
+    assert!((1.9..2.4).contains(&(four / one)), "the inode has one lock: {one} {four}");
+    let apart = Job { numjobs: 4, ..over };
+    let told = predict(&[apart], &model, Settings { draws: 0, seed: 1 }).unwrap();
+    assert!(told.forecasts[0].sides[0].bytes_per_second.value > 3.5 * one);
+}
+
+#[test]
+fn a_write_to_a_file_opened_for_synchronous_writes_includes_its_sync() {
+    let model = silent();
+    let write = Job { read_percent: 0, size: Some(64 << 10), ..Job::named("write") };
+    let told =
+        |job: &Job| predict(std::slice::from_ref(job), &model, Settings { draws: 0, seed: 1 }).unwrap();
+    let mut opened = write.clone();
+    opened.durability.open = OpenSync::Dsync;
+    let [opened, called] = [opened, Job { fdatasync: 1, ..write.clone() }].map(|job| told(&job));
+    let elapsed = |told: &Prediction| told.outcomes[0][0].elapsed_ns as f64;
+    // fio's last sync is not made.
+    let ratio = elapsed(&opened) / elapsed(&called);
+    assert!((ratio * 15.0 / 16.0 - 1.0).abs() < 0.02, "{ratio}");
+    let mean = |told: &Prediction| told.outcomes[0][0].transfers[1].latency.mean();
+    assert!(mean(&opened) > 50.0 * mean(&called), "its writes take as long as write and sync");
+    assert_eq!(opened.outcomes[0][0].transfers[1].bytes, 64 << 10);
+    let mut direct = Job { direct: true, engine: Engine::Libaio, ..write };
+    direct.durability.open = OpenSync::Sync;
+    assert!(elapsed(&told(&direct)) > 16.0 * 90_000.0);
+}
+
+#[test]
+fn checksums_take_time_and_what_was_written_is_read_again() {
+    let model = silent();
+    let plain = Job { read_percent: 0, end_fsync: true, ..job("plain") };
+    let verify = |method: &str| {
+        let verify = Some(fathom_program::job::Verify { method: method.to_owned(), ..Default::default() });
+        let told =
+            predict(&[Job { verify, ..plain.clone() }], &model, Settings { draws: 0, seed: 1 }).unwrap();
+        assert!(told.forecasts[0].caveats.iter().any(|caveat| caveat.contains("checksums")));
+        let one = &told.outcomes[0][0];
+        assert_eq!(one.transfers.each_ref().map(|side| side.bytes), [1 << 20; 2]);
+        one.elapsed_ns as f64
+    };
+    let slower = verify("md5") - verify("crc32c");
+    // 0.3 ns by crc32c and eight times that; what is read again comes from the device meanwhile.
+    let once = slower / (7.0 * 0.3 * f64::from(1 << 20));
+    assert!((1.0..2.05).contains(&once), "{once}");
+}
+
+#[test]
+fn threads_on_one_cpu_take_turns() {
+    let model = silent();
+    let mut cached = Job { pre_read: true, numjobs: 4, ..job("cached") };
+    let rate = |job: &Job| {
+        let told = predict(std::slice::from_ref(job), &model, Settings { draws: 0, seed: 1 }).unwrap();
+        told.forecasts[0].sides[0].bytes_per_second.value
+    };
+    let free = rate(&cached);
+    cached.placement.cpus = vec![1, 3];
+    assert!((free / rate(&cached) - 2.0).abs() < 0.1);
+}
+
+#[test]
+fn a_search_for_a_steady_rate_ends_once_it_was_steady_for_a_window() {
+    use fathom_program::job::SteadyState;
+    let steady = SteadyState {
+        bandwidth: false,
+        slope: false,
+        limit: 5.0,
+        percent: true,
+        duration: Duration::from_millis(20),
+        ramp: Duration::from_millis(10),
+    };
+    let job =
+        Job { steady_state: Some(steady), time_based: true, runtime: Duration::from_secs(9), ..job("x") };
+    let told = predict(&[job], &silent(), Settings { draws: 0, seed: 1 }).unwrap();
+    assert!((30_000_000..31_000_000).contains(&told.outcomes[0][0].elapsed_ns));
 }
 
 #[test]

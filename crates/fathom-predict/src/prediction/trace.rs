@@ -94,6 +94,7 @@ fn loaded<K: Send + 'static>(
     let overhead = Overhead {
         call_ns: (ROUNDS * parameters[Scalar::Caller]).trunc(),
         written_byte_ns: 0.0,
+        checked_byte_ns: 0.0,
         is_within_waits: true,
     };
     let program = replay.plan.program(replay.how.pace, 1e9);

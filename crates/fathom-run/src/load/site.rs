@@ -47,7 +47,7 @@ pub struct Site {
 const HOLE: &str = "hole";
 
 /// Whether a job's files get data before it runs; the others get space at most.
-pub(super) fn is_filled(job: &Job) -> bool {
+pub fn is_filled(job: &Job) -> bool {
     let is_read = job.does(Direction::Read) || job.engine == Engine::Mmap;
     job.engine.has_files()
         && job.files.existing.is_none()

@@ -125,10 +125,8 @@ impl<T: Thread, K> Progress<T, K> {
             match step {
                 Step::Call(call, label) => {
                     let moves = call.kind.direction().is_some();
-                    break (
-                        Act::HandOver(call, label),
-                        if moves { overhead.call_ns + submit_ns } else { 0.0 },
-                    );
+                    let own = overhead.call_ns + submit_ns + overhead.checking(&call);
+                    break (Act::HandOver(call, label), if moves { own } else { 0.0 });
                 }
                 Step::Wait(until) | Step::Spin(until) => (queue.reaps_to, queue.until) = (Some(0), until),
                 Step::Drain | Step::Await => queue.reaps_to = Some(0),

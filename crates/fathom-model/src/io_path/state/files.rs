@@ -1,6 +1,7 @@
 //! The files: what the kernel knows of each besides its pages.
 
 use crate::file_read::PAGE;
+use crate::io_path::CallKind;
 use crate::page_cache::FileId;
 use crate::read_ahead::{Advice, Reader};
 
@@ -21,6 +22,10 @@ pub(crate) struct File {
     pub(crate) is_direct: bool,
     /// The advice given for it.
     pub(crate) advice: Advice,
+    /// What follows each write before it returns: `O_SYNC`, `O_DSYNC`.
+    pub(crate) syncs: Option<CallKind>,
+    /// The thread that holds the lock of its inode to write.
+    pub(crate) writer: Option<u32>,
     /// The readers, by descriptor.
     readers: Vec<Reader>,
     /// Whether each block was ever written.
@@ -38,6 +43,13 @@ pub(crate) struct Extended {
     pub(crate) is_later: bool,
     /// Blocks written for the first time.
     pub(crate) new_blocks: u64,
+}
+
+impl File {
+    /// Takes the lock of the inode for a thread, where several have the file open. Returns whether the thread may write.
+    pub(crate) fn lock(&mut self, thread: u32) -> bool {
+        self.readers.len() < 2 || *self.writer.get_or_insert(thread) == thread
+    }
 }
 
 impl Files {

@@ -65,7 +65,9 @@ impl Ledger {
     /// Enters a call that returns `now`; `cached` as in [`Done`].
     pub(crate) fn enter(&mut self, work: &Work, cached: Option<[u32; 2]>, clock: &Clock, now: Time) {
         let Work { turn: Turn { job, number }, call, begun, .. } = *work;
-        let moves = matches!(call.kind, CallKind::Read | CallKind::Write);
+        // A sync has bytes where it is part of a write.
+        let moves =
+            matches!(call.kind, CallKind::Read | CallKind::Write | CallKind::Fsync | CallKind::Fdatasync);
         self.totals.calls += 1;
         self.totals.bytes += if moves { call.bytes } else { 0 };
         self.totals.took_ns += (now - begun).as_ticks();

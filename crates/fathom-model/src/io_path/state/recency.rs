@@ -250,6 +250,7 @@ mod tests {
                 offset: at,
                 bytes: block,
                 is_queued: false,
+                syncs: None,
             };
             file.touch(&call, [at, at + block], size)
         };
