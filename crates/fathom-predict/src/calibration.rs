@@ -5,6 +5,7 @@
 //! model is off on them is what its predictions are widened by.
 
 mod known;
+mod own_work;
 mod residuals;
 mod stages;
 
@@ -17,9 +18,10 @@ use serde::{Deserialize, Serialize};
 
 pub use self::known::{as_surveyed, found_by_other_means};
 
+use self::own_work::{crowded, programs_own_work};
 use self::residuals::residuals;
 use self::stages::{Stage, stages};
-use crate::model::{Answers, Curve, Fits, Journal, Model, Number, Origin, PAGE, Parameter, Runner, Scalar};
+use crate::model::{Answers, Curve, Fits, Journal, Model, Number, Origin, PAGE, Parameter, Scalar};
 use crate::prediction::{class, device_byte, simulate};
 use crate::single_runs::{self, SingleRuns};
 use crate::trial::{self, Settled, Trial, Turns, ns_per_transfer};
@@ -96,6 +98,7 @@ pub fn calibrate(
 ) -> Result<Vec<Account>, Fault> {
     let stages: Vec<Stage> = stages().into_iter().map(|stage| stage.before_limits(model)).collect();
     let jobs: Vec<Job> = stages.iter().flat_map(|stage| stage.jobs.clone()).collect();
+    crowded(model, site)?;
     let trials = trial::run(&jobs, turns(seed, trial::rest_of(model)), site, progress)?;
     logs(model, &trials);
     let mut left = trials.as_slice();
@@ -130,43 +133,6 @@ pub fn calibrate(
     model.residuals = residuals;
     accounts.push(checked);
     Ok(accounts)
-}
-
-/// What Fathom and fio do themselves for each transfer, the one where it is installed: by reads in order of a file that the CPU's
-/// caches hold, one after the other and by submissions.
-fn programs_own_work(model: &mut Model, site: &mut Site) -> Result<(), Fault> {
-    const ROUNDS: usize = 3;
-    const WRITTEN: u64 = 16 << 10;
-    let words = "rw=read\nbs=4k\nsize=512k\npre_read=1\ninvalidate=0\nfilename=near\nloops=1000\n";
-    let null = format!("[null writes]\nioengine=null\nrw=write\nbs={WRITTEN}\nsize=1g\n");
-    let text = format!(
-        "[plain]\n{words}[async]\n{words}ioengine=libaio\n[null]\nioengine=null\nrw=read\nbs=4k\nsize=1g\n{null}"
-    );
-    let file = job::parse(&text, &load::surroundings(&|_| None));
-    let file = file.map_err(|mistake| Fault::Unsupported(mistake.reason))?;
-    let mut jobs = SingleRuns::of(&file);
-    let programs = single_runs::programs();
-    single_runs::run(&mut jobs[..2], programs, ROUNDS, 1, site)?;
-    if programs.contains(&Runner::Fio) {
-        single_runs::run(&mut jobs[2..], &[Runner::Fio], ROUNDS, 1, site)?;
-    }
-    let took = |at: usize, by: Runner, bytes: u64| -> Vec<f64> {
-        jobs[at].by(by).iter().map(|run| bytes as f64 / run.rate * 1e9).collect()
-    };
-    let longer = |than: &[f64], all: Vec<f64>| -> Vec<f64> {
-        let least = quantile::median(than);
-        all.into_iter().filter_map(|one| Some((one - least?).max(0.0))).collect()
-    };
-    let [own, fios] = [Runner::Fathom, Runner::Fio].map(|by| [0, 1].map(|at| took(at, by, 4096)));
-    put_middle(model, Scalar::AsyncCall, &longer(&own[0], own[1].clone()));
-    put_middle(model, Scalar::FioAsyncCall, &longer(&fios[0], fios[1].clone()));
-    let caller = model.parameters[Scalar::Caller];
-    let besides = longer(&own[0], fios[0].clone()).into_iter().map(|more| caller + more);
-    put_middle(model, Scalar::FioCall, &besides.collect::<Vec<_>>());
-    let written = longer(&took(2, Runner::Fio, 4096), took(3, Runner::Fio, WRITTEN));
-    let of_byte = written.into_iter().map(|ns| ns / WRITTEN as f64);
-    put_middle(model, Scalar::FioWrittenByte, &of_byte.collect::<Vec<_>>());
-    Ok(())
 }
 
 /// A job of each class that calibrations run.

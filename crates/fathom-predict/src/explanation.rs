@@ -32,7 +32,7 @@ use crate::model::{Curve, Model, Number, Parameters};
 use crate::prediction::{check, simulate};
 use fathom_program::job::Job;
 use fathom_program::units::{Bytes, Nanos};
-use fathom_run::load::{Outcome, groups};
+use fathom_run::load::{Outcome, groups, per_second};
 use fathom_survey::finding::Finding;
 
 /// The name of the schema that [`Explanation`] is published under.
@@ -104,7 +104,9 @@ pub fn explain(
     let rates = |parameters: &Parameters| -> Result<Vec<f64>, String> {
         let rate = |threads: &Vec<Outcome>| {
             let sum = Outcome::together(threads);
-            sum.map_or(0.0, |sum| sum.per_second(sum.transfers.iter().map(|side| side.bytes).sum()))
+            let both =
+                |sum: Outcome| per_second(sum.transfers.iter().map(|side| side.bytes).sum(), sum.elapsed_ns);
+            sum.map_or(0.0, both)
         };
         Ok(simulate(jobs, parameters, seed)?.iter().map(rate).collect())
     };

@@ -248,6 +248,7 @@ fn counts_from(jobs: &[Job]) -> Option<u64> {
     let goes_on = |job: &Job| {
         let Course { new_group, exitall_on_error, .. } = job.course;
         job.order.strides == [0; 3]
+            && job.verify.is_none()
             && job.course == Course { new_group, exitall_on_error, ..Course::default() }
     };
     let ends = |job: &Job| (job.runtime, job.time_based, job.ramp_time);
@@ -293,19 +294,20 @@ impl Bench {
             let (call, counts) = made[job][one.number as usize];
             counted[job].add(one, (counts && one.number >= from[job].0).then_some(call));
         }
-        let mut threads = counted.into_iter().zip(cached).zip(from);
+        let mut threads = counted.into_iter().zip(cached).zip(from).zip(load.verified());
         let mut outcomes = Vec::with_capacity(jobs.len());
         for job in jobs {
             // Where not every transfer is followed by a wait, the last one need not be.
             let thinks = job.thinking.blocks <= 1 && job.thinking.iotime.is_zero();
             let thinks = if thinks { job.thinktime.as_nanos() as u64 } else { 0 };
-            let threads =
-                threads.by_ref().take(job.numjobs as usize).map(|((counted, cached), (_, from))| {
-                    let one = counted.outcome(started + from);
+            let threads = threads.by_ref().take(job.numjobs as usize).map(
+                |(((counted, cached), (_, from)), verified)| {
+                    let one = counted.outcome(started + from).apart(job, verified);
                     let one = if load.was_stopped() { prolonged(one, job) } else { one };
                     let elapsed_ns = one.elapsed_ns + thinks;
                     Outcome { cached_before: Some(cached), elapsed_ns, ..one }
-                });
+                },
+            );
             outcomes.push(threads.collect());
         }
         Ok(outcomes)

@@ -509,7 +509,7 @@ mod tests {
             match calls.next(now) {
                 Step::Call(call, _) => made.push((call.kind, call.offset >> 10, now)),
                 Step::Wait(until) | Step::Spin(until) => now = now.max(until),
-                Step::StartCounting | Step::Await | Step::Drain => {}
+                Step::StartCounting | Step::Verify(_) | Step::Await | Step::Drain => {}
                 Step::End => return made,
             }
         }

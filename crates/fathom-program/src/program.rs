@@ -53,6 +53,8 @@ pub enum Step<L> {
     Drain,
     /// What was done so far does not count: a ramp is over.
     StartCounting,
+    /// From now on what was written is read again, or that is over: fio times the two apart.
+    Verify(bool),
     /// The thread is done.
     End,
 }

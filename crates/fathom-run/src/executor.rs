@@ -64,6 +64,9 @@ pub(crate) trait Recorder<L> {
 
     /// What was recorded so far does not count.
     fn start_counting(&mut self, _now: u64) {}
+
+    /// From now on what was written is read again, or that is over.
+    fn verify(&mut self, _now: u64, _begins: bool) {}
 }
 
 /// What all threads of a run look at.
@@ -277,6 +280,7 @@ fn steps<C: Counter, T: Thread, E: Engine, R: Recorder<T::Label>>(
             // Each call has returned before the next is asked for.
             Step::Drain => {}
             Step::StartCounting => recorder.start_counting(now),
+            Step::Verify(begins) => recorder.verify(now, begins),
             Step::End => return Ok(clock.stop().saturating_sub(origin)),
         }
     }

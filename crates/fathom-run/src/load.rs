@@ -39,7 +39,7 @@ pub use self::burst::{Burst, burst};
 pub use self::disks::Disk;
 pub use self::histogram::Histogram;
 pub use self::needs::Needs;
-pub use self::outcome::{Errors, Outcome, Transfers, Wrote};
+pub use self::outcome::{Errors, Outcome, Transfers, Wrote, per_second};
 pub use self::sampling::{Sampled, SampledRates};
 pub use self::site::{Cached, Limits, Site, is_filled};
 

@@ -87,6 +87,10 @@ struct Caller<T: Thread, K> {
     under_way: Option<Box<UnderWay<T::Label>>>,
     /// The first call that counts, and when counting began; none where all count.
     counts_from: Option<(u64, u64)>,
+    /// How long what was written was read again, in ns, less when that began where it still is.
+    verified: u64,
+    /// How many times as long its work took at last, because other CPUs worked as well.
+    slowed: f64,
 }
 
 /// What a thread does once it has its turn.
@@ -145,6 +149,8 @@ impl<T: Thread, K> Load<T, K> {
             made: Vec::new(),
             under_way: None,
             counts_from: None,
+            verified: 0,
+            slowed: 1.0,
         };
         let mut progress = Progress {
             callers: program.threads.into_iter().enumerate().map(caller).collect(),
@@ -182,6 +188,11 @@ impl<T: Thread, K> Load<T, K> {
         self.progress(|progress| progress.is_stopped)
     }
 
+    /// For each thread how long it read again what it had written, in ns.
+    pub fn verified(&self) -> Vec<u64> {
+        self.progress(|progress| progress.callers.iter().map(|caller| caller.verified).collect())
+    }
+
     /// For each thread the number of its first call that counts and when that began, in ns; none where all count.
     pub fn counts_from(&self) -> Vec<Option<(u64, u64)>> {
         self.progress(|progress| progress.callers.iter().map(|caller| caller.counts_from).collect())
@@ -196,6 +207,13 @@ impl<T: Thread, K> Load<T, K> {
     pub fn take_made(&self) -> Vec<Vec<(K, T::Label)>> {
         let take = |caller: &mut Caller<T, K>| std::mem::take(&mut caller.made);
         self.progress(|progress| progress.callers.iter_mut().map(take).collect())
+    }
+}
+
+impl<T: Thread, K> Caller<T, K> {
+    fn verify(&mut self, now: u64, begins: bool) {
+        self.verified =
+            if begins { self.verified.wrapping_sub(now) } else { self.verified.wrapping_add(now) };
     }
 }
 
@@ -220,6 +238,7 @@ impl<T: Thread, K> Progress<T, K> {
                     return;
                 }
                 Step::Drain => {}
+                Step::Verify(begins) => self.callers[thread].verify(at, begins),
                 Step::StartCounting => {
                     let caller = &mut self.callers[thread];
                     caller.counts_from = Some((caller.made.len() as u64, at));
@@ -228,12 +247,12 @@ impl<T: Thread, K> Progress<T, K> {
             }
         };
         let caller = &mut self.callers[thread];
-        let (is_first, overhead) = (caller.made.is_empty(), caller.overhead);
+        let (is_first, overhead, slowed) = (caller.made.is_empty(), caller.overhead, caller.slowed);
         let own = next.map_or(0.0, |(call, _)| {
             let written = if call.kind.is_write() { call.bytes as f64 } else { 0.0 };
             let counts = call.kind.direction().is_some() || overhead.is_within_waits;
             let own = overhead.call_ns + written * overhead.written_byte_ns;
-            if counts { own + overhead.checking(&call) } else { 0.0 }
+            if counts { slowed * (own + overhead.checking(&call)) } else { 0.0 }
         });
         (caller.wait, caller.work) = match (next, overhead.is_within_waits) {
             (None, _) => (0, 0),
@@ -321,6 +340,9 @@ impl<T: Thread + Send, K: Send> Application for Load<T, K> {
     ) -> (Option<(Turn, SystemCall)>, Option<Ready>, bool) {
         let job = ready.turn.job as usize;
         self.progress(|progress| {
+            let begun = now.as_ticks().saturating_sub(ready.work.as_ticks());
+            let slowed = state.crowd.call(ready.turn.job, begun, now.as_ticks());
+            progress.callers[job].slowed = 1.0 + f64::from(slowed) / 1e3;
             let issued = match progress.callers[job].under_way {
                 Some(_) => progress.issue_queued(job, now, state, self.keep),
                 None => progress.issue(ready.turn, now.as_ticks(), self.keep),
@@ -429,6 +451,7 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Application>, calls: P
         .with(cpus, |transition, cpus| transition.produce(cpus, 1))
         .update_into(kernel, (calls, ready, ended), move |(one,), state, firing| {
             let (call, next, is_over) = program.issue(one, firing.done(), state);
+            let slowed = state.crowd.slowed(one.turn.job);
             if is_over {
                 state.ledger.end_job();
             }
@@ -449,6 +472,7 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Application>, calls: P
                 copied: 0,
                 pause_ns: 0,
                 locks: false,
+                slowed,
             };
             (Some(work), next, is_over)
         })

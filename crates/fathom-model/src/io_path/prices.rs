@@ -8,6 +8,7 @@ use fathom_net::{Rng, Span};
 
 use self::caches::Caches;
 use super::request::Request;
+use super::work::Work;
 use crate::file_read::PAGE;
 use crate::page_writeback::Thresholds;
 use crate::parameters::{Allocation, Answers, Curve, Parameters, Scalar, Scalars, Scheduler};
@@ -113,6 +114,11 @@ impl Prices {
             _ => at(self.near.iter().copied(), of_call as f64),
         };
         share * (near + beyond * self[Scalar::ByteBeyondKnee])
+    }
+
+    /// What the next copy of a call takes, in ns, without waits.
+    pub(super) fn working(&self, work: &Work) -> f64 {
+        self.copying(work.copied, work.call.bytes) + work.owed_ns as f64
     }
 
     /// What a write takes to make a folio of so many pages, besides the copy.

@@ -43,8 +43,7 @@ pub(super) fn draw(
         .input(copies)
         .with(cpus, |transition, cpus| transition.consume(cpus, 1))
         .delay_by(move |(work,), rng| {
-            let working = prices.copying(work.copied, work.call.bytes) + work.owed_ns as f64;
-            prices.around(working, rng) + prices.caches.waiting(work.far_ns, rng)
+            prices.around(work.crowded(prices.working(work)), rng) + prices.caches.waiting(work.far_ns, rng)
         })
         .with(cpus, |transition, cpus| transition.produce(cpus, 1))
         .output_each(again, |(work,), _| work.has_more().then_some(Work { owed_ns: 0, far_ns: 0, ..*work }))
@@ -90,16 +89,23 @@ fn draw_look<S: Source<Colour = Work>>(
     let Ways { kernel, again, copies, waiting, returned, requests, wakes } = ways;
     net.transition(name)
         .input(from)
-        .update_into(kernel, (copies, again, waiting, returned, requests, wakes), move |(work,), state, _| {
-            let mut work = *work;
-            let (outcome, Effects { requests, wake, .. }) = state.look(&mut work, &prices);
-            match outcome {
-                Outcome::Copy => (Some(work), None, None, None, requests, wake),
-                Outcome::Again => (None, Some(work), None, None, requests, wake),
-                Outcome::Wait(fetch) => (None, None, Some((fetch, work)), None, requests, wake),
-                Outcome::Return => (None, None, None, Some(work), requests, wake),
-            }
-        })
+        .update_into(
+            kernel,
+            (copies, again, waiting, returned, requests, wakes),
+            move |(work,), state, firing| {
+                let mut work = *work;
+                let (outcome, Effects { requests, wake, .. }) = state.look(&mut work, &prices);
+                if matches!(outcome, Outcome::Copy) {
+                    state.slow_down(&mut work, &prices, firing.now());
+                }
+                match outcome {
+                    Outcome::Copy => (Some(work), None, None, None, requests, wake),
+                    Outcome::Again => (None, Some(work), None, None, requests, wake),
+                    Outcome::Wait(fetch) => (None, None, Some((fetch, work)), None, requests, wake),
+                    Outcome::Return => (None, None, None, Some(work), requests, wake),
+                }
+            },
+        )
         .add();
 }
 

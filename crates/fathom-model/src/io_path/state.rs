@@ -6,6 +6,7 @@
 
 mod allocation;
 mod clock;
+mod crowd;
 mod effects;
 mod files;
 mod filling;
@@ -23,6 +24,7 @@ use fathom_net::Time;
 
 use self::allocation::Allocation;
 use self::clock::Clock;
+use self::crowd::Crowd;
 pub(crate) use self::effects::Effects;
 use self::files::{File, Files};
 pub(crate) use self::journal::{Change, Journal, Judged, Settling};
@@ -33,7 +35,8 @@ use self::recency::Recency;
 pub(crate) use self::stdio::{Next, Streams, goes_through_streams};
 use self::writeback::{Dirty, Writeback};
 use super::request::RequestIds;
-use super::{CallKind, prices};
+use super::work::Work;
+use super::{CallKind, Prices, prices};
 use crate::file_read::PAGE;
 use crate::page_cache::{FileId, PageCache};
 use crate::parameters::{Parameters, Scalar};
@@ -62,6 +65,7 @@ pub struct State {
     pub(crate) queue: Queue,
     pub(crate) streams: Streams,
     pub(crate) ledger: Ledger,
+    pub(crate) crowd: Crowd,
 }
 
 impl Default for State {
@@ -97,6 +101,7 @@ impl State {
             queue: Queue::new(parameters),
             streams: Streams::new(parameters[Scalar::StdioBuffer] as u64),
             ledger: Ledger::new(),
+            crowd: Crowd::new(parameters),
         }
     }
 
@@ -223,7 +228,14 @@ impl State {
         self.ledger.jobs_left = jobs;
         self.clock.begin_run();
         self.journal.begin_run();
+        self.crowd.begin_run(jobs);
         self.writeback.begin_run();
+    }
+
+    /// A call's next copy begins: how much longer that takes because other CPUs work as well.
+    pub(crate) fn slow_down(&mut self, work: &mut Work, prices: &Prices, now: Time) {
+        let ns = prices.working(work) as u64 + work.far_ns;
+        work.slowed = self.crowd.work(work.turn.job, now.as_ticks(), ns);
     }
 
     /// Whether all jobs are done and the device is idle. Dirty data may be left.

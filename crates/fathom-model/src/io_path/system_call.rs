@@ -40,18 +40,18 @@ pub(super) fn draw(
             // Its caller has taken the time.
             _ if work.call.is_queued => Span::ZERO,
             CallKind::Seek | CallKind::Dup | CallKind::Truncate | CallKind::Allocate | CallKind::Discard => {
-                prices.around(prices[Scalar::SeekCall], rng)
+                prices.around(work.crowded(prices[Scalar::SeekCall]), rng)
             }
             CallKind::Open
             | CallKind::OpenDirect
             | CallKind::Close
             | CallKind::Create
             | CallKind::Unlink
-            | CallKind::Rename => prices.around(prices[Scalar::OpenCall], rng),
-            _ => prices.around(
-                prices[Scalar::Call] + f64::from(work.call.fresh_pages) * prices[Scalar::FreshPage],
-                rng,
-            ),
+            | CallKind::Rename => prices.around(work.crowded(prices[Scalar::OpenCall]), rng),
+            _ => {
+                let fresh = f64::from(work.call.fresh_pages) * prices[Scalar::FreshPage];
+                prices.around(work.crowded(prices[Scalar::Call] + fresh), rng)
+            }
         })
         .with(cpus, |transition, cpus| transition.produce(cpus, 1))
         .update_into(kernel, (reads, writes, returned), |(work,), state, _| match work.call.kind {

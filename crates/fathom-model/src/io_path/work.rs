@@ -61,12 +61,19 @@ pub(crate) struct Work {
     pub(crate) pause_ns: u64,
     /// Whether it holds the lock of its file's inode.
     pub(crate) locks: bool,
+    /// How much longer work of its CPU takes now because other CPUs work as well, in 1/1000.
+    pub(crate) slowed: u32,
 }
 
 impl Work {
     /// Whether a read or a write has bytes left, unless the file ends before them.
     pub(crate) fn has_more(&self) -> bool {
         self.read.position < self.read.end
+    }
+
+    /// How long work of its CPU takes that takes so many ns where no other CPU works.
+    pub(crate) fn crowded(&self, ns: f64) -> f64 {
+        ns * (1.0 + f64::from(self.slowed) / 1e3)
     }
 
     /// The sync that is still to come before it returns.

@@ -47,8 +47,8 @@ pub(super) fn draw(
         .input(copies)
         .with(cpus, |transition, cpus| transition.consume(cpus, 1))
         .delay_by(move |(work,), rng| {
-            let working = copy.copying(work.copied, work.call.bytes) + work.owed_ns as f64;
-            copy.around(working, rng) + copy.caches.waiting(work.far_ns, rng) + Span::ticks(work.pause_ns)
+            let working = copy.around(work.crowded(copy.working(work)), rng);
+            working + copy.caches.waiting(work.far_ns, rng) + Span::ticks(work.pause_ns)
         })
         .with(cpus, |transition, cpus| transition.produce(cpus, 1))
         .output_each(again, |(work,), _| work.has_more().then_some(*work))
@@ -116,7 +116,8 @@ fn draw_fill<S: Source<Colour = Work>>(
                     syncing = Some(*work);
                     state.begin_sync(work, now)
                 } else if state.files.of(work.call.file).lock(work.turn.job) {
-                    let (work, effects) = state.write_turn(work, &prices, now);
+                    let (mut work, effects) = state.write_turn(work, &prices, now);
+                    state.slow_down(&mut work, &prices, now);
                     copying = Some(work);
                     effects
                 } else {

@@ -60,6 +60,7 @@ rows! {
     Cache = ("cache", Bytes, 0.0, Assumed), "What the page cache may hold; 0 for no limit.";
 
     Cpus = ("cpus", Count, 0.0, Declared), "CPUs that threads take turns on; 0 for one for each thread.";
+    Crowded = ("crowded", Share, 0.0, Measured), "How much longer work of a CPU takes while all other CPUs work as well, because they share cores and caches.";
     Call = ("call", Ns, 400.0, Fitted(NearData, 20.0)), "Time of a system call that finds everything in place.";
     SeekCall = ("seek_call", Ns, 140.0, Assumed), "Time of lseek.";
     OpenCall = ("open_call", Ns, 4_000.0, Assumed), "Time of open, of close and of the like.";

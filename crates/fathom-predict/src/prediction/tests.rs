@@ -210,12 +210,40 @@ fn checksums_take_time_and_what_was_written_is_read_again() {
         assert!(told.forecasts[0].caveats.iter().any(|caveat| caveat.contains("checksums")));
         let one = &told.outcomes[0][0];
         assert_eq!(one.transfers.each_ref().map(|side| side.bytes), [1 << 20; 2]);
+        let [read, written] = [Direction::Read, Direction::Write].map(|side| one.ran_ns(side));
+        assert!(read + written == one.elapsed_ns && read > 0 && written > 0, "{read} {written}");
         one.elapsed_ns as f64
     };
     let slower = verify("md5") - verify("crc32c");
     // 0.3 ns by crc32c and eight times that; what is read again comes from the device meanwhile.
     let once = slower / (7.0 * 0.3 * f64::from(1 << 20));
     assert!((1.0..2.05).contains(&once), "{once}");
+}
+
+#[test]
+fn threads_that_share_a_core_slow_each_other_down() {
+    let mut model = silent();
+    ["cpus=2", "crowded=0.5"].iter().for_each(|one| model.set(one).unwrap());
+    let rate = |numjobs, model: &Model| {
+        let told = predict(
+            &[Job { pre_read: true, numjobs, ..job("cached") }],
+            model,
+            Settings { draws: 0, seed: 1 },
+        );
+        told.unwrap().forecasts[0].sides[0].bytes_per_second.value
+    };
+    let [one, two, four] = [1, 2, 4].map(|threads| rate(threads, &model));
+    assert!((two / one * 1.5 / 2.0 - 1.0).abs() < 0.03, "{one} {two}");
+    assert!((four / two - 1.0).abs() < 0.1, "{two} {four}");
+    // Those that wait for the device leave the CPU to others.
+    let cold = |numjobs, model: &Model| {
+        let job = Job { direct: true, numjobs, ..job("cold") };
+        let told = predict(&[job], model, Settings { draws: 0, seed: 1 }).unwrap();
+        told.forecasts[0].sides[0].bytes_per_second.value
+    };
+    let crowded = cold(2, &model);
+    model.set("crowded=0").unwrap();
+    assert!((crowded / cold(2, &model)) > 0.97);
 }
 
 #[test]

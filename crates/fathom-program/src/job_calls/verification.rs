@@ -160,8 +160,9 @@ impl JobCalls {
     pub(super) fn verify(&mut self, has_time: bool) -> Option<Step<bool>> {
         let verification = self.verification.as_mut()?;
         if verification.is_empty() || !has_time {
+            let has_begun = verification.steps > 1;
             verification.clear();
-            return None;
+            return has_begun.then_some(Step::Verify(false));
         }
         let count = self.files.len();
         let step = verification.steps;
@@ -169,8 +170,9 @@ impl JobCalls {
         let alone = |kind, file: usize| Some(Step::Call(Call { kind, ..self.files[file].call }, false));
         match step {
             0 => Some(Step::Drain),
-            step if step <= count => alone(CallKind::Fsync, step - 1),
-            step if step <= 2 * count => alone(CallKind::DontNeed, step - count - 1),
+            1 => Some(Step::Verify(true)),
+            step if step <= count + 1 => alone(CallKind::Fsync, step - 2),
+            step if step <= 2 * count + 1 => alone(CallKind::DontNeed, step - count - 2),
             _ => {
                 let next = verification.next()?;
                 Some(self.read_again(next))

@@ -20,7 +20,7 @@ use self::disk::DiskUse;
 use self::group::fill_shares;
 use self::latency::{BELOW_A_THOUSAND, Latency, MILLISECONDS, Shares, wanted};
 use fathom_program::job::{Job, JobFile, Reporting};
-use fathom_run::load::{Disk, Histogram, Outcome, Sampled, SampledRates, Transfers};
+use fathom_run::load::{Disk, Histogram, Outcome, Sampled, SampledRates, Transfers, per_second};
 use fathom_speed::measurement::Measurement;
 
 /// How much is written of each latency.
@@ -394,14 +394,15 @@ impl Side {
             0 => [Latency::default(), latency(&transfers.latency, 2)],
             _ => [latency(&transfers.submission, 0), latency(&transfers.total, 2)],
         };
-        let bytes_per_second = outcome.per_second(transfers.bytes);
+        let ran_ns = transfers.ran_ns.unwrap_or(outcome.elapsed_ns);
+        let bytes_per_second = per_second(transfers.bytes, ran_ns);
         Self {
             io_bytes: transfers.bytes,
             io_kbytes: transfers.bytes >> 10,
             bw_bytes: bytes_per_second as u64,
             bw: bytes_per_second as u64 >> 10,
-            iops: outcome.per_second(transfers.count()),
-            runtime: milliseconds(outcome.elapsed_ns),
+            iops: per_second(transfers.count(), ran_ns),
+            runtime: milliseconds(ran_ns),
             total_ios: transfers.count(),
             slat_ns,
             clat_ns: latency(&transfers.latency, 1),

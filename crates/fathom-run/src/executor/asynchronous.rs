@@ -336,6 +336,10 @@ fn steps<C: Counter, T: Thread, R: Recorder<T::Label>>(
                 requests.levels = Levels::default();
                 recorder.start_counting(now);
             }
+            Step::Verify(begins) => {
+                now = drain(clock, requests, recorder, control, unclaimed)?;
+                recorder.verify(now, begins);
+            }
             Step::End => {
                 let now = drain(clock, requests, recorder, control, unclaimed)?;
                 return Ok(now.saturating_sub(origin));

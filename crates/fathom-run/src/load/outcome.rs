@@ -97,6 +97,8 @@ pub struct Transfers {
     pub total: Histogram,
     /// How many transfers there were, where the latencies are not theirs.
     pub blocks: Option<u64>,
+    /// How long they took in all, where that is less than the run: writes, and reads of what was written, one after the other.
+    pub ran_ns: Option<u64>,
 }
 
 impl Transfers {
@@ -109,6 +111,7 @@ impl Transfers {
         if let Some(blocks) = other.blocks {
             *self.blocks.get_or_insert_default() += blocks;
         }
+        self.ran_ns = self.ran_ns.max(other.ran_ns);
     }
 
     /// How many transfers there were.
@@ -136,6 +139,21 @@ impl Outcome {
             log: None,
             calls: None,
         }
+    }
+
+    /// The same with the times of the writes and of the reads of what was written apart, as fio tells them; those took so long.
+    #[must_use]
+    pub fn apart(mut self, job: &Job, verified_ns: u64) -> Self {
+        if verified_ns > 0 {
+            self.transfers[1].ran_ns = Some(self.elapsed_ns.saturating_sub(verified_ns));
+            self.transfers[0].ran_ns = (!job.does(Direction::Read)).then_some(verified_ns);
+        }
+        self
+    }
+
+    /// How long transfers of one direction ran, in ns.
+    pub fn ran_ns(&self, direction: Direction) -> u64 {
+        self.transfers[direction as usize].ran_ns.unwrap_or(self.elapsed_ns)
     }
 
     /// What an engine of names did: the latencies are those of what it does to each of them, and as in fio belong to the
@@ -174,9 +192,13 @@ impl Outcome {
     /// Adds what was done after this: the times are added up as well.
     pub fn follow(&mut self, next: &Outcome) {
         let elapsed_ns = self.elapsed_ns + next.elapsed_ns;
+        let ran = [Direction::Read, Direction::Write].map(|side| self.ran_ns(side) + next.ran_ns(side));
         let device_wrote = self.device_wrote.zip(next.device_wrote).map(|(mine, next)| mine.and(next));
         self.add(next);
         (self.elapsed_ns, self.device_wrote) = (elapsed_ns, device_wrote);
+        for (side, ran) in self.transfers.iter_mut().zip(ran) {
+            side.ran_ns = side.ran_ns.map(|_| ran);
+        }
     }
 
     /// How many requests were under way, and handed over at once.
@@ -237,16 +259,16 @@ impl Outcome {
 
     /// Transfers per second in one direction.
     pub fn iops(&self, direction: Direction) -> f64 {
-        self.per_second(self.transfers[direction as usize].count())
+        per_second(self.transfers[direction as usize].count(), self.ran_ns(direction))
     }
 
     /// Bytes per second in one direction.
     pub fn bytes_per_second(&self, direction: Direction) -> f64 {
-        self.per_second(self.transfers[direction as usize].bytes)
+        per_second(self.transfers[direction as usize].bytes, self.ran_ns(direction))
     }
+}
 
-    /// So many of something per second.
-    pub fn per_second(&self, count: u64) -> f64 {
-        if self.elapsed_ns == 0 { 0.0 } else { count as f64 / (self.elapsed_ns as f64 / 1e9) }
-    }
+/// So many of something in so many ns, per second.
+pub fn per_second(count: u64, ns: u64) -> f64 {
+    if ns == 0 { 0.0 } else { count as f64 / (ns as f64 / 1e9) }
 }

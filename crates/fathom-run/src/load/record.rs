@@ -19,6 +19,8 @@ pub(super) struct Record {
     /// When it began to count.
     pub(super) began: u64,
     pub(super) elapsed: u64,
+    /// Of that, how long what was written was read again, in ticks, less when it began where it still is.
+    pub(super) verified: u64,
     pub(super) usage: Usage,
     /// Every call, where it is logged or somebody compares machines.
     pub(super) calls: Option<Vec<log::Made>>,
@@ -108,6 +110,12 @@ impl Recorder<bool> for Record {
         self.sampling.begin(now);
         (self.began, self.usage) = (now, Usage::of_this_thread());
     }
+
+    #[cold]
+    fn verify(&mut self, now: u64, begins: bool) {
+        self.verified =
+            if begins { self.verified.wrapping_sub(now) } else { self.verified.wrapping_add(now) };
+    }
 }
 
 impl Record {
@@ -151,5 +159,7 @@ pub(super) fn outcome(
         log: record.log,
         calls: record.calls,
     };
+    let verified_ns = (record.verified as f64 * ns_per_tick) as u64;
+    let outcome = outcome.apart(thread.job, verified_ns);
     if thread.job.engine.on_names().is_some() { outcome.of_names(thread.job) } else { outcome }
 }

@@ -263,6 +263,10 @@ impl Recorder<bool> for Watched<'_> {
     fn start_counting(&mut self, now: u64) {
         self.record.start_counting(now);
     }
+
+    fn verify(&mut self, now: u64, begins: bool) {
+        self.record.verify(now, begins);
+    }
 }
 
 /// The least rates of a job, averaged over `rate_cycle`.

@@ -276,6 +276,21 @@ fn threads_that_offload_do_what_a_queue_does() {
     assert_eq!(offloaded, of("ioengine=libaio"));
 }
 
+#[test]
+fn writes_and_the_reads_that_verify_them_are_timed_apart() {
+    let text = "[x]\nrw=write\nsize=64k\nverify=crc32c\nrate_iops=,100\n";
+    let times = |report: Value| {
+        let of = |side: &str| report["jobs"][0][side]["runtime"].as_u64().unwrap();
+        [of("write"), of("read")]
+    };
+    let [written, read] = times(here(text, Detail::Percentiles));
+    assert!(written >= 150 && read < written / 2, "{written} ms and {read} ms");
+    if has_fio("writes_and_the_reads_that_verify_them_are_timed_apart") {
+        let [written, read] = times(there(&Place::new("apart"), text, "json"));
+        assert!(written >= 150 && read < written / 2, "fio: {written} ms and {read} ms");
+    }
+}
+
 /// Every key with its path and the kind of its value; what depends on the data in a map is one key.
 fn shape(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     let kind = match value {

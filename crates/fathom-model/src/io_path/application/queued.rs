@@ -130,12 +130,17 @@ impl<T: Thread, K> Progress<T, K> {
                 }
                 Step::Wait(until) | Step::Spin(until) => (queue.reaps_to, queue.until) = (Some(0), until),
                 Step::Drain | Step::Await => queue.reaps_to = Some(0),
+                Step::Verify(begins) => {
+                    let of = if begins { u64::wrapping_sub } else { u64::wrapping_add };
+                    caller.verified = of(caller.verified, at);
+                }
                 Step::StartCounting => caller.counts_from = Some((number, at)),
                 Step::End => (queue.reaps_to, queue.is_over) = (Some(0), true),
             }
         };
         queue.act = Some(act);
-        let [wait, work] = [at - now, work.round() as u64].map(Span::ticks);
+        let work = (work * caller.slowed).round() as u64;
+        let [wait, work] = [at - now, work].map(Span::ticks);
         Some(Ready { turn: Turn { job: thread as u32, number }, wait, work })
     }
 

@@ -1,0 +1,70 @@
+//! What needs no fit: how CPUs slow each other down, and what the programs do themselves.
+
+use fathom_program::job;
+use fathom_run::fault::Fault;
+use fathom_run::load::{self, Site};
+use fathom_stats::quantile;
+
+use super::put_middle;
+use crate::model::{Model, Runner, Scalar};
+use crate::single_runs::{self, SingleRuns};
+
+/// How much longer cached reads take while every CPU makes some.
+pub(super) fn crowded(model: &mut Model, site: &mut Site) -> Result<(), Fault> {
+    const ROUNDS: usize = 5;
+    let cpus = model.parameters[Scalar::Cpus] as u32;
+    if cpus < 2 {
+        return Ok(());
+    }
+    let words = "rw=read\nbs=4k\nsize=256k\npre_read=1\ninvalidate=0\nloops=1000\n";
+    let mut jobs = written_jobs(&format!("[alone]\n{words}[together]\n{words}numjobs={cpus}\n"))?;
+    single_runs::run(&mut jobs, &[Runner::Fathom], ROUNDS, 1, site)?;
+    let [alone, together] = [0, 1].map(|at| jobs[at].by(Runner::Fathom));
+    let longer = alone
+        .iter()
+        .zip(together)
+        .map(|(alone, together)| (f64::from(cpus) * alone.rate / together.rate - 1.0).max(0.0));
+    put_middle(model, Scalar::Crowded, &longer.collect::<Vec<_>>());
+    Ok(())
+}
+
+/// Jobs of a text of fio's.
+fn written_jobs(text: &str) -> Result<Vec<SingleRuns>, Fault> {
+    let file = job::parse(text, &load::surroundings(&|_| None));
+    Ok(SingleRuns::of(&file.map_err(|mistake| Fault::Unsupported(mistake.reason))?))
+}
+
+/// What Fathom and fio do themselves for each transfer, the one where it is installed: by reads in order of a file that the CPU's
+/// caches hold, one after the other and by submissions.
+pub(super) fn programs_own_work(model: &mut Model, site: &mut Site) -> Result<(), Fault> {
+    const ROUNDS: usize = 3;
+    const WRITTEN: u64 = 16 << 10;
+    let words = "rw=read\nbs=4k\nsize=512k\npre_read=1\ninvalidate=0\nfilename=near\nloops=1000\n";
+    let null = format!("[null writes]\nioengine=null\nrw=write\nbs={WRITTEN}\nsize=1g\n");
+    let text = format!(
+        "[plain]\n{words}[async]\n{words}ioengine=libaio\n[null]\nioengine=null\nrw=read\nbs=4k\nsize=1g\n{null}"
+    );
+    let mut jobs = written_jobs(&text)?;
+    let programs = single_runs::programs();
+    single_runs::run(&mut jobs[..2], programs, ROUNDS, 1, site)?;
+    if programs.contains(&Runner::Fio) {
+        single_runs::run(&mut jobs[2..], &[Runner::Fio], ROUNDS, 1, site)?;
+    }
+    let took = |at: usize, by: Runner, bytes: u64| -> Vec<f64> {
+        jobs[at].by(by).iter().map(|run| bytes as f64 / run.rate * 1e9).collect()
+    };
+    let longer = |than: &[f64], all: Vec<f64>| -> Vec<f64> {
+        let least = quantile::median(than);
+        all.into_iter().filter_map(|one| Some((one - least?).max(0.0))).collect()
+    };
+    let [own, fios] = [Runner::Fathom, Runner::Fio].map(|by| [0, 1].map(|at| took(at, by, 4096)));
+    put_middle(model, Scalar::AsyncCall, &longer(&own[0], own[1].clone()));
+    put_middle(model, Scalar::FioAsyncCall, &longer(&fios[0], fios[1].clone()));
+    let caller = model.parameters[Scalar::Caller];
+    let besides = longer(&own[0], fios[0].clone()).into_iter().map(|more| caller + more);
+    put_middle(model, Scalar::FioCall, &besides.collect::<Vec<_>>());
+    let written = longer(&took(2, Runner::Fio, 4096), took(3, Runner::Fio, WRITTEN));
+    let of_byte = written.into_iter().map(|ns| ns / WRITTEN as f64);
+    put_middle(model, Scalar::FioWrittenByte, &of_byte.collect::<Vec<_>>());
+    Ok(())
+}
