@@ -27,6 +27,7 @@ mod trace;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fathom_model::io_path::{Advice, Load, Path, Queueing, State};
 use fathom_program::call::{Call, CallKind, FileId};
@@ -182,14 +183,18 @@ pub fn simulate(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<
     Ok(outcomes)
 }
 
-/// The jobs without a search for a steady rate: what is steady from the start is so after the time that is left out and one
-/// window.
+/// The jobs without what a model need not wait for. Its rate is steady from the start, so that a search for a steady rate ends
+/// after the time that is left out and one window; and where all go past the cache a ramp need not be long.
 fn steady_from_the_start(jobs: &[Job]) -> Vec<Job> {
+    const RAMP: Duration = Duration::from_millis(100);
+    let are_direct = jobs.iter().all(|job| job.direct);
     let ended = |job: &Job| {
-        let Some(steady) = job.steady_state else { return job.clone() };
+        let ramp_time = if are_direct { job.ramp_time.min(RAMP) } else { job.ramp_time };
+        let job = Job { ramp_time, ..job.clone() };
+        let Some(steady) = job.steady_state else { return job };
         let [steady, most] = [steady.ramp + steady.duration, job.runtime];
         let runtime = if most.is_zero() { steady } else { steady.min(most) };
-        Job { runtime, steady_state: None, ..job.clone() }
+        Job { runtime, steady_state: None, ..job }
     };
     jobs.iter().map(ended).collect()
 }
@@ -253,7 +258,11 @@ fn counts_from(jobs: &[Job]) -> Option<u64> {
     };
     let ends = |job: &Job| (job.runtime, job.time_based, job.ramp_time);
     let is_even = jobs.iter().all(|job| goes_on(job) && ends(job) == ends(first));
-    (is_even && (jobs.len() == 1 || first.time_based)).then_some(first.ramp_time.as_nanos() as u64)
+    // Jobs that differ in their files alone end at about the same time.
+    let but_for_files =
+        |job: &Job| Job { name: String::new(), filename: None, seed: 0, offset: 0, ..job.clone() };
+    let are_alike = || jobs.iter().all(|job| but_for_files(job) == but_for_files(first));
+    (is_even && (first.time_based || are_alike())).then_some(first.ramp_time.as_nanos() as u64)
 }
 
 /// A steady run that was ended early, as long as the job makes it: to the end of its time, or of its bytes.

@@ -11,7 +11,6 @@ use rand_pcg::rand_core::SeedableRng;
 
 use crate::model::Runner;
 use crate::prediction::SHARES;
-use crate::trial::bytes_per_second;
 
 /// What came of a run, as the program that made it prints it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -123,9 +122,9 @@ impl SingleRuns {
             site.remove(job);
         }
         let run = match by {
-            Runner::Fio => run_as_written(&self.words, job, site).map(|told| Some(Run::by_fio(&told))),
+            Runner::Fio => run_as_written(&self.words, job, site).map(|told| Some(Run::by_fio(job, &told))),
             Runner::Fathom => {
-                load::run(job, site).map(|threads| Outcome::together(&threads).map(|one| Run::of(&one)))
+                load::run(job, site).map(|threads| Outcome::together(&threads).map(|one| Run::of(job, &one)))
             }
         };
         if job.is_new() {
@@ -144,14 +143,15 @@ impl SingleRuns {
 }
 
 impl Run {
-    /// As Fathom prints it.
-    pub fn of(outcome: &Outcome) -> Self {
+    /// As Fathom prints it. Reads that verify what was written do not count.
+    pub fn of(job: &Job, outcome: &Outcome) -> Self {
         let latencies_ns = SHARES.map(|share| outcome.latency_of_most_ns(share));
-        Self { rate: bytes_per_second(outcome), latencies_ns }
+        Self { rate: job.directions().map(|side| outcome.bytes_per_second(side)).sum(), latencies_ns }
     }
 
-    fn by_fio(told: &FioReport) -> Self {
-        Self { rate: told.bytes_per_second(), latencies_ns: SHARES.map(|share| told.latency_ns(share)) }
+    fn by_fio(job: &Job, told: &FioReport) -> Self {
+        let rate = job.directions().map(|side| told.bytes_per_second(side)).sum();
+        Self { rate, latencies_ns: SHARES.map(|share| told.latency_ns(share)) }
     }
 }
 

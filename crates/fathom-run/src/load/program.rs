@@ -129,10 +129,9 @@ impl FioReport {
         Some(self.0[side(direction)]["runtime"].as_f64()? * 1e6)
     }
 
-    /// Bytes per second in both directions, as fio prints them.
-    pub fn bytes_per_second(&self) -> f64 {
-        let of = |direction| self.0[side(direction)]["bw_bytes"].as_f64().unwrap_or(0.0);
-        of(Direction::Read) + of(Direction::Write)
+    /// Bytes per second in one direction, as fio prints them.
+    pub fn bytes_per_second(&self, direction: Direction) -> f64 {
+        self.0[side(direction)]["bw_bytes"].as_f64().unwrap_or(0.0)
     }
 
     /// What one of the transfers took, with all that fio does for it, in ns; none where there were none.
