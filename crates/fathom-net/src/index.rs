@@ -26,8 +26,6 @@ pub(crate) trait KeyIndex<C>: Any + Send + Sync {
     fn added(&mut self, slot: SlotId, token: &C, available: bool);
     fn released(&mut self, slot: SlotId, token: &C);
     fn removed(&mut self, slot: SlotId, token: &C);
-    #[cfg(feature = "analysis")]
-    fn clear(&mut self);
     fn copy(&self) -> Box<dyn KeyIndex<C>>;
 }
 
@@ -101,11 +99,6 @@ impl<C: Token, K: Key> KeyIndex<C> for HashIndex<C, K> {
                 entry.remove();
             }
         }
-    }
-
-    #[cfg(feature = "analysis")]
-    fn clear(&mut self) {
-        self.entries.clear();
     }
 
     fn copy(&self) -> Box<dyn KeyIndex<C>> {

@@ -31,12 +31,11 @@ pub struct Firing<'a> {
     delay: Span,
     rng: &'a mut Rng,
     tallies: &'a mut [Tally],
-    drew: bool,
 }
 
 impl<'a> Firing<'a> {
     pub(crate) fn new(now: Time, rng: &'a mut Rng, tallies: &'a mut [Tally]) -> Self {
-        Self { now, delay: Span::ZERO, rng, tallies, drew: false }
+        Self { now, delay: Span::ZERO, rng, tallies }
     }
 
     /// The instant of the firing.
@@ -78,21 +77,9 @@ impl<'a> Firing<'a> {
         self.now + self.delay
     }
 
-    /// The generator of the simulation, for expressions that draw. A net with such expressions has
-    /// no state space.
+    /// The generator of the simulation, for expressions that draw.
     pub fn rng(&mut self) -> &mut Rng {
-        self.drew = true;
         self.rng
-    }
-
-    /// The generator, for delays, which the state space leaves out.
-    pub(crate) fn draws(&mut self) -> &mut Rng {
-        self.rng
-    }
-
-    /// Whether an arc expression drew a random number.
-    pub(crate) fn drew(&self) -> bool {
-        self.drew
     }
 
     pub(crate) fn observe(&mut self, series: Series, value: f64) {
@@ -143,13 +130,11 @@ impl<P: Pattern> Compiled<P> {
             marking.take_black(place, number);
         }
         let refs = binding.refs();
-        if !marking.untimed {
-            firing.delay = match &self.delay {
-                Delay::None => Span::ZERO,
-                Delay::Drawn(distribution) => distribution.draw(firing.rng),
-                Delay::Computed(delay) => delay(refs, firing.rng),
-            };
-        }
+        firing.delay = match &self.delay {
+            Delay::None => Span::ZERO,
+            Delay::Drawn(distribution) => distribution.draw(firing.rng),
+            Delay::Computed(delay) => delay(refs, firing.rng),
+        };
         for effect in &self.effects {
             effect(refs, firing, marking);
         }

@@ -28,8 +28,6 @@ pub struct Marking {
     calendar: Calendar,
     /// Time averages of the places that are watched; empty when none is, which costs nothing.
     levels: Vec<Option<Level>>,
-    /// Stamps are ignored: every token is available at once, as the state space wants it.
-    pub(crate) untimed: bool,
 }
 
 impl Marking {
@@ -42,16 +40,7 @@ impl Marking {
             stores,
             calendar: Calendar::new(),
             levels: Vec::new(),
-            untimed: false,
         }
-    }
-
-    /// Makes every token available at once from now on.
-    #[cfg(feature = "analysis")]
-    pub(crate) fn ignore_time(&mut self) {
-        self.untimed = true;
-        while self.advance(Time::MAX, |_| {}).is_some() {}
-        self.now = Time::ZERO;
     }
 
     #[inline]
@@ -67,7 +56,7 @@ impl Marking {
     /// Puts a token into a place, available after `delay`.
     #[inline]
     pub(crate) fn put<C: Token>(&mut self, place: u32, token: C, delay: Span) {
-        let available = delay == Span::ZERO || self.untimed;
+        let available = delay == Span::ZERO;
         let due = self.now + delay;
         let slot = self.store_mut(place).add(token, due, available);
         let count = &mut self.counts[place as usize];
@@ -136,15 +125,6 @@ impl Marking {
     /// Whether some token is still to become available.
     pub(crate) fn is_waiting(&self) -> bool {
         !self.calendar.is_empty()
-    }
-
-    /// Replaces the tokens of a place by those of a canonical store.
-    #[cfg(feature = "analysis")]
-    pub(crate) fn refill(&mut self, place: u32, tokens: &dyn AnyStore) {
-        let total = tokens.len() as u32;
-        self.stores[place as usize] = tokens.copy();
-        self.counts[place as usize] = Count { available: total, total };
-        self.filled.set(place, total > 0);
     }
 
     /// Starts the time average of a place's tokens, afresh if it was running.

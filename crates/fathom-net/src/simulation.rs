@@ -43,6 +43,7 @@ use crate::time::Time;
 /// assert_eq!(sim.available(hot), 1);
 /// # Ok::<(), fathom_net::NetError>(())
 /// ```
+#[derive(Clone)]
 pub struct Simulation<'n> {
     pub(crate) net: &'n Net,
     pub(crate) marking: Marking,
@@ -74,8 +75,8 @@ pub struct Simulation<'n> {
 #[derive(Clone, Debug)]
 pub struct Enabled {
     transition: Transition,
-    pub(crate) binding: String,
-    pub(crate) slots: Slots,
+    binding: String,
+    slots: Slots,
     /// Firings before this binding was found: it is stale after the next.
     found_at: u64,
 }
@@ -372,32 +373,25 @@ impl<'n> Simulation<'n> {
         self.fire_binding(transition, &slots.expect("an enabled transition has a binding"));
     }
 
-    /// Fires a binding, and logs it if asked to. Returns whether an arc expression drew a random
-    /// number.
-    pub(crate) fn fire_binding(&mut self, transition: u32, slots: &Slots) -> bool {
+    /// Fires a binding, and logs it if asked to.
+    fn fire_binding(&mut self, transition: u32, slots: &Slots) {
         if let Some(events) = &mut self.log {
             let binding = self.net.logic[transition as usize].printed(&self.marking, slots);
             events.push(Event { time: self.marking.now, transition: Transition(transition), binding });
         }
-        self.fire_with(transition, |logic, marking, firing| logic.fire(slots, marking, firing))
+        self.fire_with(transition, |logic, marking, firing| logic.fire(slots, marking, firing));
     }
 
     /// Fires, and looks again at the transitions that this concerns.
     #[inline]
-    fn fire_with(
-        &mut self,
-        transition: u32,
-        fire: impl FnOnce(&dyn Logic, &mut Marking, &mut Firing<'_>),
-    ) -> bool {
+    fn fire_with(&mut self, transition: u32, fire: impl FnOnce(&dyn Logic, &mut Marking, &mut Firing<'_>)) {
         let logic = self.net.logic[transition as usize].as_ref();
         let mut firing = Firing::new(self.marking.now, &mut self.rng, &mut self.tallies);
         fire(logic, &mut self.marking, &mut firing);
-        let drew = firing.drew();
         self.firings[transition as usize] += 1;
         self.fired += 1;
         self.here += 1;
         self.look_again(transition);
-        drew
     }
 
     #[inline]
@@ -420,7 +414,7 @@ impl<'n> Simulation<'n> {
     }
 
     /// Looks at every transition.
-    pub(crate) fn refresh(&mut self) {
+    fn refresh(&mut self) {
         for transition in 0..self.firings.len() as u32 {
             self.enabled.set(transition, self.net.is_enabled(transition, &self.marking));
         }

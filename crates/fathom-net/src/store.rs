@@ -265,15 +265,6 @@ pub(crate) trait AnyStore: Any + Send + Sync {
     fn release(&mut self, slot: SlotId);
     /// Every token printed, with its stamp: in the order of the colours, if they have one.
     fn printed(&self) -> Vec<(String, Time)>;
-    /// A store of the same tokens, all available, in the order of the colours; none if they have no order.
-    #[cfg(feature = "analysis")]
-    fn canonical(&self) -> Option<Box<dyn AnyStore>>;
-    /// The order of two canonical stores of one place.
-    #[cfg(feature = "analysis")]
-    fn compare(&self, other: &dyn AnyStore) -> Ordering;
-    /// How many tokens there are, available or not.
-    #[cfg(feature = "analysis")]
-    fn len(&self) -> usize;
 }
 
 impl Clone for Box<dyn AnyStore> {
@@ -303,35 +294,6 @@ impl<C: Token> AnyStore for Store<C> {
             tokens.sort_by(|a, b| order(a.0, b.0).then(a.1.cmp(&b.1)));
         }
         tokens.into_iter().map(|(token, stamp)| (format!("{token:?}"), stamp)).collect()
-    }
-
-    #[cfg(feature = "analysis")]
-    fn canonical(&self) -> Option<Box<dyn AnyStore>> {
-        let order = self.order?;
-        let mut tokens: Vec<C> = self.tokens().map(|(token, _)| token.clone()).collect();
-        tokens.sort_by(order);
-        let mut canonical = self.clone();
-        canonical.slots.clear();
-        canonical.free.clear();
-        canonical.available = Available::new(self.selection());
-        canonical.indexes.iter_mut().for_each(|index| index.clear());
-        for token in tokens {
-            canonical.add(token, Time::ZERO, true);
-        }
-        Some(Box::new(canonical))
-    }
-
-    #[cfg(feature = "analysis")]
-    fn compare(&self, other: &dyn AnyStore) -> Ordering {
-        let (own, others) = (self.tokens(), typed::<C>(other).tokens());
-        let order = self.order.expect("a canonical store has an order");
-        let first = own.zip(others).map(|((a, _), (b, _))| order(a, b)).find(|order| order.is_ne());
-        first.unwrap_or_else(|| self.len().cmp(&other.len()))
-    }
-
-    #[cfg(feature = "analysis")]
-    fn len(&self) -> usize {
-        self.tokens().count()
     }
 }
 

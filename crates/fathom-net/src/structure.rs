@@ -1,6 +1,6 @@
 //! What a net looks like: its pages, places, transitions and arcs, without colours or functions.
 //!
-//! Checks, analysis, drawing and PNML read this and nothing else of a net.
+//! Checks and drawing read this and nothing else of a net.
 
 use std::collections::BTreeMap;
 
