@@ -74,16 +74,10 @@ pub struct Bind<P: Pattern, C: 'static> {
     pub(crate) by_key: Option<ByKey<P, C>>,
 }
 
-/// One more condition on the variables bound so far.
+/// One more condition on the variables bound so far, or on what places lack.
 pub struct Guarded<P, F> {
     pub(crate) before: P,
     pub(crate) guard: F,
-}
-
-/// One more condition: no token has the key that the variables bound so far ask for.
-pub struct Lacking<P: Pattern> {
-    pub(crate) before: P,
-    pub(crate) absent: Absent<P>,
 }
 
 type Visit<'v> = &'v mut dyn FnMut(SlotId) -> ControlFlow<()>;
@@ -91,8 +85,6 @@ type Visit<'v> = &'v mut dyn FnMut(SlotId) -> ControlFlow<()>;
 /// Offers the tokens of the key that the variables bound so far ask for.
 pub(crate) type ByKey<P, C> =
     Box<dyn for<'a> Fn(&Store<C>, Refs<'a, P>, Visit<'_>) -> ControlFlow<()> + Send + Sync>;
-
-type Absent<P> = Box<dyn for<'a> Fn(&Marking, Refs<'a, P>) -> bool + Send + Sync>;
 
 /// The tokens chosen so far, one slot per arc that binds a variable.
 pub(crate) type Slots = [SlotId; MAX_ARCS];
@@ -197,7 +189,7 @@ where
 
 impl<P: Pattern, F> Pattern for Guarded<P, F>
 where
-    F: for<'a> Fn(Refs<'a, P>) -> bool + Send + Sync + 'static,
+    F: for<'a> Fn(&Marking, Refs<'a, P>) -> bool + Send + Sync + 'static,
 {
     type Binding = P::Binding;
 
@@ -211,38 +203,7 @@ where
         found: &mut impl FnMut(&mut Slots, Refs<'m, Self>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.before.search(marking, slots, &mut |slots, refs| {
-            if (self.guard)(refs) { found(slots, refs) } else { ControlFlow::Continue(()) }
-        })
-    }
-
-    fn is_free(&self) -> bool {
-        false
-    }
-
-    fn take_first(&self, marking: &mut Marking) -> P::Binding {
-        self.before.take_first(marking)
-    }
-
-    #[inline]
-    fn take(&self, marking: &mut Marking, slots: &[SlotId]) -> P::Binding {
-        self.before.take(marking, slots)
-    }
-}
-
-impl<P: Pattern> Pattern for Lacking<P> {
-    type Binding = P::Binding;
-
-    const ARCS: usize = P::ARCS;
-
-    #[inline]
-    fn search<'m>(
-        &self,
-        marking: &'m Marking,
-        slots: &mut Slots,
-        found: &mut impl FnMut(&mut Slots, Refs<'m, Self>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        self.before.search(marking, slots, &mut |slots, refs| {
-            if (self.absent)(marking, refs) { found(slots, refs) } else { ControlFlow::Continue(()) }
+            if (self.guard)(marking, refs) { found(slots, refs) } else { ControlFlow::Continue(()) }
         })
     }
 
@@ -271,15 +232,19 @@ where
     Box::new(move |store, refs, visit| index::<C, K>(store, number).offers(&key(refs)).try_for_each(visit))
 }
 
-/// The look-up of an inhibitor arc that asks by key.
-pub(crate) fn absent<P, C, K, F>(place: u32, number: usize, key: F) -> Absent<P>
+/// The condition of an inhibitor arc that asks by key.
+pub(crate) fn absent<P, C, K, F>(
+    place: u32,
+    number: usize,
+    key: F,
+) -> impl for<'a> Fn(&Marking, Refs<'a, P>) -> bool + Send + Sync + 'static
 where
     P: Pattern,
     C: Colour,
     K: Key,
     F: for<'a> Fn(Refs<'a, P>) -> K + Send + Sync + 'static,
 {
-    Box::new(move |marking, refs| !index::<C, K>(marking.store::<C>(place), number).contains(&key(refs)))
+    move |marking, refs| !index::<C, K>(marking.store::<C>(place), number).contains(&key(refs))
 }
 
 fn index<C: Colour, K: Key>(store: &Store<C>, number: usize) -> &HashIndex<C, K> {

@@ -8,7 +8,8 @@ use crate::draft::Draft;
 use crate::handle::Transition;
 use crate::index::Key;
 use crate::logic::Compiled;
-use crate::pattern::{self, Bind, Guarded, Lacking, Pattern, Refs, Start};
+use crate::marking::Marking;
+use crate::pattern::{self, Bind, Guarded, Pattern, Refs, Start};
 use crate::place::{Index, Place, Source};
 use crate::structure::{Arc, ArcKind, TransitionNode};
 
@@ -137,26 +138,44 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
     /// let pages = net.index(cache, |page| *page);
     /// net.transition("miss").input(reads).inhibit_by(pages, |(page,)| *page).add();
     /// ```
-    pub fn inhibit_by<C, K, F>(mut self, by: Index<C, K>, key: F) -> TransitionBuilder<'n, Lacking<P>>
+    pub fn inhibit_by<C, K, F>(
+        mut self,
+        by: Index<C, K>,
+        key: F,
+    ) -> TransitionBuilder<
+        'n,
+        Guarded<P, impl for<'a> Fn(&Marking, Refs<'a, P>) -> bool + Send + Sync + 'static>,
+    >
     where
         C: Colour,
         K: Key,
         F: for<'a> Fn(Refs<'a, P>) -> K + Send + Sync + 'static,
     {
         self.arc(by.place, ArcKind::Inhibitor(1), true);
-        self.node.selective = true;
-        let absent = pattern::absent::<P, C, K, F>(by.place.at.store, by.number, key);
-        self.extend(|before| Lacking { before, absent })
+        self.only_if(pattern::absent::<P, C, K, F>(by.place.at.store, by.number, key))
     }
 
     /// Fires only for bindings of which the condition holds. It must depend on nothing else.
-    pub fn guard<F>(mut self, condition: F) -> TransitionBuilder<'n, Guarded<P, F>>
+    pub fn guard<F>(
+        mut self,
+        condition: F,
+    ) -> TransitionBuilder<
+        'n,
+        Guarded<P, impl for<'a> Fn(&Marking, Refs<'a, P>) -> bool + Send + Sync + 'static>,
+    >
     where
         F: for<'a> Fn(Refs<'a, P>) -> bool + Send + Sync + 'static,
     {
         self.node.guarded = true;
+        self.only_if(move |_: &Marking, refs: Refs<'_, P>| condition(refs))
+    }
+
+    fn only_if<F>(mut self, guard: F) -> TransitionBuilder<'n, Guarded<P, F>>
+    where
+        F: for<'a> Fn(&Marking, Refs<'a, P>) -> bool + Send + Sync + 'static,
+    {
         self.node.selective = true;
-        self.extend(|before| Guarded { before, guard: condition })
+        self.extend(|before| Guarded { before, guard })
     }
 
     fn bind<C: Colour>(
