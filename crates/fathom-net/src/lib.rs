@@ -40,7 +40,7 @@ pub use handle::Transition;
 pub use index::Key;
 pub use logic::Firing;
 pub use net::Net;
-pub use pattern::{Bind, Guarded, Pattern, Refs, Start};
+pub use pattern::{Bind, Guard, Guarded, Pattern, Refs, Start};
 pub use place::{In, Index, Out, Place, Sink, Source};
 pub use rng::Rng;
 pub use simulation::{Enabled, Simulation};

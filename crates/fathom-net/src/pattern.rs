@@ -75,9 +75,25 @@ pub struct Bind<P: Pattern, C: 'static> {
 }
 
 /// One more condition on the variables bound so far, or on what places lack.
-pub struct Guarded<P, F> {
+pub struct Guarded<P, G> {
     pub(crate) before: P,
-    pub(crate) guard: F,
+    pub(crate) guard: G,
+}
+
+/// Whether a binding may fire.
+pub trait Guard<P: Pattern>: Send + Sync + 'static {
+    #[doc(hidden)]
+    fn holds(&self, marking: &Marking, refs: Refs<'_, P>) -> bool;
+}
+
+impl<P: Pattern, F> Guard<P> for F
+where
+    F: for<'a> Fn(&Marking, Refs<'a, P>) -> bool + Send + Sync + 'static,
+{
+    #[inline]
+    fn holds(&self, marking: &Marking, refs: Refs<'_, P>) -> bool {
+        self(marking, refs)
+    }
 }
 
 type Visit<'v> = &'v mut dyn FnMut(SlotId) -> ControlFlow<()>;
@@ -187,10 +203,7 @@ where
     }
 }
 
-impl<P: Pattern, F> Pattern for Guarded<P, F>
-where
-    F: for<'a> Fn(&Marking, Refs<'a, P>) -> bool + Send + Sync + 'static,
-{
+impl<P: Pattern, G: Guard<P>> Pattern for Guarded<P, G> {
     type Binding = P::Binding;
 
     const ARCS: usize = P::ARCS;
@@ -203,7 +216,7 @@ where
         found: &mut impl FnMut(&mut Slots, Refs<'m, Self>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.before.search(marking, slots, &mut |slots, refs| {
-            if (self.guard)(marking, refs) { found(slots, refs) } else { ControlFlow::Continue(()) }
+            if self.guard.holds(marking, refs) { found(slots, refs) } else { ControlFlow::Continue(()) }
         })
     }
 

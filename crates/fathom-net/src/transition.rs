@@ -9,7 +9,7 @@ use crate::handle::Transition;
 use crate::index::Key;
 use crate::logic::Compiled;
 use crate::marking::Marking;
-use crate::pattern::{self, Bind, Guarded, Pattern, Refs, Start};
+use crate::pattern::{self, Bind, Guard, Guarded, Pattern, Refs, Start};
 use crate::place::{Index, Place, Source};
 use crate::structure::{Arc, ArcKind, TransitionNode};
 
@@ -142,10 +142,7 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
         mut self,
         by: Index<C, K>,
         key: F,
-    ) -> TransitionBuilder<
-        'n,
-        Guarded<P, impl for<'a> Fn(&Marking, Refs<'a, P>) -> bool + Send + Sync + 'static>,
-    >
+    ) -> TransitionBuilder<'n, Guarded<P, impl Guard<P>>>
     where
         C: Colour,
         K: Key,
@@ -156,13 +153,7 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
     }
 
     /// Fires only for bindings of which the condition holds. It must depend on nothing else.
-    pub fn guard<F>(
-        mut self,
-        condition: F,
-    ) -> TransitionBuilder<
-        'n,
-        Guarded<P, impl for<'a> Fn(&Marking, Refs<'a, P>) -> bool + Send + Sync + 'static>,
-    >
+    pub fn guard<F>(mut self, condition: F) -> TransitionBuilder<'n, Guarded<P, impl Guard<P>>>
     where
         F: for<'a> Fn(Refs<'a, P>) -> bool + Send + Sync + 'static,
     {
