@@ -1,40 +1,36 @@
-//! Building a net: places, modules with ports, fusion sets and what is collected.
+//! Building a net: places, modules with ports, and fusion sets.
 
 use std::any::type_name;
 
 use crate::binding::{Colour, Token};
 use crate::check::{self, NetError, Problem};
 use crate::draft::Draft;
-use crate::handle::Series;
 use crate::index::{HashIndex, Key, KeyOf};
 use crate::marking::Marking;
 use crate::net::Net;
 use crate::pattern::Start;
-use crate::place::{In, Index, Out, Place, Selection, Sink, Source, short_name};
+use crate::place::{In, Index, Out, Place, Sink, Source, short_name};
 use crate::store::Store;
-use crate::structure::{Page, StoreNode};
-use crate::time::{Span, Time};
+use crate::structure::Page;
+use crate::time::Span;
 use crate::transition::TransitionBuilder;
 
 /// A net being built. [`build`](Self::build) checks it and reports everything that is wrong.
 ///
-/// M/M/1: one queue, one server, Poisson arrivals, exponential service.
+/// One queue, one server.
 ///
 /// ```
-/// use fathom_net::{Distribution, NetBuilder, Simulation, Time};
-/// let mut net = NetBuilder::new("M/M/1");
-/// let (next, queue, idle) = (net.place("next"), net.place::<Time>("queue"), net.place("idle"));
-/// net.initial(next, [()]);
+/// use fathom_net::{NetBuilder, Simulation, Span, Time};
+/// let mut net = NetBuilder::new("queue");
+/// let (queue, idle, served) = (net.place::<u64>("queue"), net.place("idle"), net.place::<u64>("served"));
+/// net.initial(queue, [30, 10]);
 /// net.initial(idle, [()]);
-/// let sojourn = net.series("sojourn");
-/// net.transition("arrive").consume(next, 1).output(queue, |_, firing| firing.now())
-///     .output_after(next, Distribution::exponential(1000.0), |_, _| ()).add();
-/// net.transition("serve").input(queue).consume(idle, 1).delay(Distribution::exponential(500.0))
-///     .record(sojourn, |(born,), firing| (firing.done() - *born).as_ticks() as f64).produce(idle, 1).add();
+/// net.transition("serve").input(queue).consume(idle, 1).delay_by(|(takes,), _| Span::ticks(*takes))
+///     .output(served, |(takes,), _| *takes).produce(idle, 1).add();
 /// let net = net.build()?;
 /// let mut sim = Simulation::new(&net, 1);
-/// sim.run_until(Time::ticks(100_000_000));
-/// assert!((sim.observed(sojourn).mean() / 1000.0 - 1.0).abs() < 0.05); // 1 / (1/500 - 1/1000)
+/// sim.run();
+/// assert_eq!((sim.now(), sim.count(served)), (Time::ticks(40), 2));
 /// # Ok::<(), fathom_net::NetError>(())
 /// ```
 pub struct NetBuilder {
@@ -90,7 +86,7 @@ impl NetBuilder {
         let store = self.draft.stores.len() as u32;
         self.draft.stores.push(Box::new(tokens));
         let colour = short_name(type_name::<C>());
-        self.draft.structure.stores.push(StoreNode { colour, capacity: None });
+        self.draft.structure.colours.push(colour);
         self.draft.place_node(name, store)
     }
 
@@ -126,56 +122,13 @@ impl NetBuilder {
         C: Colour,
         I: IntoIterator<Item = C>,
     {
-        self.initial_at(place, Time::ZERO, tokens);
-    }
-
-    /// Puts tokens into a place at the start, available from `time` on.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// let alarm = net.place("alarm");
-    /// net.initial_at(alarm, fathom_net::Time::ticks(500), [()]);
-    /// ```
-    pub fn initial_at<C, I>(&mut self, place: Place<C>, time: Time, tokens: I)
-    where
-        C: Colour,
-        I: IntoIterator<Item = C>,
-    {
         self.draft.check_handle(place.at, "the initial marking");
         let tokens: Vec<C> = tokens.into_iter().collect();
         self.draft.initial.push(Box::new(move |marking| {
             for token in tokens {
-                marking.put(place.at.store, token, time - Time::ZERO);
+                marking.put(place.at.store, token, Span::ZERO);
             }
         }));
-    }
-
-    /// Lets a place hold at most `tokens`, available or not: a transition that would put more is
-    /// not enabled. Tokens that the same firing takes make room first.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// let buffer = net.place::<u64>("buffer");
-    /// net.capacity(buffer, 16);
-    /// ```
-    pub fn capacity<C: Colour>(&mut self, place: Place<C>, tokens: u32) {
-        self.draft.check_handle(place.at, "a capacity");
-        if let Some(store) = self.draft.structure.stores.get_mut(place.at.store as usize) {
-            store.capacity = Some(tokens);
-        }
-    }
-
-    /// Sets the rule by which a place offers its tokens; [`Selection::Oldest`] unless set.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// let pages = net.place::<u64>("pages");
-    /// net.selection(pages, fathom_net::Selection::Random);
-    /// ```
-    pub fn selection<C: Colour>(&mut self, place: Place<C>, selection: Selection) {
-        if let Some(store) = self.draft.store(place, "a selection rule") {
-            store.select(selection);
-        }
     }
 
     /// Indexes a place's tokens by a key, for [`input_by`](TransitionBuilder::input_by) and its
@@ -208,13 +161,6 @@ impl NetBuilder {
         TransitionBuilder::new(&mut self.draft, name)
     }
 
-    /// Begins a series of observations for [`record`](TransitionBuilder::record).
-    pub fn series(&mut self, name: &str) -> Series {
-        let name = self.draft.path_of(name);
-        self.draft.structure.series.push(name);
-        Series(self.draft.structure.series.len() as u32 - 1)
-    }
-
     /// Adds a module as a substitution transition: whatever `draw` builds gets names below `name`
     /// and a page of its own. Give it its places through [`port_in`](Self::port_in) and
     /// [`port_out`](Self::port_out), and any other module of the same ports can stand in.
@@ -222,7 +168,7 @@ impl NetBuilder {
     /// ```
     /// use fathom_net::{In, NetBuilder, Out, Span};
     /// fn disk(module: &mut NetBuilder, requests: In<u64>, replies: Out<u64>) {
-    ///     module.transition("seek").input(requests).delay(Span::ticks(8_000))
+    ///     module.transition("seek").input(requests).delay_by(|_, _| Span::ticks(8_000))
     ///         .output(replies, |(block,), _| *block).add();
     /// }
     /// let mut net = NetBuilder::new("storage");
@@ -289,8 +235,7 @@ impl NetBuilder {
     ///
     /// # Errors
     /// Lists everything that is wrong: names used twice, ports not used, places that no token can
-    /// reach or that no arc touches, capacities that cannot hold, flawed distributions, and handles
-    /// of another net.
+    /// reach or that no arc touches, and handles of another net.
     pub fn build(mut self) -> Result<Net, NetError> {
         // A foreign handle may point anywhere, so nothing may follow it before it is reported.
         if !self.draft.problems.iter().any(Problem::is_foreign_handle) {

@@ -49,17 +49,14 @@ impl Calendar {
         bucket.push(entry);
     }
 
-    /// Takes out every entry of the earliest instant, unless that lies after `horizon`.
-    pub(crate) fn take_earliest(&mut self, horizon: Time, mut taken: impl FnMut(Entry)) -> Option<Time> {
+    /// Takes out every entry of the earliest instant.
+    pub(crate) fn take_earliest(&mut self, mut taken: impl FnMut(Entry)) -> Option<Time> {
         if self.occupied == 0 {
             return None;
         }
         let lowest = self.occupied.trailing_zeros() as usize;
         let bucket = &mut self.buckets[lowest];
         let earliest = bucket.iter().map(|entry| entry.due).min()?;
-        if earliest > horizon {
-            return None;
-        }
         self.last = earliest;
         self.occupied &= self.occupied - 1;
         if let &[only] = bucket.as_slice() {
@@ -74,10 +71,6 @@ impl Calendar {
         }
         self.spare.push(bucket);
         Some(earliest)
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.occupied == 0
     }
 }
 
@@ -97,17 +90,19 @@ mod tests {
             calendar.enter(Entry { due: Time::ticks(due), place: 0, slot });
             model.entry(due).or_default().push(slot);
             if rng.below(3) == 0 {
-                let horizon = now + rng.below(200);
                 let mut slots = Vec::new();
-                let taken = calendar.take_earliest(Time::ticks(horizon), |e| slots.push(e.slot));
-                let first = *model.keys().next().unwrap();
-                assert_eq!(taken, (first <= horizon).then_some(Time::ticks(first)));
-                if taken.is_some() {
-                    now = first;
-                    assert_eq!(Some(slots), model.remove(&first));
-                }
+                let taken = calendar.take_earliest(|entry| slots.push(entry.slot));
+                let first = model.pop_first();
+                assert_eq!(taken.map(|time| (time.as_ticks(), slots)), first);
+                now = taken.map_or(now, Time::as_ticks);
             }
         }
-        assert!(!calendar.is_empty());
+        assert!(!model.is_empty());
+        while let Some((due, slots)) = model.pop_first() {
+            let mut left = Vec::new();
+            assert_eq!(calendar.take_earliest(|entry| left.push(entry.slot)), Some(Time::ticks(due)));
+            assert_eq!(left, slots);
+        }
+        assert_eq!(calendar.take_earliest(|_| {}), None);
     }
 }

@@ -47,18 +47,16 @@ impl Chain {
         }
     }
 
-    /// The slots, oldest first or newest first.
+    /// The slots, oldest first.
     #[inline]
-    pub(crate) fn iter(self, links: &Links, newest_first: bool) -> ChainIter<'_> {
-        let next = if newest_first { self.last } else { self.first };
-        ChainIter { links, next, newest_first }
+    pub(crate) fn iter(self, links: &Links) -> ChainIter<'_> {
+        ChainIter { links, next: self.first }
     }
 }
 
 pub(crate) struct ChainIter<'a> {
     links: &'a Links,
     next: SlotId,
-    newest_first: bool,
 }
 
 impl Iterator for ChainIter<'_> {
@@ -70,8 +68,7 @@ impl Iterator for ChainIter<'_> {
             return None;
         }
         let slot = self.next;
-        let (before, after) = self.links.0[slot as usize];
-        self.next = if self.newest_first { before } else { after };
+        self.next = self.links.0[slot as usize].1;
         Some(slot)
     }
 }
@@ -88,11 +85,10 @@ mod tests {
             chain.remove(&mut links, slot);
         }
         chain.push(&mut links, 0);
-        assert_eq!(chain.iter(&links, false).collect::<Vec<_>>(), [1, 3, 0]);
-        assert_eq!(chain.iter(&links, true).collect::<Vec<_>>(), [0, 3, 1]);
+        assert_eq!(chain.iter(&links).collect::<Vec<_>>(), [1, 3, 0]);
         for slot in [0, 1, 3] {
             chain.remove(&mut links, slot);
         }
-        assert_eq!(chain.iter(&links, false).next(), None);
+        assert_eq!(chain.iter(&links).next(), None);
     }
 }

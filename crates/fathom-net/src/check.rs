@@ -29,7 +29,6 @@ pub struct NetError {
 pub(crate) enum Problem {
     ForeignHandle { user: String },
     PortOutsideModule { place: u32 },
-    FlawedDelay { transition: String, flaw: String },
     Other(String),
 }
 
@@ -68,9 +67,6 @@ impl fmt::Display for Problem {
             Self::PortOutsideModule { place } => {
                 write!(f, "place #{place} is made a port outside any module; use the place itself")
             }
-            Self::FlawedDelay { transition, flaw } => {
-                write!(f, "transition `{transition}` has a flawed delay: {flaw}")
-            }
             Self::Other(problem) => f.write_str(problem),
         }
     }
@@ -82,7 +78,6 @@ pub(crate) fn problems(net: &Structure, initial: &[Count]) -> Vec<Problem> {
     found.extend(names_used_twice(net));
     found.extend(places_out_of_reach(net, initial));
     found.extend(unused_ports(net));
-    found.extend(broken_capacities(net, initial));
     found.extend(impossible_inhibitors(net));
     found.into_iter().map(Problem::Other).collect()
 }
@@ -107,7 +102,7 @@ fn names_used_twice(net: &Structure) -> Vec<String> {
 fn places_out_of_reach(net: &Structure, initial: &[Count]) -> Vec<String> {
     let arcs = || net.transitions.iter().flat_map(|t| t.arcs.iter().map(move |arc| (t, arc)));
     let mut found = Vec::new();
-    for store in 0..net.stores.len() as u32 {
+    for store in 0..net.colours.len() as u32 {
         let name = net.store_name(store);
         let mut touching = arcs().filter(|(_, arc)| net.store_of(arc) == store).peekable();
         if touching.peek().is_none() {
@@ -179,46 +174,9 @@ fn impossible_inhibitors(net: &Structure) -> Vec<String> {
         .collect()
 }
 
-fn broken_capacities(net: &Structure, initial: &[Count]) -> Vec<String> {
-    let mut found = Vec::new();
-    for (store, node) in net.stores.iter().enumerate() {
-        let Some(capacity) = node.capacity else {
-            continue;
-        };
-        let (store, name) = (store as u32, net.store_name(store as u32));
-        let start = initial[store as usize].total;
-        if start > capacity {
-            found.push(format!(
-                "place `{name}` starts with {start} tokens, over its capacity of {capacity}; raise \
-                 the capacity or start with fewer"
-            ));
-        }
-        for transition in &net.transitions {
-            let count = |sums: BTreeMap<u32, u32>| sums.get(&store).copied().unwrap_or(0);
-            let (given, taken) = (count(net.given(transition)), count(net.taken(transition)));
-            if given > capacity + taken {
-                found.push(format!(
-                    "transition `{}` can never fire: it puts {given} tokens into `{name}`, whose \
-                     capacity is {capacity}; raise the capacity or put fewer",
-                    transition.name
-                ));
-            }
-            if net.given_freely(transition).contains(&store) {
-                found.push(format!(
-                    "transition `{}` puts a number of tokens into `{name}` that only its arc \
-                     expression knows, so the capacity of {capacity} cannot be kept; use `output` \
-                     arcs or drop the capacity",
-                    transition.name
-                ));
-            }
-        }
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
-    use crate::{Distribution, NetBuilder, Span};
+    use crate::{NetBuilder, Span};
 
     /// What `build` says of a net.
     fn error(draw: impl FnOnce(&mut NetBuilder)) -> String {
@@ -256,47 +214,18 @@ mod tests {
     }
 
     #[test]
-    fn broken_limits_are_told() {
-        let with = |tokens: u32, capacity: u32, given: u32| {
-            error(move |net| {
-                let (from, to) = (net.place("from"), net.place("to"));
-                net.initial(from, [()]);
-                net.initial(to, (0..tokens).map(|_| ()));
-                net.capacity(to, capacity);
-                net.transition("fill").consume(from, 1).produce(to, given).add();
-            })
-        };
-        assert!(with(3, 2, 1).contains("starts with 3 tokens, over its capacity of 2"));
-        assert!(with(0, 2, 3).contains("`fill` can never fire: it puts 3 tokens"));
+    fn impossible_inhibitors_and_foreign_places_are_told() {
         let inhibited = |net: &mut NetBuilder| {
             let jobs = net.place("jobs");
             net.initial(jobs, [()]);
             net.transition("never").inhibit(jobs, 0).add();
         };
         assert!(error(inhibited).contains("fewer than 0"));
-        let free = |net: &mut NetBuilder| {
-            let (from, to) = (net.place("from"), net.place("to"));
-            net.initial(from, [()]);
-            net.capacity(to, 2);
-            net.transition("fill").input(from).output_each(to, |_, _| [(), ()]).add();
-        };
-        assert!(error(free).contains("only its arc expression knows"));
-    }
-
-    #[test]
-    fn flawed_delays_and_foreign_places_are_told() {
-        let flawed = |net: &mut NetBuilder| {
-            let due = net.place("due");
-            net.initial(due, [()]);
-            let tick = net.transition("tick").consume(due, 1);
-            tick.delay(Distribution::exponential(-1.0)).produce(due, 1).add();
-        };
-        assert!(error(flawed).contains("transition `tick` has a flawed delay: its mean is -1"));
         let foreign = |net: &mut NetBuilder| {
             let mut other = NetBuilder::new("other");
             let place = other.place::<u8>("place");
             let index = other.index(place, |token| *token);
-            net.transition("take").input(place).delay(Span::ticks(1)).add();
+            net.transition("take").input(place).delay_by(|_, _| Span::ticks(1)).add();
             net.transition("look").input_by(index, |()| 3).add();
         };
         assert!(error(foreign).contains("take uses a place of another net"));

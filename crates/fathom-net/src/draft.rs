@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::binding::Token;
 use crate::check::Problem;
-use crate::distribution::Distribution;
 use crate::handle::Transition;
 use crate::logic::Logic;
 use crate::marking::Marking;
@@ -57,12 +56,6 @@ impl Draft {
     pub(crate) fn check_handle(&mut self, at: Address, user: &str) {
         if at.net != self.id {
             self.problems.push(Problem::ForeignHandle { user: user.into() });
-        }
-    }
-
-    pub(crate) fn check_delay(&mut self, delay: &Distribution, transition: &str) {
-        if let Some(flaw) = delay.flaw() {
-            self.problems.push(Problem::FlawedDelay { transition: transition.into(), flaw });
         }
     }
 

@@ -22,7 +22,7 @@ const TOKENS_SHOWN: usize = 3;
 /// let mut net = NetBuilder::new("kettle");
 /// let (cold, hot) = (net.place("cold"), net.place("hot"));
 /// net.initial(cold, [()]);
-/// net.transition("boil").consume(cold, 1).delay(Span::ticks(180)).produce(hot, 1).add();
+/// net.transition("boil").consume(cold, 1).delay_by(|_, _| Span::ticks(180)).produce(hot, 1).add();
 /// let net = net.build()?;
 /// let sim = Simulation::new(&net, 1);
 /// let drawing = Drawing::flat(&net).with_marking(&sim);
@@ -173,11 +173,8 @@ impl Drawing {
 
     fn place(&mut self, net: &Structure, place: u32, frame: &str) -> usize {
         let node = &net.places[place as usize];
-        let store = &net.stores[node.store as usize];
-        let mut lines = vec![last_name(&node.name).to_string(), store.colour.clone()];
-        if let Some(capacity) = store.capacity {
-            lines.push(format!("at most {capacity}"));
-        }
+        let colour = net.colours[node.store as usize].clone();
+        let mut lines = vec![last_name(&node.name).to_string(), colour];
         if net.places.iter().filter(|other| other.store == node.store).count() > 1 {
             lines.push(format!("fusion {}", net.store_name(node.store)));
         }
@@ -195,8 +192,8 @@ impl Drawing {
         if transition.guarded {
             lines.push("[guard]".into());
         }
-        if let Some(delay) = &transition.delay {
-            lines.push(format!("@+{delay}"));
+        if transition.is_delayed {
+            lines.push("@+f(binding)".into());
         }
         if transition.priority != 0 {
             lines.push(format!("priority {}", transition.priority));
@@ -263,9 +260,6 @@ fn arc_label(arc: &Arc) -> String {
     };
     if arc.keyed {
         label.push_str(" by key");
-    }
-    if let Some(delay) = &arc.delay {
-        label.push_str(&format!(" @+{delay}"));
     }
     label.trim_start().into()
 }

@@ -6,7 +6,7 @@ use crate::rng::Rng;
 const ABSENT: u32 = u32::MAX;
 
 /// Enabled transitions: constant time to enter, leave and pick.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct EnabledSet {
     /// Members of each priority level, highest level first.
     levels: Vec<Vec<u32>>,

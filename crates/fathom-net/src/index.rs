@@ -26,8 +26,6 @@ pub(crate) trait KeyIndex<C>: Any + Send + Sync {
     fn added(&mut self, slot: SlotId, token: &C, available: bool);
     fn released(&mut self, slot: SlotId, token: &C);
     fn removed(&mut self, slot: SlotId, token: &C);
-    #[cfg(feature = "analysis")]
-    fn clear(&mut self);
     fn copy(&self) -> Box<dyn KeyIndex<C>>;
 }
 
@@ -61,9 +59,9 @@ impl<C, K: Key> HashIndex<C, K> {
 
     /// The available tokens of a key.
     #[inline]
-    pub(crate) fn offers(&self, key: &K, newest_first: bool) -> ChainIter<'_> {
+    pub(crate) fn offers(&self, key: &K) -> ChainIter<'_> {
         let chain = self.entries.get(key).map_or(Chain::EMPTY, |tokens| tokens.available);
-        chain.iter(&self.links, newest_first)
+        chain.iter(&self.links)
     }
 
     /// Whether any token has the key, available or not.
@@ -103,11 +101,6 @@ impl<C: Token, K: Key> KeyIndex<C> for HashIndex<C, K> {
         }
     }
 
-    #[cfg(feature = "analysis")]
-    fn clear(&mut self) {
-        self.entries.clear();
-    }
-
     fn copy(&self) -> Box<dyn KeyIndex<C>> {
         Box::new(Self {
             key_of: Arc::clone(&self.key_of),
@@ -127,7 +120,7 @@ mod tests {
         index.added(0, &(7, 1), true);
         index.added(1, &(7, 2), false);
         index.added(2, &(8, 3), true);
-        let found = |index: &HashIndex<_, _>, key| index.offers(&key, false).collect::<Vec<_>>();
+        let found = |index: &HashIndex<_, _>, key| index.offers(&key).collect::<Vec<_>>();
         assert_eq!(found(&index, 7), [0]);
         index.released(1, &(7, 2));
         assert_eq!(found(&index, 7), [0, 1]);

@@ -1,11 +1,8 @@
-//! Timed coloured Petri nets: a typed builder, an exact simulator, analysis and drawing.
+//! Timed coloured Petri nets: a typed builder, an exact simulator and drawing.
 //!
 //! Nets are those of Jensen & Kristensen, *Coloured Petri Nets* (Springer, 2009), with time stamps,
-//! guards, priorities, test and inhibitor arcs, capacities, fusion places and hierarchy. This crate
+//! guards, priorities, test and inhibitor arcs, fusion places and hierarchy. This crate
 //! knows no files, no kernels and no wall time.
-//!
-//! The feature `analysis`, which is on by default, adds what is not needed to run a net: state spaces, invariants,
-//! replications on several threads, and PNML.
 //!
 //! In reading order: each module uses only what stands above it.
 #![cfg_attr(rustfmt, rustfmt_skip)]
@@ -13,9 +10,6 @@
 mod time;
 mod ziggurat;
 mod rng;
-mod distribution;
-mod estimate;
-mod tally;
 mod handle;
 mod structure;
 mod binding;
@@ -35,44 +29,31 @@ mod draft;
 mod transition;
 mod output;
 mod builder;
-mod event;
 mod simulation;
-mod monitor;
 mod draw;
-#[cfg(feature = "analysis")]
-mod analysis;
 
-#[cfg(feature = "analysis")]
-pub use analysis::{
-    PlaceInvariant, PnmlError, State, StateSpace, StateSpaceError, Step, TooManyInvariants, TransitionInvariant,
-    replicate,
-};
 pub use binding::{Append, Binding, Colour, Token};
 pub use builder::NetBuilder;
 pub use check::NetError;
-pub use distribution::Distribution;
 pub use draw::Drawing;
-pub use estimate::Estimate;
-pub use event::Event;
-pub use handle::{Series, Transition};
+pub use handle::Transition;
 pub use index::Key;
 pub use logic::Firing;
 pub use net::Net;
-pub use pattern::{Bind, Guarded, Lacking, Pattern, Refs, Start};
-pub use place::{In, Index, Out, Place, Selection, Sink, Source};
+pub use pattern::{Bind, Guard, Guarded, Pattern, Refs, Start};
+pub use place::{In, Index, Out, Place, Sink, Source};
 pub use rng::Rng;
-pub use simulation::{Enabled, Simulation, Stop};
+pub use simulation::{Enabled, Simulation};
 pub use sinks::Sinks;
-pub use tally::Tally;
 pub use time::{Span, Time};
 pub use transition::{Inputs, Outputs, TransitionBuilder};
 
 /// The guide, whose every example is run as a test.
-#[cfg(all(doctest, feature = "analysis"))]
+#[cfg(doctest)]
 #[doc = include_str!("../../../docs/net.md")]
 struct Guide;
 
 /// The guide's page on nets.
-#[cfg(all(doctest, feature = "analysis"))]
+#[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/writing-a-net.md")]
 struct WritingANet;

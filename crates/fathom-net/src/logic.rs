@@ -3,17 +3,10 @@
 use std::ops::ControlFlow;
 
 use crate::binding::Binding;
-use crate::chain::SlotId;
-use crate::distribution::Distribution;
-use crate::handle::Series;
 use crate::marking::Marking;
-use crate::pattern::{MAX_ARCS, Pattern, Picks, Refs};
+use crate::pattern::{NO_SLOTS, Pattern, Refs, Slots};
 use crate::rng::Rng;
-use crate::tally::Tally;
 use crate::time::{Span, Time};
-
-/// The slots of a binding's tokens, one per arc that binds a variable.
-pub(crate) type Slots = [SlotId; MAX_ARCS];
 
 /// A firing under way, as arc expressions see it.
 ///
@@ -30,13 +23,11 @@ pub struct Firing<'a> {
     now: Time,
     delay: Span,
     rng: &'a mut Rng,
-    tallies: &'a mut [Tally],
-    drew: bool,
 }
 
 impl<'a> Firing<'a> {
-    pub(crate) fn new(now: Time, rng: &'a mut Rng, tallies: &'a mut [Tally]) -> Self {
-        Self { now, delay: Span::ZERO, rng, tallies, drew: false }
+    pub(crate) fn new(now: Time, rng: &'a mut Rng) -> Self {
+        Self { now, delay: Span::ZERO, rng }
     }
 
     /// The instant of the firing.
@@ -45,18 +36,7 @@ impl<'a> Firing<'a> {
         self.now
     }
 
-    /// The transition's delay, as drawn for this firing.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (jobs, done) = (net.place::<u32>("jobs"), net.place("done"));
-    /// # let busy = net.series("busy");
-    /// net.transition("serve").input(jobs)
-    ///     .delay(fathom_net::Distribution::exponential(80.0))
-    ///     .record(busy, |_, firing| firing.delay().as_ticks() as f64)
-    ///     .produce(done, 1)
-    ///     .add();
-    /// ```
+    /// The transition's delay, as computed for this firing.
     #[must_use]
     pub fn delay(&self) -> Span {
         self.delay
@@ -65,12 +45,12 @@ impl<'a> Firing<'a> {
     /// The instant at which the tokens produced become available: `now` plus `delay`.
     ///
     /// ```
+    /// # use fathom_net::{Span, Time};
     /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let jobs = net.place::<fathom_net::Time>("jobs");
-    /// # let sojourn = net.series("sojourn");
-    /// net.transition("serve").input(jobs)
-    ///     .delay(fathom_net::Distribution::exponential(80.0))
-    ///     .record(sojourn, |(born,), firing| (firing.done() - *born).as_ticks() as f64)
+    /// # let (born, took) = (net.place::<Time>("born"), net.place::<Span>("took"));
+    /// net.transition("serve").input(born)
+    ///     .delay_by(|_, rng| Span::round(rng.exponential(80.0)))
+    ///     .output(took, |(born,), firing| firing.done() - *born)
     ///     .add();
     /// ```
     #[must_use]
@@ -78,29 +58,13 @@ impl<'a> Firing<'a> {
         self.now + self.delay
     }
 
-    /// The generator of the simulation, for expressions that draw. A net with such expressions has
-    /// no state space.
+    /// The generator of the simulation, for expressions that draw.
     pub fn rng(&mut self) -> &mut Rng {
-        self.drew = true;
         self.rng
-    }
-
-    /// The generator, for delays, which the state space leaves out.
-    pub(crate) fn draws(&mut self) -> &mut Rng {
-        self.rng
-    }
-
-    /// Whether an arc expression drew a random number.
-    pub(crate) fn drew(&self) -> bool {
-        self.drew
-    }
-
-    pub(crate) fn observe(&mut self, series: Series, value: f64) {
-        self.tallies[series.0 as usize].observe(value);
     }
 }
 
-/// An arc out or a data collector: does its part of a firing.
+/// An arc out, or a change of a state: does its part of a firing.
 pub(crate) trait Effect<P: Pattern>:
     for<'a> Fn(Refs<'a, P>, &mut Firing<'_>, &mut Marking) + Send + Sync + 'static
 {
@@ -111,14 +75,8 @@ impl<P: Pattern, F> Effect<P> for F where
 {
 }
 
-/// How a transition's delay comes about.
-pub(crate) enum Delay<P: Pattern> {
-    None,
-    Drawn(Distribution),
-    Computed(ComputedDelay<P>),
-}
-
-type ComputedDelay<P> = Box<dyn for<'a> Fn(Refs<'a, P>, &mut Rng) -> Span + Send + Sync>;
+/// How long a firing takes.
+pub(crate) type Delay<P> = Box<dyn for<'a> Fn(Refs<'a, P>, &mut Rng) -> Span + Send + Sync>;
 
 /// A transition's functions over the types of its variables.
 pub(crate) struct Compiled<P: Pattern> {
@@ -127,13 +85,22 @@ pub(crate) struct Compiled<P: Pattern> {
     is_free: bool,
     /// Stores and numbers of black tokens taken without binding them.
     pub(crate) consumes: Vec<(u32, u32)>,
-    pub(crate) delay: Delay<P>,
+    /// None where it takes no time.
+    pub(crate) delay: Option<Delay<P>>,
     pub(crate) effects: Vec<Box<dyn Effect<P>>>,
 }
 
 impl<P: Pattern> Compiled<P> {
     pub(crate) fn new(pattern: P, consumes: Vec<(u32, u32)>) -> Self {
-        Self { is_free: pattern.is_free(), pattern, consumes, delay: Delay::None, effects: Vec::new() }
+        Self { is_free: pattern.is_free(), pattern, consumes, delay: None, effects: Vec::new() }
+    }
+
+    /// The binding of the oldest tokens.
+    #[inline]
+    fn first(&self, marking: &Marking) -> Option<Slots> {
+        let mut slots = NO_SLOTS;
+        let found = self.pattern.search(marking, &mut slots, &mut |_, _| ControlFlow::Break(()));
+        found.is_break().then_some(slots)
     }
 
     /// What follows once the tokens of the arcs that bind are taken.
@@ -143,13 +110,7 @@ impl<P: Pattern> Compiled<P> {
             marking.take_black(place, number);
         }
         let refs = binding.refs();
-        if !marking.untimed {
-            firing.delay = match &self.delay {
-                Delay::None => Span::ZERO,
-                Delay::Drawn(distribution) => distribution.draw(firing.rng),
-                Delay::Computed(delay) => delay(refs, firing.rng),
-            };
-        }
+        firing.delay = self.delay.as_ref().map_or(Span::ZERO, |delay| delay(refs, firing.rng));
         for effect in &self.effects {
             effect(refs, firing, marking);
         }
@@ -160,57 +121,38 @@ impl<P: Pattern> Compiled<P> {
 pub(crate) trait Logic: Send + Sync {
     /// Whether some binding passes the guards.
     fn is_satisfiable(&self, marking: &Marking) -> bool;
-    /// The binding that the selection rules prefer.
-    fn choose(&self, marking: &Marking, rng: &mut Rng) -> Option<Slots>;
-    /// Fires the binding that the selection rules prefer.
-    fn fire_preferred(&self, marking: &mut Marking, firing: &mut Firing<'_>);
+    /// Fires the binding of the oldest tokens.
+    fn fire_first(&self, marking: &mut Marking, firing: &mut Firing<'_>);
     /// Every binding, printed, in the order of the colours; equal ones once.
     fn bindings(&self, marking: &Marking) -> Vec<(Slots, String)>;
-    /// A binding, printed.
-    fn printed(&self, marking: &Marking, slots: &Slots) -> String;
     /// Takes the binding's tokens, and puts what the arc expressions make of them.
     fn fire(&self, slots: &Slots, marking: &mut Marking, firing: &mut Firing<'_>);
 }
 
 impl<P: Pattern> Logic for Compiled<P> {
     fn is_satisfiable(&self, marking: &Marking) -> bool {
-        let mut picks = Picks::new(None);
-        self.pattern.search(marking, &mut picks, &mut |_, _| ControlFlow::Break(())).is_break()
+        self.first(marking).is_some()
     }
 
-    #[inline]
-    fn choose(&self, marking: &Marking, rng: &mut Rng) -> Option<Slots> {
-        let mut picks = Picks::new(Some(rng.clone()));
-        let found = self.pattern.search(marking, &mut picks, &mut |_, _| ControlFlow::Break(()));
-        if let Some(moved_on) = picks.rng {
-            *rng = moved_on;
-        }
-        found.is_break().then_some(picks.slots)
-    }
-
-    fn fire_preferred(&self, marking: &mut Marking, firing: &mut Firing<'_>) {
+    fn fire_first(&self, marking: &mut Marking, firing: &mut Firing<'_>) {
         if self.is_free {
-            let binding = self.pattern.take_preferred(marking, firing.rng);
+            let binding = self.pattern.take_first(marking);
             return self.go_on(&binding, marking, firing);
         }
-        let slots = self.choose(marking, firing.rng);
+        let slots = self.first(marking);
         self.fire(&slots.expect("an enabled transition has a binding"), marking, firing);
     }
 
     fn bindings(&self, marking: &Marking) -> Vec<(Slots, String)> {
         let mut found = Vec::new();
-        let _ = self.pattern.search(marking, &mut Picks::new(None), &mut |picks, refs| {
-            found.push((refs, picks.slots));
+        let _ = self.pattern.search(marking, &mut { NO_SLOTS }, &mut |slots, refs| {
+            found.push((refs, *slots));
             ControlFlow::Continue(())
         });
         // Tokens of one colour differ in nothing but their slot: Jensen's binding elements do not.
         found.sort_by(|a, b| a.0.cmp(&b.0));
         found.dedup_by(|a, b| a.0 == b.0);
         found.into_iter().map(|(refs, slots)| (slots, format!("{refs:?}"))).collect()
-    }
-
-    fn printed(&self, marking: &Marking, slots: &Slots) -> String {
-        format!("{:?}", self.pattern.refs(marking, slots))
     }
 
     #[inline]

@@ -3,9 +3,7 @@
 use crate::binding::Token;
 use crate::calendar::{Calendar, Entry};
 use crate::chain::SlotId;
-use crate::rng::Rng;
 use crate::store::{AnyStore, Store, StoreSet, typed, typed_mut};
-use crate::tally::Level;
 use crate::time::{Span, Time};
 
 /// How many tokens a place holds.
@@ -26,10 +24,6 @@ pub struct Marking {
     /// Those with a token that is available.
     pub(crate) filled: StoreSet,
     calendar: Calendar,
-    /// Time averages of the places that are watched; empty when none is, which costs nothing.
-    levels: Vec<Option<Level>>,
-    /// Stamps are ignored: every token is available at once, as the state space wants it.
-    pub(crate) untimed: bool,
 }
 
 impl Marking {
@@ -41,17 +35,7 @@ impl Marking {
             filled: StoreSet::default(),
             stores,
             calendar: Calendar::new(),
-            levels: Vec::new(),
-            untimed: false,
         }
-    }
-
-    /// Makes every token available at once from now on.
-    #[cfg(feature = "analysis")]
-    pub(crate) fn ignore_time(&mut self) {
-        self.untimed = true;
-        while self.advance(Time::MAX, |_| {}).is_some() {}
-        self.now = Time::ZERO;
     }
 
     #[inline]
@@ -67,7 +51,7 @@ impl Marking {
     /// Puts a token into a place, available after `delay`.
     #[inline]
     pub(crate) fn put<C: Token>(&mut self, place: u32, token: C, delay: Span) {
-        let available = delay == Span::ZERO || self.untimed;
+        let available = delay == Span::ZERO;
         let due = self.now + delay;
         let slot = self.store_mut(place).add(token, due, available);
         let count = &mut self.counts[place as usize];
@@ -78,7 +62,6 @@ impl Marking {
         } else if due < Time::MAX {
             self.calendar.enter(Entry { due, place, slot });
         }
-        self.note_level(place);
     }
 
     /// Takes an available token out of a place.
@@ -88,15 +71,15 @@ impl Marking {
         self.store_mut(place).take(slot)
     }
 
-    /// Takes the available token that the place's selection rule prefers; the caller knows of one.
+    /// Takes the available token that comes first; the caller knows of one.
     #[inline]
-    pub(crate) fn take_preferred<C: Token>(&mut self, place: u32, rng: &mut Rng) -> C {
+    pub(crate) fn take_first<C: Token>(&mut self, place: u32) -> C {
         self.gone(place, 1);
         let store = self.store_mut::<C>(place);
-        store.take(store.preferred(rng))
+        store.take(store.first())
     }
 
-    /// Changes the available token that the place's selection rule prefers; the caller knows of one.
+    /// Changes the available token that comes first; the caller knows of one.
     #[inline]
     pub(crate) fn change<C: Token, T>(&mut self, place: u32, change: impl FnOnce(&mut C) -> T) -> T {
         let store = self.store_mut::<C>(place);
@@ -104,7 +87,7 @@ impl Marking {
             return change(store.first_mut());
         }
         // Its key may change, so it leaves and comes back.
-        let slot = store.offers().next().expect("as many tokens as the arc asks for");
+        let slot = store.first();
         let mut token = self.take(place, slot);
         let made = change(&mut token);
         self.put(place, token, Span::ZERO);
@@ -115,56 +98,22 @@ impl Marking {
     #[inline]
     pub(crate) fn take_black(&mut self, place: u32, number: u32) {
         let store = self.store_mut::<()>(place);
-        (0..number).for_each(|_| store.take_first());
+        (0..number).for_each(|_| store.take(store.first()));
         self.gone(place, number);
     }
 
-    /// Moves time to the earliest instant up to `horizon` at which a token becomes available, and
-    /// tells the places that gained one. Does nothing when there is no such instant.
-    pub(crate) fn advance(&mut self, horizon: Time, mut gained: impl FnMut(u32)) -> Option<Time> {
+    /// Moves time to the earliest instant at which a token becomes available, and tells the places that gained one. Does
+    /// nothing when there is no such instant.
+    pub(crate) fn advance(&mut self, mut gained: impl FnMut(u32)) -> bool {
         let Self { calendar, stores, counts, filled, .. } = self;
-        let reached = calendar.take_earliest(horizon, |entry| {
+        let reached = calendar.take_earliest(|entry| {
             stores[entry.place as usize].release(entry.slot);
             counts[entry.place as usize].available += 1;
             filled.set(entry.place, true);
             gained(entry.place);
-        })?;
-        self.now = reached;
-        Some(reached)
-    }
-
-    /// Whether some token is still to become available.
-    pub(crate) fn is_waiting(&self) -> bool {
-        !self.calendar.is_empty()
-    }
-
-    /// Replaces the tokens of a place by those of a canonical store.
-    #[cfg(feature = "analysis")]
-    pub(crate) fn refill(&mut self, place: u32, tokens: &dyn AnyStore) {
-        let total = tokens.len() as u32;
-        self.stores[place as usize] = tokens.copy();
-        self.counts[place as usize] = Count { available: total, total };
-        self.filled.set(place, total > 0);
-    }
-
-    /// Starts the time average of a place's tokens, afresh if it was running.
-    pub(crate) fn watch(&mut self, place: u32) {
-        self.levels.resize_with(self.stores.len(), || None);
-        let tokens = self.counts[place as usize].total;
-        self.levels[place as usize] = Some(Level::new(self.now, tokens));
-    }
-
-    /// Starts all running time averages afresh.
-    pub(crate) fn restart_levels(&mut self) {
-        for place in 0..self.levels.len() {
-            if self.levels[place].is_some() {
-                self.watch(place as u32);
-            }
-        }
-    }
-
-    pub(crate) fn level(&self, place: u32) -> Option<&Level> {
-        self.levels.get(place as usize)?.as_ref()
+        });
+        self.now = reached.unwrap_or(self.now);
+        reached.is_some()
     }
 
     /// A place has lost available tokens.
@@ -174,13 +123,5 @@ impl Marking {
         count.total -= number;
         count.available -= number;
         self.filled.set(place, count.available > 0);
-        self.note_level(place);
-    }
-
-    #[inline]
-    fn note_level(&mut self, place: u32) {
-        if let Some(Some(level)) = self.levels.get_mut(place as usize) {
-            level.change(self.now, self.counts[place as usize].total);
-        }
     }
 }

@@ -8,7 +8,7 @@ use crate::logic::Logic;
 use crate::marking::Marking;
 use crate::place::{Address, Place};
 use crate::store::{Store, StoreSet};
-use crate::structure::{ArcKind, Structure};
+use crate::structure::{Arc, ArcKind, Structure, TransitionNode};
 
 /// A checked and compiled net. Simulations borrow it, on any number of threads.
 ///
@@ -41,7 +41,7 @@ pub(crate) struct Rule {
     simple: bool,
     /// Stores that must hold at least this many available tokens, where one is not enough or the set has no room.
     needs: Box<[(u32, u32)]>,
-    /// Stores that may hold at most this many tokens: inhibitor arcs and capacities.
+    /// Stores that may hold at most this many tokens: inhibitor arcs.
     ceilings: Box<[(u32, u32)]>,
     /// Guards or keys have a say too.
     selective: bool,
@@ -110,21 +110,14 @@ impl Net {
         &self.structure.transitions[transition.0 as usize].name
     }
 
-    /// Every transition, in the order of building.
-    pub fn transitions(&self) -> impl Iterator<Item = Transition> + use<> {
-        (0..self.logic.len() as u32).map(Transition)
-    }
-
     pub(crate) fn compile(
         structure: Structure,
         id: u64,
         initial: Marking,
         logic: Vec<Box<dyn Logic>>,
     ) -> Self {
-        let consumers = per_store(&structure, |kind, _| matches!(kind, ArcKind::Input(_) | ArcKind::Read));
-        let limited = per_store(&structure, |kind, capacity| {
-            matches!(kind, ArcKind::Inhibitor(_)) || matches!(kind, ArcKind::Output(_)) && capacity
-        });
+        let consumers = per_store(&structure, |kind| matches!(kind, ArcKind::Input(_) | ArcKind::Read));
+        let limited = per_store(&structure, |kind| matches!(kind, ArcKind::Inhibitor(_)));
         let rules = (0..logic.len() as u32)
             .map(|transition| Rule::new(&structure, transition, &consumers, &limited))
             .collect();
@@ -167,17 +160,15 @@ impl Rule {
             let of = |store: u32| lists[store as usize].iter().copied().filter(move |t| concerns(store, t));
             stores.flat_map(of).collect::<Vec<u32>>()
         };
-        let mut outputs: Vec<u32> = given.keys().copied().collect();
-        outputs.extend(net.given_freely(node));
         let mut disables = vec![transition];
         disables.extend(touching(&mut taken.keys().copied(), consumers));
-        disables.extend(touching(&mut outputs.iter().copied(), limited));
-        let mut enables = touching(&mut outputs.iter().copied(), consumers);
+        disables.extend(touching(&mut given.iter().copied(), limited));
+        let mut enables = touching(&mut given.iter().copied(), consumers);
         enables.extend(touching(&mut taken.keys().copied(), limited));
         let mut filled = StoreSet::default();
         let needs: Box<[_]> =
             net.needed(node).into_iter().filter(|&(store, least)| !filled.add(store) || least > 1).collect();
-        let ceilings = ceilings(net, transition);
+        let ceilings = ceilings(net, node);
         Self {
             filled,
             simple: needs.is_empty() && ceilings.is_empty() && !node.selective,
@@ -199,33 +190,20 @@ impl Rule {
 }
 
 /// The most tokens that each store may hold for a transition to be enabled.
-fn ceilings(net: &Structure, transition: u32) -> Box<[(u32, u32)]> {
-    let node = &net.transitions[transition as usize];
-    let taken = net.taken(node);
-    let mut ceilings = Vec::new();
-    for arc in &node.arcs {
-        if let (ArcKind::Inhibitor(limit), false) = (arc.kind, arc.keyed) {
-            ceilings.push((net.store_of(arc), limit.saturating_sub(1)));
-        }
-    }
-    for (store, given) in net.given(node) {
-        if let Some(capacity) = net.stores[store as usize].capacity {
-            let room = capacity + taken.get(&store).copied().unwrap_or(0);
-            ceilings.push((store, room.saturating_sub(given)));
-        }
-    }
-    ceilings.into()
+fn ceilings(net: &Structure, transition: &TransitionNode) -> Box<[(u32, u32)]> {
+    let ceiling = |arc: &Arc| match (arc.kind, arc.keyed) {
+        (ArcKind::Inhibitor(limit), false) => Some((net.store_of(arc), limit.saturating_sub(1))),
+        _ => None,
+    };
+    transition.arcs.iter().filter_map(ceiling).collect()
 }
 
-/// For each store, the transitions with an arc that `concerns` it, given whether it has a capacity.
-fn per_store(net: &Structure, concerns: impl Fn(ArcKind, bool) -> bool) -> Vec<Box<[u32]>> {
-    let mut lists = vec![Vec::new(); net.stores.len()];
+/// For each store, the transitions with an arc that `concerns` it.
+fn per_store(net: &Structure, concerns: impl Fn(ArcKind) -> bool) -> Vec<Box<[u32]>> {
+    let mut lists = vec![Vec::new(); net.colours.len()];
     for (number, transition) in net.transitions.iter().enumerate() {
-        for arc in &transition.arcs {
-            let store = net.store_of(arc) as usize;
-            if concerns(arc.kind, net.stores[store].capacity.is_some()) {
-                lists[store].push(number as u32);
-            }
+        for arc in transition.arcs.iter().filter(|arc| concerns(arc.kind)) {
+            lists[net.store_of(arc) as usize].push(number as u32);
         }
     }
     lists.into_iter().map(sorted).collect()

@@ -1,9 +1,7 @@
-//! The side of a transition that gives: its delay, the arcs out, and what is recorded.
+//! The side of a transition that gives: its delay and the arcs out.
 
 use crate::binding::{Colour, Token};
-use crate::distribution::Distribution;
-use crate::handle::Series;
-use crate::logic::{Delay, Effect, Firing};
+use crate::logic::{Effect, Firing};
 use crate::pattern::{Pattern, Refs};
 use crate::place::{Address, Place, Sink};
 use crate::rng::Rng;
@@ -16,17 +14,8 @@ use crate::transition::{Outputs, TransitionBuilder};
 type Giving<'n, P> = TransitionBuilder<'n, P, Outputs>;
 
 impl<'n, P: Pattern, Side> TransitionBuilder<'n, P, Side> {
-    /// Tokens produced become available this much later: the time inscription `@+` of CPN ML.
-    /// A distribution is drawn from once per firing, before the arc expressions run.
-    pub fn delay(self, delay: impl Into<Distribution>) -> Giving<'n, P> {
-        let (mut giving, delay) = (self.outputs(), delay.into());
-        giving.net.check_delay(&delay, &giving.node.name);
-        giving.node.delay = Some(delay.to_string());
-        giving.logic.delay = if delay.is_zero() { Delay::None } else { Delay::Drawn(delay) };
-        giving
-    }
-
-    /// As [`delay`](Self::delay), computed from the binding.
+    /// Tokens produced become available this much later: the time inscription `@+` of CPN ML. It is computed once per
+    /// firing, before the arc expressions run.
     ///
     /// ```
     /// # use fathom_net::Span;
@@ -39,8 +28,8 @@ impl<'n, P: Pattern, Side> TransitionBuilder<'n, P, Side> {
         F: for<'a> Fn(Refs<'a, P>, &mut Rng) -> Span + Send + Sync + 'static,
     {
         let mut giving = self.outputs();
-        giving.node.delay = Some("f(binding)".into());
-        giving.logic.delay = Delay::Computed(Box::new(delay));
+        giving.node.is_delayed = true;
+        giving.logic.delay = Some(Box::new(delay));
         giving
     }
 
@@ -53,37 +42,9 @@ impl<'n, P: Pattern, Side> TransitionBuilder<'n, P, Side> {
     {
         let place = to.place();
         let store = place.at.store;
-        self.outputs().gives(place, Some(1), None, move |refs, firing, marking| {
+        self.outputs().gives(place, Some(1), move |refs, firing, marking| {
             let token = expression(refs, firing);
             marking.put(store, token, firing.delay());
-        })
-    }
-
-    /// As [`output`](Self::output); this token alone becomes available later still.
-    ///
-    /// ```
-    /// # use fathom_net::{Distribution, NetBuilder};
-    /// # let mut net = NetBuilder::new("doc");
-    /// # let (next, queue) = (net.place("next"), net.place::<u32>("queue"));
-    /// net.transition("arrive")
-    ///     .consume(next, 1)
-    ///     .output(queue, |_, _| 1)
-    ///     .output_after(next, Distribution::exponential(100.0), |_, _| ())
-    ///     .add();
-    /// ```
-    pub fn output_after<S, C, F>(self, to: S, delay: impl Into<Distribution>, expression: F) -> Giving<'n, P>
-    where
-        S: Sink<Colour = C>,
-        C: Colour,
-        F: for<'a> Fn(Refs<'a, P>, &mut Firing<'_>) -> C + Send + Sync + 'static,
-    {
-        let (place, delay) = (to.place(), delay.into());
-        self.net.check_delay(&delay, &self.node.name);
-        let store = place.at.store;
-        self.outputs().gives(place, Some(1), Some(delay.clone()), move |refs, firing, marking| {
-            let token = expression(refs, firing);
-            let later = if marking.untimed { Span::ZERO } else { delay.draw(firing.draws()) };
-            marking.put(store, token, firing.delay() + later);
         })
     }
 
@@ -104,7 +65,7 @@ impl<'n, P: Pattern, Side> TransitionBuilder<'n, P, Side> {
     {
         let place = to.place();
         let store = place.at.store;
-        self.outputs().gives(place, None, None, move |refs, firing, marking| {
+        self.outputs().gives(place, None, move |refs, firing, marking| {
             for token in expression(refs, firing) {
                 marking.put(store, token, firing.delay());
             }
@@ -114,8 +75,7 @@ impl<'n, P: Pattern, Side> TransitionBuilder<'n, P, Side> {
     /// Changes a [state](crate::NetBuilder::state) in place, without copying it: an arc in and an arc out of a token
     /// that is available again at once.
     ///
-    /// It works on other places, too: on the token that the place's [`Selection`](crate::Selection) prefers. Guards
-    /// do not see the token. Updates happen in order with the arc expressions.
+    /// It works on other places, too: on the oldest token. Guards do not see the token. Updates happen in order with the arc expressions.
     ///
     /// ```
     /// # use fathom_net::{NetBuilder, Simulation};
@@ -164,7 +124,7 @@ impl<'n, P: Pattern, Side> TransitionBuilder<'n, P, Side> {
     {
         let (from, place) = (state.at.store, to.place());
         let store = place.at.store;
-        self.outputs().holds(state).gives(place, None, None, move |refs, firing, marking| {
+        self.outputs().holds(state).gives(place, None, move |refs, firing, marking| {
             let made = marking.change(from, |token| change(refs, token, firing));
             for token in made {
                 marking.put(store, token, firing.delay());
@@ -183,7 +143,7 @@ impl<'n, P: Pattern, Side> TransitionBuilder<'n, P, Side> {
         let from = state.at.store;
         let mut giving = self.outputs().holds(state);
         for at in to.addresses() {
-            giving.arc_to(at, None, None);
+            giving.arc_to(at, None);
         }
         giving.logic.effects.push(Box::new(move |refs, firing, marking| {
             let made = marking.change(from, |token| change(refs, token, firing));
@@ -196,35 +156,11 @@ impl<'n, P: Pattern, Side> TransitionBuilder<'n, P, Side> {
     pub fn produce(self, to: impl Sink<Colour = ()>, number: u32) -> Giving<'n, P> {
         let place = to.place();
         let store = place.at.store;
-        self.outputs().gives(place, Some(number), None, move |_, firing, marking| {
+        self.outputs().gives(place, Some(number), move |_, firing, marking| {
             for _ in 0..number {
                 marking.put(store, (), firing.delay());
             }
         })
-    }
-
-    /// Adds an observation to a series at each firing: a data collector.
-    ///
-    /// ```
-    /// use fathom_net::{NetBuilder, Time};
-    /// # let mut net = NetBuilder::new("doc");
-    /// # let queue = net.place::<Time>("queue");
-    /// let waiting = net.series("waiting");
-    /// net.transition("serve")
-    ///     .input(queue)
-    ///     .record(waiting, |(arrived,), firing| (firing.now() - *arrived).as_ticks() as f64)
-    ///     .add();
-    /// ```
-    pub fn record<F>(self, series: Series, observe: F) -> Giving<'n, P>
-    where
-        F: for<'a> Fn(Refs<'a, P>, &mut Firing<'_>) -> f64 + Send + Sync + 'static,
-    {
-        let mut giving = self.outputs();
-        giving.logic.effects.push(Box::new(move |refs, firing, _| {
-            let value = observe(refs, firing);
-            firing.observe(series, value);
-        }));
-        giving
     }
 }
 
@@ -235,65 +171,63 @@ impl<P: Pattern> Giving<'_, P> {
         let place = state.at.node;
         if !self.node.arcs.iter().any(|arc| arc.place == place && arc.holds) {
             for kind in [ArcKind::Input(1), ArcKind::Output(Some(1))] {
-                self.node.arcs.push(Arc { place, kind, keyed: false, holds: true, delay: None });
+                self.node.arcs.push(Arc { place, kind, keyed: false, holds: true });
             }
         }
         self
     }
 
-    fn gives<C>(
-        mut self,
-        place: Place<C>,
-        number: Option<u32>,
-        delay: Option<Distribution>,
-        effect: impl Effect<P>,
-    ) -> Self {
-        self.arc_to(place.at, number, delay);
+    fn gives<C>(mut self, place: Place<C>, number: Option<u32>, effect: impl Effect<P>) -> Self {
+        self.arc_to(place.at, number);
         self.logic.effects.push(Box::new(effect));
         self
     }
 
-    fn arc_to(&mut self, at: Address, number: Option<u32>, delay: Option<Distribution>) {
+    fn arc_to(&mut self, at: Address, number: Option<u32>) {
         self.net.check_handle(at, &self.node.name);
         let kind = ArcKind::Output(number);
-        self.node.arcs.push(Arc { place: at.node, kind, keyed: false, holds: false, delay });
+        self.node.arcs.push(Arc { place: at.node, kind, keyed: false, holds: false });
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::{NetBuilder, Simulation, StateSpace};
+    use crate::{NetBuilder, Simulation};
 
     #[test]
     fn an_update_wakes_those_who_look_at_the_state_and_an_index_follows_it() {
         let mut net = NetBuilder::new("state");
         let (words, seen) = (net.place::<u32>("words"), net.place::<Vec<u32>>("seen"));
-        let (alarm, rung) = (net.place("alarm"), net.place("rung"));
+        let [alarm, rung, found] = ["alarm", "rung", "found"].map(|name| net.place(name));
         let by_length = net.index(seen, Vec::len);
         net.initial(words, [3, 1, 2]);
         net.initial(seen, [Vec::new()]);
         net.initial(alarm, [()]);
         net.transition("note").input(words).update(seen, |(word,), seen, _| seen.push(*word)).add();
-        let ring = net
-            .transition("ring")
+        net.transition("ring")
             .consume(alarm, 1)
             .read(seen)
             .guard(|(seen,)| seen.len() == 2)
             .priority(1)
             .produce(rung, 1)
             .add();
-        let find = net.transition("find").consume(rung, 1).read_by(by_length, |_| 2).priority(1).add();
+        net.transition("find")
+            .consume(rung, 1)
+            .input_by(by_length, |_| 2)
+            .priority(1)
+            .output(seen, |(seen,), _| seen.clone())
+            .produce(found, 1)
+            .add();
         let net = net.build().unwrap();
         let mut sim = Simulation::new(&net, 1);
         sim.run();
-        assert_eq!((sim.firings(ring), sim.firings(find), sim.count(words)), (1, 1, 0));
+        assert_eq!([sim.count(alarm), sim.count(rung), sim.count(found)], [0, 0, 1]);
+        assert_eq!(sim.count(words), 0);
         assert_eq!(sim.tokens(seen).next().unwrap().0, &[3, 1, 2]);
-        let conserved = net.place_invariants().unwrap();
-        assert!(conserved.iter().any(|one| one.to_string() == "seen = 1"), "{conserved:?}");
     }
 
     #[test]
-    fn a_state_needs_no_order_but_has_no_state_space() {
+    fn a_state_needs_no_order() {
         let mut net = NetBuilder::new("state");
         let words = net.place::<u32>("words");
         let seen = net.state("seen", std::collections::HashMap::<u32, f64>::new());
@@ -306,7 +240,5 @@ mod tests {
         let mut sim = Simulation::new(&net, 1);
         sim.run();
         assert_eq!(sim.change(seen, |seen| [seen[&1], seen[&3]]), Some([0.5, 1.0]));
-        let error = StateSpace::explore(&net, 100).unwrap_err();
-        assert!(error.to_string().starts_with("place `seen` holds a state"), "{error}");
     }
 }

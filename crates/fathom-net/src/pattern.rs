@@ -11,8 +11,6 @@ use crate::binding::{Append, Binding, Colour};
 use crate::chain::SlotId;
 use crate::index::{HashIndex, Key};
 use crate::marking::Marking;
-use crate::place::Selection;
-use crate::rng::Rng;
 use crate::store::Store;
 
 /// The most arcs that can bind a variable of one transition.
@@ -39,27 +37,23 @@ pub trait Pattern: Sized + Send + Sync + 'static {
     #[doc(hidden)]
     const ARCS: usize;
 
-    /// Tells `found` of every binding, best first by the selection rules, until it breaks.
+    /// Tells `found` of every binding, that of the oldest tokens first, until it breaks. The tokens are those of `slots`.
     #[doc(hidden)]
     fn search<'m>(
         &self,
         marking: &'m Marking,
-        picks: &mut Picks,
-        found: &mut impl FnMut(&mut Picks, Refs<'m, Self>) -> ControlFlow<()>,
+        slots: &mut Slots,
+        found: &mut impl FnMut(&mut Slots, Refs<'m, Self>) -> ControlFlow<()>,
     ) -> ControlFlow<()>;
 
     /// Whether any token will do: no guard, no key, no place that two arcs share. Then
-    /// [`take_preferred`](Self::take_preferred) finds what a search would.
+    /// [`take_first`](Self::take_first) finds what a search would.
     #[doc(hidden)]
     fn is_free(&self) -> bool;
 
-    /// Removes the tokens that the selection rules prefer, and copies those of read arcs.
+    /// Removes the tokens that come first, and copies those of read arcs.
     #[doc(hidden)]
-    fn take_preferred(&self, marking: &mut Marking, rng: &mut Rng) -> Self::Binding;
-
-    /// The picked tokens.
-    #[doc(hidden)]
-    fn refs<'m>(&self, marking: &'m Marking, slots: &[SlotId]) -> Refs<'m, Self>;
+    fn take_first(&self, marking: &mut Marking) -> Self::Binding;
 
     /// Removes the picked tokens of input arcs and copies those of read arcs.
     #[doc(hidden)]
@@ -80,16 +74,26 @@ pub struct Bind<P: Pattern, C: 'static> {
     pub(crate) by_key: Option<ByKey<P, C>>,
 }
 
-/// One more condition on the variables bound so far.
-pub struct Guarded<P, F> {
+/// One more condition on the variables bound so far, or on what places lack.
+pub struct Guarded<P, G> {
     pub(crate) before: P,
-    pub(crate) guard: F,
+    pub(crate) guard: G,
 }
 
-/// One more condition: no token has the key that the variables bound so far ask for.
-pub struct Lacking<P: Pattern> {
-    pub(crate) before: P,
-    pub(crate) absent: Absent<P>,
+/// Whether a binding may fire.
+pub trait Guard<P: Pattern>: Send + Sync + 'static {
+    #[doc(hidden)]
+    fn holds(&self, marking: &Marking, refs: Refs<'_, P>) -> bool;
+}
+
+impl<P: Pattern, F> Guard<P> for F
+where
+    F: for<'a> Fn(&Marking, Refs<'a, P>) -> bool + Send + Sync + 'static,
+{
+    #[inline]
+    fn holds(&self, marking: &Marking, refs: Refs<'_, P>) -> bool {
+        self(marking, refs)
+    }
 }
 
 type Visit<'v> = &'v mut dyn FnMut(SlotId) -> ControlFlow<()>;
@@ -98,21 +102,10 @@ type Visit<'v> = &'v mut dyn FnMut(SlotId) -> ControlFlow<()>;
 pub(crate) type ByKey<P, C> =
     Box<dyn for<'a> Fn(&Store<C>, Refs<'a, P>, Visit<'_>) -> ControlFlow<()> + Send + Sync>;
 
-type Absent<P> = Box<dyn for<'a> Fn(&Marking, Refs<'a, P>) -> bool + Send + Sync>;
+/// The tokens chosen so far, one slot per arc that binds a variable.
+pub(crate) type Slots = [SlotId; MAX_ARCS];
 
-/// The tokens chosen so far, one slot per arc.
-#[derive(Debug)]
-pub struct Picks {
-    pub(crate) slots: [SlotId; MAX_ARCS],
-    /// Draws the order of offers where the selection rule is random; without it, any order.
-    pub(crate) rng: Option<Rng>,
-}
-
-impl Picks {
-    pub(crate) fn new(rng: Option<Rng>) -> Self {
-        Self { slots: [0; MAX_ARCS], rng }
-    }
-}
+pub(crate) const NO_SLOTS: Slots = [0; MAX_ARCS];
 
 impl Pattern for Start {
     type Binding = ();
@@ -123,10 +116,10 @@ impl Pattern for Start {
     fn search<'m>(
         &self,
         _: &'m Marking,
-        picks: &mut Picks,
-        found: &mut impl FnMut(&mut Picks, Refs<'m, Self>) -> ControlFlow<()>,
+        slots: &mut Slots,
+        found: &mut impl FnMut(&mut Slots, Refs<'m, Self>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        found(picks, ())
+        found(slots, ())
     }
 
     fn is_free(&self) -> bool {
@@ -134,9 +127,7 @@ impl Pattern for Start {
     }
 
     #[inline]
-    fn take_preferred(&self, _: &mut Marking, _: &mut Rng) {}
-
-    fn refs(&self, _: &Marking, _: &[SlotId]) {}
+    fn take_first(&self, _: &mut Marking) {}
 
     #[inline]
     fn take(&self, _: &mut Marking, _: &[SlotId]) {}
@@ -149,38 +140,13 @@ impl<P: Pattern, C: Colour> Bind<P, C> {
         &self,
         store: &'m Store<C>,
         refs: Refs<'m, P>,
-        picks: &mut Picks,
-        visit: &mut impl FnMut(&mut Picks, SlotId) -> ControlFlow<()>,
+        visit: &mut impl FnMut(SlotId) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        if let Some(by_key) = &self.by_key {
-            return by_key(store, refs, &mut |slot| visit(picks, slot));
+        match &self.by_key {
+            Some(by_key) => by_key(store, refs, visit),
+            None => store.offers().try_for_each(visit),
         }
-        if let (Some(bag), Some(rng)) = (store.bag(), &mut picks.rng)
-            && !bag.is_empty()
-        {
-            let first = rng.below(bag.len() as u64) as usize;
-            visit(picks, bag[first])?;
-            return offer_rest(bag, first, picks, visit);
-        }
-        store.offers().try_for_each(|slot| visit(picks, slot))
     }
-}
-
-/// Offers in random order the tokens of a bag other than the first, which was refused.
-#[cold]
-fn offer_rest(
-    bag: &[SlotId],
-    first: usize,
-    picks: &mut Picks,
-    visit: &mut impl FnMut(&mut Picks, SlotId) -> ControlFlow<()>,
-) -> ControlFlow<()> {
-    let mut rest = bag.to_vec();
-    rest.swap_remove(first);
-    while !rest.is_empty() {
-        let next = picks.rng.as_mut().map_or(0, |rng| rng.below(rest.len() as u64));
-        visit(picks, rest.swap_remove(next as usize))?;
-    }
-    ControlFlow::Continue(())
 }
 
 impl<P: Pattern, C: Colour> Pattern for Bind<P, C>
@@ -195,17 +161,17 @@ where
     fn search<'m>(
         &self,
         marking: &'m Marking,
-        picks: &mut Picks,
-        found: &mut impl FnMut(&mut Picks, Refs<'m, Self>) -> ControlFlow<()>,
+        slots: &mut Slots,
+        found: &mut impl FnMut(&mut Slots, Refs<'m, Self>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let store = marking.store::<C>(self.place);
-        self.before.search(marking, picks, &mut |picks, refs| {
-            self.offer(store, refs, picks, &mut |picks, slot| {
-                if self.shares.iter().any(|&arc| picks.slots[arc] == slot) {
+        self.before.search(marking, slots, &mut |slots, refs| {
+            self.offer(store, refs, &mut |slot| {
+                if self.shares.iter().any(|&arc| slots[arc] == slot) {
                     return ControlFlow::Continue(());
                 }
-                picks.slots[P::ARCS] = slot;
-                found(picks, P::Binding::append_ref(refs, store.token(slot)))
+                slots[P::ARCS] = slot;
+                found(slots, P::Binding::append_ref(refs, store.token(slot)))
             })
         })
     }
@@ -215,19 +181,14 @@ where
     }
 
     #[inline]
-    fn take_preferred(&self, marking: &mut Marking, rng: &mut Rng) -> <Self as Pattern>::Binding {
-        let before = self.before.take_preferred(marking, rng);
+    fn take_first(&self, marking: &mut Marking) -> <Self as Pattern>::Binding {
+        let before = self.before.take_first(marking);
         before.append(if self.reads {
             let store = marking.store::<C>(self.place);
-            store.token(store.preferred(rng)).clone()
+            store.token(store.first()).clone()
         } else {
-            marking.take_preferred(self.place, rng)
+            marking.take_first(self.place)
         })
-    }
-
-    fn refs<'m>(&self, marking: &'m Marking, slots: &[SlotId]) -> Refs<'m, Self> {
-        let token = marking.store::<C>(self.place).token(slots[P::ARCS]);
-        P::Binding::append_ref(self.before.refs(marking, slots), token)
     }
 
     #[inline]
@@ -242,10 +203,7 @@ where
     }
 }
 
-impl<P: Pattern, F> Pattern for Guarded<P, F>
-where
-    F: for<'a> Fn(Refs<'a, P>) -> bool + Send + Sync + 'static,
-{
+impl<P: Pattern, G: Guard<P>> Pattern for Guarded<P, G> {
     type Binding = P::Binding;
 
     const ARCS: usize = P::ARCS;
@@ -254,11 +212,11 @@ where
     fn search<'m>(
         &self,
         marking: &'m Marking,
-        picks: &mut Picks,
-        found: &mut impl FnMut(&mut Picks, Refs<'m, Self>) -> ControlFlow<()>,
+        slots: &mut Slots,
+        found: &mut impl FnMut(&mut Slots, Refs<'m, Self>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        self.before.search(marking, picks, &mut |picks, refs| {
-            if (self.guard)(refs) { found(picks, refs) } else { ControlFlow::Continue(()) }
+        self.before.search(marking, slots, &mut |slots, refs| {
+            if self.guard.holds(marking, refs) { found(slots, refs) } else { ControlFlow::Continue(()) }
         })
     }
 
@@ -266,47 +224,8 @@ where
         false
     }
 
-    fn take_preferred(&self, marking: &mut Marking, rng: &mut Rng) -> P::Binding {
-        self.before.take_preferred(marking, rng)
-    }
-
-    fn refs<'m>(&self, marking: &'m Marking, slots: &[SlotId]) -> Refs<'m, P> {
-        self.before.refs(marking, slots)
-    }
-
-    #[inline]
-    fn take(&self, marking: &mut Marking, slots: &[SlotId]) -> P::Binding {
-        self.before.take(marking, slots)
-    }
-}
-
-impl<P: Pattern> Pattern for Lacking<P> {
-    type Binding = P::Binding;
-
-    const ARCS: usize = P::ARCS;
-
-    #[inline]
-    fn search<'m>(
-        &self,
-        marking: &'m Marking,
-        picks: &mut Picks,
-        found: &mut impl FnMut(&mut Picks, Refs<'m, Self>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        self.before.search(marking, picks, &mut |picks, refs| {
-            if (self.absent)(marking, refs) { found(picks, refs) } else { ControlFlow::Continue(()) }
-        })
-    }
-
-    fn is_free(&self) -> bool {
-        false
-    }
-
-    fn take_preferred(&self, marking: &mut Marking, rng: &mut Rng) -> P::Binding {
-        self.before.take_preferred(marking, rng)
-    }
-
-    fn refs<'m>(&self, marking: &'m Marking, slots: &[SlotId]) -> Refs<'m, P> {
-        self.before.refs(marking, slots)
+    fn take_first(&self, marking: &mut Marking) -> P::Binding {
+        self.before.take_first(marking)
     }
 
     #[inline]
@@ -323,21 +242,22 @@ where
     K: Key,
     F: for<'a> Fn(Refs<'a, P>) -> K + Send + Sync + 'static,
 {
-    Box::new(move |store, refs, visit| {
-        let newest_first = store.selection() == Selection::Newest;
-        index::<C, K>(store, number).offers(&key(refs), newest_first).try_for_each(visit)
-    })
+    Box::new(move |store, refs, visit| index::<C, K>(store, number).offers(&key(refs)).try_for_each(visit))
 }
 
-/// The look-up of an inhibitor arc that asks by key.
-pub(crate) fn absent<P, C, K, F>(place: u32, number: usize, key: F) -> Absent<P>
+/// The condition of an inhibitor arc that asks by key.
+pub(crate) fn absent<P, C, K, F>(
+    place: u32,
+    number: usize,
+    key: F,
+) -> impl for<'a> Fn(&Marking, Refs<'a, P>) -> bool + Send + Sync + 'static
 where
     P: Pattern,
     C: Colour,
     K: Key,
     F: for<'a> Fn(Refs<'a, P>) -> K + Send + Sync + 'static,
 {
-    Box::new(move |marking, refs| !index::<C, K>(marking.store::<C>(place), number).contains(&key(refs)))
+    move |marking, refs| !index::<C, K>(marking.store::<C>(place), number).contains(&key(refs))
 }
 
 fn index<C: Colour, K: Key>(store: &Store<C>, number: usize) -> &HashIndex<C, K> {

@@ -55,8 +55,8 @@ pub struct In<C = ()>(pub(crate) Place<C>);
 /// fn ticker(module: &mut NetBuilder, ticks: Out) {
 ///     let due = module.place("due");
 ///     module.initial(due, [()]);
-///     module.transition("tick").consume(due, 1).produce(ticks, 1)
-///         .output_after(due, Span::ticks(10), |_, _| ()).add();
+///     module.transition("tick").consume(due, 1).delay_by(|_, _| Span::ticks(10))
+///         .produce(due, 1).produce(ticks, 1).add();
 /// }
 /// ```
 pub struct Out<C = ()>(pub(crate) Place<C>);
@@ -75,25 +75,6 @@ pub struct Index<C, K> {
     pub(crate) place: Place<C>,
     pub(crate) number: usize,
     key: PhantomData<fn() -> K>,
-}
-
-/// Which of the available tokens of a place an arc is offered first.
-///
-/// ```
-/// use fathom_net::{NetBuilder, Selection};
-/// let mut net = NetBuilder::new("stack");
-/// let plates = net.place::<u32>("plates");
-/// net.selection(plates, Selection::Newest);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Selection {
-    /// The one that became available first; those of one instant in the order they were produced.
-    #[default]
-    Oldest,
-    /// The one that became available last.
-    Newest,
-    /// Each as likely as any other. An arc that asks by key is offered the oldest of that key.
-    Random,
 }
 
 /// Where input, read and inhibitor arcs may come from: a [`Place`] or an [`In`] port.

@@ -6,8 +6,6 @@ use std::cmp::Ordering;
 use crate::binding::{Colour, Token};
 use crate::chain::{Chain, ChainIter, Links, SlotId};
 use crate::index::KeyIndex;
-use crate::place::Selection;
-use crate::rng::Rng;
 use crate::time::Time;
 
 /// What holds of a slot that was offered, as long as its token was not taken.
@@ -20,65 +18,16 @@ struct Slot<C> {
     stamp: Time,
 }
 
-/// Tokens of one type: those available, in the order of the selection rule, and those to come.
+/// Tokens of one type: those available, in the order in which they became so, and those to come.
 #[derive(Clone)]
 pub(crate) struct Store<C: 'static> {
     /// The order of the colours; a state has none.
     order: Option<fn(&C, &C) -> Ordering>,
     slots: Vec<Slot<C>>,
     free: Vec<SlotId>,
-    available: Available,
+    available: Chain,
+    links: Links,
     pub(crate) indexes: Vec<Box<dyn KeyIndex<C>>>,
-}
-
-/// The available tokens.
-#[derive(Clone, Debug)]
-enum Available {
-    /// In the order in which they became available.
-    Ordered { chain: Chain, links: Links, newest_first: bool },
-    /// In no order, so that one can be drawn in constant time.
-    Bag { slots: Vec<SlotId>, position: Vec<u32> },
-}
-
-impl Available {
-    fn new(selection: Selection) -> Self {
-        match selection {
-            Selection::Oldest | Selection::Newest => Self::Ordered {
-                chain: Chain::EMPTY,
-                links: Links::default(),
-                newest_first: selection == Selection::Newest,
-            },
-            Selection::Random => Self::Bag { slots: Vec::new(), position: Vec::new() },
-        }
-    }
-
-    #[inline]
-    fn insert(&mut self, slot: SlotId) {
-        match self {
-            Self::Ordered { chain, links, .. } => chain.push(links, slot),
-            Self::Bag { slots, position } => {
-                if slot as usize >= position.len() {
-                    position.resize(slot as usize + 1, 0);
-                }
-                position[slot as usize] = slots.len() as u32;
-                slots.push(slot);
-            }
-        }
-    }
-
-    #[inline]
-    fn remove(&mut self, slot: SlotId) {
-        match self {
-            Self::Ordered { chain, links, .. } => chain.remove(links, slot),
-            Self::Bag { slots, position } => {
-                let gap = position[slot as usize] as usize;
-                slots.swap_remove(gap);
-                if let Some(&moved) = slots.get(gap) {
-                    position[moved as usize] = gap as u32;
-                }
-            }
-        }
-    }
 }
 
 impl<C: Colour> Store<C> {
@@ -95,21 +44,9 @@ impl<C: Token> Store<C> {
             order: None,
             slots: Vec::new(),
             free: Vec::new(),
-            available: Available::new(Selection::Oldest),
+            available: Chain::EMPTY,
+            links: Links::default(),
             indexes: Vec::new(),
-        }
-    }
-
-    /// Sets the rule by which tokens are offered. The store must still be empty.
-    pub(crate) fn select(&mut self, selection: Selection) {
-        self.available = Available::new(selection);
-    }
-
-    pub(crate) fn selection(&self) -> Selection {
-        match self.available {
-            Available::Ordered { newest_first: false, .. } => Selection::Oldest,
-            Available::Ordered { newest_first: true, .. } => Selection::Newest,
-            Available::Bag { .. } => Selection::Random,
         }
     }
 
@@ -128,7 +65,7 @@ impl<C: Token> Store<C> {
             None => self.slots.push(Slot { token: Some(token), stamp }),
         }
         if available {
-            self.available.insert(slot);
+            self.available.push(&mut self.links, slot);
         }
         slot
     }
@@ -136,7 +73,7 @@ impl<C: Token> Store<C> {
     /// Removes an available token.
     #[inline]
     pub(crate) fn take(&mut self, slot: SlotId) -> C {
-        self.available.remove(slot);
+        self.available.remove(&mut self.links, slot);
         self.free.push(slot);
         let token = &mut self.slots[slot as usize].token;
         for index in &mut self.indexes {
@@ -145,11 +82,10 @@ impl<C: Token> Store<C> {
         token.take().expect(PICKED)
     }
 
-    /// Removes the first of the available tokens; the caller knows that there is one.
+    /// The available token that is offered first; the caller knows that there is one.
     #[inline]
-    pub(crate) fn take_first(&mut self) -> C {
-        let first = self.offers().next();
-        self.take(first.expect("as many tokens as the arc asks for"))
+    pub(crate) fn first(&self) -> SlotId {
+        self.offers().next().expect("as many tokens as the arc asks for")
     }
 
     #[inline]
@@ -157,41 +93,18 @@ impl<C: Token> Store<C> {
         self.slots[slot as usize].token.as_ref().expect(PICKED)
     }
 
-    /// The available token that the selection rule prefers, drawn where the rule is random; the caller knows
-    /// that there is one.
-    #[inline]
-    pub(crate) fn preferred(&self, rng: &mut Rng) -> SlotId {
-        match &self.available {
-            Available::Ordered { .. } => self.offers().next().expect("as many tokens as the arc asks for"),
-            Available::Bag { slots, .. } => slots[rng.below(slots.len() as u64) as usize],
-        }
-    }
-
     /// The available token that comes first, to change it in place; the caller knows that there is one, and
     /// that nothing depends on its value but itself.
     #[inline]
     pub(crate) fn first_mut(&mut self) -> &mut C {
-        let slot = self.offers().next().expect("as many tokens as the arc asks for");
+        let slot = self.first();
         self.slots[slot as usize].token.as_mut().expect(PICKED)
     }
 
-    /// The available tokens in the order of the selection rule; for a random one, in some order.
+    /// The available tokens, in the order in which they became so.
     #[inline]
-    pub(crate) fn offers(&self) -> Offers<'_> {
-        match &self.available {
-            Available::Ordered { chain, links, newest_first } => {
-                Offers::Ordered(chain.iter(links, *newest_first))
-            }
-            Available::Bag { slots, .. } => Offers::Bag(slots.iter()),
-        }
-    }
-
-    /// The available tokens in no order, when the selection rule is random.
-    pub(crate) fn bag(&self) -> Option<&[SlotId]> {
-        match &self.available {
-            Available::Ordered { .. } => None,
-            Available::Bag { slots, .. } => Some(slots),
-        }
+    pub(crate) fn offers(&self) -> ChainIter<'_> {
+        self.available.iter(&self.links)
     }
 
     /// Every token with its stamp, available or not.
@@ -240,24 +153,6 @@ pub(crate) fn typed_mut<C: Token>(store: &mut dyn AnyStore) -> &mut Store<C> {
     store.downcast_mut().expect("the builder gave the place this colour")
 }
 
-/// The available tokens of a store, one after the other.
-pub(crate) enum Offers<'a> {
-    Ordered(ChainIter<'a>),
-    Bag(std::slice::Iter<'a, SlotId>),
-}
-
-impl Iterator for Offers<'_> {
-    type Item = SlotId;
-
-    #[inline]
-    fn next(&mut self) -> Option<SlotId> {
-        match self {
-            Self::Ordered(chain) => chain.next(),
-            Self::Bag(slots) => slots.next().copied(),
-        }
-    }
-}
-
 /// What a marking does with a store without knowing its colour.
 pub(crate) trait AnyStore: Any + Send + Sync {
     fn copy(&self) -> Box<dyn AnyStore>;
@@ -265,15 +160,6 @@ pub(crate) trait AnyStore: Any + Send + Sync {
     fn release(&mut self, slot: SlotId);
     /// Every token printed, with its stamp: in the order of the colours, if they have one.
     fn printed(&self) -> Vec<(String, Time)>;
-    /// A store of the same tokens, all available, in the order of the colours; none if they have no order.
-    #[cfg(feature = "analysis")]
-    fn canonical(&self) -> Option<Box<dyn AnyStore>>;
-    /// The order of two canonical stores of one place.
-    #[cfg(feature = "analysis")]
-    fn compare(&self, other: &dyn AnyStore) -> Ordering;
-    /// How many tokens there are, available or not.
-    #[cfg(feature = "analysis")]
-    fn len(&self) -> usize;
 }
 
 impl Clone for Box<dyn AnyStore> {
@@ -288,7 +174,7 @@ impl<C: Token> AnyStore for Store<C> {
     }
 
     fn release(&mut self, slot: SlotId) {
-        self.available.insert(slot);
+        self.available.push(&mut self.links, slot);
         if !self.indexes.is_empty() {
             let token = self.slots[slot as usize].token.as_ref().expect("a due slot holds a token");
             for index in &mut self.indexes {
@@ -304,35 +190,6 @@ impl<C: Token> AnyStore for Store<C> {
         }
         tokens.into_iter().map(|(token, stamp)| (format!("{token:?}"), stamp)).collect()
     }
-
-    #[cfg(feature = "analysis")]
-    fn canonical(&self) -> Option<Box<dyn AnyStore>> {
-        let order = self.order?;
-        let mut tokens: Vec<C> = self.tokens().map(|(token, _)| token.clone()).collect();
-        tokens.sort_by(order);
-        let mut canonical = self.clone();
-        canonical.slots.clear();
-        canonical.free.clear();
-        canonical.available = Available::new(self.selection());
-        canonical.indexes.iter_mut().for_each(|index| index.clear());
-        for token in tokens {
-            canonical.add(token, Time::ZERO, true);
-        }
-        Some(Box::new(canonical))
-    }
-
-    #[cfg(feature = "analysis")]
-    fn compare(&self, other: &dyn AnyStore) -> Ordering {
-        let (own, others) = (self.tokens(), typed::<C>(other).tokens());
-        let order = self.order.expect("a canonical store has an order");
-        let first = own.zip(others).map(|((a, _), (b, _))| order(a, b)).find(|order| order.is_ne());
-        first.unwrap_or_else(|| self.len().cmp(&other.len()))
-    }
-
-    #[cfg(feature = "analysis")]
-    fn len(&self) -> usize {
-        self.tokens().count()
-    }
 }
 
 #[cfg(test)]
@@ -341,20 +198,6 @@ mod tests {
 
     fn offered(store: &Store<u32>) -> Vec<u32> {
         store.offers().map(|slot| *store.token(slot)).collect()
-    }
-
-    #[test]
-    fn offers_follow_the_selection_rule() {
-        for (selection, order) in
-            [(Selection::Oldest, [3, 1, 2]), (Selection::Newest, [2, 1, 3]), (Selection::Random, [3, 1, 2])]
-        {
-            let mut store = Store::<u32>::new();
-            store.select(selection);
-            for token in [3, 1, 2] {
-                store.add(token, Time::ZERO, true);
-            }
-            assert_eq!((store.selection(), offered(&store)), (selection, order.to_vec()));
-        }
     }
 
     #[test]

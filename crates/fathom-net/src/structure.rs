@@ -1,10 +1,8 @@
 //! What a net looks like: its pages, places, transitions and arcs, without colours or functions.
 //!
-//! Checks, analysis, drawing and PNML read this and nothing else of a net.
+//! Checks and drawing read this and nothing else of a net.
 
 use std::collections::BTreeMap;
-
-use crate::distribution::Distribution;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Structure {
@@ -12,9 +10,9 @@ pub(crate) struct Structure {
     /// The first page is the net itself.
     pub(crate) pages: Vec<Page>,
     pub(crate) places: Vec<PlaceNode>,
-    pub(crate) stores: Vec<StoreNode>,
+    /// The colour of each store's tokens. A store is what is behind one place or fusion set.
+    pub(crate) colours: Vec<String>,
     pub(crate) transitions: Vec<TransitionNode>,
-    pub(crate) series: Vec<String>,
 }
 
 /// A module's page.
@@ -41,19 +39,13 @@ pub(crate) struct PlaceNode {
     pub(crate) store: u32,
 }
 
-/// The tokens behind one place or fusion set.
-#[derive(Clone, Debug)]
-pub(crate) struct StoreNode {
-    pub(crate) colour: String,
-    pub(crate) capacity: Option<u32>,
-}
-
 #[derive(Clone, Debug)]
 pub(crate) struct TransitionNode {
     pub(crate) name: String,
     pub(crate) page: usize,
     pub(crate) priority: i32,
-    pub(crate) delay: Option<String>,
+    /// Whether it takes time.
+    pub(crate) is_delayed: bool,
     pub(crate) arcs: Vec<Arc>,
     pub(crate) guarded: bool,
     /// Bindings are refused by more than the number of tokens: a guard, or an arc by key.
@@ -67,7 +59,6 @@ pub(crate) struct Arc {
     pub(crate) keyed: bool,
     /// One of the two arcs of an update: the token is there again when the firing is over.
     pub(crate) holds: bool,
-    pub(crate) delay: Option<Distribution>,
 }
 
 /// What an arc does with tokens.
@@ -105,18 +96,10 @@ impl Structure {
         })
     }
 
-    /// Tokens that a transition puts into each store by arcs of fixed weight.
-    pub(crate) fn given(&self, transition: &TransitionNode) -> BTreeMap<u32, u32> {
-        self.sum(transition, |kind| match kind {
-            ArcKind::Output(weight) => weight.unwrap_or(0),
-            _ => 0,
-        })
-    }
-
-    /// Stores into which a transition puts a number of tokens that only its expression knows.
-    pub(crate) fn given_freely(&self, transition: &TransitionNode) -> Vec<u32> {
-        let free = transition.arcs.iter().filter(|arc| arc.kind == ArcKind::Output(None));
-        free.map(|arc| self.store_of(arc)).collect()
+    /// Stores into which a transition puts tokens.
+    pub(crate) fn given(&self, transition: &TransitionNode) -> Vec<u32> {
+        let out = transition.arcs.iter().filter(|arc| matches!(arc.kind, ArcKind::Output(_)));
+        out.map(|arc| self.store_of(arc)).collect()
     }
 
     /// Stores of which a transition only changes tokens in place, so that as many are available after.

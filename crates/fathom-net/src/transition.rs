@@ -8,12 +8,13 @@ use crate::draft::Draft;
 use crate::handle::Transition;
 use crate::index::Key;
 use crate::logic::Compiled;
-use crate::pattern::{self, Bind, Guarded, Lacking, Pattern, Refs, Start};
+use crate::marking::Marking;
+use crate::pattern::{self, Bind, Guard, Guarded, Pattern, Refs, Start};
 use crate::place::{Index, Place, Source};
 use crate::structure::{Arc, ArcKind, TransitionNode};
 
-/// A transition being built: the arcs that take, read and inhibit, and the guards; then its delay, the arcs that give,
-/// and what is recorded.
+/// A transition being built: the arcs that take, read and inhibit, and the guards; then its delay and the arcs that
+/// give.
 ///
 /// Each [`input`](Self::input) or [`read`](Self::read) binds one variable more; guards, keys and
 /// arc expressions see the variables bound so far as a tuple of references. After the first arc out, or
@@ -46,7 +47,7 @@ pub struct TransitionBuilder<'n, P: Pattern, Side = Inputs> {
 #[derive(Debug)]
 pub enum Inputs {}
 
-/// The side of a transition that gives: only arcs out may follow, and what is recorded.
+/// The side of a transition that gives: only arcs out may follow.
 #[derive(Debug)]
 pub enum Outputs {}
 
@@ -56,7 +57,7 @@ impl<'n> TransitionBuilder<'n, Start> {
             name: net.path_of(name),
             page: net.page,
             priority: 0,
-            delay: None,
+            is_delayed: false,
             arcs: Vec::new(),
             guarded: false,
             selective: false,
@@ -69,8 +70,7 @@ impl<'n> TransitionBuilder<'n, Start> {
 impl<'n, P: Pattern> TransitionBuilder<'n, P> {
     /// Takes a token and binds it to the next variable.
     ///
-    /// Tokens are tried in the order of the place's [`Selection`](crate::Selection); the variables
-    /// of earlier arcs change slowest.
+    /// The oldest token is tried first; the variables of earlier arcs change slowest.
     pub fn input<S, C>(self, from: S) -> TransitionBuilder<'n, Bind<P, C>>
     where
         S: Source<Colour = C>,
@@ -108,24 +108,6 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
         self.bind(from.place(), ArcKind::Read, None)
     }
 
-    /// Binds a token that has the key and stays where it is.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let (reads, cache) = (net.place::<u64>("reads"), net.place::<u64>("cache"));
-    /// let pages = net.index(cache, |page| *page);
-    /// net.transition("hit").input(reads).read_by(pages, |(page,)| *page).add();
-    /// ```
-    pub fn read_by<C, K, F>(self, from: Index<C, K>, key: F) -> TransitionBuilder<'n, Bind<P, C>>
-    where
-        C: Colour,
-        K: Key,
-        F: for<'a> Fn(Refs<'a, P>) -> K + Send + Sync + 'static,
-        P::Binding: Append<C>,
-    {
-        self.bind(from.place, ArcKind::Read, Some(pattern::by_key::<P, C, K, F>(from.number, key)))
-    }
-
     /// Takes `number` black tokens without binding them.
     ///
     /// ```
@@ -156,26 +138,35 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
     /// let pages = net.index(cache, |page| *page);
     /// net.transition("miss").input(reads).inhibit_by(pages, |(page,)| *page).add();
     /// ```
-    pub fn inhibit_by<C, K, F>(mut self, by: Index<C, K>, key: F) -> TransitionBuilder<'n, Lacking<P>>
+    pub fn inhibit_by<C, K, F>(
+        mut self,
+        by: Index<C, K>,
+        key: F,
+    ) -> TransitionBuilder<'n, Guarded<P, impl Guard<P>>>
     where
         C: Colour,
         K: Key,
         F: for<'a> Fn(Refs<'a, P>) -> K + Send + Sync + 'static,
     {
         self.arc(by.place, ArcKind::Inhibitor(1), true);
-        self.node.selective = true;
-        let absent = pattern::absent::<P, C, K, F>(by.place.at.store, by.number, key);
-        self.extend(|before| Lacking { before, absent })
+        self.only_if(pattern::absent::<P, C, K, F>(by.place.at.store, by.number, key))
     }
 
     /// Fires only for bindings of which the condition holds. It must depend on nothing else.
-    pub fn guard<F>(mut self, condition: F) -> TransitionBuilder<'n, Guarded<P, F>>
+    pub fn guard<F>(mut self, condition: F) -> TransitionBuilder<'n, Guarded<P, impl Guard<P>>>
     where
         F: for<'a> Fn(Refs<'a, P>) -> bool + Send + Sync + 'static,
     {
         self.node.guarded = true;
+        self.only_if(move |_: &Marking, refs: Refs<'_, P>| condition(refs))
+    }
+
+    fn only_if<F>(mut self, guard: F) -> TransitionBuilder<'n, Guarded<P, F>>
+    where
+        F: for<'a> Fn(&Marking, Refs<'a, P>) -> bool + Send + Sync + 'static,
+    {
         self.node.selective = true;
-        self.extend(|before| Guarded { before, guard: condition })
+        self.extend(|before| Guarded { before, guard })
     }
 
     fn bind<C: Colour>(
@@ -199,7 +190,7 @@ impl<'n, P: Pattern> TransitionBuilder<'n, P> {
 
     fn arc<C>(&mut self, place: Place<C>, kind: ArcKind, keyed: bool) {
         self.net.check_handle(place.at, &self.node.name);
-        self.node.arcs.push(Arc { place: place.at.node, kind, keyed, holds: false, delay: None });
+        self.node.arcs.push(Arc { place: place.at.node, kind, keyed, holds: false });
     }
 
     fn extend<Q: Pattern>(self, pattern: impl FnOnce(P) -> Q) -> TransitionBuilder<'n, Q> {

@@ -1,20 +1,19 @@
 //! On the steady path a firing allocates nothing.
 
-use fathom_net::{Distribution, NetBuilder, NetError, Selection, Simulation, Time};
+use fathom_net::{NetBuilder, NetError, Simulation, Span, Time};
 
 #[test]
 fn firing_does_not_allocate() -> Result<(), NetError> {
     let mut net = NetBuilder::new("closed loop");
     let (thinking, queue) = (net.place::<u64>("thinking"), net.place::<(u64, Time)>("queue"));
     let (replies, pending) = (net.place::<u64>("replies"), net.place::<u64>("pending"));
-    let (idle, sojourn) = (net.place("idle"), net.series("sojourn"));
-    net.selection(thinking, Selection::Random);
+    let (idle, sojourn) = (net.place("idle"), net.state("sojourn", Span::ZERO));
     net.initial(thinking, 0..50);
     net.initial(idle, [(), ()]);
     let by_customer = net.index(pending, |customer| *customer);
     net.transition("ask")
         .input(thinking)
-        .delay(Distribution::exponential(900.0))
+        .delay_by(|_, rng| Span::round(rng.exponential(900.0)))
         .output(queue, |(customer,), firing| (*customer, firing.now()))
         .output(pending, |(customer,), _| *customer)
         .add();
@@ -22,8 +21,8 @@ fn firing_does_not_allocate() -> Result<(), NetError> {
         .input(queue)
         .guard(|(job,)| job.0 < 1_000)
         .consume(idle, 1)
-        .delay(Distribution::exponential(20.0))
-        .record(sojourn, |(job,), firing| (firing.done() - job.1).as_ticks() as f64)
+        .delay_by(|_, rng| Span::round(rng.exponential(20.0)))
+        .update(sojourn, |(job,), sojourn, firing| *sojourn += firing.done() - job.1)
         .output(replies, |(job,), _| job.0)
         .produce(idle, 1)
         .add();
@@ -34,11 +33,7 @@ fn firing_does_not_allocate() -> Result<(), NetError> {
         .add();
     let net = net.build()?;
     let mut sim = Simulation::new(&net, 1);
-    sim.watch(queue);
-    let mut run = |firings: u64| {
-        let end = sim.total_firings() + firings;
-        sim.run_while(|sim| sim.total_firings() < end);
-    };
+    let mut run = |firings: u64| (0..firings).for_each(|_| _ = sim.step());
     run(200_000);
     let counted = allocation_counter::measure(|| run(200_000));
     assert_eq!(counted.count_total, 0, "allocations in 200000 firings");

@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use fathom_net::{Distribution, Drawing, Net, NetBuilder, NetError, Simulation, Span, Time};
+use fathom_net::{Drawing, Net, NetBuilder, NetError, Simulation, Span, Time};
 
 /// A reader of random pages before a disk with a cache.
 fn reader() -> Result<Net, NetError> {
@@ -24,8 +24,9 @@ fn reader() -> Result<Net, NetError> {
         module
             .transition("hit")
             .input(wanted)
-            .read_by(by_number, |(read,)| read.0)
-            .delay(Span::ticks(10))
+            .input_by(by_number, |(read,)| read.0)
+            .delay_by(|_, _| Span::ticks(10))
+            .output(pages, |(_, page), _| *page)
             .output(found, |(read, _), _| *read)
             .add();
         module
@@ -37,7 +38,7 @@ fn reader() -> Result<Net, NetError> {
         module.module("disk", |module| {
             let (wanted, found) = (module.port_in(missing), module.port_out(fetched));
             let seek = module.transition("seek").input(wanted);
-            let seek = seek.delay(Distribution::uniform(2_000.0, 8_000.0));
+            let seek = seek.delay_by(|_, rng| Span::ticks(2_000 + rng.below(6_000)));
             seek.output(found, |(read,), _| *read).add();
         });
         module
@@ -57,7 +58,7 @@ fn reader() -> Result<Net, NetError> {
 fn the_guide_shows_what_is_drawn() -> Result<(), NetError> {
     let net = reader()?;
     let mut sim = Simulation::new(&net, 7);
-    sim.run_until(Time::ticks(30_000));
+    sim.run_while(|sim| sim.now() < Time::ticks(30_000));
     let page = Drawing::page(&net, "storage").expect("the module").with_marking(&sim);
     let flat = Drawing::flat(&net).with_marking(&sim);
     for (name, drawn) in [

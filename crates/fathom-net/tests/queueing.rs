@@ -1,58 +1,71 @@
-//! The engine against queueing theory: means, and how often a 95 % interval covers the truth.
+//! The engine against queueing theory: means.
 //!
 //! `cargo test -p fathom-net --test queueing -- --nocapture` prints the table.
 //!
-//! Each seed is one run: the initial transient is deleted, then one interval by batch means. At 500
-//! seeds the observed coverage of a perfect 95 % interval has a standard deviation of 1 %, so the
-//! bounds of 93 and 97 % would fail by chance once in twenty tries; 2000 seeds halve that to four
-//! standard deviations. Seeds are 0 to 1999, chosen once.
+//! Each seed is one run, of which the initial transient is deleted. Seeds are 0 to 1999, chosen once.
 
 #![allow(clippy::print_stdout, reason = "the table is what a reader wants of this test")]
 
-use fathom_net::{Distribution, Net, NetBuilder, NetError, Place, Series, Simulation, Span, Time, replicate};
+use fathom_net::{Net, NetBuilder, NetError, Place, Rng, Simulation, Span, Time};
 
 const SEEDS: u64 = 2_000;
 /// Mean service time, in ticks; long, so that rounding to ticks does not matter.
 const SERVICE: f64 = 10_000.0;
 const UTILISATION: f64 = 0.5;
 
-/// Runs a net at every seed; checks the mean to 1 % and the coverage to 93-97 %.
-fn check(model: &str, net: &Net, series: Series, truth: f64, length: f64) {
-    let (warm_up, end) = (0.05 * length, 1.05 * length);
-    let run = |sim: &mut Simulation<'_>| {
-        sim.run_until(Time::ticks(warm_up as u64));
-        sim.restart_monitors();
-        sim.run_until(Time::ticks(end as u64));
-        sim.observed(series).estimate()
-    };
-    let estimates = replicate(net, SEEDS, 0, 1.try_into().unwrap(), run);
-    let mean = estimates.iter().map(|estimate| estimate.mean()).sum::<f64>() / SEEDS as f64;
-    let covered = estimates.iter().filter(|estimate| estimate.contains(truth)).count();
-    let (error, coverage) = (100.0 * (mean / truth - 1.0), 100.0 * covered as f64 / SEEDS as f64);
-    println!("{model:<34} theory {truth:>12.4}  mean off by {error:>6.3} %  coverage {coverage:>5.2} %");
-    assert!(error.abs() < 1.0, "{model}: mean {mean}, theory {truth}");
-    assert!((93.0..=97.0).contains(&coverage), "{model}: coverage {coverage} %");
+/// What was observed: a state of the nets here.
+#[derive(Clone, Debug, Default)]
+struct Observed {
+    sum: f64,
+    count: f64,
 }
 
-/// Poisson arrivals to one queue with some servers; the series is the time from arrival to end of
-/// service.
-fn queue(servers: u32, service: Distribution) -> Result<(Net, Series), NetError> {
+impl Observed {
+    fn note(&mut self, value: f64) {
+        self.sum += value;
+        self.count += 1.0;
+    }
+}
+
+fn exponential(mean: f64, rng: &mut Rng) -> Span {
+    Span::round(rng.exponential(mean))
+}
+
+/// Runs a net at every seed and checks the mean to 1 %.
+fn check(model: &str, net: &Net, observed: Place<Observed>, truth: f64, length: f64) {
+    let run = |seed| {
+        let mut sim = Simulation::new(net, seed);
+        sim.run_while(|sim| sim.now() < Time::ticks((0.05 * length) as u64));
+        sim.change(observed, std::mem::take);
+        sim.run_while(|sim| sim.now() < Time::ticks((1.05 * length) as u64));
+        let seen = sim.change(observed, std::mem::take).expect("a state is always there");
+        seen.sum / seen.count
+    };
+    let mean = (0..SEEDS).map(run).sum::<f64>() / SEEDS as f64;
+    let error = 100.0 * (mean / truth - 1.0);
+    println!("{model:<34} theory {truth:>12.4}  mean off by {error:>6.3} %");
+    assert!(error.abs() < 1.0, "{model}: mean {mean}, theory {truth}");
+}
+
+/// Poisson arrivals to one queue with some servers; observed is the time from arrival to end of service.
+fn queue(servers: u32, service: fn(&mut Rng) -> Span) -> Result<(Net, Place<Observed>), NetError> {
     let between = SERVICE / (UTILISATION * f64::from(servers));
     let mut net = NetBuilder::new("queue");
     let (next, queue, idle) = (net.place("next"), net.place::<Time>("queue"), net.place("idle"));
-    let sojourn = net.series("sojourn");
+    let sojourn = net.state("sojourn", Observed::default());
     net.initial(next, [()]);
     net.initial(idle, (0..servers).map(|_| ()));
     net.transition("arrive")
         .consume(next, 1)
-        .output(queue, |_, firing| firing.now())
-        .output_after(next, Distribution::exponential(between), |_, _| ())
+        .delay_by(move |_, rng| exponential(between, rng))
+        .output(queue, |_, firing| firing.done())
+        .produce(next, 1)
         .add();
     net.transition("serve")
         .input(queue)
         .consume(idle, 1)
-        .delay(service)
-        .record(sojourn, |(born,), firing| (firing.done() - *born).as_ticks() as f64)
+        .delay_by(move |_, rng| service(rng))
+        .update(sojourn, |(born,), sojourn, firing| sojourn.note((firing.done() - *born).as_ticks() as f64))
         .produce(idle, 1)
         .add();
     Ok((net.build()?, sojourn))
@@ -65,7 +78,7 @@ fn pollaczek_khinchine(variation: f64) -> f64 {
 
 #[test]
 fn m_m_1() -> Result<(), NetError> {
-    let (net, sojourn) = queue(1, Distribution::exponential(SERVICE))?;
+    let (net, sojourn) = queue(1, |rng| exponential(SERVICE, rng))?;
     check("M/M/1 time in system", &net, sojourn, SERVICE / (1.0 - UTILISATION), 2e8);
     Ok(())
 }
@@ -78,21 +91,21 @@ fn m_m_c() -> Result<(), NetError> {
     let lost = (1..=servers).fold(1.0, |b, n| load * b / (f64::from(n) + load * b));
     let waits = lost / (1.0 - UTILISATION * (1.0 - lost));
     let truth = SERVICE * (1.0 + waits / (f64::from(servers) - load));
-    let (net, sojourn) = queue(servers, Distribution::exponential(SERVICE))?;
+    let (net, sojourn) = queue(servers, |rng| exponential(SERVICE, rng))?;
     check("M/M/3 time in system (Erlang C)", &net, sojourn, truth, 7e7);
     Ok(())
 }
 
 #[test]
 fn m_d_1() -> Result<(), NetError> {
-    let (net, sojourn) = queue(1, Span::round(SERVICE).into())?;
+    let (net, sojourn) = queue(1, |_| Span::round(SERVICE))?;
     check("M/D/1 time in system", &net, sojourn, pollaczek_khinchine(0.0), 2e8);
     Ok(())
 }
 
 #[test]
 fn m_g_1_less_variable() -> Result<(), NetError> {
-    let (net, sojourn) = queue(1, Distribution::erlang(4, SERVICE))?;
+    let (net, sojourn) = queue(1, |rng| Span::round((0..4).map(|_| rng.exponential(SERVICE / 4.0)).sum()))?;
     check("M/G/1 time, Erlang-4 service", &net, sojourn, pollaczek_khinchine(0.25), 2e8);
     Ok(())
 }
@@ -100,9 +113,13 @@ fn m_g_1_less_variable() -> Result<(), NetError> {
 #[test]
 fn m_g_1_more_variable() -> Result<(), NetError> {
     // Second moment of a mixture of exponentials: 2 (p a² + (1 - p) b²), in units of the mean.
-    let (chance, first, second): (f64, f64, f64) = (0.25, 2.0, 2.0 / 3.0);
-    let moment = 2.0 * (chance * first.powi(2) + (1.0 - chance) * second.powi(2));
-    let service = Distribution::hyperexponential(chance, first * SERVICE, second * SERVICE);
+    const CHANCE: f64 = 0.25;
+    const MEANS: [f64; 2] = [2.0, 2.0 / 3.0];
+    let moment = 2.0 * (CHANCE * MEANS[0].powi(2) + (1.0 - CHANCE) * MEANS[1].powi(2));
+    let service = |rng: &mut Rng| {
+        let mean = if rng.uniform() < CHANCE { MEANS[0] } else { MEANS[1] };
+        exponential(mean * SERVICE, rng)
+    };
     let (net, sojourn) = queue(1, service)?;
     check("M/G/1 time, hyperexponential", &net, sojourn, pollaczek_khinchine(moment - 1.0), 3e8);
     Ok(())
@@ -112,29 +129,29 @@ fn m_g_1_more_variable() -> Result<(), NetError> {
 fn m_m_1_k() -> Result<(), NetError> {
     let (places, load) = (4, 0.8_f64);
     let mut net = NetBuilder::new("M/M/1/K");
-    let (next, queue, idle) = (net.place("next"), net.place("queue"), net.place("idle"));
-    let lost = net.series("lost");
+    let [next, arrived, queue, idle] = ["next", "arrived", "queue", "idle"].map(|name| net.place(name));
+    let lost = net.state("lost", Observed::default());
     net.initial(next, [()]);
     net.initial(idle, [()]);
-    net.capacity(queue, places - 1); // and one in service
-    let between = Distribution::exponential(SERVICE / load);
     net.transition("arrive")
         .consume(next, 1)
+        .delay_by(move |_, rng| exponential(SERVICE / load, rng))
+        .produce(arrived, 1)
+        .produce(next, 1)
+        .add();
+    net.transition("enter")
+        .consume(arrived, 1)
+        .inhibit(queue, places - 1) // and one in service
+        .update(lost, |_, lost: &mut Observed, _| lost.note(0.0))
         .produce(queue, 1)
-        .output_after(next, between.clone(), |_, _| ())
-        .record(lost, |_, _| 0.0)
         .priority(1)
         .add();
-    net.transition("lose")
-        .consume(next, 1)
-        .output_after(next, between, |_, _| ())
-        .record(lost, |_, _| 1.0)
-        .add();
+    net.transition("lose").consume(arrived, 1).update(lost, |_, lost: &mut Observed, _| lost.note(1.0)).add();
     net.transition("serve")
         .consume(queue, 1)
         .consume(idle, 1)
         .priority(2)
-        .delay(Distribution::exponential(SERVICE))
+        .delay_by(|_, rng| exponential(SERVICE, rng))
         .produce(idle, 1)
         .add();
     let full = load.powi(4) * (1.0 - load) / (1.0 - load.powi(5));
@@ -154,7 +171,7 @@ fn station(net: &mut NetBuilder, name: &str, mean: f64, queue: Place<Job>, serve
         net.transition("serve")
             .input(queue)
             .consume(idle, 1)
-            .delay(Distribution::exponential(mean))
+            .delay_by(move |_, rng| exponential(mean, rng))
             .output(served, |(job,), firing| (job.0, firing.rng().below(100)))
             .produce(idle, 1)
             .add();
@@ -168,13 +185,14 @@ fn jackson_network() -> Result<(), NetError> {
     let (visits_a, visits_b) = (1.0 / 0.7, 0.6 / 0.7);
     let (load_a, load_b) = (0.5, 0.4);
     let mut net = NetBuilder::new("Jackson");
-    let (next, time) = (net.place("next"), net.series("time"));
+    let (next, time) = (net.place("next"), net.state("time", Observed::default()));
     net.initial(next, [()]);
     let [a, a_done, b, b_done] = ["to a", "from a", "to b", "from b"].map(|name| net.place(name));
     net.transition("arrive")
         .consume(next, 1)
-        .output(a, |_, firing| (firing.now(), 0))
-        .output_after(next, Distribution::exponential(between), |_, _| ())
+        .delay_by(move |_, rng| exponential(between, rng))
+        .output(a, |_, firing| (firing.done(), 0))
+        .produce(next, 1)
         .add();
     station(&mut net, "a", load_a * between / visits_a, a, a_done);
     station(&mut net, "b", load_b * between / visits_b, b, b_done);
@@ -185,7 +203,7 @@ fn jackson_network() -> Result<(), NetError> {
         let leave = net.transition(&format!("{name} lets go")).input(from);
         leave
             .guard(move |(job,)| job.1 >= limit)
-            .record(time, move |(job,), firing| elapsed(job, firing.now()))
+            .update(time, move |(job,), time: &mut Observed, firing| time.note(elapsed(job, firing.now())))
             .add();
     }
     let jobs = load_a / (1.0 - load_a) + load_b / (1.0 - load_b);
@@ -212,7 +230,7 @@ fn mean_value_analysis(demands: &[f64], customers: u32) -> f64 {
 fn closed_network() -> Result<(), NetError> {
     let (customers, means) = (5, [10_000.0, 12_000.0, 20_000.0]);
     let mut net = NetBuilder::new("central server");
-    let cycle = net.series("cycle");
+    let cycle = net.state("cycle", Observed::default());
     let [cpu, computed] = ["to cpu", "from cpu"].map(|name| net.place::<Job>(name));
     net.initial(cpu, (0..customers).map(|n| (Time::ZERO, n)));
     station(&mut net, "cpu", means[0], cpu, computed);
@@ -225,7 +243,9 @@ fn closed_network() -> Result<(), NetError> {
         station(&mut net, &name, means[disk], to, from);
         net.transition(&format!("return from {name}"))
             .input(from)
-            .record(cycle, |(job,), firing| (firing.now() - job.0).as_ticks() as f64)
+            .update(cycle, |(job,), cycle: &mut Observed, firing| {
+                cycle.note((firing.now() - job.0).as_ticks() as f64);
+            })
             .output(cpu, |_, firing| (firing.now(), 0))
             .add();
     }

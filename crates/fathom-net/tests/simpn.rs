@@ -5,61 +5,74 @@
 
 mod oracle;
 
-use fathom_net::{Distribution, Net, NetBuilder, NetError, Series, Simulation, Transition, replicate};
+use fathom_net::{Net, NetBuilder, NetError, Place, Simulation, Span};
 
 const ORDERS: u64 = 20;
 /// Ticks in simpn's unit of time.
 const UNIT: f64 = 1_000.0;
 
-fn fork_join() -> Result<(Net, Transition, Series), NetError> {
+/// The net, and the time that each joined order took.
+fn fork_join() -> Result<(Net, Place<Vec<Span>>), NetError> {
     let mut net = NetBuilder::new("fork and join");
-    let (arriving, time) = (net.place::<u64>("arriving"), net.series("time"));
+    let (arriving, coming) = (net.place::<u64>("arriving"), net.place::<u64>("coming"));
+    let times = net.state("times", Vec::new());
     let [written, fetched] = ["written", "fetched"].map(|name| net.place::<(u64, u64)>(name));
     let [to_write, to_fetch] = ["to write", "to fetch"].map(|name| net.place::<(u64, u64)>(name));
     let (clerks, robot) = (net.place("clerks"), net.place("robot"));
     net.initial(arriving, [0]);
     net.initial(clerks, [(), ()]);
     net.initial(robot, [()]);
-    let between = Distribution::exponential(100.0 * UNIT);
     net.transition("arrive")
         .input(arriving)
         .guard(|(order,)| *order < ORDERS)
         .output(to_write, |(order,), firing| (*order, firing.now().as_ticks()))
         .output(to_fetch, |(order,), firing| (*order, firing.now().as_ticks()))
-        .output_after(arriving, between, |(order,), _| order + 1)
+        .output(coming, |(order,), _| order + 1)
+        .add();
+    net.transition("wait")
+        .input(coming)
+        .delay_by(|_, rng| Span::round(rng.exponential(100.0 * UNIT)))
+        .output(arriving, |(order,), _| *order)
         .add();
     net.transition("write")
         .input(to_write)
         .consume(clerks, 1)
-        .delay(Distribution::exponential(120.0 * UNIT))
+        .delay_by(|_, rng| Span::round(rng.exponential(120.0 * UNIT)))
         .output(written, |(order,), _| *order)
         .produce(clerks, 1)
         .add();
     net.transition("fetch")
         .input(to_fetch)
         .consume(robot, 1)
-        .delay(Distribution::uniform(20.0 * UNIT, 140.0 * UNIT))
+        .delay_by(|_, rng| Span::round((20.0 + 120.0 * rng.uniform()) * UNIT))
         .output(fetched, |(order,), _| *order)
         .produce(robot, 1)
         .add();
     let by_order = net.index(fetched, |order| order.0);
-    let join = net
-        .transition("join")
+    net.transition("join")
         .input(written)
         .input_by(by_order, |(written,)| written.0)
-        .record(time, |(order, _), firing| (firing.now().as_ticks() - order.1) as f64)
+        .update(times, |(order, _), times: &mut Vec<Span>, firing| {
+            times.push(Span::ticks(firing.now().as_ticks() - order.1));
+        })
         .add();
-    Ok((net.build()?, join, time))
+    Ok((net.build()?, times))
 }
 
 #[test]
 fn agrees_with_simpn() -> Result<(), NetError> {
-    let (net, join, time) = fork_join()?;
-    let measure = |sim: &mut Simulation<'_>| {
-        sim.run_while(|sim| sim.firings(join) < ORDERS);
-        (sim.now().as_ticks() as f64 / UNIT, sim.observed(time).mean() / UNIT)
+    let (net, times) = fork_join()?;
+    let measure = |seed| {
+        let mut sim = Simulation::new(&net, seed);
+        let joined = |sim: &Simulation<'_>| -> Vec<u64> {
+            sim.tokens(times).flat_map(|(times, _)| times).map(|time| time.as_ticks()).collect()
+        };
+        sim.run_while(|sim| joined(sim).len() < ORDERS as usize);
+        let times = joined(&sim);
+        let mean = times.iter().sum::<u64>() as f64 / times.len() as f64;
+        (sim.now().as_ticks() as f64 / UNIT, mean / UNIT)
     };
-    let ours = replicate(&net, 20_000, 1, 2.try_into().unwrap(), measure);
+    let ours: Vec<(f64, f64)> = (1..=20_000).map(measure).collect();
     let input = format!("1000 {ORDERS}");
     let Some(output) = oracle::run("agrees_with_simpn", "simpn", "simpn_fork_join.py", &input) else {
         return Ok(());

@@ -318,7 +318,7 @@ where
 
 fn read_survey(directory: &Path, _: &'static str) -> Result<Box<dyn Report>, Error> {
     let (recorded, recordings) = run_folder::read(directory)?;
-    let survey = run_folder::infer_from(&recorded, recordings.clone())?;
+    let survey = run_folder::infer_again(&recorded, recordings.clone())?;
     Ok(Box::new(Again { survey, recordings }))
 }
 

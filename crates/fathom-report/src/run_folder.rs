@@ -26,7 +26,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use self::parts::Parts;
-pub use self::replay::{infer_again, infer_from};
+pub use self::replay::infer_again;
 pub use self::shelf::{SHELVED, shelve};
 use fathom_run::fault::plain;
 use fathom_run::samples::Samples;
@@ -160,11 +160,6 @@ impl Drop for RunFolder {
 }
 
 impl RunFolder {
-    /// The folder.
-    pub fn path(&self) -> &Path {
-        &self.directory
-    }
-
     /// Writes the samples behind `answers`, which were got with `effort`, and then the survey.
     ///
     /// # Errors

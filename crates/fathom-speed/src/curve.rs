@@ -20,7 +20,7 @@ use fathom_run::provenance::Provenance;
 pub use self::bends::{Declared, Family, Price, Ratio, Worth, families, worth_of_read_ahead};
 pub use self::grid::{Choice, Grid, Planned};
 pub use self::limits::{PastDirty, PastMemory};
-pub use self::linux::{Run, Settings, measure};
+pub use self::linux::{Run, measure};
 
 /// The name of the schema that [`Curve`] is published under.
 pub const SCHEMA: &str = "fathom.curve/1";

@@ -2,6 +2,8 @@
 //!
 //! A machine that changes its pace does so for all settings of a round, and a seed decides the orders.
 
+use std::time::Instant;
+
 use fathom_stats::interval::{Estimate, median_interval};
 use fathom_stats::quantile;
 use rand_pcg::Pcg64Mcg;
@@ -24,9 +26,17 @@ pub trait Bench {
 
     /// What the medians are of; nothing for a sample that does not count.
     fn rate(sample: &Self::Sample) -> Option<f64>;
+}
 
-    /// Whether the time for measuring is over.
-    fn is_over(&self) -> bool;
+/// How long and how exactly to measure.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// When everything must have ended.
+    pub deadline: Instant,
+    /// How narrow the 95 % interval of each median is to become, as a share of the median.
+    pub width: f64,
+    /// Decides random orders.
+    pub seed: u64,
 }
 
 /// How far the measuring is.
@@ -63,27 +73,27 @@ pub const FEWEST_ROUNDS: u32 = 8;
 /// narrow by luck.
 const LOOKS: [u32; 6] = [FEWEST_ROUNDS, 12, 16, 24, 36, 54];
 
-/// Takes samples of all settings in rounds, each in an order of its own drawn from `seed`, until every
-/// median's 95 % interval is narrower than `width` (a share of the median) or the bench says that time is over.
+/// Takes samples at all `count` settings of a bench in rounds, each in an order of its own, until every median's
+/// interval is narrow enough or the deadline has come.
 ///
 /// # Errors
 /// [`Fault::Interrupted`]. A setting that the system refuses is left alone from then on.
 pub fn measure<B: Bench>(
     bench: &mut B,
-    settings: usize,
-    width: f64,
-    seed: u64,
+    count: usize,
+    settings: Settings,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Vec<Series<B::Sample>>, Fault> {
-    let mut all: Vec<Series<B::Sample>> = (0..settings).map(|_| Series::default()).collect();
-    let mut is_open = vec![true; settings];
-    let mut generator = Pcg64Mcg::seed_from_u64(seed);
+    let mut all: Vec<Series<B::Sample>> = (0..count).map(|_| Series::default()).collect();
+    let mut is_open = vec![true; count];
+    let mut generator = Pcg64Mcg::seed_from_u64(settings.seed);
+    let is_late = || Instant::now() >= settings.deadline;
     for round in 0..LOOKS[LOOKS.len() - 1] {
-        let mut order: Vec<usize> = (0..settings).filter(|&index| is_open[index]).collect();
-        progress(Progress { rounds: round, open: order.len(), settings });
+        let mut order: Vec<usize> = (0..count).filter(|&index| is_open[index]).collect();
+        progress(Progress { rounds: round, open: order.len(), settings: count });
         shuffle(&mut order, &mut generator);
         for index in order {
-            if bench.is_over() {
+            if is_late() {
                 break;
             }
             match bench.sample(index, round) {
@@ -97,15 +107,15 @@ pub fn measure<B: Bench>(
         }
         if LOOKS.contains(&(round + 1)) {
             for (one, is_open) in all.iter_mut().zip(&mut is_open) {
-                one.look::<B>(width);
+                one.look::<B>(settings.width);
                 *is_open &= !one.is_settled;
             }
         }
-        if bench.is_over() || !is_open.contains(&true) {
+        if is_late() || !is_open.contains(&true) {
             break;
         }
     }
-    all.iter_mut().for_each(|one| one.look::<B>(width));
+    all.iter_mut().for_each(|one| one.look::<B>(settings.width));
     Ok(all)
 }
 
@@ -138,6 +148,8 @@ pub(crate) fn ratio(above: &[f64], below: &[f64]) -> Option<[f64; 3]> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use rand::RngExt;
 
     use super::*;
@@ -146,6 +158,8 @@ mod tests {
     struct Planted {
         generator: Pcg64Mcg,
         order: Vec<usize>,
+        deadline: Instant,
+        /// How many samples there is time for.
         time: usize,
     }
 
@@ -160,6 +174,9 @@ mod tests {
 
         fn sample(&mut self, index: usize, _: u32) -> Result<f64, Fault> {
             self.order.push(index);
+            if self.order.len() == self.time {
+                std::thread::sleep(self.deadline.saturating_duration_since(Instant::now()));
+            }
             let spread = [0.01, 0.2, 0.0, 0.0][index];
             match index {
                 2 => Err(Fault::Unsupported("no".to_owned())),
@@ -171,15 +188,14 @@ mod tests {
         fn rate(sample: &f64) -> Option<f64> {
             (*sample > 0.0).then_some(*sample)
         }
-
-        fn is_over(&self) -> bool {
-            self.order.len() >= self.time
-        }
     }
 
     fn planted(seed: u64, time: usize) -> (Vec<Series<f64>>, Vec<usize>) {
-        let mut bench = Planted { generator: Pcg64Mcg::seed_from_u64(seed), order: Vec::new(), time };
-        let series = measure(&mut bench, 4, 0.05, seed, &mut |_| {}).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(if time == usize::MAX { 3600 } else { 1 });
+        let mut bench =
+            Planted { generator: Pcg64Mcg::seed_from_u64(seed), order: Vec::new(), deadline, time };
+        let settings = Settings { deadline, width: 0.05, seed };
+        let series = measure(&mut bench, 4, settings, &mut |_| {}).unwrap();
         (series, bench.order)
     }
 

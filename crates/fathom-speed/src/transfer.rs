@@ -307,8 +307,8 @@ pub(super) fn cached_share(file: &File) -> Option<f64> {
     Some((stat.cached as f64 / about.len().div_ceil(facts::page_size()) as f64).min(1.0))
 }
 
-/// Fills a block unless the file ends before.
-fn filled(file: &mut File, buffer: &mut [u8]) -> std::io::Result<usize> {
+/// Fills a buffer unless the file ends before; gives the bytes that it has.
+pub(crate) fn filled(file: &mut File, buffer: &mut [u8]) -> std::io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
         match file.read(&mut buffer[filled..]) {

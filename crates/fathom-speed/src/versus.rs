@@ -14,7 +14,7 @@ use crate::curve::{Operation, Proof, Refusal, State};
 use crate::measurement::Measurement;
 use fathom_run::provenance::Provenance;
 
-pub use self::programs::{Settings, Task, affordable, measure, programs};
+pub use self::programs::{Task, affordable, measure, programs};
 
 /// The name of the schema that [`Versus`] is published under.
 pub const SCHEMA: &str = "fathom.versus/1";

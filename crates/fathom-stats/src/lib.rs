@@ -10,7 +10,7 @@
 //! | module | question |
 //! |---|---|
 //! | [`quantile`] | where is the middle, how wide is the spread |
-//! | [`interval`] | how sure is that: order statistics and the bootstrap |
+//! | [`interval`] | how sure is that: order statistics |
 //! | [`linear`] | how does one quantity grow with another |
 //! | [`nonlinear`] | which positive numbers of a model explain what was measured |
 //! | [`matrix`] | rounds of the same sequence of operations, drift removed |
@@ -18,7 +18,6 @@
 //! | [`peak`] | is one operation of a sequence slower than its neighbours, time and again |
 //! | [`levels`] | which reads hit the cache and which stalled |
 //! | [`steady`] | at which period do the stalls of a sequence recur once it has settled |
-//! | [`change_point`] | where does a level change, once or several times |
 //! | [`knee`] | does a unit cost more once there are many of them, and from where on |
 //! | [`boundary`] | up to where are probes hits |
 //! | [`difference`] | do two estimates differ by more than a factor |
@@ -30,7 +29,6 @@
 
 pub mod bend;
 pub mod boundary;
-pub mod change_point;
 pub mod comb;
 pub mod difference;
 pub mod distribution;
@@ -48,4 +46,4 @@ pub use interval::{Estimate, Interval};
 pub use matrix::Rounds;
 
 #[cfg(test)]
-mod planted;
+mod tests;

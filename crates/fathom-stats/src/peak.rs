@@ -67,16 +67,6 @@ impl Tally {
         self.rise = self.rise.min(quantile::median(&ratios).unwrap_or(0.0));
     }
 
-    /// Rounds in which the position stood above its neighbours.
-    pub fn hits(&self) -> usize {
-        self.hits
-    }
-
-    /// Rounds counted.
-    pub fn rounds(&self) -> usize {
-        self.rounds
-    }
-
     /// By which factor the position stands above its neighbours in the typical round, in the matrix
     /// where that is least; infinite where nothing was counted.
     pub fn rise(&self) -> f64 {
@@ -99,7 +89,7 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planted::{Planted, Score};
+    use crate::tests::{Planted, Score};
 
     const POSITIONS: usize = 30;
     const PLACE: usize = 12;
@@ -151,7 +141,7 @@ mod tests {
             (0..8).for_each(|round| latencies[round * POSITIONS + place] = 3000.0);
             tally.count(&Rounds::new(&latencies, POSITIONS).unwrap(), PLACE, 1);
         }
-        assert_eq!((tally.hits() >= 24, tally.rounds(), tally.stands_out()), (true, 32, false));
+        assert_eq!((tally.hits >= 24, tally.rounds, tally.stands_out()), (true, 32, false));
     }
 
     #[test]
@@ -161,7 +151,7 @@ mod tests {
         for position in [0, 1, POSITIONS - 1, POSITIONS, POSITIONS + 5] {
             let mut tally = Tally::default();
             tally.count(&rounds, position, 1);
-            assert_eq!((tally.rounds(), tally.stands_out()), (0, false), "{position}");
+            assert_eq!((tally.rounds, tally.stands_out()), (0, false), "{position}");
         }
     }
 }

@@ -6,14 +6,6 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity}
 #[derive(Debug)]
 pub struct Pinned {
     before: CpuSet,
-    cpu: usize,
-}
-
-impl Pinned {
-    /// The CPU that the thread is bound to.
-    pub fn cpu(&self) -> usize {
-        self.cpu
-    }
 }
 
 impl Drop for Pinned {
@@ -42,7 +34,7 @@ pub fn pin_to(cpu: usize) -> Option<Pinned> {
     let mut only = CpuSet::new();
     only.set(cpu);
     sched_setaffinity(None, &only).ok()?;
-    Some(Pinned { before, cpu })
+    Some(Pinned { before })
 }
 
 /// Binds the calling thread to the CPU it is on; `None` where that is not permitted.

@@ -33,11 +33,6 @@ impl CycleCounter {
     pub fn detect() -> std::result::Result<Self, String> {
         arch::usable().map(|()| Self(()))
     }
-
-    /// Ticks per second where the architecture declares it (aarch64's CNTFRQ_EL0).
-    pub fn declared_frequency(self) -> Option<u64> {
-        arch::declared_frequency()
-    }
 }
 
 impl Counter for CycleCounter {
@@ -121,10 +116,6 @@ mod arch {
         }
     }
 
-    pub(super) fn declared_frequency() -> Option<u64> {
-        None
-    }
-
     #[inline(always)]
     pub(super) fn start() -> u64 {
         // SAFETY: RDTSC reads a register; `usable` has shown that the instruction exists.
@@ -180,10 +171,6 @@ mod arch {
 
     pub(super) fn usable() -> Result<(), String> {
         Err("no cycle counter is known for this architecture".to_owned())
-    }
-
-    pub(super) fn declared_frequency() -> Option<u64> {
-        None
     }
 
     #[inline(always)]

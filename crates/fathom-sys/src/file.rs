@@ -1,6 +1,6 @@
 //! The file operations that a workload is made of. Each is one system call, inlined into its caller.
 
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, SeekFrom};
@@ -17,18 +17,6 @@ pub fn create_new(path: &Path) -> crate::Result<OwnedFd> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
         .map_err(|errno| crate::Error::new("create", path, errno))
-}
-
-/// Says how long data written to a file will live: 1 for not said, 2 short, 3 medium, 4 long, 5 extreme. Source: `fcntl(2)`,
-/// F_SET_RW_HINT.
-///
-/// # Errors
-/// EINVAL where the kernel knows no such hints.
-pub fn say_life(file: BorrowedFd<'_>, life: u64) -> Result<()> {
-    const SET_HINT: libc::c_int = 1024 + 12;
-    // SAFETY: the descriptor is open, and the number that is pointed to outlives the call.
-    let result = unsafe { libc::fcntl(file.as_raw_fd(), SET_HINT, &raw const life) };
-    if result == 0 { Ok(()) } else { Err(Errno::INVAL) }
 }
 
 /// Opens an existing file for reading and writing.

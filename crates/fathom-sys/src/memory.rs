@@ -1,7 +1,6 @@
 //! Buffers whose page-level state is known: already mapped, or never touched.
 
 mod lines;
-mod written_back;
 
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
@@ -236,6 +235,18 @@ mod tests {
     fn fresh_memory_reads_as_zero_and_touched_does_not() {
         assert!(Mapping::fresh(8192).unwrap().bytes().iter().all(|&byte| byte == 0));
         assert!(Mapping::touched(8192).unwrap().bytes().iter().any(|&byte| byte != 0));
+    }
+
+    #[test]
+    fn what_was_copied_in_is_in_the_file() {
+        let path = std::env::temp_dir().join(format!("fathom-mapped-{}", std::process::id()));
+        std::fs::write(&path, [0; 8192]).unwrap();
+        let file = crate::file::open(&path).unwrap();
+        let mut mapping = FileMapping::shared(&file, 8192, true).unwrap();
+        assert_eq!(mapping.copy_in(4090, &[7; 10]), 10);
+        let read = std::fs::read(&path).unwrap();
+        std::fs::remove_file(path).unwrap();
+        assert_eq!(read[4089..4101], [0, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 0]);
     }
 
     #[test]

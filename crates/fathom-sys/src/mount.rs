@@ -35,15 +35,6 @@ pub fn mount(source: &str, target: &Path, fs_type: &str, options: &str) -> Resul
         .map_err(|errno| Error::new("mount", target, errno))
 }
 
-/// Makes an existing mount read-only. Source: `mount(2)`, MS_REMOUNT.
-///
-/// # Errors
-/// What `mount(2)` gives; EBUSY while files are open for writing.
-pub fn remount_read_only(target: &Path) -> Result<()> {
-    rustix::mount::mount_remount(target, MountFlags::RDONLY, "")
-        .map_err(|errno| Error::new("remount read-only", target, errno))
-}
-
 /// Unmounts `target`. Source: `umount2(2)`.
 ///
 /// # Errors

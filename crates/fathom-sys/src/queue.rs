@@ -239,21 +239,6 @@ impl Queue {
         })
     }
 
-    /// Requests that may be busy at once.
-    pub fn depth(&self) -> u32 {
-        self.file_of.len() as u32
-    }
-
-    /// Requests that are prepared and not submitted yet.
-    pub fn prepared(&self) -> u32 {
-        self.prepared
-    }
-
-    /// Requests that are submitted and whose result has not been taken yet.
-    pub fn in_flight(&self) -> u32 {
-        self.in_flight
-    }
-
     /// The file with this number, for calls that are no requests.
     ///
     /// # Panics

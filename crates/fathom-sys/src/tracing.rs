@@ -29,12 +29,6 @@ use crate::{Error, Result, facts};
 
 /// A folio enters the page cache. Fields to filter by: `i_ino`, `index`, `s_dev`, `order`.
 pub const PAGE_ADDED: &str = "filemap/mm_filemap_add_to_page_cache";
-/// A request goes to a block device's driver. Fields: `dev`, `sector`, `nr_sector`, `rwbs`.
-pub const REQUEST_ISSUED: &str = "block/block_rq_issue";
-/// A block device's driver has done a request. Fields: `dev`, `sector`, `nr_sector`, `rwbs`.
-pub const REQUEST_COMPLETED: &str = "block/block_rq_complete";
-/// The flusher has written an inode's pages. Fields: `ino`, `wrote`.
-pub const INODE_WRITTEN: &str = "writeback/writeback_single_inode";
 /// A thread enters a system call. Fields: `id`, `args`.
 pub const CALL_ENTERED: &str = "raw_syscalls/sys_enter";
 /// A thread leaves a system call. Fields: `id`, `ret`.
@@ -43,8 +37,6 @@ pub const CALL_LEFT: &str = "raw_syscalls/sys_exit";
 pub const THREAD_MADE: &str = "task/task_newtask";
 /// A request goes to the server of a FUSE file system. Fields: `connection`, `opcode`, `len`. Since Linux 6.12.
 pub const FUSE_REQUEST: &str = "fuse/fuse_request_send";
-/// jbd2 begins to commit a transaction. Fields: `dev`, `transaction`.
-pub const COMMIT_STARTED: &str = "jbd2/jbd2_start_commit";
 
 const PREFIX: &str = "fathom-";
 /// What the buffer of the CPU that is traced may hold.
@@ -93,27 +85,10 @@ pub enum Event {
         /// How much, in bytes.
         bytes: u64,
     },
-    /// [`REQUEST_ISSUED`].
-    RequestIssued(Request),
-    /// [`REQUEST_COMPLETED`].
-    RequestCompleted(Request),
     /// [`Trace::mark`].
     Mark(u64),
     /// Any other tracepoint: its name and its text.
     Other(&'static str, String),
-}
-
-/// A request of a block device.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
-    /// Major and minor number.
-    pub device: (u32, u32),
-    /// What it does, as blktrace writes it: `R` read, `W` write, `F` flush, `A` ahead, `S` sync, `M` metadata.
-    pub operation: String,
-    /// Where, in units of 512 bytes.
-    pub sector: u64,
-    /// How much, in bytes.
-    pub bytes: u64,
 }
 
 impl Trace {
@@ -416,48 +391,34 @@ fn event(name: &'static str, text: &str) -> Option<Event> {
                 bytes: facts::page_size() << order,
             })
         }
-        "block_rq_issue" => Some(Event::RequestIssued(request(text)?)),
-        "block_rq_complete" => Some(Event::RequestCompleted(request(text)?)),
         other => Some(Event::Other(other, text.to_owned())),
     }
-}
-
-/// `7,0 R 4096 () 8 + 8 none,0,0 [fathom]`; a completion lacks the bytes.
-fn request(text: &str) -> Option<Request> {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let (major, minor) = words.first()?.split_once(',')?;
-    let plus = words.iter().position(|&word| word == "+")?;
-    Some(Request {
-        device: (major.parse().ok()?, minor.parse().ok()?),
-        operation: (*words.get(1)?).to_owned(),
-        sector: words.get(plus.checked_sub(1)?)?.parse().ok()?,
-        bytes: words.get(plus + 1)?.parse::<u64>().ok()? * 512,
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const POINTS: [&str; 3] = [PAGE_ADDED, REQUEST_ISSUED, REQUEST_COMPLETED];
+    const POINTS: [&str; 2] = [PAGE_ADDED, "block/block_rq_issue"];
 
     #[test]
     fn lines_are_read_whatever_the_command_is_called() {
         let text = "# tracer: nop\n#\n\
             \x20          fathom-1234    [001] d..1.   123.456789: mm_filemap_add_to_page_cache: dev 7:0 ino c pfn=0x1f ofs=8192 order=2\n\
             \x20    a b-7 [000]-99      [000] .....     9.000001: tracing_mark_write: fathom:5\n\
-            \x20 kworker/u8:3-77      [000] .....    10.000000: block_rq_issue: 7,0 RA 16384 () 40 + 32 none,0,0 [kworker/u8:3]\n\
-            \x20          <idle>-0       [000] ..s2.    10.000100: block_rq_complete: 7,0 RA () 40 + 32 none,0,0 [0]\n";
+            \x20 kworker/u8:3-77      [000] .....    10.000000: block_rq_issue: 7,0 RA 16384 () 40 + 32 none,0,0 [kworker/u8:3]\n";
         let (records, lost) = parse(text, &POINTS);
-        let request = Request { device: (7, 0), operation: "RA".to_owned(), sector: 40, bytes: 16384 };
         let added = Event::PageAdded { inode: 12, offset: 8192, bytes: facts::page_size() * 4 };
         let events: Vec<(i32, u64, Event)> =
             records.into_iter().map(|one| (one.thread, one.time_ns, one.event)).collect();
         let expected = [
             (1234, 123_456_789_000, added),
             (99, 9_000_001_000, Event::Mark(5)),
-            (77, 10_000_000_000, Event::RequestIssued(request.clone())),
-            (0, 10_000_100_000, Event::RequestCompleted(request)),
+            (
+                77,
+                10_000_000_000,
+                Event::Other("block_rq_issue", "7,0 RA 16384 () 40 + 32 none,0,0 [kworker/u8:3]".to_owned()),
+            ),
         ];
         assert_eq!((events.as_slice(), lost), (expected.as_slice(), 0));
     }

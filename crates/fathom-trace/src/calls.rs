@@ -38,6 +38,26 @@ pub(crate) struct Call<'a> {
     pub(crate) to: Option<(Cow<'a, [u8]>, Under<'a>)>,
 }
 
+impl Call<'_> {
+    /// A call of which no more is known.
+    pub(crate) fn new(thread: u32, start_ns: i64, what: What) -> Self {
+        Self {
+            thread,
+            start_ns,
+            duration_ns: None,
+            what,
+            descriptor: -1,
+            offset: None,
+            length: 0,
+            flags: 0,
+            result: None,
+            path: None,
+            under: Under::Here,
+            to: None,
+        }
+    }
+}
+
 impl Under<'_> {
     /// What it says of the process alone: of a path that is whole without it.
     pub(crate) fn of_the_process(self) -> Self {

@@ -194,12 +194,6 @@ impl Reader {
         &self.origin
     }
 
-    /// How many operations it says that it holds.
-    #[must_use]
-    pub fn rows(&self) -> u64 {
-        u64::try_from(self.file.metadata().file_metadata().num_rows()).unwrap_or(0)
-    }
-
     /// The files of the operations that were read so far.
     #[must_use]
     pub fn files(&self) -> &Files {

@@ -303,7 +303,7 @@ fn what_is_kept_comes_back_as_it_was() {
         let path = scratch.0.join(format!("{number}.parquet"));
         keep(&path, &many, &files, example.format);
         let reader = Reader::open(&path).unwrap();
-        assert_eq!((reader.origin(), reader.rows()), (&example.format.origin(), many.len() as u64));
+        assert_eq!(reader.origin(), &example.format.origin());
         let (back, names) = reader.read_all().unwrap();
         let with_path = |operations: &[Operation], files: &fathom_trace::Files| -> Vec<_> {
             operations

@@ -5,6 +5,8 @@
 //! the bar is 5 %. `FATHOM_BENCH_DIR` names the directory, on a disk if it is to say anything of one.
 #![allow(clippy::print_stdout, reason = "a benchmark talks to the one who runs it")]
 
+mod ratio;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
@@ -14,9 +16,9 @@ use fathom::instrument::Instrument;
 use fathom::job::{Direction, Job, parse};
 use fathom::load::{Limits, Needs, Outcome, Site, run, surroundings};
 use fathom::scratch::Scratch;
-use fathom_stats::interval::{Estimate, Method, bootstrap};
 use fathom_stats::quantile::median;
 use rand_pcg::Pcg64Mcg;
+use ratio::ratio;
 
 /// A job, how often it is repeated, and the ratio that is wanted: at least, at most.
 struct Case {
@@ -78,7 +80,7 @@ fn compare(directory: &Path) -> Result<bool, String> {
     println!("{:26} {:>10} {:>10} {:>7}  95 % interval", "per second", "fathom", "fio", "ratio");
     for case in CASES.iter().filter(|case| case.name.contains(&only)) {
         let (mine, fios) = interleaved(case, directory)?;
-        let ratio = ratio(&mine, &fios, &mut generator).ok_or("there is no interval")?;
+        let ratio = ratio(&mine, &fios, &mut generator)?;
         println!(
             "{:26} {:10.0} {:10.0} {:7.3}  {:.3} to {:.3}",
             case.name,
@@ -136,17 +138,6 @@ fn there(job_file: &Path, directory: &Path) -> Result<f64, String> {
         serde_json::from_slice(&output.stdout).map_err(|error| format!("fio's JSON: {error}"))?;
     let of = |side: &str| value["jobs"][0][side]["iops"].as_f64();
     Ok(of("read").ok_or("fio names no rate")? + of("write").ok_or("fio names no rate")?)
-}
-
-/// The ratio of the medians; the interval draws pairs anew, since the sides of a pair share their noise.
-fn ratio(mine: &[f64], fios: &[f64], generator: &mut Pcg64Mcg) -> Option<Estimate> {
-    let pairs: Vec<f64> = (0..mine.len()).map(|pair| pair as f64).collect();
-    let of = |side: &[f64], chosen: &[f64]| {
-        let drawn: Vec<f64> = chosen.iter().map(|&pair| side[pair as usize]).collect();
-        median(&drawn).unwrap_or(f64::NAN)
-    };
-    let statistic = |chosen: &[f64]| of(mine, chosen) / of(fios, chosen);
-    bootstrap(&pairs, statistic, 0.95, 2000, Method::Percentile, generator)
 }
 
 /// The most memory that this process has had, from `/proc/self/status`.

@@ -5,6 +5,7 @@
 
 mod bare;
 mod pairs;
+mod ratio;
 
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -19,7 +20,8 @@ use fathom_sys::file;
 use rand_pcg::Pcg64Mcg;
 
 use bare::Bare;
-use pairs::{in_turns, ratio};
+use pairs::in_turns;
+use ratio::ratio;
 
 const TURNS: usize = 201;
 const BAR: f64 = 0.03;

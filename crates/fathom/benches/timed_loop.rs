@@ -5,6 +5,8 @@
 //! figure is the ratio of the median times per call; the bar is 1.25.
 #![allow(clippy::print_stdout, reason = "a benchmark talks to the one who runs it")]
 
+mod ratio;
+
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,13 +18,13 @@ use fathom::machine::Machine;
 use fathom::machine::linux::{Limits, Linux};
 use fathom::scratch::Scratch;
 use fathom::workload::{CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_stats::interval::{Estimate, Method, bootstrap};
 use fathom_stats::quantile::median;
 use fathom_sys::affinity::pin_to_current_cpu;
 use fathom_sys::clock::monotonic_raw_ns;
 use fathom_sys::file;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
+use ratio::ratio;
 
 const CALLS: u64 = 100_000;
 const PAIRS: usize = 101;
@@ -61,7 +63,7 @@ fn compare(directory: &Path) -> Result<bool, String> {
     println!("{:16} {:>9} {:>9} {:>7}  95 % interval", "", "timed ns", "bare ns", "ratio");
     for (name, op) in OPS {
         let sides = interleaved(op, &mut linux, scratch.path(), &mut generator)?;
-        let ratio = ratio(&sides, &mut generator).ok_or("there is no interval")?;
+        let ratio = ratio(&sides.timed, &sides.bare, &mut generator)?;
         let (timed, bare) = (median(&sides.timed), median(&sides.bare));
         println!(
             "{name:16} {:9.1} {:9.1} {:7.3}  {:.3} to {:.3}",
@@ -136,15 +138,4 @@ fn bare_ns(op: CallKind, target: &std::os::fd::OwnedFd) -> Result<f64, String> {
     let elapsed = monotonic_raw_ns() - before;
     outcome.map_err(|errno| format!("{op:?}: {errno}"))?;
     Ok(elapsed as f64 / CALLS as f64)
-}
-
-/// The ratio of the medians; the interval draws pairs anew, since the sides of a pair share their noise.
-fn ratio(sides: &Sides, generator: &mut Pcg64Mcg) -> Option<Estimate> {
-    let pairs: Vec<f64> = (0..sides.timed.len()).map(|pair| pair as f64).collect();
-    let of = |side: &[f64], chosen: &[f64]| {
-        let drawn: Vec<f64> = chosen.iter().map(|&pair| side[pair as usize]).collect();
-        median(&drawn).unwrap_or(f64::NAN)
-    };
-    let statistic = |chosen: &[f64]| of(&sides.timed, chosen) / of(&sides.bare, chosen);
-    bootstrap(&pairs, statistic, 0.95, 2000, Method::Percentile, generator)
 }

@@ -12,6 +12,7 @@
 
 mod bare;
 mod pairs;
+mod ratio;
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -32,7 +33,8 @@ use fathom_sys::view::FileView;
 use rand_pcg::Pcg64Mcg;
 
 use bare::Bare;
-use pairs::{in_turns, ratio};
+use pairs::in_turns;
+use ratio::ratio;
 
 const BYTES: u64 = 1 << 30;
 const CACHED_TURNS: usize = 21;

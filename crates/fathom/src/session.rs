@@ -172,6 +172,13 @@ impl Session {
         Ok(Site::at(&self.path, space, &begun.instrument, limits, Arc::clone(&self.interrupt))?)
     }
 
+    /// Counts what was written at a place and removes its files; gives the bytes.
+    fn leave(&mut self, site: Site) -> u64 {
+        let bytes_written = site.bytes_written();
+        self.bytes_written += bytes_written;
+        bytes_written
+    }
+
     /// The kernel as a machine.
     fn linux(&self, begun: &Begun, limits: Limits) -> Result<Linux, Error> {
         Ok(Linux::at(&self.path, &begun.instrument, limits, Arc::clone(&self.interrupt))?)

@@ -67,6 +67,11 @@ fn noisy(seed: u64) -> Script {
     Script { block: 1024, noise: Noise::usual(0.2), ..Script::new(seed) }
 }
 
+fn infer_again(directory: &Path) -> Result<Survey, Error> {
+    let (survey, recordings) = run_folder::read(directory)?;
+    run_folder::infer_again(&survey, recordings)
+}
+
 #[test]
 fn a_survey_read_back_is_the_same_and_its_samples_give_the_same_findings() {
     let place = TestDirectory::new("run-folder-again");
@@ -79,7 +84,7 @@ fn a_survey_read_back_is_the_same_and_its_samples_give_the_same_findings() {
         for (recording, answer) in recordings.iter().zip(&answers) {
             assert_eq!(recording.runs, answer.runs, "{}", recording.parameter);
         }
-        assert_eq!(run_folder::infer_again(&directory).unwrap(), survey);
+        assert_eq!(infer_again(&directory).unwrap(), survey);
     }
 }
 
@@ -95,7 +100,7 @@ fn any_part_of_a_survey_can_be_inferred_again() {
     for (index, subset) in subsets.into_iter().enumerate() {
         let directory = run(&place).join(index.to_string());
         let (survey, _) = write(&directory, noisy(2), &plan(subset, Effort::Full));
-        assert_eq!(run_folder::infer_again(&directory).unwrap(), survey, "{subset:?}");
+        assert_eq!(infer_again(&directory).unwrap(), survey, "{subset:?}");
     }
 }
 
@@ -110,7 +115,7 @@ fn what_a_budget_cut_short_stays_as_it_was() {
             let script = Script { write_budget, ..window.clone() };
             let short = Plan { max_time: Duration::from_secs(seconds), ..plan(&[], Effort::Full) };
             let (survey, _) = write(&directory, script, &short);
-            assert_eq!(run_folder::infer_again(&directory).unwrap(), survey, "{write_budget} B, {seconds} s");
+            assert_eq!(infer_again(&directory).unwrap(), survey, "{write_budget} B, {seconds} s");
         }
     }
 }
@@ -122,7 +127,7 @@ fn other_settings_than_the_recorded_are_refused() {
     let (survey, _) = write(&directory, noisy(4), &plan(&["block_size", "page_size"], Effort::Full));
     let changed = Survey { provenance: provenance(12), ..survey };
     fs::write(directory.join("survey.json"), serde_json::to_string(&changed).unwrap()).unwrap();
-    let error = run_folder::infer_again(&directory).unwrap_err();
+    let error = infer_again(&directory).unwrap_err();
     assert!(matches!(error, Error::Mismatch { .. }));
     let text = error.to_string();
     assert!(text.starts_with("page_size can't be inferred again: run 0 of page_size"), "{text}");

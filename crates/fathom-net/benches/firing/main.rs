@@ -9,7 +9,7 @@ mod rivals;
 
 use std::time::{Duration, Instant};
 
-use fathom_net::{Net, NetError, Simulation, Time, replicate};
+use fathom_net::{Net, NetError, Simulation};
 use nets::{chain, delay_station, join, line, mm1, queue};
 
 fn main() -> Result<(), NetError> {
@@ -20,7 +20,6 @@ fn main() -> Result<(), NetError> {
     growth("tokens in delay", [delay_station(100)?, delay_station(100_000)?]);
     growth("tokens asked by key", [join(100)?, join(100_000)?]);
     growth("transitions", [chain(10)?, chain(1_000)?]);
-    replications(&mm1);
     against_libpetri(1)?;
     against_libpetri(1_000)?;
     against_simpn(mm1_cost);
@@ -53,26 +52,6 @@ fn growth(name: &str, [small, large]: [Net; 2]) {
     let (small, large) = (cost(&small), cost(&large));
     let ratio = large / small;
     println!("growth with {name}: {small:.1} to {large:.1} ns, x {ratio:.2} (less than 2)");
-}
-
-fn replications(net: &Net) {
-    let run = |threads: usize| {
-        let start = Instant::now();
-        let threads = threads.try_into().expect("at least one thread");
-        let served = replicate(net, 64, 1, threads, |sim| {
-            sim.run_until(Time::ticks(50_000_000));
-            sim.total_firings()
-        });
-        (start.elapsed(), served)
-    };
-    let (mut one, mut two) = (Duration::MAX, Duration::MAX);
-    for _ in 0..5 {
-        let ((alone, served), (together, again)) = (run(1), run(2));
-        assert_eq!(served, again, "the number of threads must not change the answer");
-        (one, two) = (one.min(alone), two.min(together));
-    }
-    let ratio = one.as_secs_f64() / two.as_secs_f64();
-    println!("replications on two threads: x {ratio:.2} (at least 1.8), same answers");
 }
 
 /// Some tokens go down a line of 100 transitions, over and over, in both engines. Building the

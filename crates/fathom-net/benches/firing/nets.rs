@@ -1,6 +1,6 @@
 //! The nets that are timed.
 
-use fathom_net::{Distribution, Net, NetBuilder, NetError, Time};
+use fathom_net::{Net, NetBuilder, NetError, Span, Time};
 
 /// One queue, one server, Poisson arrivals, exponential service.
 pub(crate) fn mm1() -> Result<Net, NetError> {
@@ -8,17 +8,18 @@ pub(crate) fn mm1() -> Result<Net, NetError> {
     let (next, queue, idle) = (net.place("next"), net.place::<Time>("queue"), net.place("idle"));
     net.initial(next, [()]);
     net.initial(idle, [()]);
-    let sojourn = net.series("sojourn");
+    let sojourn = net.state("sojourn", Span::ZERO);
     net.transition("arrive")
         .consume(next, 1)
-        .output(queue, |_, firing| firing.now())
-        .output_after(next, Distribution::exponential(1_000.0), |_, _| ())
+        .delay_by(|_, rng| Span::round(rng.exponential(1_000.0)))
+        .output(queue, |_, firing| firing.done())
+        .produce(next, 1)
         .add();
     net.transition("serve")
         .input(queue)
         .consume(idle, 1)
-        .delay(Distribution::exponential(500.0))
-        .record(sojourn, |(born,), firing| (firing.done() - *born).as_ticks() as f64)
+        .delay_by(|_, rng| Span::round(rng.exponential(500.0)))
+        .update(sojourn, |(born,), sojourn, firing| *sojourn += firing.done() - *born)
         .produce(idle, 1)
         .add();
     net.build()
@@ -53,7 +54,7 @@ pub(crate) fn delay_station(customers: u64) -> Result<Net, NetError> {
     net.initial(asking, 0..customers);
     net.transition("think")
         .input(asking)
-        .delay(Distribution::exponential(1_000_000.0))
+        .delay_by(|_, rng| Span::round(rng.exponential(1_000_000.0)))
         .output(thinking, |(customer,), _| *customer)
         .add();
     net.transition("ask").input(thinking).output(asking, |(customer,), _| *customer).add();

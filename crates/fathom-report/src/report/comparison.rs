@@ -29,10 +29,7 @@ pub fn comparison(comparison: &Comparison) -> String {
     if !comparison.circumstances.is_empty() {
         text.push_str("\nWhat else is not the same:\n");
         for one in &comparison.circumstances {
-            text.push_str(&wrap(
-                &format!("  {} ({}): {} -> {}", one.what, one.result, one.first, one.other),
-                100,
-            ));
+            text.push_str(&wrap(&format!("  {} ({}): {} -> {}", one.what, one.result, one.first, one.other)));
         }
     }
     text.push('\n');
@@ -43,10 +40,10 @@ pub fn comparison(comparison: &Comparison) -> String {
     ] {
         let names: Vec<&str> = of(comparison, verdict).map(|item| item.what.as_str()).collect();
         if !names.is_empty() {
-            text.push_str(&wrap(&format!("{words} ({}): {}.", names.len(), names.join("; ")), 100));
+            text.push_str(&wrap(&format!("{words} ({}): {}.", names.len(), names.join("; "))));
         }
     }
-    text.push_str(&wrap(&rule(comparison), 100));
+    text.push_str(&wrap(&rule(comparison)));
     text
 }
 

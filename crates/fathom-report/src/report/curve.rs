@@ -36,13 +36,10 @@ pub fn curve(curve: &Curve, colours: Colours) -> String {
     for family in &curve.families {
         let file = Bytes(family.setting.file_bytes);
         text.push_str(&colours.lines(&sketch(curve, family), bars));
-        text.push_str(&wrap(
-            &format!("{} (file of {file}): {}.", family.name, family.sentences.join("; ")),
-            100,
-        ));
+        text.push_str(&wrap(&format!("{} (file of {file}): {}.", family.name, family.sentences.join("; "))));
     }
     for worth in &curve.read_ahead {
-        text.push_str(&wrap(&format!("file of {}: {}.", Bytes(worth.file_bytes), worth.sentence), 100));
+        text.push_str(&wrap(&format!("file of {}: {}.", Bytes(worth.file_bytes), worth.sentence)));
     }
     text.push_str(&limits::text(curve));
     text.push_str(&refused(&curve.refused, colours));

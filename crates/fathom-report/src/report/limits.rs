@@ -27,7 +27,7 @@ pub(super) fn text(curve: &Curve) -> String {
             })
             .collect();
         text.push_str(&rows(&header, &lines));
-        text.push_str(&wrap(&format!("{}.", past.sentence), 100));
+        text.push_str(&wrap(&format!("{}.", past.sentence)));
     }
     if let Some(past) = &curve.past_dirty {
         text.push_str(&format!(
@@ -43,10 +43,10 @@ pub(super) fn text(curve: &Curve) -> String {
             .map(|point| vec![Bytes(point.written_bytes).to_string(), rate(&point.rate)])
             .collect();
         text.push_str(&rows(&header, &lines));
-        text.push_str(&wrap(&format!("{}.", past.sentence), 100));
+        text.push_str(&wrap(&format!("{}.", past.sentence)));
     }
     for effect in &curve.effects {
-        text.push_str(&wrap(&format!("on this machine: {effect}."), 100));
+        text.push_str(&wrap(&format!("on this machine: {effect}.")));
     }
     text
 }

@@ -14,14 +14,14 @@ pub fn prediction(predicted: &Predicted) -> String {
     };
     let mut caveats: Vec<String> = predicted.jobs.iter().flat_map(|job| job.caveats.clone()).collect();
     caveats.dedup();
-    let caveats: String = caveats.iter().map(|caveat| table::wrap(&format!("{caveat}."), 100)).collect();
+    let caveats: String = caveats.iter().map(|caveat| table::wrap(&format!("{caveat}."))).collect();
     let by = match predicted.runner.as_str() {
         "fio" => "what fio will print",
         _ => "what 'fathom run' will print",
     };
     format!(
         "{}\n{}\n{caveats}Predicted: {by}. Nothing was run.\n",
-        table::wrap(&format!("{of}{set}."), 100),
+        table::wrap(&format!("{of}{set}.")),
         table::rows(&HEADER, &lines(predicted))
     )
 }

@@ -14,12 +14,12 @@ pub fn sweep(sweep: &Sweep, colours: Colours) -> String {
     let fixed = sweep.axes.iter().filter(|axis| axis.values.len() == 1);
     let fixed: Vec<String> = fixed.map(|axis| format!("{}={}", axis.name, axis.values[0])).collect();
     let set = if fixed.is_empty() { String::new() } else { format!(", with {}", fixed.join(", ")) };
-    let mut text = table::wrap(&format!("{}{set}.", simulated(sweep.made.as_ref())), 100) + "\n";
+    let mut text = table::wrap(&format!("{}{set}.", simulated(sweep.made.as_ref()))) + "\n";
     let titles: Vec<String> = header(sweep).into_iter().map(|title| colours.strong(title)).collect();
     text += &table::rows(&titles, &lines(sweep));
     text += "\n";
     for remark in remarks(sweep) {
-        text += &table::wrap(&format!("{remark}."), 100);
+        text += &table::wrap(&format!("{remark}."));
     }
     text + "Nothing was run.\n"
 }

@@ -37,7 +37,7 @@ pub(super) fn place(from: &Provenance) -> String {
 
 /// What was asked for and not measured, a paragraph each.
 pub(super) fn refused(refused: &[Refusal], colours: Colours) -> String {
-    let line = |one: &Refusal| wrap(&format!("not measured: {}: {}.", one.what, one.reason), 100);
+    let line = |one: &Refusal| wrap(&format!("not measured: {}: {}.", one.what, one.reason));
     refused.iter().map(|one| colours.lines(&line(one), Colours::open)).collect()
 }
 
@@ -59,13 +59,16 @@ pub(super) fn rows<S: AsRef<str>>(header: &[S], lines: &[Vec<String>]) -> String
     format!("{}{body}", line(&mut header.iter().map(AsRef::as_ref)))
 }
 
+/// Columns of a paragraph.
+const WIDTH: usize = 100;
+
 /// Breaks a paragraph at spaces; lines after the first are indented by two more.
-pub(super) fn wrap(text: &str, width: usize) -> String {
+pub(super) fn wrap(text: &str) -> String {
     let indent: String = text.chars().take_while(|&c| c == ' ').collect();
     let mut lines = vec![indent.clone()];
     for word in text.split_whitespace() {
         let last = lines.last().map_or(0, |line| line.chars().count());
-        if last + 1 + word.chars().count() > width {
+        if last + 1 + word.chars().count() > WIDTH {
             lines.push(format!("{indent}  "));
         }
         if let Some(line) = lines.last_mut() {

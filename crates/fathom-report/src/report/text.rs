@@ -34,14 +34,14 @@ pub fn survey(survey: &Survey, colours: Colours) -> String {
     if !remarks.is_empty() {
         text.push('\n');
         for remark in remarks {
-            text.push_str(&wrap(&remark, 100));
+            text.push_str(&wrap(&remark));
         }
     }
     let (left, effects): (Vec<&str>, Vec<&str>) =
         survey.effects.iter().map(String::as_str).partition(|effect| effect.starts_with("left behind"));
     if !effects.is_empty() {
         text.push('\n');
-        text.push_str(&wrap(&format!("Besides its own files: {}.", effects.join("; ")), 100));
+        text.push_str(&wrap(&format!("Besides its own files: {}.", effects.join("; "))));
     }
     let left = left.first().copied().unwrap_or("nothing was left behind");
     text.push_str(&format!(
@@ -62,7 +62,7 @@ pub fn list(abouts: &[&About]) -> String {
             "{}: {}\n{}    cost: up to {seconds} s, {written} written, {read} read; privileges: {}; source: {}\n",
             about.parameter,
             about.question,
-            wrap(&format!("    {}", about.method), 100),
+            wrap(&format!("    {}", about.method)),
             about.privileges,
             about.source
         )

@@ -1,11 +1,10 @@
 //! Inference again from a run folder, without a machine.
 
 use std::cell::Cell;
-use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::{Error, Recording, read};
+use super::{Error, Recording};
 use fathom_program::workload::Workload;
 use fathom_run::machine::{Fault, Machine};
 use fathom_run::samples::Samples;
@@ -14,24 +13,16 @@ use fathom_survey::finding::{Evidence, Finding, Kind};
 use fathom_survey::recorded::Recorded;
 use fathom_survey::survey::{self, Plan, Survey};
 
-/// Asks every timing question of a survey again, of the recorded samples, and draws the findings anew.
+/// Asks every timing question of a survey again, of the samples that [`read`](super::read) gave with it, and draws the
+/// findings anew.
 ///
 /// What witnesses showed and what the kernel declared stays as it was recorded, and so does a
 /// timing that ended in a fault of the machine: neither is in the samples. All questions are asked
 /// in the recorded order, because one may build on what another has found.
 ///
 /// # Errors
-/// What [`read`] gives; [`Error::Mismatch`] where an experiment asks for something that was not recorded.
-pub fn infer_again(directory: &Path) -> Result<Survey, Error> {
-    let (survey, recordings) = read(directory)?;
-    infer_from(&survey, recordings)
-}
-
-/// The same from what [`read`] gave.
-///
-/// # Errors
 /// [`Error::Mismatch`] where an experiment asks for something that was not recorded.
-pub fn infer_from(survey: &Survey, recordings: Vec<Recording>) -> Result<Survey, Error> {
+pub fn infer_again(survey: &Survey, recordings: Vec<Recording>) -> Result<Survey, Error> {
     let mut tapes = Vec::new();
     let mut experiments: Vec<&'static dyn Experiment> = Vec::new();
     let mut effort = Effort::default();

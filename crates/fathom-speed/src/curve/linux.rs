@@ -1,11 +1,11 @@
 //! The points of a grid on a real mount, by the load engine.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::curve::grid::{Planned, share};
 use crate::curve::{Latency, Operation, Order, Point, Proof, Refusal, Sample, Setting, State};
 use crate::measurement::Latencies;
-use crate::rounds::{self, Bench, Progress};
+use crate::rounds::{self, Bench, Progress, Settings};
 use fathom_program::job::{Blocks, DIRECTIONS, Direction, Job, Pattern};
 use fathom_program::units::Bytes;
 use fathom_run::fault::Fault;
@@ -29,27 +29,27 @@ pub struct Run {
     pub refused: Vec<Refusal>,
 }
 
-/// Measures the points at `site` in rounds, until the interval of every median is narrower than `width`
-/// (a share of the median) or the deadline has come.
+/// Measures the points at `site` in rounds, until the interval of every median is narrow enough or the deadline has
+/// come; `certificate` is that of the clock.
 ///
 /// # Errors
 /// [`Fault::Interrupted`]. A point that the system refuses becomes a refusal.
 pub fn measure(
     site: &mut Site,
     plan: &[Planned],
-    settings: Settings<'_>,
+    certificate: &Certificate,
+    settings: Settings,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Run, Fault> {
     let mut linux = Linux {
         site,
-        overhead_ns: settings.certificate.overhead_ns,
-        deadline: settings.deadline,
+        overhead_ns: certificate.overhead_ns,
         spots: plan
             .iter()
             .map(|&planned| Spot { planned, calls: None, seen: Histogram::default() })
             .collect(),
     };
-    let all = rounds::measure(&mut linux, plan.len(), settings.width, settings.seed, progress)?;
+    let all = rounds::measure(&mut linux, plan.len(), settings, progress)?;
     let mut run = Run { points: Vec::new(), refused: Vec::new() };
     for (spot, series) in linux.spots.iter().zip(all) {
         let setting = spot.planned.setting;
@@ -67,23 +67,9 @@ pub fn measure(
     Ok(run)
 }
 
-/// How to measure.
-#[derive(Debug, Clone, Copy)]
-pub struct Settings<'a> {
-    /// The clock's certificate.
-    pub certificate: &'a Certificate,
-    /// When everything must have ended.
-    pub deadline: Instant,
-    /// How narrow intervals are to become, as a share of the median.
-    pub width: f64,
-    /// Decides random orders.
-    pub seed: u64,
-}
-
 struct Linux<'a> {
     site: &'a mut Site,
     overhead_ns: f64,
-    deadline: Instant,
     spots: Vec<Spot>,
 }
 
@@ -142,10 +128,6 @@ impl Bench for Linux<'_> {
 
     fn rate(sample: &Sample) -> Option<f64> {
         (sample.proof != Proof::Refuted).then(|| sample.bytes as f64 / sample.elapsed_ns * 1e9)
-    }
-
-    fn is_over(&self) -> bool {
-        Instant::now() >= self.deadline
     }
 }
 

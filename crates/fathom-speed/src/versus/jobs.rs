@@ -1,7 +1,5 @@
 //! Jobs by Fathom and by fio, in turns: how many transfers a second, and how long the slowest in a hundred took.
 
-use std::time::Instant;
-
 use fathom_stats::quantile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::programs::median_of_ratios;
 use crate::curve::Refusal;
 use crate::measurement::Measurement;
-use crate::rounds::{self, Bench, Progress, Series};
+use crate::rounds::{self, Bench, Progress, Series, Settings};
 use fathom_program::job::{Direction, Job, JobFile, words_of};
 use fathom_run::fault::Fault;
 use fathom_run::load::program::{run_as_written, version};
@@ -94,17 +92,6 @@ impl Contest {
     }
 }
 
-/// How to measure.
-#[derive(Debug, Clone, Copy)]
-pub struct Settings {
-    /// When everything must have ended.
-    pub deadline: Instant,
-    /// How narrow intervals are to become, as a share of the median.
-    pub width: f64,
-    /// Decides random orders.
-    pub seed: u64,
-}
-
 /// Runs each job of a file by itself, by Fathom and by fio, in rounds until the interval of every median is narrow enough
 /// or the deadline has come. Gives fio's version, the contests and the jobs that are none.
 ///
@@ -118,9 +105,9 @@ pub fn measure(
 ) -> Result<(String, Vec<Contest>, Vec<Refusal>), Fault> {
     let fio = version("fio").ok_or_else(|| Fault::Unsupported("fio is not installed".to_owned()))?;
     let words = (0..file.jobs.len()).map(|job| words_of(file, job).unwrap_or_default()).collect();
-    let mut bench = Both { site, jobs: &file.jobs, words, deadline: settings.deadline };
+    let mut bench = Both { site, jobs: &file.jobs, words };
     let tasks = 2 * file.jobs.len();
-    let series = rounds::measure(&mut bench, tasks, settings.width, settings.seed, progress)?;
+    let series = rounds::measure(&mut bench, tasks, settings, progress)?;
     let (mut contests, mut refused) = (Vec::new(), Vec::new());
     for ((job, words), sides) in file.jobs.iter().zip(bench.words).zip(series.chunks(2)) {
         let [fathom, fio] = sides else { continue };
@@ -151,7 +138,6 @@ struct Both<'a> {
     site: &'a mut Site,
     jobs: &'a [Job],
     words: Vec<Vec<String>>,
-    deadline: Instant,
 }
 
 impl Bench for Both<'_> {
@@ -183,10 +169,6 @@ impl Bench for Both<'_> {
 
     fn rate(sample: &Sample) -> Option<f64> {
         Some(sample.per_second)
-    }
-
-    fn is_over(&self) -> bool {
-        Instant::now() >= self.deadline
     }
 }
 

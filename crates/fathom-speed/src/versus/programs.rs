@@ -12,7 +12,7 @@ use fathom_sys::Error;
 use super::{Entry, Sample};
 use crate::curve::{Operation, Proof, Refusal, State};
 use crate::measurement::LEVEL;
-use crate::rounds::{self, Bench, Progress, Series};
+use crate::rounds::{self, Bench, Progress, Series, Settings};
 use fathom_program::job::{Blocks, DIRECTIONS, Direction, Job};
 use fathom_program::units::Bytes;
 use fathom_run::fault::Fault;
@@ -59,19 +59,6 @@ pub fn programs(block_bytes: &[u64], works: &[(Operation, State)]) -> (Vec<Task>
     (tasks, missing)
 }
 
-/// How to measure.
-#[derive(Debug, Clone, Copy)]
-pub struct Settings {
-    /// Bytes of the file.
-    pub file_bytes: u64,
-    /// When everything must have ended.
-    pub deadline: Instant,
-    /// How narrow intervals are to become, as a share of the median.
-    pub width: f64,
-    /// Decides random orders.
-    pub seed: u64,
-}
-
 /// Takes the tasks out that write more than is left in the fewest rounds that give an interval, and says so.
 pub fn affordable(tasks: Vec<Task>, file_bytes: u64, max_write: u64) -> (Vec<Task>, Vec<Refusal>) {
     let is_read = |task: &Task| task.operation == Operation::Read;
@@ -90,7 +77,7 @@ pub fn affordable(tasks: Vec<Task>, file_bytes: u64, max_write: u64) -> (Vec<Tas
     (tasks.into_iter().filter(is_read).collect(), vec![Refusal { what: "writing".to_owned(), reason }])
 }
 
-/// Runs the tasks at `site` in rounds, until the interval of every median is narrow enough or the deadline
+/// Runs the tasks over a file of so many bytes at `site` in rounds, until the interval of every median is narrow enough or the deadline
 /// has come; the entries are in the order of the tasks.
 ///
 /// # Errors
@@ -99,19 +86,20 @@ pub fn affordable(tasks: Vec<Task>, file_bytes: u64, max_write: u64) -> (Vec<Tas
 pub fn measure(
     site: &mut Site,
     tasks: &[Task],
+    file_bytes: u64,
     settings: Settings,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Vec<(Entry, Option<String>)>, Fault> {
-    site.lay_out(&[pass(Operation::Read, settings.file_bytes, 1 << 20, State::Cached)])?;
-    let mut bench = Programs { site, tasks, settings };
-    let series = rounds::measure(&mut bench, tasks.len(), settings.width, settings.seed, progress)?;
-    Ok(tasks.iter().zip(&series).map(|(task, one)| entry(task, one, tasks, &series, settings)).collect())
+    site.lay_out(&[pass(Operation::Read, file_bytes, 1 << 20, State::Cached)])?;
+    let mut bench = Programs { site, tasks, file_bytes };
+    let series = rounds::measure(&mut bench, tasks.len(), settings, progress)?;
+    Ok(tasks.iter().zip(&series).map(|(task, one)| entry(task, one, tasks, &series, file_bytes)).collect())
 }
 
 struct Programs<'a> {
     site: &'a mut Site,
     tasks: &'a [Task],
-    settings: Settings,
+    file_bytes: u64,
 }
 
 impl Bench for Programs<'_> {
@@ -119,7 +107,7 @@ impl Bench for Programs<'_> {
 
     fn sample(&mut self, index: usize, round: u32) -> Result<Sample, Fault> {
         let task = &self.tasks[index];
-        let job = task.job(self.settings.file_bytes);
+        let job = task.job(self.file_bytes);
         let path = self.site.path(&job, 0);
         if task.operation != Operation::Read {
             self.may_write()?;
@@ -141,7 +129,7 @@ impl Bench for Programs<'_> {
             });
         }
         let cached = self.site.ready(&job)?;
-        let mut command = task.command(&path, self.settings.file_bytes);
+        let mut command = task.command(&path, self.file_bytes);
         let before = Instant::now();
         let output = command.stdin(Stdio::null()).output();
         let outside_ns = before.elapsed().as_nanos() as f64;
@@ -167,16 +155,12 @@ impl Bench for Programs<'_> {
     fn rate(sample: &Sample) -> Option<f64> {
         (sample.proof != Proof::Refuted).then(|| sample.bytes as f64 / sample.inside_ns * 1e9)
     }
-
-    fn is_over(&self) -> bool {
-        Instant::now() >= self.settings.deadline
-    }
 }
 
 impl Programs<'_> {
     /// Fails where one more pass would write more than is allowed; what was measured before stays.
     fn may_write(&self) -> Result<(), Fault> {
-        let (wanted, left) = (self.settings.file_bytes, self.site.write_budget());
+        let (wanted, left) = (self.file_bytes, self.site.write_budget());
         if wanted <= left { Ok(()) } else { Err(Fault::OverBudget { wanted, left }) }
     }
 }
@@ -284,7 +268,7 @@ fn entry(
     series: &Series<Sample>,
     tasks: &[Task],
     all: &[Series<Sample>],
-    settings: Settings,
+    file_bytes: u64,
 ) -> (Entry, Option<String>) {
     let same = |other: &Task| Task { program: task.program.clone(), ..other.clone() } == *task;
     let fathom = tasks.iter().position(|other| other.program == Program::Fathom && same(other));
@@ -302,7 +286,7 @@ fn entry(
         .filter_map(|sample| sample.outside_ns.map(|outside| outside - sample.inside_ns))
         .collect();
     let file = PathBuf::from("FILE");
-    let words = task.arguments(&file.to_string_lossy(), settings.file_bytes).join(" ");
+    let words = task.arguments(&file.to_string_lossy(), file_bytes).join(" ");
     let entry = Entry {
         program: task.title(),
         command: format!("{} {words}", task.name()),

@@ -1,7 +1,7 @@
 //! What can be folded: files and devices of known size, and streams that end when they end.
 
 use std::fs::{File, Metadata};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Seek, SeekFrom};
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -11,6 +11,7 @@ use fathom_sys::{Error, cache};
 
 use super::fold::fold_slice;
 use super::{Folding, Method, Request, narrow};
+use crate::transfer::filled;
 use crate::watch::Watch;
 use fathom_program::units::Bytes;
 use fathom_run::fault::Fault;
@@ -157,8 +158,8 @@ impl Stream {
         let mut buffer = vec![0; STREAM_BUFFER];
         let (mut word, mut bytes) = (0, 0);
         loop {
-            let filled = self
-                .fill(&mut buffer)
+            // Words must not be torn by short reads.
+            let filled = filled(&mut self.file, &mut buffer)
                 .map_err(|error| Error::from_io("read", &self.path, &error).at(bytes))?;
             word ^= fold_slice(&buffer[..filled]);
             bytes += filled as u64;
@@ -178,20 +179,6 @@ impl Stream {
             cached_share: None,
             trials: Vec::new(),
         })
-    }
-
-    /// Fills the buffer unless the stream ends before: words must not be torn by short reads.
-    fn fill(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let mut filled = 0;
-        while filled < buffer.len() {
-            match self.file.read(&mut buffer[filled..]) {
-                Ok(0) => break,
-                Ok(moved) => filled += moved,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(filled)
     }
 }
 

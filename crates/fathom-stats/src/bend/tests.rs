@@ -1,5 +1,5 @@
 use super::*;
-use crate::planted::{Planted, Score, show};
+use crate::tests::{Planted, Score, show};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 

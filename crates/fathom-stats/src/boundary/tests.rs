@@ -1,5 +1,5 @@
 use super::*;
-use crate::planted::{Planted, Score};
+use crate::tests::{Planted, Score};
 
 /// Probes of `positions` pages of which the first `hits` are in memory.
 fn probes(planted: &mut Planted, positions: usize, hits: usize, rounds: usize) -> Vec<f64> {

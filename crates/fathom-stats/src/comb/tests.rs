@@ -1,5 +1,5 @@
 use super::*;
-use crate::planted::{Planted, Score, assert_covers, show};
+use crate::tests::{Planted, Score, assert_covers, show};
 
 /// Latency per position: what an append costs within a block, at its start, at a page's start.
 #[derive(Clone, Copy)]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::planted::{Planted, show};
+use crate::tests::{Planted, show};
 
 /// The sizes of the experiment.
 fn sizes() -> Vec<f64> {

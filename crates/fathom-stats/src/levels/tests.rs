@@ -1,6 +1,6 @@
 use super::*;
-use crate::planted::{Planted, Score};
 use crate::steady;
+use crate::tests::{Planted, Score};
 
 /// Paced reads: a floor, stalls that recur in every round, and noise that does not.
 struct Device {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::planted::{Planted, assert_covers};
+use crate::tests::{Planted, assert_covers};
 
 const SEEDS: u64 = 1000;
 

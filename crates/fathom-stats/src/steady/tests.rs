@@ -1,5 +1,5 @@
 use super::*;
-use crate::planted::{Planted, Score};
+use crate::tests::{Planted, Score};
 
 fn found(positions: usize, stalls: &[usize]) -> Result<Steady, Reason> {
     find(positions, stalls, &Options::default())

@@ -57,7 +57,7 @@ fn directories() -> [PathBuf; 2] {
 /// Submits what is prepared and gives every result, sorted by slot.
 fn finish(queue: &mut Queue) -> Vec<(u32, Result<u32>)> {
     let mut results = Vec::new();
-    while queue.prepared() + queue.in_flight() > 0 {
+    while queue.prepared + queue.in_flight > 0 {
         queue.submit().unwrap();
         queue.wait(1, u32::MAX, None).unwrap();
         results.extend(std::iter::from_fn(|| queue.pop()).map(|done| (done.slot, done.result)));
@@ -323,7 +323,7 @@ fn what_was_not_submitted_is_not_done() {
         let file = scratch(&std::env::temp_dir());
         let Some(mut queue) = queue(name, &setup, vec![file.try_clone().unwrap().into()]) else { continue };
         queue.prepare(0, Operation::Write, 0, 0, 10);
-        assert_eq!((queue.depth(), queue.prepared(), queue.in_flight()), (8, 1, 0));
+        assert_eq!((queue.file_of.len(), queue.prepared, queue.in_flight), (8, 1, 0));
         assert_eq!((queue.wait(1, 1, None), queue.pop()), (Ok(0), None));
         drop(queue);
         assert_eq!(file.metadata().unwrap().len(), 0, "{name}");
@@ -348,7 +348,7 @@ fn what_would_never_end_is_cancelled() {
         let begun = Instant::now();
         assert_eq!(queue.wait(1, 1, Some(Duration::from_millis(30))), Ok(0), "{name}");
         assert!(begun.elapsed() >= Duration::from_millis(30), "{name}");
-        assert_eq!((queue.wait(0, 1000, None), queue.in_flight()), (Ok(0), 1000));
+        assert_eq!((queue.wait(0, 1000, None), queue.in_flight), (Ok(0), 1000));
         rustix::io::write(&write, b"abc").unwrap();
         assert_eq!(queue.wait(3, 3, None), Ok(3), "{name}");
         (0..3).for_each(|_| assert_eq!(queue.pop().unwrap().result, Ok(1)));
@@ -414,7 +414,7 @@ fn results_beyond_the_maximum_stay_for_the_next_wait() {
             (0..3).for_each(|_| assert_eq!(queue.pop().unwrap().result, Ok(1)));
             assert_eq!(queue.wait(100, 100, None), Ok(5), "{name}");
             (0..5).for_each(|_| assert_eq!(queue.pop().unwrap().result, Ok(1)));
-            assert_eq!((queue.pop(), queue.in_flight()), (None, 0), "{name}");
+            assert_eq!((queue.pop(), queue.in_flight), (None, 0), "{name}");
         }
     }
 }

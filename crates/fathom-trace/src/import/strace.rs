@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use self::call::{Parsed, parse};
 use super::text::Text;
 use super::{Lines, Output};
-use crate::calls::{Processes, What};
+use crate::calls::{Call, Processes, What};
 
 /// More threads than that are not inside of calls at once.
 const INSIDE: usize = 1 << 16;
@@ -89,7 +89,7 @@ impl Reader {
         output: &mut Output,
     ) -> Result<(), &'static str> {
         if text.starts_with(b"+++ ") {
-            self.processes.apply(&call::exit(thread, start_ns), &mut output.files);
+            self.processes.apply(&Call::new(thread, start_ns, What::Exit), &mut output.files);
             output.ignored += 1;
             return Ok(());
         }

@@ -202,9 +202,7 @@ impl Maker<'_> {
         };
         let (start_ns, _, arguments) = self.entered.remove(&thread).filter(|entered| entered.1 == id)?;
         let name = *self.calls.get(&id)?;
-        let mut call = call(name, &arguments, result)?;
-        call.thread = thread;
-        call.start_ns = i64::try_from(start_ns).ok()?;
+        let mut call = call(thread, i64::try_from(start_ns).ok()?, name, &arguments, result)?;
         call.duration_ns = Some(time_ns.saturating_sub(start_ns));
         if call.what == What::Exec {
             self.has_begun |= result >= 0;
@@ -258,20 +256,11 @@ impl Maker<'_> {
 }
 
 /// The call of a name, without its path.
-fn call(name: &str, arguments: &[u64; 6], result: i64) -> Option<Call<'static>> {
+fn call(thread: u32, start_ns: i64, name: &str, arguments: &[u64; 6], result: i64) -> Option<Call<'static>> {
     let mut call = Call {
-        thread: 0,
-        start_ns: 0,
-        duration_ns: None,
-        what: What::Do(CallKind::Read),
         descriptor: arguments[0] as u32 as i32,
-        offset: None,
-        length: 0,
-        flags: 0,
         result: Some(result),
-        path: None,
-        under: Under::Here,
-        to: None,
+        ..Call::new(thread, start_ns, What::Nothing)
     };
     let place = |value: u64| u64::try_from(value.cast_signed()).ok();
     let moved = u64::try_from(result).unwrap_or(0);

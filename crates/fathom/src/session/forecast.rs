@@ -224,9 +224,8 @@ impl Session {
         let elsewhere = jobs.iter().find_map(|job| job.files.existing.as_ref());
         site.watch_disks(elsewhere.map_or(&self.path, |existing| Path::new(&existing.directory)));
         let outcomes = load::run_all(jobs, &mut site)?;
-        let (bytes_written, disks) = (site.bytes_written(), site.disks());
-        drop(site);
-        self.bytes_written += bytes_written;
+        let disks = site.disks();
+        let bytes_written = self.leave(site);
         let ran = Ran {
             schema: jobs::SCHEMA.to_owned(),
             provenance: begun.provenance,

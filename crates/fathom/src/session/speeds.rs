@@ -8,7 +8,7 @@ use fathom_run::machine::linux::Limits;
 use fathom_speed::curve::limits::{self, Plan as Past};
 use fathom_speed::curve::{self, Choice, Curve, Declared, Operation, Refusal, State};
 use fathom_speed::file_size::{self, FileSize, Question};
-use fathom_speed::rounds::Progress;
+use fathom_speed::rounds::{Progress, Settings};
 use fathom_speed::syscalls::{self, Plan, Syscalls};
 use fathom_speed::versus::jobs::{self, JobsVersus};
 use fathom_speed::versus::{self, Versus};
@@ -70,16 +70,9 @@ impl Session {
             None => limits::Limits::default(),
         };
         let certificate = &begun.instrument.certificate;
-        let how = curve::Settings {
-            certificate,
-            deadline: self.deadline(),
-            width: settings.width,
-            seed: self.seed,
-        };
-        let run = curve::measure(&mut site, &grid.points, how, progress)?;
-        let bytes_written = site.bytes_written();
-        drop(site);
-        self.bytes_written += bytes_written;
+        let how = self.exactness(settings.width);
+        let run = curve::measure(&mut site, &grid.points, certificate, how, progress)?;
+        let bytes_written = self.leave(site);
         let is_complete = past.refused.is_empty()
             && run.refused.is_empty()
             && run.points.iter().all(|point| point.bytes_per_second.is_some())
@@ -142,16 +135,9 @@ impl Session {
         let (tasks, missing) = versus::programs(&settings.block_bytes, &settings.works);
         let (tasks, unaffordable) = versus::affordable(tasks, file_bytes, max_write);
         let mut site = self.site(&begun, file_bytes, Limits { max_write, deadline: None })?;
-        let how = versus::Settings {
-            file_bytes,
-            deadline: self.deadline(),
-            width: settings.width,
-            seed: self.seed,
-        };
-        let measured = versus::measure(&mut site, &tasks, how, progress)?;
-        let bytes_written = site.bytes_written();
-        drop(site);
-        self.bytes_written += bytes_written;
+        let how = self.exactness(settings.width);
+        let measured = versus::measure(&mut site, &tasks, file_bytes, how, progress)?;
+        let bytes_written = self.leave(site);
         let absent = |name: &str| Refusal { what: name.to_owned(), reason: "it is not installed".to_owned() };
         let mut refused: Vec<Refusal> = missing.into_iter().map(absent).chain(unaffordable).collect();
         let mut entries = Vec::new();
@@ -186,11 +172,8 @@ impl Session {
         self.afford("the jobs", needs.writes)?;
         let begun = self.begin()?;
         let mut site = self.site(&begun, needs.space, Limits { max_write: self.left(), deadline: None })?;
-        let settings = jobs::Settings { deadline: self.deadline(), width, seed: self.seed };
-        let (fio, contests, refused) = jobs::measure(&mut site, file, settings, progress)?;
-        let bytes_written = site.bytes_written();
-        drop(site);
-        self.bytes_written += bytes_written;
+        let (fio, contests, refused) = jobs::measure(&mut site, file, self.exactness(width), progress)?;
+        let bytes_written = self.leave(site);
         Ok(JobsVersus {
             schema: jobs::SCHEMA.to_owned(),
             provenance: begun.provenance,
@@ -200,6 +183,11 @@ impl Session {
             duration_ns: self.elapsed_ns(),
             bytes_written,
         })
+    }
+
+    /// Until when and how exactly rounds are measured.
+    fn exactness(&self, width: f64) -> Settings {
+        Settings { deadline: self.deadline(), width, seed: self.seed }
     }
 
     /// Finds the size of a file that takes so long to read by blocks, `cold` or from the page cache.

@@ -34,11 +34,12 @@ pub(crate) fn rust(directory: &Path) -> Vec<PathBuf> {
     files(directory).into_iter().filter(is_rust).collect()
 }
 
-/// The directories of the crates, by name.
+/// The directories of the crates, by name: those of the product, and those that only tests use.
 pub(crate) fn crates() -> Vec<(String, PathBuf)> {
-    let mut crates: Vec<(String, PathBuf)> = fs::read_dir(root().join("crates"))
-        .expect("the workspace has crates")
-        .flatten()
+    let entries = |folder| fs::read_dir(root().join(folder)).expect("the workspace has both").flatten();
+    let mut crates: Vec<(String, PathBuf)> = ["crates", "tests"]
+        .into_iter()
+        .flat_map(entries)
         .filter(|entry| entry.path().join("Cargo.toml").is_file())
         .map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()))
         .collect();

@@ -100,30 +100,9 @@ impl Document {
             text.push_str("\nDisk stats (read/write):\n");
         }
         for disk in &self.disks {
-            let (reads, writes) = (disk.read_ios, disk.write_ios);
-            let _ = write!(
-                text,
-                "{}  {}: ios={reads}/{writes}, merge={}/{}, ticks={}/{}, in_queue={}, util={:.2}%",
-                if disk.below.is_some() { "  " } else { "" },
-                disk.name,
-                disk.read_merges,
-                disk.write_merges,
-                disk.read_ticks,
-                disk.write_ticks,
-                disk.in_queue,
-                disk.util
-            );
-            if let Some(below) = &disk.below {
-                let (reads, writes) = (below.aggr_read_ios, below.aggr_write_ios);
-                let (read_merges, write_merges) = (below.aggr_read_merges, below.aggr_write_merge);
-                let _ = write!(
-                    text,
-                    ", aggrios={reads}/{writes}, aggrmerge={read_merges}/{write_merges}, aggrticks={}/{}, \
-                     aggrin_queue={}, aggrutil={:.2}%",
-                    below.aggr_read_ticks, below.aggr_write_ticks, below.aggr_in_queue, below.aggr_util
-                );
-            }
-            text.push('\n');
+            let indent = if disk.below.is_some() { "    " } else { "  " };
+            let below = disk.below.map_or_else(String::new, |below| format!(", {}", below.text("aggr")));
+            let _ = writeln!(text, "{indent}{}: {}{below}", disk.name, disk.own.text(""));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::disk::DiskUse;
 use super::latency::{Latency, wanted};
 use super::{Document, Entry, MIXED, Side};
 
@@ -17,27 +18,10 @@ impl Document {
     fn terse_disks(&self) -> String {
         let mut text = String::new();
         for disk in &self.disks {
-            let figures = [
-                disk.read_ios,
-                disk.write_ios,
-                disk.read_merges,
-                disk.write_merges,
-                disk.read_ticks,
-                disk.write_ticks,
-                disk.in_queue,
-            ];
-            let _ = write!(text, ";{}{};{:.2}%", disk.name, fields(figures), disk.util);
-            if let Some(below) = &disk.below {
-                let figures = [
-                    below.aggr_read_ios,
-                    below.aggr_write_ios,
-                    below.aggr_read_merges,
-                    below.aggr_write_merge,
-                    below.aggr_read_ticks,
-                    below.aggr_write_ticks,
-                    below.aggr_in_queue,
-                ];
-                let _ = write!(text, ";slaves{};{:.2}%", fields(figures), below.aggr_util);
+            let DiskUse { name, own, below } = disk;
+            let _ = write!(text, ";{name}{};{:.2}%", fields(own.counts), own.util);
+            if let Some(below) = below {
+                let _ = write!(text, ";slaves{};{:.2}%", fields(below.counts), below.util);
             }
         }
         text

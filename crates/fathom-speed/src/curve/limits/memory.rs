@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{LEAST_BYTES, Plan, Rate};
-use crate::rounds::{self, Bench};
+use crate::rounds::{self, Bench, Settings};
 use fathom_program::job::{Blocks, DIRECTIONS, Direction, Job};
 use fathom_program::units::Bytes;
 use fathom_run::fault::Fault;
@@ -102,8 +102,9 @@ pub(super) fn measure(
         .filter(|&size| size <= plan.file_bytes)
         .collect();
     let count = sizes.len();
-    let mut bench = Twice { site, job, file_bytes: plan.file_bytes, sizes, deadline };
-    let series = rounds::measure(&mut bench, count, WIDTH, seed, &mut |_| {})?;
+    let mut bench = Twice { site, job, file_bytes: plan.file_bytes, sizes };
+    let settings = Settings { deadline, width: WIDTH, seed };
+    let series = rounds::measure(&mut bench, count, settings, &mut |_| {})?;
     if let Some(refusal) = series.iter().find_map(|one| one.refusal.clone()) {
         return Err(Fault::Unsupported(refusal));
     }
@@ -163,7 +164,6 @@ struct Twice<'a> {
     job: Job,
     file_bytes: u64,
     sizes: Vec<u64>,
-    deadline: Instant,
 }
 
 impl Bench for Twice<'_> {
@@ -185,10 +185,6 @@ impl Bench for Twice<'_> {
 
     fn rate(sample: &Reading) -> Option<f64> {
         Some(sample.bytes as f64 / sample.again_ns)
-    }
-
-    fn is_over(&self) -> bool {
-        Instant::now() >= self.deadline
     }
 }
 

@@ -96,7 +96,7 @@ fn shape(name: &[u8]) -> Option<(What, Shape)> {
         b"fchdir" => return Some((What::ChangeDirectory, Shape::Descriptor)),
         b"close_range" => return Some((What::CloseRange, Shape::CloseRange)),
         b"truncate" => return Some((What::TruncatePath, Shape::Truncate)),
-        b"clone" | b"clone3" | b"fork" | b"vfork" => return Some((fork(name)?, Shape::Fork)),
+        b"clone" | b"clone3" | b"fork" | b"vfork" => return Some((forked(name), Shape::Fork)),
         b"execve" | b"execveat" => return Some((What::Exec, Shape::None)),
         _ => return None,
     };
@@ -106,30 +106,13 @@ fn shape(name: &[u8]) -> Option<(What, Shape)> {
 /// Whether a call makes a thread or process, and what they share.
 pub(super) fn fork(text: &[u8]) -> Option<What> {
     let is_one = [b"clone".as_slice(), b"fork", b"vfork"].iter().any(|name| text.starts_with(name));
-    let has = |flag: &[u8]| memmem::find(text, flag).is_some();
-    is_one.then(|| What::Fork { shares: has(b"CLONE_FILES"), is_thread: has(b"CLONE_THREAD") })
+    is_one.then(|| forked(text))
 }
 
-fn empty<'a>(thread: u32, start_ns: i64, what: What) -> Call<'a> {
-    Call {
-        thread,
-        start_ns,
-        duration_ns: None,
-        what,
-        descriptor: -1,
-        offset: None,
-        length: 0,
-        flags: 0,
-        result: None,
-        path: None,
-        under: Under::Here,
-        to: None,
-    }
-}
-
-/// A thread's end.
-pub(super) fn exit<'a>(thread: u32, start_ns: i64) -> Call<'a> {
-    empty(thread, start_ns, What::Exit)
+/// What a new thread or process shares, by its call's arguments.
+fn forked(arguments: &[u8]) -> What {
+    let has = |flag: &[u8]| memmem::find(arguments, flag).is_some();
+    What::Fork { shares: has(b"CLONE_FILES"), is_thread: has(b"CLONE_THREAD") }
 }
 
 /// Parses a call from its name on.
@@ -141,7 +124,7 @@ pub(super) fn parse(thread: u32, start_ns: i64, text: &[u8]) -> Result<Parsed<'_
     }
     let Some((what, shape)) = shape(name) else { return Ok(Parsed::Other) };
     let (arguments, result, duration_ns) = split(&text[open + 1..])?;
-    let mut call = Call { duration_ns, ..empty(thread, start_ns, what) };
+    let mut call = Call { duration_ns, ..Call::new(thread, start_ns, what) };
     let named = take_result(result, &mut call)?;
     if fill(&mut call, shape, arguments, name).is_none() {
         return Err("arguments that make no sense");
@@ -293,7 +276,7 @@ fn fill<'a>(call: &mut Call<'a>, shape: Shape, arguments: &'a [u8], name: &[u8])
             // The last of all has several ways to be written.
             call.length = last.number().unwrap_or(u64::from(u32::MAX));
         }
-        Shape::Fork => call.what = fork_with(call.what, arguments),
+        Shape::Fork => call.what = forked(arguments),
     }
     Some(())
 }
@@ -307,14 +290,6 @@ fn whence(name: &[u8]) -> Option<u32> {
 /// What moved data in vectors; the vectors' own lengths are not told apart from data that looks like them.
 fn moved(call: &Call) -> u64 {
     call.result.and_then(|result| u64::try_from(result).ok()).unwrap_or(0)
-}
-
-fn fork_with(what: What, arguments: &[u8]) -> What {
-    let has = |flag: &[u8]| memmem::find(arguments, flag).is_some();
-    match what {
-        What::Fork { .. } => What::Fork { shares: has(b"CLONE_FILES"), is_thread: has(b"CLONE_THREAD") },
-        other => other,
-    }
 }
 
 /// dup3, and those of fcntl's commands that make descriptors.
