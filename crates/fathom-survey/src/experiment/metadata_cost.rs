@@ -10,6 +10,7 @@ use fathom_stats::interval::Estimate;
 use fathom_stats::quantile;
 
 use super::batches::Batches;
+use super::round_trip::BARE_NS;
 use super::sync_latency::spread;
 use super::{About, Cost, Experiment, Figure, Session};
 use crate::case::{Case, Kernel, Truth};
@@ -103,10 +104,13 @@ impl Experiment for MetadataCost {
     }
 
     fn truth(&self, case: &Case, _: &Kernel) -> Truth {
-        // The name is looked up and the file is made, in one request or in two; what is beside that is not planted.
-        match case.conditions.served.map(|served| served.round_trip.as_nanos() as f64) {
-            Some(round_trip) if round_trip > 0.0 => {
-                Truth::within([1.8 * round_trip, 3.5 * round_trip + 300e3])
+        // The name is looked up and the file is made, in one request or in two, and opened. The attributes of the directory
+        // are asked for once, where none are believed before each of the three. What is done besides is not planted.
+        match case.conditions.served {
+            Some(served) if !served.round_trip.is_zero() => {
+                let round_trip = served.round_trip.as_nanos() as f64;
+                let most = if served.attributes.is_zero() { 7.5 } else { 5.5 };
+                Truth::within([1.8 * round_trip, most * (round_trip + BARE_NS)])
             }
             _ => Truth::Unknown,
         }

@@ -13,7 +13,7 @@ pub(super) struct RoundTrip;
 
 const METHOD: &str = "stats_asked_of_the_server";
 /// What a request takes that has nothing planted, from one process to another and back.
-const BARE_NS: f64 = 300e3;
+pub(super) const BARE_NS: f64 = 300e3;
 
 impl Experiment for RoundTrip {
     fn about(&self) -> &'static About {
