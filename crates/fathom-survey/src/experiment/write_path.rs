@@ -3,6 +3,7 @@
 //! What is written has to be waited for somewhere: by the write, by the close, or by a sync of the file. Which call takes
 //! longer than without writes, by a round trip to the server or by more than all others together, is the one.
 
+use super::round_trip::BARE_NS;
 use super::{
     About, Cost, Experiment, Figure, Nature, Session, dirty_data, in_memory, remembered, truth_in_memory,
 };
@@ -10,6 +11,7 @@ use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::carrying::{Turns, Waits};
 use crate::inference::steps;
+use fathom_fuse::Writes;
 use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::samples::Samples;
@@ -113,14 +115,16 @@ impl Experiment for WritePath {
     }
 
     fn truth(&self, case: &Case, _: &Kernel) -> Truth {
-        use fathom_fuse::Writes;
-        let word = match case.conditions.served.map(|served| served.writes) {
-            Some(Writes::Through) => THROUGH,
-            Some(Writes::Cached | Writes::Late) => FLUSHED,
-            None if case.is_served() => THROUGH,
-            None if case.fs_type == "tmpfs" => return truth_in_memory(case),
-            None => CACHED,
-        };
+        let word =
+            match case.conditions.served.map(|served| (served.writes, served.round_trip.as_nanos() as f64)) {
+                Some((Writes::Through, _)) => THROUGH,
+                // A server that has hardly anywhere to go takes as long whether it goes there at once or later.
+                Some((Writes::Late, round_trip)) if round_trip < BARE_NS => return Truth::Unknown,
+                Some((Writes::Cached | Writes::Late, _)) => FLUSHED,
+                None if case.is_served() => THROUGH,
+                None if case.fs_type == "tmpfs" => return truth_in_memory(case),
+                None => CACHED,
+            };
         Truth::word(word, Basis::Set)
     }
 

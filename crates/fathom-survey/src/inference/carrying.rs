@@ -1,5 +1,7 @@
 //! Which call waits until what was written is where it is kept: the write, the close, or a later sync.
 
+use fathom_stats::quantile;
+
 use super::steps::is_in_both_halves;
 
 /// What turns have shown, one entry for each, in one unit.
@@ -54,9 +56,10 @@ impl Turns {
                 nearly_all(&|at| longest(close, sync, at)).then_some(Waits::Close)
             };
         }
-        // Where the close waits as well, the writes were only begun.
-        if nearly_all(&|at| write[at] >= WAITING * trip[at] && close[at] <= IDLE * trip[at]) {
-            return Some(Waits::Write);
+        if nearly_all(&|at| write[at] >= WAITING * trip[at]) {
+            // Where the close waits as well, the writes were only begun.
+            let typical = |all: &[f64]| quantile::median(all).unwrap_or(f64::NAN);
+            return (typical(close) <= IDLE * typical(trip)).then_some(Waits::Write);
         }
         if !nearly_all(&|at| write[at] <= IDLE * trip[at]) {
             return None;
