@@ -23,7 +23,7 @@ impl Experiment for RoundTrip {
             question: "What does asking the file system's server take?",
             method: "The attributes of one file are asked for by statx(2) with AT_STATX_FORCE_SYNC, which goes to the server whatever is remembered; the median, where that takes ten times as long as a call that asks nobody.",
             source: "KERNEL: fuse_update_get_attr, nfs_getattr",
-            cost: Cost { seconds: 1, write_bytes: 0, read_bytes: 0 },
+            cost: Cost { seconds: 2, write_bytes: 0, read_bytes: 0 },
             figure: Figure::Spread,
             ..About::USUAL
         }
