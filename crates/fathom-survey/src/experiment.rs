@@ -186,6 +186,8 @@ pub struct Demands {
     pub write_bytes: u64,
     /// How long it would take.
     pub time: Duration,
+    /// Whether it is asked before others: what users of this kind of mount ask.
+    pub comes_first: bool,
     /// Whether the witness takes none of this, so that it is asked where timing is refused.
     pub spares_witness: bool,
 }

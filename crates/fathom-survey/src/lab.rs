@@ -204,12 +204,7 @@ fn survey_in(
     progress: &mut dyn FnMut(usize, &str),
 ) -> Result<(Vec<Answer>, Vec<ParameterScore>), Fault> {
     let mut machine = Linux::at(point, setup.instrument, setup.limits, Arc::clone(&setup.interrupt))?;
-    let mut moments = Vec::new();
-    let mut note = |index: usize, next: &str| {
-        moments.push(Instant::now());
-        progress(index, next);
-    };
-    let answers = survey::ask(&mut machine, setup.plan, &mut note)?;
+    let answers = survey::ask(&mut machine, setup.plan, progress)?;
     let kernel = Kernel {
         name: facts::machine().kernel,
         page_size: facts::page_size(),
@@ -218,12 +213,12 @@ fn survey_in(
     let truths: Vec<Truth> =
         setup.plan.experiments.iter().map(|experiment| experiment.truth(case, &kernel)).collect();
     let witnesses = witnesses(&mut machine, setup.plan, &answers, &truths)?;
-    let scores = answers.iter().zip(truths).zip(moments.windows(2)).map(|((answer, truth), span)| {
+    let scores = answers.iter().zip(truths).map(|(answer, truth)| {
         let seen = witnesses.iter().chain(&answers).find_map(|other| {
             let same = other.finding.parameter == answer.finding.parameter;
             same.then(|| other.finding.sole_answer(Kind::Witness)).flatten()
         });
-        ParameterScore::of(&answer.finding, truth.judged_by(seen), span[1] - span[0])
+        ParameterScore::of(&answer.finding, truth.judged_by(seen), answer.took)
     });
     let scores = scores.collect();
     Ok((answers, scores))

@@ -12,7 +12,7 @@ use fathom_stats::quantile;
 use super::batches::Batches;
 use super::round_trip::BARE_NS;
 use super::sync_latency::spread;
-use super::{About, Cost, Experiment, Figure, Session};
+use super::{About, Cost, Demands, Experiment, Figure, Session, remembered};
 use crate::case::{Case, Kernel, Truth};
 use crate::finding::{Distribution, Evidence, Finding, Kind, Value};
 use crate::inference::latency;
@@ -20,6 +20,7 @@ use fathom_program::units::Nanos;
 use fathom_program::workload::{CallKind, Pass, RENAMED, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::samples::Samples;
+use fathom_run::witness::Declared;
 
 pub(super) struct MetadataCost;
 
@@ -70,6 +71,10 @@ impl Experiment for MetadataCost {
             figure: Figure::Spread,
             ..About::USUAL
         }
+    }
+
+    fn demands(&self, declared: &Declared) -> Demands {
+        remembered::demands(declared)
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
@@ -197,18 +202,19 @@ fn case(kind: &Calls, size: u64) -> String {
 fn judged(seen: &[Seen; SIZES.len()]) -> Evidence {
     let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
     let [few, _] = seen;
+    let median = match latency::settled(&few.rounds[CREATE]) {
+        Ok(median) => median,
+        Err(reason) => return silent(reason),
+    };
     let clocked: Vec<f64> =
         few.all[CREATE].iter().zip(&few.clock).map(|(create, clock)| create + clock).collect();
     if !latency::is_slower(&clocked, &few.clock, FEWEST_TIMES) {
         return silent("creating a file takes hardly longer than a reading of the clock".to_owned());
     }
-    match latency::settled(&few.rounds[CREATE]) {
-        Ok(median) => Evidence::measured(Kind::Timing, METHOD, Value::Real(median.value))
-            .within_real([median.interval.low, median.interval.high])
-            .resting_on(median.level, few.all[CREATE].len())
-            .spread(seen.iter().zip(SIZES).flat_map(|(seen, size)| seen.distributions(size)).collect()),
-        Err(reason) => silent(reason),
-    }
+    Evidence::measured(Kind::Timing, METHOD, Value::Real(median.value))
+        .within_real([median.interval.low, median.interval.high])
+        .resting_on(median.level, few.all[CREATE].len())
+        .spread(seen.iter().zip(SIZES).flat_map(|(seen, size)| seen.distributions(size)).collect())
 }
 
 /// One round in directories of these sizes.

@@ -20,7 +20,7 @@ pub(super) use self::question::Question;
 use self::sweep::sweeps;
 use self::workloads::{KNOWN_FILE, Numbers, files, known, same};
 use super::readahead::{Answer, Silence};
-use super::{Effort, Session};
+use super::{Demands, Effort, Session};
 use crate::case::{Basis, Case, Truth};
 use crate::finding::{Evidence, Kind, Value};
 use fathom_program::workload::{CallKind, Pass, Workload};
@@ -191,6 +191,11 @@ pub(super) fn declared(
 
 /// Two ticks of a kernel's slowest clock.
 const TICKS: Duration = Duration::from_millis(20);
+
+/// What asking about a server takes: it comes first where there is one.
+pub(super) fn demands(declared: &Declared) -> Demands {
+    Demands { comes_first: declared.server.is_some(), ..Demands::default() }
+}
 
 /// Whether a case of the lab is about what is believed.
 pub(super) fn is_asked_in(case: &Case) -> bool {

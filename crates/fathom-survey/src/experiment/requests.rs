@@ -4,7 +4,7 @@
 //! into a request takes another one: its time has a step there, and at each multiple.
 
 use super::readahead::{Answer, Silence};
-use super::{About, Experiment, Session, remembered};
+use super::{About, Demands, Experiment, Session, remembered};
 use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::steps::{self, Sizes};
@@ -43,6 +43,10 @@ pub(super) struct Question {
 impl Experiment for Question {
     fn about(&self) -> &'static About {
         self.about
+    }
+
+    fn demands(&self, kernel: &Declared) -> Demands {
+        remembered::demands(kernel)
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {

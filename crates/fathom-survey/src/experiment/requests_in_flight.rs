@@ -5,7 +5,7 @@
 //! single answer takes.
 
 use super::readahead::{Answer, Silence};
-use super::{About, Cost, Experiment, Figure, Nature, Session, remembered};
+use super::{About, Cost, Demands, Experiment, Figure, Nature, Session, remembered};
 use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::{in_flight, steps};
@@ -50,6 +50,10 @@ impl Experiment for RequestsInFlight {
             figure: Figure::Spread,
             ..About::USUAL
         }
+    }
+
+    fn demands(&self, declared: &Declared) -> Demands {
+        remembered::demands(declared)
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {

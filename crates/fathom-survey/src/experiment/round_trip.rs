@@ -2,7 +2,7 @@
 
 use super::remembered;
 use super::sync_latency::spread;
-use super::{About, Cost, Experiment, Figure, Session};
+use super::{About, Cost, Demands, Experiment, Figure, Session};
 use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use fathom_program::units::Nanos;
@@ -12,6 +12,8 @@ use fathom_run::witness::Declared;
 pub(super) struct RoundTrip;
 
 const METHOD: &str = "stats_asked_of_the_server";
+/// A look-up of a new name that takes so many times as long goes farther than the stat.
+const FARTHER_TIMES: f64 = 5.0;
 /// What a request takes that has nothing planted, from one process to another and back.
 pub(super) const BARE_NS: f64 = 300e3;
 
@@ -29,17 +31,29 @@ impl Experiment for RoundTrip {
         }
     }
 
+    fn demands(&self, declared: &Declared) -> Demands {
+        remembered::demands(declared)
+    }
+
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
         let seen = match remembered::round_trip(session)? {
             Ok(seen) => seen,
             Err(silence) => return Ok(silence.evidence(Kind::Timing, METHOD)),
         };
-        Ok(match seen.median {
+        let evidence = match &seen.median {
             Ok(median) => Evidence::measured(Kind::Timing, METHOD, Value::Real(median.value))
                 .within_real([median.interval.low, median.interval.high])
                 .resting_on(median.level, seen.all.len())
                 .spread(spread("stat asked of the server", &seen.all).into_iter().collect()),
-            Err(reason) => Evidence::inconclusive(Kind::Timing, METHOD, reason),
+            Err(reason) => Evidence::inconclusive(Kind::Timing, METHOD, reason.as_str()),
+        };
+        let is_answered_before = seen.median.is_ok_and(|median| seen.name > FARTHER_TIMES * median.value);
+        Ok(match is_answered_before {
+            true => evidence.caveat(format!(
+                "looking up a new name takes {}: attributes are answered on the way, as sshfs does from what it remembers, and the server is farther",
+                Nanos(seen.name)
+            )),
+            false => evidence,
         })
     }
 

@@ -5,7 +5,8 @@
 
 use super::round_trip::BARE_NS;
 use super::{
-    About, Cost, Experiment, Figure, Nature, Session, dirty_data, in_memory, remembered, truth_in_memory,
+    About, Cost, Demands, Experiment, Figure, Nature, Session, dirty_data, in_memory, remembered,
+    truth_in_memory,
 };
 use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
@@ -52,6 +53,10 @@ impl Experiment for WritePath {
             figure: Figure::Spread,
             ..About::USUAL
         }
+    }
+
+    fn demands(&self, declared: &Declared) -> Demands {
+        remembered::demands(declared)
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::{What, declared, is_asked_in, timing, truth, witness};
+use super::{What, declared, demands, is_asked_in, timing, truth, witness};
 use crate::case::{Case, Kernel, Truth};
-use crate::experiment::{About, Experiment, Session};
+use crate::experiment::{About, Demands, Experiment, Session};
 use crate::finding::{Evidence, Finding, Status, Value};
 use fathom_program::units::Nanos;
 use fathom_run::machine::Fault;
@@ -26,6 +26,10 @@ pub(in crate::experiment) struct Question {
 impl Experiment for Question {
     fn about(&self) -> &'static About {
         self.about
+    }
+
+    fn demands(&self, kernel: &Declared) -> Demands {
+        demands(kernel)
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
