@@ -23,10 +23,8 @@ use std::path::Path;
 
 use fuser::{BackgroundSession, Config, MountOption, Session};
 
-pub use self::plan::{Blocks, Call, Fault, Happens, Plan, When};
+pub use self::plan::{Blocks, Call, Fault, Happens, Plan, When, Writes};
 
-/// Threads that answer the kernel: while one call hangs, others are still served.
-const THREADS: usize = 2;
 /// What `/proc/self/mounts` calls it: `fuse.fathom`.
 const SUBTYPE: &str = "fathom";
 
@@ -49,7 +47,8 @@ pub fn mount(point: &Path, plan: Plan) -> io::Result<Served> {
         MountOption::DefaultPermissions,
     ];
     config.mount_options.extend(plan.max_read.map(|bytes| MountOption::CUSTOM(format!("max_read={bytes}"))));
-    config.n_threads = Some(THREADS);
+    // More than one: while one call hangs, others are still served.
+    config.n_threads = Some(plan.threads.into());
     let session = Session::new(server::Server::new(plan), point, &config)?;
     session.spawn().map(|session| Served(Some(session)))
 }

@@ -28,8 +28,12 @@ pub struct Plan {
     pub max_read: Option<u32>,
     /// Bytes that one request writes, at most: `max_write`.
     pub max_write: u32,
-    /// Whether what is written stays in the kernel's cache until it is flushed: FUSE_WRITEBACK_CACHE.
-    pub writeback: bool,
+    /// Where what is written waits.
+    pub writes: Writes,
+    /// Requests that are answered at once: threads of the server.
+    pub threads: u16,
+    /// Requests for reading ahead and for writing back that the kernel sends at once, at most: `max_background`.
+    pub background: u16,
     /// What reading takes beside that for each page of 4 KiB asked of the server.
     pub page: Duration,
     /// What writing takes for each block that had no space yet.
@@ -43,6 +47,18 @@ pub struct Plan {
     pub hides: bool,
     /// What goes wrong.
     pub faults: Vec<Fault>,
+}
+
+/// Where what is written waits until a file is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Writes {
+    /// Nowhere: each write is a request, and takes a round trip.
+    #[default]
+    Through,
+    /// In the kernel's cache, which the kernel flushes when a file is closed: FUSE_WRITEBACK_CACHE.
+    Cached,
+    /// In the server, which answers writes at once and takes the round trip at FUSE_FLUSH, as sshfs does.
+    Late,
 }
 
 /// What `st_blocks` says of a file.
@@ -143,7 +159,9 @@ impl Default for Plan {
             negative: Duration::ZERO,
             max_read: None,
             max_write: 1 << 20,
-            writeback: false,
+            writes: Writes::Through,
+            threads: 2,
+            background: 16,
             page: Duration::ZERO,
             new_block: Duration::ZERO,
             blocks: Blocks::Taken,
@@ -158,7 +176,8 @@ impl FromStr for Plan {
     type Err = String;
 
     /// `block=BYTES`, `size=BYTES`, `call=TIME`, `page=TIME`, `new_block=TIME`, `rtt=TIME`, `flush=TIME`, `attr=TIME`,
-    /// `entry=TIME`, `negative=TIME`, `max_read=BYTES`, `max_write=BYTES`, `cache=writeback`, `st_blocks=length`, `st_blocks=BYTES`,
+    /// `entry=TIME`, `negative=TIME`, `max_read=BYTES`, `max_write=BYTES`, `cache=writeback`,
+    /// `write=late`, `threads=N`, `background=N`, `st_blocks=length`, `st_blocks=BYTES`,
     /// `open=direct`, `unlink=hides`, and faults:
     /// `eio=CALL@N`, `eintr=CALL@N`, `short=CALL@N`, `hang=CALL@N:TIME` and `enospc=BYTES`, where `N+` means the
     /// Nth call and all after it. Separated by commas.
@@ -190,7 +209,10 @@ impl Plan {
             "negative" => self.negative = duration(value)?,
             "max_read" => self.max_read = Some(value.parse().ok()?),
             "max_write" => self.max_write = value.parse().ok()?,
-            "cache" if value == "writeback" => self.writeback = true,
+            "cache" if value == "writeback" => self.writes = Writes::Cached,
+            "write" if value == "late" => self.writes = Writes::Late,
+            "threads" => self.threads = value.parse().ok().filter(|&count| count > 0)?,
+            "background" => self.background = value.parse().ok().filter(|&count| count > 0)?,
             "new_block" => self.new_block = duration(value)?,
             "st_blocks" if value == "length" => self.blocks = Blocks::Length,
             "st_blocks" => self.blocks = Blocks::Constant(value.parse().ok()?),
@@ -261,7 +283,10 @@ impl fmt::Display for Plan {
         }
         word(self.max_read != plain.max_read, "max_read", self.max_read.unwrap_or(0).to_string());
         word(self.max_write != plain.max_write, "max_write", self.max_write.to_string());
-        word(self.writeback, "cache", "writeback".to_owned());
+        word(self.writes == Writes::Cached, "cache", "writeback".to_owned());
+        word(self.writes == Writes::Late, "write", "late".to_owned());
+        word(self.threads != plain.threads, "threads", self.threads.to_string());
+        word(self.background != plain.background, "background", self.background.to_string());
         match self.blocks {
             Blocks::Taken => {}
             Blocks::Length => words.push("st_blocks=length".to_owned()),
@@ -312,6 +337,7 @@ mod tests {
             "st_blocks=length,open=direct,unlink=hides",
             "st_blocks=131072",
             "rtt=300us,flush=1ms,attr=1s,entry=0ns,negative=2500ms,max_read=65536,max_write=8192,cache=writeback",
+            "write=late,threads=12,background=8",
             "eio=unlink@1+,short=read@7,enospc=1048576,hang=write@2:30s,eintr=fsync@1",
         ] {
             assert_eq!(text.parse::<Plan>().unwrap().to_string(), text);
@@ -329,6 +355,8 @@ mod tests {
             "call=5h",
             "open=late",
             "cache=none",
+            "write=never",
+            "threads=0",
             "attr=1",
             "st_blocks=many",
             "colour=red",

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ use fuser::{
 
 use self::common::{answer, errno, own_ids, times, wait};
 use crate::faults::{Count, Failure, Fate};
-use crate::plan::{Blocks, Call, Plan};
+use crate::plan::{Blocks, Call, Plan, Writes};
 use crate::tree::{Body, Node, Refusal, Tree};
 
 const PAGE: u64 = 4096;
@@ -36,6 +36,8 @@ struct State {
     open: HashMap<u64, u64>,
     /// Files that were removed while they were open: their directory and hidden name.
     hidden: HashMap<u64, (u64, OsString)>,
+    /// Files of which something was written that the next flush takes a round trip for.
+    late: HashSet<u64>,
 }
 
 impl Server {
@@ -50,6 +52,7 @@ impl Server {
                 count: Count::default(),
                 open: HashMap::new(),
                 hidden: HashMap::new(),
+                late: HashSet::new(),
             }),
         }
     }
@@ -61,7 +64,9 @@ impl Server {
     /// Waits as planned; then whether the call moves half of its bytes, or how it fails.
     fn meet(&self, call: Call, bytes: u64, work: Duration) -> Result<bool, Errno> {
         let fate: Fate = self.state().count.fate(&self.plan.faults, call, bytes);
-        wait(self.plan.round_trip + self.plan.call + work + fate.hang);
+        let is_late = call == Call::Write && self.plan.writes == Writes::Late;
+        let round_trip = if is_late { Duration::ZERO } else { self.plan.round_trip };
+        wait(round_trip + self.plan.call + work + fate.hang);
         match fate.error {
             Some(Failure::InputOutput) => Err(Errno::EIO),
             Some(Failure::NoSpace) => Err(Errno::ENOSPC),
@@ -163,19 +168,24 @@ impl Server {
         };
         let short = self.meet(Call::Write, data.len() as u64, times(self.plan.new_block, new))?;
         let kept = if short { data.len() / 2 } else { data.len() };
-        self.state().tree.write(number, offset, &data[..kept]).map_err(errno)?;
+        let mut state = self.state();
+        state.tree.write(number, offset, &data[..kept]).map_err(errno)?;
+        if self.plan.writes == Writes::Late {
+            state.late.insert(number);
+        }
         Ok(kept as u32)
     }
 }
 
 impl Filesystem for Server {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        let refused = |_| io::Error::from(io::ErrorKind::InvalidInput);
-        if self.plan.writeback {
-            let refused = |_| io::Error::from(io::ErrorKind::Unsupported);
-            config.add_capabilities(InitFlags::FUSE_WRITEBACK_CACHE).map_err(refused)?;
+        let refused = || io::Error::from(io::ErrorKind::InvalidInput);
+        if self.plan.writes == Writes::Cached {
+            let unsupported = |_| io::Error::from(io::ErrorKind::Unsupported);
+            config.add_capabilities(InitFlags::FUSE_WRITEBACK_CACHE).map_err(unsupported)?;
         }
-        config.set_max_write(self.plan.max_write).map(drop).map_err(refused)
+        config.set_max_background(self.plan.background).map_err(|_| refused())?;
+        config.set_max_write(self.plan.max_write).map(drop).map_err(|_| refused())
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
@@ -389,8 +399,11 @@ impl Filesystem for Server {
         }
     }
 
-    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        wait(self.plan.round_trip + self.plan.flush);
+    fn flush(&self, _: &Request, number: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        // It waits for what was written, and only then for its own answer.
+        let is_late = self.state().late.remove(&number.0);
+        let late = if is_late { self.plan.round_trip } else { Duration::ZERO };
+        wait(self.plan.round_trip + self.plan.flush + late);
         reply.ok();
     }
 

@@ -172,6 +172,9 @@ pub struct Declared {
     pub commits: Commits,
     /// Whether what is read of a file is seen in the page cache. Where it is not, no setting of the cache is in force.
     pub caches_files: bool,
+    /// Whether each write is to wait until it is stored: the option `sync` of the mount.
+    #[serde(default)]
+    pub writes_through: bool,
     /// What is declared of the server that keeps the files; none where they are on a device of this machine or in its
     /// memory, and asking for them takes no round trip.
     pub server: Option<Server>,
@@ -188,6 +191,9 @@ pub struct Server {
     pub read_request: Option<(u64, String)>,
     /// Bytes that one request writes at most.
     pub write_request: Option<(u64, String)>,
+    /// Requests for reading ahead and for writing back that are under way at once, at most.
+    #[serde(default)]
+    pub in_flight: Option<(u64, String)>,
 }
 
 /// How often a file system commits changes of metadata unasked.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fathom_fuse::Writes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +69,12 @@ pub struct Served {
     pub read_request: u64,
     /// Bytes that one request writes at most.
     pub write_request: u64,
+    /// Where what is written waits.
+    pub writes: Writes,
+    /// Requests that the server works on at once.
+    pub threads: u16,
+    /// Requests that the kernel sends at once, for reading ahead and for writing back.
+    pub background: u16,
 }
 
 /// How a format was made to lay files out. Sizes in bytes.

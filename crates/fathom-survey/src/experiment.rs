@@ -40,10 +40,12 @@ mod remembered;
 mod request_size_read;
 mod request_size_write;
 mod requests;
+mod requests_in_flight;
 mod round_trip;
 mod session;
 mod sync_latency;
 mod working_set;
+mod write_path;
 mod writeback_delay;
 
 use std::time::Duration;
@@ -83,11 +85,13 @@ pub const REGISTRY: &[&dyn Experiment] = &[
     &copy_knee::CopyKnee,
     &metadata_cost::MetadataCost,
     &round_trip::RoundTrip,
-    &attribute_timeout::AttributeTimeout,
-    &entry_timeout::EntryTimeout,
-    &negative_timeout::NegativeTimeout,
-    &request_size_read::RequestSizeRead,
-    &request_size_write::RequestSizeWrite,
+    &attribute_timeout::ATTRIBUTE_TIMEOUT,
+    &entry_timeout::ENTRY_TIMEOUT,
+    &negative_timeout::NEGATIVE_TIMEOUT,
+    &request_size_read::REQUEST_SIZE_READ,
+    &request_size_write::REQUEST_SIZE_WRITE,
+    &requests_in_flight::RequestsInFlight,
+    &write_path::WritePath,
     &page_cache_capacity::PageCacheCapacity,
     &page_cache_policy::PageCachePolicy,
     &dirty_throttle_point::DirtyThrottlePoint,
@@ -182,6 +186,8 @@ pub struct Demands {
     pub write_bytes: u64,
     /// How long it would take.
     pub time: Duration,
+    /// Whether it is asked before others: what users of this kind of mount ask.
+    pub comes_first: bool,
     /// Whether the witness takes none of this, so that it is asked where timing is refused.
     pub spares_witness: bool,
 }

@@ -13,8 +13,11 @@ mod holes;
 pub mod report;
 mod results;
 mod score;
+mod served;
 mod throttle;
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -26,6 +29,7 @@ pub use self::cases::cases;
 pub use self::fuse::serve;
 pub use self::results::{CaseReport, LabReport, OutcomeName, SCHEMA, Total};
 pub use self::score::{ParameterScore, Score, score};
+pub use self::served::drawn;
 pub use crate::case::{Basis, Case, Conditions, Kernel, Layout, Truth};
 
 use self::build::{Site, Unbuilt};
@@ -128,6 +132,8 @@ pub fn enter(images: &Path, keep: &[&Path]) -> Result<Lab, String> {
             false => error.to_string(),
         })?;
     intrusion::restore_leftovers();
+    // What FUSE connections declare is a file system of its own, which a container may lack; it goes with the name space.
+    let _ = mount::mount("fusectl", Path::new("/sys/fs/fuse/connections"), "fusectl", "");
     Ok(Lab { base: base.to_owned(), images, host: Host::start()? })
 }
 
@@ -172,13 +178,23 @@ impl Lab {
             Err(Unbuilt::Unsupported(reason)) => return Outcome::Unsupported(reason),
             Err(Unbuilt::Failed(reason)) => return Outcome::Failed(reason),
         };
+        let before = names_in(site.point());
         let surveyed = survey_in(site.point(), case, setup, progress);
+        let left: Vec<OsString> = names_in(site.point()).difference(&before).cloned().collect();
         drop(site);
         match surveyed {
-            Ok((answers, scores)) => Outcome::Surveyed { answers, scores, duration: started.elapsed() },
             Err(fault) => Outcome::Failed(fault.to_string()),
+            Ok(_) if !left.is_empty() => {
+                Outcome::Failed(format!("the survey has left {} behind", left[0].display()))
+            }
+            Ok((answers, scores)) => Outcome::Surveyed { answers, scores, duration: started.elapsed() },
         }
     }
+}
+
+fn names_in(directory: &Path) -> BTreeSet<OsString> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name()).collect()
 }
 
 fn survey_in(
@@ -188,12 +204,7 @@ fn survey_in(
     progress: &mut dyn FnMut(usize, &str),
 ) -> Result<(Vec<Answer>, Vec<ParameterScore>), Fault> {
     let mut machine = Linux::at(point, setup.instrument, setup.limits, Arc::clone(&setup.interrupt))?;
-    let mut moments = Vec::new();
-    let mut note = |index: usize, next: &str| {
-        moments.push(Instant::now());
-        progress(index, next);
-    };
-    let answers = survey::ask(&mut machine, setup.plan, &mut note)?;
+    let answers = survey::ask(&mut machine, setup.plan, progress)?;
     let kernel = Kernel {
         name: facts::machine().kernel,
         page_size: facts::page_size(),
@@ -202,12 +213,12 @@ fn survey_in(
     let truths: Vec<Truth> =
         setup.plan.experiments.iter().map(|experiment| experiment.truth(case, &kernel)).collect();
     let witnesses = witnesses(&mut machine, setup.plan, &answers, &truths)?;
-    let scores = answers.iter().zip(truths).zip(moments.windows(2)).map(|((answer, truth), span)| {
+    let scores = answers.iter().zip(truths).map(|(answer, truth)| {
         let seen = witnesses.iter().chain(&answers).find_map(|other| {
             let same = other.finding.parameter == answer.finding.parameter;
             same.then(|| other.finding.sole_answer(Kind::Witness)).flatten()
         });
-        ParameterScore::of(&answer.finding, truth.judged_by(seen), span[1] - span[0])
+        ParameterScore::of(&answer.finding, truth.judged_by(seen), answer.took)
     });
     let scores = scores.collect();
     Ok((answers, scores))

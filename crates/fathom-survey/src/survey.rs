@@ -66,10 +66,12 @@ pub struct Answer {
     pub runs: Vec<Samples>,
     /// What asking did to other programs, where that was allowed.
     pub effects: Vec<String>,
+    /// How long asking took.
+    pub took: Duration,
 }
 
 /// Asks every question of the plan; `progress` is told how many questions have been answered and
-/// which one is next.
+/// which one is next. What users of a mount with a server ask comes first there, so that time does not run out before.
 ///
 /// # Errors
 /// [`Fault`] where going on makes no sense: interrupted, the disk full, the mount read-only. Other
@@ -82,9 +84,14 @@ pub fn ask(
     let started = Instant::now();
     let mut memory = Memory::default();
     let mut answers = Vec::new();
-    let demands = demands_of(machine, plan);
+    let mut demands: Vec<(usize, Demands)> = demands_of(machine, plan).into_iter().enumerate().collect();
+    demands.sort_by_key(|(_, demands)| !demands.comes_first);
+    let (order, demands): (Vec<usize>, Vec<Demands>) = demands.into_iter().unzip();
+    let experiments = order.iter().map(|&at| plan.experiments[at]).collect();
+    let plan = &Plan { experiments, ..plan.clone() };
     let schedule = Schedule::new(plan, &demands, machine.write_budget());
     for (index, (experiment, demands)) in plan.experiments.iter().zip(demands).enumerate() {
+        let begun = Instant::now();
         progress(index, experiment.about().parameter);
         let time = schedule.share(index, plan.max_time.saturating_sub(started.elapsed()));
         // What was asked before may have used up what this one needs.
@@ -98,10 +105,11 @@ pub fn ask(
                 ..ask_one(*experiment, machine, plan, &mut memory, Ok(time))?
             },
         };
-        answers.push(answer);
+        answers.push((order[index], Answer { took: begun.elapsed(), ..answer }));
     }
     progress(plan.experiments.len(), "");
-    Ok(answers)
+    answers.sort_by_key(|(at, _)| *at);
+    Ok(answers.into_iter().map(|(_, answer)| answer).collect())
 }
 
 /// What each question would take here; nothing on a machine that declares nothing, which has no others to harm.
@@ -151,7 +159,7 @@ fn ask_one(
     }
     let mut finding = Finding::from_evidence(about.parameter, about.unit, evidence);
     finding.explanation = experiment.explain(&finding);
-    Ok(Answer { finding, runs, effects: Vec::new() })
+    Ok(Answer { finding, runs, effects: Vec::new(), took: Duration::ZERO })
 }
 
 /// The answer to a question that is not asked; what the kernel declares is told in words.
@@ -174,7 +182,7 @@ fn refused(experiment: &dyn Experiment, machine: &mut dyn Machine, plan: &Plan, 
     }
     let mut finding = Finding::from_evidence(about.parameter, about.unit, evidence);
     finding.explanation = "It was not asked.".to_owned();
-    Answer { finding, runs: Vec::new(), effects: Vec::new() }
+    Answer { finding, runs: Vec::new(), effects: Vec::new(), took: Duration::ZERO }
 }
 
 /// A fault that concerns one question alone, as evidence that gives no answer.

@@ -373,6 +373,16 @@ pub fn has_journal(name: &str) -> bool {
     journals.flatten().any(is_its)
 }
 
+/// Requests of a FUSE mount that the kernel sends in the background at once, at most: `max_background` of its connection,
+/// which root alone may read. None of other mounts, and where `fusectl` is not mounted.
+pub fn fuse_background(mount: &Mount) -> Option<u64> {
+    if !mount.fs_type.starts_with("fuse") {
+        return None;
+    }
+    let setting = format!("/sys/fs/fuse/connections/{}/max_background", mount.device.1);
+    fs::read_to_string(setting).ok()?.trim().parse().ok()
+}
+
 /// The value of `key=value` in a comma-separated option list.
 pub fn option_value<'a>(options: &'a str, key: &str) -> Option<&'a str> {
     options.split(',').find_map(|option| option.strip_prefix(key)?.strip_prefix('='))

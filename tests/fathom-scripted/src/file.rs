@@ -6,7 +6,7 @@ use super::cache::Cache;
 use super::directory::Directory;
 use super::read_ahead::{Limits, Reader, State};
 use super::replacement::Event;
-use super::{Costs, Quiet, Script};
+use super::{Quiet, Script, Writes};
 use fathom_program::workload::CacheState;
 
 /// The device below all files: one request after the other.
@@ -14,6 +14,8 @@ use fathom_program::workload::CacheState;
 pub(super) struct Device {
     /// When it has done with what it was asked so far, in ns.
     idle_from: f64,
+    /// When a server has answered each request that it is not done with.
+    under_way: Vec<f64>,
 }
 
 /// A file, whether it is open or not.
@@ -41,10 +43,18 @@ pub(super) struct File {
 
 impl Device {
     /// When `bytes` asked for at `now` will have arrived.
-    fn fetch(&mut self, costs: &Costs, now: f64, bytes: u64) -> f64 {
-        let transfer = bytes as f64 * costs.device_byte;
-        self.idle_from = self.idle_from.max(now) + transfer;
-        self.idle_from + costs.device_latency
+    fn fetch(&mut self, script: &Script, now: f64, bytes: u64) -> f64 {
+        let transfer = bytes as f64 * script.costs.device_byte;
+        let Some(server) = script.server else {
+            self.idle_from = self.idle_from.max(now) + transfer;
+            return self.idle_from + script.costs.device_latency;
+        };
+        self.under_way.retain(|&done| done > now);
+        self.under_way.sort_by(f64::total_cmp);
+        let turn = self.under_way.len().checked_sub(server.in_flight).map_or(now, |at| self.under_way[at]);
+        let done = turn + script.metadata.round_trip + transfer;
+        self.under_way.push(done);
+        done
     }
 }
 
@@ -98,8 +108,13 @@ impl File {
         self.direct = true;
     }
 
-    pub(super) fn close(&mut self) {
+    /// The ns of closing it beyond the call itself.
+    pub(super) fn close(&mut self, script: &Script) -> f64 {
         self.open = None;
+        match script.server {
+            Some(server) if server.writes == Writes::FlushedAtClose => self.sync(script),
+            _ => 0.0,
+        }
     }
 
     /// Lets a hole follow the data.
@@ -160,7 +175,12 @@ impl File {
             }
         }
         self.size = self.size.max(end);
-        self.dirty_bytes += size;
+        match script.server {
+            Some(server) if self.direct || server.writes == Writes::Through => {
+                cost += size.div_ceil(server.write_request) as f64 * script.metadata.round_trip;
+            }
+            _ => self.dirty_bytes += size,
+        }
         cost
     }
 
@@ -197,9 +217,13 @@ impl File {
         offset: u64,
         size: u64,
     ) -> f64 {
+        if let (true, Some(server)) = (self.direct, script.server) {
+            let copied = size as f64 * script.costs.copied_byte;
+            return size.div_ceil(server.read_request) as f64 * script.metadata.round_trip + copied;
+        }
         if self.direct && script.evictable {
             let asked = now + script.costs.submission;
-            return device.fetch(&script.costs, asked, size) - now;
+            return device.fetch(script, asked, size) - now;
         }
         let end = (offset + size).div_ceil(script.page);
         let beyond = size.saturating_sub(script.costs.copy_knee) as f64;
@@ -265,12 +289,14 @@ impl File {
             return now;
         }
         let block = |&index: &u64| (index * script.page / script.block) as usize;
-        if fetched.iter().map(block).all(|block| !self.blocks.get(block).is_some_and(|&set| set)) {
+        // Where a server keeps the file, it alone knows of holes.
+        let is_here = script.server.is_none();
+        if is_here && fetched.iter().map(block).all(|block| !self.blocks.get(block).is_some_and(|&set| set)) {
             fetched.iter().for_each(|&index| self.cache.arrives(index, 0.0));
             return now + fetched.len() as f64 * script.costs.zeroed_page;
         }
         let asked = now + script.costs.submission;
-        let ready = device.fetch(&script.costs, asked, fetched.len() as u64 * script.page);
+        let ready = device.fetch(script, asked, fetched.len() as u64 * script.page);
         fetched.iter().for_each(|&index| self.cache.arrives(index, ready));
         asked
     }
@@ -305,7 +331,8 @@ impl File {
         if dirty == 0 || !script.evictable {
             return 0.0;
         }
-        script.costs.device_latency + dirty as f64 * script.costs.device_byte
+        let way = script.server.map_or(script.costs.device_latency, |_| script.metadata.round_trip);
+        way + dirty as f64 * script.costs.device_byte
     }
 
     /// The ns of writing what is dirty and forgetting all pages, where the data have a home elsewhere.

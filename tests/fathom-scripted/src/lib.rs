@@ -28,6 +28,7 @@ mod noise;
 mod quiet;
 mod read_ahead;
 mod replacement;
+mod server;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -43,6 +44,7 @@ use self::quiet::Journal;
 pub use self::quiet::Quiet;
 use self::replacement::Memory;
 pub use self::replacement::Replacement;
+pub use self::server::{Server, Writes};
 use fathom_program::units::Ticks;
 use fathom_program::workload::{Buffer, CallKind, Pass, Workload};
 use fathom_run::machine::{Fault, Machine};
@@ -81,6 +83,8 @@ pub struct Script {
     pub quiet: Option<Quiet>,
     /// What names and attributes cost.
     pub metadata: Metadata,
+    /// How data go to the server that keeps the files; none where they are on a device.
+    pub server: Option<Server>,
     /// Bytes that may be written in all.
     pub write_budget: u64,
     /// Decides the noise, together with the workload's seed.
@@ -181,6 +185,7 @@ impl Script {
             throttle: None,
             quiet: None,
             metadata: Metadata::default(),
+            server: None,
             write_budget: 256 << 20,
             seed,
         }
@@ -416,10 +421,7 @@ impl Scripted {
                 file.changed_in(self.journal.join(self.now));
                 file.stat(script, self.now, true)
             }
-            CallKind::Close => {
-                file.close();
-                0.0
-            }
+            CallKind::Close => file.close(script),
             // A workload's check lets no other kind pass.
             _ => return Ok(script.costs.clock),
         };

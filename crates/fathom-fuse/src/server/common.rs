@@ -6,8 +6,10 @@ use fuser::{Errno, ReplyEmpty};
 
 use crate::tree::Refusal;
 
-/// A shorter delay is spent spinning: a sleep ends too late by more than that.
-const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
+/// A shorter delay is spent spinning. Threads that sleep wait together on few CPUs, and threads that spin don't.
+const SHORTEST_SLEEP: Duration = Duration::from_micros(200);
+/// A sleep ends too late by about so much: the usual slack of timers, `PR_SET_TIMERSLACK`.
+const SLACK: Duration = Duration::from_micros(50);
 
 pub(super) fn answer<T>(outcome: Result<T, Errno>, reply: ReplyEmpty) {
     match outcome {
@@ -31,11 +33,10 @@ pub(super) fn times(each: Duration, count: u64) -> Duration {
 }
 
 pub(super) fn wait(time: Duration) {
-    if time >= SHORTEST_SLEEP {
-        std::thread::sleep(time);
-        return;
-    }
     let started = Instant::now();
+    if time >= SHORTEST_SLEEP {
+        std::thread::sleep(time - SLACK);
+    }
     while started.elapsed() < time {
         std::hint::spin_loop();
     }

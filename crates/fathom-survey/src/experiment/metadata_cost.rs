@@ -10,8 +10,9 @@ use fathom_stats::interval::Estimate;
 use fathom_stats::quantile;
 
 use super::batches::Batches;
+use super::round_trip::BARE_NS;
 use super::sync_latency::spread;
-use super::{About, Cost, Experiment, Figure, Session};
+use super::{About, Cost, Demands, Experiment, Figure, Session, remembered};
 use crate::case::{Case, Kernel, Truth};
 use crate::finding::{Distribution, Evidence, Finding, Kind, Value};
 use crate::inference::latency;
@@ -19,6 +20,7 @@ use fathom_program::units::Nanos;
 use fathom_program::workload::{CallKind, Pass, RENAMED, Region, ScratchFile, Workload};
 use fathom_run::machine::Fault;
 use fathom_run::samples::Samples;
+use fathom_run::witness::Declared;
 
 pub(super) struct MetadataCost;
 
@@ -71,6 +73,10 @@ impl Experiment for MetadataCost {
         }
     }
 
+    fn demands(&self, declared: &Declared) -> Demands {
+        remembered::demands(declared)
+    }
+
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
         let mut seen = [Seen::default(), Seen::default()];
         let batches =
@@ -103,10 +109,13 @@ impl Experiment for MetadataCost {
     }
 
     fn truth(&self, case: &Case, _: &Kernel) -> Truth {
-        // The name is looked up and the file is made, in one request or in two; what is beside that is not planted.
-        match case.conditions.served.map(|served| served.round_trip.as_nanos() as f64) {
-            Some(round_trip) if round_trip > 0.0 => {
-                Truth::within([1.8 * round_trip, 3.5 * round_trip + 300e3])
+        // The name is looked up and the file is made, in one request or in two, and opened. The attributes of the directory
+        // are asked for once, where none are believed before each of the three. What is done besides is not planted.
+        match case.conditions.served {
+            Some(served) if !served.round_trip.is_zero() => {
+                let round_trip = served.round_trip.as_nanos() as f64;
+                let most = if served.attributes.is_zero() { 7.5 } else { 5.5 };
+                Truth::within([1.8 * round_trip, most * (round_trip + BARE_NS)])
             }
             _ => Truth::Unknown,
         }
@@ -193,18 +202,19 @@ fn case(kind: &Calls, size: u64) -> String {
 fn judged(seen: &[Seen; SIZES.len()]) -> Evidence {
     let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
     let [few, _] = seen;
+    let median = match latency::settled(&few.rounds[CREATE]) {
+        Ok(median) => median,
+        Err(reason) => return silent(reason),
+    };
     let clocked: Vec<f64> =
         few.all[CREATE].iter().zip(&few.clock).map(|(create, clock)| create + clock).collect();
     if !latency::is_slower(&clocked, &few.clock, FEWEST_TIMES) {
         return silent("creating a file takes hardly longer than a reading of the clock".to_owned());
     }
-    match latency::settled(&few.rounds[CREATE]) {
-        Ok(median) => Evidence::measured(Kind::Timing, METHOD, Value::Real(median.value))
-            .within_real([median.interval.low, median.interval.high])
-            .resting_on(median.level, few.all[CREATE].len())
-            .spread(seen.iter().zip(SIZES).flat_map(|(seen, size)| seen.distributions(size)).collect()),
-        Err(reason) => silent(reason),
-    }
+    Evidence::measured(Kind::Timing, METHOD, Value::Real(median.value))
+        .within_real([median.interval.low, median.interval.high])
+        .resting_on(median.level, few.all[CREATE].len())
+        .spread(seen.iter().zip(SIZES).flat_map(|(seen, size)| seen.distributions(size)).collect())
 }
 
 /// One round in directories of these sizes.

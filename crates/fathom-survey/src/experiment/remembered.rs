@@ -7,6 +7,7 @@
 
 mod first_looks;
 mod observer;
+mod question;
 mod sweep;
 mod workloads;
 
@@ -15,10 +16,11 @@ use std::time::Duration;
 pub(super) use self::first_looks::RoundTrip;
 use self::first_looks::{Looked, first_looks};
 use self::observer::{Observer, Timed, Traced};
+pub(super) use self::question::Question;
 use self::sweep::sweeps;
 use self::workloads::{KNOWN_FILE, Numbers, files, known, same};
 use super::readahead::{Answer, Silence};
-use super::{Effort, Session};
+use super::{Demands, Effort, Session};
 use crate::case::{Basis, Case, Truth};
 use crate::finding::{Evidence, Kind, Value};
 use fathom_program::workload::{CallKind, Pass, Workload};
@@ -73,7 +75,7 @@ const NOTHING_OF_WITNESS: u64 = 1 << 41;
 const NEW: u64 = 1 << 20;
 
 /// The answer to one question by timing.
-pub(super) fn timing(session: &mut Session<'_>, what: What, method: &str) -> Result<Evidence, Fault> {
+fn timing(session: &mut Session<'_>, what: What, method: &str) -> Result<Evidence, Fault> {
     let Watched(all) = session.recall(watch)?;
     Ok(match &all[what as usize] {
         Ok(believed) => believed.evidence(Kind::Timing, method),
@@ -136,7 +138,7 @@ fn watch(session: &mut Session<'_>) -> Result<Watched, Fault> {
 }
 
 /// The answer to one question by the requests that the kernel sends.
-pub(super) fn witness(witness: &mut dyn Witness, what: What, method: &str) -> Result<Vec<Evidence>, Fault> {
+fn witness(witness: &mut dyn Witness, what: What, method: &str) -> Result<Vec<Evidence>, Fault> {
     if witness.declared().server.is_none() {
         return Ok(Vec::new());
     }
@@ -190,13 +192,18 @@ pub(super) fn declared(
 /// Two ticks of a kernel's slowest clock.
 const TICKS: Duration = Duration::from_millis(20);
 
+/// What asking about a server takes: it comes first where there is one.
+pub(super) fn demands(declared: &Declared) -> Demands {
+    Demands { comes_first: declared.server.is_some(), ..Demands::default() }
+}
+
 /// Whether a case of the lab is about what is believed.
 pub(super) fn is_asked_in(case: &Case) -> bool {
     case.conditions.served.is_some() || (case.is_usual() && !case.is_served())
 }
 
 /// What was planted, within a tenth.
-pub(super) fn truth(case: &Case, what: What) -> Truth {
+fn truth(case: &Case, what: What) -> Truth {
     let Some(served) = case.conditions.served else {
         return if case.is_served() { Truth::Unknown } else { Truth::NotApplicable { basis: Basis::Local } };
     };

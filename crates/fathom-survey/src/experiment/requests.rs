@@ -4,9 +4,9 @@
 //! into a request takes another one: its time has a step there, and at each multiple.
 
 use super::readahead::{Answer, Silence};
-use super::{Session, remembered};
-use crate::case::{Basis, Case, Truth};
-use crate::finding::{Evidence, Kind, Value};
+use super::{About, Demands, Experiment, Session, remembered};
+use crate::case::{Basis, Case, Kernel, Truth};
+use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::steps::{self, Sizes};
 use fathom_program::call::Direction;
 use fathom_program::units::Bytes;
@@ -24,19 +24,80 @@ const TURNS: u32 = 24;
 const LEAST_TRIPS: f64 = 0.7;
 /// A server that copies data does so in pieces, each with a step of its own of up to some tens of microseconds, in ns.
 const LEAST_NS: f64 = 70e3;
-/// Looks at the multiples of a size.
-const LOOKS: usize = 3;
+/// Looks at the same sizes, where a disturbance hides the step; together they tell more.
+const LOOKS: usize = 5;
 /// What is written may take this share of what is left to write.
 const SHARE_OF_BUDGET: u64 = 3;
 const TRANSFERS: [&str; 5] =
     ["transfers of the first size", "the second", "the third", "the fourth", "the fifth"];
 
+/// How many bytes one request moves in one direction.
+pub(super) struct Question {
+    pub(super) about: &'static About,
+    pub(super) direction: Direction,
+    pub(super) method: &'static str,
+    /// What the options of the mount say, and which one.
+    pub(super) declared: fn(&Server) -> Option<(u64, String)>,
+}
+
+impl Experiment for Question {
+    fn about(&self) -> &'static About {
+        self.about
+    }
+
+    fn demands(&self, kernel: &Declared) -> Demands {
+        remembered::demands(kernel)
+    }
+
+    fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
+        timing(session, self.direction, self.method)
+    }
+
+    fn witness(&self, seen: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
+        witness(seen, self.direction, "fuse_requests")
+    }
+
+    fn declared(&self, kernel: &Declared) -> Vec<Evidence> {
+        let Some(server) = &kernel.server else {
+            let reason = "the files are on this machine: no request goes to a server";
+            return vec![Evidence::senseless(Kind::Declared, "mount_options", reason)];
+        };
+        let known =
+            |(bytes, name): (u64, String)| Evidence::measured(Kind::Declared, &name, Value::Whole(bytes));
+        (self.declared)(server).map(known).into_iter().collect()
+    }
+
+    fn is_asked_in(&self, case: &Case) -> bool {
+        remembered::is_asked_in(case)
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        match (case.conditions.served, self.direction) {
+            (Some(served), Direction::Read) => Truth::known(served.read_request, Basis::Set),
+            (Some(served), Direction::Write) => Truth::known(served.write_request, Basis::Set),
+            (None, _) if case.is_served() => Truth::Unknown,
+            (None, _) => Truth::NotApplicable { basis: Basis::Local },
+        }
+    }
+
+    fn explain(&self, finding: &Finding) -> String {
+        let verb = match self.direction {
+            Direction::Read => "read",
+            Direction::Write => "write",
+        };
+        match (&finding.value, finding.status) {
+            (Some(Value::Whole(bytes)), _) => format!(
+                "One request {verb}s {} at most: a larger {verb} takes several, each with a round trip unless they overlap.",
+                Bytes(*bytes)
+            ),
+            (_, Status::NotApplicable) => "The files are here: no request goes to a server.".to_owned(),
+            _ => format!("How much one request {verb}s could not be told."),
+        }
+    }
+}
+
 /// The answer by timing.
-pub(super) fn timing(
-    session: &mut Session<'_>,
-    direction: Direction,
-    method: &str,
-) -> Result<Evidence, Fault> {
+fn timing(session: &mut Session<'_>, direction: Direction, method: &str) -> Result<Evidence, Fault> {
     let round_trip = match remembered::round_trip(session)? {
         Ok(seen) => seen.median.map_err(|reason| Silence::inconclusive(format!("a round trip: {reason}"))),
         Err(silence) => Err(silence),
@@ -68,33 +129,58 @@ fn found(
     let mut samples = 0;
     let powers = std::iter::successors(Some(PAGE), |bytes| Some(bytes * 2));
     for bytes in powers.take_while(|&bytes| bytes <= LARGEST) {
-        let looked =
-            match looked_at(session, direction, least_ns, &[PAGE, bytes - PAGE, bytes, bytes + PAGE])? {
-                Ok(looked) => looked,
-                Err(reason) => return silent(reason),
-            };
-        samples += looked.transfers();
+        let sizes = [PAGE, bytes - PAGE, bytes, bytes + PAGE];
         // Nothing is smaller than a page.
-        if !looked.has_step([0, 2, 3], if bytes > PAGE { Some((1, 2)) } else { None }) {
-            continue;
+        let than = (bytes > PAGE).then_some((1, 2));
+        let step = |seen: &Sizes| (seen.has_step([0, 2, 3], than), seen.may_have_step([0, 2, 3]));
+        match watched(session, direction, least_ns, &sizes, &mut samples, step)? {
+            Ok(true) => {}
+            Ok(false) => continue,
+            Err(reason) => return silent(reason),
         }
         // Beyond one request there is a step at each multiple, and none between them.
         let between = if bytes > PAGE { bytes * 3 / 2 } else { bytes * 2 };
         let sizes = [PAGE, between, between + PAGE, 2 * bytes, 2 * bytes + PAGE];
-        // Where a disturbance hides them, another look may help; a step that stands alone is none.
-        for _ in 0..LOOKS {
-            let beyond = match looked_at(session, direction, least_ns, &sizes)? {
-                Ok(looked) => looked,
-                Err(reason) => return silent(reason),
-            };
-            samples += beyond.transfers();
-            let is_even = bytes == PAGE || beyond.has_step([0, 3, 4], Some((1, 2)));
-            if is_even && beyond.has_step([0, 3, 4], None) {
-                return Ok(Ok((bytes, samples)));
-            }
+        let step = |seen: &Sizes| {
+            let is_even = bytes == PAGE || seen.has_step([0, 3, 4], Some((1, 2)));
+            (is_even && seen.has_step([0, 3, 4], None), seen.may_have_step([0, 3, 4]))
+        };
+        match watched(session, direction, least_ns, &sizes, &mut samples, step)? {
+            Ok(true) => return Ok(Ok((bytes, samples))),
+            Ok(false) => {}
+            Err(reason) => return silent(reason),
         }
     }
     silent(format!("no step at any power of two up to {}", Bytes(LARGEST)))
+}
+
+/// Looks at transfers of these sizes until `step` says that there is a step, or that there can't be one, or often enough.
+fn watched(
+    session: &mut Session<'_>,
+    direction: Direction,
+    least_ns: f64,
+    sizes: &[u64],
+    samples: &mut usize,
+    step: impl Fn(&Sizes) -> (bool, bool),
+) -> Result<Result<bool, String>, Fault> {
+    let mut seen: Option<Sizes> = None;
+    for _ in 0..LOOKS {
+        let looked = match looked_at(session, direction, least_ns, sizes)? {
+            Ok(looked) => looked,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        *samples += looked.transfers();
+        match &mut seen {
+            Some(seen) => seen.add(looked),
+            None => seen = Some(looked),
+        }
+        match seen.as_ref().map(&step) {
+            Some((true, _)) => return Ok(Ok(true)),
+            Some((false, false)) => break,
+            _ => {}
+        }
+    }
+    Ok(Ok(false))
 }
 
 /// Transfers of these sizes in turns, or why they can't be made.
@@ -145,11 +231,7 @@ fn transfers(direction: Direction, sizes: &[u64]) -> Workload {
 }
 
 /// The answer by the requests that the kernel sends.
-pub(super) fn witness(
-    witness: &mut dyn Witness,
-    direction: Direction,
-    method: &str,
-) -> Result<Vec<Evidence>, Fault> {
+fn witness(witness: &mut dyn Witness, direction: Direction, method: &str) -> Result<Vec<Evidence>, Fault> {
     if witness.declared().server.is_none() {
         return Ok(Vec::new());
     }
@@ -197,28 +279,5 @@ fn requests(
             Ok(Err(format!("transfers past the page cache fail here: {error}")))
         }
         Err(fault) => Err(fault),
-    }
-}
-
-/// What the options of the mount say.
-pub(super) fn declared(
-    declared: &Declared,
-    option: impl FnOnce(&Server) -> Option<(u64, String)>,
-) -> Vec<Evidence> {
-    let Some(server) = &declared.server else {
-        let reason = "the files are on this machine: no request goes to a server";
-        return vec![Evidence::senseless(Kind::Declared, "mount_options", reason)];
-    };
-    let known = |(bytes, name): (u64, String)| Evidence::measured(Kind::Declared, &name, Value::Whole(bytes));
-    option(server).map(known).into_iter().collect()
-}
-
-/// What was planted.
-pub(super) fn truth(case: &Case, direction: Direction) -> Truth {
-    match (case.conditions.served, direction) {
-        (Some(served), Direction::Read) => Truth::known(served.read_request, Basis::Set),
-        (Some(served), Direction::Write) => Truth::known(served.write_request, Basis::Set),
-        (None, _) if case.is_served() => Truth::Unknown,
-        (None, _) => Truth::NotApplicable { basis: Basis::Local },
     }
 }

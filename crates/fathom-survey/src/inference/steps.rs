@@ -14,6 +14,8 @@ pub struct Sizes {
 
 /// Another request takes at least this share of a transfer that is one: what a larger one takes in memory is less.
 const LEAST_SHARE: f64 = 0.25;
+/// A step of this part of that may be a whole one that a disturbance hides.
+const DOUBTFUL: f64 = 0.5;
 /// The probability that chance makes a step.
 pub const MOST_CHANCE: f64 = 1e-3;
 
@@ -24,9 +26,29 @@ impl Sizes {
         Self { latencies, least }
     }
 
+    /// Adds turns of the same sizes.
+    pub fn add(&mut self, more: Self) {
+        self.latencies.iter_mut().zip(more.latencies).for_each(|(all, more)| all.extend(more));
+    }
+
     /// How many transfers there are.
     pub fn transfers(&self) -> usize {
         self.latencies.iter().map(Vec::len).sum()
+    }
+
+    /// Whether the last of three sizes typically takes longer than the second one by more than `share` of what another
+    /// request takes, which is a good part of what the first one takes.
+    fn is_longer(&self, [one, small, large]: [usize; 3], share: f64) -> bool {
+        let typical = |all: &[f64]| quantile::median(all).unwrap_or(f64::NAN);
+        let pairs = self.latencies[large].iter().zip(&self.latencies[small]);
+        let longer: Vec<f64> = pairs.map(|(large, small)| large - small).collect();
+        let least = self.least.max(LEAST_SHARE * typical(&self.latencies[one]));
+        typical(&longer).partial_cmp(&(share * least)) == Some(Ordering::Greater)
+    }
+
+    /// Whether more turns may show a step.
+    pub fn may_have_step(&self, sizes: [usize; 3]) -> bool {
+        self.is_longer(sizes, DOUBTFUL)
     }
 
     /// Whether the last of three sizes takes longer than the second one, by a good part of what the first one takes, which
@@ -44,15 +66,15 @@ impl Sizes {
         let here = differences(small, large);
         let there = than.map_or_else(|| vec![0.0; here.len()], |(small, large)| differences(small, large));
         let is_longer: Vec<bool> = here.iter().zip(&there).map(|(here, there)| here > there).collect();
-        let typical = |all: &[f64]| quantile::median(all).unwrap_or(f64::NAN);
-        if typical(&here).partial_cmp(&self.least.max(LEAST_SHARE * typical(&self.latencies[one])))
-            != Some(Ordering::Greater)
-        {
-            return false;
-        }
-        let (early, late) = is_longer.split_at(is_longer.len() / 2);
-        [early, late].into_iter().all(is_nearly_all)
+        self.is_longer([one, small, large], 1.0) && is_in_both_halves(&is_longer)
     }
+}
+
+/// Whether something held in so many of the turns of each half that tosses of a coin fall so once in a thousand times at
+/// most.
+pub fn is_in_both_halves(turns: &[bool]) -> bool {
+    let (early, late) = turns.split_at(turns.len() / 2);
+    [early, late].into_iter().all(is_nearly_all)
 }
 
 /// Whether so many of the tosses fell on one side that chance makes it once in a thousand at most, both halves together.

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use crate::case::{Case, Conditions, Layout, Served, WRITE_RATE};
+use super::served::served_cases;
+use crate::case::{Case, Conditions, Layout, WRITE_RATE};
 
 /// mkfs.xfs refuses anything below 300 MB, and a survey wants 256 MiB free.
-const IMAGE_BYTES: u64 = 1 << 30;
+pub(super) const IMAGE_BYTES: u64 = 1 << 30;
 
 /// Every case, in the order in which they are run.
 ///
@@ -170,47 +171,13 @@ fn squashfs_case(block: u64) -> Case {
 }
 
 /// Served by the lab itself: what a page read and a block of new space cost is planted.
-fn fuse_case(block: u64, window: u32) -> Case {
+pub(super) fn fuse_case(block: u64, window: u32) -> Case {
     Case {
         mkfs: None,
         package: None,
         mount_options: format!("block={block},size={IMAGE_BYTES},page=10us,new_block=30us"),
         ..on_device("fuse", block, window, "", "")
     }
-}
-
-/// Served by the lab itself: what the kernel may believe, and for how long, is planted.
-fn served_cases() -> Vec<Case> {
-    const KIB: u64 = 1024;
-    // Milliseconds that attributes, names and absences are believed, microseconds of a round trip, KiB of a read and of
-    // a write.
-    let planted = [
-        ([1000, 1000, 0], 0, [128, 128]),
-        ([0, 0, 0], 200, [64, 32]),
-        ([500, 2000, 1500], 300, [256, 1024]),
-        ([2500, 300, 800], 1000, [100, 48]),
-    ];
-    planted
-        .map(|([attributes, names, absences], round_trip, [read, write])| {
-            let served = Served {
-                attributes: Duration::from_millis(attributes),
-                names: Duration::from_millis(names),
-                absences: Duration::from_millis(absences),
-                round_trip: Duration::from_micros(round_trip),
-                read_request: read * KIB,
-                write_request: write * KIB,
-            };
-            Case {
-                name: format!("fuse-served{attributes}-{names}-{absences}"),
-                mount_options: format!(
-                    "size={IMAGE_BYTES},attr={attributes}ms,entry={names}ms,negative={absences}ms,rtt={round_trip}us,max_read={},max_write={}",
-                    served.read_request, served.write_request
-                ),
-                conditions: Conditions { served: Some(served), ..Conditions::default() },
-                ..fuse_case(4096, 128)
-            }
-        })
-        .into()
 }
 
 /// The same where `st_blocks` says something else than the space that a file takes.

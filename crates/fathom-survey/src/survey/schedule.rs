@@ -5,6 +5,9 @@ use std::time::Duration;
 use super::Plan;
 use crate::experiment::Demands;
 
+/// Questions that come first wait for a server, which takes longer than a device.
+const FIRST: u32 = 3;
+
 /// The weight of each question; one that will be refused has none.
 #[derive(Debug)]
 pub(super) struct Schedule {
@@ -19,7 +22,9 @@ impl Schedule {
         let mut seconds = vec![0.0; demands.len()];
         for slow in [false, true] {
             for (index, demand) in demands.iter().enumerate().filter(|(_, d)| d.time.is_zero() != slow) {
-                let quick = Duration::from_secs(plan.experiments[index].about().cost.seconds.max(1).into());
+                let usual = plan.experiments[index].about().cost.seconds.max(1);
+                let quick =
+                    Duration::from_secs(if demand.comes_first { FIRST * usual } else { usual }.into());
                 let time = if slow { demand.time } else { quick };
                 if demand.refusal(plan.intrusive, write_budget, left).is_none() {
                     seconds[index] = time.as_secs_f64();

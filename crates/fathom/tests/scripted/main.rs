@@ -16,6 +16,7 @@ mod metadata;
 mod policy;
 mod quiet;
 mod read_ahead;
+mod served;
 
 use std::time::Duration;
 

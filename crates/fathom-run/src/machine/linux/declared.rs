@@ -34,6 +34,7 @@ pub(super) fn declared(path: &Path, file: &Path, caches_files: bool) -> Result<D
         flusher: dirty::flusher_delays(),
         commits: commits(&mount),
         caches_files,
+        writes_through: mount.options.split(',').any(|option| option == "sync"),
         server: server(&mount),
     })
 }
@@ -60,6 +61,7 @@ fn server(mount: &Mount) -> Option<Server> {
         names: seconds("acdirmin").or_else(|| seconds("actimeo")),
         read_request: option("max_read").or_else(|| option("rsize")),
         write_request: option("wsize"),
+        in_flight: facts::fuse_background(mount).map(|limit| (limit, "max_background".to_owned())),
     })
 }
 

@@ -49,18 +49,22 @@ impl Files {
         let space = facts::space(path)?;
         let free = space.free_bytes;
         // A file system without a size of its own, as ramfs, declares none at all.
-        if free < max_write && space.total_bytes > 0 && !space.is_read_only {
-            let (free, budget) =
-                (fathom_program::units::Bytes(free), fathom_program::units::Bytes(max_write));
-            return Err(Fault::Unsupported(format!(
-                "{} has {free} free, less than the {budget} that may be written: free some space or lower --max-write",
-                path.display()
-            )));
-        }
+        let is_short = free < max_write && space.total_bytes > 0;
         let place = match Scratch::create(path) {
-            Ok(scratch) => Place::Private(scratch),
-            Err(error) if error.is_read_only() => Place::ReadOnly(path.to_owned()),
-            Err(error) => return Err(error.into()),
+            // The server of a user-space file system that has no such call makes nothing, as squashfuse's.
+            Err(error) if error.is_read_only() || error.errno == Errno::NOSYS => {
+                Place::ReadOnly(path.to_owned())
+            }
+            // A directory that was made goes with its place.
+            _ if is_short => {
+                let (free, budget) =
+                    (fathom_program::units::Bytes(free), fathom_program::units::Bytes(max_write));
+                return Err(Fault::Unsupported(format!(
+                    "{} has {free} free, less than the {budget} that may be written: free some space or lower --max-write",
+                    path.display()
+                )));
+            }
+            place => Place::Private(place?),
         };
         Ok(Self { place, entries: HashMap::new(), bytes_written: 0 })
     }

@@ -1,7 +1,7 @@
 //! Before anything is waited for: whether there is a server at all, and whether anything is believed.
 
 use super::workloads::{ATTRIBUTES, CLOCK, KNOWN_FILE, Numbers, SEEK, files, known, same};
-use super::{ALL, Answer, Believed, Silence, TELLING_TIMES};
+use super::{ALL, Answer, Believed, Silence, TELLING_TIMES, What};
 use crate::experiment::Session;
 use crate::finding::Status;
 use crate::inference::latency;
@@ -38,6 +38,8 @@ pub(super) struct Looked {
 pub(in crate::experiment) struct RoundTrip {
     pub(in crate::experiment) median: Result<Estimate, String>,
     pub(in crate::experiment) all: Vec<f64>,
+    /// What a look-up of a name takes that was never looked up, in ns.
+    pub(in crate::experiment) name: f64,
 }
 
 /// Of each the answer, where calls at once tell it: that nothing is believed for any time at all. None where it must be
@@ -100,8 +102,9 @@ impl Looks {
 
     /// Calls of a kind in the next look: as many as are made within a moment.
     fn calls_that_fit(&self) -> u64 {
-        let asking = self.asking[0].last().copied().unwrap_or(f64::INFINITY);
-        ((MOMENT_NS / asking) as u64).clamp(FEWEST_CALLS, MOST_CALLS)
+        // A server may answer what it has just said itself, as sshfs does, and have to ask for the rest.
+        let slowest = self.asking.iter().filter_map(|asking| asking.last()).copied().fold(0.0, f64::max);
+        ((MOMENT_NS / slowest) as u64).clamp(FEWEST_CALLS, MOST_CALLS)
     }
 
     fn judged(&self) -> Answer<Looked> {
@@ -128,7 +131,8 @@ impl Looks {
                 ))),
             };
         }
-        let round_trip = RoundTrip { median: latency::settled(stats), all: self.stats.clone() };
+        let name = fathom_stats::quantile::median(&self.asking[What::Absences as usize]).unwrap_or(0.0);
+        let round_trip = RoundTrip { median: latency::settled(stats), all: self.stats.clone(), name };
         Ok(Looked { first: answers, round_trip })
     }
 

@@ -1,6 +1,6 @@
 //! Who looks whether the server was asked: by the clock, or by the kernel's own trace.
 
-use super::{Session, TELLING_TIMES, What};
+use super::{ALIKE, Session, TELLING_TIMES, What};
 use crate::inference::quiet::{self, Probe};
 use fathom_program::workload::Workload;
 use fathom_run::machine::Fault;
@@ -19,6 +19,11 @@ pub(super) trait Observer {
 
     /// Whether a single probe tells.
     fn is_certain(&self) -> bool;
+
+    /// Files that must be alike at each age.
+    fn alike(&self) -> u64 {
+        if self.is_certain() { 1 } else { ALIKE }
+    }
 
     /// Whether the time is over that an age of so many ns would take.
     fn is_late(&self, wait_ns: f64) -> bool;

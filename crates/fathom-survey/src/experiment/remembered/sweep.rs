@@ -1,8 +1,8 @@
 //! The wait: everything is asked about at its age, until each kind has shown its step.
 
 use super::observer::{Observer, Passed};
-use super::workloads::{DIRECTORY, Numbers, Place, asking, beginning, files};
-use super::{ALIKE, ALL, Believed, What};
+use super::workloads::{DIRECTORY, Names, Numbers, Place, asking, beginning, files};
+use super::{ALL, Believed, TICKS, What};
 use crate::inference::quiet::{self, Probe, Step};
 use fathom_program::units::Nanos;
 use fathom_program::workload::{CallKind, Pass, Region, Workload};
@@ -35,13 +35,23 @@ pub(super) fn sweeps(
     observer: &mut dyn Observer,
     numbers: &mut Numbers,
     wanted: [bool; 3],
-    ages: [f64; 2],
+    ends: [f64; 2],
 ) -> Result<[Result<Believed, String>; 3], Fault> {
     let growth = if observer.is_certain() { CERTAIN_GROWTH } else { GROWTH };
-    let ages = growing(wanted, ages, growth);
-    let Swept { steps: first, mut place_ns, mut is_late } = sweep(observer, numbers, &ages)?;
+    let ages = growing(wanted, ends, growth);
+    let Swept { steps: mut first, until_ns, mut place_ns, mut is_late } = sweep(observer, numbers, &ages)?;
     if observer.is_certain() {
         return Ok(first.map(|first| first.and_then(|(step, samples)| Believed::certain(step, samples))));
+    }
+    // What is over soon may have been too young for so many calls: alone it takes fewer.
+    for what in 0..3 {
+        let is_crowded = place_ns > CROWDED * until_ns[what];
+        if wanted[what] && !is_late && first[what].is_err() && is_crowded {
+            let alone = [0, 1, 2].map(|other| other == what);
+            let seen = sweep(observer, numbers, &growing(alone, ends, growth))?;
+            is_late = seen.is_late;
+            first[what] = seen.steps.into_iter().nth(what).unwrap_or(Err(String::new()));
+        }
     }
     let mut answers: [Option<Result<Believed, String>>; 3] = [None, None, None];
     for _ in 0..CLOSER_LOOKS {
@@ -101,7 +111,9 @@ impl Believed {
     /// What single probes tell, where they are close enough to the step.
     fn certain(step: Step, samples: usize) -> Result<Self, String> {
         let Step { low, high, .. } = step;
-        if low > 0.0 && high > WIDEST * low {
+        // What is over at the first look was never believed, if that look came soon.
+        let most = if low > 0.0 { WIDEST * low } else { TICKS.as_nanos() as f64 };
+        if high > most {
             let [low, high] = [low, high].map(Nanos);
             return Err(format!("it was asked again after more than {low} and before {high}"));
         }
@@ -142,6 +154,8 @@ fn close(steps: [Option<Step>; 3], place_ns: f64) -> Vec<Place> {
 struct Swept {
     /// Of each kind the step and the calls that it rests on, or why there is none.
     steps: [Result<(Step, usize), String>; 3],
+    /// The age until which each was asked about.
+    until_ns: [f64; 3],
     /// How long it took to make and to ask about what belongs to one age.
     place_ns: f64,
     /// Whether time has run out.
@@ -151,72 +165,132 @@ struct Swept {
 /// Makes files, and asks about them at their ages until each kind has shown its step.
 fn sweep(observer: &mut dyn Observer, numbers: &mut Numbers, places: &[Place]) -> Result<Swept, Fault> {
     let count = places.len() as u64;
-    let (new, nothing) = (numbers.new, numbers.nothing);
-    numbers.new += count * ALIKE;
-    numbers.nothing += count * ALIKE;
-    let begun = match observer.observe(beginning(places, new, nothing))? {
+    let alike = observer.alike();
+    let names = Names { new: numbers.new, nothing: numbers.nothing, alike };
+    numbers.new += count * alike;
+    numbers.nothing += count * alike;
+    let mut seen = Seen::new(places, names);
+    let mut workload = beginning(places, names);
+    let making = workload.passes.len();
+    let mut next = 0;
+    let mut asked = Vec::new();
+    if observer.is_certain() {
+        // Setting a trace up takes long: what is young is asked about in the same.
+        next = places.len().min(observer.ages_at_once());
+        asked = seen.open(observer, 0..next);
+        let wait_ns = asked.first().map_or(0.0, |(_, place)| place.age_ns);
+        workload = seen.asking(observer, workload, &asked, wait_ns, numbers);
+    }
+    let mut begun = match observer.observe(workload)? {
         Ok(begun) => begun,
         Err(reason) => {
-            return Ok(Swept { steps: [0, 1, 2].map(|_| Err(reason.clone())), place_ns: 0.0, is_late: true });
+            seen.steps = [0, 1, 2].map(|_| Err(reason.clone()));
+            return Ok(Swept { steps: seen.steps, until_ns: [0.0; 3], place_ns: 0.0, is_late: true });
         }
     };
-    let made = Made::of(places, begun);
-    let mut now = made.last;
-    let mut probes: [Vec<Probe>; 3] = Default::default();
-    let mut steps = [0, 1, 2].map(|_| Err("nothing was asked again".to_owned()));
-    let mut asked_ns = Vec::new();
-    let (mut next, mut is_late) = (0, false);
-    while next < places.len() {
+    let passed = begun.split_off(making.min(begun.len()));
+    let made = Made::of(places, begun, alike);
+    seen.now = made.last;
+    seen.note(observer, &made, &asked, passed);
+    let mut is_late = false;
+    while next < places.len() && !is_late {
         let here = next..places.len().min(next + observer.ages_at_once());
         next = here.end;
-        let is_open = [0, 1, 2].map(|what| !is_over(observer, &probes[what]));
-        let open = |at: usize| {
-            let Place { age_ns, what } = places[at];
-            let what = [0, 1, 2].map(|kind| what[kind] && is_open[kind]);
-            Some((at, Place { age_ns, what })).filter(|(_, place)| place.what.contains(&true))
-        };
-        let asked: Vec<(usize, Place)> = here.filter_map(open).collect();
+        let asked = seen.open(observer, here);
         let Some(&(at, first)) = asked.first() else { continue };
         let kind = first.what.iter().position(|&open| open).unwrap_or(0);
-        let mut wait_ns = (made.since[at][kind] + first.age_ns - now).max(0.0);
+        let wait_ns = (made.since[at][kind] + first.age_ns - seen.now).max(0.0);
         is_late = observer.is_late(wait_ns + RESERVE * first.age_ns);
         if is_late {
             break;
         }
-        let mut workload = Workload::new(files(next * ALIKE as usize));
-        let mut before_ns = first.age_ns;
-        for (at, place) in &asked {
-            wait_ns += place.age_ns - before_ns;
-            workload = asking(workload, place, wait_ns, *at, [new, nothing], numbers);
-            (before_ns, wait_ns) = (place.age_ns, 0.0);
-        }
-        let Ok(passed) = observer.observe(workload)? else {
-            is_late = true;
-            break;
-        };
-        now = passed.last().map_or(now, |pass| pass.ended_ns);
-        asked_ns.extend(passed.get(1).map(|pass| (now - pass.began_ns) / asked.len() as f64));
-        let mut passed = passed.into_iter();
-        for (at, place) in &asked {
-            note(&mut probes, place, &made, *at, &mut passed);
-        }
-        for (what, step) in steps.iter_mut().enumerate() {
-            if asked.iter().any(|(_, place)| place.what[what]) {
-                *step = stepped(observer, &probes[what], before_ns);
-            }
+        let workload = Workload::new(files(next * alike as usize));
+        let workload = seen.asking(observer, workload, &asked, wait_ns, numbers);
+        match observer.observe(workload)? {
+            Ok(passed) => seen.note(observer, &made, &asked, passed),
+            Err(_) => is_late = true,
         }
     }
-    let place_ns = made.place_ns + fathom_stats::quantile::median(&asked_ns).unwrap_or(0.0);
+    let place_ns = made.place_ns + fathom_stats::quantile::median(&seen.asked_ns).unwrap_or(0.0);
     // Whatever is not removed now goes with the directory.
-    let made = places.iter().zip((new..).step_by(ALIKE as usize));
+    let made = places.iter().zip((names.new..).step_by(alike as usize));
     let made = made.filter(|(place, _)| place.what[What::Names as usize]).map(|(_, offset)| {
-        Pass::priming(DIRECTORY, &[CallKind::Unlink], Region { offset, size: 0, step: 1, count: ALIKE })
+        Pass::priming(DIRECTORY, &[CallKind::Unlink], Region { offset, size: 0, step: 1, count: alike })
     });
     let removal = made.fold(Workload::new(files(0)), Workload::pass);
     if !is_late && !removal.passes.is_empty() {
         observer.observe(removal)?.ok();
     }
-    Ok(Swept { steps, place_ns, is_late })
+    Ok(Swept { steps: seen.steps, until_ns: seen.until_ns, place_ns, is_late })
+}
+
+/// What was asked about so far, and what that has shown.
+struct Seen<'a> {
+    places: &'a [Place],
+    names: Names,
+    probes: [Vec<Probe>; 3],
+    steps: [Result<(Step, usize), String>; 3],
+    until_ns: [f64; 3],
+    /// How long asking took, by places.
+    asked_ns: Vec<f64>,
+    now: f64,
+}
+
+impl<'a> Seen<'a> {
+    fn new(places: &'a [Place], names: Names) -> Self {
+        let steps = [0, 1, 2].map(|_| Err("nothing was asked again".to_owned()));
+        let (probes, asked_ns) = (Default::default(), Vec::new());
+        Self { places, names, probes, steps, until_ns: [0.0; 3], asked_ns, now: 0.0 }
+    }
+
+    /// Of some places those with a kind that has not shown its step yet.
+    fn open(&self, observer: &dyn Observer, here: std::ops::Range<usize>) -> Vec<(usize, Place)> {
+        let is_open = [0, 1, 2].map(|what| !is_over(observer, &self.probes[what]));
+        let open = |at: usize| {
+            let Place { age_ns, what } = self.places[at];
+            let what = [0, 1, 2].map(|kind| what[kind] && is_open[kind]);
+            Some((at, Place { age_ns, what })).filter(|(_, place)| place.what.contains(&true))
+        };
+        here.filter_map(open).collect()
+    }
+
+    /// Asks about places, the first of them after so long.
+    fn asking(
+        &self,
+        observer: &dyn Observer,
+        mut workload: Workload,
+        asked: &[(usize, Place)],
+        mut wait_ns: f64,
+        numbers: &mut Numbers,
+    ) -> Workload {
+        let mut before_ns = asked.first().map_or(0.0, |(_, place)| place.age_ns);
+        // A witness needs no calls to compare with.
+        let mut numbers = (!observer.is_certain()).then_some(numbers);
+        for (at, place) in asked {
+            wait_ns += place.age_ns - before_ns;
+            workload = asking(workload, place, wait_ns, *at, self.names, numbers.as_deref_mut());
+            (before_ns, wait_ns) = (place.age_ns, 0.0);
+        }
+        workload
+    }
+
+    /// Sorts what was seen.
+    fn note(&mut self, observer: &dyn Observer, made: &Made, asked: &[(usize, Place)], passed: Vec<Passed>) {
+        let Some(last) = passed.last() else { return };
+        self.now = last.ended_ns;
+        self.asked_ns.extend(passed.get(1).map(|pass| (self.now - pass.began_ns) / asked.len() as f64));
+        let mut passed = passed.into_iter();
+        for (at, place) in asked {
+            note(&mut self.probes, place, made, *at, &mut passed, observer);
+        }
+        let until = asked.last().map_or(0.0, |(_, place)| place.age_ns);
+        for (what, step) in self.steps.iter_mut().enumerate() {
+            if asked.iter().any(|(_, place)| place.what[what]) {
+                *step = stepped(observer, &self.probes[what], until);
+                self.until_ns[what] = until;
+            }
+        }
+    }
 }
 
 /// When everything that is asked about was made, in ns.
@@ -233,13 +307,13 @@ struct Made {
 
 impl Made {
     /// From the passes of [`beginning`]: those of the last place stand first, and of a place one kind after the other.
-    fn of(places: &[Place], passes: Vec<Passed>) -> Self {
+    fn of(places: &[Place], passes: Vec<Passed>, alike: u64) -> Self {
         let mut passes = passes.into_iter();
         let (mut since, mut took) = (vec![[0.0; 3]; places.len()], vec![[0.0; 3]; places.len()]);
         let (mut last, mut times): (f64, [Vec<f64>; 3]) = (0.0, Default::default());
         for (at, place) in places.iter().enumerate().rev() {
             for what in (0..3).filter(|&what| place.what[what]) {
-                let alike: Vec<Passed> = passes.by_ref().take(ALIKE as usize).collect();
+                let alike: Vec<Passed> = passes.by_ref().take(alike as usize).collect();
                 let [Some(first), Some(end)] = [alike.first(), alike.last()] else { continue };
                 (since[at][what], took[at][what]) = (end.ended_ns, end.ended_ns - first.began_ns);
                 times[what].push(took[at][what]);
@@ -273,7 +347,8 @@ fn stepped(observer: &dyn Observer, probes: &[Probe], age_ns: f64) -> Result<(St
     let mut clear: Vec<(f64, bool)> = clear.collect();
     clear.sort_by(|one, other| one.0.total_cmp(&other.0));
     let (ages, asked): (Vec<f64>, Vec<bool>) = clear.into_iter().unzip();
-    let samples = probes.iter().map(|probe| probe.idle.len() + probe.busy.len() + ALIKE as usize).sum();
+    let samples =
+        probes.iter().map(|probe| probe.idle.len() + probe.busy.len() + observer.alike() as usize).sum();
     match quiet::step(&ages, &asked) {
         Some(step) => Ok((step, samples)),
         None if asked.iter().all(|asked| !asked) => Err(format!(
@@ -297,24 +372,27 @@ fn note(
     made: &Made,
     at: usize,
     passed: &mut dyn Iterator<Item = Passed>,
+    observer: &dyn Observer,
 ) {
     // The pause comes first; then, of each kind, the known calls and those that are asked about.
     passed.next();
     for what in ALL.into_iter().filter(|&what| place.what[what as usize]) {
-        let known: Vec<Passed> = (&mut *passed).take(what.known_passes()).collect();
-        let asked: Vec<Passed> = (&mut *passed).take(ALIKE as usize).collect();
-        let (Some(first), Some(pass)) = (known.first(), known.last()) else { continue };
+        let known = if observer.is_certain() { 0 } else { what.known_passes() };
+        let known: Vec<Passed> = (&mut *passed).take(known).collect();
+        let asked: Vec<Passed> = (&mut *passed).take(observer.alike() as usize).collect();
         let Some(begun) = asked.first() else { continue };
-        let step = |pass: &Passed, step: usize| pass.steps.get(step).cloned().unwrap_or_default();
+        let step = |pass: Option<&Passed>, step: usize| {
+            pass.and_then(|pass| pass.steps.get(step)).cloned().unwrap_or_default()
+        };
         let age_ns = begun.began_ns - made.since[at][what as usize];
         if !made.is_clear(at, what as usize, age_ns) {
             continue;
         }
-        let latencies = asked.iter().flat_map(|pass| step(pass, 0));
+        let latencies = asked.iter().flat_map(|pass| step(Some(pass), 0));
         probes[what as usize].push(Probe {
             age_ns,
-            busy: if what == What::Names { step(first, 0) } else { step(pass, 0) },
-            idle: step(pass, 1),
+            busy: if what == What::Names { step(known.first(), 0) } else { step(known.last(), 0) },
+            idle: step(known.last(), 1),
             asked: latencies.fold(f64::INFINITY, f64::min),
         });
     }

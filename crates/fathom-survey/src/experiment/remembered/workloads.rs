@@ -1,6 +1,6 @@
 //! What is run: files are made, wait, and are asked about beside calls whose way is known.
 
-use super::{ALIKE, ALL, KNOWN, What};
+use super::{ALL, KNOWN, What};
 use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
 
 /// The directory, and the file that is asked about again and again.
@@ -18,6 +18,14 @@ pub(super) const CLOCK: &str = "clock";
 pub(super) struct Place {
     pub(super) age_ns: f64,
     pub(super) what: [bool; 3],
+}
+
+/// Numbers of names that were made, and of names that stand for nothing, and how many there are of each age.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Names {
+    pub(super) new: u64,
+    pub(super) nothing: u64,
+    pub(super) alike: u64,
 }
 
 /// Numbers that were not used yet.
@@ -76,12 +84,13 @@ pub(super) fn known(workload: Workload, what: What, count: u64, numbers: &mut Nu
 }
 
 /// Makes everything ready that is asked about later; what is asked about first comes last.
-pub(super) fn beginning(places: &[Place], new: u64, nothing: u64) -> Workload {
-    let mut workload = Workload::new(files(places.len() * ALIKE as usize));
+pub(super) fn beginning(places: &[Place], names: Names) -> Workload {
+    let Names { new, nothing, alike: count } = names;
+    let mut workload = Workload::new(files(places.len() * count as usize));
     for (at, place) in places.iter().enumerate().rev() {
         for what in ALL.into_iter().filter(|&what| place.what[what as usize]) {
-            for alike in 0..ALIKE {
-                let number = at as u64 * ALIKE + alike;
+            for alike in 0..count {
+                let number = at as u64 * count + alike;
                 let entry = |offset: u64| Region { offset: offset + number, size: 0, step: 1, count: 1 };
                 workload = workload.pass(match what {
                     What::Attributes => {
@@ -96,20 +105,23 @@ pub(super) fn beginning(places: &[Place], new: u64, nothing: u64) -> Workload {
     workload
 }
 
-/// Asks about what has come to its age, after a wait.
+/// Asks about what has come to its age, after a wait, with known calls on either side where there are numbers for them.
 pub(super) fn asking(
     workload: Workload,
     place: &Place,
     wait_ns: f64,
     at: usize,
-    [new, nothing]: [u64; 2],
-    numbers: &mut Numbers,
+    Names { new, nothing, alike }: Names,
+    mut numbers: Option<&mut Numbers>,
 ) -> Workload {
-    let number = at as u64 * ALIKE;
+    let number = at as u64 * alike;
     let waiting = workload.pass(Pass::pause(wait_ns as u64));
     ALL.into_iter().filter(|&what| place.what[what as usize]).fold(waiting, |workload, what| {
-        let workload = known(workload, what, KNOWN, numbers);
-        (number..number + ALIKE).fold(workload, |workload, number| {
+        let workload = match numbers.as_deref_mut() {
+            Some(numbers) => known(workload, what, KNOWN, numbers),
+            None => workload,
+        };
+        (number..number + alike).fold(workload, |workload, number| {
             let look = |offset: u64| {
                 let region = Region { offset: offset + number, size: 0, step: 1, count: 1 };
                 Pass::timed(DIRECTORY, &[CallKind::LookUp], region)

@@ -1,0 +1,65 @@
+//! The three questions as one: what each asks, and how its answer is put in words.
+
+use std::time::Duration;
+
+use super::{What, declared, demands, is_asked_in, timing, truth, witness};
+use crate::case::{Case, Kernel, Truth};
+use crate::experiment::{About, Demands, Experiment, Session};
+use crate::finding::{Evidence, Finding, Status, Value};
+use fathom_program::units::Nanos;
+use fathom_run::machine::Fault;
+use fathom_run::witness::{Declared, Server, Witness};
+
+/// For how long one thing is believed.
+pub(in crate::experiment) struct Question {
+    pub(in crate::experiment) about: &'static About,
+    pub(in crate::experiment) what: What,
+    pub(in crate::experiment) method: &'static str,
+    /// What the options of the mount say, and which one.
+    pub(in crate::experiment) declared: fn(&Server) -> Option<(Duration, String)>,
+    /// The answer in words where it is never believed, for a time, and where it could not be told.
+    pub(in crate::experiment) never: &'static str,
+    pub(in crate::experiment) believed: fn(Nanos) -> String,
+    pub(in crate::experiment) untold: &'static str,
+}
+
+impl Experiment for Question {
+    fn about(&self) -> &'static About {
+        self.about
+    }
+
+    fn demands(&self, kernel: &Declared) -> Demands {
+        demands(kernel)
+    }
+
+    fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
+        timing(session, self.what, self.method)
+    }
+
+    fn witness(&self, seen: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
+        witness(seen, self.what, "fuse_requests")
+    }
+
+    fn declared(&self, kernel: &Declared) -> Vec<Evidence> {
+        declared(kernel, "mount_options", self.declared)
+    }
+
+    fn is_asked_in(&self, case: &Case) -> bool {
+        is_asked_in(case)
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        truth(case, self.what)
+    }
+
+    fn explain(&self, finding: &Finding) -> String {
+        match (&finding.value, finding.status) {
+            (Some(Value::Whole(0)), _) => self.never.to_owned(),
+            (Some(Value::Whole(ns)), _) => (self.believed)(Nanos(*ns as f64)),
+            (_, Status::NotApplicable) => {
+                "The files are here: nothing has to be asked of a server.".to_owned()
+            }
+            _ => self.untold.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! When what is written leaves this machine's memory: at each write, when the file is closed, or later.
+//!
+//! What is written has to be waited for somewhere: by the write, by the close, or by a sync of the file. Which call takes
+//! longer than without writes, by a round trip to the server or by more than all others together, is the one.
+
+use super::round_trip::BARE_NS;
+use super::{
+    About, Cost, Demands, Experiment, Figure, Nature, Session, dirty_data, in_memory, remembered,
+    truth_in_memory,
+};
+use crate::case::{Basis, Case, Kernel, Truth};
+use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use crate::inference::carrying::{Turns, Waits};
+use crate::inference::steps;
+use fathom_fuse::Writes;
+use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
+use fathom_run::machine::Fault;
+use fathom_run::samples::Samples;
+use fathom_run::witness::{Declared, Witness};
+use fathom_stats::quantile;
+
+pub(super) struct WritePath;
+
+const METHOD: &str = "which_call_waits";
+const WITNESS: &str = "dirty_pages_after_close";
+const DECLARED: &str = "sync_option";
+const THROUGH: &str = "through";
+const CACHED: &str = "cached";
+const FLUSHED: &str = "flushed_at_close";
+/// What is written in a turn: a few pages, so that a cached write stays short beside a request.
+const WRITES: u64 = 4;
+const SIZE: u64 = 4096;
+const TURNS: u32 = 36;
+const FILE: &str = "write-path";
+/// The passes of a turn.
+const TRIPS: &str = "stats asked of the server";
+const IDLE_CLOSE: &str = "close with nothing written";
+const IDLE_SYNC: &str = "sync with nothing written";
+const WRITING: &str = "writes";
+const BUSY_CLOSE: &str = "close after writes";
+const BUSY_SYNC: &str = "sync after writes";
+
+impl Experiment for WritePath {
+    fn about(&self) -> &'static About {
+        &About {
+            parameter: "write_path",
+            unit: "word",
+            question: "Does a write wait for where data are kept, or the close of the file, or neither?",
+            method: "A few pages are written, the file is closed, opened again and synced, in turns with the same without writes: the call that takes a round trip longer, or without a server longer than all others, is the one that waits.",
+            source: "KERNEL: fuse_flush, nfs_file_flush, generic_write_sync",
+            cost: Cost { seconds: 1, write_bytes: 1 << 20, read_bytes: 0 },
+            nature: Nature::Fixed,
+            figure: Figure::Spread,
+            ..About::USUAL
+        }
+    }
+
+    fn demands(&self, declared: &Declared) -> Demands {
+        remembered::demands(declared)
+    }
+
+    fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
+        let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
+        let has_server = match remembered::round_trip(session)? {
+            Ok(_) => true,
+            Err(silence) if silence.status == Status::NotApplicable => false,
+            Err(silence) => return Ok(silence.evidence(Kind::Timing, METHOD)),
+        };
+        let samples = session.observe(turn().rounds(TURNS).warmup(2))?;
+        let turns = turns(samples, has_server);
+        let count = turns.write.len() * (2 * WRITES as usize + 4);
+        Ok(match turns.waiting() {
+            Some(waits) => Evidence::measured(Kind::Timing, METHOD, Value::Word(word(waits).to_owned()))
+                .resting_on(1.0 - steps::MOST_CHANCE, count),
+            None => silent("no one call stands out that waits for what was written".to_owned()),
+        })
+    }
+
+    fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
+        let silent = |reason: &str| Ok(vec![Evidence::inconclusive(Kind::Witness, WITNESS, reason)]);
+        if witness.declared().is_memory_only() {
+            return Ok(vec![in_memory(Kind::Witness, WITNESS)]);
+        }
+        match dirty_data::tried(witness)? {
+            Err(silence) if silence.status == Status::NotApplicable => {
+                return silent(
+                    "nothing is dirty after a write, and whether it waits at a server is not seen",
+                );
+            }
+            Err(silence) => return silent(&silence.reason),
+            Ok(()) => {}
+        }
+        witness.provide(&ScratchFile::filled(FILE, WRITES * SIZE))?;
+        witness.sync(FILE)?;
+        witness.write(FILE, 0..SIZE)?;
+        let close = Workload::new(vec![ScratchFile::filled(FILE, WRITES * SIZE)])
+            .pass(Pass::untimed(0, &[CallKind::Close]));
+        let before = witness.is_dirty(FILE)?;
+        witness.perform(&close, 0)?;
+        let word = match (before, witness.is_dirty(FILE)?) {
+            (Some(true), Some(true)) => CACHED,
+            (Some(true), Some(false)) => FLUSHED,
+            _ => return silent("what was written did not stay dirty until the close"),
+        };
+        Ok(vec![Evidence::measured(Kind::Witness, WITNESS, Value::Word(word.to_owned()))])
+    }
+
+    fn declared(&self, declared: &Declared) -> Vec<Evidence> {
+        match declared {
+            _ if declared.is_memory_only() => vec![in_memory(Kind::Declared, DECLARED)],
+            Declared { writes_through: true, .. } => {
+                vec![Evidence::measured(Kind::Declared, DECLARED, Value::Word(THROUGH.to_owned()))]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn is_asked_in(&self, case: &Case) -> bool {
+        case.is_usual() || case.conditions.served.is_some()
+    }
+
+    fn truth(&self, case: &Case, _: &Kernel) -> Truth {
+        let word =
+            match case.conditions.served.map(|served| (served.writes, served.round_trip.as_nanos() as f64)) {
+                Some((Writes::Through, _)) => THROUGH,
+                // A server that has hardly anywhere to go takes as long whether it goes there at once or later.
+                Some((Writes::Late, round_trip)) if round_trip < BARE_NS => return Truth::Unknown,
+                Some((Writes::Cached | Writes::Late, _)) => FLUSHED,
+                None if case.is_served() => THROUGH,
+                None if case.fs_type == "tmpfs" => return truth_in_memory(case),
+                None => CACHED,
+            };
+        Truth::word(word, Basis::Set)
+    }
+
+    fn explain(&self, finding: &Finding) -> String {
+        let word = match &finding.value {
+            Some(Value::Word(word)) => word.as_str(),
+            _ => "",
+        };
+        match (word, finding.status) {
+            (THROUGH, _) => "Each write waits until what keeps the files has it: small writes cost a round trip each, and gathering them pays.",
+            (FLUSHED, _) => "Writes return at once, and closing the file waits for them: others see them then, and an error may come with the close.",
+            (CACHED, _) => "Writes return at once, and so does the close: what was written is in memory alone until the kernel writes it or a program syncs it.",
+            (_, Status::NotApplicable) => "Files live in memory alone: no write has to wait for anything.",
+            _ => "Where writes are waited for could not be told. No option of a FUSE mount says it: its server decides by FUSE_WRITEBACK_CACHE.",
+        }
+        .to_owned()
+    }
+}
+
+fn word(waits: Waits) -> &'static str {
+    match waits {
+        Waits::Write => THROUGH,
+        Waits::Close => FLUSHED,
+        Waits::Sync => CACHED,
+    }
+}
+
+/// A turn without writes and one with them.
+fn turn() -> Workload {
+    let once = |op, label| {
+        let place = Region { offset: 0, size: 0, step: 0, count: 1 };
+        Pass::timed(0, &[op], place).label(label)
+    };
+    let open = || Pass::untimed(0, &[CallKind::Open]);
+    let pages = Region { offset: 0, size: SIZE, step: SIZE, count: WRITES };
+    let trips = Region { offset: 0, size: 0, step: 0, count: WRITES };
+    Workload::new(vec![ScratchFile::filled(FILE, WRITES * SIZE)])
+        .pass(open())
+        .pass(Pass::timed(0, &[CallKind::StatAnew], trips).label(TRIPS))
+        .pass(once(CallKind::Close, IDLE_CLOSE))
+        .pass(open())
+        .pass(once(CallKind::Fsync, IDLE_SYNC))
+        .pass(Pass::timed(0, &[CallKind::Pwrite], pages).label(WRITING))
+        .pass(once(CallKind::Close, BUSY_CLOSE))
+        .pass(open())
+        .pass(once(CallKind::Fsync, BUSY_SYNC))
+}
+
+fn turns(samples: &Samples, has_server: bool) -> Turns {
+    let all = |label: &str| samples.latencies(label, 0);
+    let of_turns = |label: &str, of: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
+        all(label).chunks(WRITES as usize).map(of).collect()
+    };
+    let median = |some: &[f64]| quantile::median(some).unwrap_or(f64::NAN);
+    let longer = |busy: &str, idle: &str| -> Vec<f64> {
+        all(busy).iter().zip(all(idle)).map(|(busy, idle)| busy - idle).collect()
+    };
+    Turns {
+        trip: if has_server { of_turns(TRIPS, &median) } else { Vec::new() },
+        write: of_turns(WRITING, &median),
+        writes: of_turns(WRITING, &|some| some.iter().sum()),
+        close: longer(BUSY_CLOSE, IDLE_CLOSE),
+        sync: longer(BUSY_SYNC, IDLE_SYNC),
+    }
+}

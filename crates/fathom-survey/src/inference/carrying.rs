@@ -1,0 +1,109 @@
+//! Which call waits until what was written is where it is kept: the write, the close, or a later sync.
+
+use fathom_stats::quantile;
+
+use super::steps::is_in_both_halves;
+
+/// What turns have shown, one entry for each, in one unit.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Turns {
+    /// What asking the server took; empty where there is no server.
+    pub trip: Vec<f64>,
+    /// A write of the usual kind.
+    pub write: Vec<f64>,
+    /// All writes together.
+    pub writes: Vec<f64>,
+    /// By how much closing took longer after the writes than without them.
+    pub close: Vec<f64>,
+    /// By how much a sync of the file that was opened again took longer after the writes than without them.
+    pub sync: Vec<f64>,
+}
+
+/// The call that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waits {
+    /// Each write.
+    Write,
+    /// The close.
+    Close,
+    /// Neither: a sync would.
+    Sync,
+}
+
+/// What waits for the server takes this part of a round trip at least, and what does not wait this part at most.
+const WAITING: f64 = 0.7;
+const IDLE: f64 = 0.3;
+/// Without a server: the call that waits takes so many times as long as the other two.
+const TIMES: f64 = 3.0;
+
+impl Turns {
+    /// The call that waits, in nearly all turns of each half; none where no call stands out.
+    ///
+    /// Without a server that a write could be compared with, a write that waits is told from none that is slow.
+    pub fn waiting(&self) -> Option<Waits> {
+        let nearly_all = |holds: &dyn Fn(usize) -> bool| {
+            let turns: Vec<bool> = (0..self.write.len()).map(holds).collect();
+            is_in_both_halves(&turns)
+        };
+        let Self { trip, write, writes, close, sync } = self;
+        if trip.is_empty() {
+            let longest = |one: &[f64], other: &[f64], at: usize| {
+                one[at] >= TIMES * writes[at] && one[at] >= TIMES * other[at].abs()
+            };
+            return if nearly_all(&|at| longest(sync, close, at)) {
+                Some(Waits::Sync)
+            } else {
+                nearly_all(&|at| longest(close, sync, at)).then_some(Waits::Close)
+            };
+        }
+        if nearly_all(&|at| write[at] >= WAITING * trip[at]) {
+            // Where the close waits as well, the writes were only begun.
+            let typical = |all: &[f64]| quantile::median(all).unwrap_or(f64::NAN);
+            return (typical(close) <= IDLE * typical(trip)).then_some(Waits::Write);
+        }
+        if !nearly_all(&|at| write[at] <= IDLE * trip[at]) {
+            return None;
+        }
+        if nearly_all(&|at| close[at] >= WAITING * trip[at]) {
+            return Some(Waits::Close);
+        }
+        let waits_for_sync = |at: usize| close[at] <= IDLE * trip[at] && sync[at] >= WAITING * trip[at];
+        nearly_all(&waits_for_sync).then_some(Waits::Sync)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turns(trip: Option<f64>, write: f64, close: f64, sync: f64) -> Turns {
+        let all = |value: f64| (0..24).map(|turn| value * (1.0 + 0.1 * f64::from(turn % 3))).collect();
+        Turns {
+            trip: trip.map_or_else(Vec::new, all),
+            write: all(write),
+            writes: all(4.0 * write),
+            close: all(close),
+            sync: all(sync),
+        }
+    }
+
+    #[test]
+    fn the_call_that_takes_a_round_trip_waits() {
+        assert_eq!(turns(Some(100.0), 105.0, 2.0, -3.0).waiting(), Some(Waits::Write));
+        assert_eq!(turns(Some(100.0), 5.0, 210.0, 1.0).waiting(), Some(Waits::Close));
+        assert_eq!(turns(Some(100.0), 5.0, 3.0, 120.0).waiting(), Some(Waits::Sync));
+        // Half a round trip is neither one nor none.
+        assert_eq!(turns(Some(100.0), 50.0, 100.0, 0.0).waiting(), None);
+        assert_eq!(turns(Some(100.0), 5.0, 50.0, 100.0).waiting(), None);
+        assert_eq!(turns(Some(100.0), 80.0, 50.0, 0.0).waiting(), None);
+        assert_eq!(turns(Some(100.0), 5.0, 0.0, 0.0).waiting(), None);
+    }
+
+    #[test]
+    fn without_a_server_one_call_takes_longer_than_all_others() {
+        assert_eq!(turns(None, 1.0, 0.1, 80.0).waiting(), Some(Waits::Sync));
+        assert_eq!(turns(None, 1.0, 80.0, 0.1).waiting(), Some(Waits::Close));
+        assert_eq!(turns(None, 1.0, 0.1, 5.0).waiting(), None);
+        assert_eq!(turns(None, 80.0, 0.1, 0.2).waiting(), None);
+    }
+}

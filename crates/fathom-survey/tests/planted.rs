@@ -1,0 +1,105 @@
+//! Mounts drawn at random, each served with numbers that are known: no answer is wrong, and nothing is left behind.
+//!
+//! `FATHOM_PLANTED=200` asks for so many instead of a few; `FATHOM_PLANTED=40+7` for the seeds from 40 on, seven of
+//! them. The harness is our own, because the lab must be entered while the process has one thread. What is timed must
+//! not run alongside anything else.
+#![allow(clippy::print_stdout, reason = "a harness talks to the one who runs it")]
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use fathom_run::instrument::Instrument;
+use fathom_run::machine::linux::Limits;
+use fathom_scripted::support::require;
+use fathom_survey::experiment::{Effort, REGISTRY};
+use fathom_survey::finding::{Evidence, Kind, Status};
+use fathom_survey::lab::{self, CaseReport, LabReport, OutcomeName, Score, Setup};
+use fathom_survey::survey::Plan;
+
+const NAME: &str = "no_answer_about_a_drawn_mount_is_wrong";
+/// Without a wish: enough to notice what is broken.
+const FEW: u64 = 3;
+
+fn main() -> ExitCode {
+    if std::env::args().any(|argument| argument == "--list") {
+        println!("{NAME}: test");
+        return ExitCode::SUCCESS;
+    }
+    let lab = match lab::enter(Path::new("/dev/shm"), &[]) {
+        Ok(lab) => lab,
+        Err(reason) => {
+            require(NAME, false, &reason);
+            return ExitCode::SUCCESS;
+        }
+    };
+    let instrument = Instrument::calibrate().unwrap();
+    let wish = std::env::var("FATHOM_PLANTED").unwrap_or_else(|_| FEW.to_string());
+    let (from, count) = wish.split_once('+').unwrap_or(("0", &wish));
+    let (from, count): (u64, u64) = (from.parse().unwrap(), count.parse().unwrap());
+    let plan = Plan {
+        experiments: REGISTRY.to_vec(),
+        evidence: vec![Kind::Timing, Kind::Witness, Kind::Declared],
+        effort: Effort::Full,
+        seed: 1,
+        max_time: Duration::from_secs(60),
+        intrusive: false,
+    };
+    let survey = |seed| {
+        let limits =
+            Limits { max_write: 256 << 20, deadline: Some(Instant::now() + Duration::from_secs(60)) };
+        let interrupt = Arc::new(AtomicBool::new(false));
+        let setup = Setup { instrument: &instrument, plan: &plan, limits, interrupt };
+        let case = lab::drawn(seed);
+        let report = CaseReport::from(lab.run_case(&case, &setup, &mut |_, _| {}));
+        tell(&case.mount_options, &report);
+        report
+    };
+    let cases: Vec<CaseReport> = (from..from + count).map(survey).collect();
+    for case in &cases {
+        let reason = case.reason.as_deref().unwrap_or_default();
+        match case.outcome {
+            OutcomeName::Surveyed => {}
+            OutcomeName::Skipped | OutcomeName::Unsupported => drop(require(NAME, false, reason)),
+            OutcomeName::Failed => panic!("{}: {reason}", case.name),
+        }
+    }
+    let report = LabReport::new(String::new(), "this kernel".to_owned(), &plan.evidence, cases);
+    println!("{}", lab::report::table(&report));
+    let all = || report.cases.iter().flat_map(|case| &case.parameters);
+    let timed = all().filter_map(|scored| scored.timing.as_ref()).map(|timed| &timed.score);
+    let (answers, timed): (Vec<_>, Vec<_>) =
+        (all().map(|scored| &scored.finding.score).collect(), timed.collect());
+    let of = |scores: &[&Score], wanted: &Score| scores.iter().filter(|score| **score == wanted).count();
+    for (what, scores) in [("answers", &answers), ("by timing alone", &timed)] {
+        let [right, wrong, silent] =
+            [Score::Right, Score::Wrong, Score::Silent].map(|score| of(scores, &score));
+        println!("{what}: {right} right, {wrong} wrong, {silent} silent of {}", scores.len());
+        assert_eq!(wrong, 0, "{what}");
+    }
+    println!("test {NAME} ... ok");
+    ExitCode::SUCCESS
+}
+
+/// What was planted, and each answer that is wrong or missing.
+fn tell(planted: &str, report: &CaseReport) {
+    println!("{} in {:.1} s: {planted}", report.name, report.duration_ns as f64 / 1e9);
+    for (scored, finding) in report.parameters.iter().zip(&report.findings) {
+        let timing = scored.timing.as_ref();
+        let is_wrong =
+            scored.finding.score == Score::Wrong || timing.is_some_and(|timed| timed.score == Score::Wrong);
+        if is_wrong {
+            println!("  WRONG {}: {:?} {:?}", scored.parameter, scored.truth, finding.evidence);
+        } else if scored.finding.score == Score::Silent
+            || timing.is_some_and(|timed| timed.score == Score::Silent)
+        {
+            let of = |piece: &Evidence| format!("{}: {}", piece.kind, piece.caveats.join("; "));
+            let silent = finding.evidence.iter().filter(|piece| piece.status == Status::Inconclusive);
+            let caveats = silent.map(of).collect::<Vec<_>>().join("; ");
+            let seconds = scored.duration_ns as f64 / 1e9;
+            println!("  silent {} ({:?}, {seconds:.1} s): {caveats}", scored.parameter, scored.finding.score);
+        }
+    }
+}
