@@ -389,6 +389,10 @@ impl Job {
             let reason = format!("a block of {least} bytes does not fit into {longest} bytes");
             unless(least > longest, &["bs", "bsrange", "size", "filesize", "offset"], &reason)?;
         }
+        // fio looks at the blocks of both directions here, whether they are used or not.
+        let (size, least) = (self.size.unwrap_or(u64::MAX), self.blocks[0].least.min(self.blocks[1].least));
+        let reason = format!("size={size} is less than a block of {least} bytes");
+        unless(size < least, &["bs", "bsrange", "size"], &reason)?;
         let unplain = self.filename.iter().find(|name| !is_plain(name));
         unplain.map_or(Ok(()), |name| {
             Err(Unfit::by(&["filename"], format!("'{name}' is not a plain file name")))

@@ -125,7 +125,7 @@ impl JobCalls {
         if verification.is_some() && !job.files.create_only {
             // As in fio each pass over the size is read again before the next.
             let length = regions.iter().map(|(_, region)| region.length).sum();
-            (whole, loops) = (job.size.unwrap_or(length), false);
+            (whole, loops) = (job.size.unwrap_or(length).min(job.io_size.unwrap_or(u64::MAX)), false);
         }
         // No job has more than 1,024 threads.
         let one = |(number, &(file, region)): (u32, &(FileId, Region))| {
@@ -478,7 +478,8 @@ impl Thread for JobCalls {
                 return Step::Call(self.sync_of(kind, file), true);
             }
             let Some(span) = self.span(direction) else {
-                if !self.loops {
+                // fio begins no pass for less than a block.
+                if !self.loops || self.left < self.job.largest_block() {
                     self.left = 0;
                 } else if let Some(step) = self.next_pass() {
                     return step;

@@ -25,8 +25,8 @@ pub struct Offsets {
     read_percent: u64,
     /// The smallest block of the directions that are used: less is no transfer.
     grain: u64,
-    /// Whether both directions are used and their blocks differ: then the last transfer is made whole, as in fio.
-    is_mixed: bool,
+    /// Whether the last transfer of a pass is made whole, as in fio: where no position is the end of all.
+    ends_whole: bool,
     order: Order,
     dice: Dice,
     /// Block sizes with the percentage of each, where these are given.
@@ -102,20 +102,21 @@ impl Offsets {
             (Pattern::Random, true, false) => Order::Mapped { grain, map: Map::of(count)? },
         };
         let read_percent = u64::from(job.read_percent);
-        let is_mixed = job.directions().count() == DIRECTIONS && job.blocks[0] != job.blocks[1];
         let is_bounded = job.file_count() <= 1 && strides.is_none();
         let whole = if is_bounded { region.length } else { u64::MAX };
         let every = if job.pattern == Pattern::Random { job.order.every.max(1) } else { 1 };
         let random_percent = [0, 1].map(|side: usize| u64::from(job.order.percentage_random[side]));
         let is_mixture = job.pattern == Pattern::Random && random_percent != [100; DIRECTIONS];
+        let (joins, is_anywhere) = (every > 1 || is_mixture, matches!(order, Order::Anywhere(_)));
+        let is_mixed = job.directions().count() == DIRECTIONS;
         Ok(Self {
             random_percent,
-            joins: every > 1 || is_mixture,
+            joins,
             region,
             blocks: job.blocks,
             read_percent,
             grain,
-            is_mixed,
+            ends_whole: is_mixed || is_anywhere || joins || job.order.skip != 0,
             order,
             dice,
             splits,
@@ -161,11 +162,11 @@ impl Offsets {
         let sizes = self.sizes(direction, is_random);
         let wanted = self.length(sizes);
         let least = self.blocks[sizes].least;
-        let room = self.left;
-        if room.min(self.region.length) < self.grain.min(least) {
+        let (room, block) = (self.left, self.grain.min(least));
+        if self.region.length < block || room < if self.ends_whole { 1 } else { block } {
             return None;
         }
-        let length = if wanted > room && !self.is_mixed { room / least * least } else { wanted };
+        let length = if wanted > room && !self.ends_whole { room / least * least } else { wanted };
         if self.joins {
             let from = self.last[usize::from(!self.is_identical)];
             if !is_random && from + length <= self.region.length && length >= least {
@@ -182,7 +183,8 @@ impl Offsets {
                     let at = position.checked_add_signed(self.skip).filter(|&at| at < self.region.length);
                     *position = at.unwrap_or_else(|| round.saturating_add_signed(self.skip.min(0)));
                 }
-                let length = length.min(self.region.length - *position);
+                let rest = self.region.length - *position;
+                let length = if length > rest { rest / least * least } else { length };
                 let span = Span { offset: *position, length };
                 *position += length;
                 (length >= least).then_some(span)?

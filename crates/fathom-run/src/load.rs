@@ -39,9 +39,10 @@ pub use self::burst::{Burst, burst};
 pub use self::disks::Disk;
 pub use self::histogram::Histogram;
 pub use self::needs::Needs;
-pub use self::outcome::{Errors, Outcome, Transfers, Wrote, per_second};
+pub use self::outcome::{Errors, Latencies, Outcome, Transfers, Wrote, per_second};
 pub use self::sampling::{Sampled, SampledRates};
 pub use self::site::{Cached, Limits, Site, is_filled};
+pub use self::steady::Steadiness;
 
 pub use self::site::Folios;
 pub use crate::executor::Levels;
@@ -337,8 +338,10 @@ fn deep<C: Counter>(
     let record = counted(clock, record, |record, origin| match is_steered(turn.thread.job) {
         false => asynchronous::run(clock, &mut calls, &mut requests, record, control, origin),
         true => {
-            let (mut calls, mut record) = (turn.steered(calls), turn.watched(record));
-            asynchronous::run(clock, &mut calls, &mut requests, &mut record, control, origin)
+            let (mut calls, mut watched) = (turn.steered(calls), turn.watched(record));
+            let ran = asynchronous::run(clock, &mut calls, &mut requests, &mut watched, control, origin);
+            record.steadiness = calls.steadiness();
+            ran
         }
     })?;
     Ok(Record { levels: Some(requests.levels), ..record })
@@ -372,8 +375,10 @@ fn drive_unlocked<C: Counter, E: executor::Engine>(
     counted(clock, record, |record, origin| match is_steered(turn.thread.job) {
         false => executor::run(clock, &mut calls, &mut engine, record, control, Some(origin)),
         true => {
-            let (mut calls, mut record) = (turn.steered(calls), turn.watched(record));
-            executor::run(clock, &mut calls, &mut engine, &mut record, control, Some(origin))
+            let (mut calls, mut watched) = (turn.steered(calls), turn.watched(record));
+            let ran = executor::run(clock, &mut calls, &mut engine, &mut watched, control, Some(origin));
+            record.steadiness = calls.steadiness();
+            ran
         }
     })
 }

@@ -165,13 +165,17 @@ fn take(reader: &mut Reader<'_>, name: &str, lines: Vec<Line>) -> Result<(), Str
 
 /// The option that a name, or an unambiguous beginning of one, stands for.
 fn option(name: &str) -> Result<(&'static str, Takes), String> {
-    let own = PROGRAM.iter().map(|&(own, takes, _)| (own, takes));
-    let of_jobs =
-        all_names().map(|(name, is_flag)| (name, if is_flag { Takes::ValueOrNothing } else { Takes::Value }));
-    let all: Vec<(&'static str, Takes)> = own.chain(of_jobs).collect();
-    if let Some(&exact) = all.iter().find(|(other, _)| *other == name) {
+    let takes = |is_flag| if is_flag { Takes::ValueOrNothing } else { Takes::Value };
+    let own = || PROGRAM.iter().map(|&(own, takes, _)| (own, takes));
+    if let Some(exact) = own().find(|(other, _)| *other == name) {
         return Ok(exact);
     }
+    if let Some(row) = known(name) {
+        let same = row.names().find(|other| *other == name).unwrap_or_default();
+        return Ok((same, takes(row.is_flag())));
+    }
+    let of_jobs = all_names().map(|(name, is_flag)| (name, takes(is_flag)));
+    let all: Vec<(&'static str, Takes)> = own().chain(of_jobs).collect();
     let begun: Vec<_> = all.iter().filter(|(other, _)| other.starts_with(name)).collect();
     match begun.as_slice() {
         [] => {
@@ -225,25 +229,34 @@ fn format(text: &str) -> Result<String, String> {
     }
 }
 
-/// The same jobs as a command line of fio, as its `--showcmd` gives it; words are quoted where a shell needs it.
+/// The same jobs as a command line of fio, as its `--showcmd` gives it; words are quoted where a shell needs it. A global
+/// section between jobs, which a command line has not, stands in each job behind it.
 pub fn show_command(file: &JobFile) -> String {
     let mut words = vec!["fio".to_owned()];
+    let word = |(key, value): &(String, Option<String>)| match value {
+        Some(value) => quoted(&format!("--{key}={value}")),
+        None => format!("--{key}"),
+    };
+    let mut between = Vec::new();
     for section in &file.sections {
-        let is_named = section.options.first().is_some_and(|(key, _)| key == "name");
-        words.extend(section.name.iter().filter(|_| !is_named).map(|name| quoted(&format!("--name={name}"))));
-        words.extend(section.options.iter().map(|(key, value)| match value {
-            Some(value) => quoted(&format!("--{key}={value}")),
-            None => format!("--{key}"),
-        }));
+        let options = section.options.iter().filter(|(key, _)| key != "name").map(word);
+        match section.named() {
+            None if words.iter().any(|word| word.contains("--name=")) => between.extend(options),
+            None => words.extend(options),
+            Some(name) => {
+                words.push(quoted(&format!("--name={name}")));
+                words.extend(between.iter().cloned().chain(options));
+            }
+        }
     }
     words.join(" ")
 }
 
-/// What says where files lie, or whom a job waits for.
+/// What says where files lie, or which job is waited for.
 const ELSEWHERE: [&str; 6] = ["directory", "filename", "filename_format", "opendir", "stonewall", "wait_for"];
 
 /// The words of fio for one of the jobs by itself, counted from zero, as they were written, without those that say where
-/// its files lie and whom it waits for; none where there is no such job.
+/// its files lie and which job it waits for; none where there is no such job.
 pub fn words_of(file: &JobFile, job: usize) -> Option<Vec<String>> {
     let (at, named) =
         file.sections.iter().enumerate().filter(|(_, section)| section.name.is_some()).nth(job)?;
@@ -256,8 +269,8 @@ pub fn words_of(file: &JobFile, job: usize) -> Option<Vec<String>> {
         Some(value) => format!("--{key}={value}"),
         None => format!("--{key}"),
     });
-    let name = named.name.iter().map(|name| format!("--name={name}"));
-    Some(name.chain(words).collect())
+    let name = named.named().map(|name| format!("--name={name}"));
+    Some(name.into_iter().chain(words).collect())
 }
 
 fn quoted(word: &str) -> String {
@@ -274,7 +287,13 @@ mod tests {
 
     fn read(line: &str) -> Result<CommandLine, String> {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        let file = |path: &str| (path == "a.fio").then(|| "[c]\nrw=write\n[d]\n".to_owned());
+        let file = |path: &str| match path {
+            "a.fio" => Some("[c]\nrw=write\n[d]\n".to_owned()),
+            "g.fio" => {
+                Some("[global]\nsize=1m\n[x]\nname=z\nrw=read\n[global]\nbs=8k\n[y]\nrw=write\n".to_owned())
+            }
+            _ => None,
+        };
         let surroundings = Surroundings {
             page_size: 4096,
             cpus: 2,
@@ -305,6 +324,10 @@ mod tests {
             shown.starts_with("fio --ioengine=libaio --direct=1 --size=1g --group_reporting --name=a --rw=")
         );
         assert_eq!(read(&shown).unwrap().jobs, jobs);
+        let later = read("g.fio").unwrap().jobs;
+        let shown = show_command(&later);
+        assert_eq!(shown, "fio --size=1m --name=z --rw=read --name=y --bs=8k --rw=write");
+        assert_eq!(read(&shown).unwrap().jobs.jobs[1].blocks, later.jobs[1].blocks);
     }
 
     #[test]

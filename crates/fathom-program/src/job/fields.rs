@@ -59,6 +59,8 @@ pub struct EngineOptions {
     pub stat_type: Option<String>,
     /// `cpuload`, `cpuchunks`, `exit_on_io_done`: percent, time of a burst, end with the other jobs.
     pub cpu: (u32, Duration, bool),
+    /// `cpumode=qsort`, which fio sorts numbers for.
+    pub sorts: bool,
 }
 
 impl EngineOptions {

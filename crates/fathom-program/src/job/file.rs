@@ -27,6 +27,15 @@ pub struct Section {
     pub options: Vec<(String, Option<String>)>,
 }
 
+impl Section {
+    /// What the job is called: `name=` holds against the section's own name. None for a global section.
+    pub(super) fn named(&self) -> Option<&str> {
+        let named = self.options.iter().rfind(|(key, _)| key == "name");
+        let option = named.and_then(|(_, value)| value.as_deref());
+        self.name.as_deref().map(|section| option.unwrap_or(section))
+    }
+}
+
 /// What a job file may refer to.
 pub struct Surroundings<'a> {
     /// `$pagesize`, in bytes.
@@ -184,12 +193,14 @@ impl<'a> Reader<'a> {
         if !is_global {
             let added = self.surroundings.added.iter().cloned();
             lines.extend(added.map(|(key, value)| Line { number: line, key, value: Some(value) }));
+            if std::mem::take(stonewall) {
+                lines.push(Line { number: line, key: "stonewall".to_owned(), value: None });
+            }
         }
         let mut draft = self.globals.clone();
         draft.lines.iter_mut().for_each(|(_, line)| *line = if is_global { *line } else { 0 });
         if !is_global {
             name.clone_into(&mut draft.job.name);
-            draft.job.stonewall |= std::mem::take(stonewall);
         }
         let mut sorted: Vec<&Line> = lines.iter().collect();
         sorted.sort_by_key(|line| -known(&line.key).map_or(0, |row| row.priority()));

@@ -4,9 +4,11 @@ mod kind;
 mod table;
 mod text;
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
 use std::time::Duration;
 
-pub(super) use self::table::{Known, Meaning, known};
+pub(super) use self::table::{Known, Meaning};
 pub use self::text::list;
 pub(super) use self::text::refused_engine;
 use super::value::Number;
@@ -91,10 +93,19 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
+/// The options by all their names.
+static BY_NAME: LazyLock<HashMap<&str, &Known>> = LazyLock::new(|| {
+    table::OPTIONS.iter().flat_map(|row| row.names().map(move |name| (name, row))).collect()
+});
+
+/// The option of this name.
+pub(super) fn known(name: &str) -> Option<&'static Known> {
+    BY_NAME.get(name).copied()
+}
+
 /// Every name of every option, and whether it may stand without a value.
 pub(super) fn all_names() -> impl Iterator<Item = (&'static str, bool)> {
-    let is_flag = |row: &Known| row.kind == kind::FLAG;
-    table::OPTIONS.iter().flat_map(move |row| row.names().map(move |name| (name, is_flag(row))))
+    table::OPTIONS.iter().flat_map(|row| row.names().map(|name| (name, row.is_flag())))
 }
 
 /// The table of options as `docs/jobs.md` shows it.
@@ -181,7 +192,7 @@ impl Draft {
         self.lines.iter().any(|(name, _)| *name == option)
     }
 
-    /// Stretches of a file need a size, and nobody has a size of them without `zonemode`.
+    /// Stretches of a file need a size, and have none without `zonemode`.
     fn stretches(&mut self) -> Result<(), Unfit> {
         let options = &["zonemode", "zonesize"];
         match (self.strided, self.job.order.strides[0]) {

@@ -35,7 +35,7 @@ pub(super) fn settle(jobs: &mut [Job]) -> Vec<String> {
     };
     let mut names: Vec<&Option<String>> =
         jobs.iter().filter(|job| is_open(job)).map(|job| &job.filename).collect();
-    let own: u64 = jobs
+    let alone: u64 = jobs
         .iter()
         .filter(|job| is_open(job) && job.filename.is_none())
         .map(|job| u64::from(job.numjobs) * u64::from(job.file_count()))
@@ -43,9 +43,16 @@ pub(super) fn settle(jobs: &mut [Job]) -> Vec<String> {
     names.retain(|name| name.is_some());
     names.sort();
     names.dedup();
-    let common = (ALL / (names.len() as u64 + own).max(1)).min(ONE) >> 20 << 20;
+    let common = (ALL / (names.len() as u64 + alone).max(1)).min(ONE) >> 20 << 20;
+    // Where its last thread begins behind that, the same follows there.
+    let own = |job: &Job| {
+        let threads = u64::from(job.numjobs.saturating_sub(1));
+        let increase = if job.order.increment.1 { 0 } else { job.order.increment.0.saturating_mul(threads) };
+        let last = job.offset.saturating_add(increase);
+        if last < common { common } else { (last >> 20 << 20).saturating_add(common) }
+    };
     let sizes: Vec<Option<u64>> =
-        jobs.iter().map(|job| is_open(job).then(|| known(&job.filename, jobs).unwrap_or(common))).collect();
+        jobs.iter().map(|job| is_open(job).then(|| known(&job.filename, jobs).unwrap_or(own(job)))).collect();
     let settled = jobs.iter_mut().zip(sizes).filter_map(|(job, size)| Some((job, size?)));
     // Where blocks or the offset do not fit, the size stays open, and whoever runs the job asks for it.
     let fitting = settled.filter_map(|(job, size)| {
@@ -159,7 +166,11 @@ mod tests {
         assert_eq!((a, share), (Ok(1 << 30), Ok(1 << 28)));
         assert_eq!((sized, same), (Ok(1 << 20), Ok(1 << 20)));
         assert_eq!(none, Ok(1 << 30));
+        let mut far = [Job { offset: 124 << 30, ..on("d") }];
+        settle(&mut far);
+        assert_eq!(far[0].region().map(|region| region.length), Ok(1 << 30));
     }
+
     #[test]
     fn files_shrink_alike_and_keep_whole_blocks() {
         let sized = |size| Job { size: Some(size), ..Job::named("x") };

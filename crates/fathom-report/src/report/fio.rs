@@ -9,6 +9,7 @@ mod group;
 mod latency;
 mod normal;
 mod number;
+mod steady;
 mod terse;
 
 use std::time::Duration;
@@ -18,9 +19,12 @@ use serde::{Serialize, Serializer};
 
 use self::disk::DiskUse;
 use self::group::fill_shares;
-use self::latency::{BELOW_A_THOUSAND, Latency, MILLISECONDS, Shares, wanted};
+use self::latency::{BELOW_A_THOUSAND, Latency, MILLISECONDS, OfPriority, Shares, wanted};
+use self::steady::SteadyState;
 use fathom_program::job::{Job, JobFile, Reporting};
-use fathom_run::load::{Disk, Histogram, Outcome, Sampled, SampledRates, Transfers, per_second};
+use fathom_run::load::{
+    Disk, Histogram, Latencies, Outcome, Sampled, SampledRates, Steadiness, Transfers, per_second,
+};
 use fathom_speed::measurement::Measurement;
 
 /// How much is written of each latency.
@@ -105,6 +109,8 @@ struct Entry {
     latency_target: u64,
     latency_percentile: f64,
     latency_window: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steadystate: Option<SteadyState>,
     #[serde(skip)]
     about: About,
 }
@@ -117,6 +123,7 @@ struct About {
     reporting: Reporting,
     /// Syncs, which JSON leaves out where all is told together.
     syncs: Syncs,
+    steadiness: Option<Steadiness>,
 }
 
 #[derive(Serialize, Default)]
@@ -133,6 +140,9 @@ struct Side {
     slat_ns: Latency,
     clat_ns: Latency,
     lat_ns: Latency,
+    /// Where at least two priorities have latencies.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    prios: Vec<OfPriority>,
     bw_min: u64,
     bw_max: u64,
     bw_agg: f64,
@@ -352,11 +362,13 @@ impl Entry {
             latency_target: job.latency.target.as_nanos() as u64,
             latency_percentile: job.latency.percentile,
             latency_window: job.latency.window.as_micros() as u64,
+            steadystate: outcome.steadiness.as_ref().map(SteadyState::of),
             about: About {
                 members: *members,
                 description: None,
                 reporting: reporting.clone(),
                 syncs: syncs(),
+                steadiness: outcome.steadiness.clone(),
             },
         }
     }
@@ -394,6 +406,17 @@ impl Side {
             0 => [Latency::default(), latency(&transfers.latency, 2)],
             _ => [latency(&transfers.submission, 0), latency(&transfers.total, 2)],
         };
+        // As in fio: whole latencies where their percentiles are told.
+        let is_whole = job.reporting.percentiles_of[2];
+        let priorities = transfers.by_priority.iter().filter(|(_, all)| all.latency.count() > 0);
+        let of_priority = |(priority, all): &(u16, Latencies)| match is_whole {
+            true => OfPriority::new(*priority, None, Some(latency(&all.total, 2))),
+            false => OfPriority::new(*priority, Some(latency(&all.latency, 1)), None),
+        };
+        let mut prios: Vec<OfPriority> = priorities.map(of_priority).collect();
+        if prios.len() < 2 {
+            prios.clear();
+        }
         let ran_ns = transfers.ran_ns.unwrap_or(outcome.elapsed_ns);
         let bytes_per_second = per_second(transfers.bytes, ran_ns);
         Self {
@@ -407,6 +430,7 @@ impl Side {
             slat_ns,
             clat_ns: latency(&transfers.latency, 1),
             lat_ns,
+            prios,
             bw_min: bandwidth.min,
             bw_max: bandwidth.max,
             bw_mean: bandwidth.mean,

@@ -31,6 +31,8 @@ struct Request<L> {
     /// When it was begun, and when its submission had returned; in ticks.
     begun: u64,
     issued: u64,
+    /// Where some have one of their own.
+    priority: u16,
 }
 
 /// The requests of one thread on its files.
@@ -104,7 +106,7 @@ impl<L: Copy> Requests<L> {
             serializes: depth.serialize_overlap,
             queues_syncs: job.engine != Engine::Libaio,
             writes: 0,
-            treatments: Treatments::of(options),
+            treatments: Treatments::of(options, job.placement.priority),
             levels: Levels::default(),
             verifier: None,
         })
@@ -171,7 +173,7 @@ impl<L: Copy> Requests<L> {
         for _ in 0..ready {
             let Some(completion) = self.queue.pop() else { break };
             self.idle.push(completion.slot);
-            let Some(Request { call, label, begun, issued }) =
+            let Some(Request { call, label, begun, issued, priority }) =
                 self.under_way[completion.slot as usize].take()
             else {
                 continue;
@@ -192,6 +194,9 @@ impl<L: Copy> Requests<L> {
                 }
             }
             recorder.submitted(&call, label, [begun, issued, now]);
+            if self.treatments.is_some() {
+                recorder.prioritized(&call, label, priority, [begun, issued, now]);
+            }
             recorder.record(&call, label, Window { start: issued, stop: now }, u64::from(moved));
             if call.kind.is_write() {
                 *unclaimed += u64::from(moved);
@@ -234,17 +239,22 @@ impl<L: Copy> Requests<L> {
             }
             self.writes += 1;
         }
-        self.under_way[slot as usize] = Some(Request { call: *call, label, begun: now, issued: now });
         self.prepared.push(slot);
         let bytes = if call.kind.direction().is_some() { call.bytes as u32 } else { 0 };
         let file = call.descriptor as usize;
-        match &mut self.treatments {
-            None => self.queue.prepare(slot, operation, file, call.offset, bytes),
+        let priority = match &mut self.treatments {
+            None => {
+                self.queue.prepare(slot, operation, file, call.offset, bytes);
+                0
+            }
             Some(treatments) => {
                 let treatment = treatments.next(call);
                 self.queue.prepare_treated(slot, operation, file, call.offset, bytes, treatment);
+                treatments.priority(treatment)
             }
-        }
+        };
+        self.under_way[slot as usize] =
+            Some(Request { call: *call, label, begun: now, issued: now, priority });
     }
 
     /// Which request a call is; none where it is made by itself.

@@ -7,6 +7,8 @@ use fathom_sys::queue::Treatment;
 /// Decides it request by request.
 pub(super) struct Treatments {
     priorities: Priorities,
+    /// That of the thread, which the others have.
+    common: u16,
     /// Every so many; zero for none.
     forced: u32,
     prepared: u32,
@@ -17,10 +19,16 @@ pub(super) struct Treatments {
 
 impl Treatments {
     /// None where all requests are alike.
-    pub(super) fn of(options: &EngineOptions) -> Option<Self> {
+    pub(super) fn of(options: &EngineOptions, thread: Option<(u8, u8)>) -> Option<Self> {
         let is_needed = options.force_async > 0 || options.priorities != Priorities::default();
         let (priorities, forced) = (options.priorities.clone(), options.force_async);
-        is_needed.then_some(Self { priorities, forced, prepared: 0, drawn: 0 })
+        let common = thread.map_or(0, |(level, class)| u16::from(class) << 13 | u16::from(level));
+        is_needed.then_some(Self { priorities, common, forced, prepared: 0, drawn: 0 })
+    }
+
+    /// The priority that a request has in the end.
+    pub(super) fn priority(&self, treatment: Treatment) -> u16 {
+        if treatment.priority == 0 { self.common } else { treatment.priority }
     }
 
     /// That of the next request.
@@ -55,11 +63,12 @@ mod tests {
     #[test]
     fn requests_have_priorities_by_their_shares() {
         let mut options = EngineOptions { force_async: 3, ..EngineOptions::default() };
-        assert!(Treatments::of(&EngineOptions::default()).is_none());
+        assert!(Treatments::of(&EngineOptions::default(), None).is_none());
         options.priorities.percent = [30, 0];
         options.priorities.level = [4, 0];
         options.priorities.splits[1] = vec![(4096, 20, None), (4096, 50, Some((2, 7))), (8192, 100, None)];
-        let mut treatments = Treatments::of(&options).unwrap();
+        let mut treatments = Treatments::of(&options, Some((5, 2))).unwrap();
+        assert_eq!(treatments.priority(Treatment::default()), 2 << 13 | 5);
         let mut count = |kind, bytes, priority: u16| {
             let call = Call::new(kind, FileId(0)).at(0, bytes);
             (0..1000).filter(|_| treatments.next(&call).priority == priority).count()
@@ -70,7 +79,7 @@ mod tests {
         assert!(count(CallKind::Pwrite, 4096, 2 << 13 | 7).abs_diff(500) < 5);
         assert_eq!(count(CallKind::Pwrite, 8192, 1 << 13), 1000);
         assert_eq!(count(CallKind::Fsync, 0, 0), 1000);
-        let mut forced = Treatments::of(&options).unwrap();
+        let mut forced = Treatments::of(&options, None).unwrap();
         let call = Call::new(CallKind::Fsync, FileId(0));
         let every_third: Vec<bool> = (0..6).map(|_| forced.next(&call).is_forced).collect();
         assert_eq!(every_third, [false, false, true, false, false, true]);

@@ -6,6 +6,7 @@ use fathom_sys::usage::Usage;
 use super::histogram::Histogram;
 use super::sampling::{Sampled, SampledRates};
 use super::site::Cached;
+use super::steady::Steadiness;
 use crate::executor::Levels;
 use fathom_program::job::{DIRECTIONS, Direction, Job};
 
@@ -36,6 +37,8 @@ pub struct Outcome {
     pub levels: Option<Levels>,
     /// Rates, sampled while the thread ran.
     pub sampled: SampledRates,
+    /// How steady the rate was, where the job is to end by that.
+    pub steadiness: Option<Steadiness>,
     /// What is logged of each transfer, where the job wants that; not of threads together.
     pub log: Option<Box<super::log::Log>>,
     /// Every call, where the job logs them; not of threads together.
@@ -99,6 +102,17 @@ pub struct Transfers {
     pub blocks: Option<u64>,
     /// How long they took in all, where that is less than the run: writes, and reads of what was written, one after the other.
     pub ran_ns: Option<u64>,
+    /// The latencies of requests by their I/O priority, as `ioprio_set(2)` numbers it, where some have one of their own.
+    pub by_priority: Vec<(u16, Latencies)>,
+}
+
+/// Latencies of requests, in ticks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Latencies {
+    /// From their submission to their end.
+    pub latency: Histogram,
+    /// With the submission.
+    pub total: Histogram,
 }
 
 impl Transfers {
@@ -112,6 +126,19 @@ impl Transfers {
             *self.blocks.get_or_insert_default() += blocks;
         }
         self.ran_ns = self.ran_ns.max(other.ran_ns);
+        for (priority, theirs) in &other.by_priority {
+            let mine = self.of_priority(*priority);
+            mine.latency.merge(&theirs.latency);
+            mine.total.merge(&theirs.total);
+        }
+    }
+
+    pub(super) fn of_priority(&mut self, priority: u16) -> &mut Latencies {
+        let at = self.by_priority.binary_search_by_key(&priority, |(other, _)| *other).unwrap_or_else(|at| {
+            self.by_priority.insert(at, (priority, Latencies::default()));
+            at
+        });
+        &mut self.by_priority[at].1
     }
 
     /// How many transfers there were.
@@ -136,6 +163,7 @@ impl Outcome {
             depth: None,
             levels: None,
             sampled: SampledRates::default(),
+            steadiness: None,
             log: None,
             calls: None,
         }
@@ -219,6 +247,7 @@ impl Outcome {
         }
         self.trims.add(&other.trims);
         self.sampled.add(&other.sampled);
+        self.steadiness = self.steadiness.take().or_else(|| other.steadiness.clone());
         self.syncs.merge(&other.syncs);
         self.errors.count += other.errors.count;
         self.errors.first = if self.errors.first == 0 { other.errors.first } else { self.errors.first };

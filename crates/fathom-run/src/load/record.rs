@@ -7,6 +7,7 @@ use fathom_sys::usage::Usage;
 
 use super::histogram::Histogram;
 use super::sampling::Sampling;
+use super::steady::Steadiness;
 use super::{Errors, JobThread, Outcome, Transfers, Wrote, log};
 use crate::executor::{Levels, Recorder, Window};
 
@@ -34,6 +35,7 @@ pub(super) struct Record {
     pub(super) levels: Option<Levels>,
     pub(super) log: Option<Box<log::Log>>,
     pub(super) sampling: Sampling,
+    pub(super) steadiness: Option<Steadiness>,
 }
 
 impl Recorder<bool> for Record {
@@ -82,6 +84,14 @@ impl Recorder<bool> for Record {
         }
     }
 
+    fn prioritized(&mut self, call: &Call, counts: bool, priority: u16, [begun, issued, done]: [u64; 3]) {
+        if let (true, Some(direction)) = (counts, call.kind.direction()) {
+            let latencies = self.transfers[direction as usize].of_priority(priority);
+            latencies.latency.record(done.saturating_sub(issued));
+            latencies.total.record(done.saturating_sub(begun));
+        }
+    }
+
     #[cold]
     fn forgives(&mut self, call: &Call, errno: Errno) -> bool {
         // Whatever does not read may fail for what was written.
@@ -105,6 +115,7 @@ impl Recorder<bool> for Record {
             transfers.latency.clear();
             transfers.submission.clear();
             transfers.total.clear();
+            transfers.by_priority.clear();
         }
         self.syncs.clear();
         self.sampling.begin(now);
@@ -156,6 +167,7 @@ pub(super) fn outcome(
         depth: record.depth,
         levels: record.levels,
         sampled: record.sampling.rates,
+        steadiness: record.steadiness,
         log: record.log,
         calls: record.calls,
     };

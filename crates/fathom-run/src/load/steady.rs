@@ -5,17 +5,52 @@ use std::collections::VecDeque;
 
 use fathom_program::job::SteadyState;
 
+/// How steady a job was when it ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Steadiness {
+    /// What was asked for.
+    pub rule: SteadyState,
+    /// Whether that ended the job.
+    pub is_attained: bool,
+    /// The greatest deviation from the mean, where that decides; zero as long as there are too few rates.
+    pub deviation: f64,
+    /// The slope by second, where that decides.
+    pub slope: f64,
+    /// That of the two which decides, in percent of the mean where the rule is.
+    pub criterion: f64,
+    /// Transfers and bytes of each of the last seconds, as many as must be steady; zeros for those that did not come.
+    pub rates: Vec<[u64; 2]>,
+}
+
+impl Steadiness {
+    /// The means of the transfers and of the bytes.
+    pub fn means(&self) -> [u64; 2] {
+        let count = self.rates.len().max(1) as u64;
+        [0, 1].map(|kind: usize| self.rates.iter().map(|rate| rate[kind]).sum::<u64>() / count)
+    }
+}
+
 /// The rates of a job so far.
 pub(super) struct Steady {
-    rule: SteadyState,
-    rates: VecDeque<f64>,
+    state: Steadiness,
+    rates: VecDeque<[u64; 2]>,
     /// When the last rate was taken, in seconds, and what had been moved by then.
-    last: (f64, u64),
+    last: (f64, [u64; 2]),
 }
 
 impl Steady {
     pub(super) fn new(rule: SteadyState) -> Self {
-        Self { rule, rates: VecDeque::new(), last: (0.0, 0) }
+        let rates = Vec::new();
+        let state =
+            Steadiness { rule, is_attained: false, deviation: 0.0, slope: 0.0, criterion: 0.0, rates };
+        Self { state, rates: VecDeque::new(), last: (0.0, [0; 2]) }
+    }
+
+    /// What is told of it.
+    pub(super) fn state(self) -> Steadiness {
+        let mut rates = Vec::from(self.rates);
+        rates.resize(self.state.rule.duration.as_secs() as usize, [0; 2]);
+        Steadiness { rates, ..self.state }
     }
 
     /// Takes a rate where a second is over; gives whether the rates are steady. `moved` are transfers and bytes so far.
@@ -24,34 +59,42 @@ impl Steady {
         if now - then < 1.0 {
             return false;
         }
-        let moved = moved[usize::from(self.rule.bandwidth)];
         self.last = (now, moved);
-        let ramp = self.rule.ramp.as_secs_f64();
+        let ramp = self.state.rule.ramp.as_secs_f64();
         if ramp > 0.0 && now < ramp + 1.0 {
             return false;
         }
-        self.rates.push_back((moved - before) as f64 / (now - then));
-        let wanted = self.rule.duration.as_secs() as usize;
+        let rate = |kind: usize| ((moved[kind] - before[kind]) as f64 / (now - then)) as u64;
+        self.rates.push_back([rate(0), rate(1)]);
+        let wanted = self.state.rule.duration.as_secs() as usize;
         if self.rates.len() > wanted {
             self.rates.pop_front();
         }
-        wanted > 0 && self.rates.len() == wanted && self.is_steady()
+        self.state.is_attained = wanted > 0 && self.rates.len() == wanted && self.is_steady();
+        self.state.is_attained
     }
 
-    fn is_steady(&self) -> bool {
+    fn is_steady(&mut self) -> bool {
+        let rule = self.state.rule;
+        let rates = self.rates.iter().map(|rate| rate[usize::from(rule.bandwidth)] as f64);
         let count = self.rates.len() as f64;
-        let mean = self.rates.iter().sum::<f64>() / count;
-        let off = match self.rule.slope {
+        let mean = rates.clone().sum::<f64>() / count;
+        let off = match rule.slope {
             true => {
                 let middle = (count - 1.0) / 2.0;
                 let from = |index: usize| index as f64 - middle;
-                let along: f64 = self.rates.iter().enumerate().map(|(index, rate)| from(index) * rate).sum();
+                let along: f64 = rates.enumerate().map(|(index, rate)| from(index) * rate).sum();
                 let squares: f64 = (0..self.rates.len()).map(|index| from(index).powi(2)).sum();
-                (along / squares).abs()
+                self.state.slope = along / squares;
+                self.state.slope
             }
-            false => self.rates.iter().map(|rate| (rate - mean).abs()).fold(0.0, f64::max),
+            false => {
+                self.state.deviation = rates.map(|rate| (rate - mean).abs()).fold(0.0, f64::max);
+                self.state.deviation
+            }
         };
-        off * if self.rule.percent { 100.0 / mean } else { 1.0 } < self.rule.limit
+        self.state.criterion = off * if rule.percent { 100.0 / mean } else { 1.0 };
+        self.state.criterion.abs() < rule.limit
     }
 }
 
@@ -94,5 +137,13 @@ mod tests {
         let slope = SteadyState { slope: true, limit: 1.0, ..rule };
         assert_eq!(steady_at(slope, &[100, 200, 100]), Some(2));
         assert_eq!(steady_at(slope, &[100, 110, 120, 130, 140]), None);
+        let mut steady = Steady::new(slope);
+        assert!(!steady.look(1.0, [100, 4096]) && !steady.look(2.0, [300, 8192]));
+        let state = steady.state();
+        assert_eq!(
+            (state.rates.as_slice(), state.means()),
+            ([[100, 4096], [200, 4096], [0; 2]].as_slice(), [100, 2730])
+        );
+        assert!(!state.is_attained);
     }
 }

@@ -12,7 +12,7 @@ use fathom_sys::file::Errno;
 use super::Record;
 use super::course::{Course, Member};
 use super::depth_search::{DepthSearch, Verdict};
-use super::steady::Steady;
+use super::steady::{Steadiness, Steady};
 use crate::executor::{Recorder, Window};
 
 /// Whether a job's threads have to be steered.
@@ -82,6 +82,11 @@ impl<'a> Steered<'a> {
             least: has_least.then(Least::default),
             has_turn: job.placement.flow.0 == 0,
         }
+    }
+
+    /// How steady it was, where it is to end by that.
+    pub(super) fn steadiness(self) -> Option<Steadiness> {
+        self.steady.map(Steady::state)
     }
 
     /// What comes before a transfer or a sync of a thread whose flow others have to catch up in; none where it has its turn.
@@ -250,6 +255,10 @@ impl Recorder<bool> for Watched<'_> {
         if let Some(direction) = call.kind.direction() {
             self.judge(call, direction, moments[2].saturating_sub(moments[0]), call.bytes);
         }
+    }
+
+    fn prioritized(&mut self, call: &Call, counts: bool, priority: u16, moments: [u64; 3]) {
+        self.record.prioritized(call, counts, priority, moments);
     }
 
     fn forgives(&mut self, call: &Call, errno: Errno) -> bool {

@@ -96,6 +96,12 @@ const EXACT: &[&str] = &[
     "rw=write\nsize=16k\nname=awaited\n[y1]\nrw=read\nsize=8k\nwait_for=awaited",
     "rw=read\nfilename=parts",
     "rw=read\nfilename=parts\nsize=50%",
+    "rw=write:-4k\nsize=43k",
+    "rw=read:4k\nsize=7000",
+    "rw=randwrite\nsize=10512\nnorandommap",
+    "rw=randread\nsize=50k\nbs=16k\nrandom_distribution=normal:20",
+    "rw=randwrite\nbs=1k\nsize=4k\nio_size=82512\nioengine=null",
+    "rw=write\nbs=1k\nsize=127k\nio_size=64512\nverify=md5",
     "rw=read\nsize=64k\nnrfiles=4",
     "rw=write\nsize=44k\nnrfiles=3\nfsync=3\nend_fsync=1",
     "rw=randread\nsize=64k\nnrfiles=3\nfile_service_type=random\nnumjobs=2",
@@ -202,28 +208,37 @@ const EXACT: &[&str] = &[
 ];
 
 pub(crate) fn here(text: &str, detail: Detail) -> Value {
-    let file = read(text).unwrap();
+    tried(text, detail).unwrap()
+}
+
+/// The report of the jobs, or what ended them.
+pub(crate) fn tried(text: &str, detail: Detail) -> Result<Value, String> {
+    let file = read(text).map_err(|mistake| mistake.to_string())?;
     let instrument = Instrument::calibrate().unwrap();
     let limits = Limits { max_write: 1 << 30, deadline: None };
-    let space = Needs::of(&file.jobs).unwrap().space;
+    let space = Needs::of(&file.jobs)?.space;
     let interrupt = Arc::new(AtomicBool::new(false));
     let mut site = Site::at(&std::env::temp_dir(), space, &instrument, limits, interrupt).unwrap();
-    let outcomes = run_all(&file.jobs, &mut site).unwrap();
+    let outcomes = run_all(&file.jobs, &mut site).map_err(|fault| fault.to_string())?;
     let now = jiff::Timestamp::now();
-    serde_json::to_value(document(&file, &outcomes, &[], now, Duration::from_secs(1), detail)).unwrap()
+    Ok(serde_json::to_value(document(&file, &outcomes, &[], now, Duration::from_secs(1), detail)).unwrap())
 }
 
 pub(crate) fn there(place: &Place, text: &str, format: &str) -> Value {
+    tried_there(place, text, format).unwrap_or_else(|said| panic!("no JSON for {text}: {said}"))
+}
+
+/// fio's report of the jobs, or what it says in place of one.
+pub(crate) fn tried_there(place: &Place, text: &str, format: &str) -> Result<Value, String> {
     let path = place.write("run.fio", text);
     let (_, said) = fio(place, &["--disk_util=0", &format!("--output-format={format}")], &path);
-    // Warnings stand before the JSON.
-    let start = said.find("{\n").unwrap_or_else(|| panic!("no JSON for {text}: {said}"));
-    let mut values = serde_json::Deserializer::from_str(&said[start..]).into_iter::<Value>();
-    let value = values.next().unwrap().unwrap();
     for entry in std::fs::read_dir(&place.0).unwrap().flatten() {
         std::fs::remove_file(entry.path()).unwrap();
     }
-    value
+    // Warnings stand before the JSON.
+    let start = said.find("{\n").ok_or_else(|| said.clone())?;
+    let mut values = serde_json::Deserializer::from_str(&said[start..]).into_iter::<Value>();
+    values.next().ok_or("nothing")?.map_err(|error| format!("{error}: {said}"))
 }
 
 /// Name, then bytes and calls of each direction, the syncs, bytes and calls of trims, and the latencies of reads and writes,
@@ -319,8 +334,10 @@ fn the_report_has_the_keys_of_fios() {
         return;
     }
     let place = Place::new("shape");
-    let text =
-        "[global]\nioengine=psync\nsize=64k\n[x]\nrw=randrw\nfsync=2\n[y]\nstonewall\nrw=read\nnumjobs=2\n";
+    // The last two have latencies by priority, and end when they are steady.
+    let text = "[global]\nioengine=psync\nsize=64k\n[x]\nrw=randrw\nfsync=2\n[y]\nstonewall\nrw=read\nnumjobs=2\n\
+                [prios]\nstonewall\nioengine=libaio\niodepth=4\nrw=randrw\nsize=1m\ncmdprio_percentage=50\ncmdprio_class=2\ncmdprio=3\n\
+                [steady]\nstonewall\nrw=randread\ntime_based\nruntime=9\nss=iops:5000%\nss_dur=2\n";
     for (format, detail) in [("json", Detail::Percentiles), ("json+", Detail::Bins)] {
         let (mut mine, mut fios) = (BTreeSet::new(), BTreeSet::new());
         shape(&here(text, detail), "", &mut mine);

@@ -4,9 +4,11 @@
 
 mod behaviour;
 mod by_fio;
+mod drawn;
 mod fuzz;
 mod generated;
 mod logs;
+mod replayed;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

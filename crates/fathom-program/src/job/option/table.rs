@@ -31,13 +31,18 @@ pub(in super::super) enum Meaning {
 }
 
 impl Known {
-    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+    pub(in super::super) fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.names.split(' ')
     }
 
     /// The first of its names.
     pub(in super::super) fn name(&self) -> &'static str {
         self.names().next().unwrap_or_default()
+    }
+
+    /// Whether it may stand without a value.
+    pub(in super::super) fn is_flag(&self) -> bool {
+        self.kind == FLAG
     }
 
     /// Whether only some engines have it.
@@ -84,11 +89,6 @@ impl Known {
     const fn of(self, engines: &'static [&'static str]) -> Self {
         Self { engines, ..self }
     }
-}
-
-/// The option of this name.
-pub(in super::super) fn known(name: &str) -> Option<&'static Known> {
-    OPTIONS.iter().find(|known| known.names().any(|other| other == name))
 }
 
 const fn sets(
@@ -297,7 +297,7 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("stat_type", Kind::Choice(&["stat", "lstat", "statx"]), "the system call", |d, v| d.job.engine_options.stat_type = Some(text_of(v)).filter(|text| text != "stat")).of(&["filestat", "dirstat"]),
     sets("cpuload", INT, "the percentage of a CPU that is kept busy", |d, v| d.job.engine_options.cpu.0 = v.int()).of(CPUIO),
     sets("cpuchunks", INT, "microseconds of one burst (50000)", |d, v| d.job.engine_options.cpu.1 = std::time::Duration::from_micros(v.long())).of(CPUIO),
-    nothing("cpumode", Kind::Choice(&["noop", "qsort"]), "what the CPU is kept busy with").of(CPUIO),
+    sets("cpumode", Kind::Choice(&["noop", "qsort"]), "what fio keeps the CPU busy with: the same loop here", |d, v| d.job.engine_options.sorts = v.text == "qsort").of(CPUIO),
     sets("exit_on_io_done", BOOL, "end with the other jobs", |d, v| d.job.engine_options.cpu.2 = v.on()).of(CPUIO),
     // What must be durable.
     sets("fsync", INT, "after every N writes, just before the next transfer; none after the last", |d, v| d.job.fsync = v.int()),

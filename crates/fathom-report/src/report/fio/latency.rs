@@ -21,6 +21,33 @@ pub(super) struct Latency {
     bins: Option<Ordered<u64>>,
 }
 
+/// The latencies of the requests of one I/O priority: from their submission, or whole.
+#[derive(Serialize)]
+pub(super) struct OfPriority {
+    prioclass: u16,
+    prio: u16,
+    #[serde(rename = "clat_ns", skip_serializing_if = "Option::is_none")]
+    since_submission: Option<Latency>,
+    #[serde(rename = "lat_ns", skip_serializing_if = "Option::is_none")]
+    whole: Option<Latency>,
+}
+
+impl OfPriority {
+    /// By the priority as `ioprio_set(2)` numbers it.
+    pub(super) fn new(priority: u16, since_submission: Option<Latency>, whole: Option<Latency>) -> Self {
+        Self { prioclass: priority >> 13, prio: priority & 7, since_submission, whole }
+    }
+
+    /// What it is called, and what it has.
+    pub(super) fn told(&self) -> Option<(String, &Latency)> {
+        let (name, latency) = match (&self.since_submission, &self.whole) {
+            (Some(latency), _) => ("clat", latency),
+            (None, latency) => ("lat", latency.as_ref()?),
+        };
+        Some((format!("{name} prio {}/{}", self.prioclass, self.prio), latency))
+    }
+}
+
 /// Percentages, and what so many of a hundred do not exceed, in ns.
 #[derive(Default)]
 pub(super) struct Percentiles(pub(super) Vec<(f64, u64)>);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::group::{Sum, sums};
-use super::latency::{Latency, Percentiles};
+use super::latency::{Latency, OfPriority, Percentiles};
 use super::number::Shortened;
 use super::{Document, Entry, MIXED, Ordered, Side};
 use fathom_program::job::{Direction, Engine, Job, JobFile, Pattern, Trim};
@@ -17,15 +17,23 @@ pub(super) fn heads(file: &JobFile) -> Vec<String> {
     let (mut lines, mut group) = (Vec::new(), 0);
     for (at, job) in file.jobs.iter().enumerate() {
         group += usize::from(at > 0 && (job.stonewall || job.course.new_group));
-        if job.engine != Engine::Cpuio {
-            lines.push(head(job, group));
-            lines.extend((job.numjobs > 1).then(|| "...".to_owned()));
-        }
+        lines.extend((job.engine != Engine::Cpuio).then(|| head(job, group)));
+        lines.extend((job.numjobs > 1).then(|| "...".to_owned()));
     }
     let threads: u32 = file.jobs.iter().map(|job| job.numjobs).sum();
     lines.push(format!("fathom-{}", env!("CARGO_PKG_VERSION")));
     lines.push(format!("Starting {threads} thread{}", if threads > 1 { "s" } else { "" }));
+    let busy = file.jobs.iter().filter(|job| job.engine == Engine::Cpuio);
+    lines.extend(busy.flat_map(|job| std::iter::repeat_n(busy_head(job), job.numjobs as usize)));
     lines
+}
+
+/// What keeps a CPU busy is told by each thread when it begins.
+fn busy_head(job: &Job) -> String {
+    let options = &job.engine_options;
+    let (load, cycle) = (options.cpu.0, options.burst().as_micros());
+    let mode = if options.sorts { "qsort" } else { "noop" };
+    format!("{} ({mode}): ioengine=cpuio, cpuload={load}, cpucycle={cycle}", job.name)
 }
 
 fn head(job: &Job, group: usize) -> String {
@@ -114,7 +122,7 @@ impl Entry {
     }
 
     /// Bytes per second, or bits where the job wants them.
-    fn rate(&self, rate: u64) -> [String; 2] {
+    pub(super) fn rate(&self, rate: u64) -> [String; 2] {
         let is_bits = self.about.reporting.unit_base == 1;
         if is_bits { self.both(rate * 8, "bit/s") } else { self.both(rate, "B/s") }
     }
@@ -124,7 +132,7 @@ impl Entry {
         [is_binary, !is_binary].map(|binary| Shortened { binary, ..self.shortened() }.text(value, unit))
     }
 
-    fn shortened(&self) -> Shortened {
+    pub(super) fn shortened(&self) -> Shortened {
         Shortened { digits: self.about.reporting.figures.into(), binary: false }
     }
 
@@ -177,8 +185,14 @@ impl Entry {
         for (name, latency) in latencies.iter().filter(|(_, latency)| latency.count > 0) {
             normal_latency(text, name, latency);
         }
+        let priorities: Vec<_> = side.prios.iter().filter_map(OfPriority::told).collect();
+        priorities.iter().for_each(|(name, latency)| normal_latency(text, name, latency));
         for (name, latency) in latencies {
             self.normal_percentiles(text, name.trim_start(), &latency.percentiles);
+        }
+        for (name, latency) in priorities {
+            let share = latency.count as f64 / side.total_ios as f64 * 100.0;
+            self.normal_percentiles(text, &format!("{name} ({share:.2}% of IOs)"), &latency.percentiles);
         }
         if side.bw_samples > 0 {
             self.normal_bandwidth(text, side);
@@ -277,6 +291,7 @@ impl Entry {
             text,
             "     latency   : target={target}, window={window}, percentile={percent:.2}%, depth={depth}"
         );
+        self.normal_steady_state(text);
     }
 }
 
