@@ -79,6 +79,8 @@ fn head(line: &str) -> String {
     let line = line.split("pid=").next().unwrap_or_default();
     let line =
         ["(nsec)", "(usec)", "(msec)"].iter().fold(line.to_owned(), |line, unit| line.replace(unit, "()"));
+    // Short numbers are padded.
+    let line = line.replace("= ", "=");
     let mut head = String::new();
     for word in line.split(' ').filter(|word| !word.is_empty()) {
         let is_number = word.starts_with(|c: char| c.is_ascii_digit() || c == '(');

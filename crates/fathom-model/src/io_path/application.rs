@@ -1,15 +1,16 @@
 //! The application: the threads of a program, that call, wait, and call again.
 
+mod descriptors;
 mod queued;
 mod steady;
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fathom_net::{NetBuilder, Place, Span, Time};
 use fathom_program::call::{Call, CallKind, Direction, FileId};
 use fathom_program::program::{Await, Program, Step, Thread};
 
+use self::descriptors::Descriptors;
 pub use self::queued::Queueing;
 use self::queued::UnderWay;
 use self::steady::Watch;
@@ -60,13 +61,6 @@ struct Progress<T: Thread, K> {
     /// Who ends the run early, if anybody does; and whether that came.
     watch: Option<Watch>,
     is_stopped: bool,
-}
-
-/// Which of the descriptors of the machine's file each descriptor of a program's file is, and the two of the last look.
-#[derive(Debug, Default)]
-struct Descriptors {
-    known: BTreeMap<u32, u32>,
-    last: Option<[u32; 2]>,
 }
 
 /// A thread, with the call that it makes next.
@@ -297,26 +291,6 @@ impl<T: Thread, K> Progress<T, K> {
             self.descriptor_counts.resize(of_machine + 1, 0);
         }
         self.descriptors[file].of(call, &mut self.descriptor_counts[of_machine])
-    }
-}
-
-impl Descriptors {
-    /// The number of a call's descriptor; a new one takes the next number of the file.
-    fn of(&mut self, call: &Call, count: &mut u32) -> u32 {
-        if let Some([_, own]) =
-            self.last.filter(|last| last[0] == call.descriptor && call.kind != CallKind::Dup)
-        {
-            return own;
-        }
-        let own = *self.known.entry(call.descriptor).or_insert_with(|| {
-            *count += 1;
-            *count - 1
-        });
-        if call.kind == CallKind::Dup {
-            self.known.insert(call.to, own);
-        }
-        self.last = Some([call.descriptor, own]);
-        own
     }
 }
 

@@ -152,7 +152,6 @@ const EXACT: &[&str] = &[
     "rw=write\nsize=16k\nioengine=ftruncate",
     "rw=read\nsize=64k\nioengine=null",
     "rw=randwrite\nsize=100g\nnumber_ios=7\nioengine=null\niodepth=8\nnorandommap",
-    "ioengine=cpuio\ncpuload=20\ncpuchunks=2000\nruntime=95ms\ntime_based",
     "rw=write\nnrfiles=20\nfilesize=1k-64k\nsize=20k",
     "rw=randwrite\nnrfiles=20\nfilesize=1k-64k\nnumber_ios=9\nfile_service_type=random",
     "rw=write\nioengine=filecreate\nnrfiles=10",
@@ -277,6 +276,17 @@ fn the_same_jobs_do_the_same() {
         differing.is_empty(),
         "job, bytes and calls read, written, syncs; here and in fio: {differing:?}"
     );
+}
+
+#[test]
+fn a_job_that_burns_a_cpu_does_so_once_in_a_cycle() {
+    // Ten cycles of 10 ms; fewer where other programs have the CPU.
+    let text = "[x]\nioengine=cpuio\ncpuload=20\ncpuchunks=2000\nruntime=95ms\ntime_based\n";
+    let burnt = |report: &Value| counts(report)[0].1[1];
+    assert!((1..=10).contains(&burnt(&here(text, Detail::Percentiles))));
+    if has_fio("a_job_that_burns_a_cpu_does_so_once_in_a_cycle") {
+        assert!((1..=10).contains(&burnt(&there(&Place::new("burn"), text, "json"))));
+    }
 }
 
 #[test]
