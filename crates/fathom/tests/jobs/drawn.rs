@@ -118,7 +118,7 @@ fn job(dice: &mut Pcg64Mcg) -> String {
     format!("{}{engine}{more}", transfers(dice))
 }
 
-/// What fio counts in another way each time, or refuses of files that run here.
+/// What fio counts in another way each time, does for ever, or refuses of files that run here.
 fn is_odd(job: &str) -> bool {
     let has = |word: &str| job.contains(word);
     let is_mixed = has("rw=rw") || has("rw=randrw");
@@ -129,6 +129,7 @@ fn is_odd(job: &str) -> bool {
         || has_holes && (has_depth || has("offset") || has("percentage_random") || has("nrfiles"))
         || has("zonemode") && has("nrfiles")
         || has("loops=") && has("filesize=")
+        || has("verify=") && has("nrfiles") && has("io_size=")
 }
 
 /// What both count of an entry. Which transfers of a mix are reads is drawn; then only sums are compared.
