@@ -8,7 +8,7 @@ use fathom_program::job::{IoLog, Job, JobFile, Replay, Surroundings, parse, pars
 use fathom_trace::import::{Format, read};
 
 /// A job file, and behind lines `=== PATH` the files that it may include or replay.
-pub fn job(input: &[u8]) {
+pub(crate) fn job(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let mut files = files(&text);
     let first = files.remove("").unwrap_or_default();
@@ -19,7 +19,7 @@ pub fn job(input: &[u8]) {
 }
 
 /// A command line, one word a line, and behind lines `=== PATH` the job files that it may name.
-pub fn command(input: &[u8]) {
+pub(crate) fn command(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let mut files = files(&text);
     let words: Vec<String> = files.remove("").unwrap_or_default().lines().map(str::to_owned).collect();
@@ -30,7 +30,7 @@ pub fn command(input: &[u8]) {
 }
 
 /// A log to be replayed, behind a byte that says how.
-pub fn iolog(input: &[u8]) {
+pub(crate) fn iolog(input: &[u8]) {
     let Some((&how, log)) = input.split_first() else { return };
     let replay = Replay {
         no_stall: how & 1 != 0,
@@ -47,7 +47,7 @@ pub fn iolog(input: &[u8]) {
 }
 
 /// A trace of another tool, behind a byte that says which.
-pub fn trace(input: &[u8]) {
+pub(crate) fn trace(input: &[u8]) {
     let Some((&format, trace)) = input.split_first() else { return };
     let format = Format::ALL[usize::from(format) % Format::ALL.len()];
     let mut operations = 0;

@@ -141,14 +141,15 @@ fn comparable(job: &str, all: &[u64; 9]) -> [u64; 9] {
 }
 
 fn are_alike(jobs: &[String], mine: &Counts, theirs: &Counts) -> bool {
-    let alike = |(mine, theirs): (&(String, [u64; 9]), &(String, [u64; 9]))| {
+    let alike = |(mine, theirs): (&Count, &Count)| {
         let job = &jobs[mine.0.trim_start_matches('x').parse::<usize>().unwrap()];
         mine.0 == theirs.0 && comparable(job, &mine.1) == comparable(job, &theirs.1)
     };
     mine.len() == theirs.len() && mine.iter().zip(theirs).all(alike)
 }
 
-type Counts = Vec<(String, [u64; 9])>;
+type Count = (String, [u64; 9]);
+type Counts = Vec<Count>;
 
 /// What is different in the jobs of a file, which run one after the other.
 fn compared(place: &Place, jobs: &[String]) -> Vec<String> {
