@@ -152,7 +152,7 @@ const EXACT: &[&str] = &[
     "rw=write\nsize=16k\nioengine=ftruncate",
     "rw=read\nsize=64k\nioengine=null",
     "rw=randwrite\nsize=100g\nnumber_ios=7\nioengine=null\niodepth=8\nnorandommap",
-    "ioengine=cpuio\ncpuload=20\ncpuchunks=2000\nruntime=95ms\ntime_based",
+    "ioengine=cpuio\ncpuload=20\ncpuchunks=20000\nruntime=450ms\ntime_based",
     "rw=write\nnrfiles=20\nfilesize=1k-64k\nsize=20k",
     "rw=randwrite\nnrfiles=20\nfilesize=1k-64k\nnumber_ios=9\nfile_service_type=random",
     "rw=write\nioengine=filecreate\nnrfiles=10",
