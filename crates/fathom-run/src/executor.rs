@@ -52,7 +52,7 @@ pub(crate) trait Recorder<L> {
     /// A request that is to be recorded was begun, handed over and done at these moments.
     fn submitted(&mut self, _call: &Call, _label: L, _moments: [u64; 3]) {}
 
-    /// The same of a request of a job that gives some of them an I/O priority of their own.
+    /// The same for a request of a job that gives some of its requests an I/O priority of their own.
     fn prioritized(&mut self, _call: &Call, _label: L, _priority: u16, _moments: [u64; 3]) {}
 
     /// Whether the thread goes on after a call that failed, which is then not recorded.

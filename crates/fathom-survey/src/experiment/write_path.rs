@@ -27,7 +27,7 @@ const DECLARED: &str = "sync_option";
 const THROUGH: &str = "through";
 const CACHED: &str = "cached";
 const FLUSHED: &str = "flushed_at_close";
-/// What is written in a turn: a few pages, so that a cached write stays short beside a request.
+/// What is written in a turn: a few pages, so that a cached write stays short next to a request.
 const WRITES: u64 = 4;
 const SIZE: u64 = 4096;
 const TURNS: u32 = 36;

@@ -64,7 +64,7 @@ fn as_many_requests_are_under_way_as_are_served() {
         let in_flight = [2, 3, 8, 12, 16, 32][(seed % 6) as usize];
         let noise = Noise::usual(SIGMAS[(seed % 2) as usize]);
         let script = Script { noise, ..served(seed / 2, Server { in_flight, ..Server::default() }) };
-        // Batches are told apart where asking for one takes little beside an answer.
+        // Batches are told apart where asking for one takes little next to an answer.
         let asking = in_flight as f64 * script.costs.submission;
         let is_owed = script.metadata.round_trip >= 400e3 && asking < 0.3 * script.metadata.round_trip;
         let finding = ask(script, "requests_in_flight");
