@@ -85,7 +85,7 @@ fn failing_calls_are_told_with_operation_path_and_offset() {
 fn a_full_file_system_is_told_with_its_place() {
     fails_clean("enospc=40000", &WRITES, &["pwrite /", "/probe at byte 20480: No space left on device"]);
     let survey = ["survey", "AT", "--effort", "quick", "--max-write", "64MiB"];
-    fails_clean("enospc=100000", &survey, &["write /", "/append at byte ", "No space left on device"]);
+    fails_clean("enospc=100000", &survey, &["write /", "/requests at byte ", "No space left on device"]);
 }
 
 #[test]
