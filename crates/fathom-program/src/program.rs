@@ -59,6 +59,11 @@ pub enum Step<L> {
     End,
 }
 
+/// What a stopwatch shows that is started or stopped now: the time that it ran, less when it was started where it still runs.
+pub fn stopwatch(shown: u64, now: u64, starts: bool) -> u64 {
+    if starts { shown.wrapping_sub(now) } else { shown.wrapping_add(now) }
+}
+
 /// A counter, and the least value that is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Await {

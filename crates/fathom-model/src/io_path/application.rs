@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fathom_net::{NetBuilder, Place, Span, Time};
 use fathom_program::call::{Call, CallKind, Direction, FileId};
-use fathom_program::program::{Await, Program, Step, Thread};
+use fathom_program::program::{Await, Program, Step, Thread, stopwatch};
 
 use self::descriptors::Descriptors;
 pub use self::queued::Queueing;
@@ -204,13 +204,6 @@ impl<T: Thread, K> Load<T, K> {
     }
 }
 
-impl<T: Thread, K> Caller<T, K> {
-    fn verify(&mut self, now: u64, begins: bool) {
-        self.verified =
-            if begins { self.verified.wrapping_sub(now) } else { self.verified.wrapping_add(now) };
-    }
-}
-
 impl<T: Thread, K> Progress<T, K> {
     fn is_free(&self, awaits: &[Await]) -> bool {
         awaits.iter().all(|one| self.counters[one.counter as usize] >= one.least)
@@ -232,7 +225,10 @@ impl<T: Thread, K> Progress<T, K> {
                     return;
                 }
                 Step::Drain => {}
-                Step::Verify(begins) => self.callers[thread].verify(at, begins),
+                Step::Verify(begins) => {
+                    let verified = &mut self.callers[thread].verified;
+                    *verified = stopwatch(*verified, at, begins);
+                }
                 Step::StartCounting => {
                     let caller = &mut self.callers[thread];
                     caller.counts_from = Some((caller.made.len() as u64, at));

@@ -2,6 +2,7 @@
 
 use fathom_program::call::{Call, CallKind, DIRECTIONS, Direction};
 use fathom_program::job::Job;
+use fathom_program::program::stopwatch;
 use fathom_sys::file::Errno;
 use fathom_sys::usage::Usage;
 
@@ -124,8 +125,7 @@ impl Recorder<bool> for Record {
 
     #[cold]
     fn verify(&mut self, now: u64, begins: bool) {
-        self.verified =
-            if begins { self.verified.wrapping_sub(now) } else { self.verified.wrapping_add(now) };
+        self.verified = stopwatch(self.verified, now, begins);
     }
 }
 

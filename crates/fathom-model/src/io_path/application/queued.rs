@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use fathom_net::{Span, Time};
 use fathom_program::call::Call;
-use fathom_program::program::{Step, Thread};
+use fathom_program::program::{Step, Thread, stopwatch};
 
 use super::{Issued, Progress};
 use crate::io_path::state::State;
@@ -130,10 +130,7 @@ impl<T: Thread, K> Progress<T, K> {
                 }
                 Step::Wait(until) | Step::Spin(until) => (queue.reaps_to, queue.until) = (Some(0), until),
                 Step::Drain | Step::Await => queue.reaps_to = Some(0),
-                Step::Verify(begins) => {
-                    let of = if begins { u64::wrapping_sub } else { u64::wrapping_add };
-                    caller.verified = of(caller.verified, at);
-                }
+                Step::Verify(begins) => caller.verified = stopwatch(caller.verified, at, begins),
                 Step::StartCounting => caller.counts_from = Some((number, at)),
                 Step::End => (queue.reaps_to, queue.is_over) = (Some(0), true),
             }
