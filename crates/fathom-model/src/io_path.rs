@@ -56,7 +56,7 @@ pub use fathom_net::{Drawing, Time};
 use fathom_net::{Net, NetBuilder, Simulation};
 
 use self::application::Application;
-pub use self::application::{Load, Overhead, Queueing};
+pub use self::application::{Ends, Load, Overhead, Queueing};
 pub use self::device::DeviceModule;
 pub use self::picture::View;
 use self::places::Shared;

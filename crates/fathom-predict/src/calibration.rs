@@ -21,7 +21,7 @@ pub use self::known::{as_surveyed, found_by_other_means};
 use self::own_work::{crowded, programs_own_work};
 use self::residuals::residuals;
 use self::stages::{Stage, stages};
-use crate::model::{Answers, Curve, Fits, Journal, Model, Number, Origin, PAGE, Parameter, Scalar};
+use crate::model::{Answers, Curve, Fits, Journal, Model, Number, Origin, PAGE, Parameter, Runner, Scalar};
 use crate::prediction::{class, device_byte, simulate};
 use crate::single_runs::{self, SingleRuns};
 use crate::trial::{self, Settled, Trial, Turns, ns_per_transfer};
@@ -98,7 +98,7 @@ pub fn calibrate(
 ) -> Result<Vec<Account>, Fault> {
     let stages: Vec<Stage> = stages().into_iter().map(|stage| stage.before_limits(model)).collect();
     let jobs: Vec<Job> = stages.iter().flat_map(|stage| stage.jobs.clone()).collect();
-    crowded(model, site)?;
+    crowded(model, Runner::Fathom, site)?;
     let trials = trial::run(&jobs, turns(seed, trial::rest_of(model)), site, progress)?;
     logs(model, &trials);
     let mut left = trials.as_slice();
@@ -127,6 +127,9 @@ pub fn calibrate(
     programs_own_work(model, site)?;
     let mut checks = checks().map_err(Fault::Unsupported)?;
     let by = model.runner();
+    if by != Runner::Fathom {
+        crowded(model, by, site)?;
+    }
     single_runs::run(&mut checks, &[by], REPEATS, seed, site)?;
     model.parameters.choices.runner = by;
     let (residuals, checked) = residuals(model, &checks, &trials);

@@ -32,7 +32,7 @@ use crate::model::{Curve, Model, Number, Parameters};
 use crate::prediction::{check, simulate};
 use fathom_program::job::Job;
 use fathom_program::units::{Bytes, Nanos};
-use fathom_run::load::{Outcome, groups, per_second};
+use fathom_run::load::{Outcome, per_second};
 use fathom_survey::finding::Finding;
 
 /// The name of the schema that [`Explanation`] is published under.
@@ -98,9 +98,7 @@ pub fn explain(
     unmodelled: Vec<String>,
     seed: u64,
 ) -> Result<Explanation, String> {
-    for group in groups(jobs) {
-        check(group)?;
-    }
+    check(jobs)?;
     let rates = |parameters: &Parameters| -> Result<Vec<f64>, String> {
         let rate = |threads: &Vec<Outcome>| {
             let sum = Outcome::together(threads);

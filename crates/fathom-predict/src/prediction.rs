@@ -29,7 +29,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fathom_model::io_path::{Advice, Load, Path, Queueing, State};
+use fathom_model::io_path::{Advice, Ends, Load, Path, Queueing, State};
 use fathom_program::call::{Call, CallKind, FileId};
 use fathom_program::job_calls::JobCalls;
 use fathom_program::program::{Program, repeated};
@@ -47,7 +47,7 @@ use self::counted::Counted;
 use self::forecast::Runs;
 use self::own_work::overhead;
 use crate::model::{LIMITS, Model, Parameter, Parameters, Scalar};
-use fathom_program::job::{Course, Direction, Job, OpenSync, Pattern, Region, ThreadFile};
+use fathom_program::job::{Course, Direction, Engine, Job, OpenSync, Others, Pattern, Region, ThreadFile};
 use fathom_run::load::{Cached, Outcome, groups, is_filled};
 
 /// How to predict.
@@ -93,9 +93,7 @@ impl Default for Settings {
 /// # Errors
 /// What the model can't express, by name.
 pub fn predict(jobs: &[Job], model: &Model, settings: Settings) -> Result<Prediction, String> {
-    for group in groups(jobs) {
-        check(group)?;
-    }
+    check(jobs)?;
     let outcomes = simulate(jobs, &model.parameters, settings.seed)?;
     // Of a class whose errors were seen, what the parameters are uncertain by is seen as well.
     let is_seen = |job: &Job| model.residuals.contains_key(&class(job, &model.parameters));
@@ -229,18 +227,29 @@ const TICKS_PER_SECOND: f64 = 1e9;
 type Loaded<K> = (Arc<Load<JobCalls, K>>, Vec<Cached>);
 
 /// How a job has requests under way; none where it waits for each call. Buffered requests of libaio are done before
-/// `io_submit(2)` returns, and those of io_uring too where the cache has the data.
+/// `io_submit(2)` returns. Of buffered ones of io_uring reads go on where they wait for the device, and cost what buffered calls
+/// do besides.
 fn queueing(job: &Job, parameters: &Parameters) -> Option<Queueing> {
-    (job.engine.is_asynchronous() && job.direct).then(|| {
+    let is_ring = job.engine == Engine::IoUring && !job.does(Direction::Write);
+    let goes_on = job.direct && matches!(job.engine, Engine::IoUring | Engine::Libaio) || is_ring;
+    goes_on.then(|| {
         let depth = job.depth.most.max(1);
         // A call that hands over several takes its time once.
         let batch = if job.depth.submit == 0 { depth } else { job.depth.submit.min(depth) };
+        let call = parameters[Scalar::Call];
+        let [submit_ns, reap_ns] = match job.direct {
+            true => [
+                call / f64::from(batch.max(1)) + parameters[Scalar::Submission],
+                parameters[Scalar::QueuedCall],
+            ],
+            false => [call, 0.0],
+        };
         Queueing {
             depth,
             least: job.depth.reap_least.min(depth),
             low: if job.depth.low == 0 { depth } else { job.depth.low.min(depth) },
-            submit_ns: parameters[Scalar::Call] / f64::from(batch.max(1)) + parameters[Scalar::Submission],
-            reap_ns: parameters[Scalar::QueuedCall],
+            submit_ns,
+            reap_ns,
             wake_ns: parameters[Scalar::Wake],
         }
     })
@@ -251,10 +260,10 @@ fn queueing(job: &Job, parameters: &Parameters) -> Option<Queueing> {
 fn counts_from(jobs: &[Job]) -> Option<u64> {
     let first = jobs.first()?;
     let goes_on = |job: &Job| {
-        let Course { new_group, exitall_on_error, .. } = job.course;
+        let Course { new_group, exitall_on_error, exitall, exit_what, .. } = job.course;
         job.order.strides == [0; 3]
             && job.verify.is_none()
-            && job.course == Course { new_group, exitall_on_error, ..Course::default() }
+            && job.course == Course { new_group, exitall_on_error, exitall, exit_what, ..Course::default() }
     };
     let ends = |job: &Job| (job.runtime, job.time_based, job.ramp_time);
     let is_even = jobs.iter().all(|job| goes_on(job) && ends(job) == ends(first));
@@ -263,6 +272,29 @@ fn counts_from(jobs: &[Job]) -> Option<u64> {
         |job: &Job| Job { name: String::new(), filename: None, seed: 0, offset: 0, ..job.clone() };
     let are_alike = || jobs.iter().all(|job| but_for_files(job) == but_for_files(first));
     (is_even && (first.time_based || are_alike())).then_some(first.ramp_time.as_nanos() as u64)
+}
+
+/// Which threads of jobs begin and end when others have ended, as `fathom_run::load` has it.
+fn ends(jobs: &[Job]) -> Ends {
+    let mut group = 0;
+    let mut threads: Vec<(&Job, u32)> = Vec::new();
+    for job in jobs {
+        group += u32::from(job.course.new_group);
+        threads.extend((0..job.numjobs).map(|_| (job, group)));
+    }
+    let those = |is_meant: &dyn Fn(&(&Job, u32)) -> bool| -> Vec<usize> {
+        threads.iter().enumerate().filter(|(_, one)| is_meant(one)).map(|(number, _)| number).collect()
+    };
+    let awaited = |(job, _): &(&Job, u32)| match &job.course.wait_for {
+        Some(name) => those(&|(other, _)| other.name == *name),
+        None => Vec::new(),
+    };
+    let ended = |(job, group): &(&Job, u32)| match (job.course.exitall, job.course.exit_what) {
+        (false, _) => Vec::new(),
+        (true, Others::Group) => those(&|(_, other)| other == group),
+        (true, Others::Running | Others::All) => those(&|_| true),
+    };
+    Ends { awaited: threads.iter().map(awaited).collect(), ended: threads.iter().map(ended).collect() }
 }
 
 /// A steady run that was ended early, as long as the job makes it: to the end of its time, or of its bytes.
@@ -303,17 +335,21 @@ impl Bench {
             let (call, counts) = made[job][one.number as usize];
             counted[job].add(one, (counts && one.number >= from[job].0).then_some(call));
         }
-        let mut threads = counted.into_iter().zip(cached).zip(from).zip(load.verified());
+        let ends = load.verified().into_iter().zip(load.stopped());
+        let mut threads = counted.into_iter().zip(cached).zip(from).zip(ends);
         let mut outcomes = Vec::with_capacity(jobs.len());
         for job in jobs {
             // Where not every transfer is followed by a wait, the last one need not be.
             let thinks = job.thinking.blocks <= 1 && job.thinking.iotime.is_zero();
             let thinks = if thinks { job.thinktime.as_nanos() as u64 } else { 0 };
             let threads = threads.by_ref().take(job.numjobs as usize).map(
-                |(((counted, cached), (_, from)), verified)| {
+                |(((counted, cached), (_, from)), (verified, stopped))| {
                     let one = counted.outcome(started + from).apart(job, verified);
                     let one = if load.was_stopped() { prolonged(one, job) } else { one };
-                    let elapsed_ns = one.elapsed_ns + thinks;
+                    let elapsed_ns = match stopped {
+                        Some(end) => one.elapsed_ns.max(end.saturating_sub(from)),
+                        None => one.elapsed_ns + thinks,
+                    };
                     Outcome { cached_before: Some(cached), elapsed_ns, ..one }
                 },
             );
@@ -359,7 +395,7 @@ impl Bench {
         let overheads: Vec<_> = by_thread.clone().map(|job| overhead(job, parameters)).collect();
         let queueing: Vec<_> = by_thread.map(|job| queueing(job, parameters)).collect();
         let load = Load::with(Program::of(threads), files, |thread| overheads[thread], keep);
-        let load = load.queued(&queueing);
+        let load = load.queued(&queueing).ending(ends(jobs));
         let load = match counts_from(jobs) {
             Some(from) => load.until_steady(from),
             None => load,
@@ -373,7 +409,9 @@ impl Bench {
             for ThreadFile { name, region } in job.files_of(thread)? {
                 let new = || self.state.create();
                 let file = *self.files.entry(name).or_insert_with(new);
-                if is_filled(job) {
+                if !job.engine.has_files() {
+                    continue;
+                } else if is_filled(job) {
                     self.state.fill(file, region.file);
                 } else if job.files.fallocate.as_deref() == Some("keep") {
                     continue;
@@ -388,7 +426,9 @@ impl Bench {
     /// As `load::Site::prepare` and `hint`: the state of the cache, and a new descriptor.
     fn prepare(&mut self, job: &Job, region: Region, file: FileId, seed: u64) -> Cached {
         let count = |state: &State| state.cached(file, region.offset, region.length).map(u64::from);
-        if job.pre_read {
+        if !job.engine.has_files() {
+            return Cached { cached: 0, pages: 0 };
+        } else if job.pre_read {
             let [cached, pages] = count(&self.state);
             if cached < pages {
                 self.read_in(region, file, seed);

@@ -89,9 +89,9 @@ struct FileCalls {
 /// How far a thread has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
-    /// `startdelay` is to come.
+    /// `startdelay` or the drop after `wait_for` is to come.
     Delayed,
-    /// `startdelay` is just over.
+    /// That is just over.
     Begins,
     /// A loop is under way.
     Transfers,
@@ -152,7 +152,8 @@ impl JobCalls {
                 (Some(_), true) => CallKind::Unlink,
                 (_, false) => CallKind::DontNeed,
             },
-            to_renew: 0,
+            // What the job that was waited for has left in the cache is dropped, as before a job that waits for none.
+            to_renew: if job.course.wait_for.is_some() && drops_caches(job) { regions.len() } else { 0 },
             ticks_per_second,
             left: whole,
             loops,
@@ -163,7 +164,7 @@ impl JobCalls {
                 most => most.saturating_mul(u64::from(job.course.loops.max(1))),
             },
             delay: (delay.as_secs_f64() * ticks_per_second) as u64,
-            phase: if delay.is_zero() { Phase::Transfers } else { Phase::Delayed },
+            phase: if job.begins_late() { Phase::Delayed } else { Phase::Transfers },
             writes: 0,
             verification,
             verifying: None,
@@ -206,13 +207,6 @@ impl JobCalls {
     /// Whether no transfer is left of this loop.
     pub fn is_done(&self) -> bool {
         self.left == 0 || self.transfers_left == 0
-    }
-
-    /// No transfer begins from now on; what is due at the end is done.
-    pub fn stop(&mut self, now: u64) {
-        (self.phase, self.thinks, self.think_until) = (self.phase.max(Phase::Transfers), false, None);
-        let times = self.times.unwrap_or_else(|| self.begin(now));
-        self.times = Some(Times { end: times.end.min(now), ..times });
     }
 
     /// A transfer, or the trim or the seek that goes before it.
@@ -340,8 +334,7 @@ impl JobCalls {
             file.offsets.rewind();
             file.is_unnamed = on_names;
         }
-        let invalidates = self.job.invalidate && !self.job.pre_read && !on_names;
-        let drops = invalidates || self.renews_by != CallKind::DontNeed;
+        let drops = drops_caches(&self.job) || self.renews_by != CallKind::DontNeed;
         self.to_renew = if drops { self.files.len() } else { 0 };
         self.renew()
     }
@@ -383,6 +376,11 @@ impl JobCalls {
         (self.synced, self.phase) = (0, Phase::Transfers);
         self.next_pass()
     }
+}
+
+/// Whether a job drops its files from the cache before it begins.
+fn drops_caches(job: &Job) -> bool {
+    job.invalidate && !job.pre_read && job.engine.opens_files()
 }
 
 impl Thread for JobCalls {
@@ -492,6 +490,12 @@ impl Thread for JobCalls {
 
     fn ends(&self) -> u64 {
         self.times.map_or(u64::MAX, |times| times.end)
+    }
+
+    fn stop(&mut self, now: u64) {
+        (self.phase, self.thinks, self.think_until) = (self.phase.max(Phase::Transfers), false, None);
+        let times = self.times.unwrap_or_else(|| self.begin(now));
+        self.times = Some(Times { end: times.end.min(now), ..times });
     }
 }
 

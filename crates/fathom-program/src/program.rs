@@ -92,6 +92,9 @@ pub trait Thread {
         u64::MAX
     }
 
+    /// No transfer begins from now on; what is due at the end is done.
+    fn stop(&mut self, _now: u64) {}
+
     /// What the last [`Step::Await`] waits for.
     fn awaits(&self) -> &[Await] {
         &[]

@@ -30,9 +30,9 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use fathom_sys::affinity;
 use fathom_sys::clock::Counter;
 use fathom_sys::usage::Usage;
-use fathom_sys::{Error, affinity, cache};
 
 pub use self::around::{files_below, length_below, surroundings};
 pub use self::burst::{Burst, burst};
@@ -273,18 +273,10 @@ impl<'a> Turn<'a> {
         Watched::new(record, member, self.thread.job, self.control.ticks_per_second)
     }
 
-    /// Waits for the job of `wait_for`; what that left in the cache is dropped, as before a job that waits for none.
-    fn await_job(self, own: &OfJob) -> Result<(), Fault> {
-        let job = self.thread.job;
-        let Some(name) = &job.course.wait_for else { return Ok(()) };
-        self.course.wait_for(name, self.number, self.control)?;
-        if job.invalidate && !job.pre_read {
-            for (path, file) in &own.0 {
-                let dropped = cache::advise(file, 0, 0, cache::Hint::DontNeed);
-                dropped.map_err(|errno| Error::new("drop the cached pages of", path, errno))?;
-            }
-        }
-        Ok(())
+    /// Waits for the job of `wait_for`.
+    fn await_job(self) -> Result<(), Fault> {
+        let awaited = self.thread.job.course.wait_for.as_ref();
+        awaited.map_or(Ok(()), |name| self.course.wait_for(name, self.number, self.control))
     }
 }
 
@@ -294,7 +286,7 @@ fn work<C: Counter>(
     turn: Turn<'_>,
     record: Record,
 ) -> Result<Record, Fault> {
-    turn.await_job(&system.descriptors)?;
+    turn.await_job()?;
     let JobThread { job, files, .. } = turn.thread;
     match job.engine {
         Engine::Filecreate

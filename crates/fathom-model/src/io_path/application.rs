@@ -1,26 +1,28 @@
 //! The application: the threads of a program, that call, wait, and call again.
 
 mod descriptors;
+mod ends;
 mod queued;
+mod served;
 mod steady;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fathom_net::{NetBuilder, Place, Span, Time};
-use fathom_program::call::{Call, CallKind, Direction, FileId};
+use fathom_program::call::{Call, CallKind, FileId};
 use fathom_program::program::{Await, Program, Step, Thread, stopwatch};
 
 use self::descriptors::Descriptors;
+pub use self::ends::Ends;
+use self::ends::Stage;
 pub use self::queued::Queueing;
 use self::queued::UnderWay;
+use self::served::served;
 use self::steady::Watch;
 use super::places::Shared;
 use super::state::State;
 use super::work::{Ready, SystemCall, Turn, Work};
 use crate::file_read::Read;
-
-/// `O_TRUNC` of open(2).
-const O_TRUNC: u32 = 0o1000;
 
 /// What a thread does itself between two calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -33,6 +35,8 @@ pub struct Overhead {
     pub checked_byte_ns: f64,
     /// Whether it is done while the thread waits for a moment, if it does, and not after the wait.
     pub is_within_waits: bool,
+    /// Whether its transfers are all that it does, and no calls: fio's `ioengine=null`.
+    pub is_all: bool,
 }
 
 impl Overhead {
@@ -58,6 +62,7 @@ struct Progress<T: Thread, K> {
     /// The descriptors of each file of the program, and how many each file of the machine has.
     descriptors: Vec<Descriptors>,
     descriptor_counts: Vec<u32>,
+    ends: Ends,
     /// Who ends the run early, if anybody does; and whether that came.
     watch: Option<Watch>,
     is_stopped: bool,
@@ -67,6 +72,9 @@ struct Progress<T: Thread, K> {
 #[derive(Debug)]
 struct Caller<T: Thread, K> {
     thread: T,
+    stage: Stage,
+    /// When others ended it, in ns.
+    stopped: Option<u64>,
     overhead: Overhead,
     next: Option<(Call, T::Label)>,
     /// The moment that it decided so at, and how long it waits from then, in ns.
@@ -113,6 +121,10 @@ pub(crate) trait Application: Send + Sync {
     ) -> (Option<(Turn, SystemCall)>, Option<Ready>, bool);
     /// A call has returned: whether its thread goes on, and which of those that waited for it do.
     fn returned(&self, work: &Work, now: Time) -> (Option<Ready>, Vec<Ready>);
+    /// Whether a thread may be ended by another's end while it waits for a moment.
+    fn ends_early(&self) -> bool;
+    /// A thread has ended: which begin that waited for it.
+    fn ended(&self, job: u32, now: Time) -> Vec<Ready>;
 }
 
 impl<T: Thread> Load<T, ()> {
@@ -133,6 +145,8 @@ impl<T: Thread, K> Load<T, K> {
     ) -> Self {
         let caller = |(number, thread)| Caller {
             thread,
+            stage: Stage::Awaits,
+            stopped: None,
             overhead: overhead(number),
             next: None,
             decided: 0,
@@ -146,15 +160,15 @@ impl<T: Thread, K> Load<T, K> {
             verified: 0,
             slowed: 1.0,
         };
-        let mut progress = Progress {
+        let progress = Progress {
             callers: program.threads.into_iter().enumerate().map(caller).collect(),
             counters: program.counters,
             descriptors: Vec::new(),
             descriptor_counts: Vec::new(),
+            ends: Ends::default(),
             watch: None,
             is_stopped: false,
         };
-        (0..progress.callers.len()).for_each(|thread| progress.decide(thread, 0));
         Self { files, keep, progress: Mutex::new(progress) }
     }
 
@@ -296,10 +310,7 @@ impl<T: Thread + Send, K: Send> Application for Load<T, K> {
     }
 
     fn first(&self, job: u32) -> Option<Ready> {
-        self.progress(|progress| match progress.callers[job as usize].under_way {
-            Some(_) => progress.plan(job as usize, 0),
-            None => progress.ready(job as usize),
-        })
+        self.progress(|progress| progress.may_begin(job as usize).then(|| progress.begin(job as usize, 0))?)
     }
 
     fn issue(
@@ -326,7 +337,10 @@ impl<T: Thread + Send, K: Send> Application for Load<T, K> {
                 let file = |id: FileId| self.files.get(id.0 as usize).copied().unwrap_or(id);
                 let descriptor = progress.descriptor(&call, file(call.file));
                 let call = Call { file: file(call.file), frees: call.frees.map(file), ..call };
-                (turn, SystemCall { is_queued, ..served(&call, descriptor, state) })
+                let is_free = progress.callers[job].overhead.is_all && call.kind.direction().is_some();
+                let served = served(&call, descriptor, state);
+                let kind = if is_free { CallKind::Pause } else { served.kind };
+                (turn, SystemCall { is_queued, kind, ..served })
             });
             (call, issued.next, issued.is_over)
         })
@@ -353,79 +367,49 @@ impl<T: Thread + Send, K: Send> Application for Load<T, K> {
             (own, others.collect())
         })
     }
-}
 
-/// A call as the layers below see it: what costs as much and changes the same.
-fn served(call: &Call, descriptor: u32, state: &State) -> SystemCall {
-    let Call { offset, bytes, fresh_pages, .. } = *call;
-    let request = SystemCall {
-        kind: call.kind,
-        file: call.file,
-        descriptor,
-        fresh_pages,
-        offset,
-        bytes,
-        is_queued: false,
-        syncs: None,
-    };
-    if let Some(file) = call.frees {
-        // Its pages go, those that were never written too.
-        return SystemCall { kind: CallKind::Create, file, ..request };
+    fn ends_early(&self) -> bool {
+        self.progress(|progress| progress.ends.ended.iter().any(|others| !others.is_empty()))
     }
-    let kind = match call.kind {
-        kind if kind.direction().is_some() && call.bytes == 0 => CallKind::Seek,
-        kind => match kind.direction() {
-            Some(Direction::Read) => CallKind::Read,
-            Some(Direction::Write) => CallKind::Write,
-            None => kind,
-        },
-    };
-    let kind = match kind {
-        CallKind::Open if call.flags & O_TRUNC != 0 && state.size(call.file) > 0 => CallKind::Create,
-        CallKind::Truncate if call.bytes == 0 && state.size(call.file) > 0 => CallKind::Create,
-        // There is no other file system.
-        CallKind::Syncfs => CallKind::Sync,
-        CallKind::DontNeed => CallKind::Evict,
-        kind => kind,
-    };
-    let syncs = (kind == CallKind::Write).then(|| state.files.get(call.file).syncs).flatten();
-    SystemCall { kind, syncs, ..request }
+
+    fn ended(&self, job: u32, now: Time) -> Vec<Ready> {
+        self.progress(|progress| progress.ended(job as usize, now.as_ticks()))
+    }
 }
 
 /// Ports: `calls` out, `returned` in. A closed loop: a job has one call under way, or thinks, or waits
-/// for another's; or it has ended.
+/// for another's; or for another's end; or it has ended.
 pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Application>, calls: Place<Work>, shared: Shared) {
     let (calls, returned) = (net.port_out(calls), net.port_in(shared.returned));
     let kernel = net.fusion("kernel", shared.state);
-    let (ready, ended) = (net.place::<Ready>("ready"), net.place("ended"));
+    let (ready, ending) = (net.place::<Ready>("ready"), net.place::<u32>("ending"));
+    let ended = net.place::<()>("ended");
     net.initial(ready, (0..program.jobs()).filter_map(|job| program.first(job)));
-    let goes_on = Arc::clone(&program);
-    // Where there are not enough CPUs, whoever waits for a moment takes none meanwhile.
-    let runnable = match shared.cpus {
-        None => ready,
-        Some(_) => {
-            let runnable = net.place::<Ready>("runnable");
-            net.transition("think")
-                .input(ready)
-                .delay_by(|(ready,), _| ready.wait)
-                .output(runnable, |(ready,), _| Ready { wait: Span::ZERO, ..*ready })
-                .add();
-            runnable
-        }
-    };
+    let [goes_on, ends] = [(); 2].map(|()| Arc::clone(&program));
+    // Where there are not enough CPUs, whoever waits for a moment takes none meanwhile; and what a thread does that may end
+    // before that is not decided yet.
+    let waits_apart = shared.cpus.is_some() || program.ends_early();
+    let runnable = if waits_apart { net.place::<Ready>("runnable") } else { ready };
+    if waits_apart {
+        net.transition("think")
+            .input(ready)
+            .delay_by(|(ready,), _| ready.wait)
+            .output(runnable, |(ready,), _| Ready { wait: Span::ZERO, ..*ready })
+            .add();
+    }
     let cpus = shared.cpus.map(|cpus| net.fusion("cpus", cpus));
     net.transition("issue")
         .input(runnable)
         .with(cpus, |transition, cpus| transition.consume(cpus, 1))
         .delay_by(|(ready,), _| ready.wait + ready.work)
         .with(cpus, |transition, cpus| transition.produce(cpus, 1))
-        .update_into(kernel, (calls, ready, ended), move |(one,), state, firing| {
+        .update_into(kernel, (calls, ready, ending), move |(one,), state, firing| {
             let (call, next, is_over) = program.issue(one, firing.done(), state);
             let slowed = state.crowd.slowed(one.turn.job);
             if is_over {
                 state.ledger.end_job();
             }
-            let is_over = is_over.then_some(());
+            let is_over = is_over.then_some(one.turn.job);
             let Some((turn, call)) = call else { return (None, next, is_over) };
             let work = Work {
                 turn,
@@ -446,6 +430,11 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Application>, calls: P
             };
             (Some(work), next, is_over)
         })
+        .add();
+    net.transition("end")
+        .input(ending)
+        .output(ended, |_, _| ())
+        .output_each(ready, move |(job,), firing| ends.ended(*job, firing.now()))
         .add();
     net.transition("go on")
         .input(returned)

@@ -94,9 +94,13 @@ fn draw_look<S: Source<Colour = Work>>(
             (copies, again, waiting, returned, requests, wakes),
             move |(work,), state, firing| {
                 let mut work = *work;
-                let (outcome, Effects { requests, wake, .. }) = state.look(&mut work, &prices);
+                let (mut outcome, Effects { requests, wake, .. }) = state.look(&mut work, &prices);
                 if matches!(outcome, Outcome::Copy) {
-                    state.slow_down(&mut work, &prices, firing.now());
+                    if work.call.is_queued {
+                        outcome = postpone(&mut work, &prices);
+                    } else {
+                        state.slow_down(&mut work, &prices, firing.now());
+                    }
                 }
                 match outcome {
                     Outcome::Copy => (Some(work), None, None, None, requests, wake),
@@ -118,6 +122,14 @@ enum Outcome {
     /// It looks again.
     Again,
     Return,
+}
+
+/// A copy of a request whose thread goes on meanwhile: the thread's CPU makes it, when the thread takes the result. That is so
+/// of the buffered reads of io_uring, which `io_read` tries again once their pages are there.
+fn postpone(work: &mut Work, prices: &Prices) -> Outcome {
+    work.owed_ns = prices.working(work) as u64 + work.far_ns;
+    (work.far_ns, work.copied) = (0, 0);
+    if work.has_more() { Outcome::Again } else { Outcome::Return }
 }
 
 /// What reading ahead has submitted.
@@ -179,7 +191,9 @@ impl State {
                 let awaited = self.cache.folio(file, work.read.position / PAGE);
                 match awaited.and_then(|folio| folio.awaits) {
                     Some(fetch) => {
-                        work.owed_ns += prices[Scalar::Wake] as u64;
+                        let goes_on = work.call.is_queued;
+                        work.owed_ns +=
+                            prices[if goes_on { Scalar::QueuedCall } else { Scalar::Wake }] as u64;
                         Outcome::Wait(fetch)
                     }
                     // A hole: there at once.

@@ -9,8 +9,8 @@ use super::put_middle;
 use crate::model::{Model, Runner, Scalar};
 use crate::single_runs::{self, SingleRuns};
 
-/// How much longer cached reads take while every CPU makes some.
-pub(super) fn crowded(model: &mut Model, site: &mut Site) -> Result<(), Fault> {
+/// How much longer cached reads of a program take while every CPU makes some.
+pub(super) fn crowded(model: &mut Model, by: Runner, site: &mut Site) -> Result<(), Fault> {
     const ROUNDS: usize = 5;
     let cpus = model.parameters[Scalar::Cpus] as u32;
     if cpus < 2 {
@@ -18,8 +18,8 @@ pub(super) fn crowded(model: &mut Model, site: &mut Site) -> Result<(), Fault> {
     }
     let words = "rw=read\nbs=4k\nsize=256k\npre_read=1\ninvalidate=0\nloops=1000\n";
     let mut jobs = written_jobs(&format!("[alone]\n{words}[together]\n{words}numjobs={cpus}\n"))?;
-    single_runs::run(&mut jobs, &[Runner::Fathom], ROUNDS, 1, site)?;
-    let [alone, together] = [0, 1].map(|at| jobs[at].by(Runner::Fathom));
+    single_runs::run(&mut jobs, &[by], ROUNDS, 1, site)?;
+    let [alone, together] = [0, 1].map(|at| jobs[at].by(by));
     let longer = alone
         .iter()
         .zip(together)
@@ -47,9 +47,8 @@ pub(super) fn programs_own_work(model: &mut Model, site: &mut Site) -> Result<()
     let mut jobs = written_jobs(&text)?;
     let programs = single_runs::programs();
     single_runs::run(&mut jobs[..2], programs, ROUNDS, 1, site)?;
-    if programs.contains(&Runner::Fio) {
-        single_runs::run(&mut jobs[2..], &[Runner::Fio], ROUNDS, 1, site)?;
-    }
+    let by = model.runner();
+    single_runs::run(&mut jobs[2..], &[by], ROUNDS, 1, site)?;
     let took = |at: usize, by: Runner, bytes: u64| -> Vec<f64> {
         jobs[at].by(by).iter().map(|run| bytes as f64 / run.rate * 1e9).collect()
     };
@@ -63,6 +62,7 @@ pub(super) fn programs_own_work(model: &mut Model, site: &mut Site) -> Result<()
     let caller = model.parameters[Scalar::Caller];
     let besides = longer(&own[0], fios[0].clone()).into_iter().map(|more| caller + more);
     put_middle(model, Scalar::FioCall, &besides.collect::<Vec<_>>());
+    put_middle(model, Scalar::NullCall, &took(2, by, 4096));
     let written = longer(&took(2, Runner::Fio, 4096), took(3, Runner::Fio, WRITTEN));
     let of_byte = written.into_iter().map(|ns| ns / WRITTEN as f64);
     put_middle(model, Scalar::FioWrittenByte, &of_byte.collect::<Vec<_>>());

@@ -4,11 +4,14 @@ use fathom_model::file_read::PAGE;
 use fathom_model::io_path::thresholds;
 
 use crate::model::{Parameters, Scalar};
-use fathom_program::job::{Direction, Durability, Job, OpenSync, Pattern};
+use fathom_program::job::{Direction, Durability, Engine, Job, OpenSync, Pattern};
 
 /// The class of a job on a model: `cached_sequential_read`, `random_write_sync` and the like; `throttled` where it
 /// writes so much that it has to wait for the device, `past_cache` where its file does not stay in memory.
 pub fn class(job: &Job, parameters: &Parameters) -> String {
+    if job.engine == Engine::Null {
+        return Engine::Null.name().to_owned();
+    }
     let order = match job.pattern {
         Pattern::Sequential => "sequential",
         Pattern::Random => "random",

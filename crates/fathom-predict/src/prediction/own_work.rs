@@ -1,13 +1,16 @@
 //! What the program that runs a job does itself.
 
 use fathom_model::io_path::Overhead;
-use fathom_program::job::Job;
+use fathom_program::job::{Engine, Job};
 
 use crate::model::{Parameters, Runner, Scalar};
 
 /// What the program that runs a job does between two calls. How long Fathom takes to submit and reap what the device serves is
 /// part of 'submission'.
 pub(super) fn overhead(job: &Job, parameters: &Parameters) -> Overhead {
+    if job.engine == Engine::Null {
+        return Overhead { call_ns: parameters[Scalar::NullCall], is_all: true, ..Overhead::default() };
+    }
     let [call, async_call, written_byte] = match parameters.choices.runner {
         Runner::Fathom => [Scalar::Caller, Scalar::AsyncCall, Scalar::CallerWrittenByte],
         Runner::Fio => [Scalar::FioCall, Scalar::FioAsyncCall, Scalar::FioWrittenByte],
@@ -22,6 +25,7 @@ pub(super) fn overhead(job: &Job, parameters: &Parameters) -> Overhead {
         written_byte_ns: parameters[written_byte],
         checked_byte_ns: checked_byte(job, parameters),
         is_within_waits: false,
+        is_all: false,
     }
 }
 

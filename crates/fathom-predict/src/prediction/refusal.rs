@@ -3,13 +3,28 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use fathom_program::job::{Direction, Engine, Job, OpenSync, Priorities, Rates};
+use fathom_program::job::{Engine, Job, OpenSync, Others, Priorities, Rates};
+use fathom_run::load::groups;
 
-/// Checks jobs that run at the same time.
+/// Checks the jobs of a file.
 ///
 /// # Errors
 /// One sentence with the job's name and the option that the model has no part for.
 pub fn check(jobs: &[Job]) -> Result<(), String> {
+    let ends_all = |job: &Job| job.course.exitall && job.course.exit_what == Others::All;
+    if groups(jobs).count() > 1
+        && let Some(job) = jobs.iter().find(|job| ends_all(job))
+    {
+        return Err(format!(
+            "[{}]: exitall with exit_what=all, and jobs after a stonewall always begin there: the model can't predict that",
+            job.name
+        ));
+    }
+    groups(jobs).try_for_each(together)
+}
+
+/// Checks jobs that run at the same time.
+fn together(jobs: &[Job]) -> Result<(), String> {
     let mut files: HashMap<String, bool> = HashMap::new();
     let share_cpus = allowed_cpus(jobs).is_some();
     for job in jobs {
@@ -63,16 +78,17 @@ fn refusal(job: &Job) -> Option<String> {
     let own = &job.engine_options;
     match job.engine {
         Engine::Psync | Engine::Sync | Engine::Pvsync | Engine::Vsync | Engine::Libaio => {}
+        Engine::Null if job.depth.most <= 1 => {}
         Engine::Pvsync2 if !own.uncached && !own.nowait && !own.hipri => {}
         Engine::IoUring if own.hipri || own.sqthread_poll => {
             return because("hipri or sqthread_poll, and no CPU polls for requests there");
         }
-        // What has to wait for the device goes on meanwhile, and what memory serves is there at once.
+        // Reads that wait for the device go on meanwhile. What memory serves is there at once.
         Engine::IoUring
-            if job.direct || job.depth.most <= 1 || job.pre_read || !job.does(Direction::Read) => {}
+            if job.direct || job.depth.most <= 1 || job.pre_read || job.directions().count() == 1 => {}
         Engine::IoUring => {
             return because(
-                "ioengine=io_uring with buffered reads and iodepth=, and they wait in turn there",
+                "ioengine=io_uring with iodepth=, buffered reads and writes, and of those it has either alone",
             );
         }
         Engine::Mmap => return because("ioengine=mmap, and there are no mappings"),
@@ -99,9 +115,6 @@ fn refusal(job: &Job) -> Option<String> {
     if job.direct && job.directions().any(|side| !job.blocks[side as usize].least.is_multiple_of(512)) {
         return because("direct=1 with a block that is no multiple of 512 bytes, which devices refuse");
     }
-    if job.course.wait_for.is_some() {
-        return because("wait_for=, and all jobs begin at once there");
-    }
     if job.depth.offload && job.depth.most > 1 {
         return because("io_submit_mode=offload, and no threads submit for others there");
     }
@@ -110,9 +123,6 @@ fn refusal(job: &Job) -> Option<String> {
     }
     if job.placement.flow.0 > 0 || job.files.lock.is_some() {
         return because("flow= or lockfile=, and threads wait for nobody there");
-    }
-    if job.course.exitall {
-        return because("exitall, and each job ends by itself there");
     }
     if !job.latency.target.is_zero() {
         return because("latency_target=, and nothing steers a job there");

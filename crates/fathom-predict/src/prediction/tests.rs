@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use fathom_program::job::{Blocks, Depth, Engine};
 
+/// The model as it is.
+const QUICK: Settings = Settings { draws: 0, seed: 1 };
+
 fn silent() -> Model {
     let mut model = Model::assumed();
     model.set("noise=0").unwrap();
@@ -103,7 +106,7 @@ fn a_sync_of_data_alone_waits_for_no_journal_where_they_had_their_place() {
     let over = Job { pre_read: true, read_percent: 1, filesize: Some(1 << 20), ..job("over") };
     let syncs = |fsync, fdatasync| {
         let one = Job { fsync, fdatasync, ..over.clone() };
-        let told = predict(&[one], &model, Settings { draws: 0, seed: 1 }).unwrap();
+        let told = predict(&[one], &model, QUICK).unwrap();
         let syncs = &told.outcomes[0][0].syncs;
         (syncs.count(), syncs.sum())
     };
@@ -122,10 +125,10 @@ fn time_ends_a_job_and_pauses_make_it_longer() {
         runtime: std::time::Duration::from_millis(3),
         ..job("timed")
     };
-    let told = predict(&[timed], &model, Settings { draws: 0, seed: 1 }).unwrap();
+    let told = predict(&[timed], &model, QUICK).unwrap();
     assert!((3_000_000..3_001_000).contains(&told.outcomes[0][0].elapsed_ns));
     let pauses = Job { pre_read: true, thinktime: std::time::Duration::from_micros(10), ..job("pauses") };
-    let told = predict(&[pauses], &model, Settings { draws: 0, seed: 1 }).unwrap();
+    let told = predict(&[pauses], &model, QUICK).unwrap();
     assert_eq!(told.outcomes[0][0].elapsed_ns, 256 * 10_810);
 }
 
@@ -140,11 +143,19 @@ fn what_the_model_has_no_part_for_is_refused_by_name() {
     for (job, word) in [
         (Job { engine: Engine::Mmap, ..job("a") }, "ioengine=mmap"),
         (
-            Job { engine: Engine::IoUring, depth: Depth { most: 8, ..Depth::default() }, ..job("a") },
+            Job {
+                engine: Engine::IoUring,
+                depth: Depth { most: 8, ..Depth::default() },
+                read_percent: 50,
+                ..job("a")
+            },
             "io_uring",
         ),
         (with(|job| job.latency.target = Duration::from_millis(1)), "latency_target="),
-        (with(|job| job.course.exitall = true), "exitall"),
+        (
+            Job { engine: Engine::Null, depth: Depth { most: 8, ..Depth::default() }, ..job("a") },
+            "ioengine=null",
+        ),
         (with(|job| job.durability.range = Some(([true; 3], 1))), "sync_file_range="),
     ] {
         let error = predict(&[job], &model, Settings::default()).unwrap_err();
@@ -152,10 +163,80 @@ fn what_the_model_has_no_part_for_is_refused_by_name() {
     }
 }
 
+#[test]
+fn a_job_that_waits_for_another_begins_when_that_has_ended_and_finds_its_file_dropped() {
+    let model = silent();
+    let first =
+        Job { filename: Some("one".to_owned()), thinktime: Duration::from_micros(10), ..job("first") };
+    let mut second = Job { thinktime: Duration::ZERO, name: "second".to_owned(), ..first.clone() };
+    second.course.wait_for = Some("first".to_owned());
+    let cold = predict(&[Job { thinktime: Duration::ZERO, ..first.clone() }], &model, QUICK).unwrap();
+    let told = predict(&[first, second], &model, QUICK).unwrap();
+    assert!(told.outcomes[0][0].elapsed_ns > 256 * 10_000);
+    assert_eq!(told.outcomes[1][0].elapsed_ns, cold.outcomes[0][0].elapsed_ns);
+}
+
+#[test]
+fn the_first_job_to_end_ends_those_of_its_group_or_all() {
+    let model = silent();
+    let short = Job { pre_read: true, filename: Some("one".to_owned()), ..job("short") };
+    let mut endless = Job {
+        name: "endless".to_owned(),
+        time_based: true,
+        runtime: Duration::from_secs(3_600),
+        thinktime: Duration::from_secs(60),
+        ..short.clone()
+    };
+    let mut waits = Job { name: "waits".to_owned(), ..job("waits") };
+    waits.course.wait_for = Some("endless".to_owned());
+    let mut queued = Job { direct: true, name: "queued".to_owned(), ..endless.clone() };
+    (queued.thinktime, queued.filename) = (Duration::ZERO, None);
+    (queued.engine, queued.depth.most) = (Engine::Libaio, 8);
+    endless.course.new_group = true;
+    waits.course.new_group = true;
+    let mut jobs = [short, queued, endless, waits];
+    for (which, [of_endless, of_waiting]) in [(Others::Running, [1, 0]), (Others::Group, [60, 256])] {
+        jobs.iter_mut().for_each(|job| (job.course.exitall, job.course.exit_what) = (true, which));
+        let told = predict(&jobs, &model, QUICK).unwrap();
+        let of = |job: usize| told.outcomes[job][0].transfers[0].latency.count();
+        assert_eq!([of(0), of(2), of(3)], [256, of_endless, of_waiting]);
+        let [short, queued, endless] = [0, 1, 2].map(|job| told.outcomes[job][0].elapsed_ns);
+        assert!(queued >= short && queued < short + 10_000_000, "{queued} {short}");
+        assert_eq!(endless == queued || endless == short, which == Others::Running, "{endless} {queued}");
+    }
+    let after = Job { stonewall: true, ..job("after") };
+    jobs.iter_mut().for_each(|job| job.course.exit_what = Others::All);
+    let error = predict(&[&jobs[..], &[after]].concat(), &model, QUICK).unwrap_err();
+    assert!(error.contains("exit_what=all"), "{error}");
+}
+
+#[test]
+fn transfers_of_engine_null_take_the_program_s_own_time_alone() {
+    let mut model = silent();
+    model.parameters.put_value(Scalar::NullCall, 100.0);
+    let told = predict(&[Job { engine: Engine::Null, ..job("null") }], &model, QUICK).unwrap();
+    assert_eq!(told.outcomes[0][0].elapsed_ns, 256 * 100);
+}
+
+#[test]
+fn buffered_reads_of_io_uring_wait_for_the_device_together_and_are_copied_one_after_the_other() {
+    let model = silent();
+    let told = |pre_read: bool, most: u32| {
+        let depth = Depth { most, ..Depth::default() };
+        let engine = Engine::IoUring;
+        let one = Job { engine, depth, pre_read, pattern: Pattern::Random, ..job("one") };
+        predict(&[one], &model, QUICK).unwrap().outcomes[0][0].elapsed_ns as f64
+    };
+    let [one, eight] = [1, 8].map(|depth| told(false, depth));
+    assert!((6.0..8.0).contains(&(one / eight)), "{one} {eight}");
+    let [one, eight] = [1, 8].map(|depth| told(true, depth));
+    assert!((0.95..1.05).contains(&(one / eight)), "{one} {eight}");
+}
+
 /// What threads do at once that share a file of 1 MiB: bytes per second of all.
 fn shared(model: &Model, job: Job, numjobs: u32) -> f64 {
     let job = Job { filename: Some("one".to_owned()), numjobs, ..job };
-    let told = predict(&[job], model, Settings { draws: 0, seed: 1 }).unwrap();
+    let told = predict(&[job], model, QUICK).unwrap();
     told.forecasts[0].sides[0].bytes_per_second.value
 }
 
@@ -174,7 +255,7 @@ fn readers_of_a_file_help_each_other_and_its_writers_take_turns() {
     // 400 of 810 ns come before the lock.
     assert!((1.9..2.4).contains(&(four / one)), "the inode has one lock: {one} {four}");
     let apart = Job { numjobs: 4, ..over };
-    let told = predict(&[apart], &model, Settings { draws: 0, seed: 1 }).unwrap();
+    let told = predict(&[apart], &model, QUICK).unwrap();
     assert!(told.forecasts[0].sides[0].bytes_per_second.value > 3.5 * one);
 }
 
@@ -182,8 +263,7 @@ fn readers_of_a_file_help_each_other_and_its_writers_take_turns() {
 fn a_write_to_a_file_opened_for_synchronous_writes_includes_its_sync() {
     let model = silent();
     let write = Job { read_percent: 0, size: Some(64 << 10), ..Job::named("write") };
-    let told =
-        |job: &Job| predict(std::slice::from_ref(job), &model, Settings { draws: 0, seed: 1 }).unwrap();
+    let told = |job: &Job| predict(std::slice::from_ref(job), &model, QUICK).unwrap();
     let mut opened = write.clone();
     opened.durability.open = OpenSync::Dsync;
     let [opened, called] = [opened, Job { fdatasync: 1, ..write.clone() }].map(|job| told(&job));
@@ -205,8 +285,7 @@ fn checksums_take_time_and_what_was_written_is_read_again() {
     let plain = Job { read_percent: 0, end_fsync: true, ..job("plain") };
     let verify = |method: &str| {
         let verify = Some(fathom_program::job::Verify { method: method.to_owned(), ..Default::default() });
-        let told =
-            predict(&[Job { verify, ..plain.clone() }], &model, Settings { draws: 0, seed: 1 }).unwrap();
+        let told = predict(&[Job { verify, ..plain.clone() }], &model, QUICK).unwrap();
         assert!(told.forecasts[0].caveats.iter().any(|caveat| caveat.contains("checksums")));
         let one = &told.outcomes[0][0];
         assert_eq!(one.transfers.each_ref().map(|side| side.bytes), [1 << 20; 2]);
@@ -225,11 +304,7 @@ fn threads_that_share_a_core_slow_each_other_down() {
     let mut model = silent();
     ["cpus=2", "crowded=0.5"].iter().for_each(|one| model.set(one).unwrap());
     let rate = |numjobs, model: &Model| {
-        let told = predict(
-            &[Job { pre_read: true, numjobs, ..job("cached") }],
-            model,
-            Settings { draws: 0, seed: 1 },
-        );
+        let told = predict(&[Job { pre_read: true, numjobs, ..job("cached") }], model, QUICK);
         told.unwrap().forecasts[0].sides[0].bytes_per_second.value
     };
     let [one, two, four] = [1, 2, 4].map(|threads| rate(threads, &model));
@@ -238,7 +313,7 @@ fn threads_that_share_a_core_slow_each_other_down() {
     // Those that wait for the device leave the CPU to others.
     let cold = |numjobs, model: &Model| {
         let job = Job { direct: true, numjobs, ..job("cold") };
-        let told = predict(&[job], model, Settings { draws: 0, seed: 1 }).unwrap();
+        let told = predict(&[job], model, QUICK).unwrap();
         told.forecasts[0].sides[0].bytes_per_second.value
     };
     let crowded = cold(2, &model);
@@ -251,7 +326,7 @@ fn threads_on_one_cpu_take_turns() {
     let model = silent();
     let mut cached = Job { pre_read: true, numjobs: 4, ..job("cached") };
     let rate = |job: &Job| {
-        let told = predict(std::slice::from_ref(job), &model, Settings { draws: 0, seed: 1 }).unwrap();
+        let told = predict(std::slice::from_ref(job), &model, QUICK).unwrap();
         told.forecasts[0].sides[0].bytes_per_second.value
     };
     let free = rate(&cached);
@@ -272,7 +347,7 @@ fn a_search_for_a_steady_rate_ends_once_it_was_steady_for_a_window() {
     };
     let job =
         Job { steady_state: Some(steady), time_based: true, runtime: Duration::from_secs(9), ..job("x") };
-    let told = predict(&[job], &silent(), Settings { draws: 0, seed: 1 }).unwrap();
+    let told = predict(&[job], &silent(), QUICK).unwrap();
     assert!((30_000_000..31_000_000).contains(&told.outcomes[0][0].elapsed_ns));
 }
 
@@ -306,7 +381,7 @@ fn queued(most: u32) -> Job {
 }
 
 fn per_second(jobs: &[Job], model: &Model) -> f64 {
-    let told = predict(jobs, model, Settings { draws: 0, seed: 1 }).unwrap();
+    let told = predict(jobs, model, QUICK).unwrap();
     told.outcomes.iter().flatten().map(|one| one.iops(Direction::Read) + one.iops(Direction::Write)).sum()
 }
 
@@ -367,10 +442,10 @@ fn who_is_answered_once_for_all_waits_for_all() {
 fn a_file_may_end_before_a_direct_read_and_a_direct_write_lengthens_it() {
     let odd =
         Job { size: Some((1 << 20) + 512), blocks: [Blocks::fixed(4096); 2], direct: true, ..job("odd") };
-    let told = predict(std::slice::from_ref(&odd), &silent(), Settings { draws: 0, seed: 1 }).unwrap();
+    let told = predict(std::slice::from_ref(&odd), &silent(), QUICK).unwrap();
     assert_eq!(told.outcomes[0][0].calls(), 256);
     let new = Job { read_percent: 0, allocate: false, ..odd };
-    let told = predict(&[new], &silent(), Settings { draws: 0, seed: 1 }).unwrap();
+    let told = predict(&[new], &silent(), QUICK).unwrap();
     assert_eq!(told.outcomes[0][0].transfers[Direction::Write as usize].latency.count(), 256);
 }
 
@@ -382,9 +457,7 @@ fn what_comes_before_a_ramp_or_a_delay_ends_does_not_count() {
     late.course.start_delay.0 = ms(5);
     for late in [late.clone(), Job { engine: Engine::Libaio, direct: true, pre_read: false, ..late }] {
         let plain = Job { ramp_time: ms(0), course: timed.course.clone(), ..late.clone() };
-        let of = |job: Job| {
-            predict(&[job], &silent(), Settings { draws: 0, seed: 1 }).unwrap().outcomes[0][0].clone()
-        };
+        let of = |job: Job| predict(&[job], &silent(), QUICK).unwrap().outcomes[0][0].clone();
         let [late, plain] = [late, plain].map(of);
         let [calls, plain_calls] = [&late, &plain].map(|one| one.calls() as f64);
         assert!((0.98..1.02).contains(&(calls / plain_calls)), "{calls} against {plain_calls}");

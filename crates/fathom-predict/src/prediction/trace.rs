@@ -93,9 +93,8 @@ fn loaded<K: Send + 'static>(
     }
     let overhead = Overhead {
         call_ns: (ROUNDS * parameters[Scalar::Caller]).trunc(),
-        written_byte_ns: 0.0,
-        checked_byte_ns: 0.0,
         is_within_waits: true,
+        ..Overhead::default()
     };
     let program = replay.plan.program(replay.how.pace, 1e9);
     let load = Arc::new(Load::with(program, Vec::new(), |_| overhead, keep));

@@ -267,6 +267,12 @@ impl Default for Buffers {
 }
 
 impl super::Job {
+    /// Whether its threads begin only once a delay is over, or another job.
+    pub fn begins_late(&self) -> bool {
+        let (low, high) = self.course.start_delay;
+        !low.max(high).is_zero() || self.course.wait_for.is_some()
+    }
+
     /// The most bytes per second in a direction, by its place; zero for no bound. Of `rate_iops` these are the least blocks.
     pub(crate) fn bound(&self, side: usize) -> u64 {
         match self.rate[side] {

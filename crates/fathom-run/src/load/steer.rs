@@ -72,7 +72,7 @@ impl<'a> Steered<'a> {
             course,
             number,
             ticks_per_second,
-            beginnings: u8::from(!job.ramp_time.is_zero()) + u8::from(!job.course.start_delay.0.is_zero()),
+            beginnings: u8::from(!job.ramp_time.is_zero()) + u8::from(job.begins_late()),
             is_ending: false,
             waits: None,
             search: has_target.then(search),

@@ -104,7 +104,8 @@ impl<T: Thread, K> Progress<T, K> {
                 Some(true) => {
                     let waking = std::mem::take(&mut queue.waking);
                     let results = queue.returned.len() as u32;
-                    break (Act::Reap(results), waking + reap_ns * f64::from(results));
+                    let owed: u64 = queue.returned.iter().map(|work| work.owed_ns).sum();
+                    break (Act::Reap(results), waking + reap_ns * f64::from(results) + owed as f64);
                 }
                 Some(false) => {
                     queue.is_asleep = true;
