@@ -305,7 +305,7 @@ impl Job {
     /// Bytes that each thread transfers in all its loops unless time ends it; none where it goes on until then.
     ///
     /// # Errors
-    /// As [`region`](Self::region).
+    /// As [`files_of`](Self::files_of).
     pub fn transfer(&self) -> Result<Option<u64>, String> {
         let bytes = self.transfer_of_loop()?;
         Ok(bytes.map(|bytes| bytes.saturating_mul(u64::from(self.course.loops.max(1)))))
@@ -350,7 +350,8 @@ impl Job {
     pub fn check(&self) -> Result<(), String> {
         self.region()?;
         self.unsupported().map_or(Ok(()), Err)?;
-        self.fits().map_err(|unfit| unfit.reason)
+        self.fits().map_err(|unfit| unfit.reason)?;
+        self.transfer().map(drop)
     }
 
     /// Checks what contradicts itself, and names the options that are to blame.

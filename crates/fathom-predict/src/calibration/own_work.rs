@@ -47,7 +47,7 @@ pub(super) fn programs_own_work(model: &mut Model, site: &mut Site) -> Result<()
     let mut jobs = written_jobs(&text)?;
     let programs = single_runs::programs();
     single_runs::run(&mut jobs[..2], programs, ROUNDS, 1, site)?;
-    let by = model.runner();
+    let by = if programs.contains(&Runner::Fio) { Runner::Fio } else { Runner::Fathom };
     single_runs::run(&mut jobs[2..], &[by], ROUNDS, 1, site)?;
     let took = |at: usize, by: Runner, bytes: u64| -> Vec<f64> {
         jobs[at].by(by).iter().map(|run| bytes as f64 / run.rate * 1e9).collect()

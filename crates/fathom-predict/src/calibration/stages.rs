@@ -277,13 +277,13 @@ fn queued((bytes, depth): (u64, u32)) -> Job {
     }
 }
 
-/// Writes past the cache over data that are there.
+/// Writes past the cache over data that are there. The first thousand are slower than those after them.
 fn written_directly(bytes: u64) -> Job {
     let plain = direct(bytes);
     Job {
         files: Files { overwrite: true, ..plain.files.clone() },
         read_percent: 0,
-        size: Some((bytes * 300).min(8 * MIB)),
+        size: Some((bytes * 4_000).min(FAR)),
         runtime: BRIEF,
         name: format!("written directly at random by {bytes}"),
         ..plain
@@ -297,7 +297,7 @@ fn mixed_directly((bytes, depth): (u64, u32), read_percent: u8) -> Job {
     Job {
         engine: queue.engine,
         depth: queue.depth,
-        size: Some((bytes * 1_000).min(8 * MIB)),
+        size: queue.size,
         read_percent,
         name: format!("{kind} directly at random by {bytes}, {depth} at once"),
         ..plain

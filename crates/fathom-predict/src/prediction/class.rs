@@ -16,10 +16,13 @@ pub fn class(job: &Job, parameters: &Parameters) -> String {
         Pattern::Sequential => "sequential",
         Pattern::Random => "random",
     };
+    let is_queued = job.engine.is_asynchronous() && job.depth.most > 1;
+    let jumps_in_ring = is_queued && job.engine == Engine::IoUring && job.pattern == Pattern::Random;
     let cache = match (job.direct, job.pre_read || !job.invalidate) {
-        (true, _) if job.engine.is_asynchronous() && job.depth.most > 1 => "queued",
+        (true, _) if is_queued => "queued",
         (true, _) => "direct",
         (false, true) => "cached",
+        (false, false) if jumps_in_ring => "cold_queued",
         (false, false) => "cold",
     };
     let cached = parameters[Scalar::Cache] as u64;
