@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub(crate) use self::fuse::FuseOptions;
-pub(crate) use self::plan::PlanOptions;
+pub(crate) use self::plan::{PlanOptions, known};
 use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -119,6 +119,8 @@ pub(crate) enum LabCommand {
     List(LabFilter),
     /// Make each file system, survey it, and compare the answers with the truth.
     Run(LabOptions),
+    /// Check a program that finds a parameter: run it in file systems made with known values (as root).
+    Exercise(ExerciseOptions),
     /// Mount a FUSE file system in memory that is slow or fails as --plan says, until interrupted.
     Fuse(FuseOptions),
 }
@@ -142,6 +144,22 @@ pub(crate) struct LabOptions {
     /// Write the scores as JSON to FILE, or to standard output with '-'.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExerciseOptions {
+    /// The parameter that the program finds; 'fathom list' names them.
+    pub(crate) parameter: String,
+    #[command(flatten)]
+    pub(crate) filter: LabFilter,
+    /// Directory for the file systems' images.
+    #[arg(long, default_value = "/dev/shm", value_name = "DIR")]
+    pub(crate) images: PathBuf,
+    /// The program and its arguments, after '--'. A directory of the file system is added as the last argument. The last
+    /// line that it prints is its answer: a size such as 4K, a time such as 10ms, a number or a word; 'none' where the
+    /// file system has no such thing; '?' where it can't tell.
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -72,14 +72,17 @@ fn chosen(only: &[String]) -> Result<Vec<&'static dyn Experiment>, Failure> {
     if only.is_empty() {
         return Ok(REGISTRY.to_vec());
     }
-    let wanted: Vec<&str> =
-        only.iter().map(|name| known(name).map(|one| one.about().parameter)).collect::<Result<_, _>>()?;
+    let wanted: Vec<&str> = only
+        .iter()
+        .map(|name| known(name, "--only: ").map(|one| one.about().parameter))
+        .collect::<Result<_, _>>()?;
     Ok(REGISTRY.iter().copied().filter(|one| wanted.contains(&one.about().parameter)).collect())
 }
 
-fn known(name: &str) -> Result<&'static dyn Experiment, Failure> {
+/// The experiment of this name; `option` is what named it.
+pub(crate) fn known(name: &str, option: &str) -> Result<&'static dyn Experiment, Failure> {
     experiment::by_name(name).ok_or_else(|| {
         let names: Vec<&str> = REGISTRY.iter().map(|experiment| experiment.about().parameter).collect();
-        Failure::Usage(format!("--only: there is no parameter '{name}'; there are {}", names.join(", ")))
+        Failure::Usage(format!("{option}there is no parameter '{name}'; there are {}", names.join(", ")))
     })
 }

@@ -85,14 +85,7 @@ fn mistakes(case: &CaseReport) -> Vec<String> {
     let mut lines = Vec::new();
     for parameter in &case.parameters {
         let unit = unit(case, &parameter.parameter);
-        let truth = match &parameter.truth {
-            Truth::Known { value, .. } => shown(value, unit, usize::MAX),
-            Truth::Within { interval: [low, high], .. } => {
-                format!("{} to {}", number(*low, unit), number(*high, unit))
-            }
-            Truth::NotApplicable { .. } => "not applicable".to_owned(),
-            Truth::Unknown => continue,
-        };
+        let Some(truth) = truth_in_words(&parameter.truth, unit) else { continue };
         let timing = parameter.timing.as_ref().filter(|timing| timing.value != parameter.finding.value);
         let timing = timing.map(|timing| ("timing alone", timing));
         for (who, said) in [("the finding", &parameter.finding)].into_iter().chain(timing) {
@@ -107,6 +100,18 @@ fn mistakes(case: &CaseReport) -> Vec<String> {
         }
     }
     lines
+}
+
+/// The truth in words, where it is known.
+pub(super) fn truth_in_words(truth: &Truth, unit: &str) -> Option<String> {
+    match truth {
+        Truth::Known { value, .. } => Some(shown(value, unit, usize::MAX)),
+        Truth::Within { interval: [low, high], .. } => {
+            Some(format!("{} to {}", number(*low, unit), number(*high, unit)))
+        }
+        Truth::NotApplicable { .. } => Some("not applicable".to_owned()),
+        Truth::Unknown => None,
+    }
 }
 
 /// A parameter's name as the head of a column.
