@@ -38,6 +38,9 @@ use serde::de::DeserializeOwned;
 #[derive(Debug, Parser)]
 #[command(name = "fathom", version, max_term_width = 100)]
 pub(crate) struct Arguments {
+    /// Show no progress, and do not say where the report is and what to do next.
+    #[arg(long, global = true)]
+    pub(crate) quiet: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
 }

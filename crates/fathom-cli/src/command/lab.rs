@@ -51,10 +51,10 @@ fn score(options: &LabOptions) -> Result<ExitCode, Failure> {
     let lab = lab::enter(&options.images, &kept).map_err(Failure::Failed)?;
     let json = Output::open(options.json.as_deref())?;
     let started = jiff::Timestamp::now().to_string();
-    let reports = surveyed(&lab, &cases, &plan, options)?;
+    let reports = surveyed(&lab, &cases, &plan, options, &json)?;
     let kinds: Vec<Kind> = plan.evidence.clone();
     let report = LabReport::new(started, MachineFacts::here().kernel, &kinds, reports);
-    json.tell(&lab::report::table(&report))?;
+    json.tell(&format!("\n{}", lab::report::table(&report)))?;
     json.write(&report)?;
     Ok(if report.has_wrong() { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
@@ -64,6 +64,7 @@ fn surveyed(
     cases: &[Case],
     plan: &Plan,
     options: &LabOptions,
+    json: &Output,
 ) -> Result<Vec<CaseReport>, Failure> {
     let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
     let interrupt = interrupt::flag()?;
@@ -76,11 +77,12 @@ fn surveyed(
             deadline: Some(Instant::now() + options.plan.max_time),
         };
         let setup = Setup { instrument: &instrument, plan, limits, interrupt: interrupt.clone() };
-        let result = lab.run_case(case, &setup, &mut |_, _| {});
+        let report = CaseReport::from(lab.run_case(case, &setup, &mut |_, _| {}));
         if interrupt.load(Ordering::Relaxed) {
             return Err(Failure::from(Fault::Interrupted));
         }
-        reports.push(CaseReport::from(result));
+        progress.aside(|| json.tell(&lab::report::line(&report)))?;
+        reports.push(report);
     }
     Ok(reports)
 }

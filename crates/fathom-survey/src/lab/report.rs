@@ -114,6 +114,25 @@ pub(super) fn truth_in_words(truth: &Truth, unit: &str) -> Option<String> {
     }
 }
 
+/// One case in a line, as it ends.
+pub fn line(case: &CaseReport) -> String {
+    if case.outcome != OutcomeName::Surveyed {
+        return unsurveyed(case) + "\n";
+    }
+    let count = |wanted: fn(&Score) -> bool| {
+        case.parameters.iter().filter(|parameter| wanted(&parameter.finding.score)).count()
+    };
+    format!(
+        "{}: {} right, {} wrong, {} without an answer, {} not judged, in {:.1} s\n",
+        case.name,
+        count(|score| *score == Score::Right),
+        count(|score| *score == Score::Wrong),
+        count(|score| *score == Score::Silent),
+        count(|score| matches!(score, Score::NotScored(_))),
+        case.duration_ns as f64 / 1e9
+    )
+}
+
 /// A parameter's name as the head of a column.
 fn short(name: &str) -> String {
     name.strip_prefix("readahead_").unwrap_or(name).trim_end_matches("_size").to_owned()
@@ -362,6 +381,18 @@ t? timing alone is silent, t! timing alone is wrong.
         let text = table(&report());
         assert_eq!(text, expected, "\n{text}");
         assert!(text.is_ascii());
+    }
+
+    #[test]
+    fn a_case_that_ends_has_a_line() {
+        let report = report();
+        let lines: Vec<String> = report.cases.iter().map(line).collect();
+        let expected = [
+            "ext4-1k-ra128: 2 right, 0 wrong, 0 without an answer, 0 not judged, in 1.5 s\n",
+            "ext4-2k-ra32: 0 right, 1 wrong, 1 without an answer, 0 not judged, in 1.5 s\n",
+            "xfs-4k-ra32: skipped: mkfs.xfs is missing: install xfsprogs\n",
+        ];
+        assert_eq!(lines, expected);
     }
 
     #[test]
