@@ -13,6 +13,8 @@ pub(crate) mod model;
 pub(crate) mod net;
 mod plan;
 pub(crate) mod predict;
+#[cfg(test)]
+mod reference;
 pub(crate) mod run;
 pub(crate) mod sweep;
 pub(crate) mod syscalls;
