@@ -66,6 +66,9 @@ pub(crate) struct ValidateOptions {
     pub(crate) traces: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) replaying: ReplayOptions,
+    /// Also write the tables to FILE in Markdown, with the date and the machine.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
     /// Write the validation as JSON to FILE, or to standard output with '-'.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
