@@ -13,6 +13,8 @@ pub(crate) mod model;
 pub(crate) mod net;
 mod plan;
 pub(crate) mod predict;
+#[cfg(test)]
+mod reference;
 pub(crate) mod run;
 pub(crate) mod sweep;
 pub(crate) mod syscalls;
@@ -25,7 +27,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub(crate) use self::fuse::FuseOptions;
-pub(crate) use self::plan::PlanOptions;
+pub(crate) use self::plan::{PlanOptions, known};
 use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -34,10 +36,22 @@ use fathom::units::{parse_bytes, parse_duration};
 use fathom::workload::CacheState;
 use serde::de::DeserializeOwned;
 
+/// The first commands of a first day, below the help of all.
+const START: &str = "\
+Start here, without root:
+  fathom survey /mnt/data                 what the file system there is like (a minute)
+  fathom run JOB.fio /mnt/data            run a job file of fio on it
+  fathom calibrate /mnt/data              make MODEL.json of the machine (3 minutes)
+  fathom predict JOB.fio --on MODEL.json  how fast the job will be, without running it
+'fathom COMMAND --help' has all options of a command.";
+
 /// Measure a file system, explain its behaviour, and predict how long jobs take on it.
 #[derive(Debug, Parser)]
-#[command(name = "fathom", version, max_term_width = 100)]
+#[command(name = "fathom", version, max_term_width = 100, after_help = START)]
 pub(crate) struct Arguments {
+    /// Show no progress, and do not say where the report is and what to do next.
+    #[arg(long, global = true)]
+    pub(crate) quiet: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -48,9 +62,9 @@ pub(crate) enum Command {
     Survey(SurveyOptions),
     /// List the parameters that a survey can measure, with method, cost and source.
     List(ListOptions),
-    /// Run one workload, described by options, and print every sample.
+    /// Time one kind of system call at many places of a file, and print every duration.
     Probe(ProbeOptions),
-    /// Measure throughput and latency against the size of a call.
+    /// Measure throughput and latency by the number of bytes that a call moves.
     Curve(curve::CurveOptions),
     /// Compare the speed of Fathom, dd and fio in reading or writing the same file.
     Versus(versus::VersusOptions),
@@ -61,16 +75,16 @@ pub(crate) enum Command {
     Trace(trace::TraceCommand),
     /// Predict the speed of a fio job file or of a trace's replay, without running it.
     Predict(predict::PredictOptions),
-    /// Predict a fio job file for each cell of a grid of settings.
+    /// Predict a fio job file for each combination of settings, such as block sizes and depths.
     Sweep(sweep::SweepOptions),
     /// Measure the machine and a file system, and write a model for predictions.
     Calibrate(calibrate::CalibrateOptions),
     /// Measure how good predictions are: predict new jobs, then run them.
     Validate(calibrate::ValidateOptions),
-    /// Draw the Petri nets that models are made of.
+    /// Draw the Petri nets that predictions are made with, and list their parameters.
     #[command(subcommand)]
     Net(net::NetCommand),
-    /// Test surveys on file systems that are made with known parameters (as root).
+    /// Test this program on file systems that are made with known parameters (as root).
     #[command(subcommand)]
     Lab(LabCommand),
     /// Write, read and count the blocks of a file, and print the speed.
@@ -80,11 +94,11 @@ pub(crate) enum Command {
     Syscalls(syscalls::SyscallsOptions),
     /// XOR a file's 32-bit words, as fast as the machine can.
     Xor(xor::XorOptions),
-    /// Infer again from a kept result and write its page again; measures nothing.
+    /// Show a result that was kept, and write its page again, without measuring.
     Report(ReportOptions),
     /// Say what differs, beyond noise, between surveys or between curves.
     Compare(compare::CompareOptions),
-    /// Say which parameters account for the difference between two machines or mounts in a job's result, by prediction.
+    /// Say why a job is faster on one machine or mount than on another.
     Explain(explain::ExplainOptions),
     /// Print the JSON Schema of a result.
     Schema(SchemaOptions),
@@ -115,17 +129,19 @@ impl Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
-    /// List the names of the lab's file systems (cases).
+    /// List the file systems that can be made, by name.
     List(LabFilter),
-    /// Make each file system, survey it, and compare the answers with the truth.
+    /// Make each file system, survey it, and compare the answers with how it was made.
     Run(LabOptions),
+    /// Check a program that finds a parameter: run it in file systems made with known values (as root).
+    Exercise(ExerciseOptions),
     /// Mount a FUSE file system in memory that is slow or fails as --plan says, until interrupted.
     Fuse(FuseOptions),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct LabFilter {
-    /// Only cases whose name contains one of these, separated by commas.
+    /// Only file systems whose name contains one of these, separated by commas; 'fathom lab list' names them.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub(crate) cases: Vec<String>,
 }
@@ -142,6 +158,22 @@ pub(crate) struct LabOptions {
     /// Write the scores as JSON to FILE, or to standard output with '-'.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExerciseOptions {
+    /// The parameter that the program finds; 'fathom list' names them.
+    pub(crate) parameter: String,
+    #[command(flatten)]
+    pub(crate) filter: LabFilter,
+    /// Directory for the file systems' images.
+    #[arg(long, default_value = "/dev/shm", value_name = "DIR")]
+    pub(crate) images: PathBuf,
+    /// The program and its arguments, after '--'. A directory of the file system is added as the last argument. The last
+    /// line that it prints is its answer: a size such as 4K, a time such as 10ms, a number or a word; 'none' where the
+    /// file system has no such thing; '?' where it can't tell.
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -198,13 +230,13 @@ pub(crate) struct ProbeOptions {
     /// A directory on the file system to probe.
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
-    /// Run this experiment of a paper instead, and say what it shows; --list-recipes names them.
+    /// Run this experiment from a paper on measuring file systems instead, and say what it shows; --list-recipes names them.
     #[arg(long, value_name = "NAME", conflicts_with_all = [
         "op", "size", "step", "offset", "count", "direction", "prime", "settle", "gap", "rounds", "warmup",
         "fresh", "cold", "cached", "file_size", "between",
     ])]
     pub(crate) recipe: Option<String>,
-    /// List the experiments of the papers and run nothing.
+    /// List the experiments from papers, with what the papers found, and run nothing.
     #[arg(long)]
     pub(crate) list_recipes: bool,
     /// Operations to make at each position of the file, in this order, separated by commas.

@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -14,6 +15,19 @@ use fathom::speed::watch::Watch;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::Failure;
+
+/// Whether nothing is to be shown but results and what went wrong.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From now on shows no progress and no advice.
+pub(crate) fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Whether somebody looks on, and wants to.
+fn is_watched() -> bool {
+    io::stderr().is_terminal() && !QUIET.load(Ordering::Relaxed)
+}
 
 /// Writes a whole text to standard output.
 ///
@@ -62,10 +76,16 @@ pub(crate) fn unbuffered() -> Result<File, Failure> {
 
 /// A line beside standard output for whoever looks on, and for nobody else.
 pub(crate) fn hint(line: &str) {
-    let mut err = io::stderr().lock();
-    if err.is_terminal() {
+    if is_watched() {
         // Nobody misses it.
-        let _ = writeln!(err, "{line}");
+        let _ = writeln!(io::stderr().lock(), "{line}");
+    }
+}
+
+/// Where a result is kept and what may come next, on standard error.
+pub(crate) fn advise(text: &str) {
+    if !QUIET.load(Ordering::Relaxed) {
+        let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 }
 
@@ -89,11 +109,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// A bar whose steps take about so many seconds each.
     pub(crate) fn over(weights: Vec<u64>) -> Self {
-        let target = if io::stderr().is_terminal() {
-            ProgressDrawTarget::stderr()
-        } else {
-            ProgressDrawTarget::hidden()
-        };
+        let target = if is_watched() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(weights.iter().sum()), target);
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  (about {eta} left)")
         {
@@ -107,6 +123,11 @@ impl Progress {
     pub(crate) fn at(&self, done: usize, next: &str) {
         self.bar.set_position(self.weights.iter().take(done).sum());
         self.bar.set_message(next.to_owned());
+    }
+
+    /// Prints something where the bar is, which then goes on below it.
+    pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.bar.suspend(print)
     }
 }
 
@@ -141,7 +162,7 @@ impl Late {
         what: &'static str,
         draw: impl Fn(&ProgressBar) + Send + 'static,
     ) -> Self {
-        if !io::stderr().is_terminal() {
+        if !is_watched() {
             return Self(None);
         }
         let (stop, stopped) = mpsc::channel();

@@ -55,7 +55,8 @@ pub(crate) fn put(
             ),
         },
     };
-    console::tell(&format!("{told}{next}"), true)
+    console::advise(&format!("{told}{next}"));
+    Ok(())
 }
 
 fn shelved(

@@ -38,6 +38,9 @@ fn parsed() -> Result<Option<Arguments>, Failure> {
 }
 
 fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    if arguments.quiet {
+        console::be_quiet();
+    }
     if arguments.command.is_guarded() {
         guard::supervise();
     }

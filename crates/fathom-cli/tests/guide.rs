@@ -78,6 +78,11 @@ fn repeating_the_papers() {
 }
 
 #[test]
+fn measuring() {
+    run("measuring.md");
+}
+
+#[test]
 fn comparing() {
     run("comparing.md");
 }

@@ -46,7 +46,7 @@ pub use speed::{file_size, syscalls, transfer, xor};
 pub use survey_page::{Runs, survey_page};
 pub use sweep::{comma_separated as sweep_csv, sweep};
 pub use text::{list, survey};
-pub use validation::{calibration, validation};
+pub use validation::{calibration, validation, validation_markdown};
 pub use versus::{versus, versus_jobs};
 
 pub(crate) use jobs_page::{jobs_page, replay_page};

@@ -8,6 +8,7 @@
 
 mod build;
 mod cases;
+mod exercise;
 mod fuse;
 mod holes;
 pub mod report;
@@ -26,6 +27,7 @@ use std::time::{Duration, Instant};
 use fathom_sys::{facts, mount};
 
 pub use self::cases::cases;
+pub use self::exercise::Examined;
 pub use self::fuse::serve;
 pub use self::results::{CaseReport, LabReport, OutcomeName, SCHEMA, Total};
 pub use self::score::{ParameterScore, Score, score};
@@ -205,11 +207,7 @@ fn survey_in(
 ) -> Result<(Vec<Answer>, Vec<ParameterScore>), Fault> {
     let mut machine = Linux::at(point, setup.instrument, setup.limits, Arc::clone(&setup.interrupt))?;
     let answers = survey::ask(&mut machine, setup.plan, progress)?;
-    let kernel = Kernel {
-        name: facts::machine().kernel,
-        page_size: facts::page_size(),
-        generations: facts::keeps_generations(),
-    };
+    let kernel = kernel();
     let truths: Vec<Truth> =
         setup.plan.experiments.iter().map(|experiment| experiment.truth(case, &kernel)).collect();
     let witnesses = witnesses(&mut machine, setup.plan, &answers, &truths)?;
@@ -222,6 +220,15 @@ fn survey_in(
     });
     let scores = scores.collect();
     Ok((answers, scores))
+}
+
+/// The kernel at hand.
+fn kernel() -> Kernel {
+    Kernel {
+        name: facts::machine().kernel,
+        page_size: facts::page_size(),
+        generations: facts::keeps_generations(),
+    }
 }
 
 /// Where only a witness knows the truth and the plan asks none, it is asked after everything else,

@@ -45,8 +45,8 @@ pub(crate) struct ValidateOptions {
     /// built-in set of what people write.
     #[arg(long, num_args = 1.., value_name = "JOB.fio", conflicts_with_all = ["traces", "quiet_machine"])]
     jobs: Vec<PathBuf>,
-    /// Instead of single runs on the machine as it is: bring the machine to rest before each run, wait until no other
-    /// program works on the same core, and run other built-in jobs in laps.
+    /// Measure the model's own error: wait before each run until the machine is at rest and no other program works on the
+    /// same core, and repeat another set of built-in jobs. Without this option jobs run once, on the machine as it is.
     #[arg(long, conflicts_with = "traces")]
     quiet_machine: bool,
     /// How often to run each job.
@@ -57,15 +57,18 @@ pub(crate) struct ValidateOptions {
     pub(crate) no_fio: bool,
     #[command(flatten)]
     pub(crate) keep: KeepOptions,
-    /// Also validate what-if predictions, by changing the machine: the mount's read-ahead window, the limit of dirty
-    /// data, a control group with little memory. Every change is undone. Needs --quiet-machine.
+    /// Also check what-if predictions, by changing the machine: the mount's read-ahead window, the limit of dirty data, a
+    /// control group with little memory. Every change is undone. Needs --quiet-machine.
     #[arg(long, conflicts_with = "traces", requires = "quiet_machine")]
     pub(crate) intrusive: bool,
-    /// Validate the model with replays of these traces instead of jobs.
+    /// Replay these traces instead of running jobs.
     #[arg(long, num_args = 1.., value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) replaying: ReplayOptions,
+    /// Also write the tables to FILE in Markdown, with the date and the machine.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
     /// Write the validation as JSON to FILE, or to standard output with '-'.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

@@ -6,22 +6,22 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainOptions {
-    /// The first machine or mount: a model (a file of 'fathom calibrate'), or a survey (its folder or its JSON).
+    /// The first machine or mount: a model (a file that 'fathom calibrate' wrote), or a survey (its folder or its JSON).
     #[arg(value_name = "FIRST")]
     pub(crate) first: PathBuf,
-    /// The second one: of the same kind.
+    /// The second one: a model or a survey, as the first one is.
     #[arg(value_name = "SECOND")]
     pub(crate) second: PathBuf,
     /// A job file in fio's format, whose results are to be explained.
     #[arg(value_name = "JOB.fio")]
     pub(crate) job: PathBuf,
-    /// For surveys: the model that has everything that no survey tells; 'assumed' is a built-in example.
+    /// For surveys: take what they do not tell from this model; 'assumed' is a built-in example.
     #[arg(long, value_name = "MODEL.json", default_value = "assumed")]
     pub(crate) on: PathBuf,
     /// Write the explanation as JSON to FILE, or to standard output with '-'.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Seed of the model's random times.
+    /// Seed of the simulations' random numbers.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 }

@@ -11,7 +11,8 @@ use crate::failure::{Failure, plain};
 /// A model to run on, where one is named.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OnOptions {
-    /// Simulate this model (a file of 'fathom calibrate') instead of the machine; 'assumed' is a built-in example.
+    /// Take this model of a machine (a file that 'fathom calibrate' wrote) instead of measuring one; 'assumed' is a built-in
+    /// example.
     #[arg(long, value_name = "MODEL.json")]
     pub(crate) on: Option<PathBuf>,
     #[command(flatten)]

@@ -8,23 +8,23 @@ use crate::args::model::OnOptions;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum NetCommand {
-    /// List the modules of the model's net.
+    /// List the parts (modules) of the net.
     List,
-    /// List the parameters of a model, as --set takes them.
+    /// List the parameters of a model, with units and meaning, as --set takes them.
     Parameters,
-    /// Draw a module of the model's net, or its top level.
+    /// Draw one part of the net, or its top level.
     Show(ShowOptions),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowOptions {
-    /// The module to draw; the top level if none is named.
+    /// The part to draw ('fathom net list' names them); the top level if none is named.
     #[arg(default_value = "", conflicts_with = "flat")]
     pub(crate) module: String,
-    /// Draw the whole net at once, with a frame around each module.
+    /// Draw the whole net at once, with a frame around each part.
     #[arg(long)]
     pub(crate) flat: bool,
-    /// Show the tokens in the places after this many firings of a run that reads a cold file of 1 MiB in order.
+    /// Show where the net's tokens are after this many steps (firings) of reading a cold file of 1 MiB in order.
     #[arg(long, value_name = "FIRINGS")]
     pub(crate) marking: Option<u64>,
     /// The file format of the drawing.

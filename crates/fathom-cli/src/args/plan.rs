@@ -15,16 +15,16 @@ pub(crate) struct PlanOptions {
     /// Ask for these parameters only, separated by commas; 'fathom list' names them.
     #[arg(long, value_delimiter = ',', value_name = "PARAMETERS")]
     pub(crate) only: Vec<String>,
-    /// Gather these kinds of evidence only, separated by commas.
+    /// Use these kinds of evidence only, separated by commas.
     #[arg(long, value_delimiter = ',', default_value = "timing,witness,declared", value_name = "KINDS")]
     pub(crate) evidence: Vec<EvidenceKind>,
-    /// How many repeats to make.
+    /// How often to repeat the measurements.
     #[arg(long, default_value = "full")]
     pub(crate) effort: EffortLevel,
-    /// Write at most this much; in the lab, for each case.
+    /// Write at most this much ('fathom lab run': in each file system).
     #[arg(long, default_value = "256MiB", value_parser = parse_bytes, value_name = "SIZE")]
     pub(crate) max_write: u64,
-    /// Take at most this long; in the lab, for each case, or longer if the case waits for the kernel by design.
+    /// Take at most this long ('fathom lab run': in each file system, and longer where the kernel's own delays are measured).
     #[arg(long, default_value = "50s", value_parser = parse_duration, value_name = "TIME")]
     pub(crate) max_time: Duration,
     /// Seed of the random orders.
@@ -44,9 +44,9 @@ pub(crate) enum EvidenceKind {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum EffortLevel {
-    /// About a third of them: faster, and more questions stay open.
+    /// About a third of that: faster, and more parameters stay unknown.
     Quick,
-    /// As many as the experiments ask for.
+    /// As often as each parameter needs.
     Full,
 }
 
@@ -72,14 +72,17 @@ fn chosen(only: &[String]) -> Result<Vec<&'static dyn Experiment>, Failure> {
     if only.is_empty() {
         return Ok(REGISTRY.to_vec());
     }
-    let wanted: Vec<&str> =
-        only.iter().map(|name| known(name).map(|one| one.about().parameter)).collect::<Result<_, _>>()?;
+    let wanted: Vec<&str> = only
+        .iter()
+        .map(|name| known(name, "--only: ").map(|one| one.about().parameter))
+        .collect::<Result<_, _>>()?;
     Ok(REGISTRY.iter().copied().filter(|one| wanted.contains(&one.about().parameter)).collect())
 }
 
-fn known(name: &str) -> Result<&'static dyn Experiment, Failure> {
+/// The experiment of this name; `option` is what named it.
+pub(crate) fn known(name: &str, option: &str) -> Result<&'static dyn Experiment, Failure> {
     experiment::by_name(name).ok_or_else(|| {
         let names: Vec<&str> = REGISTRY.iter().map(|experiment| experiment.about().parameter).collect();
-        Failure::Usage(format!("--only: there is no parameter '{name}'; there are {}", names.join(", ")))
+        Failure::Usage(format!("{option}there is no parameter '{name}'; there are {}", names.join(", ")))
     })
 }

@@ -19,7 +19,7 @@ pub(crate) struct PredictOptions {
     fio: Vec<String>,
     #[command(flatten)]
     pub(crate) replaying: ReplayOptions,
-    /// The model to predict with (a file of 'fathom calibrate'); 'assumed' is a built-in example.
+    /// The model to predict with (a file that 'fathom calibrate' wrote); 'assumed' is a built-in example.
     #[arg(long, value_name = "MODEL.json")]
     pub(crate) on: PathBuf,
     #[command(flatten)]
@@ -33,10 +33,10 @@ pub(crate) struct PredictOptions {
     pub(crate) format: PredictFormat,
     #[command(flatten)]
     pub(crate) keep: KeepOptions,
-    /// How many simulations to make with parameters drawn from their intervals, where intervals need them.
+    /// How many simulations to make for the intervals, each with every parameter drawn from its own interval.
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub(crate) draws: u32,
-    /// Seed of the draws and of the model's random times; the job's own random order comes from its job file.
+    /// Seed of the simulations' random numbers; the job's own random order comes from its job file.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 }

@@ -25,7 +25,8 @@ pub(crate) struct RunOptions {
     /// Say what would be done, with which files in place of the paths of the jobs, and run and write nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Read the files that the jobs name where they are below DIR, in place of scratch files: a job that writes is refused.
+    /// Let the jobs read files of yours below DIR, by the names in the job file, instead of scratch files. A job that writes
+    /// is refused.
     #[arg(long, value_name = "DIR")]
     pub(crate) on_files: Option<PathBuf>,
     /// Format of the results [default: text, or what --output-format of fio's command line says].

@@ -9,7 +9,7 @@ use crate::keep::Place;
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepOptions {
-    /// The model to predict with (a file of 'fathom calibrate'); 'assumed' is a built-in example.
+    /// The model to predict with (a file that 'fathom calibrate' wrote); 'assumed' is a built-in example.
     #[arg(value_name = "MODEL.json", required_unless_present = "merge")]
     pub(crate) model: Option<PathBuf>,
     /// A job file in fio's format (docs/jobs.md lists the options that are understood).
@@ -23,14 +23,14 @@ pub(crate) struct SweepOptions {
     /// job's section.
     #[arg(long = "job", value_name = "OPTION=VALUES", value_parser = |typed: &str| Axis::read(Of::Job, typed))]
     pub(crate) job: Vec<Axis>,
-    /// Predict only the I-th of N parts of the grid, from 1/N to N/N: N processes or machines share the work.
+    /// Predict only the I-th of N parts of the combinations, from 1/N to N/N: N processes or machines share the work.
     #[arg(long, value_name = "I/N", value_parser = Shard::read)]
     pub(crate) shard: Option<Shard>,
-    /// Keep each cell in this folder as soon as it is predicted, and don't predict those again that it has. Shards may share a
-    /// folder; with the last cell it gets the result and its page.
+    /// Keep each combination's prediction in this folder as soon as it is made, and don't predict those again that it has.
+    /// Parts (--shard) may share a folder; with the last combination it gets the result and its page.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Predict nothing: put together the cells that shards have left in this folder.
+    /// Predict nothing: put together what parts (--shard) have left in this folder.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["model", "jobs", "set", "job", "shard", "out", "draws", "seed"])]
     pub(crate) merge: Option<PathBuf>,
     /// Keep neither the result nor its page.
@@ -39,10 +39,11 @@ pub(crate) struct SweepOptions {
     /// Format of the result.
     #[arg(long, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: SweepFormat,
-    /// How many simulations to make for each cell with parameters drawn from their intervals, where intervals need them.
+    /// How many simulations to make for the intervals of each combination, each with every parameter drawn from its own
+    /// interval.
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub(crate) draws: u32,
-    /// Seed of the draws and of the model's random times, for all cells.
+    /// Seed of the simulations' random numbers, for all combinations.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 }
@@ -61,6 +62,6 @@ pub(crate) enum SweepFormat {
     Text,
     /// Every figure with its interval, by the schema fathom.sweep/1.
     Json,
-    /// One line per cell, job and direction under a header with the units.
+    /// One line per combination, job and direction under a header with the units.
     Csv,
 }

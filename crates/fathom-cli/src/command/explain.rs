@@ -10,7 +10,7 @@ use fathom::session::Work;
 use crate::args::explain::ExplainOptions;
 use crate::args::model;
 use crate::args::run::Jobs;
-use crate::console;
+use crate::console::{self, spinner};
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -35,7 +35,9 @@ pub(crate) fn run(options: &ExplainOptions) -> Result<ExitCode, Failure> {
     };
     let names = sides.map(|path| path.display().to_string());
     let [first, second] = &models;
+    let bar = spinner("predicting with each parameter in turn");
     let told = explain(&file.jobs, names, [first, second], unmodelled, options.seed);
+    drop(bar);
     let told = told.map_err(|reason| Failure::Failed(format!("{}: {reason}", options.job.display())))?;
     json.tell(&report::explanation(&told, console::colours(options.json.is_some())))?;
     json.write(&told)?;

@@ -8,14 +8,14 @@ use std::time::Instant;
 
 use fathom::finding::Kind;
 use fathom::instrument::Instrument;
-use fathom::lab::{self, Case, CaseReport, Lab, LabReport, Setup};
+use fathom::lab::{self, Case, CaseReport, Examined, Lab, LabReport, Score, Setup};
 use fathom::machine::Fault;
 use fathom::machine::linux::Limits;
 use fathom::provenance::MachineFacts;
 use fathom::session::directory;
 use fathom::survey::Plan;
 
-use crate::args::{LabCommand, LabFilter, LabOptions};
+use crate::args::{ExerciseOptions, LabCommand, LabFilter, LabOptions, known};
 use crate::console::{self, Progress};
 use crate::failure::Failure;
 use crate::interrupt;
@@ -25,6 +25,7 @@ pub(crate) fn run(command: &LabCommand) -> Result<ExitCode, Failure> {
     match command {
         LabCommand::List(filter) => list(filter),
         LabCommand::Run(options) => score(options),
+        LabCommand::Exercise(options) => examine(options),
         LabCommand::Fuse(options) => {
             let dir = directory(&options.dir)?;
             lab::serve(&dir, &options.plan, &*interrupt::flag()?).map_err(Failure::Failed)?;
@@ -50,10 +51,10 @@ fn score(options: &LabOptions) -> Result<ExitCode, Failure> {
     let lab = lab::enter(&options.images, &kept).map_err(Failure::Failed)?;
     let json = Output::open(options.json.as_deref())?;
     let started = jiff::Timestamp::now().to_string();
-    let reports = surveyed(&lab, &cases, &plan, options)?;
+    let reports = surveyed(&lab, &cases, &plan, options, &json)?;
     let kinds: Vec<Kind> = plan.evidence.clone();
     let report = LabReport::new(started, MachineFacts::here().kernel, &kinds, reports);
-    json.tell(&lab::report::table(&report))?;
+    json.tell(&format!("\n{}", lab::report::table(&report)))?;
     json.write(&report)?;
     Ok(if report.has_wrong() { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
@@ -63,6 +64,7 @@ fn surveyed(
     cases: &[Case],
     plan: &Plan,
     options: &LabOptions,
+    json: &Output,
 ) -> Result<Vec<CaseReport>, Failure> {
     let instrument = Instrument::calibrate().map_err(Failure::Failed)?;
     let interrupt = interrupt::flag()?;
@@ -75,13 +77,40 @@ fn surveyed(
             deadline: Some(Instant::now() + options.plan.max_time),
         };
         let setup = Setup { instrument: &instrument, plan, limits, interrupt: interrupt.clone() };
-        let result = lab.run_case(case, &setup, &mut |_, _| {});
+        let report = CaseReport::from(lab.run_case(case, &setup, &mut |_, _| {}));
         if interrupt.load(Ordering::Relaxed) {
             return Err(Failure::from(Fault::Interrupted));
         }
-        reports.push(CaseReport::from(result));
+        progress.aside(|| json.tell(&lab::report::line(&report)))?;
+        reports.push(report);
     }
     Ok(reports)
+}
+
+fn examine(options: &ExerciseOptions) -> Result<ExitCode, Failure> {
+    let question = known(&options.parameter, "")?;
+    let cases: Vec<Case> =
+        selected(&options.filter)?.into_iter().filter(|case| question.is_asked_in(case)).collect();
+    if cases.is_empty() {
+        let parameter = &options.parameter;
+        return Err(Failure::Usage(format!(
+            "--cases: none of these is about {parameter}; see 'fathom lab list'"
+        )));
+    }
+    let lab = lab::enter(&options.images, &[]).map_err(Failure::Failed)?;
+    let interrupt = interrupt::flag()?;
+    let (mut right, mut judged) = (0, 0);
+    for case in &cases {
+        let Examined { score, line } = lab.examine(case, question, &options.program);
+        if interrupt.load(Ordering::Relaxed) {
+            return Err(Failure::from(Fault::Interrupted));
+        }
+        console::print(&(line + "\n"))?;
+        right += usize::from(score == Score::Right);
+        judged += usize::from(!matches!(score, Score::NotScored(_)));
+    }
+    console::print(&format!("{right} of {judged} right.\n"))?;
+    Ok(ExitCode::from(u8::from(right < judged)))
 }
 
 fn selected(filter: &LabFilter) -> Result<Vec<Case>, Failure> {

@@ -11,7 +11,7 @@ use fathom::workload::{CallKind, Pass, Region, ScratchFile, Workload};
 
 use super::session;
 use crate::args::{ProbeOptions, Summary, library};
-use crate::console;
+use crate::console::{self, spinner};
 use crate::failure::{Failure, plain};
 
 pub(crate) fn run(options: &ProbeOptions) -> Result<ExitCode, Failure> {
@@ -40,7 +40,9 @@ pub(crate) fn run(options: &ProbeOptions) -> Result<ExitCode, Failure> {
             })
         })
         .transpose()?;
+    let bar = spinner("running the workload");
     let samples = session.probe(&workload)?;
+    drop(bar);
     let text = match options.summary {
         Some(summary) => summarised(&samples, summary),
         None => raw(&samples)?,

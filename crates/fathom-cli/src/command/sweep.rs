@@ -30,11 +30,11 @@ pub(crate) fn run(options: &SweepOptions) -> Result<ExitCode, Failure> {
     })?;
     match options.out.as_ref().or(options.merge.as_ref()).filter(|_| options.format == SweepFormat::Text) {
         Some(folder) if result.result.missing == 0 => {
-            console::tell(&(whereabouts(&folder.join("report.html"), folder) + NEXT), true)?;
+            console::advise(&(whereabouts(&folder.join("report.html"), folder) + NEXT));
         }
         Some(folder) => {
             let next = format!("\nWhen all shards are done: 'fathom sweep --merge {}'.\n", folder.display());
-            console::tell(&next, true)?;
+            console::advise(&next);
         }
         None if options.merge.is_none() => keep::result(options.place(), "sweep", NEXT, &result)?,
         None => {}

@@ -158,7 +158,9 @@ fn export(options: &ExportOptions) -> Result<(), Failure> {
     let out = &options.out;
     let file = File::options().write(true).create_new(true).open(out);
     let file = file.map_err(|error| Error::new("create", out, error))?;
+    let bar = spinner("exporting");
     let exported = export::fio(&options.trace, &mut BufWriter::new(file)).inspect_err(|_| discard(out))?;
+    drop(bar);
     console::print(&format!(
         "{} operations in {}; {} others left out\n",
         exported.operations,

@@ -1,7 +1,9 @@
 //! `fathom validate`: predictions of new jobs, compared with runs of them.
 
+use std::fs;
 use std::process::ExitCode;
 
+use fathom::report;
 use fathom::results::{Report, WithModel};
 
 use super::session;
@@ -35,6 +37,10 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
     let validation = WithModel { result: held?, model };
     json.tell(&validation.text(json.colours()))?;
     json.write(&validation)?;
+    if let Some(file) = &options.markdown {
+        let written = fs::write(file, report::validation_markdown(&validation.result));
+        written.map_err(|error| Failure::unwritable("--markdown", file, &error))?;
+    }
     keep::result(place, "validate", NEXT, &validation)?;
     Ok(failure::done(validation.result.refused.is_empty()))
 }

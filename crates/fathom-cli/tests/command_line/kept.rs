@@ -37,6 +37,18 @@ fn jobs_and_their_prediction_are_kept() {
 }
 
 #[test]
+fn a_quiet_command_keeps_its_result_and_gives_no_advice() {
+    let (place, kept) = (Place::new(), Place::new());
+    let job = kept.join("job.fio");
+    fs::write(&job, "[reads]\nrw=randread\nbs=4k\nsize=64k\n").unwrap();
+    let ran = kept.join("ran");
+    let quiet = fathom(&["--quiet", "run", &job, place.text(), "--out", &ran]);
+    assert!(quiet.code == Some(0) && quiet.err.is_empty() && quiet.out.contains("reads"), "{quiet:?}");
+    let report = fathom(&["report", &ran, "--quiet"]);
+    assert!(report.code == Some(0) && report.err.is_empty() && report.out == quiet.out, "{report:?}");
+}
+
+#[test]
 fn an_xor_is_kept() {
     let kept = Place::new();
     let (file, out) = (kept.join("file"), kept.join("out"));

@@ -4,6 +4,7 @@
 mod bad_input;
 mod compare;
 mod completions;
+mod exercise;
 mod faults;
 mod fio_formats;
 mod io;

@@ -306,6 +306,17 @@ fn validated() -> Validation {
     }
 }
 
+#[test]
+fn a_validation_can_be_a_page_of_the_documents() {
+    let page = report::validation_markdown(&validated());
+    assert!(page.starts_with("# How good predictions were on 2"), "{page}");
+    let machine = provenance().machine;
+    assert!(
+        page.contains(&machine.kernel) && page.contains("```text\n") && page.ends_with("```\n"),
+        "{page}"
+    );
+}
+
 /// Small jobs on a model, predicted for real.
 fn predicted(model: &Model) -> Predicted {
     let read = job::Job { size: Some(1 << 20), ..job::Job::named("cold reads") };

@@ -7,7 +7,7 @@ use fathom_predict::calibration::{Account, REPEATS};
 use fathom_predict::model::Model;
 use fathom_predict::validation::{self, Again, Agreement, Class, Held, Validation, agreement};
 use fathom_program::units::{Bytes, Nanos};
-use fathom_run::provenance::MachineFacts;
+use fathom_run::provenance::{MachineFacts, Provenance};
 
 /// The parameters of a model with where they come from, and how well they explain what they were fitted to.
 pub fn calibration(model: &Model, accounts: &[Account]) -> String {
@@ -55,6 +55,24 @@ pub fn validation(validation: &Validation, colours: Colours) -> String {
         table::rows(&CLASSES.map(|title| colours.strong(title)), &classes(validation, colours)),
         jobs(validation, colours),
         table::spent(validation.bytes_written, validation.duration_ns)
+    )
+}
+
+/// The same as a page in Markdown, with the date and the machine, so that documents need no figure that is typed.
+pub fn validation_markdown(validation: &Validation) -> String {
+    let Provenance { version, started, machine, mount, .. } = &validation.provenance;
+    let day = started.split('T').next().unwrap_or_default();
+    let device = mount.device.name.as_deref().unwrap_or("no device");
+    format!(
+        "# How good predictions were on {day}\n\n`fathom validate` {version} wrote this page. {}, {}, {} CPUs, {} of memory, \
+         virtualisation: {}; {} on {device}.\n\n```text\n{}```\n",
+        machine.kernel,
+        machine.arch,
+        machine.cpus,
+        Bytes(machine.memory_bytes),
+        machine.virtualisation,
+        mount.fs_type,
+        self::validation(validation, Colours::Off)
     )
 }
 

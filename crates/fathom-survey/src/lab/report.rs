@@ -10,7 +10,7 @@ const WIDTH: usize = 120;
 /// How many sizes of a ramp are printed, at most. Of longer ramps the ends stand.
 const MOST_SIZES: usize = 10;
 /// The last rows.
-const TOTALS: [&str; 5] = ["right", "wrong", "silent", "unjudged", "answered"];
+const TOTALS: [&str; 5] = ["right", "wrong", "no answer", "not judged", "answered"];
 /// What stands between two columns.
 const GAP: usize = 2;
 
@@ -85,14 +85,7 @@ fn mistakes(case: &CaseReport) -> Vec<String> {
     let mut lines = Vec::new();
     for parameter in &case.parameters {
         let unit = unit(case, &parameter.parameter);
-        let truth = match &parameter.truth {
-            Truth::Known { value, .. } => shown(value, unit, usize::MAX),
-            Truth::Within { interval: [low, high], .. } => {
-                format!("{} to {}", number(*low, unit), number(*high, unit))
-            }
-            Truth::NotApplicable { .. } => "not applicable".to_owned(),
-            Truth::Unknown => continue,
-        };
+        let Some(truth) = truth_in_words(&parameter.truth, unit) else { continue };
         let timing = parameter.timing.as_ref().filter(|timing| timing.value != parameter.finding.value);
         let timing = timing.map(|timing| ("timing alone", timing));
         for (who, said) in [("the finding", &parameter.finding)].into_iter().chain(timing) {
@@ -107,6 +100,37 @@ fn mistakes(case: &CaseReport) -> Vec<String> {
         }
     }
     lines
+}
+
+/// The truth in words, where it is known.
+pub(super) fn truth_in_words(truth: &Truth, unit: &str) -> Option<String> {
+    match truth {
+        Truth::Known { value, .. } => Some(shown(value, unit, usize::MAX)),
+        Truth::Within { interval: [low, high], .. } => {
+            Some(format!("{} to {}", number(*low, unit), number(*high, unit)))
+        }
+        Truth::NotApplicable { .. } => Some("not applicable".to_owned()),
+        Truth::Unknown => None,
+    }
+}
+
+/// One case in a line, as it ends.
+pub fn line(case: &CaseReport) -> String {
+    if case.outcome != OutcomeName::Surveyed {
+        return unsurveyed(case) + "\n";
+    }
+    let count = |wanted: fn(&Score) -> bool| {
+        case.parameters.iter().filter(|parameter| wanted(&parameter.finding.score)).count()
+    };
+    format!(
+        "{}: {} right, {} wrong, {} without an answer, {} not judged, in {:.1} s\n",
+        case.name,
+        count(|score| *score == Score::Right),
+        count(|score| *score == Score::Wrong),
+        count(|score| *score == Score::Silent),
+        count(|score| matches!(score, Score::NotScored(_))),
+        case.duration_ns as f64 / 1e9
+    )
 }
 
 /// A parameter's name as the head of a column.
@@ -125,7 +149,7 @@ fn answer(case: &CaseReport, parameter: &ParameterScore, report: &LabReport) -> 
     let mark = match score {
         Score::Right => format!("ok{star}"),
         Score::Wrong => format!("WRONG{star}"),
-        Score::Silent => "silent".to_owned(),
+        Score::Silent => "no answer".to_owned(),
         Score::NotScored(_) => "-".to_owned(),
     };
     // Where timing is the only evidence, or says what the finding says, there is nothing to add.
@@ -174,7 +198,7 @@ fn overall(what: &str, totals: &[Total]) -> String {
     let answered = right + wrong + unjudged;
     let share = 100.0 * f64::from(answered) / f64::from((answered + silent).max(1));
     format!(
-        "{what}: {right} right, {wrong} wrong, {silent} silent, {unjudged} unjudged; {share:.1} % answered."
+        "{what}: {right} right, {wrong} wrong, {silent} without an answer, {unjudged} not judged; {share:.1} % answered."
     )
 }
 
@@ -229,7 +253,7 @@ fn legend(report: &LabReport) -> String {
         lines.push("* judged by the witness of the same case: no rule is certain there.".to_owned());
     }
     if report.evidence.len() > 1 {
-        lines.push("t? timing alone is silent, t! timing alone is wrong.".to_owned());
+        lines.push("t? timing alone has no answer, t! timing alone is wrong.".to_owned());
     }
     lines.iter().map(|line| wrapped(line)).collect()
 }
@@ -331,32 +355,44 @@ mod tests {
     #[test]
     fn the_table_shows_values_marks_and_totals() {
         let expected = "\
-case             block        ramp                                    took
----------------------------------------------------------------------------
-ext4-1k-ra128    1 KiB ok     16 64 128 256 512 1024 2048 KiB ok* t?  1.5 s
-ext4-2k-ra32     4 KiB WRONG  silent                                  1.5 s
----------------------------------------------------------------------------
-right            1            1
-wrong            1            0
-silent           0            1
-unjudged         0            0
-answered         100 %        50 %
-timing right     1            0
-timing wrong     1            0
-timing silent    0            2
-timing unjudged  0            0
-timing answered  100 %        0 %
+case               block        ramp                                    took
+-----------------------------------------------------------------------------
+ext4-1k-ra128      1 KiB ok     16 64 128 256 512 1024 2048 KiB ok* t?  1.5 s
+ext4-2k-ra32       4 KiB WRONG  no answer                               1.5 s
+-----------------------------------------------------------------------------
+right              1            1
+wrong              1            0
+no answer          0            1
+not judged         0            0
+answered           100 %        50 %
+timing right       1            0
+timing wrong       1            0
+timing no answer   0            2
+timing not judged  0            0
+timing answered    100 %        0 %
 ext4-2k-ra32: block_size: the finding says 4 KiB, the truth is 2 KiB
 xfs-4k-ra32: skipped: mkfs.xfs is missing: install xfsprogs
 Linux 6.18.1, evidence: timing, witness.
-all parameters: 2 right, 1 wrong, 1 silent, 0 unjudged; 75.0 % answered.
-all parameters, timing alone: 1 right, 1 wrong, 2 silent, 0 unjudged; 50.0 % answered.
+all parameters: 2 right, 1 wrong, 1 without an answer, 0 not judged; 75.0 % answered.
+all parameters, timing alone: 1 right, 1 wrong, 2 without an answer, 0 not judged; 50.0 % answered.
 * judged by the witness of the same case: no rule is certain there.
-t? timing alone is silent, t! timing alone is wrong.
+t? timing alone has no answer, t! timing alone is wrong.
 ";
         let text = table(&report());
         assert_eq!(text, expected, "\n{text}");
         assert!(text.is_ascii());
+    }
+
+    #[test]
+    fn a_case_that_ends_has_a_line() {
+        let report = report();
+        let lines: Vec<String> = report.cases.iter().map(line).collect();
+        let expected = [
+            "ext4-1k-ra128: 2 right, 0 wrong, 0 without an answer, 0 not judged, in 1.5 s\n",
+            "ext4-2k-ra32: 0 right, 1 wrong, 1 without an answer, 0 not judged, in 1.5 s\n",
+            "xfs-4k-ra32: skipped: mkfs.xfs is missing: install xfsprogs\n",
+        ];
+        assert_eq!(lines, expected);
     }
 
     #[test]
