@@ -11,7 +11,7 @@ use crate::single_runs::{self, SingleRuns};
 
 /// How much longer cached reads of a program take while every CPU makes some.
 pub(super) fn crowded(model: &mut Model, by: Runner, site: &mut Site) -> Result<(), Fault> {
-    const ROUNDS: usize = 5;
+    const ROUNDS: usize = 3;
     let cpus = model.parameters[Scalar::Cpus] as u32;
     if cpus < 2 {
         return Ok(());
