@@ -3,6 +3,8 @@
 //! The columns stand in [`COLUMNS`] and in docs/traces.md. What holds for the trace as a whole stands in the
 //! file's key-value metadata, under keys that begin with `fathom.`.
 
+#[cfg(feature = "arrow")]
+pub mod arrow;
 mod chunk;
 mod columns;
 
@@ -13,6 +15,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parquet::basic::Encoding;
+#[cfg(feature = "arrow")]
+use parquet::file::metadata::ParquetMetaData;
 use parquet::file::metadata::{ColumnChunkMetaData, KeyValue, RowGroupMetaData};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -192,6 +196,11 @@ impl Reader {
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.origin
+    }
+
+    #[cfg(feature = "arrow")]
+    fn file_metadata(&self) -> &ParquetMetaData {
+        self.file.metadata()
     }
 
     /// The files of the operations that were read so far.
