@@ -275,8 +275,8 @@ pub fn open(directory: &Path) -> Result<Box<dyn Report>, Error> {
     read(directory, name)
 }
 
-/// A result from the JSON that was written of it: of kind `prediction`, `sweep`, `best`, `validation`, `run` or `survey`; `model` is
-/// the one that it was made on, the built-in example where there is none. A survey comes without its samples.
+/// A result from the JSON that was written of it: of kind `prediction`, `sweep`, `best`, `validation`, `run`, `survey` or `trace-show`
+/// with the trace's name; `model` is the one that it was made on, the built-in example where there is none. A survey comes without its samples.
 ///
 /// # Errors
 /// Another kind, or JSON of something else.
@@ -291,6 +291,7 @@ pub fn of_json(kind: &str, json: &str, model: Option<Model>) -> Result<Box<dyn R
         "best" => Box::new(WithModel { result: typed::<Best>(json)?, model }),
         "validation" => Box::new(WithModel { result: typed::<Validation>(json)?, model }),
         "run" => Box::new(typed::<Ran>(json)?),
+        "trace-show" => Box::new(typed::<NamedTrace>(json)?),
         "survey" => Box::new(Again { survey: typed(json)?, recordings: Vec::new() }),
         other => return Err(format!("'{other}' is no kind of result that is read alone")),
     })
