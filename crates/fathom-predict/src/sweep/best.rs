@@ -7,6 +7,7 @@
 //!
 //! Who works is left open: a [`Race`] names [`Task`]s, anybody does them, and it takes what they gave in any order.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
 use fathom_stats::distribution::student_quantile;
@@ -167,6 +168,8 @@ pub struct Rival {
     pub figure: f64,
     /// In how many runs of the model it was better than the best cell.
     pub better_in: u32,
+    /// In how many the two were equal.
+    pub equal_in: u32,
     /// In how many runs the two were compared.
     pub runs: u32,
 }
@@ -311,13 +314,17 @@ impl Race {
         let rival = |&at: &usize| {
             let one = &self.entrants[at];
             let pairs = one.figures.iter().zip(&leader.figures);
-            let is_better = |(own, others): &(&f64, &f64)| self.by.merit(**own) > self.by.merit(**others);
+            let count = |order: Ordering| {
+                let merits = pairs.clone().map(|(own, best)| [self.by.merit(*own), self.by.merit(*best)]);
+                merits.filter(|[own, best]| own.total_cmp(best) == order).count() as u32
+            };
             Rival {
                 cell: one.cell,
                 settings: plan.all_settings(one.cell),
                 figure: one.figure(),
-                better_in: pairs.clone().filter(is_better).count() as u32,
-                runs: pairs.count() as u32,
+                better_in: count(Ordering::Greater),
+                equal_in: count(Ordering::Equal),
+                runs: pairs.len() as u32,
             }
         };
         let simulated: usize = self.entrants.iter().map(|one| one.figures.len()).sum();

@@ -60,7 +60,8 @@ fn titles(best: &Best) -> [&'static str; 3] {
 
 fn lines(best: &Best) -> Vec<Vec<String>> {
     let line = |one: &Rival| {
-        let runs = format!("better in {} of {} runs", one.better_in, one.runs);
+        let equal = if one.equal_in > 0 { format!(", equal in {}", one.equal_in) } else { String::new() };
+        let runs = format!("better in {} of {} runs{equal}", one.better_in, one.runs);
         vec![settings(best, &one.settings), figure(best.by, one.figure), runs]
     };
     best.rivals.iter().map(line).collect()
