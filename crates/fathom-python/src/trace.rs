@@ -13,7 +13,7 @@ use pyo3::types::PyCapsule;
 use serde_json::to_string;
 
 use crate::table::stream;
-use crate::{TraceError, kept, work};
+use crate::{Interrupt, TraceError, kept, work};
 
 fn traced(error: impl ToString) -> PyErr {
     TraceError::new_err(error.to_string())
@@ -47,13 +47,15 @@ pub(crate) fn trace_import(
     from: PathBuf,
     format: Option<&str>,
     out: PathBuf,
+    rows_per_part: Option<usize>,
 ) -> PyResult<String> {
     let unknown = |name: &str| {
         let names = Format::ALL.map(Format::name).join(", ");
         traced(format!("'{name}' is no format that can be imported: say {names}"))
     };
     let format = format.map(|name| Format::named(name).ok_or_else(|| unknown(name))).transpose()?;
-    let imported = work(py, 0, true, move |interrupt| import::import(&from, format, &out, &interrupt))?;
+    let run = move |interrupt: Interrupt| import::import(&from, format, &out, rows_per_part, &interrupt);
+    let imported = work(py, 0, true, run)?;
     to_string(&imported.map_err(traced)?.1).map_err(kept)
 }
 

@@ -215,6 +215,12 @@ class Package(unittest.TestCase):
             self.assertTrue(trace._repr_html_().startswith("<iframe"))
             told = Model.assumed().predict(trace_of(folder), draws=0)
             self.assertEqual(told.jobs[0].name, "own.parquet")
+            parts = Trace.import_(log, os.path.join(folder, "parts"), rows_per_part=130_000)
+            self.assertEqual(len(os.listdir(parts.path)), 3)
+            self.assertEqual({**parts.to_dict(), "name": out}, shown.to_dict())
+            for (library, rows), (_, whole) in zip(tables(parts), tables(trace)):
+                with self.subTest(library):
+                    self.assertEqual(rows, whole)
             expected = {
                 "start_ns": 10**15 * 1000 + (count - 1) * 1000,
                 "duration_ns": None,

@@ -83,7 +83,8 @@ struct Report {
 
 fn import(options: &ImportOptions) -> Result<(), Failure> {
     let bar = spinner("importing");
-    let imported = import::import(&options.from, options.format, &options.out, &AtomicBool::new(false));
+    let rows = options.rows_per_part.map(|rows| usize::try_from(rows).unwrap_or(usize::MAX));
+    let imported = import::import(&options.from, options.format, &options.out, rows, &AtomicBool::new(false));
     drop(bar);
     let (format, imported) = imported?;
     let operations = imported.operations;

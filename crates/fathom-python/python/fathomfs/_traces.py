@@ -37,17 +37,23 @@ class Trace:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Trace:
-        """The trace of a file."""
+        """The trace of a file, of a folder of parts, or of those whose names fit a pattern such as `folder/part-0*`."""
         _native.trace_origin(path)
         return cls(path)
 
     @classmethod
     def import_(
-        cls, source: str | os.PathLike[str], out: str | os.PathLike[str], format: str | None = None
+        cls,
+        source: str | os.PathLike[str],
+        out: str | os.PathLike[str],
+        format: str | None = None,
+        *,
+        rows_per_part: int | None = None,
     ) -> Trace:
         """Makes a trace at `out` of a file in another tool's format, which is found out where it is not named: fio, strace,
-        blkparse, blktrace, msr, alibaba, tencent, spc, darshan or vscsi. Warns of lines that made no sense."""
-        rejected = json.loads(_native.trace_import(source, format, out))["rejected"]
+        blkparse, blktrace, msr, alibaba, tencent, spc, darshan or vscsi. With `rows_per_part` it is a folder of parts. Warns of
+        lines that made no sense."""
+        rejected = json.loads(_native.trace_import(source, format, out, rows_per_part))["rejected"]
         if rejected["count"]:
             first = rejected["first"][0]
             warn(
