@@ -26,6 +26,7 @@ mod replay;
 mod trace;
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -95,12 +96,7 @@ impl Default for Settings {
 pub fn predict(jobs: &[Job], model: &Model, settings: Settings) -> Result<Prediction, String> {
     check(jobs)?;
     let outcomes = simulate(jobs, &model.parameters, settings.seed)?;
-    // Of a class whose errors were seen, what the parameters are uncertain by is seen as well.
-    let is_seen = |job: &Job| model.residuals.contains_key(&class(job, &model.parameters));
-    let draws = if jobs.iter().all(is_seen) { 0 } else { settings.draws };
-    let of_jobs = |threads: &[Vec<Outcome>]| -> Vec<Option<Outcome>> {
-        threads.iter().map(|of_job| Outcome::together(of_job)).collect()
-    };
+    let draws = runs(jobs, model, settings) - 1;
     let run =
         |(parameters, seed): (Parameters, u64)| Ok(of_jobs(&simulate(jobs, &parameters, seed)?).into_iter());
     let all = |sets: Vec<_>| sets.into_par_iter().map(run).collect::<Result<Vec<_>, String>>();
@@ -114,6 +110,45 @@ pub fn predict(jobs: &[Job], model: &Model, settings: Settings) -> Result<Predic
         Forecast::of(job, &Runs { drawn: next(&mut drawn), brims: next(&mut brims) }, model)
     });
     Ok(Prediction { forecasts: forecasts.collect(), outcomes })
+}
+
+/// How many runs of the model a prediction takes: that of the model as it is, and one for each draw where intervals need them.
+pub fn runs(jobs: &[Job], model: &Model, settings: Settings) -> u32 {
+    // Of a class whose errors were seen, what the parameters are uncertain by is seen as well.
+    let is_seen = |job: &Job| model.residuals.contains_key(&class(job, &model.parameters));
+    if jobs.iter().all(is_seen) { 1 } else { 1 + settings.draws }
+}
+
+/// What some of the [`runs`] of a prediction say of each job, every run by itself. Run 0 is that of the model as it is.
+///
+/// # Errors
+/// As [`predict`].
+pub fn predict_runs(
+    jobs: &[Job],
+    model: &Model,
+    settings: Settings,
+    wanted: Range<u32>,
+) -> Result<Vec<Vec<Forecast>>, String> {
+    for group in groups(jobs) {
+        check(group)?;
+    }
+    let draws = wanted.end.saturating_sub(1);
+    let drawn = drawn_sets(&model.parameters, Settings { draws, ..settings });
+    let all = [(model.parameters.clone(), settings.seed)].into_iter().chain(drawn);
+    let run = |(parameters, seed): (Parameters, u64)| {
+        let outcomes = of_jobs(&simulate(jobs, &parameters, seed)?);
+        let told = jobs.iter().zip(outcomes).map(|(job, one)| {
+            Forecast::of(job, &Runs { drawn: one.into_iter().collect(), brims: Vec::new() }, model)
+        });
+        Ok(told.collect())
+    };
+    let wanted: Vec<_> = all.skip(wanted.start as usize).take(wanted.len()).collect();
+    wanted.into_par_iter().map(run).collect()
+}
+
+/// The threads of each job together.
+fn of_jobs(threads: &[Vec<Outcome>]) -> Vec<Option<Outcome>> {
+    threads.iter().map(|of_job| Outcome::together(of_job)).collect()
 }
 
 /// The same device held to a little less and to a little more, if it is handed out by slices: a job that needs nearly all of

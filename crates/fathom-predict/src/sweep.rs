@@ -15,6 +15,8 @@
 //! # Ok::<(), String>(())
 //! ```
 
+mod best;
+
 use std::collections::BTreeMap;
 
 use fathom_model::parameters::named;
@@ -22,6 +24,7 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIter
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::best::{BEST_SCHEMA, Best, By, Race, Rival, Round, Task, Tried};
 use crate::model::{Made, Model};
 use crate::prediction::{Forecast, Prediction, Settings, predict};
 use fathom_program::job::JobFile;
@@ -223,30 +226,31 @@ impl Plan {
         let mut notes = Vec::new();
         let foretold = jobs.and_then(|file| {
             notes = file.notes;
-            let mut model = self.model.clone();
-            for (name, value) in self.settings(cell, Of::Model) {
-                model.set(&format!("{name}={value}"))?;
-            }
-            predict(&file.jobs, &model, Settings { draws: self.draws, seed: self.seed })
+            predict(&file.jobs, &self.model_of(cell)?, self.how())
         });
         let (jobs, refused) = match foretold {
             Ok(Prediction { forecasts, .. }) => (forecasts, None),
             Err(reason) => (Vec::new(), Some(reason)),
         };
-        let all = [Of::Model, Of::Job].into_iter().flat_map(|of| self.settings(cell, of));
-        Cell { cell, settings: all.collect(), jobs, notes, refused }
+        Cell { cell, settings: self.all_settings(cell), jobs, notes, refused }
     }
 
-    /// Has `predict` give each of some cells, on all CPUs; ends at the first error.
-    ///
-    /// # Errors
-    /// What `predict` says.
-    pub fn each<E: Send>(
-        &self,
-        cells: &[usize],
-        predict: impl Fn(usize) -> Result<Cell, E> + Sync,
-    ) -> Result<Vec<Cell>, E> {
-        cells.par_iter().with_max_len(1).map(|&cell| predict(cell)).collect()
+    /// The value on each axis of a cell, by the axis' name.
+    fn all_settings(&self, cell: usize) -> BTreeMap<String, String> {
+        [Of::Model, Of::Job].into_iter().flat_map(|of| self.settings(cell, of)).collect()
+    }
+
+    /// The model with what a cell sets of it.
+    fn model_of(&self, cell: usize) -> Result<Model, String> {
+        let mut model = self.model.clone();
+        for (name, value) in self.settings(cell, Of::Model) {
+            model.set(&format!("{name}={value}"))?;
+        }
+        Ok(model)
+    }
+
+    fn how(&self) -> Settings {
+        Settings { draws: self.draws, seed: self.seed }
     }
 
     /// The sweep of these cells of the grid.
@@ -263,6 +267,17 @@ impl Plan {
             cells,
         }
     }
+}
+
+/// Has `one` make something of each of many, cells or tasks, on all CPUs; ends at the first error.
+///
+/// # Errors
+/// What `one` says.
+pub fn each<T: Sync, R: Send, E: Send>(
+    all: &[T],
+    one: impl Fn(&T) -> Result<R, E> + Send + Sync,
+) -> Result<Vec<R>, E> {
+    all.par_iter().with_max_len(1).map(one).collect()
 }
 
 #[cfg(test)]

@@ -3,6 +3,9 @@
 //! `python/fathomfs/__init__.py` makes classes of them. While a function works, other threads of Python go on, and an
 //! interrupt ends it: a measurement once its files are removed, anything else at once.
 
+mod table;
+mod trace;
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -17,14 +20,14 @@ use fathom::report::Colours;
 use fathom::results::{self, Json};
 use fathom::session::{self, Against, BY_FIO, Budget, Error, Session, Work};
 use fathom::survey::Plan as Questions;
-use fathom::sweep::{Axis, Cell, Plan};
+use fathom::sweep::{Axis, By, Cell, Plan, Race, Task, Tried};
 use fathom::validation::Condition;
 use fathom::{replay, report};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use serde_json::{from_str, from_value, json};
+use serde_json::{from_str, from_value, json, to_string};
 
 create_exception!(fathomfs, FathomError, PyException, "Any failure of Fathom.");
 create_exception!(fathomfs, ModelError, FathomError, "No model, or a setting that it does not have.");
@@ -36,6 +39,7 @@ create_exception!(
     "The file system or the budget refused something."
 );
 create_exception!(fathomfs, ResultError, FathomError, "A kept result that can't be read or written.");
+create_exception!(fathomfs, TraceError, FathomError, "A trace that can't be read, imported or recorded.");
 
 /// How often signals are looked for while something works.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -45,6 +49,9 @@ type Jobs = (PathBuf, Option<String>);
 
 /// Directory, bytes that may be written, seconds, seed.
 type Place = (PathBuf, u64, f64, u64);
+
+/// A cell, the first of its runs, and the run after the last one.
+type Runs = (usize, u32, u32);
 
 /// What is under way: everything ends soon after it is set.
 type Interrupt = Arc<AtomicBool>;
@@ -214,6 +221,41 @@ fn sweep_join(plan: &str, cells: Vec<String>, folder: Option<PathBuf>) -> PyResu
     plan.sweep(lists.map_err(kept)?.concat()).json().map_err(kept)
 }
 
+/// A search for the best cell after the results of its tasks, and its next tasks: cell, first run, and the run after the
+/// last one. It begins where there is no `race`.
+#[pyfunction]
+fn race_next(plan: &str, by: &str, race: Option<&str>, tried: Vec<String>) -> PyResult<(String, Vec<Runs>)> {
+    let plan: Plan = from_str(plan).map_err(kept)?;
+    let mut race: Race = match race {
+        Some(race) => from_str(race).map_err(kept)?,
+        None => Race::new(&plan, By::read(by).map_err(modelled)?),
+    };
+    if !tried.is_empty() {
+        let lists = tried.iter().map(|list| from_str::<Vec<Tried>>(list)).collect::<Result<Vec<_>, _>>();
+        race.take(lists.map_err(kept)?.into_iter().flatten());
+    }
+    let tasks = race.tasks().into_iter().map(|Task { cell, from, to }| (cell, from, to)).collect();
+    Ok((to_string(&race).map_err(kept)?, tasks))
+}
+
+/// Some tasks of a search, as a list of what they gave; `count` threads work, or as many as CPUs.
+#[pyfunction]
+fn race_try(py: Python<'_>, plan: &str, by: &str, tasks: Vec<Runs>, count: usize) -> PyResult<String> {
+    let (plan, by) = (from_str::<Plan>(plan).map_err(kept)?, By::read(by).map_err(modelled)?);
+    let tasks: Vec<Task> = tasks.into_iter().map(|(cell, from, to)| Task { cell, from, to }).collect();
+    let run = move |interrupt: Interrupt| session::try_cells(&plan, by, &tasks, &interrupt);
+    let tried = work(py, count, false, run)?.map_err(of_jobs)?;
+    to_string(&tried).map_err(kept)
+}
+
+/// The best cell, after a search that has no more tasks: `fathom.best/1`.
+#[pyfunction]
+fn race_end(py: Python<'_>, plan: &str, race: &str) -> PyResult<String> {
+    let (plan, race) = (from_str::<Plan>(plan).map_err(kept)?, from_str::<Race>(race).map_err(kept)?);
+    let best = work(py, 0, false, move |_| session::end_race(&plan, race))?;
+    best.map_err(of_jobs)?.json().map_err(kept)
+}
+
 /// A survey of a directory's file system: `fathom.survey/1`.
 #[pyfunction]
 fn survey(
@@ -287,8 +329,13 @@ fn render(kind: &str, text: &str, model: Option<&str>) -> PyResult<(String, Stri
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use super::table::table;
+    #[pymodule_export]
+    use super::trace::{trace_import, trace_origin, trace_record, trace_show, trace_stream};
+    #[pymodule_export]
     use super::{
-        FathomError, JobError, MeasurementError, ModelError, ResultError, calibrate, compare, model_with,
-        predict, render, run, survey, sweep_cells, sweep_join, sweep_plan, validate,
+        FathomError, JobError, MeasurementError, ModelError, ResultError, TraceError, calibrate, compare,
+        model_with, predict, race_end, race_next, race_try, render, run, survey, sweep_cells, sweep_join,
+        sweep_plan, validate,
     };
 }

@@ -17,13 +17,45 @@ import unittest
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import fathomfs
-from fathomfs import JobError, MeasurementError, Model, ModelError, ResultError
+from fathomfs import JobError, MeasurementError, Model, ModelError, ResultError, Trace
 
 JOBS = {"reads": {"rw": "randread", "size": "1m", "direct": True, "ioengine": "libaio"}}
 TEXT = "[reads]\nrw=randread\nsize=1m\ndirect=1\nioengine=libaio\n"
 GRID = {"readahead": ["128K", "1M"], "bs": ["4k", "16k", "64k"], "iodepth": [1, 8]}
 # A simulation of seconds: what an interrupt leaves of it must end by itself.
 SLOW = {"slow": {"rw": "randread", "size": "4g"}}
+
+
+def tables(source):
+    """The rows of a table as each library that is installed takes them."""
+    with contextlib.suppress(ImportError):
+        import pyarrow
+
+        yield "pyarrow", pyarrow.table(source).to_pylist()
+    with contextlib.suppress(ImportError):
+        import polars
+
+        yield "polars", polars.DataFrame(source).to_dicts()
+    with contextlib.suppress(ImportError):
+        import duckdb
+
+        found = duckdb.sql("from source")
+        yield "duckdb", [dict(zip(found.columns, row)) for row in found.fetchall()]
+    with contextlib.suppress(ImportError):
+        import pandas
+
+        if hasattr(pandas.DataFrame, "from_arrow"):
+            frame = pandas.DataFrame.from_arrow(source)
+            rows = frame.astype(object).where(frame.notna(), None)
+            yield "pandas", rows.to_dict("records")
+
+
+def trace_of(folder):
+    """A trace of calls on files."""
+    log, out = os.path.join(folder, "own.log"), os.path.join(folder, "own.parquet")
+    with open(log, "w", encoding="utf-8") as text:
+        text.write("fio version 2 iolog\n/f add\n/f open\n" + "/f read 0 4096\n" * 5 + "/f close\n")
+    return fathomfs.Trace.import_(log, out, "fio")
 
 
 def interrupt_after(seconds):
@@ -34,9 +66,9 @@ def interrupt_after(seconds):
 
 class Package(unittest.TestCase):
     def test_the_documentation_is_right(self):
-        found = doctest.testmod(fathomfs)
-        self.assertGreater(found.attempted, 10)
-        self.assertEqual(found.failed, 0)
+        found = [doctest.testmod(module) for module in (fathomfs, sys.modules["fathomfs._traces"])]
+        self.assertGreater(sum(one.attempted for one in found), 20)
+        self.assertEqual([one.failed for one in found], [0, 0])
 
     def test_the_examples_of_the_readme_and_of_the_guide_run(self):
         own = os.path.dirname(os.path.abspath(__file__))
@@ -97,6 +129,22 @@ class Package(unittest.TestCase):
         with ThreadPoolExecutor(2) as executor:
             self.assertEqual(model.sweep(GRID, JOBS, executor, draws=3).to_json(), whole.to_json())
 
+    def test_the_best_cell_is_that_of_the_grid_on_every_executor(self):
+        model = Model.assumed()
+        rows = model.sweep(GRID, JOBS).rows()
+        best = model.best(JOBS, GRID)
+        fastest = max(rows, key=lambda row: row["bytes_per_second"])
+        self.assertEqual(best.settings, {name: fastest[name] for name in GRID})
+        self.assertEqual(best.figure.value, fastest["bytes_per_second"])
+        self.assertLess(best.simulated, best.whole_grid)
+        for kind in (ThreadPoolExecutor, ProcessPoolExecutor):
+            with kind(2) as executor:
+                self.assertEqual(model.best(JOBS, GRID, "bandwidth", executor).to_json(), best.to_json())
+        quick = model.best(JOBS, GRID, by="p99")
+        self.assertEqual(quick.settings["iodepth"], "1")
+        self.assertIn("The shortest latency", str(quick))
+        self.assertIn("<iframe", quick._repr_html_())
+
     def test_a_cell_is_the_prediction_with_its_settings(self):
         model = Model.assumed()
         cell = model.sweep(GRID, JOBS, draws=3).to_dict()["cells"][9]
@@ -126,6 +174,87 @@ class Package(unittest.TestCase):
         self.assertEqual([row["ioengine"] for row in rows], ["libaio", "mmap"])
         self.assertIn("mmap", rows[1]["refused"])
         self.assertLess(rows[0]["p99_ns_low"], rows[0]["p99_ns_high"] + 1)
+
+    def test_results_are_tables(self):
+        model = Model.assumed()
+        with tempfile.TemporaryDirectory() as folder:
+            results = [
+                model.predict(JOBS, draws=2),
+                model.predict({"both": {"rw": "randrw", "size": "1m", "fsync": 8}}, draws=2),
+                model.sweep({"ioengine": ["libaio", "mmap"], "direct": [0]}, JOBS, draws=0),
+                model.sweep({"ioengine": ["libaio"]}, JOBS, draws=0),
+                model.best(JOBS, {"bs": ["4k", "64k"]}, draws=2),
+                fathomfs.run({"reads": {"rw": "randread", "size": "64k"}}, folder),
+                fathomfs.survey(folder, only=["page_size", "attribute_timeout"], effort="quick", max_write=64 << 20),
+            ]
+        for result in results:
+            rows, names = result.rows(), {}
+            for row in rows:
+                names |= dict.fromkeys(row)
+            whole = [{name: row.get(name) for name in names} for row in rows]
+            for library, again in tables(result):
+                with self.subTest(f"{result!r} by {library}"):
+                    self.assertEqual(again, whole)
+
+    def test_traces_are_imported_shown_and_pickled(self):
+        with tempfile.TemporaryDirectory() as folder:
+            log, out = os.path.join(folder, "log.csv"), os.path.join(folder, "t.parquet")
+            # More than a group of rows.
+            count = 300_000
+            with open(log, "w", encoding="utf-8") as text:
+                text.writelines(f"{at % 3},{'RW'[at % 2]},{at * 4096},4096,{10**15 + at}\n" for at in range(count))
+            trace = Trace.import_(log, out)
+            self.assertEqual((trace, os.fspath(trace)), (Trace.open(out), out))
+            self.assertEqual(pickle.loads(pickle.dumps(trace)), trace)
+            self.assertEqual(trace.origin["source"], "alibaba")
+            shown = trace.show()
+            self.assertEqual((shown.operations, shown.reads.count, shown.file_count), (count, count // 2, 3))
+            self.assertEqual(pickle.loads(pickle.dumps(shown)), shown)
+            self.assertEqual(trace.to_dict(), shown.to_dict())
+            self.assertIn("300000 requests to devices, from alibaba", str(trace))
+            self.assertTrue(trace._repr_html_().startswith("<iframe"))
+            told = Model.assumed().predict(trace_of(folder), draws=0)
+            self.assertEqual(told.jobs[0].name, "own.parquet")
+            parts = Trace.import_(log, os.path.join(folder, "parts"), rows_per_part=130_000)
+            self.assertEqual(len(os.listdir(parts.path)), 3)
+            self.assertEqual({**parts.to_dict(), "name": out}, shown.to_dict())
+            for (library, rows), (_, whole) in zip(tables(parts), tables(trace)):
+                with self.subTest(library):
+                    self.assertEqual(rows, whole)
+            expected = {
+                "start_ns": 10**15 * 1000 + (count - 1) * 1000,
+                "duration_ns": None,
+                "kind": "write",
+                "path": str((count - 1) % 3),
+                "offset": (count - 1) * 4096,
+                "length": 4096,
+                "to": None,
+            }
+            for library, rows in tables(trace):
+                with self.subTest(library):
+                    self.assertEqual(len(rows), count)
+                    self.assertEqual({name: rows[-1][name] for name in expected}, expected)
+            with self.assertRaisesRegex(fathomfs.TraceError, "no trace|[Pp]arquet|footer"):
+                Trace.open(log)
+            with self.assertRaisesRegex(fathomfs.TraceError, "create"):
+                Trace.import_(log, out, "alibaba")
+            with self.assertRaisesRegex(fathomfs.TraceError, "say fio"):
+                Trace.import_(log, out, "tape")
+            with open(log, "a", encoding="utf-8") as text:
+                text.write("nonsense\n")
+            with self.assertWarnsRegex(UserWarning, "1 lines of .* made no sense"):
+                Trace.import_(log, os.path.join(folder, "again.parquet"), "alibaba")
+
+    def test_what_a_command_does_is_recorded(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = os.path.join(folder, "own.parquet")
+            code = "open('/etc/hostname').read()"
+            try:
+                trace = Trace.record([sys.executable, "-c", code], out)
+            except fathomfs.TraceError as error:
+                self.skipTest(str(error))
+            self.assertGreater(trace.show().operations, 3)
+            self.assertRaises(ValueError, Trace.record)
 
     def test_failures_are_told_by_cause(self):
         model = Model.assumed()

@@ -1,5 +1,6 @@
 //! Values in, strings out.
 
+mod best;
 mod colours;
 pub mod comma_separated;
 mod comparison;
@@ -34,6 +35,7 @@ mod versus;
 mod versus_page;
 mod xor_page;
 
+pub use best::best;
 pub use colours::Colours;
 pub use comparison::{comparison, comparison_page};
 pub use curve::curve;
@@ -49,6 +51,7 @@ pub use text::{list, survey};
 pub use validation::{calibration, validation, validation_markdown};
 pub use versus::{versus, versus_jobs};
 
+pub(crate) use best::best_page;
 pub(crate) use jobs_page::{jobs_page, replay_page};
 pub(crate) use model_page::calibration_page;
 pub(crate) use prediction_page::prediction_page;

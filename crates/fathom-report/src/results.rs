@@ -19,7 +19,7 @@ use fathom_predict::calibration::Account;
 use fathom_predict::explanation::Explanation;
 use fathom_predict::model::{self, Model};
 use fathom_predict::prediction::Predicted;
-use fathom_predict::sweep::Sweep;
+use fathom_predict::sweep::{Best, Sweep};
 use fathom_predict::validation::Validation;
 use fathom_run::replay::Replayed;
 use fathom_speed::curve::{self, Curve};
@@ -81,7 +81,7 @@ pub struct Kind {
 type Read = fn(&Path, &'static str) -> Result<Box<dyn Report>, Error>;
 
 /// Every kind of result, in the order in which help names them.
-pub const KINDS: [Kind; 20] = [
+pub const KINDS: [Kind; 21] = [
     Kind::new("survey", Some(schema::<Survey>)).kept("survey", read_survey),
     Kind::new("lab", Some(schema::<LabReport>)),
     Kind::new("xor", Some(schema::<Xor>)).kept("xor", read::<Xor>),
@@ -97,6 +97,7 @@ pub const KINDS: [Kind; 20] = [
     Kind::new("model", Some(model::schema)),
     Kind::new("prediction", Some(schema::<Predicted>)).kept("prediction", read_with_model::<Predicted>),
     Kind::new("sweep", Some(schema::<Sweep>)).kept("sweep", read_with_model::<Sweep>),
+    Kind::new("best", Some(schema::<Best>)).kept("best", read_with_model::<Best>),
     Kind::new("validation", Some(schema::<Validation>)).kept("validation", read_with_model::<Validation>),
     Kind::new("explanation", Some(schema::<Explanation>)),
     Kind::new("trace-show", Some(schema::<Shown>)).kept("trace", read::<NamedTrace>),
@@ -203,11 +204,15 @@ report!(NamedTrace, "trace", |it, _| show::text::render(&it.shown), report::trac
 report!(Replayed, "replay", |it, _| report::replay(it), report::replay_page(it));
 report!(
     with model: Predicted, "prediction",
-    |it, _| report::prediction(&it.result), report::prediction_page(&it.result, &it.model)
+    |it, _| report::prediction(&it.result), report::prediction_page(&it.result, &it.model, &[])
 );
 report!(
     with model: Sweep, "sweep",
     |it, colours| report::sweep(&it.result, colours), report::sweep_page(&it.result, &it.model)
+);
+report!(
+    with model: Best, "best",
+    |it, colours| report::best(&it.result, &it.model, colours), report::best_page(&it.result, &it.model)
 );
 report!(
     with model: Validation, "validation",
@@ -270,8 +275,8 @@ pub fn open(directory: &Path) -> Result<Box<dyn Report>, Error> {
     read(directory, name)
 }
 
-/// A result from the JSON that was written of it: of kind `prediction`, `sweep`, `validation`, `run` or `survey`; `model` is
-/// the one that it was made on, the built-in example where there is none. A survey comes without its samples.
+/// A result from the JSON that was written of it: of kind `prediction`, `sweep`, `best`, `validation`, `run`, `survey` or `trace-show`
+/// with the trace's name; `model` is the one that it was made on, the built-in example where there is none. A survey comes without its samples.
 ///
 /// # Errors
 /// Another kind, or JSON of something else.
@@ -283,8 +288,10 @@ pub fn of_json(kind: &str, json: &str, model: Option<Model>) -> Result<Box<dyn R
     Ok(match kind {
         "prediction" => Box::new(WithModel { result: typed::<Predicted>(json)?, model }),
         "sweep" => Box::new(WithModel { result: typed::<Sweep>(json)?, model }),
+        "best" => Box::new(WithModel { result: typed::<Best>(json)?, model }),
         "validation" => Box::new(WithModel { result: typed::<Validation>(json)?, model }),
         "run" => Box::new(typed::<Ran>(json)?),
+        "trace-show" => Box::new(typed::<NamedTrace>(json)?),
         "survey" => Box::new(Again { survey: typed(json)?, recordings: Vec::new() }),
         other => return Err(format!("'{other}' is no kind of result that is read alone")),
     })

@@ -1,10 +1,15 @@
 //! Our own format: a Parquet file with one row per operation, as pandas, DuckDB and Polars read it.
 //!
+//! A trace may be in several such files: a folder of parts is read as one file is.
+//!
 //! The columns stand in [`COLUMNS`] and in docs/traces.md. What holds for the trace as a whole stands in the
 //! file's key-value metadata, under keys that begin with `fathom.`.
 
+#[cfg(feature = "arrow")]
+pub mod arrow;
 mod chunk;
 mod columns;
+mod parts;
 
 use std::fs::File;
 use std::io::Write;
@@ -22,6 +27,7 @@ use parquet::schema::types::{ColumnDescPtr, ColumnPath};
 use rustc_hash::FxHashMap;
 
 use self::columns::Columns;
+pub(crate) use self::parts::{Sink, discard};
 use crate::error::{Error, Result};
 use crate::operation::{Clock, FileId, Files, Level, Operation, Origin};
 
@@ -142,43 +148,55 @@ fn properties(origin: &Origin) -> WriterProperties {
 pub struct Reader {
     file: SerializedFileReader<File>,
     path: PathBuf,
+    /// The parts that come after it.
+    parts: std::vec::IntoIter<PathBuf>,
     origin: Origin,
     group: usize,
     columns: Columns,
     files: Files,
-    /// The trace's own numbers of files, and ours.
+    /// The part's own numbers of files, and ours.
     numbers: FxHashMap<i32, FileId>,
     batch: Vec<Operation>,
 }
 
+/// Opens a file that is a trace, or a part of one.
+fn open(path: &Path) -> Result<(SerializedFileReader<File>, Origin)> {
+    let file = File::open(path).map_err(|error| Error::new("open", path, error))?;
+    let failed = |error: &dyn std::fmt::Display| Error::new("read", path, error);
+    let file = guarded(path, || SerializedFileReader::new(file))?;
+    let metadata = file.metadata().file_metadata();
+    let expected = parse_message_type(COLUMNS).map_err(|error| failed(&error))?;
+    let values = metadata.key_value_metadata();
+    let value = |key: &str| {
+        let pair = values?.iter().find(|pair| pair.key.strip_prefix("fathom.") == Some(key))?;
+        pair.value.clone()
+    };
+    let (fields, known) = (metadata.schema().get_fields(), expected.get_fields());
+    let is_known = fields == known
+        || known.last().is_some_and(|to| to.name() == TO) && *fields == known[..known.len() - 1];
+    if value("schema").as_deref() != Some(SCHEMA) || !is_known {
+        return Err(failed(&"it is no trace of Fathom's; import others with 'fathom trace import'"));
+    }
+    let level = if value("level").as_deref() == Some("block") { Level::Block } else { Level::File };
+    let clock = if value("clock").as_deref() == Some("unix") { Clock::Unix } else { Clock::Source };
+    let origin = Origin { level, clock, source: value("source").unwrap_or_default() };
+    Ok((file, origin))
+}
+
 impl Reader {
-    /// Opens a trace.
+    /// Opens a trace: a file, a folder of its parts (`*.parquet`, in the order of their names), or a pattern of their names with
+    /// `*` and `?`.
     ///
     /// # Errors
-    /// The file can't be read, or is no trace of this schema.
+    /// The first file can't be read, or is no trace of this schema.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|error| Error::new("open", path, error))?;
-        let failed = |error: &dyn std::fmt::Display| Error::new("read", path, error);
-        let file = guarded(path, || SerializedFileReader::new(file))?;
-        let metadata = file.metadata().file_metadata();
-        let expected = parse_message_type(COLUMNS).map_err(|error| failed(&error))?;
-        let values = metadata.key_value_metadata();
-        let value = |key: &str| {
-            let pair = values?.iter().find(|pair| pair.key.strip_prefix("fathom.") == Some(key))?;
-            pair.value.clone()
-        };
-        let (fields, known) = (metadata.schema().get_fields(), expected.get_fields());
-        let is_known = fields == known
-            || known.last().is_some_and(|to| to.name() == TO) && *fields == known[..known.len() - 1];
-        if value("schema").as_deref() != Some(SCHEMA) || !is_known {
-            return Err(failed(&"it is no trace of Fathom's; import others with 'fathom trace import'"));
-        }
-        let level = if value("level").as_deref() == Some("block") { Level::Block } else { Level::File };
-        let clock = if value("clock").as_deref() == Some("unix") { Clock::Unix } else { Clock::Source };
-        let origin = Origin { level, clock, source: value("source").unwrap_or_default() };
+        let mut parts = parts::parts(path)?.into_iter();
+        let path = parts.next().unwrap_or_else(|| path.to_owned());
+        let (file, origin) = open(&path)?;
         Ok(Self {
             file,
-            path: path.to_owned(),
+            path,
+            parts,
             origin,
             group: 0,
             columns: Columns::default(),
@@ -205,8 +223,14 @@ impl Reader {
     /// # Errors
     /// What reading gives.
     pub fn read(&mut self) -> Result<Option<(&[Operation], &Files)>> {
-        if self.group >= self.file.num_row_groups() {
-            return Ok(None);
+        while self.group >= self.file.num_row_groups() {
+            let Some(part) = self.parts.next() else { return Ok(None) };
+            let (file, origin) = open(&part)?;
+            if origin != self.origin {
+                return Err(Error::new("read", &part, "it is of another trace than the parts before it"));
+            }
+            (self.file, self.path, self.group) = (file, part, 0);
+            self.numbers.clear();
         }
         let (file, group, columns) = (&self.file, self.group, &mut self.columns);
         self.group += 1;

@@ -20,12 +20,14 @@ mod vscsi;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use memchr::memchr;
 use serde::Serialize;
 
 use self::requests::OnVolumes;
 use crate::error::{Error, Result};
+use crate::format::{Sink, discard};
 use crate::operation::{Clock, Files, Level, Operation, Origin};
 
 /// A format that can be imported.
@@ -249,6 +251,30 @@ pub fn read<E: From<io::Error>>(
         Format::Darshan => lines(source, darshan::Reader::default(), sink),
         Format::Vscsi => records(source, vscsi::Reader::default(), sink),
     }
+}
+
+/// Makes a new trace at `out` of a file in another tool's format, which is found out where it is not given: a file, or a folder of
+/// parts with so many operations each. `interrupt` ends it.
+///
+/// # Errors
+/// A file can't be read or written, its format is not clear, or an interrupt; then there is no trace.
+pub fn import(
+    from: &Path,
+    format: Option<Format>,
+    out: &Path,
+    rows_per_part: Option<usize>,
+    interrupt: &AtomicBool,
+) -> Result<(Format, Imported)> {
+    let format = format.map_or_else(|| detect(from), Ok)?;
+    let source = File::open(from).map_err(|error| Error::new("open", from, error))?;
+    let mut sink = Sink::create(out, &format.origin(), rows_per_part)?;
+    let imported = read(source, format, |operations, files| match interrupt.load(Ordering::Relaxed) {
+        true => Err(io::Error::other("interrupted")),
+        false => sink.add(operations, files).map_err(io::Error::other),
+    });
+    let imported = imported.map_err(|error| Error::new("import", from, error));
+    let finished = imported.and_then(|imported| sink.finish().map(|()| (format, imported)));
+    finished.inspect_err(|_| discard(out))
 }
 
 /// Reads the log of a strace whose first process begins in `directory`.

@@ -34,7 +34,7 @@ pub use self::forecast::{Done, Work, predict};
 pub use self::models::{Against, BY_FIO};
 pub use self::speeds::{CurveSettings, VersusSettings};
 pub use self::surveys::{Surveyed, survey_model};
-pub use self::sweeps::{job_text, merge_sweep, plan_sweep, sweep};
+pub use self::sweeps::{best, end_race, job_text, merge_sweep, plan_sweep, sweep, try_cells};
 use crate::watchdog::{self, Hang};
 
 /// What a session may cost, all its calls together.

@@ -9,7 +9,9 @@ use fathom::model::Model;
 use fathom::prediction::Settings;
 use fathom::replay::How;
 use fathom::results::{self, Report, WithModel};
-use fathom::session::{Budget, Error, Session, Work, predict};
+use fathom::session::{self, Budget, Error, Session, Work, predict};
+use fathom::sweep::{Axis, By, Cell};
+use fathom_model::parameters::Parameter;
 use fathom_scripted::support::TestDirectory;
 
 fn budget(max_write: u64) -> Budget {
@@ -66,4 +68,46 @@ fn a_flag_ends_a_session_and_a_wrong_path_begins_none() {
     assert_eq!(gone, "/nowhere/at/all: No such file or directory");
     let file = Session::at(&jobs(&place), budget(0)).unwrap_err().to_string();
     assert!(file.ends_with("not a directory; name the directory that the file is in"), "{file}");
+}
+
+#[test]
+fn the_best_cell_is_that_of_the_whole_grid_with_fewer_runs() {
+    const DIRECT: &str = "[a]\nrw=randread\nsize=4m\ndirect=1\nioengine=libaio\n";
+    const BUFFERED: &str = "[a]\nrw=read\nsize=8m\n";
+    const WRITES: &str = "[a]\nrw=randwrite\nsize=2m\nfsync=8\n";
+    // Everything that is known of this machine is known to a tenth.
+    let mut known = Model::assumed();
+    let numbers: Vec<_> = known.parameters.iter().filter(|(_, one)| one.value > 0.0).collect();
+    for (number, one) in numbers {
+        let interval = Some([0.9 * one.value, 1.1 * one.value]);
+        known.parameters.put(number, Parameter { interval, ..one });
+    }
+    for (model, text, axes, by) in [
+        (&Model::assumed(), DIRECT, &["bs=4k,8k,16k,32k,64k", "iodepth=1,2,4,8,16"][..], By::Bandwidth),
+        (&Model::assumed(), DIRECT, &["bs=4k,8k,16k,32k,64k", "iodepth=1,2,4,8,16"], By::P99),
+        (&Model::assumed(), BUFFERED, &["readahead=0,16K,128K,512K,1M", "bs=4k,64k,256k"], By::Bandwidth),
+        (&known, DIRECT, &["bs=4k,16k,64k", "iodepth=1,4,16", "block=1K,4K"], By::Iops),
+        (&known, BUFFERED, &["readahead=16K,128K,1M", "bs=4k,16k,64k"], By::Mean),
+        (&known, WRITES, &["bs=1k,4k,16k,64k", "fsync=0,1,16"], By::Bandwidth),
+    ] {
+        let axes = axes.iter().map(|typed| {
+            let (name, values) = typed.split_once('=').unwrap();
+            Axis::new(name, values.split(',').map(str::to_owned).collect()).unwrap()
+        });
+        let jobs = ("job.fio".to_owned(), text.to_owned());
+        let plan = session::plan_sweep(model.clone(), jobs, axes.collect(), Settings::default()).unwrap();
+        let run_on = AtomicBool::new(false);
+        let cells: Vec<usize> = (0..plan.cells()).collect();
+        let whole = session::sweep(&plan, &cells, None, &run_on, &|_| ()).unwrap();
+        let merit = |cell: &Cell| {
+            let figure = by.of(&cell.jobs).unwrap().value;
+            if matches!(by, By::Bandwidth | By::Iops) { figure } else { -figure }
+        };
+        // Of equal ones the first, as a reader of the table would.
+        let first = whole.cells.iter().reduce(|best, one| if merit(one) > merit(best) { one } else { best });
+        let best = session::best(&plan, by, &run_on).unwrap();
+        assert_eq!(Some(&best.best), first, "{axes:?}", axes = best.axes);
+        assert_eq!(best.whole_grid, 16 * plan.cells() as u64);
+        assert!(best.simulated < best.whole_grid, "{} of {}", best.simulated, best.whole_grid);
+    }
 }

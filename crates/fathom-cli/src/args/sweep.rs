@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use fathom::sweep::{Axis, Of, Shard};
+use fathom::sweep::{Axis, By, Of, Shard};
 
 use crate::keep::Place;
 
@@ -23,6 +23,10 @@ pub(crate) struct SweepOptions {
     /// job's section.
     #[arg(long = "job", value_name = "OPTION=VALUES", value_parser = |typed: &str| Axis::read(Of::Job, typed))]
     pub(crate) job: Vec<Axis>,
+    /// Find the best combination instead of predicting them all: with the largest 'bandwidth' or 'iops', or the shortest 'mean',
+    /// 'p99' or 'p999' latency. Combinations that are surely worse are not simulated to their end.
+    #[arg(long, value_name = "FIGURE", value_parser = By::read, conflicts_with_all = ["shard", "out", "merge"])]
+    pub(crate) best: Option<By>,
     /// Predict only the I-th of N parts of the combinations, from 1/N to N/N: N processes or machines share the work.
     #[arg(long, value_name = "I/N", value_parser = Shard::read)]
     pub(crate) shard: Option<Shard>,
@@ -60,8 +64,8 @@ impl SweepOptions {
 pub(crate) enum SweepFormat {
     /// A table.
     Text,
-    /// Every figure with its interval, by the schema fathom.sweep/1.
+    /// Every figure with its interval, by the schema fathom.sweep/1, or fathom.best/1.
     Json,
-    /// One line per combination, job and direction under a header with the units.
+    /// One line per combination, job and direction under a header with the units; not with --best.
     Csv,
 }

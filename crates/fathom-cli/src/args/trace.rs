@@ -53,9 +53,12 @@ pub(crate) enum MethodName {
 pub(crate) struct ImportOptions {
     /// The trace to import.
     pub(crate) from: PathBuf,
-    /// Write the trace to this new file.
+    /// Write the trace to this new file, or with --rows-per-part to this new folder.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
+    /// Write parts of so many operations each, for traces that several machines read.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) rows_per_part: Option<u64>,
     /// The format of the trace; if not given, found out from its beginning.
     #[arg(long, value_parser = format_name())]
     pub(crate) format: Option<Format>,
@@ -69,7 +72,7 @@ pub(crate) struct ImportOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowOptions {
-    /// A trace that `trace import` or `trace record` wrote.
+    /// A trace that `trace import` or `trace record` wrote; a folder of parts, or a pattern of their names in quotes.
     pub(crate) trace: PathBuf,
     #[command(flatten)]
     pub(crate) keep: KeepOptions,

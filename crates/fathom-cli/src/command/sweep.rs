@@ -8,16 +8,20 @@ use fathom::prediction::Settings;
 use fathom::report;
 use fathom::results::{Report, WithModel};
 use fathom::session;
+use fathom::sweep::{By, Plan};
 
 use crate::args::model;
 use crate::args::sweep::{SweepFormat, SweepOptions};
-use crate::console::{self, Progress};
+use crate::console::{self, Progress, spinner};
 use crate::failure::{Failure, done};
 use crate::keep::{self, whereabouts};
 
 const NEXT: &str = "Next: 'fathom run' runs the jobs with the settings that you choose.\n";
 
 pub(crate) fn run(options: &SweepOptions) -> Result<ExitCode, Failure> {
+    if let (Some(by), Some(model), Some(jobs)) = (options.best, &options.model, &options.jobs) {
+        return best(options, by, model, jobs);
+    }
     let (result, is_complete) = match (&options.merge, &options.model, &options.jobs) {
         (Some(folder), ..) => merged(folder)?,
         (None, Some(model), Some(jobs)) => (predicted(options, model, jobs)?, true),
@@ -51,12 +55,34 @@ fn merged(folder: &Path) -> Result<(Swept, bool), Failure> {
     Ok((WithModel { result, model: plan.model }, is_complete))
 }
 
-fn predicted(options: &SweepOptions, named: &Path, jobs: &Path) -> Result<Swept, Failure> {
+/// Finds the best cell instead.
+fn best(options: &SweepOptions, by: By, model: &Path, jobs: &Path) -> Result<ExitCode, Failure> {
+    if options.format == SweepFormat::Csv {
+        return Err(Failure::Usage("--best gives one cell, and no CSV: say --format json".to_owned()));
+    }
+    let plan = planned(options, model, jobs)?;
+    let bar = spinner("comparing cells");
+    let found = session::best(&plan, by, &AtomicBool::new(false));
+    drop(bar);
+    let result = WithModel { result: found?, model: plan.model };
+    console::print(&match options.format {
+        SweepFormat::Json => fathom::results::Json::json(&result)? + "\n",
+        _ => result.text(console::colours(false)),
+    })?;
+    keep::result(options.place(), "sweep", NEXT, &result)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn planned(options: &SweepOptions, named: &Path, jobs: &Path) -> Result<Plan, Failure> {
     let model = model::read(named)?;
     let axes = options.set.iter().chain(&options.job).cloned().collect();
     let settings = Settings { draws: options.draws, seed: options.seed };
     let planned = session::job_text(jobs).and_then(|text| session::plan_sweep(model, text, axes, settings));
-    let plan = planned.map_err(|error| Failure::from(error).usage())?;
+    planned.map_err(|error| Failure::from(error).usage())
+}
+
+fn predicted(options: &SweepOptions, named: &Path, jobs: &Path) -> Result<Swept, Failure> {
+    let plan = planned(options, named, jobs)?;
     let cells = (0..plan.cells()).filter(|&cell| options.shard.is_none_or(|shard| shard.has(cell)));
     let cells: Vec<usize> = cells.collect();
     let bar = Progress::over(vec![1; cells.len()]);

@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 
 use fathom::results::{NamedTrace, Report as _};
 use fathom_trace::import::{self, Format, Imported};
 use fathom_trace::record::{self, Method, Recorded, Subject};
-use fathom_trace::{Error, export, format, show};
+use fathom_trace::{Error, export, show};
 use serde::Serialize;
 
 use crate::args::trace::{
@@ -81,19 +82,11 @@ struct Report {
 }
 
 fn import(options: &ImportOptions) -> Result<(), Failure> {
-    let from = &options.from;
-    let format = options.format.map_or_else(|| import::detect(from), Ok)?;
-    let source = File::open(from).map_err(|error| Error::new("open", from, error))?;
-    let mut writer = format::create(&options.out, &format.origin())?;
     let bar = spinner("importing");
-    let imported = import::read(source, format, |operations, files| {
-        writer.add(operations, files).map_err(std::io::Error::other)
-    });
-    let finished = imported
-        .map_err(|error| Error::new("import", from, error))
-        .and_then(|imported| writer.finish().map(|()| imported));
+    let rows = options.rows_per_part.map(|rows| usize::try_from(rows).unwrap_or(usize::MAX));
+    let imported = import::import(&options.from, options.format, &options.out, rows, &AtomicBool::new(false));
     drop(bar);
-    let imported = finished.inspect_err(|_| discard(&options.out))?;
+    let (format, imported) = imported?;
     let operations = imported.operations;
     if options.json {
         let report = Report { schema: "fathom.trace-import/1", format: format.name(), imported };

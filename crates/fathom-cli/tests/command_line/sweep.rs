@@ -126,6 +126,29 @@ fn csv_lines(text: &str) -> impl Iterator<Item = Vec<String>> {
 }
 
 #[test]
+fn the_best_cell_is_that_of_the_sweep() {
+    let swept = Swept::of("2m");
+    let whole: Value = serde_json::from_str(&swept.json(&[], "2")).unwrap();
+    let text = swept.json(&["--best", "bandwidth"], "1");
+    assert_eq!(swept.json(&["--best", "bandwidth"], "2"), text);
+    let best: Value = serde_json::from_str(&text).unwrap();
+    published::check("best", &best);
+    let cells = whole["cells"].as_array().unwrap();
+    let at = best["best"]["cell"].as_u64().unwrap() as usize;
+    assert_eq!(best["best"], cells[at]);
+    let rate = |cell: &Value| {
+        let of = |job: &Value| job["sides"][0]["bytes_per_second"]["value"].as_f64().unwrap();
+        cell["jobs"].as_array().unwrap().iter().map(of).sum::<f64>()
+    };
+    assert!(cells.iter().all(|cell| rate(cell) <= rate(&cells[at])), "{best}");
+    let done = fathom(&swept.arguments(&["--best", "p99"]));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.out.starts_with("The shortest latency of 99 % of the calls: "), "{done:?}");
+    assert!(done.out.contains("runs of the model for 12 cells; the whole grid takes 36"), "{done:?}");
+    assert!(done.err.contains("report.html"), "{done:?}");
+}
+
+#[test]
 fn what_is_no_sweep_is_said() {
     let swept = Swept::of("2m");
     let sweep = |more: &[&str]| fathom(&[&["sweep", "assumed", &swept.job], more].concat());
@@ -135,6 +158,8 @@ fn what_is_no_sweep_is_said() {
     sweep(&["--job", "bs"]).complains(2, "NAME=VALUE,VALUE");
     sweep(&["--job", "bs=4k", "--job", "bs=8k"]).complains(2, "bs is set twice");
     sweep(&["--shard", "3/2"]).complains(2, "say I/N");
+    sweep(&["--job", "bs=4k,8k", "--best", "speed"]).complains(2, "say bandwidth, iops");
+    sweep(&["--job", "bs=4k,8k", "--best", "iops", "--format", "csv"]).complains(2, "no CSV");
     fathom(&["sweep", "assumed"]).complains(2, "JOB.fio");
     let folder = swept.place.join("folder");
     fathom(&["sweep", "--merge", &folder]).complains(1, "plan.json");

@@ -19,6 +19,9 @@ Jobs are the path of a job file, its text, or sections with their options as abo
 >>> str(told).splitlines()[0]
 'Simulated: a machine that was never measured; every parameter that is not set is assumed.'
 
+Predictions, sweeps, runs, surveys and traces are tables, too, for whatever takes Arrow's: `polars.DataFrame(told)`,
+`pyarrow.table(told)`, `pandas.DataFrame.from_arrow(told)`; in DuckDB `FROM told`.
+
 Everything can be pickled. While a call works, other threads go on, and Ctrl-C ends it: a measurement removes its files first,
 and what a prediction has begun to simulate runs to its end in the background. Failures are a `FathomError`:
 
@@ -32,16 +35,18 @@ from __future__ import annotations
 
 import json
 import os
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, Iterable, Mapping, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Union
 
 from . import _native
-from ._native import FathomError, JobError, MeasurementError, ModelError, ResultError
+from ._native import FathomError, JobError, MeasurementError, ModelError, ResultError, TraceError
+from ._results import Best, Comparison, Prediction, Result, Run, Survey, Sweep, TraceShown, Validation
+from ._traces import Trace
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 __all__ = [
+    "Best",
     "Comparison",
     "FathomError",
     "JobError",
@@ -54,6 +59,9 @@ __all__ = [
     "Run",
     "Survey",
     "Sweep",
+    "Trace",
+    "TraceError",
+    "TraceShown",
     "Validation",
     "compare",
     "run",
@@ -62,122 +70,9 @@ __all__ = [
 ]
 
 Jobs = Union[str, "os.PathLike[str]", Mapping[str, Mapping[str, Any]]]
-"""The path of a job file (or of a trace), the text of one, or its sections with their options."""
+"""The path of a job file, the text of one, or its sections with their options. Where one thing is predicted, also a `Trace`."""
 
 _MIB = 1 << 20
-
-
-class Result:
-    """What a call gave, with the fields of its JSON Schema as attributes."""
-
-    __slots__ = ("_fields", "_json", "_model")
-    _kind: ClassVar[str] = ""
-
-    def __init__(self, text: str, model: str | None = None) -> None:
-        self._json, self._model, self._fields = text, model, None
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        if self._fields is None:
-            self._fields = json.loads(self._json, object_hook=lambda fields: SimpleNamespace(**fields))
-        return getattr(self._fields, name)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._json, self._model)
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._json == other._json  # type: ignore[attr-defined]
-
-    def __hash__(self) -> int:
-        return hash(self._json)
-
-    def __repr__(self) -> str:
-        return f"<fathomfs.{type(self).__name__}: {self.schema}>"
-
-    def __str__(self) -> str:
-        return self._rendered()[0]
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return f'<iframe srcdoc="{escape(self._rendered()[1])}" style="width:100%;height:45em;border:0"></iframe>'
-
-    def _rendered(self) -> tuple[str, str]:
-        return _native.render(self._kind, self._json, self._model)
-
-    def to_json(self) -> str:
-        """The JSON, as the command `fathom` writes it."""
-        return self._json
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as dictionaries, lists, strings and numbers."""
-        return json.loads(self._json)
-
-    def page(self) -> str:
-        """The result as an HTML page with its figures, which needs no network."""
-        return self._rendered()[1]
-
-
-class Prediction(Result):
-    """What jobs will do: `jobs`, each with `sides` (reads, writes), latencies and intervals."""
-
-    __slots__ = ()
-    _kind = "prediction"
-
-
-class Run(Result):
-    """What jobs did."""
-
-    __slots__ = ()
-    _kind = "run"
-
-
-class Survey(Result):
-    """What a file system is like: `findings`, each with a value, its interval and the evidence."""
-
-    __slots__ = ()
-    _kind = "survey"
-
-
-class Validation(Result):
-    """How far predictions were off, by class of job."""
-
-    __slots__ = ()
-    _kind = "validation"
-
-
-class Comparison(Result):
-    """What differs between results beyond noise."""
-
-    __slots__ = ()
-
-    def _rendered(self) -> Any:
-        # It is about no model, and keeps its text and its page there.
-        return self._model
-
-
-class Sweep(Result):
-    """Predictions for the `cells` of a grid of settings."""
-
-    __slots__ = ()
-    _kind = "sweep"
-
-    def rows(self) -> list[dict[str, Any]]:
-        """A flat row for each cell, job and direction, for `pandas.DataFrame(sweep.rows())` and the like."""
-        rows = []
-        for cell in self.to_dict()["cells"]:
-            refused = {"refused": cell.get("refused")}
-            sides = [(job["name"], side) for job in cell["jobs"] for side in job["sides"]]
-            for name, side in sides:
-                figures: dict[str, Any] = {"job": name, "direction": side["direction"]}
-                of = {key: side[key] for key in ("bytes_per_second", "calls_per_second")}
-                for key, one in {**of, "p99_ns": side["latency"]["p99_ns"]}.items():
-                    figures |= {key: one["value"], f"{key}_low": one["low"], f"{key}_high": one["high"]}
-                rows.append({**cell["settings"], **figures, **refused})
-            if not sides:
-                rows.append({**cell["settings"], **refused})
-        return rows
 
 
 class Model:
@@ -256,27 +151,50 @@ class Model:
         >>> [(row["readahead"], row["bs"]) for row in sweep.rows()]
         [('128K', '4k'), ('128K', '64k'), ('1M', '4k'), ('1M', '64k')]
         """
-        axes = [(name, [_word(value) for value in values]) for name, values in grid.items()]
-        plan, count = _native.sweep_plan(self._json, _jobs(jobs), axes, draws, seed)
+        plan, count = self._plan(grid, jobs, draws, seed)
         place = None if folder is None else os.fspath(folder)
         size = max(1, min(256, count // 64)) if executor or progress else count
-        batches = [list(range(at, min(at + size, count))) for at in range(0, count, size)]
-        parts: list[str] = []
-        if executor is None:
-            results: Iterable[str] = (_native.sweep_cells(plan, batch, place, 0) for batch in batches)
-            futures = []
-        else:
-            futures = [executor.submit(_cells, plan, batch, place) for batch in batches]
-            results = (future.result() for future in futures)
-        try:
-            for batch, part in zip(batches, results):
-                parts.append(part)
-                if progress:
-                    progress(batch[-1] + 1, count)
-        finally:
-            for future in futures:
-                future.cancel()
+        parts = []
+        for done, part in _shared(_native.sweep_cells, _cells, (plan,), range(count), (place,), executor, size):
+            parts.append(part)
+            if progress:
+                progress(done, count)
         return Sweep(_native.sweep_join(plan, parts, place), self._json)
+
+    def best(
+        self,
+        jobs: Jobs,
+        grid: Mapping[str, Iterable[Any]],
+        by: str = "bandwidth",
+        executor: Executor | None = None,
+        *,
+        draws: int = 15,
+        seed: int = 1,
+    ) -> Best:
+        """The best setting of a grid: of the largest 'bandwidth' or 'iops', or of the shortest 'mean', 'p99' or 'p999' latency.
+
+        It is the best cell of `sweep`, found with fewer simulations: every cell gets a few, and those that are surely worse
+        get no more. `rivals` are the cells that can't be told apart from the best. The result is equal on all executors.
+
+        >>> grid = {"bs": ["4k", "16k"], "iodepth": [1, 2, 8]}
+        >>> jobs = {"reads": {"rw": "randread", "size": "4m", "direct": 1, "ioengine": "libaio"}}
+        >>> found = Model.assumed().best(jobs, grid)
+        >>> found.settings, found.simulated < found.whole_grid
+        ({'bs': '16k', 'iodepth': '8'}, True)
+        """
+        plan, _ = self._plan(grid, jobs, draws, seed)
+        race, tasks = _native.race_next(plan, by, None, [])
+        while tasks:
+            size = max(1, min(256, len(tasks) // 16)) if executor else len(tasks)
+            tried = _shared(_native.race_try, _tries, (plan, by), tasks, (), executor, size)
+            race, tasks = _native.race_next(plan, by, race, [part for _, part in tried])
+        return Best(_native.race_end(plan, race), self._json)
+
+    def _plan(
+        self, grid: Mapping[str, Iterable[Any]], jobs: Jobs, draws: int, seed: int
+    ) -> tuple[str, int]:
+        axes = [(name, [_word(value) for value in values]) for name, values in grid.items()]
+        return _native.sweep_plan(self._json, _jobs(jobs), axes, draws, seed)
 
     def to_json(self) -> str:
         """The JSON, as the command `fathom` writes it."""
@@ -366,9 +284,37 @@ def compare(
     return Comparison(text, (table, page))
 
 
+def _shared(
+    whole: Callable[..., str],
+    part: Callable[..., str],
+    before: tuple[Any, ...],
+    work: Iterable[Any],
+    after: tuple[Any, ...],
+    executor: Executor | None,
+    size: int,
+) -> Iterable[tuple[int, str]]:
+    """What each batch of so much work gave, and how much is done. An executor has `part` work on it, or all CPUs `whole`."""
+    todo = list(work)
+    batches = [todo[at : at + size] for at in range(0, len(todo), size)]
+    futures = [executor.submit(part, *before, batch, *after) for batch in batches] if executor else []
+    done = 0
+    try:
+        for at, batch in enumerate(batches):
+            done += len(batch)
+            yield done, futures[at].result() if executor else whole(*before, batch, *after, 0)
+    finally:
+        for future in futures:
+            future.cancel()
+
+
 def _cells(plan: str, cells: list[int], folder: str | None) -> str:
     """Some cells of a sweep in a worker, which has one CPU for itself."""
     return _native.sweep_cells(plan, cells, folder, 1)
+
+
+def _tries(plan: str, by: str, tasks: list[tuple[int, int, int]]) -> str:
+    """Some tasks of a search in a worker."""
+    return _native.race_try(plan, by, tasks, 1)
 
 
 def _place(path: str | os.PathLike[str], max_write: int, max_time: float, seed: int) -> tuple[str, int, float, int]:

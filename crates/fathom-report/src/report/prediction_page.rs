@@ -8,13 +8,18 @@ use fathom_predict::model::Model;
 use fathom_predict::prediction::{Latencies, Predicted};
 
 /// A prediction as one HTML file that needs no network; `model` is what it was made on, with what was set.
-pub(crate) fn prediction_page(predicted: &Predicted, model: &Model) -> String {
+///
+/// `remarks` stand above its figures, a sentence each without the full stop.
+pub(crate) fn prediction_page(predicted: &Predicted, model: &Model, remarks: &[String]) -> String {
     let mut page = Page::new("Fathom: what jobs will do");
     page.push("<h1>What jobs will do</h1>\n<p>Simulated: nothing was run.</p>\n");
     page.push(&model_page::made(model));
     if !predicted.settings.is_empty() {
         let settings = escaped(&predicted.settings.join(", "));
         page.push(&format!("<p>What if: <strong>{settings}</strong></p>\n"));
+    }
+    for remark in remarks {
+        page.push(&format!("<p>{}.</p>\n", escaped(remark)));
     }
     let mut caveats: Vec<&String> = predicted.jobs.iter().flat_map(|job| &job.caveats).collect();
     caveats.dedup();

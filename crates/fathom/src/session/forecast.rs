@@ -50,7 +50,7 @@ pub enum Work {
 
 impl Work {
     /// Reads a job file, with the variables of this process's environment; or notes where a trace is. Traces are told
-    /// by what every Parquet file begins with.
+    /// by what every Parquet file begins with; a folder is one of a trace's parts.
     ///
     /// # Errors
     /// A file that can't be read; a line of a job file that fio would refuse, or that is not understood.
@@ -64,7 +64,9 @@ impl Work {
     /// As [`read`](Self::read); a job that writes, or a file that is not there.
     pub fn read_on(path: &Path, on_files: Option<&Path>) -> Result<Self, Error> {
         let mut magic = [0; 4];
-        if File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == *b"PAR1" {
+        let is_parquet =
+            File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == *b"PAR1";
+        if is_parquet || path.is_dir() {
             return match on_files {
                 None => Ok(Self::Trace(path.to_owned())),
                 Some(_) => Err(Error::Failed(format!("--on-files: {} is a trace", path.display()))),

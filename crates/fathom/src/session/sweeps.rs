@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use fathom_predict::model::Model;
 use fathom_predict::prediction::{Settings, check};
-use fathom_predict::sweep::{Axis, Cell, Of, Plan, Sweep};
+use fathom_predict::sweep::{Axis, Best, By, Cell, Of, Plan, Race, Sweep, Task, Tried, each};
 use fathom_program::job::{self, JobFile, Surroundings};
 use fathom_report::results::{self, WithModel};
 use fathom_report::run_folder::{self, Parts};
@@ -61,7 +61,7 @@ pub fn sweep(
 ) -> Result<Sweep, Error> {
     let parts = parts.map(|folder| folder_of(folder, plan)).transpose()?;
     let done = AtomicUsize::new(0);
-    let predict = |cell: usize| -> Result<Cell, Error> {
+    let predict = |&cell: &usize| -> Result<Cell, Error> {
         if interrupt.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);
         }
@@ -77,7 +77,7 @@ pub fn sweep(
         progress(done.fetch_add(1, Ordering::Relaxed) + 1);
         Ok(cell)
     };
-    let swept = plan.sweep(plan.each(cells, predict)?);
+    let swept = plan.sweep(each(cells, predict)?);
     if let Some(parts) = parts.filter(|_| swept.missing == 0) {
         finish(&parts, plan, &swept)?;
     }
@@ -95,6 +95,45 @@ pub fn merge_sweep(folder: &Path) -> Result<(Plan, Sweep), Error> {
         finish(&parts, &plan, &swept)?;
     }
     Ok((plan, swept))
+}
+
+/// Finds the best cell of a plan, on all CPUs.
+///
+/// # Errors
+/// An interrupt; where all cells are refused, the reason.
+pub fn best(plan: &Plan, by: By, interrupt: &AtomicBool) -> Result<Best, Error> {
+    let mut race = Race::new(plan, by);
+    loop {
+        let tasks = race.tasks();
+        if tasks.is_empty() {
+            return end_race(plan, race);
+        }
+        race.take(try_cells(plan, by, &tasks, interrupt)?);
+    }
+}
+
+/// Does some tasks of a search for the best cell, on all CPUs.
+///
+/// # Errors
+/// An interrupt.
+pub fn try_cells(plan: &Plan, by: By, tasks: &[Task], interrupt: &AtomicBool) -> Result<Vec<Tried>, Error> {
+    let one = |task: &Task| {
+        if interrupt.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        Ok(plan.try_cell(*task, by, jobs_of(plan, task.cell)))
+    };
+    each(tasks, one)
+}
+
+/// What a search came to that has no more tasks.
+///
+/// # Errors
+/// Where all cells are refused, the reason.
+pub fn end_race(plan: &Plan, race: Race) -> Result<Best, Error> {
+    let leader = race.leader().unwrap_or(0);
+    let best = plan.predict(leader, jobs_of(plan, leader));
+    race.end(plan, best).map_err(|reason| Error::Failed(format!("{}: {reason}", plan.path)))
 }
 
 /// The jobs of a cell, with the variables of this process's environment.

@@ -1,0 +1,122 @@
+"""Traces of what programs asked of files, or file systems of devices."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Sequence
+from warnings import warn
+
+from . import _native
+from ._results import TraceShown
+
+
+class Trace:
+    """A trace: a Parquet file with a row for each operation, such as `fathom trace` makes.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> log = os.path.join(folder.name, "requests.csv")
+    >>> with open(log, "w") as text:
+    ...     lines = [f"{at % 2},R,{at * 4096},4096,{1577808144360767 + at}\\n" for at in range(100)]
+    ...     text.writelines(lines) and None
+    >>> trace = Trace.import_(log, os.path.join(folder.name, "requests.parquet"), "alibaba")
+    >>> trace.show().operations
+    100
+    >>> folder.cleanup()
+
+    It is a table of its operations (`polars.DataFrame(trace)`, `pyarrow.table(trace)`), which are read from the file a batch
+    after the other and not copied. `Model.predict` takes it in place of jobs. Pickled it is the path of its file.
+    """
+
+    __slots__ = ("path",)
+    path: str
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Trace:
+        """The trace of a file, of a folder of parts, or of those whose names fit a pattern such as `folder/part-0*`."""
+        _native.trace_origin(path)
+        return cls(path)
+
+    @classmethod
+    def import_(
+        cls,
+        source: str | os.PathLike[str],
+        out: str | os.PathLike[str],
+        format: str | None = None,
+        *,
+        rows_per_part: int | None = None,
+    ) -> Trace:
+        """Makes a trace at `out` of a file in another tool's format, which is found out where it is not named: fio, strace,
+        blkparse, blktrace, msr, alibaba, tencent, spc, darshan or vscsi. With `rows_per_part` it is a folder of parts. Warns of
+        lines that made no sense."""
+        rejected = json.loads(_native.trace_import(source, format, out, rows_per_part))["rejected"]
+        if rejected["count"]:
+            first = rejected["first"][0]
+            warn(
+                f"{rejected['count']} lines of {os.fspath(source)} made no sense, the first of them "
+                f"number {first['number']}: {first['reason']}",
+                stacklevel=2,
+            )
+        return cls(out)
+
+    @classmethod
+    def record(
+        cls,
+        command: Sequence[str | os.PathLike[str]] | None = None,
+        out: str | os.PathLike[str] = "trace.parquet",
+        *,
+        pid: int | None = None,
+        method: str | None = None,
+    ) -> Trace:
+        """Records what a command asks of files, or a process that runs, until it ends, into a new trace at `out`: by the kernel's
+        tracer as root, or else by strace; `method` is 'kernel' or 'strace'. Warns of what is missing. Ctrl-C ends the
+        recording of a process; what was recorded until then is kept."""
+        if (command is None) == (pid is None):
+            raise ValueError("name a command or the pid of a process")
+        came = json.loads(_native.trace_record(list(command or []), pid, method, out))
+        if came["lost"] or came["unnamed"]:
+            lost = f"{came['lost']} events were lost, and the paths of {came['unnamed']} calls are not known"
+            warn(f"{os.fspath(out)} is not complete: {lost}", stacklevel=2)
+        return cls(out)
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """Whether operations are calls on files or requests to devices, what times count from, and the source."""
+        return json.loads(_native.trace_origin(self.path))
+
+    def show(self) -> TraceShown:
+        """What the operations do, all together."""
+        return TraceShown(_native.trace_show(self.path))
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `show` gives, as plain values."""
+        return self.show().to_dict()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The operations for libraries that take tables of Apache Arrow."""
+        return _native.trace_stream(self.path)
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.path,)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Trace) and self.path == other.path
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
+    def __repr__(self) -> str:
+        return f"<fathomfs.Trace: {self.path}>"
+
+    def __str__(self) -> str:
+        return str(self.show())
+
+    def _repr_html_(self) -> str:
+        return self.show()._repr_html_()

@@ -1,0 +1,80 @@
+//! Traces: opened, imported, recorded, looked at, and handed on as batches of operations.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use fathom::results::{Json, NamedTrace};
+use fathom_trace::format::arrow;
+use fathom_trace::import::{self, Format};
+use fathom_trace::record::{self, Method, Subject};
+use fathom_trace::show;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use serde_json::to_string;
+
+use crate::table::stream;
+use crate::{Interrupt, TraceError, kept, work};
+
+fn traced(error: impl ToString) -> PyErr {
+    TraceError::new_err(error.to_string())
+}
+
+/// A trace's operations as a stream of Arrow's batches.
+#[pyfunction]
+pub(crate) fn trace_stream(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyCapsule>> {
+    stream(py, Box::new(arrow::batches(&path).map_err(traced)?))
+}
+
+/// Whether a file is a trace: `block` or `file` for what its operations are, and where they came from.
+#[pyfunction]
+pub(crate) fn trace_origin(path: PathBuf) -> PyResult<String> {
+    let reader = fathom_trace::format::Reader::open(&path).map_err(traced)?;
+    to_string(reader.origin()).map_err(kept)
+}
+
+/// What a trace does: `fathom.trace-show/1`, with the name of the file.
+#[pyfunction]
+pub(crate) fn trace_show(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    let name = path.display().to_string();
+    let shown = work(py, 0, false, move |_| show::show(&path))?.map_err(traced)?;
+    NamedTrace { name, shown }.json().map_err(kept)
+}
+
+/// Makes a trace of a file in another tool's format; gives what it came to.
+#[pyfunction]
+pub(crate) fn trace_import(
+    py: Python<'_>,
+    from: PathBuf,
+    format: Option<&str>,
+    out: PathBuf,
+    rows_per_part: Option<usize>,
+) -> PyResult<String> {
+    let unknown = |name: &str| {
+        let names = Format::ALL.map(Format::name).join(", ");
+        traced(format!("'{name}' is no format that can be imported: say {names}"))
+    };
+    let format = format.map(|name| Format::named(name).ok_or_else(|| unknown(name))).transpose()?;
+    let run = move |interrupt: Interrupt| import::import(&from, format, &out, rows_per_part, &interrupt);
+    let imported = work(py, 0, true, run)?;
+    to_string(&imported.map_err(traced)?.1).map_err(kept)
+}
+
+/// Records a command from its beginning to its end, or a process that runs; gives what it came to.
+#[pyfunction]
+pub(crate) fn trace_record(
+    py: Python<'_>,
+    command: Vec<OsString>,
+    process: Option<u32>,
+    method: Option<&str>,
+    out: PathBuf,
+) -> PyResult<String> {
+    let method = match method {
+        None => None,
+        Some("kernel") => Some(Method::Kernel),
+        Some("strace") => Some(Method::Strace),
+        Some(other) => return Err(traced(format!("'{other}' is no method: say 'kernel' or 'strace'"))),
+    };
+    let subject = process.map_or(Subject::Command(command), Subject::Process);
+    let recorded = work(py, 0, true, move |interrupt| record::record(&subject, &out, method, &interrupt))?;
+    to_string(&recorded.map_err(traced)?).map_err(kept)
+}

@@ -1,0 +1,76 @@
+//! Traces in parts: what is said of them is what is said of the whole.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use fathom_trace::format::Reader;
+use fathom_trace::import::{Format, import};
+use fathom_trace::show::show;
+use support::Scratch;
+
+/// Requests to three volumes, each of them in most parts, with blocks that come again.
+fn requests(count: u64) -> String {
+    let line = |at: u64| {
+        let (way, block) = (["R", "W"][usize::from(at.is_multiple_of(3))], at * 7919 % 5000);
+        format!("{},{way},{},8192,{}\n", at % 3, block * 4096, 1_577_808_144_360_767 + at)
+    };
+    (0..count).map(line).collect()
+}
+
+fn shown(path: &Path) -> String {
+    serde_json::to_string(&show(path).unwrap()).unwrap()
+}
+
+#[test]
+fn parts_are_shown_as_the_whole_is() {
+    let scratch = Scratch::new("parts");
+    let at = |name: &str| scratch.0.join(name);
+    fs::write(at("log"), requests(200_000)).unwrap();
+    let run = |out: &str, rows| {
+        import(&at("log"), Some(Format::Alibaba), &at(out), rows, &AtomicBool::new(false)).unwrap().1
+    };
+    assert_eq!(run("whole.parquet", None), run("parts", Some(30_000)));
+    let names = |folder: &str| fs::read_dir(at(folder)).unwrap().count();
+    assert_eq!(names("parts"), 7);
+    let whole = shown(&at("whole.parquet"));
+    assert_eq!(shown(&at("parts")), whole);
+    assert_eq!(shown(&at("parts/part-0*.parquet")), whole);
+    let few = show(&at("parts/part-0000[01].parquet"));
+    assert!(few.is_err(), "sets are no part of a pattern");
+    assert_eq!(show(&at("parts/part-0000?.parquet")).unwrap().operations, 200_000);
+    assert_eq!(show(&at("parts/*6.parquet")).unwrap().operations, 20_000);
+
+    let read = |path: &str| Reader::open(&at(path)).and_then(Reader::read_all).unwrap();
+    let ((operations, files), (others, other_files)) = (read("whole.parquet"), read("parts"));
+    assert_eq!((operations, files.paths()), (others, other_files.paths()));
+
+    // A part that ends where the trace does leaves no empty one behind; a trace of nothing has one.
+    run("even", Some(100_000));
+    assert_eq!(names("even"), 2);
+    fs::write(at("log"), "").unwrap();
+    run("nothing", Some(10));
+    assert_eq!((names("nothing"), show(&at("nothing")).unwrap().operations), (1, 0));
+}
+
+#[test]
+fn what_is_no_trace_in_parts_is_said() {
+    let scratch = Scratch::new("no-parts");
+    let at = |name: &str| scratch.0.join(name);
+    fs::write(at("log"), requests(100)).unwrap();
+    let never = AtomicBool::new(false);
+    import(&at("log"), Some(Format::Alibaba), &at("parts"), Some(50), &never).unwrap();
+    fs::write(at("fio"), "fio version 2 iolog\n/f add\n/f open\n/f read 0 4096\n/f close\n").unwrap();
+    import(&at("fio"), Some(Format::Fio), &at("parts/part-9.parquet"), None, &never).unwrap();
+    fs::create_dir(at("empty")).unwrap();
+    for (path, said) in [("parts", "another trace"), ("empty", "no part"), ("none-*", "no part")] {
+        let error = show(&at(path)).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+    let again = import(&at("log"), Some(Format::Alibaba), &at("parts"), Some(50), &never);
+    assert!(again.is_err() && at("parts/part-00000.parquet").exists(), "what is there is kept");
+    let stopped = import(&at("log"), Some(Format::Alibaba), &at("half"), Some(50), &AtomicBool::new(true));
+    assert!(stopped.is_err() && !at("half").exists());
+}
