@@ -23,6 +23,7 @@ mod forecast;
 mod own_work;
 mod refusal;
 mod replay;
+mod threads;
 mod trace;
 
 use std::collections::HashMap;
@@ -30,7 +31,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fathom_model::io_path::{Advice, Ends, Load, Path, Queueing, State};
+use fathom_model::io_path::{Advice, Load, Path, State};
 use fathom_program::call::{Call, CallKind, FileId};
 use fathom_program::job_calls::JobCalls;
 use fathom_program::program::{Program, repeated};
@@ -47,8 +48,9 @@ pub use self::trace::{Replay, predict_trace, simulate_trace, trace_calls};
 use self::counted::Counted;
 use self::forecast::Runs;
 use self::own_work::overhead;
+use self::threads::{ends, queueing};
 use crate::model::{LIMITS, Model, Parameter, Parameters, Scalar};
-use fathom_program::job::{Course, Direction, Engine, Job, OpenSync, Others, Pattern, Region, ThreadFile};
+use fathom_program::job::{Course, Direction, Job, OpenSync, Pattern, Region, ThreadFile};
 use fathom_run::load::{Cached, Outcome, groups, is_filled};
 
 /// How to predict.
@@ -261,35 +263,6 @@ const TICKS_PER_SECOND: f64 = 1e9;
 /// The threads of jobs with what is kept of their calls, and what was cached of each thread's files.
 type Loaded<K> = (Arc<Load<JobCalls, K>>, Vec<Cached>);
 
-/// How a job has requests under way; none where it waits for each call. Buffered requests of libaio are done before
-/// `io_submit(2)` returns. Of buffered ones of io_uring reads go on where they wait for the device, and cost what buffered calls
-/// do besides.
-fn queueing(job: &Job, parameters: &Parameters) -> Option<Queueing> {
-    let is_ring = job.engine == Engine::IoUring && !job.does(Direction::Write);
-    let goes_on = job.direct && matches!(job.engine, Engine::IoUring | Engine::Libaio) || is_ring;
-    goes_on.then(|| {
-        let depth = job.depth.most.max(1);
-        // A call that hands over several takes its time once.
-        let batch = if job.depth.submit == 0 { depth } else { job.depth.submit.min(depth) };
-        let call = parameters[Scalar::Call];
-        let [submit_ns, reap_ns] = match job.direct {
-            true => [
-                call / f64::from(batch.max(1)) + parameters[Scalar::Submission],
-                parameters[Scalar::QueuedCall],
-            ],
-            false => [call, 0.0],
-        };
-        Queueing {
-            depth,
-            least: job.depth.reap_least.min(depth),
-            low: if job.depth.low == 0 { depth } else { job.depth.low.min(depth) },
-            submit_ns,
-            reap_ns,
-            wake_ns: parameters[Scalar::Wake],
-        }
-    })
-}
-
 /// When the calls of jobs begin to count, in ns, if all of their threads do the like of it from then on to their end; none
 /// where some end earlier than others, or do something else after a while.
 fn counts_from(jobs: &[Job]) -> Option<u64> {
@@ -307,29 +280,6 @@ fn counts_from(jobs: &[Job]) -> Option<u64> {
         |job: &Job| Job { name: String::new(), filename: None, seed: 0, offset: 0, ..job.clone() };
     let are_alike = || jobs.iter().all(|job| but_for_files(job) == but_for_files(first));
     (is_even && (first.time_based || are_alike())).then_some(first.ramp_time.as_nanos() as u64)
-}
-
-/// Which threads of jobs begin and end when others have ended, as `fathom_run::load` has it.
-fn ends(jobs: &[Job]) -> Ends {
-    let mut group = 0;
-    let mut threads: Vec<(&Job, u32)> = Vec::new();
-    for job in jobs {
-        group += u32::from(job.course.new_group);
-        threads.extend((0..job.numjobs).map(|_| (job, group)));
-    }
-    let those = |is_meant: &dyn Fn(&(&Job, u32)) -> bool| -> Vec<usize> {
-        threads.iter().enumerate().filter(|(_, one)| is_meant(one)).map(|(number, _)| number).collect()
-    };
-    let awaited = |(job, _): &(&Job, u32)| match &job.course.wait_for {
-        Some(name) => those(&|(other, _)| other.name == *name),
-        None => Vec::new(),
-    };
-    let ended = |(job, group): &(&Job, u32)| match (job.course.exitall, job.course.exit_what) {
-        (false, _) => Vec::new(),
-        (true, Others::Group) => those(&|(_, other)| other == group),
-        (true, Others::Running | Others::All) => those(&|_| true),
-    };
-    Ends { awaited: threads.iter().map(awaited).collect(), ended: threads.iter().map(ended).collect() }
 }
 
 /// A steady run that was ended early, as long as the job makes it: to the end of its time, or of its bytes.
