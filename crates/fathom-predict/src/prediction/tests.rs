@@ -2,7 +2,7 @@ use super::*;
 use crate::model::{Journal, Origin, Residual, Runner, Tail};
 use std::time::Duration;
 
-use fathom_program::job::{Blocks, Depth, Engine};
+use fathom_program::job::{Blocks, Depth, Engine, Others};
 
 /// The model as it is.
 const QUICK: Settings = Settings { draws: 0, seed: 1 };
