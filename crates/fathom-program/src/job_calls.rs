@@ -153,7 +153,7 @@ impl JobCalls {
                 (_, false) => CallKind::DontNeed,
             },
             // What the job that was waited for has left in the cache is dropped, as before a job that waits for none.
-            to_renew: if job.course.wait_for.is_some() && drops_caches(job) { regions.len() } else { 0 },
+            to_renew: if job.course.wait_for.is_some() && job.drops_caches() { regions.len() } else { 0 },
             ticks_per_second,
             left: whole,
             loops,
@@ -334,7 +334,7 @@ impl JobCalls {
             file.offsets.rewind();
             file.is_unnamed = on_names;
         }
-        let drops = drops_caches(&self.job) || self.renews_by != CallKind::DontNeed;
+        let drops = self.job.drops_caches() || self.renews_by != CallKind::DontNeed;
         self.to_renew = if drops { self.files.len() } else { 0 };
         self.renew()
     }
@@ -376,11 +376,6 @@ impl JobCalls {
         (self.synced, self.phase) = (0, Phase::Transfers);
         self.next_pass()
     }
-}
-
-/// Whether a job drops its files from the cache before it begins.
-fn drops_caches(job: &Job) -> bool {
-    job.invalidate && !job.pre_read && job.engine.opens_files()
 }
 
 impl Thread for JobCalls {

@@ -267,6 +267,11 @@ impl Default for Buffers {
 }
 
 impl super::Job {
+    /// Whether its files are dropped from the cache before it begins.
+    pub(crate) fn drops_caches(&self) -> bool {
+        self.invalidate && !self.pre_read && self.engine.opens_files()
+    }
+
     /// Whether its threads begin only once a delay is over, or another job.
     pub fn begins_late(&self) -> bool {
         let (low, high) = self.course.start_delay;
