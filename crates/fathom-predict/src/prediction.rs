@@ -394,11 +394,9 @@ impl Bench {
             for ThreadFile { name, region } in job.files_of(thread)? {
                 let new = || self.state.create();
                 let file = *self.files.entry(name).or_insert_with(new);
-                if !job.engine.has_files() {
-                    continue;
-                } else if is_filled(job) {
+                if is_filled(job) {
                     self.state.fill(file, region.file);
-                } else if job.files.fallocate.as_deref() == Some("keep") {
+                } else if !job.engine.has_files() || job.files.fallocate.as_deref() == Some("keep") {
                     continue;
                 } else if job.allocate || job.files.fallocate.is_some() {
                     self.state.lengthen(file, region.file);
@@ -413,7 +411,8 @@ impl Bench {
         let count = |state: &State| state.cached(file, region.offset, region.length).map(u64::from);
         if !job.engine.has_files() {
             return Cached { cached: 0, pages: 0 };
-        } else if job.pre_read {
+        }
+        if job.pre_read {
             let [cached, pages] = count(&self.state);
             if cached < pages {
                 self.read_in(region, file, seed);

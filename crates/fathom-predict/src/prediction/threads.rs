@@ -56,3 +56,76 @@ pub(super) fn ends(jobs: &[Job]) -> Ends {
     };
     Ends { awaited: threads.iter().map(awaited).collect(), ended: threads.iter().map(ended).collect() }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use fathom_program::job::{Depth, Pattern};
+
+    use super::super::predict;
+    use super::super::tests::{QUICK, job, silent};
+    use super::*;
+
+    #[test]
+    fn a_job_that_waits_for_another_begins_when_that_has_ended_and_finds_its_file_dropped() {
+        let model = silent();
+        let first =
+            Job { filename: Some("one".to_owned()), thinktime: Duration::from_micros(10), ..job("first") };
+        let mut second = Job { thinktime: Duration::ZERO, name: "second".to_owned(), ..first.clone() };
+        second.course.wait_for = Some("first".to_owned());
+        let cold = predict(&[Job { thinktime: Duration::ZERO, ..first.clone() }], &model, QUICK).unwrap();
+        let told = predict(&[first, second], &model, QUICK).unwrap();
+        assert!(told.outcomes[0][0].elapsed_ns > 256 * 10_000);
+        assert_eq!(told.outcomes[1][0].elapsed_ns, cold.outcomes[0][0].elapsed_ns);
+    }
+
+    #[test]
+    fn the_first_job_to_end_ends_those_of_its_group_or_all() {
+        let model = silent();
+        let short = Job { pre_read: true, filename: Some("one".to_owned()), ..job("short") };
+        let mut endless = Job {
+            name: "endless".to_owned(),
+            time_based: true,
+            runtime: Duration::from_secs(3_600),
+            thinktime: Duration::from_secs(60),
+            ..short.clone()
+        };
+        let mut waits = Job { name: "waits".to_owned(), ..job("waits") };
+        waits.course.wait_for = Some("endless".to_owned());
+        let mut queued = Job { direct: true, name: "queued".to_owned(), ..endless.clone() };
+        (queued.thinktime, queued.filename) = (Duration::ZERO, None);
+        (queued.engine, queued.depth.most) = (Engine::Libaio, 8);
+        endless.course.new_group = true;
+        waits.course.new_group = true;
+        let mut jobs = [short, queued, endless, waits];
+        for (which, [of_endless, of_waiting]) in [(Others::Running, [1, 0]), (Others::Group, [60, 256])] {
+            jobs.iter_mut().for_each(|job| (job.course.exitall, job.course.exit_what) = (true, which));
+            let told = predict(&jobs, &model, QUICK).unwrap();
+            let of = |job: usize| told.outcomes[job][0].transfers[0].latency.count();
+            assert_eq!([of(0), of(2), of(3)], [256, of_endless, of_waiting]);
+            let [short, queued, endless] = [0, 1, 2].map(|job| told.outcomes[job][0].elapsed_ns);
+            assert!(queued >= short && queued < short + 10_000_000, "{queued} {short}");
+            assert_eq!(endless == queued || endless == short, which == Others::Running, "{endless} {queued}");
+        }
+        let after = Job { stonewall: true, ..job("after") };
+        jobs.iter_mut().for_each(|job| job.course.exit_what = Others::All);
+        let error = predict(&[&jobs[..], &[after]].concat(), &model, QUICK).unwrap_err();
+        assert!(error.contains("exit_what=all"), "{error}");
+    }
+
+    #[test]
+    fn buffered_reads_of_io_uring_wait_for_the_device_together_and_are_copied_one_after_the_other() {
+        let model = silent();
+        let told = |pre_read: bool, most: u32| {
+            let depth = Depth { most, ..Depth::default() };
+            let engine = Engine::IoUring;
+            let one = Job { engine, depth, pre_read, pattern: Pattern::Random, ..job("one") };
+            predict(&[one], &model, QUICK).unwrap().outcomes[0][0].elapsed_ns as f64
+        };
+        let [one, eight] = [1, 8].map(|depth| told(false, depth));
+        assert!((6.0..8.0).contains(&(one / eight)), "{one} {eight}");
+        let [one, eight] = [1, 8].map(|depth| told(true, depth));
+        assert!((0.95..1.05).contains(&(one / eight)), "{one} {eight}");
+    }
+}

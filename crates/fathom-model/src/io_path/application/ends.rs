@@ -24,7 +24,7 @@ pub(super) enum Stage {
 }
 
 impl<T: Thread, K> Load<T, K> {
-    /// The same with threads that begin and end when others have ended.
+    /// Has threads begin and end when others have ended.
     #[must_use]
     pub fn ending(self, ends: Ends) -> Self {
         self.progress(|progress| progress.ends = ends);
