@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fathom_stats::{nonlinear, quantile};
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
 
 pub use self::known::{as_surveyed, found_by_other_means};
@@ -110,7 +110,7 @@ pub fn calibrate(
         if stage.fits == Fits::ColdReads {
             fit_with_depth(model, &stage, trials)
         } else {
-            fit(model, &stage.free(), trials);
+            fit(model, &stage.free(), trials, nonlinear::STEPS);
         }
         accounts.push(account(stage.fits.word(), model, trials));
     }
@@ -255,6 +255,9 @@ fn fit_with_depth(model: &mut Model, stage: &Stage, trials: &[Trial]) {
         [(Scalar::Submission, 12_000.0), (Scalar::DeviceReadRequest, 100.0)],
         [(Scalar::Submission, 1_000.0), (Scalar::DeviceReadRequest, 8_000.0)],
     ];
+    // A few steps tell which ways are worth a whole search.
+    const GLIMPSE: usize = 6;
+    const PROMISING: usize = 4;
     let of_depth = |&depth: &f64| Answers::ALL.iter().map(move |&answers| (depth, answers));
     let ways = DEPTHS.iter().flat_map(of_depth);
     let ways: Vec<_> = ways.flat_map(|way| STARTS.map(|start| (way, start))).collect();
@@ -267,25 +270,31 @@ fn fit_with_depth(model: &mut Model, stage: &Stage, trials: &[Trial]) {
             let own = start.iter().find(|(scalar, _)| Number::Scalar(*scalar) == number);
             (number, own.map_or(least, |(_, value)| *value))
         });
-        let left = fit(&mut one, &free.collect::<Vec<_>>(), trials);
+        (fit(&mut one, &free.collect::<Vec<_>>(), trials, GLIMPSE), one)
+    });
+    let mut tried: Vec<(f64, Model)> = tried.collect();
+    tried.sort_by(|a, b| a.0.total_cmp(&b.0));
+    tried.truncate(PROMISING);
+    let finished = tried.into_par_iter().map(|(_, mut one)| {
+        let left = fit(&mut one, &stage.free(), trials, nonlinear::STEPS);
         (left, one)
     });
-    let tried: Vec<(f64, Model)> = tried.collect();
-    if let Some((_, best)) = tried.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)) {
+    let finished: Vec<(f64, Model)> = finished.collect();
+    if let Some((_, best)) = finished.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)) {
         *model = best;
     }
 }
 
-/// Fits numbers to the trials, each from the least value that its search begins at; gives the sum of the squared errors that
-/// are left.
-fn fit(model: &mut Model, free: &[(Number, f64)], trials: &[Trial]) -> f64 {
+/// Fits numbers to the trials in at most so many steps, each from the least value that its search begins at; gives the sum of the
+/// squared errors that are left.
+fn fit(model: &mut Model, free: &[(Number, f64)], trials: &[Trial], steps: usize) -> f64 {
     let measured: Vec<(&Job, f64, f64)> = trials
         .iter()
         .filter_map(|trial| Some((&trial.job, trial.ns_per_transfer()?, weight(trial))))
         .collect();
     let start: Vec<f64> =
         free.iter().map(|&(number, least)| model.parameters.number(number).value.max(least)).collect();
-    let found = nonlinear::fit(&start, |values| {
+    let found = nonlinear::fit_within(steps, &start, |values| {
         let mut tried = without_noise(model);
         free.iter().zip(values).for_each(|(&(number, _), value)| assume(&mut tried, number, *value));
         measured

@@ -48,7 +48,7 @@ pub use self::trace::{Replay, predict_trace, simulate_trace, trace_calls};
 use self::counted::Counted;
 use self::forecast::Runs;
 use self::own_work::overhead;
-use self::threads::{ends, queueing};
+use self::threads::{ends, queueing, serial_depth};
 use crate::model::{LIMITS, Model, Parameter, Parameters, Scalar};
 use fathom_program::job::{Course, Direction, Job, OpenSync, Pattern, Region, ThreadFile};
 use fathom_run::load::{Cached, Outcome, groups, is_filled};
@@ -314,7 +314,8 @@ impl Bench {
         let (done, made) = (self.state.done(), load.take_made());
         // What came before a ramp's or a delay's end does not count.
         let from: Vec<(u64, u64)> = load.counts_from().into_iter().map(Option::unwrap_or_default).collect();
-        let mut counted: Vec<_> = made.iter().map(|_| Counted::default()).collect();
+        let depths = jobs.iter().flat_map(|job| std::iter::repeat_n(serial_depth(job), job.numjobs as usize));
+        let mut counted: Vec<_> = depths.map(Counted::of_depth).collect();
         for one in done {
             let job = one.job as usize;
             let (call, counts) = made[job][one.number as usize];

@@ -32,7 +32,8 @@ pub struct Fit {
 
 /// The relative step of a difference: far above the rounding of simulated times, far below their bends.
 const STEP: f64 = 0.02;
-const ROUNDS: usize = 30;
+/// The steps that a search takes at most.
+pub const STEPS: usize = 30;
 /// The largest step of a logarithm: a number changes by less than a factor of e.
 const LONGEST: f64 = 1.0;
 /// The damping that a search begins with. It grows ever faster while steps lead no further (Nielsen, 1999).
@@ -40,11 +41,16 @@ const LEAST_DAMPING: f64 = 1e-4;
 /// A step that makes the sum of squares less by no more than this share, or promises no more, is the last.
 const ENOUGH: f64 = 1e-3;
 
-/// Finds the positive numbers that make the sum of the squared residuals least, from a start.
+/// Finds the positive numbers that make the sum of the squared residuals least, from a start: [`fit_within`] of [`STEPS`].
+pub fn fit(start: &[f64], residuals: impl Fn(&[f64]) -> Vec<f64> + Sync) -> Option<Fit> {
+    fit_within(STEPS, start, residuals)
+}
+
+/// Finds the positive numbers that make the sum of the squared residuals least, or how far so many steps come.
 ///
 /// `residuals` gives one residual per observation, all of the same weight, and is asked on all CPUs at once. None where there
 /// are fewer observations than numbers, or a residual is no number at the start.
-pub fn fit(start: &[f64], residuals: impl Fn(&[f64]) -> Vec<f64> + Sync) -> Option<Fit> {
+pub fn fit_within(steps: usize, start: &[f64], residuals: impl Fn(&[f64]) -> Vec<f64> + Sync) -> Option<Fit> {
     let mut values: Vec<f64> = start.iter().map(|value| value.max(f64::MIN_POSITIVE)).collect();
     let mut left = residuals(&values);
     if left.len() < values.len() || values.is_empty() || left.iter().any(|one| !one.is_finite()) {
@@ -54,7 +60,7 @@ pub fn fit(start: &[f64], residuals: impl Fn(&[f64]) -> Vec<f64> + Sync) -> Opti
     let mut slopes = differences(&values, &left, &residuals);
     // Not learned from the steps.
     let mut are_taken = true;
-    for _ in 0..ROUNDS {
+    for _ in 0..steps {
         if squares(&left) < 1e-24 {
             break;
         }
@@ -228,6 +234,18 @@ mod tests {
             }
         }
         assert!((560..=600).contains(&held), "{held} of 600 intervals hold the truth");
+    }
+
+    #[test]
+    fn a_search_goes_on_from_where_a_shorter_one_ended() {
+        let of = |prices: &[f64], job: f64| prices[0] + prices[1] * job * job;
+        let jobs = [1.0, 2.0, 3.0, 4.0, 5.0];
+        let residuals =
+            |prices: &[f64]| jobs.map(|job| (of(prices, job) / of(&[50.0, 3.0], job)).ln()).to_vec();
+        let glimpse = fit_within(2, &[1.0, 100.0], residuals).unwrap();
+        let resumed = fit(&glimpse.values, residuals).unwrap();
+        assert!(squares(&glimpse.residuals) > 0.1, "{glimpse:?}");
+        assert!(squares(&resumed.residuals) < 1e-6, "{resumed:?}");
     }
 
     #[test]

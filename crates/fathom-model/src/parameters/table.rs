@@ -102,6 +102,8 @@ rows! {
     FioAsyncCall = ("fio_async_call", Ns, 0.0, Measured), "Time that fio spends longer on a transfer which the page cache serves if it is submitted and reaped.";
     FioWrittenByte = ("fio_written_byte", NsPerByte, 0.0, Measured), "Time that fio spends on each byte before it writes it.";
     NullCall = ("null_call", Ns, 110.0, Measured), "Time that a transfer of a job with 'ioengine=null' takes, which is the program's own work alone.";
+    NullAsyncCall = ("null_async_call", Ns, 170.0, Measured), "Time that such a transfer takes where several are under way.";
+    PosixAioCall = ("posixaio_call", Ns, 7_000.0, Measured), "Time that a transfer of a job with 'ioengine=posixaio' takes longer because a thread of the C library makes it.";
     CheckedByte = ("checked_byte", NsPerByte, 0.3, Assumed), "Time that a byte takes of a job with 'verify=': what is written is filled with what can be checked, what was read is compared. It is that of crc32c.";
     Noise = ("noise", Share, 0.05, Assumed), "Standard deviation of each other time, as a share of its mean.";
 

@@ -40,9 +40,11 @@ pub(super) fn programs_own_work(model: &mut Model, site: &mut Site) -> Result<()
     const ROUNDS: usize = 3;
     const WRITTEN: u64 = 16 << 10;
     let words = "rw=read\nbs=4k\nsize=512k\npre_read=1\ninvalidate=0\nfilename=near\nloops=1000\n";
-    let null = format!("[null writes]\nioengine=null\nrw=write\nbs={WRITTEN}\nsize=1g\n");
+    let aio = format!("[async]\n{words}ioengine=libaio\n[posix]\n{words}ioengine=posixaio\nruntime=100ms\n");
+    let null = "ioengine=null\nrw=read\nbs=4k\nsize=1g\n";
+    let deep = format!("[null at depth]\n{null}iodepth=16\n");
     let text = format!(
-        "[plain]\n{words}[async]\n{words}ioengine=libaio\n[null]\nioengine=null\nrw=read\nbs=4k\nsize=1g\n{null}"
+        "[plain]\n{words}{aio}[null]\n{null}{deep}[null writes]\nioengine=null\nrw=write\nbs={WRITTEN}\nsize=1g\n"
     );
     let mut jobs = written_jobs(&text)?;
     let programs = single_runs::programs();
@@ -62,8 +64,11 @@ pub(super) fn programs_own_work(model: &mut Model, site: &mut Site) -> Result<()
     let caller = model.parameters[Scalar::Caller];
     let besides = longer(&own[0], fios[0].clone()).into_iter().map(|more| caller + more);
     put_middle(model, Scalar::FioCall, &besides.collect::<Vec<_>>());
-    put_middle(model, Scalar::NullCall, &took(2, by, 4096));
-    let written = longer(&took(2, Runner::Fio, 4096), took(3, Runner::Fio, WRITTEN));
+    let own = if by == Runner::Fio { &fios } else { &own };
+    put_middle(model, Scalar::PosixAioCall, &longer(&own[0], took(2, by, 4096)));
+    put_middle(model, Scalar::NullCall, &took(3, by, 4096));
+    put_middle(model, Scalar::NullAsyncCall, &took(4, by, 4096));
+    let written = longer(&took(3, Runner::Fio, 4096), took(5, Runner::Fio, WRITTEN));
     let of_byte = written.into_iter().map(|ns| ns / WRITTEN as f64);
     put_middle(model, Scalar::FioWrittenByte, &of_byte.collect::<Vec<_>>());
     Ok(())

@@ -16,7 +16,8 @@ pub fn class(job: &Job, parameters: &Parameters) -> String {
         Pattern::Sequential => "sequential",
         Pattern::Random => "random",
     };
-    let is_queued = job.engine.is_asynchronous() && job.depth.most > 1;
+    let is_posix = job.engine == Engine::Posixaio;
+    let is_queued = job.engine.is_asynchronous() && job.depth.most > 1 && !is_posix;
     let jumps_in_ring = is_queued && job.engine == Engine::IoUring && job.pattern == Pattern::Random;
     let cache = match (job.direct, job.pre_read || !job.invalidate) {
         (true, _) if is_queued => "queued",
@@ -37,11 +38,13 @@ pub fn class(job: &Job, parameters: &Parameters) -> String {
         (false, true) => "_sync",
         (false, false) => "",
     };
-    match job.read_percent {
+    let by = if is_posix { "posixaio_" } else { "" };
+    let class = match job.read_percent {
         100 => format!("{cache}_{order}_read"),
         0 if is_throttled => format!("throttled_{order}_write{tail}"),
         0 if job.direct => format!("{cache}_{order}_write{tail}"),
         0 => format!("{order}_write{tail}"),
         _ => format!("{cache}_{order}_mixed{tail}"),
-    }
+    };
+    format!("{by}{class}")
 }

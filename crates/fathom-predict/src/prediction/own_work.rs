@@ -1,7 +1,7 @@
 //! What the program that runs a job does itself.
 
 use fathom_model::io_path::Overhead;
-use fathom_program::job::{Engine, Job};
+use fathom_program::job::{Direction, Engine, Job};
 
 use crate::model::{Parameters, Runner, Scalar};
 
@@ -9,16 +9,18 @@ use crate::model::{Parameters, Runner, Scalar};
 /// part of 'submission'.
 pub(super) fn overhead(job: &Job, parameters: &Parameters) -> Overhead {
     if job.engine == Engine::Null {
-        return Overhead { call_ns: parameters[Scalar::NullCall], is_all: true, ..Overhead::default() };
+        let price = if job.depth.most > 1 { Scalar::NullAsyncCall } else { Scalar::NullCall };
+        return Overhead { call_ns: parameters[price], is_all: true, ..Overhead::default() };
     }
     let [call, async_call, written_byte] = match parameters.choices.runner {
         Runner::Fathom => [Scalar::Caller, Scalar::AsyncCall, Scalar::CallerWrittenByte],
         Runner::Fio => [Scalar::FioCall, Scalar::FioAsyncCall, Scalar::FioWrittenByte],
     };
-    let queued = match (job.engine.is_asynchronous(), job.direct) {
-        (false, _) => 0.0,
-        (true, false) => parameters[async_call],
-        (true, true) => (parameters[async_call] - parameters[Scalar::AsyncCall]).max(0.0),
+    let queued = match (job.engine, job.direct) {
+        (Engine::Posixaio, _) => handing_over(job, parameters),
+        (engine, _) if !engine.is_asynchronous() => 0.0,
+        (_, false) => parameters[async_call],
+        (_, true) => (parameters[async_call] - parameters[Scalar::AsyncCall]).max(0.0),
     };
     Overhead {
         call_ns: parameters[call] + queued,
@@ -27,6 +29,14 @@ pub(super) fn overhead(job: &Job, parameters: &Parameters) -> Overhead {
         is_within_waits: false,
         is_all: false,
     }
+}
+
+/// How long it takes to hand a transfer to a thread and to hear of its end, in ns. Who has handed over its only one sleeps as long as
+/// that thread waits for the device, and wakes after it.
+fn handing_over(job: &Job, parameters: &Parameters) -> f64 {
+    let waits = job.direct || (job.does(Direction::Read) && !job.pre_read);
+    let sleeps = waits && job.depth.most <= 1;
+    parameters[Scalar::PosixAioCall] + if sleeps { parameters[Scalar::Wake] } else { 0.0 }
 }
 
 /// What a byte takes that is checked, in ns. fio and Fathom compute the slower sums at 0.4 to 0.5 GB/s, as far as fio's

@@ -78,7 +78,13 @@ fn refusal(job: &Job) -> Option<String> {
     let own = &job.engine_options;
     match job.engine {
         Engine::Psync | Engine::Sync | Engine::Pvsync | Engine::Vsync | Engine::Libaio => {}
-        Engine::Null if job.depth.most <= 1 => {}
+        Engine::Null => {}
+        Engine::Posixaio if job.depth.most <= 1 || job.file_names(0).len() <= 1 => {}
+        Engine::Posixaio => {
+            return because(
+                "ioengine=posixaio with iodepth= and several files, and one thread serves all files",
+            );
+        }
         Engine::Pvsync2 if !own.uncached && !own.nowait && !own.hipri => {}
         Engine::IoUring if own.hipri || own.sqthread_poll => {
             return because("hipri or sqthread_poll, and no CPU polls for requests there");

@@ -153,8 +153,10 @@ fn what_the_model_has_no_part_for_is_refused_by_name() {
         ),
         (with(|job| job.latency.target = Duration::from_millis(1)), "latency_target="),
         (
-            Job { engine: Engine::Null, depth: Depth { most: 8, ..Depth::default() }, ..job("a") },
-            "ioengine=null",
+            with(|job| {
+                (job.engine, job.depth.most, job.files.count) = (Engine::Posixaio, 8, 2);
+            }),
+            "ioengine=posixaio",
         ),
         (with(|job| job.durability.range = Some(([true; 3], 1))), "sync_file_range="),
     ] {
@@ -169,6 +171,31 @@ fn transfers_of_engine_null_take_the_program_s_own_time_alone() {
     model.parameters.put_value(Scalar::NullCall, 100.0);
     let told = predict(&[Job { engine: Engine::Null, ..job("null") }], &model, QUICK).unwrap();
     assert_eq!(told.outcomes[0][0].elapsed_ns, 256 * 100);
+    model.parameters.put_value(Scalar::NullAsyncCall, 150.0);
+    let deep = Job { engine: Engine::Null, depth: Depth { most: 8, ..Depth::default() }, ..job("null") };
+    let told = predict(&[deep], &model, QUICK).unwrap();
+    assert_eq!(told.outcomes[0][0].elapsed_ns, 256 * 150);
+}
+
+#[test]
+fn transfers_of_posixaio_are_made_by_one_thread_and_wait_for_those_before_them() {
+    let mut model = silent();
+    model.parameters.put_value(Scalar::PosixAioCall, 5_000.0);
+    model.parameters.put_value(Scalar::Wake, 2_000.0);
+    let told = |engine, most| {
+        let depth = Depth { most, ..Depth::default() };
+        let one = Job { engine, depth, direct: true, ..job("one") };
+        let told = predict(&[one], &model, QUICK).unwrap();
+        let outcome = &told.outcomes[0][0];
+        (outcome.elapsed_ns, outcome.transfers[0].latency.mean(), told.forecasts[0].class.clone())
+    };
+    let (plain, _, _) = told(Engine::Psync, 1);
+    let (one, short, _) = told(Engine::Posixaio, 1);
+    let (eight, long, class) = told(Engine::Posixaio, 8);
+    // Who has handed over its only one sleeps as well.
+    assert_eq!([one - plain, eight - plain].map(|more| more / 256), [7_000, 5_000]);
+    assert!((7.5..8.5).contains(&(long / short)), "{short} {long}");
+    assert_eq!(class, "posixaio_direct_sequential_read");
 }
 
 /// What threads do at once that share a file of 1 MiB: bytes per second of all.

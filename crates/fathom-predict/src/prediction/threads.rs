@@ -34,6 +34,12 @@ pub(super) fn queueing(job: &Job, parameters: &Parameters) -> Option<Queueing> {
     })
 }
 
+/// How many transfers a job has under way that are made one after the other: those of posixaio, which the C library's thread for a
+/// file makes.
+pub(super) fn serial_depth(job: &Job) -> usize {
+    if job.engine == Engine::Posixaio { job.depth.most.max(1) as usize } else { 1 }
+}
+
 /// Which threads of jobs begin and end when others have ended, as `fathom_run::load` has it.
 pub(super) fn ends(jobs: &[Job]) -> Ends {
     let mut group = 0;
