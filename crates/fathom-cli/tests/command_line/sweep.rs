@@ -105,7 +105,7 @@ fn a_sweep_that_was_killed_goes_on_where_it_was() {
 #[test]
 fn a_cell_that_can_t_be_predicted_says_why_and_stops_nothing() {
     let swept = Swept::of("2m");
-    let more = ["--job", "ioengine=psync,mmap", "--format", "csv"];
+    let more = ["--job", "ioengine=psync,splice", "--format", "csv"];
     let done = fathom(&swept.arguments(&more));
     assert_eq!(done.code, Some(0), "{done:?}");
     let mut lines = csv_lines(&done.out);
@@ -113,8 +113,8 @@ fn a_cell_that_can_t_be_predicted_says_why_and_stops_nothing() {
     assert_eq!(header[..6], ["readahead", "bs", "iodepth", "ioengine", "job", "what"]);
     let (refused, told): (Vec<_>, Vec<_>) = lines.partition(|line| line[4].is_empty());
     assert_eq!((refused.len(), told.len()), (12, 2 * 12));
-    assert!(refused.iter().all(|line| line[3] == "mmap"), "{refused:?}");
-    assert!(refused[0].last().unwrap().contains("there are no mappings"), "{refused:?}");
+    assert!(refused.iter().all(|line| line[3] == "splice"), "{refused:?}");
+    assert!(refused[0].last().unwrap().contains("transfers are plain reads"), "{refused:?}");
     let text = fathom(&swept.arguments(&more[..2]));
     assert!(text.out.contains("refused, 12 cells"), "{text:?}");
     assert!(text.out.contains("iodepth=8 has no effect with ioengine=psync"), "{text:?}");

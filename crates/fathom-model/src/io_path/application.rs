@@ -2,6 +2,7 @@
 
 mod descriptors;
 mod ends;
+mod mapped;
 mod queued;
 mod served;
 mod steady;
@@ -15,6 +16,7 @@ use fathom_program::program::{Await, Program, Step, Thread, stopwatch};
 use self::descriptors::Descriptors;
 pub use self::ends::Ends;
 use self::ends::Stage;
+use self::mapped::Mapped;
 pub use self::queued::Queueing;
 use self::queued::UnderWay;
 use self::served::served;
@@ -37,6 +39,8 @@ pub struct Overhead {
     pub is_within_waits: bool,
     /// Whether its transfers are all that it does, and no calls: fio's `ioengine=null`.
     pub is_all: bool,
+    /// The bytes after which it maps its files anew, if its transfers are copies of mapped memory: fio's `ioengine=mmap`.
+    pub maps_for: Option<u64>,
 }
 
 impl Overhead {
@@ -93,6 +97,7 @@ struct Caller<T: Thread, K> {
     verified: u64,
     /// How many times as long its work took at last, because other CPUs worked as well.
     slowed: f64,
+    mapped: Mapped,
 }
 
 /// What a thread does once it has its turn.
@@ -159,6 +164,7 @@ impl<T: Thread, K> Load<T, K> {
             counts_from: None,
             verified: 0,
             slowed: 1.0,
+            mapped: Mapped::default(),
         };
         let progress = Progress {
             callers: program.threads.into_iter().enumerate().map(caller).collect(),
@@ -340,7 +346,9 @@ impl<T: Thread + Send, K: Send> Application for Load<T, K> {
                 let is_free = progress.callers[job].overhead.is_all && call.kind.direction().is_some();
                 let served = served(&call, descriptor, state);
                 let kind = if is_free { CallKind::Pause } else { served.kind };
-                (turn, SystemCall { is_queued, kind, ..served })
+                let call = SystemCall { is_queued, kind, ..served };
+                let caller = &mut progress.callers[job];
+                (turn, caller.overhead.maps_for.map_or(call, |bytes| caller.mapped.touch(call, bytes, state)))
             });
             (call, issued.next, issued.is_over)
         })

@@ -171,7 +171,13 @@ impl State {
         let reader = self.files.reader(file, work.call.descriptor);
         let before = work.read.position;
         let jumped = before == work.call.offset && reader.previous != Some(before);
+        let end = work.read.end;
+        if work.call.faults.is_some() && limits.is_random {
+            // A fault asks for its page alone: `do_sync_mmap_readahead`.
+            work.read.end = end.min((before / PAGE + 1) * PAGE);
+        }
         let batch = work.read.turn(&mut self.cache, reader, limits, size, unknown, &mut self.steps);
+        work.read.end = end;
         self.write_for_room(self.clock.ns(work.begun), effects);
         let Submitted { requests, zeroed, folios, pages } = self.submit(file, effects);
         let adding = folios as f64 * prices[Scalar::AddedFolio] + pages as f64 * prices[Scalar::AddedPage];

@@ -36,6 +36,10 @@ pub(super) fn draw(
         .input(calls)
         .with(cpus, |transition, cpus| transition.consume(cpus, 1))
         .delay_by(move |(work,), rng| match work.call.kind {
+            _ if work.call.faults.is_some() => {
+                let faults = f64::from(work.call.faults.unwrap_or(0));
+                prices.around(work.crowded(faults * prices[Scalar::PageFault]), rng)
+            }
             CallKind::Evict | CallKind::Look | CallKind::Pause => Span::ZERO,
             // Its caller has taken the time.
             _ if work.call.is_queued => Span::ZERO,

@@ -34,6 +34,8 @@ pub(crate) struct SystemCall {
     pub(crate) descriptor: u32,
     /// Pages of the caller's buffer that it is the first to touch.
     pub(crate) fresh_pages: u32,
+    /// The faults that come first, if it is no call but a copy of mapped memory.
+    pub(crate) faults: Option<u32>,
     /// The range of the file, in bytes.
     pub(crate) offset: u64,
     pub(crate) bytes: u64,

@@ -104,6 +104,7 @@ rows! {
     NullCall = ("null_call", Ns, 110.0, Measured), "Time that a transfer of a job with 'ioengine=null' takes, which is the program's own work alone.";
     NullAsyncCall = ("null_async_call", Ns, 170.0, Measured), "Time that such a transfer takes where several are under way.";
     PosixAioCall = ("posixaio_call", Ns, 7_000.0, Measured), "Time that a transfer of a job with 'ioengine=posixaio' takes longer because a thread of the C library makes it.";
+    PageFault = ("page_fault", Ns, 2_000.0, Measured), "Time of a fault that maps a page of a file into memory, with those around it that the page cache holds.";
     CheckedByte = ("checked_byte", NsPerByte, 0.3, Assumed), "Time that a byte takes of a job with 'verify=': what is written is filled with what can be checked, what was read is compared. It is that of crc32c.";
     Noise = ("noise", Share, 0.05, Assumed), "Standard deviation of each other time, as a share of its mean.";
 

@@ -41,10 +41,11 @@ pub(super) fn programs_own_work(model: &mut Model, site: &mut Site) -> Result<()
     const WRITTEN: u64 = 16 << 10;
     let words = "rw=read\nbs=4k\nsize=512k\npre_read=1\ninvalidate=0\nfilename=near\nloops=1000\n";
     let aio = format!("[async]\n{words}ioengine=libaio\n[posix]\n{words}ioengine=posixaio\nruntime=100ms\n");
+    let mapped = format!("[mapped]\n{words}ioengine=mmap\n");
     let null = "ioengine=null\nrw=read\nbs=4k\nsize=1g\n";
     let deep = format!("[null at depth]\n{null}iodepth=16\n");
     let text = format!(
-        "[plain]\n{words}{aio}[null]\n{null}{deep}[null writes]\nioengine=null\nrw=write\nbs={WRITTEN}\nsize=1g\n"
+        "[plain]\n{words}{aio}[null]\n{null}{deep}[null writes]\nioengine=null\nrw=write\nbs={WRITTEN}\nsize=1g\n{mapped}"
     );
     let mut jobs = written_jobs(&text)?;
     let programs = single_runs::programs();
@@ -68,8 +69,23 @@ pub(super) fn programs_own_work(model: &mut Model, site: &mut Site) -> Result<()
     put_middle(model, Scalar::PosixAioCall, &longer(&own[0], took(2, by, 4096)));
     put_middle(model, Scalar::NullCall, &took(3, by, 4096));
     put_middle(model, Scalar::NullAsyncCall, &took(4, by, 4096));
+    if by == Runner::Fio {
+        put_middle(
+            model,
+            Scalar::PageFault,
+            &faults(&fios[0], &took(6, by, 4096), model.parameters[Scalar::Call]),
+        );
+    }
     let written = longer(&took(3, Runner::Fio, 4096), took(5, Runner::Fio, WRITTEN));
     let of_byte = written.into_iter().map(|ns| ns / WRITTEN as f64);
     put_middle(model, Scalar::FioWrittenByte, &of_byte.collect::<Vec<_>>());
     Ok(())
+}
+
+/// What a fault takes, in ns, from reads of 4 KiB by calls and of mapped memory, which fio maps anew for each pass over a file: one
+/// fault maps 16 pages, and there is no call.
+fn faults(by_calls: &[f64], of_mapped: &[f64], call: f64) -> Vec<f64> {
+    const PAGES: f64 = 16.0;
+    let usual = quantile::median(by_calls).unwrap_or(f64::NAN);
+    of_mapped.iter().map(|mapped| ((mapped - usual + call) * PAGES).max(0.0)).collect()
 }

@@ -38,7 +38,11 @@ pub fn class(job: &Job, parameters: &Parameters) -> String {
         (false, true) => "_sync",
         (false, false) => "",
     };
-    let by = if is_posix { "posixaio_" } else { "" };
+    let by = match job.engine {
+        Engine::Mmap => "mmap_",
+        _ if is_posix => "posixaio_",
+        _ => "",
+    };
     let class = match job.read_percent {
         100 => format!("{cache}_{order}_read"),
         0 if is_throttled => format!("throttled_{order}_write{tail}"),

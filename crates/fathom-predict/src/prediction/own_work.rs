@@ -28,6 +28,15 @@ pub(super) fn overhead(job: &Job, parameters: &Parameters) -> Overhead {
         checked_byte_ns: checked_byte(job, parameters),
         is_within_waits: false,
         is_all: false,
+        maps_for: (job.engine == Engine::Mmap).then(|| mapped_for(job, parameters)),
+    }
+}
+
+/// The bytes after which a program maps a job's files anew: fio does with each pass over them, Fathom never.
+fn mapped_for(job: &Job, parameters: &Parameters) -> u64 {
+    match parameters.choices.runner {
+        Runner::Fathom => u64::MAX,
+        Runner::Fio => job.region().map_or(u64::MAX, |region| region.length),
     }
 }
 

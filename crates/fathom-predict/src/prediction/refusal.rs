@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use fathom_program::job::{Engine, Job, OpenSync, Others, Priorities, Rates};
+use fathom_program::job::{Direction, Engine, Job, OpenSync, Others, Priorities, Rates};
 use fathom_run::load::groups;
 
 /// Checks the jobs of a file.
@@ -67,6 +67,7 @@ pub(super) fn left_out(job: &Job) -> Vec<String> {
     let has_bound = *least != [0; 3] || *least_iops != [0; 3] || job.latency.most != [Duration::ZERO; 3];
     let said = [
         (has_bound, "rate_min=, rate_iops_min= and max_latency= end no job in the model"),
+        (job.depth.offload, "io_submit_mode=offload: the model hands requests over without another thread"),
         (job.steady_state.is_some(), "steadystate=: the model's rate is steady from the start"),
         (job.verify.is_some(), "verify=: the time of checksums is assumed, not measured ('checked_byte')"),
     ];
@@ -97,7 +98,10 @@ fn refusal(job: &Job) -> Option<String> {
                 "ioengine=io_uring with iodepth=, buffered reads and writes, and of those it has either alone",
             );
         }
-        Engine::Mmap => return because("ioengine=mmap, and there are no mappings"),
+        Engine::Mmap if !job.does(Direction::Write) && !job.direct => {}
+        Engine::Mmap => {
+            return because("ioengine=mmap with writes or direct=1, and files are mapped to be read there");
+        }
         Engine::Cpuio => return because("ioengine=cpuio, and threads do not compete for CPUs there"),
         other => {
             return Some(format!(
@@ -115,14 +119,17 @@ fn refusal(job: &Job) -> Option<String> {
     if job.durability.range.is_some() {
         return because("sync_file_range=, and only whole files are synced there");
     }
-    if job.durability.open != OpenSync::No && job.direct && job.is_queued() && job.depth.most > 1 {
+    let syncs = job.durability.open != OpenSync::No && job.does(Direction::Write);
+    if syncs && job.direct && job.is_queued() && job.depth.most > 1 {
         return because("sync= with several requests under way, and one sync at a time is under way there");
     }
     if job.direct && job.directions().any(|side| !job.blocks[side as usize].least.is_multiple_of(512)) {
         return because("direct=1 with a block that is no multiple of 512 bytes, which devices refuse");
     }
-    if job.depth.offload && job.depth.most > 1 {
-        return because("io_submit_mode=offload, and no threads submit for others there");
+    if job.is_offloaded() {
+        return because(
+            "io_submit_mode=offload of an engine that knows one request at a time, and no threads make calls for others there",
+        );
     }
     if job.replay.log.is_some() {
         return because("read_iolog=, and a log is replayed as jobs are not there");

@@ -141,7 +141,7 @@ fn what_the_model_has_no_part_for_is_refused_by_name() {
         job
     };
     for (job, word) in [
-        (Job { engine: Engine::Mmap, ..job("a") }, "ioengine=mmap"),
+        (Job { engine: Engine::Mmap, read_percent: 50, ..job("a") }, "ioengine=mmap"),
         (
             Job {
                 engine: Engine::IoUring,
@@ -196,6 +196,22 @@ fn transfers_of_posixaio_are_made_by_one_thread_and_wait_for_those_before_them()
     assert_eq!([one - plain, eight - plain].map(|more| more / 256), [7_000, 5_000]);
     assert!((7.5..8.5).contains(&(long / short)), "{short} {long}");
     assert_eq!(class, "posixaio_direct_sequential_read");
+}
+
+#[test]
+fn mapped_files_are_read_without_calls_and_each_fault_brings_its_pages() {
+    let mut model = silent();
+    model.parameters.put_value(Scalar::PageFault, 3_200.0);
+    let told = |job: Job| predict(&[job], &model, QUICK).unwrap().outcomes[0][0].elapsed_ns;
+    let cached = Job { pre_read: true, ..job("cached") };
+    let mapped = Job { engine: Engine::Mmap, ..cached.clone() };
+    // A call takes 400 ns, and one fault maps 16 pages.
+    assert_eq!(told(cached) - told(mapped), 256 * 400 - 16 * 3_200);
+    let cold = Job { pattern: Pattern::Random, blocks: [Blocks::fixed(64 << 10); 2], ..job("cold") };
+    let mapped = Job { engine: Engine::Mmap, ..cold.clone() };
+    let times = told(mapped) as f64 / told(cold) as f64;
+    // Each page waits for the device by itself.
+    assert!((9.0..16.0).contains(&times), "{times}");
 }
 
 /// What threads do at once that share a file of 1 MiB: bytes per second of all.

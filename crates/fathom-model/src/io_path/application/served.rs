@@ -16,6 +16,7 @@ pub(super) fn served(call: &Call, descriptor: u32, state: &State) -> SystemCall 
         file: call.file,
         descriptor,
         fresh_pages,
+        faults: None,
         offset,
         bytes,
         is_queued: false,

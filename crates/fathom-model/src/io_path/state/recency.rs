@@ -247,6 +247,7 @@ mod tests {
                 file: FileId(1),
                 descriptor: 0,
                 fresh_pages: 0,
+                faults: None,
                 offset: at,
                 bytes: block,
                 is_queued: false,
