@@ -6,8 +6,8 @@ use super::replacement::Event;
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     pages: Vec<Option<Page>>,
-    /// What became of pages since somebody asked.
-    events: Vec<Event>,
+    /// What became of pages since somebody asked; none where nobody does.
+    events: Option<Vec<Event>>,
     /// No folio is smaller than this many pages, as a power of two: a block larger than a page.
     least_order: u32,
 }
@@ -27,8 +27,10 @@ pub(super) struct Page {
 }
 
 impl Cache {
-    pub(super) fn new(least_order: u32) -> Self {
-        Self { pages: Vec::new(), events: Vec::new(), least_order }
+    /// An empty one. Events are noted only where there is an end to the memory of all files: else each call would list the
+    /// pages of its folio for nobody.
+    pub(super) fn new(least_order: u32, is_limited: bool) -> Self {
+        Self { pages: Vec::new(), events: is_limited.then(Vec::new), least_order }
     }
 
     pub(super) fn least_order(&self) -> u32 {
@@ -60,7 +62,9 @@ impl Cache {
             marked,
             new: false,
         }));
-        self.events.extend((first..first + folio_pages).map(Event::Added));
+        if let Some(events) = &mut self.events {
+            events.extend((first..first + folio_pages).map(Event::Added));
+        }
         true
     }
 
@@ -94,14 +98,14 @@ impl Cache {
     /// The folio of a page was used.
     pub(super) fn touch(&mut self, index: u64) {
         let Some(page) = self.page(index) else { return };
-        let Self { pages, events, .. } = self;
+        let Self { pages, events: Some(events), .. } = self else { return };
         let is_there = |index: &u64| pages.get(*index as usize).is_some_and(Option::is_some);
         events.extend((page.folio..page.folio + page.folio_pages).filter(is_there).map(Event::Used));
     }
 
     /// What became of pages since the last time, in order.
     pub(super) fn drain_events(&mut self) -> Vec<Event> {
-        std::mem::take(&mut self.events)
+        self.events.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     pub(super) fn forget(&mut self, index: u64) {
@@ -112,7 +116,9 @@ impl Cache {
 
     /// Drops all pages. Of those that went before nothing is remembered any more, either.
     pub(super) fn clear(&mut self) {
-        self.events.extend((0..self.pages.len() as u64).map(Event::Dropped));
+        if let Some(events) = &mut self.events {
+            events.extend((0..self.pages.len() as u64).map(Event::Dropped));
+        }
         self.pages.clear();
     }
 }

@@ -65,7 +65,7 @@ impl File {
             size: 0,
             blocks: Vec::new(),
             pointer_blocks: HashSet::new(),
-            cache: Cache::new(least_order),
+            cache: Cache::new(least_order, script.cache.is_some()),
             dirty_bytes: 0,
             dirty_since: 0.0,
             transaction: None,

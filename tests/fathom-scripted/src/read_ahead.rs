@@ -164,7 +164,7 @@ mod tests {
     /// Which reads of one page set off a fetch, and how many KiB each brings in.
     fn ramp(window: u64, large_folios: bool, reads: u64) -> Vec<(u64, usize)> {
         let limits = Limits { window, largest_io: 1024, large_folios, file: 1 << 16 };
-        let (mut cache, mut state) = (Cache::new(0), State::default());
+        let (mut cache, mut state) = (Cache::new(0, false), State::default());
         let mut seen = Vec::new();
         for index in 0..reads {
             let mut reader = Reader { limits, cache: &mut cache, state: &mut state, fetched: Vec::new() };

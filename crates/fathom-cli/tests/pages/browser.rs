@@ -57,11 +57,16 @@ impl Browser {
         for domain in ["Page", "Runtime", "Network", "Log"] {
             browser.ask(&format!("{domain}.enable"), json!({}));
         }
-        let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
-        browser.ask("Emulation.setDeviceMetricsOverride", size);
-        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
-        browser.ask("Emulation.setEmulatedMedia", json!({"features": features}));
+        browser.looks_like(width, height, scheme);
         browser
+    }
+
+    /// Gives the tab this size and one of the two colour schemes, for the pages that it opens from now on.
+    pub(crate) fn looks_like(&mut self, width: u32, height: u32, scheme: &str) {
+        let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+        self.ask("Emulation.setDeviceMetricsOverride", size);
+        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        self.ask("Emulation.setEmulatedMedia", json!({"features": features}));
     }
 
     /// Asks the browser for something, and gives its answer.
@@ -100,7 +105,7 @@ impl Browser {
         let started = Instant::now();
         while self.value(expression) != json!(true) {
             assert!(started.elapsed() < PATIENCE, "never: {expression}");
-            std::thread::sleep(Duration::from_millis(30));
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 

@@ -62,11 +62,11 @@ fn the_page_of_every_command_is_drawn_in_light_dark_and_narrow() {
     if is_skipped("the_page_of_every_command_is_drawn_in_light_dark_and_narrow") {
         return;
     }
-    let place = TestDirectory::new("pages-results");
-    let pages = results::pages(&place);
+    let place = TestDirectory::new("pages-drawn");
+    let mut browser = Browser::start(1200, 900, "light");
     for (width, scheme) in [(1200, "light"), (1200, "dark"), (400, "light")] {
-        let mut browser = Browser::start(width, 900, scheme);
-        for (command, html) in &pages {
+        browser.looks_like(width, 900, scheme);
+        for (command, html) in results::pages() {
             let file = place.join(&format!("{command}.html"));
             fs::write(&file, html).unwrap();
             let figures = browser.open(&file);
@@ -80,9 +80,8 @@ fn the_page_of_every_command_is_drawn_in_light_dark_and_narrow() {
 
 #[test]
 fn every_kind_of_page_is_below_a_megabyte() {
-    let place = TestDirectory::new("pages-sizes");
     let (survey, answers) = hostile_survey();
-    for (command, html) in results::pages(&place).into_iter().chain([("survey", page(&survey, &answers))]) {
+    for (command, html) in results::pages().iter().chain(&[("survey", page(&survey, &answers))]) {
         assert!(html.len() <= MOST_BYTES, "{command}: {} bytes", html.len());
     }
 }
@@ -115,7 +114,7 @@ fn every_figure_of_every_command_answers_to_mouse_and_buttons() {
     }
     let place = TestDirectory::new("pages-answering");
     let mut browser = Browser::start(1200, 900, "light");
-    for (command, html) in results::pages(&place) {
+    for (command, html) in results::pages() {
         let file = place.join(&format!("{command}.html"));
         fs::write(&file, html).unwrap();
         for at in 0..browser.open(&file) {
@@ -179,8 +178,9 @@ fn every_figure_is_drawn_in_light_dark_and_narrow_and_nothing_else_happens() {
         return;
     }
     let (_place, file) = written("drawn");
+    let mut browser = Browser::start(1200, 900, "light");
     for (width, scheme) in [(1200, "light"), (1200, "dark"), (400, "light")] {
-        let mut browser = Browser::start(width, 900, scheme);
+        browser.looks_like(width, 900, scheme);
         let figures = browser.open(&file);
         assert!(figures >= 10, "{figures}");
         assert_eq!(empty_figures(&mut browser), json!([]), "{scheme} {width}");

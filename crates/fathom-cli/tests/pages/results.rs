@@ -1,5 +1,6 @@
 //! Results of every command that keeps a page, with hostile words wherever words come from outside.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use fathom::calibration::Account;
@@ -45,12 +46,15 @@ pub(crate) fn all(place: &TestDirectory) -> Vec<(&'static str, Box<dyn Report>)>
     ]
 }
 
-/// Every page by the name of its command.
-pub(crate) fn pages(place: &TestDirectory) -> Vec<(&'static str, String)> {
-    let mut pages: Vec<(&str, String)> =
-        all(place).iter().map(|(name, result)| (*name, result.page())).collect();
-    pages.push(("comparison", compared()));
-    pages
+/// Every page by the name of its command. They are made once: what they show is predicted for real.
+pub(crate) fn pages() -> &'static [(&'static str, String)] {
+    static PAGES: OnceLock<Vec<(&str, String)>> = OnceLock::new();
+    PAGES.get_or_init(|| {
+        let place = TestDirectory::new("pages-results");
+        let made = all(&place);
+        let pages = made.iter().map(|(name, result)| (*name, result.page()));
+        pages.chain([("comparison", compared())]).collect()
+    })
 }
 
 /// Some numbers around one that are the same each time.

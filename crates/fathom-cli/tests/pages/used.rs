@@ -14,12 +14,13 @@ use fathom_scripted::support::TestDirectory;
 /// The pages of all commands, written to a place, with their names.
 fn written(place: &TestDirectory) -> Vec<(String, std::path::PathBuf)> {
     let (survey, answers) = hostile_survey();
-    let pages = results::pages(place).into_iter().chain([("survey", page(&survey, &answers))]);
+    let pages = results::pages().iter();
     pages
+        .chain(&[("survey", page(&survey, &answers))])
         .map(|(name, html)| {
             let file = place.join(&format!("{name}.html"));
             fs::write(&file, html).unwrap();
-            (name.to_owned(), file)
+            ((*name).to_owned(), file)
         })
         .collect()
 }
@@ -108,7 +109,7 @@ fn every_figure_is_switched_by_buttons_moved_by_keys_and_told_in_numbers() {
 /// Presses a button, and waits until a folder holds so many files of a kind that begin as such files do.
 fn saved(browser: &mut Browser, button: &str, folder: &Path, (kind, head): (&str, &[u8]), count: u64) {
     // Of more than ten downloads in a second Chromium drops one without a word: `LocalFrame::ShouldThrottleDownload`.
-    std::thread::sleep(Duration::from_millis(150));
+    std::thread::sleep(Duration::from_millis(110));
     browser.value(&format!("{button}.click(), true"));
     let started = Instant::now();
     let whole = || {
@@ -119,7 +120,7 @@ fn saved(browser: &mut Browser, button: &str, folder: &Path, (kind, head): (&str
     while whole() < count {
         let waited = started.elapsed();
         assert!(waited < Duration::from_secs(60), "{}: {} of {count} {kind}", folder.display(), whole());
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
