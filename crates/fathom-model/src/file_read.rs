@@ -1,5 +1,6 @@
 //! What a buffered read touches: `filemap_read` and `filemap_get_pages` of `mm/filemap.c`.
 
+use crate::kernel::Kernel;
 use crate::page_cache::{FetchId, FileId, PageCache};
 use crate::read_ahead::{Limits, ReadAhead, Reader, Step};
 
@@ -35,9 +36,6 @@ pub enum Batch {
     Done,
 }
 
-/// The most folios of one batch: `PAGEVEC_SIZE`.
-const BATCH_FOLIOS: u64 = 31;
-
 impl Read {
     /// A read of `bytes` at `offset`, by a reader who has read before.
     #[must_use]
@@ -62,8 +60,11 @@ impl Read {
             return Batch::Done;
         }
         let index = self.position / PAGE;
-        // The request is not cut at the end of the file.
-        let beyond = self.end.div_ceil(PAGE).next_multiple_of(1 << limits.least_order);
+        // The request is not cut at the end of the file; before 6.18 nor does it end with a block.
+        let least = if limits.kernel < Kernel::V6_18 { 0 } else { limits.least_order };
+        let beyond = self.end.div_ceil(PAGE).next_multiple_of(1 << least);
+        // The most folios of one batch: `PAGEVEC_SIZE`.
+        let most_folios = if limits.kernel < Kernel::V6_12 { 15 } else { 31 };
         if !cache.holds(self.file, index) {
             let mut rules = ReadAhead { limits, cache, file: self.file, reader, fetch, steps };
             rules.page_cache_sync_ra(index, beyond - index);
@@ -73,7 +74,7 @@ impl Read {
             }
         }
         let (mut at, mut folios) = (index, 0);
-        while folios < BATCH_FOLIOS && at < beyond {
+        while folios < most_folios && at < beyond {
             let Some(folio) = cache.folio(self.file, at) else { break };
             if folio.is_marked {
                 let mut rules = ReadAhead { limits, cache, file: self.file, reader, fetch, steps };
@@ -95,8 +96,9 @@ impl Read {
         self.touch(cache, index, at);
         self.position += copied;
         self.last = self.position;
-        if self.position == end {
-            reader.previous = Some(end);
+        // 6.1 lets the misses of one read follow on each other.
+        if self.position == end || limits.kernel == Kernel::V6_1 {
+            reader.previous = Some(self.position);
         }
         Batch::Copy { bytes: copied, folios }
     }
@@ -119,7 +121,6 @@ impl Read {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Kernel;
 
     const FETCH: FetchId = FetchId(std::num::NonZeroU32::MIN);
 
@@ -130,7 +131,7 @@ mod tests {
 
     #[test]
     fn whatever_was_evicted_is_read_again_when_it_is_asked_for() {
-        for kernel in [Kernel::V6_18, Kernel::V6_6, Kernel::V2_6, Kernel::Fixed] {
+        for &kernel in Kernel::ALL {
             let limits = Limits {
                 kernel,
                 window: 32,

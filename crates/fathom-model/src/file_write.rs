@@ -2,6 +2,7 @@
 //! `__filemap_get_folio` of `mm/filemap.c`.
 
 use crate::file_read::PAGE;
+use crate::kernel::Kernel;
 use crate::page_cache::{FileId, Folio, PageCache};
 use crate::read_ahead::Limits;
 
@@ -22,7 +23,8 @@ pub fn write_begin(
     if let Some(folio) = cache.folio(file, index) {
         return (folio, false);
     }
-    let (least, largest) = (limits.least_order, limits.largest_order);
+    let is_old = limits.kernel < Kernel::V6_6;
+    let (least, largest) = (limits.least_order, if is_old { 0 } else { limits.largest_order });
     let chunk = PAGE << largest;
     let length = (end - position).min(chunk - position % chunk);
     let index = (index >> least) << least;

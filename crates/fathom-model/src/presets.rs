@@ -25,7 +25,7 @@ pub struct Preset {
 }
 
 /// Every preset.
-pub const PRESETS: [Preset; 5] = [
+pub const PRESETS: [Preset; 7] = [
     Preset {
         name: "paper",
         about: "paper E's model: copies that cost more beyond the processor's cache, one read-ahead window, one queue",
@@ -52,9 +52,21 @@ pub const PRESETS: [Preset; 5] = [
         ],
     },
     Preset {
+        name: "linux-6.1",
+        about: "read-ahead of 6.1, and writes into single pages",
+        choices: |choices| choices.kernel = Kernel::V6_1,
+        numbers: &[],
+    },
+    Preset {
         name: "linux-6.6",
         about: "read-ahead of 6.6",
         choices: |choices| choices.kernel = Kernel::V6_6,
+        numbers: &[],
+    },
+    Preset {
+        name: "linux-6.12",
+        about: "read-ahead of 6.12",
+        choices: |choices| choices.kernel = Kernel::V6_12,
         numbers: &[],
     },
     Preset {
@@ -114,6 +126,10 @@ mod tests {
             let made = one.on(&Parameters::assumed());
             assert_ne!(made, Parameters::assumed(), "{}", one.name);
         }
-        assert!(preset("papre").unwrap_err().ends_with("paper, linux-2.6, linux-6.6, disk, cloud-volume"));
+        assert!(
+            preset("papre")
+                .unwrap_err()
+                .ends_with("paper, linux-2.6, linux-6.1, linux-6.6, linux-6.12, disk, cloud-volume")
+        );
     }
 }

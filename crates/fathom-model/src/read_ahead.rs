@@ -143,8 +143,8 @@ impl ReadAhead<'_> {
                 self.do_page_cache_ra(index, size, 0);
             }
             Kernel::V2_6 => self.ondemand_2_6(index, None, request),
-            Kernel::V6_6 => self.ondemand_6_6(index, None, request),
-            Kernel::V6_18 => self.sync_6_18(index, request),
+            Kernel::V6_1 | Kernel::V6_6 => self.ondemand_6_1(index, None, request),
+            Kernel::V6_12 | Kernel::V6_18 => self.sync_6_12(index, request),
         }
     }
 
@@ -159,8 +159,8 @@ impl ReadAhead<'_> {
             // It sets no marks.
             Kernel::Fixed => {}
             Kernel::V2_6 => self.ondemand_2_6(folio.first, Some(folio), request),
-            Kernel::V6_6 => self.ondemand_6_6(folio.first, Some(folio), request),
-            Kernel::V6_18 => self.async_6_18(folio, request),
+            Kernel::V6_1 | Kernel::V6_6 => self.ondemand_6_1(folio.first, Some(folio), request),
+            Kernel::V6_12 | Kernel::V6_18 => self.async_6_12(folio, request),
         }
     }
 
@@ -176,7 +176,7 @@ impl ReadAhead<'_> {
         }
     }
 
-    fn sync_6_18(&mut self, index: u64, request: u64) {
+    fn sync_6_12(&mut self, index: u64, request: u64) {
         let most = self.ractl_max_pages(request);
         if index == 0 || request > most || self.is_sequential(index) {
             let size = get_init_ra_size(request, most);
@@ -196,7 +196,7 @@ impl ReadAhead<'_> {
         self.page_cache_ra_order();
     }
 
-    fn async_6_18(&mut self, folio: Folio, request: u64) {
+    fn async_6_12(&mut self, folio: Folio, request: u64) {
         let most = self.ractl_max_pages(request);
         let Reader { start, size, async_size, .. } = *self.reader;
         let index = folio.first;
@@ -208,26 +208,30 @@ impl ReadAhead<'_> {
             self.reader.start = start;
             self.reader.size = get_next_ra_size(start - index + request, most);
         }
-        self.reader.order += 2;
-        let align = 1 << self.reader.order.min(most.trailing_zeros());
-        let end = self.reader.start + self.reader.size;
-        let aligned_end = round_down(end, align);
-        if aligned_end > self.reader.start {
-            self.reader.size -= end - aligned_end;
+        if self.limits.kernel < Kernel::V6_18 {
+            self.reader.order = folio.pages.trailing_zeros();
+        } else {
+            self.reader.order += 2;
+            let align = 1 << self.reader.order.min(most.trailing_zeros());
+            let end = self.reader.start + self.reader.size;
+            let aligned_end = round_down(end, align);
+            if aligned_end > self.reader.start {
+                self.reader.size -= end - aligned_end;
+            }
         }
         self.reader.async_size = self.reader.size;
         self.page_cache_ra_order();
     }
 
-    /// `ondemand_readahead` of 6.6, with its merging of a window that begins at its own mark.
-    fn ondemand_6_6(&mut self, index: u64, marked: Option<Folio>, request: u64) {
+    /// `ondemand_readahead` of 6.1, with its merging of a window that begins at its own mark.
+    fn ondemand_6_1(&mut self, index: u64, marked: Option<Folio>, request: u64) {
         let most = self.ractl_max_pages(request);
         let order = marked.map_or(0, |folio| folio.pages.trailing_zeros());
         let Reader { start, size, async_size, .. } = *self.reader;
-        let expected = (start + size - async_size).next_multiple_of(1 << order);
+        let expected = round_down((start + size).wrapping_sub(async_size), 1 << order);
         if index != 0 && (index == expected || index == start + size) {
             self.reader.start += size;
-            self.reader.size = get_next_ra_size(size, most);
+            self.reader.size = size.max(get_next_ra_size(size, most));
             self.reader.async_size = self.reader.size;
         } else if index != 0 && marked.is_some() {
             // Where there is no gap, this kernel takes the last page that it looked at for one.

@@ -4,7 +4,8 @@
 //! Random patterns of reads are made on real files behind several windows, while a private instance of
 //! tracefs records what the kernel decides. The model makes the same reads. Time plays no part: what is
 //! compared is which pages were missing, which marks were touched, which windows followed and which
-//! folios were added. Needs root and tracefs; where it can't be run it says so, and with
+//! folios were added. Needs root and tracefs, and before Linux 6.17 probes in the place of its tracepoints
+//! (`.ci/kernels`, which runs this on other kernels). Where it can't be run it says so, and with
 //! `FATHOM_REQUIRE=all` it fails.
 #![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 
@@ -20,6 +21,7 @@ use fathom_model::file_write::write_begin;
 use fathom_model::kernel::Kernel;
 use fathom_model::page_cache::{FileId, PageCache};
 use fathom_model::read_ahead::{Limits, Reader, Step};
+use fathom_run::intrusion::Group;
 use fathom_scripted::support::require;
 use fathom_sys::loop_device::LoopDevice;
 use fathom_sys::tracing::{Event, PAGE_ADDED, Trace};
@@ -30,6 +32,8 @@ const PATTERNS: u64 = 20;
 /// Of writes.
 const WRITE_PATTERNS: u64 = 6;
 const READS: usize = 120;
+const OVERFLOWING_READS: u64 = 20_000;
+const OVERFLOWING_BYTES: u64 = 2 * FILE_BYTES;
 const LARGEST_READ: u64 = 4 << 20;
 const POINTS: [&str; 5] = [
     "readahead/page_cache_sync_ra",
@@ -68,7 +72,9 @@ const ORDINARY: Place =
 /// What was compared, and how much of it was the same.
 #[derive(Default)]
 struct Tally {
+    patterns: u64,
     windows: [u64; 2],
+    folios: [u64; 2],
     outcomes: [u64; 2],
     differences: Vec<String>,
 }
@@ -82,16 +88,19 @@ fn the_kernel_reads_ahead_as_the_model_does() {
     }
     mount::enter_private_namespace().unwrap();
     let mut tally = Tally::default();
-    for (number, place) in PLACES.iter().enumerate() {
-        survey(place, number as u64, &mut tally);
+    for (number, place) in (0..).zip(&PLACES).filter(|(_, place)| place.is_possible()) {
+        survey(place, number, &mut tally);
     }
-    let share = |[same, all]: [u64; 2]| same as f64 / all as f64;
-    let (windows, outcomes) = (share(tally.windows), share(tally.outcomes));
-    println!("windows {windows:.5} of {}, outcomes {outcomes:.5} of {}", tally.windows[1], tally.outcomes[1]);
+    let shares = [tally.windows, tally.folios, tally.outcomes];
+    let [windows, folios, outcomes] = shares.map(|[same, all]| format!("{same} of {all}"));
+    let (release, rules, patterns) = (facts::machine().kernel, kernel().word(), tally.patterns);
+    println!(
+        "{release}, rules of {rules}: the same in {patterns} patterns are {windows} windows, {folios} folios and {outcomes} misses and hits"
+    );
     for difference in tally.differences.iter().take(12) {
         println!("{difference}");
     }
-    assert!(windows >= 0.995 && outcomes >= 0.995);
+    assert!(shares.iter().all(|[same, all]| same * 1000 >= all * 995 && *all > 0));
 }
 
 #[test]
@@ -103,7 +112,8 @@ fn the_kernel_makes_the_folios_of_a_write_as_the_model_does() {
     }
     mount::enter_private_namespace().unwrap();
     let (mut same, mut all) = (0, 0);
-    for place in PLACES.iter().filter(|place| !place.is_random && place.window_kib > 0) {
+    let ordinary = |place: &&Place| place.is_possible() && !place.is_random && place.window_kib > 0;
+    for place in PLACES.iter().filter(ordinary) {
         let mounted = Mounted::new(place);
         let limits = mounted.limits(place);
         for seed in 0..WRITE_PATTERNS {
@@ -114,7 +124,11 @@ fn the_kernel_makes_the_folios_of_a_write_as_the_model_does() {
             all += kernel.len();
         }
     }
-    println!("folios of {same} writes of {all} are the same");
+    println!(
+        "{}, rules of {}: folios of {same} writes of {all} are the same",
+        facts::machine().kernel,
+        kernel().word()
+    );
     // xfs writes extent by extent of what earlier writes have reserved, and so in smaller folios now and then.
     assert!(same * 1000 >= all * 995 && all > 0);
 }
@@ -156,17 +170,69 @@ fn folios_of_model(limits: Limits, writes: &[(u64, u64)]) -> Vec<Vec<Step>> {
     writes.iter().map(one).collect()
 }
 
+/// Pages that are read one by one from a file of which about 5,000 pages fit into the group's memory.
+fn overflowing(kind: &str) -> Vec<u64> {
+    let (pages, mut below) = (OVERFLOWING_BYTES / PAGE, draws(1));
+    let hot = pages / 5;
+    let page = |at| match kind {
+        "a hot fifth" if below(2) > 0 => below(hot),
+        "in a loop" => at % (pages * 3 / 4),
+        // Rounds of a hot fifth, and scans of the rest.
+        "scans" if at % pages < hot * 2 => below(hot),
+        "scans" => at % pages,
+        _ => below(pages),
+    };
+    (0..OVERFLOWING_READS).map(page).collect()
+}
+
+#[test]
+fn the_kernel_keeps_about_what_the_models_two_lists_keep() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let possible = possible();
+    if !require("kept pages", possible.is_ok(), &possible.err().unwrap_or_default()) {
+        return;
+    }
+    mount::enter_private_namespace().unwrap();
+    let place = Place { kind: "ext4", mkfs: &["-q", "-b", "4096"], ..ORDINARY };
+    let mounted = Mounted::new(&place);
+    let limits = Limits { file_pages: OVERFLOWING_BYTES / PAGE, ..mounted.limits(&place) };
+    let path = mounted.point.join("file");
+    fs::write(&path, vec![7; OVERFLOWING_BYTES as usize]).unwrap();
+    let generations = fs::read_to_string("/sys/kernel/mm/lru_gen/enabled").unwrap_or_default();
+    let has_lists = matches!(generations.trim(), "" | "0x0000");
+    for kind in ["at random", "a hot fifth", "in a loop", "scans"] {
+        let reads: Vec<_> = overflowing(kind).iter().map(|page| (page * PAGE, PAGE)).collect();
+        let (kernel, kept) = on_kernel(&path, false, std::slice::from_ref(&reads), Some(20 << 20));
+        let model = on_model(PageCache::new(Some(kept)), limits, OVERFLOWING_BYTES, &reads);
+        let hit = |steps: &[Vec<Step>]| -> Vec<bool> { steps.iter().map(Vec::is_empty).collect() };
+        let (kernel, model) = (hit(&kernel[0]), hit(&model));
+        let [by_kernel, by_model] = [&kernel, &model].map(|hit| hit.iter().filter(|hit| **hit).count());
+        let same = kernel.iter().zip(&model).filter(|(kernel, model)| kernel == model).count();
+        println!(
+            "{kind}, two lists {has_lists}: of {} reads the kernel has {by_kernel} hits, the model {by_model}; {same} are the same",
+            reads.len()
+        );
+        assert!(!has_lists || by_kernel.abs_diff(by_model) * 100 <= reads.len());
+    }
+}
+
 fn possible() -> Result<(), String> {
     if facts::user_id() != 0 {
         return Err("mounting and tracing need root".to_owned());
     }
-    let release = facts::machine().kernel;
-    let parts = release.split(|letter: char| !letter.is_ascii_digit()).filter(|part| !part.is_empty());
-    let version: Vec<u32> = parts.filter_map(|part| part.parse().ok()).take(2).collect();
-    if version < vec![6, 17] {
-        return Err(format!("Linux {release} has no read-ahead tracepoints of 6.18's rules"));
-    }
     Trace::start(&POINTS, None).map(drop).map_err(|error| error.to_string())
+}
+
+/// Whose rules hold here.
+fn kernel() -> Kernel {
+    Kernel::of_release(&facts::machine().kernel)
+}
+
+impl Place {
+    /// Blocks may be larger than pages since 6.12.
+    fn is_possible(&self) -> bool {
+        self.least_order == 0 || kernel() >= Kernel::V6_12
+    }
 }
 
 /// A place that is mounted, and gone when it is dropped.
@@ -192,12 +258,13 @@ impl Mounted {
     fn limits(&self, place: &Place) -> Limits {
         let queue = PathBuf::from(format!("/sys/block/{}/queue", self.device.name()));
         fs::write(queue.join("read_ahead_kb"), place.window_kib.to_string()).unwrap();
+        let has_large_folios = place.kind == "xfs" || kernel() >= Kernel::V6_18;
         Limits {
-            kernel: Kernel::V6_18,
+            kernel: kernel(),
             window: place.window_kib / 4,
             largest_io: io_pages(&queue),
             least_order: place.least_order,
-            largest_order: place.largest_order,
+            largest_order: if has_large_folios { place.largest_order } else { 0 },
             is_random: place.is_random,
             file_pages: FILE_BYTES / PAGE,
         }
@@ -232,9 +299,10 @@ fn compare(place: &Place, path: &Path, limits: Limits, number: u64, tally: &mut 
     fs::write(path, vec![7; size as usize]).unwrap();
     let seeds = (0..PATTERNS).map(|pattern| 1_000 * number + pattern);
     let patterns: Vec<_> = seeds.map(|seed| pattern(seed, size, limits.window)).collect();
-    let kernel = on_kernel(path, place.is_random, &patterns);
+    let (kernel, _) = on_kernel(path, place.is_random, &patterns, None);
     for (pattern, (reads, kernel)) in patterns.iter().zip(&kernel).enumerate() {
-        let model = on_model(limits, size, reads);
+        let model = on_model(PageCache::new(None), limits, size, reads);
+        tally.patterns += 1;
         assert_eq!(kernel.len(), model.len());
         let mut is_first = true;
         for (at, (kernel, model)) in kernel.iter().zip(&model).enumerate() {
@@ -254,16 +322,21 @@ fn compare(place: &Place, path: &Path, limits: Limits, number: u64, tally: &mut 
 
 impl Tally {
     fn compare(&mut self, kernel: &[Step], model: &[Step]) {
-        let is_outcome = |step: &&Step| matches!(step, Step::Miss { .. });
-        let of = |steps: &[Step], outcome: bool| -> Vec<Step> {
-            steps.iter().filter(|step| is_outcome(step) == outcome).copied().collect()
+        let number = |step: &Step| match step {
+            Step::Miss { .. } => 2,
+            Step::Added { .. } => 1,
+            _ => 0,
         };
-        for (outcome, counts) in [(false, &mut self.windows), (true, &mut self.outcomes)] {
-            let (kernel, model) = (of(kernel, outcome), of(model, outcome));
+        let of = |steps: &[Step], kind: usize| -> Vec<Step> {
+            steps.iter().filter(|step| number(step) == kind).copied().collect()
+        };
+        let Self { windows, folios, outcomes, .. } = self;
+        for (kind, counts) in [windows, folios, outcomes].into_iter().enumerate() {
+            let (kernel, model) = (of(kernel, kind), of(model, kind));
             // A read without a miss is an outcome too: a hit.
-            let whole = kernel.len().max(model.len()).max(usize::from(outcome));
+            let whole = kernel.len().max(model.len()).max(usize::from(kind == 2));
             let same = kernel.iter().zip(&model).filter(|(kernel, model)| kernel == model).count();
-            let both_hit = outcome && kernel.is_empty() && model.is_empty();
+            let both_hit = kind == 2 && kernel.is_empty() && model.is_empty();
             counts[0] += same as u64 + u64::from(both_hit);
             counts[1] += whole as u64;
         }
@@ -272,11 +345,7 @@ impl Tally {
 
 /// Reads as programs make them: a few streams, jumps, backward steps, large and unaligned requests.
 fn pattern(seed: u64, size: u64, window: u64) -> Vec<(u64, u64)> {
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut below = move |limit: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % limit
-    };
+    let mut below = draws(seed);
     let mut streams: Vec<u64> = (0..1 + below(4)).map(|_| below(size)).collect();
     if below(2) == 0 {
         streams[0] = 0;
@@ -307,12 +376,27 @@ fn pattern(seed: u64, size: u64, window: u64) -> Vec<(u64, u64)> {
     reads
 }
 
-/// What the kernel does for each read of each pattern; the file is cold before each pattern.
-fn on_kernel(path: &Path, is_random: bool, patterns: &[Vec<(u64, u64)>]) -> Vec<Vec<Vec<Step>>> {
+fn draws(seed: u64) -> impl FnMut(u64) -> u64 {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    move |limit| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % limit
+    }
+}
+
+/// What the kernel does for each read of each pattern; the file is cold before each pattern. With a limit on memory also
+/// how many pages are left in the end.
+fn on_kernel(
+    path: &Path,
+    is_random: bool,
+    patterns: &[Vec<(u64, u64)>],
+    memory: Option<u64>,
+) -> (Vec<Vec<Vec<Step>>>, u64) {
     cache::evict(file::open_readable(path).unwrap(), 0, 0).unwrap();
     let inode = fs::metadata(path).unwrap().ino();
     let trace = Trace::start(&POINTS, Some(&format!("i_ino == {inode}"))).unwrap().of_this_thread().unwrap();
     let mut buffer = vec![0; LARGEST_READ as usize];
+    let group = memory.map(|bytes| Group::of_memory(bytes).unwrap());
     for (number, reads) in patterns.iter().enumerate() {
         let opened = file::open_readable(path).unwrap();
         cache::evict(&opened, 0, 0).unwrap();
@@ -324,6 +408,7 @@ fn on_kernel(path: &Path, is_random: bool, patterns: &[Vec<(u64, u64)>]) -> Vec<
             file::pread(opened.as_fd(), &mut buffer[..bytes as usize], offset).unwrap();
         }
     }
+    let kept = group.map_or(0, |group| file_pages(group.directory()));
     let recorded = trace.finish().unwrap();
     assert_eq!(recorded.lost, 0);
     let mut seen: Vec<Vec<Vec<Step>>> = vec![Vec::new(); patterns.len()];
@@ -337,7 +422,14 @@ fn on_kernel(path: &Path, is_random: bool, patterns: &[Vec<(u64, u64)>]) -> Vec<
             event => seen[current].last_mut().expect("a mark comes first").extend(step(&event)),
         }
     }
-    seen
+    (seen, kept)
+}
+
+/// Pages of files that a memory group holds.
+fn file_pages(group: &Path) -> u64 {
+    let stat = fs::read_to_string(group.join("memory.stat")).unwrap();
+    let named = |line: &str| line.strip_prefix("file ").or(line.strip_prefix("cache "))?.parse::<u64>().ok();
+    stat.lines().find_map(named).unwrap() / PAGE
 }
 
 fn step(event: &Event) -> Option<Step> {
@@ -367,8 +459,8 @@ fn step(event: &Event) -> Option<Step> {
     }
 }
 
-fn on_model(limits: Limits, size: u64, reads: &[(u64, u64)]) -> Vec<Vec<Step>> {
-    let (mut cache, mut reader) = (PageCache::new(None), Reader::default());
+fn on_model(mut cache: PageCache, limits: Limits, size: u64, reads: &[(u64, u64)]) -> Vec<Vec<Step>> {
+    let mut reader = Reader::default();
     let one = |&(offset, bytes): &(u64, u64)| {
         let mut steps = Vec::new();
         let mut read = Read::new(FileId(0), offset, bytes, &reader);

@@ -192,7 +192,7 @@ impl State {
         };
         self.writeback.start_estimate(now);
         // Data in the journal waited for their place, until `ext4_sync_file` of 6.4 wrote them there as well.
-        let is_early = matches!(self.limits.kernel, Kernel::V2_6 | Kernel::Fixed);
+        let is_early = self.limits.kernel < Kernel::V6_6;
         let is_journaled = self.journal.takes_data()
             && is_early
             && matches!(call.kind, CallKind::Fsync | CallKind::Fdatasync);

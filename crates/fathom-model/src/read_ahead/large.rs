@@ -11,11 +11,11 @@ impl ReadAhead<'_> {
         self.steps.push(Step::Window { index: start, order, size, async_size });
         let (least, largest) = (self.limits.least_order, self.limits.largest_order);
         let is_old = self.limits.kernel < Kernel::V6_18;
-        if largest == 0 || is_old && size < 4 {
+        if largest == 0 || is_old && size < 4.max(1 << least) {
             self.reader.order = 0;
             return self.do_page_cache_ra(start, size, async_size);
         }
-        // 6.6 lets every window's folios grow; later kernels have grown the order before.
+        // Before 6.18 every window's folios grow; 6.18 has grown the order before.
         let order = if is_old { order + 2 } else { order };
         let order = order.min(largest).min(size.max(1).ilog2()).max(least);
         self.reader.order = order;
@@ -24,29 +24,17 @@ impl ReadAhead<'_> {
         let mut index = round_down(start, 1 << least);
         while index < end {
             let order = self.folio_order(index, order, end);
-            if !self.put(index, order, index == self.marked_folio(mark, order)) {
-                // A page was there already: the rest goes one by one. Where the first folio begins before
-                // the window, the kernel's difference wraps round and nothing more is read.
-                let done = index.wrapping_sub(start);
-                if size > done || is_old {
-                    let (from, left) = if is_old { (start, size) } else { (index, size - done) };
-                    self.do_page_cache_ra(from, left, async_size);
+            if !self.put(index, order, index == round_down(mark, 1 << order)) {
+                // A page was there already: the rest goes one by one, before 6.18 as much as the whole window. Where
+                // the first folio begins before the window, the kernel's difference wraps round and nothing more is
+                // read.
+                let done = if is_old { 0 } else { index.wrapping_sub(start) };
+                if size > done {
+                    self.do_page_cache_ra(index, size - done, async_size);
                 }
                 return;
             }
             index += 1 << order;
-        }
-        if is_old && index > end {
-            self.reader.size += index - end;
-            self.reader.async_size += index - end;
-        }
-    }
-
-    /// The folio that a mark falls to: 6.6 rounds up, later kernels down.
-    fn marked_folio(&self, mark: u64, order: u32) -> u64 {
-        match self.limits.kernel {
-            Kernel::V6_18 => round_down(mark, 1 << order),
-            _ => mark.next_multiple_of(1 << order),
         }
     }
 
@@ -54,7 +42,7 @@ impl ReadAhead<'_> {
     fn folio_order(&self, index: u64, order: u32, end: u64) -> u32 {
         let least = self.limits.least_order;
         // Kernels before 6.9 had no folios of two pages.
-        let is_old = self.limits.kernel < Kernel::V6_18;
+        let is_old = self.limits.kernel < Kernel::V6_12;
         let allowed = |order: u32| if is_old && order == 1 { 0 } else { order };
         let mut order = if index == 0 { order } else { allowed(order.min(index.trailing_zeros())) };
         while order > least && index + (1 << order) > end {

@@ -54,7 +54,7 @@ fn windows_of_100_kib_and_1_mib_open_as_measured_on_linux_6_18() {
 
 #[test]
 fn without_large_folios_the_window_doubles_on_every_kernel() {
-    for kernel in [Kernel::V2_6, Kernel::V6_6, Kernel::V6_18] {
+    for kernel in [Kernel::V2_6, Kernel::V6_1, Kernel::V6_12, Kernel::V6_18] {
         assert_eq!(sizes(limits(kernel, 32, 0), 200)[..6], [16, 32, 64, 128, 128, 128], "{kernel:?}");
     }
 }
@@ -67,7 +67,7 @@ fn where_no_window_is_allowed_a_read_brings_in_its_pages_one_by_one() {
 
 #[test]
 fn a_lonely_read_brings_in_what_it_asks_for() {
-    for kernel in [Kernel::V2_6, Kernel::V6_6, Kernel::V6_18] {
+    for kernel in [Kernel::V2_6, Kernel::V6_1, Kernel::V6_12, Kernel::V6_18] {
         assert_eq!(
             ramp(limits(kernel, 32, 0), [1000, 5000, 3000], 3),
             [(4000, 12), (20000, 12), (12000, 12)]

@@ -7,6 +7,7 @@ use fathom_sys::facts::{Device, Mount};
 use fathom_sys::{affinity, cgroup, dirty, facts};
 
 use crate::model::{Device as DeviceKind, Journal, LIMITS, Model, Origin, Parameter, Scalar};
+use fathom_model::kernel::Kernel;
 use fathom_run::fault::Fault;
 use fathom_run::machine::Machine;
 use fathom_survey::experiment::{BlockSize, DeviceLatency, Effort, Experiment, ReadaheadWindow};
@@ -49,6 +50,7 @@ pub fn found_by_other_means(
         }
     }
     declare(model, Scalar::Cpus, Some(affinity::allowed_cpus().len() as u64));
+    model.parameters.choices.kernel = Kernel::of_release(&facts::machine().kernel);
     let mount = facts::mount_of(path)?;
     if let Some(device) = facts::device_of(&mount) {
         declare(model, Scalar::LargestIo, device.largest_request_bytes);
@@ -81,8 +83,12 @@ pub fn found_by_other_means(
     // No job tells what a new block costs from what its page does, nor a commit from the flush that it waits for.
     super::assume(model, Scalar::NewBlock, 0.0);
     super::assume(model, Scalar::JournalCommit, 0.0);
-    // No call tells which folios a file system makes: those that are known to make large ones.
-    let large = ["ext2", "ext3", "ext4", "xfs", "erofs"].contains(&mount.fs_type.as_str());
+    // No call tells which folios a file system makes: those that are known to make large ones, ext4's driver since 6.16.
+    let large = match mount.fs_type.as_str() {
+        "xfs" | "erofs" => true,
+        "ext2" | "ext3" | "ext4" => model.parameters.choices.kernel >= Kernel::V6_18,
+        _ => false,
+    };
     super::assume(model, Scalar::LargestFolio, if large { 2_097_152.0 } else { 4_096.0 });
     Ok(findings)
 }

@@ -143,7 +143,7 @@ impl Experiment for WritePath {
             (FLUSHED, _) => "Writes return at once, and closing the file waits for them: others see them then, and an error may come with the close.",
             (CACHED, _) => "Writes return at once, and so does the close: what was written is in memory alone until the kernel writes it or a program syncs it.",
             (_, Status::NotApplicable) => "Files live in memory alone: no write has to wait for anything.",
-            _ => "Where writes are waited for could not be told. No option of a FUSE mount says it: its server decides by FUSE_WRITEBACK_CACHE.",
+            _ => "Where writes are waited for could not be told. Mount options do not say it; on FUSE the server decides, by FUSE_WRITEBACK_CACHE.",
         }
         .to_owned()
     }
