@@ -52,31 +52,30 @@ pub(super) fn programs_own_work(model: &mut Model, site: &mut Site) -> Result<()
     single_runs::run(&mut jobs[..2], programs, ROUNDS, 1, site)?;
     let by = if programs.contains(&Runner::Fio) { Runner::Fio } else { Runner::Fathom };
     single_runs::run(&mut jobs[2..], &[by], ROUNDS, 1, site)?;
-    let took = |at: usize, by: Runner, bytes: u64| -> Vec<f64> {
-        jobs[at].by(by).iter().map(|run| bytes as f64 / run.rate * 1e9).collect()
+    let took_for = |name: &str, by: Runner, bytes: u64| -> Vec<f64> {
+        let runs = jobs.iter().filter(|one| one.job.name == name).flat_map(|one| one.by(by));
+        runs.map(|run| bytes as f64 / run.rate * 1e9).collect()
     };
+    let took = |name: &str, by: Runner| took_for(name, by, 4096);
     let longer = |than: &[f64], all: Vec<f64>| -> Vec<f64> {
         let least = quantile::median(than);
         all.into_iter().filter_map(|one| Some((one - least?).max(0.0))).collect()
     };
-    let [own, fios] = [Runner::Fathom, Runner::Fio].map(|by| [0, 1].map(|at| took(at, by, 4096)));
+    let [own, fios] = [Runner::Fathom, Runner::Fio].map(|by| ["plain", "async"].map(|name| took(name, by)));
     put_middle(model, Scalar::AsyncCall, &longer(&own[0], own[1].clone()));
     put_middle(model, Scalar::FioAsyncCall, &longer(&fios[0], fios[1].clone()));
     let caller = model.parameters[Scalar::Caller];
     let besides = longer(&own[0], fios[0].clone()).into_iter().map(|more| caller + more);
     put_middle(model, Scalar::FioCall, &besides.collect::<Vec<_>>());
     let own = if by == Runner::Fio { &fios } else { &own };
-    put_middle(model, Scalar::PosixAioCall, &longer(&own[0], took(2, by, 4096)));
-    put_middle(model, Scalar::NullCall, &took(3, by, 4096));
-    put_middle(model, Scalar::NullAsyncCall, &took(4, by, 4096));
+    put_middle(model, Scalar::PosixAioCall, &longer(&own[0], took("posix", by)));
+    put_middle(model, Scalar::NullCall, &took("null", by));
+    put_middle(model, Scalar::NullAsyncCall, &took("null at depth", by));
     if by == Runner::Fio {
-        put_middle(
-            model,
-            Scalar::PageFault,
-            &faults(&fios[0], &took(6, by, 4096), model.parameters[Scalar::Call]),
-        );
+        let faults = faults(&fios[0], &took("mapped", by), model.parameters[Scalar::Call]);
+        put_middle(model, Scalar::PageFault, &faults);
     }
-    let written = longer(&took(3, Runner::Fio, 4096), took(5, Runner::Fio, WRITTEN));
+    let written = longer(&took("null", Runner::Fio), took_for("null writes", Runner::Fio, WRITTEN));
     let of_byte = written.into_iter().map(|ns| ns / WRITTEN as f64);
     put_middle(model, Scalar::FioWrittenByte, &of_byte.collect::<Vec<_>>());
     Ok(())
