@@ -138,6 +138,7 @@ pub(super) const REFUSED_ENGINES: &[(&[&str], &str)] = &[
     (&["libiscsi"], "needs an iSCSI target"),
     (&["pmemblk", "dev-dax", "libpmem", "libpmem2"], "needs persistent memory"),
     (&["mtd"], "needs a flash device"),
+    (&["libcufile"], "needs a GPU"),
     (&["sg"], "needs a SCSI generic device"),
     (&["io_uring_cmd", "xnvme", "libblkio", "libzbc", "spdk"], "needs an NVMe or zoned device of its own"),
     (&["ime_psync", "ime_psyncv", "ime_aio"], "needs an IME appliance"),
