@@ -2,13 +2,14 @@
 //!
 //! `cargo test -p fathom-net --test queueing -- --nocapture` prints the table.
 //!
-//! Each seed is one run, of which the initial transient is deleted. Seeds are 0 to 1999, chosen once.
+//! Each seed is one run, of which the initial transient is deleted. Seeds are 0 to 499, chosen once: the means then differ from theory
+//! by up to 0.3 %.
 
 #![allow(clippy::print_stdout, reason = "the table is what a reader wants of this test")]
 
 use fathom_net::{Net, NetBuilder, NetError, Place, Rng, Simulation, Span, Time};
 
-const SEEDS: u64 = 2_000;
+const SEEDS: u64 = 500;
 /// Mean service time, in ticks; long, so that rounding to ticks does not matter.
 const SERVICE: f64 = 10_000.0;
 const UTILISATION: f64 = 0.5;
