@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use fathom::instrument::Instrument;
 use fathom::load::{Limits, Needs, Site, run_all};
 use fathom::report::fio::{Detail, document};
 use serde_json::Value;
 
-use crate::{Place, fio, has_fio, read};
+use crate::{Place, fio, has_fio, instrument, read};
 
 /// Jobs whose transfers follow from their options alone; the name of each says its place in this list.
 const EXACT: &[&str] = &[
@@ -213,11 +212,10 @@ pub(crate) fn here(text: &str, detail: Detail) -> Value {
 /// The report of the jobs, or what ended them.
 pub(crate) fn tried(text: &str, detail: Detail) -> Result<Value, String> {
     let file = read(text).map_err(|mistake| mistake.to_string())?;
-    let instrument = Instrument::calibrate().unwrap();
     let limits = Limits { max_write: 1 << 30, deadline: None };
     let space = Needs::of(&file.jobs)?.space;
     let interrupt = Arc::new(AtomicBool::new(false));
-    let mut site = Site::at(&std::env::temp_dir(), space, &instrument, limits, interrupt).unwrap();
+    let mut site = Site::at(&std::env::temp_dir(), space, instrument(), limits, interrupt).unwrap();
     let outcomes = run_all(&file.jobs, &mut site).map_err(|fault| fault.to_string())?;
     let now = jiff::Timestamp::now();
     Ok(serde_json::to_value(document(&file, &outcomes, &[], now, Duration::from_secs(1), detail)).unwrap())

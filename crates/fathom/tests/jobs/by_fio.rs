@@ -9,19 +9,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fathom::fault::Fault;
-use fathom::instrument::Instrument;
 use fathom::job::{Blocks, Direction, Job, Pattern};
 use fathom::load::program::{FioReport, is_same_in_fio, run_fio};
 use fathom::load::{self, Limits, Site};
 use fathom::model::Model;
 use fathom::validation::Condition;
 
-use super::has_fio;
+use super::{has_fio, instrument};
 
 fn site(max_write: u64, interrupt: &Arc<AtomicBool>) -> Site {
-    let instrument = Instrument::calibrate().unwrap();
     let limits = Limits { max_write, deadline: None };
-    Site::at(&std::env::temp_dir(), 64 << 20, &instrument, limits, Arc::clone(interrupt)).unwrap()
+    Site::at(&std::env::temp_dir(), 64 << 20, instrument(), limits, Arc::clone(interrupt)).unwrap()
 }
 
 /// What is in a directory.

@@ -3,20 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use fathom::instrument::Instrument;
 use fathom::load::{Limits, Site, run_all};
 use fathom::report::fio::Detail;
 
 use crate::behaviour::{counts, here, there};
-use crate::{Place, fio, has_fio, read};
+use crate::{Place, fio, has_fio, instrument, read};
 
 /// Runs jobs here and has their logs written.
 fn logged(text: &str) {
     let file = read(text).unwrap();
-    let instrument = Instrument::calibrate().unwrap();
     let limits = Limits { max_write: 1 << 30, deadline: None };
     let mut site =
-        Site::at(&std::env::temp_dir(), 1 << 20, &instrument, limits, Arc::new(AtomicBool::new(false)))
+        Site::at(&std::env::temp_dir(), 1 << 20, instrument(), limits, Arc::new(AtomicBool::new(false)))
             .unwrap();
     let outcomes = run_all(&file.jobs, &mut site).unwrap();
     assert_eq!(fathom::load::log::write(&file.jobs, &outcomes).unwrap(), Vec::<String>::new());
