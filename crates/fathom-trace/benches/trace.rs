@@ -1,7 +1,7 @@
-//! How fast traces are imported, and reuse distances counted.
+//! How fast traces are imported and shown, and reuse distances counted.
 //!
 //! ```text
-//! cargo bench -p fathom-trace --bench trace [importing [FORMAT]|reusing]
+//! cargo bench -p fathom-trace --bench trace [importing [FORMAT]|showing|reusing]
 //! ```
 //! Beside each import stands how fast the same bytes' lines are merely counted.
 
@@ -9,14 +9,13 @@
 
 use std::fmt::Write;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use fathom_trace::FileId;
-use fathom_trace::format::Writer;
+use fathom_trace::format::{Writer, create};
 use fathom_trace::import::{Format, read};
-use fathom_trace::show::Reuse;
-use fathom_trace::{Direction, Error};
+use fathom_trace::show::{Reuse, show};
+use fathom_trace::{CallKind, Direction, Error, FileId, Files, Operation};
 
 const BYTES: usize = 128 << 20;
 
@@ -171,6 +170,14 @@ fn peak_mib() -> u64 {
     line.and_then(|line| line.trim().trim_end_matches(" kB").trim().parse::<u64>().ok()).unwrap_or(0) / 1024
 }
 
+/// One of so many blocks: half of them of an eighth of these, and so on.
+fn skewed(stream: &mut Stream, mut below: u64) -> u64 {
+    while below > 64 && stream.next(2) == 0 {
+        below /= 8;
+    }
+    stream.next(below)
+}
+
 /// 100 million accesses to 40 million blocks, skewed: half of them to an eighth of the blocks, again and again.
 fn reusing() {
     let accesses: u64 =
@@ -180,11 +187,7 @@ fn reusing() {
         let (mut stream, mut reuse) = (Stream(1), Reuse::with_bound(bound));
         let start = Instant::now();
         for _ in 0..accesses {
-            let mut below = blocks;
-            while below > 64 && stream.next(2) == 0 {
-                below /= 8;
-            }
-            reuse.access(FileId(0), stream.next(below), Direction::Read, 0);
+            reuse.access(FileId(0), skewed(&mut stream, blocks), Direction::Read, 0);
         }
         println!(
             "{accesses} accesses, {} blocks, at most {bound} followed, rate {:.4}: {:.1} s, peak of memory so far {} MiB",
@@ -206,12 +209,58 @@ fn reusing() {
     println!("largest difference of hit ratios from exact: {worst:.5}");
 }
 
+/// Requests to 100 volumes and a million blocks, half of them to an eighth of the blocks, again and again; in parts, which are made
+/// in `FATHOM_BENCH_DIR`.
+fn showing() {
+    const PART: u64 = 2_000_000;
+    let operations: u64 =
+        std::env::var("FATHOM_OPERATIONS").ok().and_then(|count| count.parse().ok()).unwrap_or(20_000_000);
+    let directory = std::env::var_os("FATHOM_BENCH_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+    let parts = directory.join(format!("fathom-bench-{}", std::process::id()));
+    std::fs::create_dir(&parts).expect("a directory can be made");
+    let mut stream = Stream(1);
+    let mut request = |at: u64| {
+        let block = skewed(&mut stream, 1 << 20);
+        let kind = [CallKind::Read, CallKind::Write][stream.next(2) as usize];
+        Operation {
+            offset: Some(block / 100 * 4096),
+            length: 4096,
+            duration_ns: Some(1000 + stream.next(90_000)),
+            ..Operation::new(kind, FileId((block % 100) as u32), at as i64 * 13_000)
+        }
+    };
+    let mut files = Files::default();
+    (0..100).for_each(|volume| _ = files.id(format!("volume {volume}").as_bytes()));
+    for first in (0..operations).step_by(PART as usize) {
+        let requests: Vec<Operation> = (first..operations.min(first + PART)).map(&mut request).collect();
+        let path = parts.join(format!("part-{:05}.parquet", first / PART));
+        let mut writer = create(&path, &Format::Msr.origin()).expect("a part can be made");
+        writer.add(&requests, &files).expect("it can be written");
+        writer.finish().expect("it can be written");
+    }
+    let start = Instant::now();
+    let shown = show(&parts).expect("it can be shown");
+    let seconds = start.elapsed().as_secs_f64();
+    println!(
+        "{} operations on {} MiB: {:.2} million/s, peak of memory {} MiB",
+        shown.operations,
+        shown.footprint_bytes >> 20,
+        shown.operations as f64 / 1e6 / seconds,
+        peak_mib()
+    );
+    std::fs::remove_dir_all(&parts).expect("it can be removed");
+}
+
 fn main() {
     let part = std::env::args().nth(1).unwrap_or_default();
-    if part != "reusing" {
+    let is_meant = |name: &str| part == name || !["importing", "showing", "reusing"].contains(&part.as_str());
+    if is_meant("importing") {
         importing();
     }
-    if part != "importing" {
+    if is_meant("showing") {
+        showing();
+    }
+    if is_meant("reusing") {
         reusing();
     }
 }

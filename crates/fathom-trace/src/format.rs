@@ -232,16 +232,21 @@ impl Reader {
             (self.file, self.path, self.group) = (file, part, 0);
             self.numbers.clear();
         }
-        let (file, group, columns) = (&self.file, self.group, &mut self.columns);
+        let (file, group, columns, numbers) = (&self.file, self.group, &mut self.columns, &self.numbers);
         self.group += 1;
         if !is_sane(file.metadata().row_group(group)) {
             return Err(Error::new("read", &self.path, "its table of contents makes no sense"));
         }
-        guarded(&self.path, || columns.read(file.get_row_group(group)?.as_ref()))?;
+        guarded(&self.path, || columns.read(file.get_row_group(group)?.as_ref(), numbers))?;
         self.batch.clear();
         let taken = self.columns.take(&mut self.batch, &mut self.files, &mut self.numbers);
         taken.map_err(|reason| Error::new("read", &self.path, reason))?;
         Ok(Some((&self.batch, &self.files)))
+    }
+
+    /// Takes the operations that were just read, and gives a list for the next ones.
+    pub(crate) fn exchange(&mut self, next: Vec<Operation>) -> Vec<Operation> {
+        std::mem::replace(&mut self.batch, next)
     }
 
     /// Reads every operation at once.

@@ -10,6 +10,8 @@ pub mod text;
 mod timing;
 
 use std::path::Path;
+use std::sync::mpsc;
+use std::{panic, thread};
 
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -149,16 +151,30 @@ pub struct Window {
 /// The trace can't be read.
 pub fn show(path: &Path) -> Result<Shown> {
     let mut extent = Extent::default();
-    let mut reader = Reader::open(path)?;
-    while let Some((operations, _)) = reader.read()? {
-        operations.iter().for_each(|operation| extent.add(operation));
-    }
+    each(path, |operation| extent.add(operation))?;
     let mut look = Look::new(&extent);
-    let mut reader = Reader::open(path)?;
-    while let Some((operations, _)) = reader.read()? {
-        operations.iter().for_each(|operation| look.add(operation));
-    }
+    let reader = each(path, |operation| look.add(operation))?;
     Ok(look.end(&reader, &extent))
+}
+
+/// Looks at each operation in order, while another thread reads the next ones; gives the reader, which is at the end.
+fn each(path: &Path, mut look: impl FnMut(&Operation)) -> Result<Reader> {
+    let mut reader = Reader::open(path)?;
+    let (filled, batches) = mpsc::sync_channel(1);
+    let (spent, empty) = mpsc::channel();
+    thread::scope(|scope| {
+        let reading = scope.spawn(move || {
+            while reader.read()?.is_some() {
+                let _ = filled.send(reader.exchange(empty.try_recv().unwrap_or_default()));
+            }
+            Ok(reader)
+        });
+        for batch in batches {
+            batch.iter().for_each(&mut look);
+            let _ = spent.send(batch);
+        }
+        reading.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked))
+    })
 }
 
 /// What the first pass finds.

@@ -64,6 +64,8 @@ pub(super) struct Columns {
 /// Rows that the CPU's nearest cache holds, so that a column after the other can be taken from them.
 const NEAR: usize = 256;
 
+const UNEVEN: &str = "its columns are of different lengths";
+
 /// Numbers beyond what the column holds are kept at its end.
 fn i64_of(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
@@ -185,7 +187,12 @@ impl Columns {
         column.close()
     }
 
-    pub(super) fn read(&mut self, group: &dyn RowGroupReader) -> Result<()> {
+    /// Reads the rows of a group; without their paths where the numbers of all their files are known.
+    pub(super) fn read(
+        &mut self,
+        group: &dyn RowGroupReader,
+        numbers: &FxHashMap<i32, FileId>,
+    ) -> Result<()> {
         self.clear();
         let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
         macro_rules! column {
@@ -201,7 +208,9 @@ impl Columns {
         column!(3, ColumnReader::Int32ColumnReader, &mut self.thread, None);
         column!(4, ColumnReader::ByteArrayColumnReader, &mut self.kind, None);
         column!(5, ColumnReader::Int32ColumnReader, &mut self.file, None);
-        column!(6, ColumnReader::ByteArrayColumnReader, &mut self.path, None);
+        if !self.file.iter().all(|number| numbers.contains_key(number)) {
+            column!(6, ColumnReader::ByteArrayColumnReader, &mut self.path, None);
+        }
         let descriptor = &mut self.descriptor;
         column!(7, ColumnReader::Int32ColumnReader, &mut descriptor.values, Some(&mut descriptor.present));
         let offset = &mut self.offset;
@@ -232,33 +241,41 @@ impl Columns {
             self.thread.len(),
             self.kind.len(),
             self.file.len(),
-            self.path.len(),
             self.descriptor.present.len(),
             self.offset.present.len(),
             self.length.len(),
             self.result.present.len(),
             self.flags.len(),
         ];
-        if lengths.iter().any(|&length| length != rows) || ![0, rows].contains(&self.to.present.len()) {
-            return Err("its columns are of different lengths");
+        let may_lack = [self.path.len(), self.to.present.len()];
+        if lengths.iter().any(|&length| length != rows) || !may_lack.iter().all(|len| [0, rows].contains(len))
+        {
+            return Err(UNEVEN);
         }
         let unsigned = |value: i64| u64::try_from(value).map_err(|_| "a negative size, offset or duration");
         let (mut durations, mut descriptors) = (self.duration_ns.iter(), self.descriptor.iter());
         let (mut offsets, mut results, mut renames) =
             (self.offset.iter(), self.result.iter(), self.to.iter());
+        let mut kinds: FxHashMap<&[u8], CallKind> = FxHashMap::default();
         operations.reserve(rows);
         for row in 0..rows {
             let file = match numbers.entry(self.file[row]) {
                 Entry::Occupied(known) => *known.get(),
-                Entry::Vacant(new) => *new.insert(files.id(self.path[row].data())),
+                Entry::Vacant(new) => *new.insert(files.id(self.path.get(row).ok_or(UNEVEN)?.data())),
+            };
+            let kind = match kinds.entry(self.kind[row].data()) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(new) => {
+                    let named = CallKind::named(new.key()).ok_or("a kind of operation that is not known")?;
+                    *new.insert(named)
+                }
             };
             operations.push(Operation {
                 start_ns: self.start_ns[row],
                 duration_ns: durations.next().flatten().map(unsigned).transpose()?,
                 process: self.process[row].cast_unsigned(),
                 thread: self.thread[row].cast_unsigned(),
-                kind: CallKind::named(self.kind[row].data())
-                    .ok_or("a kind of operation that is not known")?,
+                kind,
                 file,
                 descriptor: descriptors.next().flatten(),
                 offset: offsets.next().flatten().map(unsigned).transpose()?,
