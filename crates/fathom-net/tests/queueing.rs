@@ -2,7 +2,8 @@
 //!
 //! `cargo test -p fathom-net --test queueing -- --nocapture` prints the table.
 //!
-//! Each seed is one run, of which the initial transient is deleted. Seeds are 0 to 499, chosen once: the means then differ from theory by 0.1 %, a tenth of what is allowed.
+//! Each seed is one run, of which the initial transient is deleted. Seeds are 0 to 499, chosen once: the means then differ from theory
+//! by up to 0.3 %.
 
 #![allow(clippy::print_stdout, reason = "the table is what a reader wants of this test")]
 
