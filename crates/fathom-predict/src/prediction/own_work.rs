@@ -1,7 +1,7 @@
 //! What the program that runs a job does itself.
 
 use fathom_model::io_path::Overhead;
-use fathom_program::job::{Direction, Engine, Job};
+use fathom_program::job::{Engine, Job};
 
 use crate::model::{Parameters, Runner, Scalar};
 
@@ -43,9 +43,7 @@ fn mapped_for(job: &Job, parameters: &Parameters) -> u64 {
 /// How long it takes to hand a transfer to a thread and to hear of its end, in ns. Who has handed over its only one sleeps as long as
 /// that thread waits for the device, and wakes after it.
 fn handing_over(job: &Job, parameters: &Parameters) -> f64 {
-    let waits = job.direct || (job.does(Direction::Read) && !job.pre_read);
-    let sleeps = waits && job.depth.most <= 1;
-    parameters[Scalar::PosixAioCall] + if sleeps { parameters[Scalar::Wake] } else { 0.0 }
+    parameters[Scalar::PosixAioCall] + if job.depth.most <= 1 { parameters[Scalar::Wake] } else { 0.0 }
 }
 
 /// What a byte takes that is checked, in ns. fio and Fathom compute the slower sums at 0.4 to 0.5 GB/s, as far as fio's

@@ -74,18 +74,28 @@ pub(super) fn left_out(job: &Job) -> Vec<String> {
     said.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what.to_owned()).collect()
 }
 
+/// Whether the transfers of a job wait for the device.
+fn waits(job: &Job) -> bool {
+    job.direct || (!job.does(Direction::Write) && !job.pre_read && job.invalidate)
+}
+
 fn refusal(job: &Job) -> Option<String> {
     let because = |what: &str| Some(what.to_owned());
     let own = &job.engine_options;
     match job.engine {
         Engine::Psync | Engine::Sync | Engine::Pvsync | Engine::Vsync | Engine::Libaio => {}
         Engine::Null => {}
-        Engine::Posixaio if job.depth.most <= 1 || job.file_names(0).len() <= 1 => {}
-        Engine::Posixaio => {
+        Engine::Posixaio if !waits(job) => {
+            return because(
+                "ioengine=posixaio with data that memory serves, and when a thread hears of those is not known there",
+            );
+        }
+        Engine::Posixaio if job.depth.most > 1 && job.file_names(0).len() > 1 => {
             return because(
                 "ioengine=posixaio with iodepth= and several files, and one thread serves all files",
             );
         }
+        Engine::Posixaio => {}
         Engine::Pvsync2 if !own.uncached && !own.nowait && !own.hipri => {}
         Engine::IoUring if own.hipri || own.sqthread_poll => {
             return because("hipri or sqthread_poll, and no CPU polls for requests there");

@@ -156,7 +156,11 @@ fn what_the_model_has_no_part_for_is_refused_by_name() {
             with(|job| {
                 (job.engine, job.depth.most, job.files.count) = (Engine::Posixaio, 8, 2);
             }),
-            "ioengine=posixaio",
+            "ioengine=posixaio with iodepth=",
+        ),
+        (
+            with(|job| (job.engine, job.pre_read) = (Engine::Posixaio, true)),
+            "ioengine=posixaio with data that memory serves",
         ),
         (with(|job| job.durability.range = Some(([true; 3], 1))), "sync_file_range="),
     ] {
