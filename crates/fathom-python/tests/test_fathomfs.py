@@ -170,9 +170,9 @@ class Package(unittest.TestCase):
                 model.sweep(GRID, JOBS, draws=2, folder=folder)
 
     def test_rows_are_flat_and_have_the_refused(self):
-        rows = Model.assumed().sweep({"ioengine": ["libaio", "mmap"], "direct": [0]}, JOBS, draws=0).rows()
-        self.assertEqual([row["ioengine"] for row in rows], ["libaio", "mmap"])
-        self.assertIn("mmap", rows[1]["refused"])
+        rows = Model.assumed().sweep({"ioengine": ["libaio", "splice"], "direct": [0]}, JOBS, draws=0).rows()
+        self.assertEqual([row["ioengine"] for row in rows], ["libaio", "splice"])
+        self.assertIn("splice", rows[1]["refused"])
         self.assertLess(rows[0]["p99_ns_low"], rows[0]["p99_ns_high"] + 1)
 
     def test_results_are_tables(self):
@@ -181,7 +181,7 @@ class Package(unittest.TestCase):
             results = [
                 model.predict(JOBS, draws=2),
                 model.predict({"both": {"rw": "randrw", "size": "1m", "fsync": 8}}, draws=2),
-                model.sweep({"ioengine": ["libaio", "mmap"], "direct": [0]}, JOBS, draws=0),
+                model.sweep({"ioengine": ["libaio", "splice"], "direct": [0]}, JOBS, draws=0),
                 model.sweep({"ioengine": ["libaio"]}, JOBS, draws=0),
                 model.best(JOBS, {"bs": ["4k", "64k"]}, draws=2),
                 fathomfs.run({"reads": {"rw": "randread", "size": "64k"}}, folder),
@@ -263,7 +263,7 @@ class Package(unittest.TestCase):
             (ModelError, "schema", lambda: Model("{}")),
             (JobError, "did you mean", lambda: model.predict("[a]\nszie=1m\n")),
             (JobError, "no/such", lambda: model.predict("no/such.fio")),
-            (JobError, "mmap", lambda: model.predict({"a": {"size": "1m", "ioengine": "mmap"}})),
+            (JobError, "splice", lambda: model.predict({"a": {"size": "1m", "ioengine": "splice"}})),
             (JobError, "iodepth", lambda: model.sweep({"iodpeth": [1]}, JOBS)),
             (ModelError, "twice", lambda: model.sweep({"bs": [1, 1]}, JOBS)),
             (MeasurementError, "no/such", lambda: fathomfs.survey("no/such")),
