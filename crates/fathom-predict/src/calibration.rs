@@ -294,7 +294,7 @@ fn fit(model: &mut Model, free: &[(Number, f64)], trials: &[Trial], steps: usize
         .collect();
     let start: Vec<f64> =
         free.iter().map(|&(number, least)| model.parameters.number(number).value.max(least)).collect();
-    let found = nonlinear::fit_within(steps, &start, |values| {
+    let found = nonlinear::fit(steps, &start, |values| {
         let mut tried = without_noise(model);
         free.iter().zip(values).for_each(|(&(number, _), value)| assume(&mut tried, number, *value));
         measured

@@ -5,13 +5,13 @@
 //! step to step they are learned from what the step led to (Broyden, 1965), and taken anew where that leads no further.
 //!
 //! ```
-//! use fathom_stats::nonlinear::fit;
+//! use fathom_stats::nonlinear::{STEPS, fit};
 //!
 //! // Two prices from the times of three jobs, as shares of what was measured.
 //! let measured = [110.0, 1_010.0, 10_010.0];
 //! let calls = [1.0, 1.0, 1.0];
 //! let bytes = [100.0, 1_000.0, 10_000.0];
-//! let found = fit(&[1.0, 0.1], |prices| {
+//! let found = fit(STEPS, &[1.0, 0.1], |prices| {
 //!     (0..3).map(|job| ((prices[0] * calls[job] + prices[1] * bytes[job]) / measured[job]).ln()).collect()
 //! }).unwrap();
 //! assert!((found.values[0] - 10.0).abs() < 1e-3 && (found.values[1] - 1.0).abs() < 1e-3);
@@ -32,7 +32,7 @@ pub struct Fit {
 
 /// The relative step of a difference: far above the rounding of simulated times, far below their bends.
 const STEP: f64 = 0.02;
-/// The steps that a search takes at most.
+/// The steps of a search that goes to its end.
 pub const STEPS: usize = 30;
 /// The largest step of a logarithm: a number changes by less than a factor of e.
 const LONGEST: f64 = 1.0;
@@ -41,16 +41,12 @@ const LEAST_DAMPING: f64 = 1e-4;
 /// A step that makes the sum of squares less by no more than this share, or promises no more, is the last.
 const ENOUGH: f64 = 1e-3;
 
-/// Finds the positive numbers that make the sum of the squared residuals least, from a start: [`fit_within`] of [`STEPS`].
-pub fn fit(start: &[f64], residuals: impl Fn(&[f64]) -> Vec<f64> + Sync) -> Option<Fit> {
-    fit_within(STEPS, start, residuals)
-}
-
-/// Finds the positive numbers that make the sum of the squared residuals least, or how far so many steps come.
+/// Finds the positive numbers that make the sum of the squared residuals least, from a start, or comes as near as so many steps
+/// lead; [`STEPS`] are enough.
 ///
 /// `residuals` gives one residual per observation, all of the same weight, and is asked on all CPUs at once. None where there
 /// are fewer observations than numbers, or a residual is no number at the start.
-pub fn fit_within(steps: usize, start: &[f64], residuals: impl Fn(&[f64]) -> Vec<f64> + Sync) -> Option<Fit> {
+pub fn fit(steps: usize, start: &[f64], residuals: impl Fn(&[f64]) -> Vec<f64> + Sync) -> Option<Fit> {
     let mut values: Vec<f64> = start.iter().map(|value| value.max(f64::MIN_POSITIVE)).collect();
     let mut left = residuals(&values);
     if left.len() < values.len() || values.is_empty() || left.iter().any(|one| !one.is_finite()) {
@@ -227,7 +223,7 @@ mod tests {
                     .map(|(job, measured)| (time(prices, job) / measured).ln())
                     .collect()
             };
-            let found = fit(&[100.0, 100.0, 1.0], residuals).unwrap();
+            let found = fit(STEPS, &[100.0, 100.0, 1.0], residuals).unwrap();
             for ((value, deviation), truth) in found.values.iter().zip(&found.deviations).zip(&truth) {
                 // Student's t for nine degrees of freedom.
                 held += usize::from((value / truth).ln().abs() <= 2.26 * deviation);
@@ -242,18 +238,18 @@ mod tests {
         let jobs = [1.0, 2.0, 3.0, 4.0, 5.0];
         let residuals =
             |prices: &[f64]| jobs.map(|job| (of(prices, job) / of(&[50.0, 3.0], job)).ln()).to_vec();
-        let glimpse = fit_within(2, &[1.0, 100.0], residuals).unwrap();
-        let resumed = fit(&glimpse.values, residuals).unwrap();
+        let glimpse = fit(2, &[1.0, 100.0], residuals).unwrap();
+        let resumed = fit(STEPS, &glimpse.values, residuals).unwrap();
         assert!(squares(&glimpse.residuals) > 0.1, "{glimpse:?}");
         assert!(squares(&resumed.residuals) < 1e-6, "{resumed:?}");
     }
 
     #[test]
     fn what_nothing_depends_on_stays_and_is_unknown() {
-        let found = fit(&[5.0, 7.0], |prices| vec![(prices[0] / 20.0).ln(); 4]).unwrap();
+        let found = fit(STEPS, &[5.0, 7.0], |prices| vec![(prices[0] / 20.0).ln(); 4]).unwrap();
         assert!((found.values[0] - 20.0).abs() < 1e-6 && (found.values[1] - 7.0).abs() < 1e-9);
         assert!(found.deviations[1].is_infinite());
-        assert!(fit(&[1.0, 1.0], |_| vec![0.0]).is_none());
-        assert!(fit(&[1.0], |_| vec![f64::NAN; 3]).is_none());
+        assert!(fit(STEPS, &[1.0, 1.0], |_| vec![0.0]).is_none());
+        assert!(fit(STEPS, &[1.0], |_| vec![f64::NAN; 3]).is_none());
     }
 }

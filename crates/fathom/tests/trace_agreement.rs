@@ -14,7 +14,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fathom_model::file_read::{Batch, PAGE, Read};
 use fathom_model::file_write::write_begin;
@@ -81,12 +81,7 @@ struct Tally {
 
 #[test]
 fn the_kernel_reads_ahead_as_the_model_does() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let possible = possible();
-    if !require("trace_agreement", possible.is_ok(), &possible.err().unwrap_or_default()) {
-        return;
-    }
-    mount::enter_private_namespace().unwrap();
+    let Some(_alone) = alone("trace_agreement") else { return };
     let mut tally = Tally::default();
     for (number, place) in (0..).zip(&PLACES).filter(|(_, place)| place.is_possible()) {
         survey(place, number, &mut tally);
@@ -105,12 +100,7 @@ fn the_kernel_reads_ahead_as_the_model_does() {
 
 #[test]
 fn the_kernel_makes_the_folios_of_a_write_as_the_model_does() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let possible = possible();
-    if !require("folios of writes", possible.is_ok(), &possible.err().unwrap_or_default()) {
-        return;
-    }
-    mount::enter_private_namespace().unwrap();
+    let Some(_alone) = alone("folios of writes") else { return };
     let (mut same, mut all) = (0, 0);
     let ordinary = |place: &&Place| place.is_possible() && !place.is_random && place.window_kib > 0;
     for place in PLACES.iter().filter(ordinary) {
@@ -187,12 +177,7 @@ fn overflowing(kind: &str) -> Vec<u64> {
 
 #[test]
 fn the_kernel_keeps_about_what_the_models_two_lists_keep() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let possible = possible();
-    if !require("kept pages", possible.is_ok(), &possible.err().unwrap_or_default()) {
-        return;
-    }
-    mount::enter_private_namespace().unwrap();
+    let Some(_alone) = alone("kept pages") else { return };
     let place = Place { kind: "ext4", mkfs: &["-q", "-b", "4096"], ..ORDINARY };
     let mounted = Mounted::new(&place);
     let limits = Limits { file_pages: OVERFLOWING_BYTES / PAGE, ..mounted.limits(&place) };
@@ -214,6 +199,17 @@ fn the_kernel_keeps_about_what_the_models_two_lists_keep() {
         );
         assert!(!has_lists || by_kernel.abs_diff(by_model) * 100 <= reads.len());
     }
+}
+
+/// The right to mount and to trace in a test of this name, while no other test does; none where that is not possible.
+fn alone(name: &str) -> Option<MutexGuard<'static, ()>> {
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let possible = possible();
+    if !require(name, possible.is_ok(), &possible.err().unwrap_or_default()) {
+        return None;
+    }
+    mount::enter_private_namespace().unwrap();
+    Some(alone)
 }
 
 fn possible() -> Result<(), String> {

@@ -6,7 +6,7 @@ use super::replacement::Event;
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     pages: Vec<Option<Page>>,
-    /// What became of pages since somebody asked; none where nobody does.
+    /// What became of pages since they were last asked for; none where they never are.
     events: Option<Vec<Event>>,
     /// No folio is smaller than this many pages, as a power of two: a block larger than a page.
     least_order: u32,
@@ -28,7 +28,7 @@ pub(super) struct Page {
 
 impl Cache {
     /// An empty one. Events are noted only where there is an end to the memory of all files: else each call would list the
-    /// pages of its folio for nobody.
+    /// pages of its folio in vain.
     pub(super) fn new(least_order: u32, is_limited: bool) -> Self {
         Self { pages: Vec::new(), events: is_limited.then(Vec::new), least_order }
     }

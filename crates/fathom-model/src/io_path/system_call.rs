@@ -36,10 +36,6 @@ pub(super) fn draw(
         .input(calls)
         .with(cpus, |transition, cpus| transition.consume(cpus, 1))
         .delay_by(move |(work,), rng| match work.call.kind {
-            _ if work.call.faults.is_some() => {
-                let faults = f64::from(work.call.faults.unwrap_or(0));
-                prices.around(work.crowded(faults * prices[Scalar::PageFault]), rng)
-            }
             CallKind::Evict | CallKind::Look | CallKind::Pause => Span::ZERO,
             // Its caller has taken the time.
             _ if work.call.is_queued => Span::ZERO,
@@ -54,7 +50,11 @@ pub(super) fn draw(
             | CallKind::Rename => prices.around(work.crowded(prices[Scalar::OpenCall]), rng),
             _ => {
                 let fresh = f64::from(work.call.fresh_pages) * prices[Scalar::FreshPage];
-                prices.around(work.crowded(prices[Scalar::Call] + fresh), rng)
+                let entering = match work.call.faults {
+                    Some(faults) => f64::from(faults) * prices[Scalar::PageFault],
+                    None => prices[Scalar::Call] + fresh,
+                };
+                prices.around(work.crowded(entering), rng)
             }
         })
         .with(cpus, |transition, cpus| transition.produce(cpus, 1))

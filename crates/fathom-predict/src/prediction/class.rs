@@ -16,8 +16,7 @@ pub fn class(job: &Job, parameters: &Parameters) -> String {
         Pattern::Sequential => "sequential",
         Pattern::Random => "random",
     };
-    let is_posix = job.engine == Engine::Posixaio;
-    let is_queued = job.engine.is_asynchronous() && job.depth.most > 1 && !is_posix;
+    let is_queued = job.engine.is_asynchronous() && job.engine != Engine::Posixaio && job.depth.most > 1;
     let jumps_in_ring = is_queued && job.engine == Engine::IoUring && job.pattern == Pattern::Random;
     let cache = match (job.direct, job.pre_read || !job.invalidate) {
         (true, _) if is_queued => "queued",
@@ -40,7 +39,7 @@ pub fn class(job: &Job, parameters: &Parameters) -> String {
     };
     let by = match job.engine {
         Engine::Mmap => "mmap_",
-        _ if is_posix => "posixaio_",
+        Engine::Posixaio => "posixaio_",
         _ => "",
     };
     let class = match job.read_percent {

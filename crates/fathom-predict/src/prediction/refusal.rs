@@ -76,7 +76,7 @@ pub(super) fn left_out(job: &Job) -> Vec<String> {
 
 /// Whether the transfers of a job wait for the device.
 fn waits(job: &Job) -> bool {
-    job.direct || (!job.does(Direction::Write) && !job.pre_read && job.invalidate)
+    job.direct || (!job.does(Direction::Write) && job.drops_caches())
 }
 
 fn refusal(job: &Job) -> Option<String> {

@@ -182,27 +182,6 @@ fn transfers_of_engine_null_take_the_program_s_own_time_alone() {
 }
 
 #[test]
-fn transfers_of_posixaio_are_made_by_one_thread_and_wait_for_those_before_them() {
-    let mut model = silent();
-    model.parameters.put_value(Scalar::PosixAioCall, 5_000.0);
-    model.parameters.put_value(Scalar::Wake, 2_000.0);
-    let told = |engine, most| {
-        let depth = Depth { most, ..Depth::default() };
-        let one = Job { engine, depth, direct: true, ..job("one") };
-        let told = predict(&[one], &model, QUICK).unwrap();
-        let outcome = &told.outcomes[0][0];
-        (outcome.elapsed_ns, outcome.transfers[0].latency.mean(), told.forecasts[0].class.clone())
-    };
-    let (plain, _, _) = told(Engine::Psync, 1);
-    let (one, short, _) = told(Engine::Posixaio, 1);
-    let (eight, long, class) = told(Engine::Posixaio, 8);
-    // Who has handed over its only one sleeps as well.
-    assert_eq!([one - plain, eight - plain].map(|more| more / 256), [7_000, 5_000]);
-    assert!((7.5..8.5).contains(&(long / short)), "{short} {long}");
-    assert_eq!(class, "posixaio_direct_sequential_read");
-}
-
-#[test]
 fn mapped_files_are_read_without_calls_and_each_fault_brings_its_pages() {
     let mut model = silent();
     model.parameters.put_value(Scalar::PageFault, 3_200.0);

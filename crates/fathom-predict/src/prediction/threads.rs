@@ -134,4 +134,25 @@ mod tests {
         let [one, eight] = [1, 8].map(|depth| told(true, depth));
         assert!((0.95..1.05).contains(&(one / eight)), "{one} {eight}");
     }
+
+    #[test]
+    fn transfers_of_posixaio_are_made_by_one_thread_and_wait_for_those_before_them() {
+        let mut model = silent();
+        model.parameters.put_value(Scalar::PosixAioCall, 5_000.0);
+        model.parameters.put_value(Scalar::Wake, 2_000.0);
+        let told = |engine, most| {
+            let depth = Depth { most, ..Depth::default() };
+            let one = Job { engine, depth, direct: true, ..job("one") };
+            let told = predict(&[one], &model, QUICK).unwrap();
+            let outcome = &told.outcomes[0][0];
+            (outcome.elapsed_ns, outcome.transfers[0].latency.mean(), told.forecasts[0].class.clone())
+        };
+        let (plain, _, _) = told(Engine::Psync, 1);
+        let (one, short, _) = told(Engine::Posixaio, 1);
+        let (eight, long, class) = told(Engine::Posixaio, 8);
+        // Who has handed over its only one sleeps as well.
+        assert_eq!([one - plain, eight - plain].map(|more| more / 256), [7_000, 5_000]);
+        assert!((7.5..8.5).contains(&(long / short)), "{short} {long}");
+        assert_eq!(class, "posixaio_direct_sequential_read");
+    }
 }

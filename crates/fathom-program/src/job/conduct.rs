@@ -268,7 +268,7 @@ impl Default for Buffers {
 
 impl super::Job {
     /// Whether its files are dropped from the cache before it begins.
-    pub(crate) fn drops_caches(&self) -> bool {
+    pub fn drops_caches(&self) -> bool {
         self.invalidate && !self.pre_read && self.engine.opens_files()
     }
 

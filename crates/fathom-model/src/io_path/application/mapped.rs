@@ -32,15 +32,14 @@ impl Mapped {
         self.moved += call.bytes;
         let mapped = self.pages.entry(call.file).or_default();
         let end = (call.offset + call.bytes).min(state.size(call.file)).div_ceil(PAGE);
-        let (mut at, mut faults) = (call.offset / PAGE, 0);
-        while at < end {
+        let mut faults = 0;
+        for at in call.offset / PAGE..end {
             if mapped.next(at) != Some(at) {
                 faults += 1;
                 let first = at / AROUND * AROUND;
                 let cached = (first..first + AROUND).filter(|&page| state.cache.holds(call.file, page));
                 cached.chain([at]).for_each(|page| mapped.insert(page, page + 1));
             }
-            at += 1;
         }
         SystemCall { faults: Some(faults), ..call }
     }
