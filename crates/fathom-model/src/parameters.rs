@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::choice::choice;
 
 pub use self::choices::{
-    Allocation, Answers, CHOICES, ChoiceRow, Choices, Device, Eviction, Journal, Runner, Scheduler,
+    Allocation, Answers, CHOICES, ChoiceRow, Choices, Device, Eviction, Journal, Opening, Runner, Scheduler,
 };
 pub use self::listed::page;
 pub use self::table::{Curve, Scalar};

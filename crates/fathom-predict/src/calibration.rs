@@ -73,7 +73,7 @@ pub fn needs() -> Result<Needs, String> {
 
 /// The jobs that a calibration fits to, on a device that nothing limits.
 pub fn jobs() -> Vec<Job> {
-    stages().into_iter().flat_map(|stage| stage.jobs).collect()
+    stages(&Model::assumed()).into_iter().flat_map(|stage| stage.jobs).collect()
 }
 
 /// The jobs that nothing is fitted to.
@@ -96,7 +96,7 @@ pub fn calibrate(
     seed: u64,
     progress: &mut dyn FnMut(usize),
 ) -> Result<Vec<Account>, Fault> {
-    let stages: Vec<Stage> = stages().into_iter().map(|stage| stage.before_limits(model)).collect();
+    let stages: Vec<Stage> = stages(model).into_iter().map(|stage| stage.before_limits(model)).collect();
     let jobs: Vec<Job> = stages.iter().flat_map(|stage| stage.jobs.clone()).collect();
     crowded(model, Runner::Fathom, site)?;
     let trials = trial::run(&jobs, turns(seed, trial::rest_of(model)), site, progress)?;
@@ -107,10 +107,14 @@ pub fn calibrate(
         let (trials, others) = left.split_at(stage.jobs.len());
         left = others;
         between_calls(model, &stage, trials);
-        if stage.fits == Fits::ColdReads {
-            fit_with_depth(model, &stage, trials)
-        } else {
-            fit(model, &stage.free(), trials, nonlinear::STEPS);
+        match stage.fits {
+            Fits::ColdReads => best_of(model, &stage, trials, &ways_to_answer()),
+            Fits::Syncs if model.parameters[Scalar::WriteThrough] > 0.0 => {
+                best_of(model, &stage, trials, &ways_to_pass_on());
+            }
+            _ => {
+                fit(model, &stage.free(model), trials, nonlinear::STEPS);
+            }
         }
         accounts.push(account(stage.fits.word(), model, trials));
     }
@@ -248,26 +252,49 @@ fn spread_of_far(model: &mut Model, trials: &[Trial]) {
     put_middle(model, Scalar::FarSpread, &spreads);
 }
 
-/// Fits for each number of requests that the device may work at side by side, and for each way to answer, and keeps the best.
-fn fit_with_depth(model: &mut Model, stage: &Stage, trials: &[Trial]) {
+/// What a stage's search does not find by itself: a choice, if there is one, and values from which it begins.
+type Way = (Option<Answers>, Vec<(Scalar, f64)>);
+
+/// How a device may answer: so many requests side by side, each by itself or all together; with two starts of the search.
+fn ways_to_answer() -> Vec<Way> {
     // Whether the caller's CPU is busy with a request or the device is looks much alike, and a search finds what is near.
     const STARTS: [[(Scalar, f64); 2]; 2] = [
         [(Scalar::Submission, 12_000.0), (Scalar::DeviceReadRequest, 100.0)],
         [(Scalar::Submission, 1_000.0), (Scalar::DeviceReadRequest, 8_000.0)],
     ];
+    let of_depth = |depth: f64| Answers::ALL.iter().map(move |&answers| (depth, answers));
+    let start = |(depth, answers), start: [(Scalar, f64); 2]| {
+        (Some(answers), [&[(Scalar::DeviceDepth, depth)], &start[..]].concat())
+    };
+    let ways = DEPTHS.into_iter().flat_map(of_depth);
+    ways.flat_map(|way| STARTS.map(|values| start(way, values))).collect()
+}
+
+/// How much a write may pass to a server at once: a page, what FUSE allows by itself, and what it allows at most. Source:
+/// `FUSE_DEFAULT_MAX_PAGES_PER_REQ`, `FUSE_MAX_MAX_PAGES`.
+fn ways_to_pass_on() -> Vec<Way> {
+    [1, 32, 256].map(|pages| (None, vec![(Scalar::WriteThrough, (pages * PAGE) as f64)])).to_vec()
+}
+
+/// Fits for each of several ways, and keeps the best.
+fn best_of(model: &mut Model, stage: &Stage, trials: &[Trial], ways: &[Way]) {
     // A few steps tell which ways are worth a whole search.
     const GLIMPSE: usize = 6;
     const PROMISING: usize = 4;
-    let of_depth = |&depth: &f64| Answers::ALL.iter().map(move |&answers| (depth, answers));
-    let ways = DEPTHS.iter().flat_map(of_depth);
-    let ways: Vec<_> = ways.flat_map(|way| STARTS.map(|start| (way, start))).collect();
-    let tried = ways.par_iter().map(|&((depth, answers), start)| {
+    let free = stage.free(model);
+    let tried = ways.par_iter().map(|(answers, values)| {
         let mut one = model.clone();
-        one.parameters.choices.answers = answers;
-        put_measured(&mut one, Scalar::DeviceDepth, depth);
-        start.into_iter().for_each(|(scalar, value)| assume(&mut one, scalar, value));
-        let free = stage.free().into_iter().map(|(number, least)| {
-            let own = start.iter().find(|(scalar, _)| Number::Scalar(*scalar) == number);
+        one.parameters.choices.answers = answers.unwrap_or(one.parameters.choices.answers);
+        let is_free = |scalar| free.iter().any(|(number, _)| *number == Number::Scalar(scalar));
+        for &(scalar, value) in values {
+            if is_free(scalar) {
+                assume(&mut one, scalar, value)
+            } else {
+                put_measured(&mut one, scalar, value)
+            }
+        }
+        let free = free.iter().map(|&(number, least)| {
+            let own = values.iter().find(|(scalar, _)| Number::Scalar(*scalar) == number);
             (number, own.map_or(least, |(_, value)| *value))
         });
         (fit(&mut one, &free.collect::<Vec<_>>(), trials, GLIMPSE), one)
@@ -276,7 +303,7 @@ fn fit_with_depth(model: &mut Model, stage: &Stage, trials: &[Trial]) {
     tried.sort_by(|a, b| a.0.total_cmp(&b.0));
     tried.truncate(PROMISING);
     let finished = tried.into_par_iter().map(|(_, mut one)| {
-        let left = fit(&mut one, &stage.free(), trials, nonlinear::STEPS);
+        let left = fit(&mut one, &free, trials, nonlinear::STEPS);
         (left, one)
     });
     let finished: Vec<(f64, Model)> = finished.collect();
@@ -385,7 +412,7 @@ mod tests {
     #[test]
     fn how_a_device_answers_is_found() {
         let is_cold = |stage: &Stage| stage.fits == Fits::ColdReads;
-        let mut stage = stages().into_iter().find(is_cold).unwrap();
+        let mut stage = stages(&Model::assumed()).into_iter().find(is_cold).unwrap();
         // Fewer calls do.
         stage.jobs.iter_mut().for_each(|job| job.size = job.size.map(|size| size / 8));
         for &answers in Answers::ALL {
@@ -405,7 +432,7 @@ mod tests {
             };
             let trials: Vec<Trial> = stage.jobs.iter().map(trial).collect();
             let mut found = Model::assumed();
-            fit_with_depth(&mut found, &stage, &trials);
+            best_of(&mut found, &stage, &trials, &ways_to_answer());
             assert_eq!(found.parameters.choices.answers, answers);
             for trial in &trials {
                 let off = time(&trial.job, &found) / trial.ns_per_transfer().unwrap();
@@ -417,7 +444,7 @@ mod tests {
     #[test]
     fn a_log_is_what_the_device_wrote_beside_the_data() {
         let trial = |name: &str, fsync: u32, writes: u32, pages: u64| {
-            let jobs = stages().into_iter().flat_map(|stage| stage.jobs);
+            let jobs = stages(&Model::assumed()).into_iter().flat_map(|stage| stage.jobs);
             let job = jobs.into_iter().find(|job| job.name == name).unwrap();
             assert_eq!(job.fsync, fsync);
             let bytes = u64::from(writes) * job.blocks[Direction::Write as usize].most;

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 pub use fathom_model::file_read::PAGE;
 pub use fathom_model::io_path::View;
 pub use fathom_model::parameters::{
-    Answers, Curve, Device, Found, Journal, Number, Origin, Parameter, Parameters, Runner, Scalar,
+    Answers, Curve, Device, Found, Journal, Number, Opening, Origin, Parameter, Parameters, Runner, Scalar,
     Stage as Fits, page,
 };
 
@@ -138,9 +138,21 @@ pub struct Residual {
     /// The degrees of freedom of the spreads; 0 in models that do not tell: as many as jobs.
     #[serde(default)]
     pub freedom: u32,
+    /// Where single runs of each job fell into one of two states, those; the slower one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<State>,
     /// How far latencies were off: what the machine does besides the path is in none of its prices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latencies: Vec<Tail>,
+}
+
+/// One of two states that single runs fell into.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct State {
+    /// How many times the simulated rate the rate was in it.
+    pub factor: f64,
+    /// The share of the runs.
+    pub share: f64,
 }
 
 /// How far a model was off on one latency of jobs of one class.

@@ -39,7 +39,9 @@ use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
+use self::class::as_opened;
 pub use self::class::class;
+pub(crate) use self::class::finds_cached;
 pub(crate) use self::forecast::SHARES;
 pub use self::forecast::{Estimate, Forecast, Latencies, Predicted, SCHEMA, Side};
 pub use self::refusal::check;
@@ -209,6 +211,7 @@ fn drawn_from(parameters: &Parameters, dice: &mut Pcg64Mcg) -> Parameters {
 /// A job that has no sense.
 pub fn simulate(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<Vec<Outcome>>, String> {
     let (jobs, parameters) = (&steady_from_the_start(jobs)[..], &on_allowed_cpus(jobs, parameters));
+    let jobs: &[Job] = &jobs.iter().map(|job| as_opened(job, parameters)).collect::<Vec<_>>();
     let mut bench =
         Bench { path: Path::new(parameters), state: State::new(parameters), files: HashMap::new() };
     let mut outcomes = Vec::with_capacity(jobs.len());
@@ -364,7 +367,7 @@ impl Bench {
                 let mut sum = Cached { cached: 0, pages: 0 };
                 for ThreadFile { name, region } in job.files_of(thread)? {
                     let file = self.files[&name];
-                    let Cached { cached, pages } = self.prepare(job, region, file, seed);
+                    let Cached { cached, pages } = self.prepare(job, parameters, region, file, seed);
                     (sum.cached, sum.pages) = (sum.cached + cached, sum.pages + pages);
                     let [from, to] = visited.entry(file).or_insert([u64::MAX, 0]);
                     (*from, *to) = ((*from).min(region.offset), (*to).max(region.offset + region.length));
@@ -408,17 +411,24 @@ impl Bench {
     }
 
     /// As `load::Site::prepare` and `hint`: the state of the cache, and a new descriptor.
-    fn prepare(&mut self, job: &Job, region: Region, file: FileId, seed: u64) -> Cached {
+    fn prepare(
+        &mut self,
+        job: &Job,
+        parameters: &Parameters,
+        region: Region,
+        file: FileId,
+        seed: u64,
+    ) -> Cached {
         let count = |state: &State| state.cached(file, region.offset, region.length).map(u64::from);
         if !job.engine.has_files() {
             return Cached { cached: 0, pages: 0 };
         }
-        if job.pre_read {
+        if job.pre_read && finds_cached(job, parameters) {
             let [cached, pages] = count(&self.state);
             if cached < pages {
                 self.read_in(region, file, seed);
             }
-        } else if job.invalidate {
+        } else if !finds_cached(job, parameters) {
             self.state.evict(file);
         }
         let advice = match job.expected_order() {

@@ -97,13 +97,12 @@ pub fn groups(jobs: &[Job]) -> impl Iterator<Item = &[Job]> {
     jobs.chunk_by(|_, next| !next.stonewall)
 }
 
-/// A thread to be: its job, its number in it, its files, and what was cached before.
+/// A thread to be: its job, its number in it, and its files.
 struct JobThread<'a> {
     job: &'a Job,
     number: u32,
     /// Each with its place among the different files of the jobs.
     files: Vec<(FileId, ThreadFile)>,
-    cached: Option<Cached>,
 }
 
 /// How long before its end a wait begins to spin: waking from a sleep takes about that long.
@@ -136,12 +135,12 @@ fn started<'a>(
     for job in jobs {
         for number in 0..job.numjobs {
             let files = job.files_of(number).map_err(Fault::Unsupported)?;
-            let cached = site.prepare(job, &files)?;
+            site.prepare(job, &files)?;
             let numbered = |file: ThreadFile| {
                 let next = FileId(known.len() as u32);
                 (*known.entry(file.name.clone()).or_insert(next), file)
             };
-            list.push(JobThread { job, number, files: files.into_iter().map(numbered).collect(), cached });
+            list.push(JobThread { job, number, files: files.into_iter().map(numbered).collect() });
         }
     }
     // What the engine 'null' writes goes nowhere.
@@ -199,6 +198,13 @@ fn threads<C: Counter>(
             scope.spawn(move || {
                 affinity::sleep_precisely();
                 let ready = place::take(thread.job, number).and_then(|()| ready(thread, site));
+                // All have opened their files.
+                start.wait();
+                let regions = thread.files.iter().map(|(_, file)| file.region);
+                let ready = ready.and_then(|ready| {
+                    let cached = site.cached(thread.job, &ready.1.descriptors.0, regions)?;
+                    Ok((cached, ready))
+                });
                 if ready.is_err() {
                     failed.store(true, Ordering::Relaxed);
                 }
@@ -212,9 +218,12 @@ fn threads<C: Counter>(
                 let goes_on_after_mismatches = thread.job.course.continues[2];
                 let forgiven = forgiven(thread.job);
                 let sampling = Sampling::of(thread.job, control.ticks_per_second);
-                let record =
+                let mut record =
                     Record { calls, log, forgiven, goes_on_after_mismatches, sampling, ..Record::default() };
-                let outcome = ready.and_then(|ready| work(clock, ready, turn, record));
+                let outcome = ready.and_then(|(cached, ready)| {
+                    record.cached_before = cached;
+                    work(clock, ready, turn, record)
+                });
                 let outcome = course.fault(number).map_or(outcome, Err);
                 course.ended(number, thread.job);
                 if let Some(calm) = calm {
@@ -444,7 +453,7 @@ mod tests {
         let written = site.bytes_written();
         for bytes in [4 << 20, 6 << 20, 2 << 20] {
             let kept = site.keep_folios(bytes).unwrap();
-            let taken = fathom_sys::file::allocated_bytes(kept.file()).unwrap();
+            let taken = fathom_sys::file::allocated_bytes(std::os::fd::AsFd::as_fd(&kept.0)).unwrap();
             assert!(taken < 1 << 20, "{taken}");
         }
         assert_eq!(site.bytes_written(), written);

@@ -58,6 +58,7 @@ pub use self::figure::{Along, Figure, Others};
 pub use self::readahead::first_read_pages;
 pub use self::readahead_window::ReadaheadWindow;
 pub use self::session::{Effort, Memory, Session};
+pub use self::write_path::WritePath;
 use crate::case::{Basis, Case, Conditions, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Value};
 use fathom_program::units::Bytes;

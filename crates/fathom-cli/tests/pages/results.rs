@@ -231,7 +231,7 @@ fn model() -> Model {
                 factor: 1.02,
                 spread: error * 1.4,
                 freedom: 8,
-                latencies: Vec::new(),
+                ..Residual::default()
             },
         );
     }

@@ -41,7 +41,8 @@ pub(super) fn draw(net: &mut NetBuilder, prices: &Arc<Prices>, ports: Ports, sha
     net.transition("judge")
         .input(settling)
         .update_into(kernel, (judged, step), |(work,), state, _| {
-            let (judged, step) = state.journal.settle(work);
+            let unsynced = std::mem::take(&mut state.files.of(work.call.file).unsynced);
+            let (judged, step) = state.journal.settle(work, unsynced);
             ([judged], step)
         })
         .add();
@@ -51,10 +52,7 @@ pub(super) fn draw(net: &mut NetBuilder, prices: &Arc<Prices>, ports: Ports, sha
         .guard(|(judged,)| judged.settling != Settling::Commit)
         .delay_by(move |(judged,), rng| match judged.settling {
             Settling::Flush => price.around(price[Scalar::DeviceFlush], rng),
-            Settling::Price => {
-                let scattered = price.scattered(judged.is_scattered);
-                price.around(price[Scalar::JournalCommit] + price[Scalar::DeviceFlush] + scattered, rng)
-            }
+            Settling::Price => price.around(price.syncing(judged), rng),
             Settling::Nothing | Settling::Commit => Span::ZERO,
         })
         .update(kernel, |(judged,), state, _| {

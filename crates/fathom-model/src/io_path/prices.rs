@@ -8,10 +8,11 @@ use fathom_net::{Rng, Span};
 
 use self::caches::Caches;
 use super::request::Request;
+use super::state::Judged;
 use super::work::Work;
 use crate::file_read::PAGE;
 use crate::page_writeback::Thresholds;
-use crate::parameters::{Allocation, Answers, Curve, Parameters, Scalar, Scalars, Scheduler};
+use crate::parameters::{Allocation, Answers, Curve, Opening, Parameters, Scalar, Scalars, Scheduler};
 use crate::read_ahead::Limits;
 
 /// Prices in ns and ns per byte, and the sizes that rules depend on in bytes.
@@ -36,6 +37,9 @@ pub struct Prices {
     pub(super) disk_pages: f64,
     pub(super) device_depth: u32,
     pub(super) answers_together: bool,
+    /// Whether an open drops the cached pages of its file.
+    pub(super) opening_drops: bool,
+    pub(super) write_through: u64,
 }
 
 impl Index<Scalar> for Prices {
@@ -73,6 +77,8 @@ impl Prices {
             disk_pages: (value(Scalar::Disk) / PAGE as f64).max(1.0),
             device_depth: value(Scalar::DeviceDepth).max(1.0) as u32,
             answers_together: parameters.choices.answers == Answers::Together,
+            opening_drops: parameters.choices.opening == Opening::Drops,
+            write_through: parameters[Scalar::WriteThrough] as u64,
         }
     }
 
@@ -99,6 +105,14 @@ impl Prices {
     /// What a sync takes longer by whether its new blocks lie apart, in ns.
     pub(super) fn scattered(&self, is_scattered: bool) -> f64 {
         if is_scattered { self[Scalar::ScatteredSync] } else { 0.0 }
+    }
+
+    /// What a sync takes once its data are written, where no journal does more, in ns.
+    pub(super) fn syncing(&self, judged: &Judged) -> f64 {
+        self[Scalar::JournalCommit]
+            + self[Scalar::DeviceFlush]
+            + self.scattered(judged.is_scattered)
+            + judged.unsynced as f64 * self[Scalar::SyncedByte]
     }
 
     /// Copying `bytes` of a call that moves `of_call` in all: t(x) of paper E, section 5.5.

@@ -155,6 +155,8 @@ impl State {
             Outcome::Return
         } else if self.files.get(file).is_direct {
             self.go_past_cache(work, prices, &mut effects)
+        } else if work.call.kind == CallKind::Write {
+            self.write_through(work, prices, &mut effects)
         } else {
             self.turn(work, prices, &mut effects)
         };
@@ -233,6 +235,31 @@ impl State {
         let request = Request { is_write, is_direct: true, is_submitted, ..request };
         self.reading += 1;
         effects.requests.push(request);
+        Outcome::Wait(request.id)
+    }
+
+    /// One request of a write that waits for each: its data stay in the cache, and are clean. Source: `fuse_perform_write`.
+    fn write_through(&mut self, work: &mut Work, prices: &Prices, effects: &mut Effects) -> Outcome {
+        if work.owed_ns > 0 {
+            // It is answered, and what was done before takes its time.
+            return Outcome::Copy;
+        }
+        let (file, from, end) = (work.call.file, work.read.position, work.read.end);
+        if from >= end {
+            return Outcome::Return;
+        }
+        work.copied = 0;
+        work.read.end = end.min(from / PAGE * PAGE + prices.write_through.max(PAGE));
+        while work.has_more() {
+            self.write_stretch(work, self.clock.ns(work.begun), prices, effects);
+        }
+        work.read.end = end;
+        work.owed_ns += (prices[Scalar::Wake] as u64).max(1);
+        self.clean(file);
+        let (first, beyond) = (from / PAGE, work.read.position.div_ceil(PAGE));
+        let request = Request::read(self.ids.next(), file, first, beyond - first);
+        self.reading += 1;
+        effects.requests.push(Request { is_write: true, is_direct: true, ..request });
         Outcome::Wait(request.id)
     }
 

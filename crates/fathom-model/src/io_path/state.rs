@@ -165,6 +165,7 @@ impl State {
             self.clean(file);
             from += bytes;
         }
+        self.files.of(file).unsynced = 0;
     }
 
     /// Lengthens a file by a hole.

@@ -30,7 +30,7 @@ pub(super) fn draw(
     let (calls, returned) = (net.port_in(calls), net.port_out(shared.returned));
     let (reads, writes) = (net.port_out(paths.reads), net.port_out(paths.writes));
     let kernel = net.fusion("kernel", shared.state);
-    let prices = Arc::clone(prices);
+    let [prices, behind] = [(); 2].map(|()| Arc::clone(prices));
     let cpus = shared.cpus.map(|cpus| net.fusion("cpus", cpus));
     net.transition("enter")
         .input(calls)
@@ -58,13 +58,15 @@ pub(super) fn draw(
             }
         })
         .with(cpus, |transition, cpus| transition.produce(cpus, 1))
-        .update_into(kernel, (reads, writes, returned), |(work,), state, _| match work.call.kind {
+        .update_into(kernel, (reads, writes, returned), move |(work,), state, _| match work.call.kind {
             kind if kind.reads() => (Some(*work), None, None),
-            // What goes past the cache goes to the device at once, in either direction.
-            CallKind::Write if state.files.get(work.call.file).is_direct => (Some(*work), None, None),
+            // What does not stay in the cache alone goes to the device at once, in either direction.
+            CallKind::Write if behind.write_through > 0 || state.files.get(work.call.file).is_direct => {
+                (Some(*work), None, None)
+            }
             kind if kind.writes() => (None, Some(*work), None),
             _ => {
-                state.others(work);
+                state.others(work, behind.opening_drops);
                 (None, None, Some(*work))
             }
         })
@@ -73,12 +75,15 @@ pub(super) fn draw(
 
 impl State {
     /// Serves a call that moves no data.
-    fn others(&mut self, work: &Work) {
+    fn others(&mut self, work: &Work, opening_drops: bool) {
         let file = work.call.file;
         match work.call.kind {
             CallKind::Open | CallKind::OpenDirect => {
                 let is_direct = work.call.kind == CallKind::OpenDirect;
                 self.files.open(file, work.call.descriptor, Advice::Normal, is_direct);
+                if opening_drops {
+                    self.evict(file);
+                }
             }
             CallKind::Create => self.replace(file, self.clock.ns(work.begun)),
             _ => {}

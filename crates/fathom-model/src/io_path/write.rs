@@ -158,7 +158,13 @@ impl State {
     }
 
     /// Writes into one folio; `now` in ns since the machine was started.
-    fn write_stretch(&mut self, work: &mut Work, now: u64, prices: &Prices, effects: &mut Effects) {
+    pub(super) fn write_stretch(
+        &mut self,
+        work: &mut Work,
+        now: u64,
+        prices: &Prices,
+        effects: &mut Effects,
+    ) {
         let (file, position) = (work.call.file, work.read.position);
         let jumps = self.recency.jumps(work, position);
         let appends = position == self.files.get(file).size;

@@ -76,6 +76,18 @@ choice! {
 }
 
 choice! {
+    /// What an open does to the pages of its file that are cached.
+    #[derive(Default)]
+    Opening {
+        /// They stay.
+        #[default]
+        Keeps = "keeps",
+        /// They leave memory: FUSE without `FOPEN_KEEP_CACHE`.
+        Drops = "drops",
+    }
+}
+
+choice! {
     /// Who decides the order of requests and merges them.
     #[derive(Default)]
     Scheduler {
@@ -131,6 +143,8 @@ choices! {
     allocation: Allocation,
     /// What leaves memory when a file is evicted.
     eviction: Eviction,
+    /// Whether the pages of a file that are cached stay there when it is opened.
+    opening: Opening,
     /// Who decides the order of requests and merges them.
     scheduler: Scheduler,
     /// The program that runs the jobs, and whose own work between calls counts.

@@ -90,6 +90,8 @@ rows! {
     WalkedOut = ("walked_out", Ns, 0.0, Fitted(Writes, 3.0)), "Time that a look at a buffer head takes longer if the CPU's first cache no longer holds it.";
     WalkedFar = ("walked_far", Ns, 0.0, Fitted(Writes, 80.0)), "Time that a look at a buffer head takes longer if the CPU's own caches no longer hold it.";
     DirtiedPage = ("dirtied_page", Ns, 0.0, Fitted(Writes, 60.0)), "Time to mark a clean page dirty.";
+    WriteThrough = ("write_through", Bytes, 0.0, Measured), "Most bytes of one request to a server, where a write waits until the server has what it writes; 0 where writes stay in memory.";
+    SyncedByte = ("synced_byte", NsPerByte, 0.0, Fitted(Syncs, 0.1)), "Time that a sync takes longer for each byte that its file's writes have passed to a server since the last one.";
     NewBlock = ("new_block", Ns, 300.0, Assumed), "Time of the first write into a block of the file.";
     AddedFolio = ("added_folio", Ns, 0.0, Fitted(ColdReads, 20.0)), "Time to make a folio for data that are read from the device.";
     AddedPage = ("added_page", Ns, 0.0, Fitted(ColdReads, 20.0)), "Time that each page of a folio adds when the folio is made for data from the device.";

@@ -6,11 +6,12 @@ use std::time::Duration;
 use fathom_sys::facts::{Device, Mount};
 use fathom_sys::{affinity, cgroup, dirty, facts};
 
-use crate::model::{Device as DeviceKind, Journal, LIMITS, Model, Origin, Parameter, Scalar};
+use crate::model::{Device as DeviceKind, Journal, LIMITS, Model, Opening, Origin, PAGE, Parameter, Scalar};
 use fathom_model::kernel::Kernel;
+use fathom_program::workload::{CallKind, Pass, ScratchFile, Workload};
 use fathom_run::fault::Fault;
 use fathom_run::machine::Machine;
-use fathom_survey::experiment::{BlockSize, DeviceLatency, Effort, Experiment, ReadaheadWindow};
+use fathom_survey::experiment::{BlockSize, DeviceLatency, Effort, Experiment, ReadaheadWindow, WritePath};
 use fathom_survey::finding::{Finding, Kind, Status, Value};
 use fathom_survey::survey::{self, Plan};
 
@@ -33,8 +34,12 @@ pub fn found_by_other_means(
     path: &Path,
     seed: u64,
 ) -> Result<Vec<Finding>, Fault> {
+    let mount = facts::mount_of(path)?;
+    let device = facts::device_of(&mount);
+    // Only a server can have a write wait.
+    let if_remote: &[&dyn Experiment] = if device.is_none() { &[&WritePath] } else { &[] };
     let plan = Plan {
-        experiments: SURVEYED.map(|(_, experiment)| experiment).to_vec(),
+        experiments: [&SURVEYED.map(|(_, experiment)| experiment), if_remote].concat(),
         evidence: vec![Kind::Timing, Kind::Witness, Kind::Declared],
         effort: Effort::Quick,
         seed,
@@ -51,8 +56,10 @@ pub fn found_by_other_means(
     }
     declare(model, Scalar::Cpus, Some(affinity::allowed_cpus().len() as u64));
     model.parameters.choices.kernel = Kernel::of_release(&facts::machine().kernel);
-    let mount = facts::mount_of(path)?;
-    if let Some(device) = facts::device_of(&mount) {
+    if device.is_none() {
+        of_server(model, machine, &findings)?;
+    }
+    if let Some(device) = device {
         declare(model, Scalar::LargestIo, device.largest_request_bytes);
         model.parameters.choices.journal = journal(&mount, &device);
         limits(model, &device);
@@ -91,6 +98,31 @@ pub fn found_by_other_means(
     };
     super::assume(model, Scalar::LargestFolio, if large { 2_097_152.0 } else { 4_096.0 });
     Ok(findings)
+}
+
+/// What a server has to do with the page cache: whether writes wait for it, and whether cached pages stay when their file is
+/// opened again.
+fn of_server(model: &mut Model, machine: &mut dyn Machine, findings: &[Finding]) -> Result<(), Fault> {
+    const FILE: &str = "opened";
+    const SIZE: u64 = 1 << 18;
+    if findings.iter().any(|finding| finding.value.as_ref() == Some(&WritePath::through())) {
+        // How much goes in one request is fitted.
+        super::put_measured(model, Scalar::WriteThrough, PAGE as f64);
+    }
+    let Some(witness) = machine.witness() else { return Ok(()) };
+    let file = ScratchFile::filled(FILE, SIZE);
+    let open = Workload::new(vec![file.clone()]).pass(Pass::untimed(0, &[CallKind::Open]));
+    witness.provide(&file)?;
+    witness.perform(&open, 0)?;
+    witness.read(FILE, 0..SIZE)?;
+    let before = witness.cached(FILE, Duration::ZERO)?;
+    witness.perform(&open, 0)?;
+    let after = witness.cached(FILE, Duration::ZERO)?;
+    if before.zip(after).is_some_and(|(before, after)| after < before / 2) {
+        model.parameters.choices.opening = Opening::Drops;
+    }
+    witness.remove(FILE);
+    Ok(())
 }
 
 /// Puts what the kernel declares, if it does.

@@ -16,7 +16,7 @@ pub(super) fn crowded(model: &mut Model, by: Runner, site: &mut Site) -> Result<
     if cpus < 2 {
         return Ok(());
     }
-    let words = "rw=read\nbs=4k\nsize=256k\npre_read=1\ninvalidate=0\nloops=1000\n";
+    let words = "rw=read\nbs=4k\nsize=256k\npre_read=1\ninvalidate=0\ntime_based\nruntime=100ms\n";
     let mut jobs = written_jobs(&format!("[alone]\n{words}[together]\n{words}numjobs={cpus}\n"))?;
     single_runs::run(&mut jobs, &[by], ROUNDS, 1, site)?;
     let [alone, together] = [0, 1].map(|at| jobs[at].by(by));
@@ -39,9 +39,12 @@ fn written_jobs(text: &str) -> Result<Vec<SingleRuns>, Fault> {
 pub(super) fn programs_own_work(model: &mut Model, site: &mut Site) -> Result<(), Fault> {
     const ROUNDS: usize = 3;
     const WRITTEN: u64 = 16 << 10;
-    let words = "rw=read\nbs=4k\nsize=512k\npre_read=1\ninvalidate=0\nfilename=near\nloops=1000\n";
-    let aio = format!("[async]\n{words}ioengine=libaio\n[posix]\n{words}ioengine=posixaio\nruntime=100ms\n");
-    let mapped = format!("[mapped]\n{words}ioengine=mmap\n");
+    // By time, since fio opens its files again for each of several loops.
+    let near = "rw=read\nbs=4k\nsize=512k\npre_read=1\ninvalidate=0\nfilename=near\n";
+    let words = format!("{near}time_based\nruntime=100ms\n");
+    let aio = format!("[async]\n{words}ioengine=libaio\n[posix]\n{words}ioengine=posixaio\n");
+    let passes = format!("{near}loops=1000\n");
+    let mapped = format!("[passes]\n{passes}[mapped]\n{passes}ioengine=mmap\n");
     let null = "ioengine=null\nrw=read\nbs=4k\nsize=1g\n";
     let deep = format!("[null at depth]\n{null}iodepth=16\n");
     let text = format!(
@@ -72,7 +75,7 @@ pub(super) fn programs_own_work(model: &mut Model, site: &mut Site) -> Result<()
     put_middle(model, Scalar::NullCall, &took("null", by));
     put_middle(model, Scalar::NullAsyncCall, &took("null at depth", by));
     if by == Runner::Fio {
-        let faults = faults(&fios[0], &took("mapped", by), model.parameters[Scalar::Call]);
+        let faults = faults(&took("passes", by), &took("mapped", by), model.parameters[Scalar::Call]);
         put_middle(model, Scalar::PageFault, &faults);
     }
     let written = longer(&took("null", Runner::Fio), took_for("null writes", Runner::Fio, WRITTEN));

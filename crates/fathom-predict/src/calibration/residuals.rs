@@ -8,8 +8,8 @@ use fathom_stats::quantile;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::{Account, mean_square, simulated, time, without_noise};
-use crate::model::{Model, Residual, Tail};
-use crate::prediction::{SHARES, class};
+use crate::model::{Model, Residual, State, Tail};
+use crate::prediction::{SHARES, class, finds_cached};
 use crate::single_runs::SingleRuns;
 use crate::trial::{self, Trial, ns_per_transfer};
 
@@ -46,7 +46,10 @@ pub(super) fn residuals(
         let of_class = fitted.par_iter().filter(|trial| self::class(&trial.job, &model.parameters) == class);
         let error = |trial: &Trial| Some((time(&trial.job, &still) / trial.ns_per_transfer()?).ln());
         let left: Vec<f64> = of_class.filter_map(error).collect();
-        Some((class, residual(&checks, mean_square(&left).sqrt())?))
+        let waits = |one: &&Check<'_>| {
+            one.job.direct || (one.job.does(Direction::Read) && !finds_cached(one.job, &model.parameters))
+        };
+        Some((class, residual(&checks, mean_square(&left).sqrt(), checks.iter().all(waits))?))
     };
     (moderated(by_class.into_iter().filter_map(of).collect()), account)
 }
@@ -118,11 +121,9 @@ fn middle(values: &[f64]) -> f64 {
 }
 
 /// How far the model is off on jobs of one class; none where nothing ran. Few jobs may lie close by chance: not closer
-/// than those of the class that it was fitted to, whose errors' size is `left`.
-fn residual(checks: &[&Check<'_>], left: f64) -> Option<Residual> {
+/// than those of the class that it was fitted to, whose errors' size is `left`. `waits` is whether they wait for the device.
+fn residual(checks: &[&Check<'_>], left: f64, waits: bool) -> Option<Residual> {
     let of_jobs: Vec<f64> = checks.iter().map(|one| middle(&one.errors)).collect();
-    let waits =
-        checks.iter().all(|one| one.job.direct || (one.job.does(Direction::Read) && !one.job.pre_read));
     let factor = (-quantile::median(&of_jobs)?).exp();
     // Jobs count alike, however often they ran.
     let around = |one: &&Check<'_>| {
@@ -140,8 +141,38 @@ fn residual(checks: &[&Check<'_>], left: f64) -> Option<Residual> {
         factor,
         spread: (around.iter().sum::<f64>() / count).sqrt().max(left),
         freedom: of_jobs.len() as u32,
+        states: two_states(&checks.iter().map(|one| one.errors.as_slice()).collect::<Vec<_>>()),
         latencies: SHARES.into_iter().enumerate().filter_map(tail).collect(),
     })
+}
+
+/// The two states that single runs fell into, if they did: no run lies between them for as far as the runs of either spread three
+/// times over, and most jobs had runs in both, so that it is no difference of jobs. From `errors`, by job.
+fn two_states(errors: &[&[f64]]) -> Vec<State> {
+    // Less far apart is a spread.
+    const APART: f64 = 0.4;
+    const WIDE: f64 = 3.0;
+    // Fewer runs in a state are outliers.
+    const FEWEST: usize = 3;
+    let mut all = errors.concat();
+    all.sort_by(f64::total_cmp);
+    let gap = |at: &usize| all[*at] - all[*at - 1];
+    let inner = FEWEST..(all.len() + 1).saturating_sub(FEWEST);
+    let Some(border) = inner.max_by(|a, b| gap(a).total_cmp(&gap(b))) else { return Vec::new() };
+    let (fast, slow) = all.split_at(border);
+    let spread = |runs: &[f64]| {
+        let center = runs.iter().sum::<f64>() / runs.len() as f64;
+        mean_square(&runs.iter().map(|run| run - center).collect::<Vec<_>>()).sqrt()
+    };
+    let is_fast = |run: &f64| *run < slow[0];
+    let in_both = errors.iter().filter(|runs| runs.iter().any(is_fast) && !runs.iter().all(is_fast)).count();
+    if gap(&border) < APART.max(WIDE * spread(fast).max(spread(slow))) || 2 * in_both <= errors.len() {
+        return Vec::new();
+    }
+    // How much faster a run was simulated than it was.
+    let state =
+        |runs: &[f64]| State { factor: (-middle(runs)).exp(), share: runs.len() as f64 / all.len() as f64 };
+    vec![state(slow), state(fast)]
 }
 
 /// What a latency was longer by than simulated, from what was measured and told of each job, in ns: who `waits` for the device
@@ -181,6 +212,9 @@ fn factor(ratios: &[f64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use rand_pcg::Pcg64Mcg;
+    use rand_pcg::rand_core::{Rng, SeedableRng};
+
     use super::*;
 
     #[test]
@@ -222,6 +256,35 @@ mod tests {
     }
 
     #[test]
+    fn runs_of_two_speeds_are_two_states_and_noise_or_jobs_that_differ_are_not() {
+        let mut dice = Pcg64Mcg::seed_from_u64(7);
+        let mut normal =
+            || (0..12).map(|_| f64::from(dice.next_u32()) / f64::from(u32::MAX)).sum::<f64>() - 6.0;
+        let mut told = |jobs: usize, run: &dyn Fn(usize, usize) -> f64, noise: f64| {
+            let of_job = |job: usize| (0..4).map(|at| run(job, at) + noise * normal()).collect::<Vec<_>>();
+            let runs: Vec<Vec<f64>> = (0..jobs).map(of_job).collect();
+            two_states(&runs.iter().map(Vec::as_slice).collect::<Vec<_>>())
+        };
+        // Half of the runs take three times as long.
+        let states = told(3, &|job, at| if (job + at) % 2 == 0 { 0.0 } else { 3.0_f64.ln() }, 0.05);
+        assert!(
+            (states[0].factor - 1.0 / 3.0).abs() < 0.05 && (states[1].factor - 1.0).abs() < 0.1,
+            "{states:?}"
+        );
+        assert_eq!(states.iter().map(|state| state.share).collect::<Vec<_>>(), [0.5, 0.5]);
+        assert!(told(3, &|job, _| job as f64, 0.05).is_empty(), "jobs differ, their runs do not");
+        assert!(
+            told(3, &|job, at| if (job, at) == (1, 1) { 2.0 } else { 0.0 }, 0.05).is_empty(),
+            "an outlier"
+        );
+        for noise in [0.0, 0.1, 0.3, 1.0] {
+            let seen = (0..500).filter(|_| !told(3, &|_, _| 0.0, noise).is_empty()).count();
+            assert!(seen <= 5, "{seen} of 500 at a spread of {noise}");
+        }
+        assert!(two_states(&[]).is_empty() && two_states(&[&[0.0, 1.0]]).is_empty());
+    }
+
+    #[test]
     fn few_jobs_of_a_class_are_drawn_towards_the_others() {
         let of = |jobs: u32, factor: f64, spread: f64| Residual {
             jobs,
@@ -230,6 +293,7 @@ mod tests {
             mean_error: 0.1,
             freedom: jobs,
             latencies: vec![Tail { share: 0.99, factor: 1.0, added_ns: 0.0, spread: 2.0 * spread }],
+            ..Residual::default()
         };
         let classes = [of(4, 1.1, 0.1), of(4, 0.9, 0.1), of(4, 1.1, 0.1), of(1, 2.0, 0.7), of(2, 1.1, 0.0)];
         let named = classes.into_iter().enumerate().map(|(at, one)| (at.to_string(), one));

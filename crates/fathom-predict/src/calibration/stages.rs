@@ -52,8 +52,11 @@ impl Stage {
     }
 
     /// The numbers that it fits, each with the least value that the search begins at.
-    pub(super) fn free(&self) -> Vec<(Number, f64)> {
+    pub(super) fn free(&self, model: &Model) -> Vec<(Number, f64)> {
+        let stays_in_memory = model.parameters[Scalar::WriteThrough] == 0.0;
         let fitted = |number: Number| match number.row().found {
+            // What a sync still has to write is dirty then.
+            Found::Fitted(..) if stays_in_memory && number == Number::Scalar(Scalar::SyncedByte) => None,
             Found::Fitted(stage, least) if stage == self.fits => Some((number, least)),
             _ => None,
         };
@@ -102,7 +105,7 @@ fn moves(job: &Job, side: Direction, parameters: &Parameters) -> [f64; 2] {
 }
 
 /// The stages, in order.
-pub(super) fn stages() -> Vec<Stage> {
+pub(super) fn stages(model: &Model) -> Vec<Stage> {
     let near = |bytes| cached(Pattern::Sequential, bytes, NEAR, 64 * MIB);
     let far = |bytes| cached(Pattern::Sequential, bytes, FAR, FAR);
     // The end of a file, several times over.
@@ -120,7 +123,7 @@ pub(super) fn stages() -> Vec<Stage> {
     };
     let cold = |bytes| cold(Pattern::Sequential, bytes);
     let cold_random = |bytes| self::cold(Pattern::Random, bytes);
-    vec![
+    let mut stages = vec![
         Stage {
             fits: Fits::NearData,
             jobs: [512, 3_000, 4 * KIB, 8 * KIB, 12 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 256 * KIB]
@@ -211,7 +214,13 @@ pub(super) fn stages() -> Vec<Stage> {
                 .chain([0, 50].map(|read_percent| mixed_directly((4 * KIB, 16), read_percent)))
                 .collect(),
         },
-    ]
+    ];
+    if model.parameters[Scalar::WriteThrough] > 0.0 {
+        // The price of a write is that of the server first of all, which the syncs tell.
+        let last = stages.len() - 1;
+        stages.swap(last - 1, last);
+    }
+    stages
 }
 
 fn blocks(bytes: u64) -> [Blocks; DIRECTIONS] {
@@ -352,7 +361,7 @@ mod tests {
         let [read, write] = ["read", "write"].map(of);
         let settings = [(&*read, &*most), (&write, &most), ("limit_slice", "1e8"), ("journal", journal)];
         settings.into_iter().for_each(|(name, value)| model.parameters.set(name, value).unwrap());
-        stages().into_iter().flat_map(|stage| stage.before_limits(&model).jobs).collect()
+        stages(&model).into_iter().flat_map(|stage| stage.before_limits(&model).jobs).collect()
     }
 
     fn moved(jobs: &[Job]) -> Vec<(String, u64)> {

@@ -3,7 +3,7 @@
 use fathom_model::file_read::PAGE;
 use fathom_model::io_path::thresholds;
 
-use crate::model::{Parameters, Scalar};
+use crate::model::{Opening, Parameters, Runner, Scalar};
 use fathom_program::job::{Direction, Durability, Engine, Job, OpenSync, Pattern};
 
 /// The class of a job on a model: `cached_sequential_read`, `random_write_sync` and the like; `throttled` where it
@@ -18,7 +18,7 @@ pub fn class(job: &Job, parameters: &Parameters) -> String {
     };
     let is_queued = job.engine.is_asynchronous() && job.engine != Engine::Posixaio && job.depth.most > 1;
     let jumps_in_ring = is_queued && job.engine == Engine::IoUring && job.pattern == Pattern::Random;
-    let cache = match (job.direct, job.pre_read || !job.invalidate) {
+    let cache = match (job.direct, finds_cached(job, parameters)) {
         (true, _) if is_queued => "queued",
         (true, _) => "direct",
         (false, true) => "cached",
@@ -50,4 +50,25 @@ pub fn class(job: &Job, parameters: &Parameters) -> String {
         _ => format!("{cache}_{order}_mixed{tail}"),
     };
     format!("{by}{class}")
+}
+
+/// Whether a job finds in the cache what was there before it, or what `pre_read` reads. Where an open drops that, fio's job finds
+/// nothing, and Fathom's what it has read in after the open.
+pub(crate) fn finds_cached(job: &Job, parameters: &Parameters) -> bool {
+    let choices = parameters.choices;
+    match choices.opening {
+        Opening::Keeps => job.pre_read || !job.invalidate,
+        Opening::Drops => job.pre_read && choices.runner == Runner::Fathom,
+    }
+}
+
+/// A job as its runner has it where an open drops what is cached of a file: fio opens its files again for each pass, but where
+/// time ends it.
+pub(super) fn as_opened(job: &Job, parameters: &Parameters) -> Job {
+    match (parameters.choices.opening, parameters.choices.runner) {
+        (Opening::Drops, Runner::Fio) => {
+            Job { pre_read: false, invalidate: job.drops_caches() || !job.time_based, ..job.clone() }
+        }
+        _ => job.clone(),
+    }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::class;
 use super::refusal::left_out;
-use crate::model::{Made, Model, Residual, Tail};
+use crate::model::{Made, Model, Residual, State, Tail};
 use fathom_program::job::{Direction, Job};
 use fathom_run::load::{Histogram, Outcome};
 
@@ -202,7 +202,9 @@ impl Forecast {
     /// Of the outcomes of one job.
     pub(super) fn of(job: &Job, runs: &Runs, model: &Model) -> Self {
         let class = class(job, &model.parameters);
-        let caveats = unvalidated(&class, model).into_iter().chain(left_out(job)).collect();
+        let caveats =
+            unvalidated(&class, model).into_iter().chain(left_out(job)).chain(states(&class, model));
+        let caveats = caveats.collect();
         let known = match model.residuals.get(&class) {
             Some(residual) => Known::OfClass(residual),
             None => Known::Spread(own_error(&class, model)),
@@ -291,6 +293,19 @@ impl Forecast {
 pub(super) fn own_error(class: &str, model: &Model) -> f64 {
     let worst = model.residuals.values().map(|residual| residual.spread).fold(0.0, f64::max);
     model.residuals.get(class).map_or(worst, |residual| residual.spread)
+}
+
+/// What to say of a class whose single runs fell into one of two states.
+fn states(class: &str, model: &Model) -> Option<String> {
+    let residual = model.residuals.get(class)?;
+    let [slow, fast] = residual.states[..] else { return None };
+    let of_predicted = |state: State| format!("{:.0} %", state.factor / residual.factor * 100.0);
+    Some(format!(
+        "a run is in one of two states: of those that were compared, {:.0} % ran at about {} of the rate above, the others at about {}",
+        slow.share * 100.0,
+        of_predicted(slow),
+        of_predicted(fast),
+    ))
 }
 
 /// What to say of a class that a model was never held against.

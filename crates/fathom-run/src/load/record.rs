@@ -9,12 +9,14 @@ use fathom_sys::usage::Usage;
 use super::histogram::Histogram;
 use super::sampling::Sampling;
 use super::steady::Steadiness;
-use super::{Errors, JobThread, Outcome, Transfers, Wrote, log};
+use super::{Cached, Errors, JobThread, Outcome, Transfers, Wrote, log};
 use crate::executor::{Levels, Recorder, Window};
 
 /// What one thread did, in ticks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Record {
+    /// What was cached of its files when it began.
+    pub(super) cached_before: Option<Cached>,
     pub(super) transfers: [Transfers; DIRECTIONS],
     pub(super) trims: Transfers,
     pub(super) syncs: Histogram,
@@ -160,7 +162,7 @@ pub(super) fn outcome(
         syncs: record.syncs,
         elapsed_ns: (record.elapsed as f64 * ns_per_tick) as u64,
         ns_per_tick,
-        cached_before: thread.cached,
+        cached_before: record.cached_before,
         usage: record.usage,
         device_wrote,
         errors: record.errors,

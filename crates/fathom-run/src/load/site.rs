@@ -346,46 +346,60 @@ impl Site {
     /// # Errors
     /// A job without a size, and what the calls give.
     pub fn ready(&self, job: &Job) -> Result<Option<Cached>, Fault> {
-        self.prepare(job, &job.files_of(0).map_err(Fault::Unsupported)?)
+        let files = job.files_of(0).map_err(Fault::Unsupported)?;
+        self.prepare(job, &files)?;
+        let files = files.iter().filter(|_| job.engine.opens_files());
+        let open = |file: &ThreadFile| {
+            Ok((self.path_of(job, &file.name), self.descriptor_of(job, &file.name, false)?))
+        };
+        let open = files.clone().map(open).collect::<Result<Vec<_>, Fault>>()?;
+        self.cached(job, &open, files.map(|file| file.region))
     }
 
-    /// Brings the cache into the state that a thread begins with, and counts what of its files is in it then.
-    pub(super) fn prepare(&self, job: &Job, files: &[ThreadFile]) -> Result<Option<Cached>, Fault> {
-        if !job.engine.opens_files() {
-            return Ok(None);
+    /// Brings the cache into the state that a thread begins with.
+    pub(super) fn prepare(&self, job: &Job, files: &[ThreadFile]) -> Result<(), Fault> {
+        for file in files.iter().filter(|_| job.engine.opens_files()) {
+            let (path, region) = (self.path_of(job, &file.name), file.region);
+            let file = self.descriptor_of(job, &file.name, false)?;
+            if job.pre_read {
+                self.read_in(&file, &path, region)?;
+            } else if job.invalidate {
+                // What is dirty of somebody else's file stays so.
+                let dropped = match job.files.existing {
+                    Some(_) => cache::advise(&file, 0, 0, Hint::DontNeed),
+                    None => cache::evict(&file, 0, 0),
+                };
+                dropped.map_err(|errno| Error::new("drop the cached pages of", &path, errno))?;
+            }
         }
-        let mut sum = Some(Cached { cached: 0, pages: 0 });
-        for file in files {
-            let one = self.prepare_file(job, file)?;
-            sum = sum
-                .zip(one)
-                .map(|(sum, one)| Cached { cached: sum.cached + one.cached, pages: sum.pages + one.pages });
-        }
-        Ok(sum)
+        Ok(())
     }
 
-    fn prepare_file(&self, job: &Job, file: &ThreadFile) -> Result<Option<Cached>, Fault> {
-        let (path, region) = (self.path_of(job, &file.name), file.region);
-        let file = self.descriptor_of(job, &file.name, false)?;
-        if job.pre_read {
-            self.read_in(&file, &path, region)?;
-        } else if job.invalidate {
-            // What is dirty of somebody else's file stays so.
-            let dropped = match job.files.existing {
-                Some(_) => cache::advise(&file, 0, 0, Hint::DontNeed),
-                None => cache::evict(&file, 0, 0),
-            };
-            dropped.map_err(|errno| Error::new("drop the cached pages of", &path, errno))?;
+    /// Counts what is cached of the regions of a job's files, which are open. Opening a file may have dropped what was read in,
+    /// as on FUSE without `FOPEN_KEEP_CACHE`: it is read in again.
+    pub(super) fn cached(
+        &self,
+        job: &Job,
+        open: &[(PathBuf, OwnedFd)],
+        regions: impl Iterator<Item = Region>,
+    ) -> Result<Option<Cached>, Fault> {
+        let mut sum = Cached { cached: 0, pages: 0 };
+        for ((path, file), region) in open.iter().zip(regions) {
+            if job.pre_read && !job.direct {
+                self.read_in(file, path, region)?;
+            }
+            let count = self.residency.count(file, region.offset, region.length);
+            let count = count.map_err(|errno| Error::new("ask for the cached pages of", path, errno))?;
+            let Some((cached, pages)) = count else { return Ok(None) };
+            sum = Cached { cached: sum.cached + cached, pages: sum.pages + pages };
         }
-        let count = self.residency.count(&file, region.offset, region.length);
-        let count = count.map_err(|errno| Error::new("ask for the cached pages of", &path, errno))?;
-        Ok(count.map(|(cached, pages)| Cached { cached, pages }))
+        Ok(job.engine.opens_files().then_some(sum))
     }
 
     /// Whether all of a region is known to be in the cache.
     fn holds(&self, file: &OwnedFd, region: Region) -> bool {
         let count = self.residency.count(file, region.offset, region.length);
-        count.is_ok_and(|count| count.is_some_and(|(cached, pages)| cached == pages))
+        matches!(count, Ok(Some((cached, pages))) if cached == pages)
     }
 
     /// Reads a region into the cache, unless it is there.
@@ -470,14 +484,7 @@ impl Site {
 
 /// Pages of a hole that are in the page cache, and leave it when this goes.
 #[derive(Debug)]
-pub struct Folios(OwnedFd);
-
-#[cfg(test)]
-impl Folios {
-    pub(crate) fn file(&self) -> std::os::fd::BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
+pub struct Folios(pub(super) OwnedFd);
 
 impl Drop for Folios {
     fn drop(&mut self) {

@@ -19,7 +19,15 @@ use fathom_run::samples::Samples;
 use fathom_run::witness::{Declared, Witness};
 use fathom_stats::quantile;
 
-pub(super) struct WritePath;
+/// When what is written leaves this machine's memory.
+pub struct WritePath;
+
+impl WritePath {
+    /// The answer where each write waits for the server.
+    pub fn through() -> Value {
+        Value::Word(THROUGH.to_owned())
+    }
+}
 
 const METHOD: &str = "which_call_waits";
 const WITNESS: &str = "dirty_pages_after_close";
@@ -109,7 +117,7 @@ impl Experiment for WritePath {
         match declared {
             _ if declared.is_memory_only() => vec![in_memory(Kind::Declared, DECLARED)],
             Declared { writes_through: true, .. } => {
-                vec![Evidence::measured(Kind::Declared, DECLARED, Value::Word(THROUGH.to_owned()))]
+                vec![Evidence::measured(Kind::Declared, DECLARED, Self::through())]
             }
             _ => Vec::new(),
         }

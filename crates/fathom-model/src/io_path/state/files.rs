@@ -30,6 +30,8 @@ pub(crate) struct File {
     readers: Vec<Reader>,
     /// Whether each block was ever written.
     blocks: Vec<bool>,
+    /// Bytes that were written since its last sync.
+    pub(crate) unsynced: u64,
     /// The jiffy of its last write.
     mtime: u64,
 }
@@ -100,6 +102,7 @@ impl Files {
         let file = self.of(file);
         let is_longer = end > file.size;
         file.size = end.max(file.size);
+        file.unsynced += end - position;
         if file.blocks.len() < range.end {
             file.blocks.resize(range.end, false);
         }

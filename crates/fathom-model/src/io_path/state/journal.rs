@@ -140,6 +140,8 @@ pub(crate) struct Judged {
     pub(crate) settling: Settling,
     /// Whether it writes extents of new blocks that lie apart.
     pub(crate) is_scattered: bool,
+    /// Bytes that were written into its file since the last sync.
+    pub(crate) unsynced: u64,
     pub(crate) work: Work,
 }
 
@@ -266,9 +268,9 @@ impl Journal {
     }
 
     /// A sync whose data are written: what it waits for, and the first step of a commit if one starts.
-    pub(crate) fn settle(&mut self, work: &Work) -> (Judged, Option<bool>) {
+    pub(crate) fn settle(&mut self, work: &Work, unsynced: u64) -> (Judged, Option<bool>) {
         let (settling, step) = self.settling(work);
-        (Judged { settling, is_scattered: self.writes_scattered(work), work: *work }, step)
+        (Judged { settling, is_scattered: self.writes_scattered(work), unsynced, work: *work }, step)
     }
 
     /// Whether a sync writes the extents of new blocks that lie apart.

@@ -186,3 +186,53 @@ fn throttled_runs_take_what_they_took() {
         assert!((simulated / real - 1.0_f64).abs() < 0.1, "{simulated} s, not {real} s");
     }
 }
+
+#[test]
+fn a_write_through_waits_for_each_of_its_requests_and_leaves_clean_pages_in_the_cache() {
+    let set =
+        [("write_through", "16K"), ("device_write_latency", "10us"), ("submission", "0"), ("wake", "1us")];
+    let parameters = silent().with(&set).with(&[("device_byte", "0"), ("new_block", "0")]);
+    let took = |offset: u64, bytes: u64| {
+        let mut state = State::new(&parameters);
+        let file = state.create();
+        let write = Call::new(CallKind::Write, file).at(offset, bytes);
+        let after = Path::new(&parameters).run(repeated(vec![write], 1), state, 1);
+        assert_eq!(after.dirty_and_writeback(), [0, 0]);
+        let [cached, pages] = after.cached(file, offset, bytes);
+        assert_eq!(cached, pages);
+        (after.done()[0].took_ns() / 11_000, after.done()[0].took_ns())
+    };
+    assert_eq!([0, 1, 4096, 16_384].map(|bytes| took(0, bytes).0), [0, 1, 1, 1]);
+    assert_eq!([16_385, 65_536].map(|bytes| took(0, bytes).0), [2, 5], "the copies take time as well");
+    // A request has whole pages of the file.
+    assert!(took(100, 16_384).1 > took(0, 16_384).1 + 10_000);
+}
+
+#[test]
+fn a_sync_after_writes_through_takes_the_time_of_what_the_server_has_to_write() {
+    let parameters = silent().with(&[("write_through", "64K"), ("synced_byte", "2")]);
+    let took = |bytes: u64| {
+        let mut state = State::new(&parameters);
+        let file = state.create();
+        let calls = [Call::new(CallKind::Write, file).at(0, bytes), Call::new(CallKind::Fsync, file)];
+        let syncs = [calls[0], calls[1], calls[1]];
+        let after = Path::new(&parameters).run(repeated(syncs.to_vec(), 1), state, 1);
+        [1, 2].map(|at: usize| after.done()[at].took_ns())
+    };
+    let [first, again] = took(1 << 20);
+    assert_eq!(first - again, 2 << 20, "the second has nothing left");
+    assert_eq!(took(1 << 20)[0] - took(1 << 19)[0], 1 << 20);
+}
+
+#[test]
+fn an_open_drops_what_is_cached_where_the_file_system_does_so() {
+    for (opening, left) in [("keeps", 256), ("drops", 0)] {
+        let parameters = silent().with(&[("opening", opening)]);
+        let mut state = State::new(&parameters);
+        let file = state.create();
+        state.fill(file, 1 << 20);
+        let open = Call::new(CallKind::Open, file);
+        let after = Path::new(&parameters).run(repeated(vec![open], 1), state, 1);
+        assert_eq!(after.cached(file, 0, 1 << 20), [left, 256]);
+    }
+}
