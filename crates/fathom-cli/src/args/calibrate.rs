@@ -128,7 +128,7 @@ impl ValidateOptions {
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct BudgetOptions {
     /// Write at most this much in all.
-    #[arg(long, default_value = "4GiB", value_parser = parse_bytes, value_name = "SIZE")]
+    #[arg(long, default_value = "6GiB", value_parser = parse_bytes, value_name = "SIZE")]
     pub(crate) max_write: u64,
     /// Take at most this long.
     #[arg(long, default_value = "4m", value_parser = parse_duration, value_name = "TIME")]
