@@ -210,6 +210,15 @@ impl Series<'_> {
             .fold(0.0, f64::max);
         let least = self.options.negligible_height.ln_1p() / 4.0;
         height > least.max(ERRORS_ABOVE * error).max(UNEVENNESS_ABOVE * uneven)
+            && !self.falls(period, divisor)
+    }
+
+    /// Whether the multiples of `divisor` lie below the position before them: teeth do not, and places of a block that gets cheaper
+    /// to its end do. Those are left out that come after a tooth's own neighbour, which is often elevated.
+    fn falls(&self, period: usize, divisor: usize) -> bool {
+        let class = self.rest(period).filter(|i| i % divisor == 0 && i % period > 2);
+        let (height, error) = self.pooled_height(class, 0.5, |i| std::iter::once(i - 1));
+        height + ERRORS_ABOVE * error < 0.0
     }
 
     /// The height that `share` of a class stay below, and the standard error of their median.
