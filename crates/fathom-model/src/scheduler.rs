@@ -114,12 +114,6 @@ impl Deadline {
         }
     }
 
-    /// How many requests wait.
-    #[must_use]
-    pub fn waiting(&self) -> usize {
-        self.sides.iter().map(|side| side.fifo_list.len()).sum()
-    }
-
     /// Puts a request into the queue. Source: `dd_insert_request`.
     pub fn insert(&mut self, id: u64, span: Span, now: u64) {
         let expires = now + self.settings.expire[span.direction as usize];
@@ -319,7 +313,7 @@ mod tests {
         assert_eq!(queue.merge(write(108)), Some(Merged { into: 0, absorbed: Some(1) }));
         assert_eq!(queue.dispatch(0), Some((0, Span { length: 24, ..write(100) })));
         assert_eq!(queue.dispatch(0), Some((2, Span { length: 24, ..write(192) })));
-        assert_eq!((queue.dispatch(0), queue.waiting()), (None, 0));
+        assert_eq!(queue.dispatch(0), None);
     }
 
     #[test]

@@ -5,9 +5,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use fathom_program::job::{
-    Job, JobFile, Mistake, Surroundings, option_table, parse, parse_command, show_command,
-};
+use fathom_program::job::{Job, JobFile, Mistake, Surroundings, option_table, parse, parse_command};
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 use rand_pcg::Pcg64Mcg;
@@ -77,6 +75,34 @@ fn has_fio(name: &str) -> bool {
         let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
     }
     there
+}
+
+/// The same jobs as a command line of fio, as its `--showcmd` gives it; words are quoted where a shell needs it. A global
+/// section between jobs, which a command line has not, stands in each job behind it.
+fn show_command(file: &JobFile) -> String {
+    let mut words = vec!["fio".to_owned()];
+    let word = |(key, value): &(String, Option<String>)| match value {
+        Some(value) => quoted(&format!("--{key}={value}")),
+        None => format!("--{key}"),
+    };
+    let mut between = Vec::new();
+    for section in &file.sections {
+        let options = section.options.iter().filter(|(key, _)| key != "name").map(word);
+        match section.named() {
+            None if words.iter().any(|word| word.contains("--name=")) => between.extend(options),
+            None => words.extend(options),
+            Some(name) => {
+                words.push(quoted(&format!("--name={name}")));
+                words.extend(between.iter().cloned().chain(options));
+            }
+        }
+    }
+    words.join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%+@".contains(c);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 /// Whether the same jobs come from the command line that a file amounts to.
@@ -270,6 +296,15 @@ fn fio_agrees_on_two_thousand_files_of_all_options() {
     let shown = wrong.iter().take(20).cloned().collect::<Vec<_>>().join("\n");
     assert!(wrong.is_empty(), "{} of {FILES} files, seed {seed}:\n{shown}", wrong.len());
     assert!(both > FILES / 4, "only {both} files are accepted by both");
+}
+
+#[test]
+fn a_global_section_between_jobs_stands_in_each_job_behind_it() {
+    let later = "[global]\nsize=1m\n[x]\nname=z\nrw=read\n[global]\nbs=8k\n[y]\nrw=write\n";
+    let later = read(later).unwrap();
+    let shown = show_command(&later);
+    assert_eq!(shown, "fio --size=1m --name=z --rw=read --name=y --bs=8k --rw=write");
+    assert!(survives_a_command_line(&later));
 }
 
 /// fio's own list of options is in the table, all of it.

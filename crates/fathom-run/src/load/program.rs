@@ -134,12 +134,6 @@ impl FioReport {
         self.0[side(direction)]["bw_bytes"].as_f64().unwrap_or(0.0)
     }
 
-    /// What one of the transfers took, with all that fio does for it, in ns; none where there were none.
-    pub fn ns_per_transfer(&self) -> Option<f64> {
-        let iops = self.iops();
-        (iops > 0.0).then(|| 1e9 / iops)
-    }
-
     /// Transfers per second in both directions, as fio prints them.
     pub fn iops(&self) -> f64 {
         let of = |direction| self.0[side(direction)]["iops"].as_f64().unwrap_or(0.0);
