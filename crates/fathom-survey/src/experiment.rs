@@ -31,6 +31,7 @@ mod page_cost;
 mod page_size;
 mod pointers;
 mod pointers_per_indirect;
+mod prelude;
 mod readahead;
 mod readahead_first;
 mod readahead_ramp;

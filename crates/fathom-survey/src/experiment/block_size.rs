@@ -10,14 +10,10 @@
 //! pages that are dear each. There the answer is none.
 
 use super::layouts::{self, Layout};
-use super::{About, Cost, Experiment, Figure, Nature, Session, needs_no_file, page_size};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Agreement, Evidence, Finding, Kind, Value};
+use super::prelude::*;
+use super::{needs_no_file, page_size};
+use crate::finding::Agreement;
 use crate::inference::combs::{self, Combs, NoAnswer, Taller, Wanted};
-use fathom_program::units::Bytes;
-use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::witness::{Declared, Witness};
 
 /// The experiment.
 pub struct BlockSize;

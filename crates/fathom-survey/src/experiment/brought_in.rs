@@ -2,11 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use super::prelude::*;
 use super::readahead::{Answer, FILE, READ, Silence};
-use crate::finding::Status;
-use fathom_program::workload::ScratchFile;
-use fathom_run::machine::Fault;
-use fathom_run::witness::{Unseen, Witness};
+use fathom_run::witness::Unseen;
 
 /// Each way to see what a read brings in, and the name of what it shows of a sequential reader.
 pub(super) const INCREMENTS: [(Sight, &str); 2] =

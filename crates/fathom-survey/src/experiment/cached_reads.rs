@@ -7,11 +7,9 @@
 use std::time::Duration;
 
 use super::batches::Batches;
-use super::{Figure, Session, call_cost, page_cost};
-use crate::finding::{Evidence, Kind, Value};
+use super::prelude::*;
+use super::{call_cost, page_cost};
 use crate::inference::cost_line::{self, CostLine};
-use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
 
 /// What is counted as a page: the unit of the answer is the cost of so many bytes more.
 pub(super) const PAGE: u64 = 4096;

@@ -1,10 +1,7 @@
 //! The part of a cached read that does not grow with its size.
 
 use super::cached_reads::{self, COST_LINE, METHOD};
-use super::{About, Cost, Experiment, Session};
-use crate::finding::{Evidence, Finding, Value};
-use fathom_program::units::Nanos;
-use fathom_run::machine::Fault;
+use super::prelude::*;
 
 pub(super) struct CallCost;
 

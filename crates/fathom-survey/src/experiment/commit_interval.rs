@@ -14,16 +14,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::{About, Cost, Demands, Experiment, Figure, Session};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use super::prelude::*;
 use crate::inference::commits::{Belief, LEVEL, Next, Trial};
 use crate::inference::quiet::{self, Probe};
-use fathom_program::units::Nanos;
-use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::samples::Samples;
-use fathom_run::witness::{Commits, Counter, Declared, Witness};
+use fathom_run::witness::{Commits, Counter};
 
 pub(super) struct CommitInterval;
 

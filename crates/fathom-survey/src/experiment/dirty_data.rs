@@ -1,10 +1,7 @@
 //! Whether what is written waits in memory as dirty data: what every question about writeback takes for granted.
 
+use super::prelude::*;
 use super::readahead::Silence;
-use crate::finding::Status;
-use fathom_program::workload::ScratchFile;
-use fathom_run::machine::Fault;
-use fathom_run::witness::Witness;
 
 const FILE: &str = "dirtied";
 /// Another program may have everything written between a write and the look at it.

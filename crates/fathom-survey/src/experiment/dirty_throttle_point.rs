@@ -9,14 +9,10 @@
 
 use std::time::Duration;
 
-use super::{About, Cost, Demands, Experiment, Nature, Session, dirty_data, in_memory};
-use crate::case::{Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use super::prelude::*;
+use super::{dirty_data, in_memory};
 use crate::inference::throttle::{self, DRAINS_ALONG, Onset, Waiting};
-use fathom_program::units::Bytes;
-use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::witness::{Counter, Declared, Witness};
+use fathom_run::witness::Counter;
 
 pub(super) struct DirtyThrottlePoint;
 

@@ -7,14 +7,10 @@
 
 use std::time::Duration;
 
+use super::in_memory;
+use super::prelude::*;
 use super::working_set::{self, Found, survives_reading, too_long};
-use super::{About, Along, Cost, Demands, Experiment, Figure, Nature, Others, Session, in_memory};
-use crate::case::{Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::survivors::Survivors;
-use fathom_program::units::Bytes;
-use fathom_run::machine::Fault;
-use fathom_run::witness::{Declared, Witness};
 
 pub(super) struct PageCacheCapacity;
 

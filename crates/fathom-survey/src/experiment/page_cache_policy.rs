@@ -17,15 +17,11 @@ mod overflows;
 use std::time::Duration;
 
 use self::overflows::{Group, Overflow, Shares};
+use super::in_memory;
+use super::prelude::*;
 use super::working_set::{self, survives_reading, too_long};
-use super::{About, Cost, Demands, Experiment, Session, in_memory};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::replacement::Policy;
 use crate::inference::survivors;
-use fathom_program::workload::Workload;
-use fathom_run::machine::Fault;
-use fathom_run::witness::{Declared, Witness};
 
 pub(super) struct PageCachePolicy;
 

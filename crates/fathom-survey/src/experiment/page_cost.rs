@@ -1,10 +1,8 @@
 //! What each further page of a cached read costs.
 
 use super::cached_reads::{self, COST_LINE, METHOD, PAGE};
-use super::{About, Cost, Experiment, Session, call_cost};
-use crate::finding::{Evidence, Finding, Value};
-use fathom_program::units::Nanos;
-use fathom_run::machine::Fault;
+use super::call_cost;
+use super::prelude::*;
 
 pub(super) struct PageCost;
 

@@ -6,14 +6,9 @@
 //! found where no file system has a say: one byte is read again and again to memory that was never
 //! touched, and each read that enters a new page pays for the fault.
 
-use super::{About, Cost, Experiment, Figure, Nature, Session, needs_no_file};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Value};
+use super::needs_no_file;
+use super::prelude::*;
 use crate::inference::combs::{self, Combs, NoAnswer, Wanted};
-use fathom_program::units::Bytes;
-use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::witness::Declared;
 
 pub(super) struct PageSize;
 

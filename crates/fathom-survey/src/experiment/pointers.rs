@@ -8,17 +8,11 @@
 use std::ops::Range;
 use std::slice;
 
-use super::Session;
 use super::allocation_scheme::{INDIRECT, MEMORY, scheme_of};
 use super::inline_limit::last_where;
 use super::layouts;
-use crate::case::{Basis, Case, Truth};
-use crate::finding::{Evidence, Kind, Status, Value};
+use super::prelude::*;
 use crate::inference::pointers::{Pointers, Sweep, Window, at, peaks, pointers};
-use fathom_program::units::Bytes;
-use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::witness::Witness;
 
 /// The name of the method that times writes.
 pub(super) const TIMED: &str = "sparse_write_peaks";

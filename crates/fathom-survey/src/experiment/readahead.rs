@@ -2,16 +2,9 @@
 
 use std::time::Duration;
 
-use crate::case::{Case, Kernel};
-use crate::finding::{Evidence, Kind, Status, Value};
+use super::prelude::*;
 use crate::inference::reach::{self, Edge, Probed, Reach};
 use crate::inference::stalls::{self, Regularity, Waits};
-use fathom_program::units::Bytes;
-use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Traversal, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::samples::Samples;
-
-use super::Session;
 
 /// The size of one read in bytes: small beside every window, and what the papers used.
 pub(super) const READ: u64 = 4096;

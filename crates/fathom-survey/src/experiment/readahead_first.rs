@@ -1,17 +1,11 @@
 //! The first window: what the first small read of a file brings in.
 
 use super::brought_in::{Sight, brought_in};
+use super::prelude::*;
 use super::readahead::{
     Answer, Brought, FAR, FILE, READ, Silence, brought_by_one_read, first_read_pages, rule_holds, timed,
 };
-use super::{About, Cost, Experiment, Figure, Nature, Session};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::reach::{self, Presence};
-use fathom_program::units::Bytes;
-use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::witness::Witness;
 
 pub(super) struct ReadaheadFirst;
 

@@ -3,16 +3,11 @@
 use std::time::Duration;
 
 use super::brought_in::{INCREMENTS, windows_shown};
+use super::prelude::*;
 use super::readahead::{READ, Sequential, Silence, sequential, waits_of};
 use super::readahead_first::first;
-use super::{About, Along, Cost, Experiment, Nature, Others, Session};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::ramp;
 use crate::inference::stalls::Waits;
-use fathom_program::units::Bytes;
-use fathom_run::machine::Fault;
-use fathom_run::witness::Witness;
 
 pub(super) struct ReadaheadRamp;
 

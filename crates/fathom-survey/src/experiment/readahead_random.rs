@@ -1,13 +1,8 @@
 //! What one isolated read in the middle of a file brings in.
 
+use super::prelude::*;
 use super::readahead::{READ, brought_by_one_read, rule_holds, timed};
 use super::readahead_first::brought_in_by;
-use super::{About, Cost, Experiment, Figure, Nature, Session};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Status, Value};
-use fathom_program::units::Bytes;
-use fathom_run::machine::Fault;
-use fathom_run::witness::Witness;
 
 pub(super) struct ReadaheadRandom;
 

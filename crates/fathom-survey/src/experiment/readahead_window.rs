@@ -4,13 +4,9 @@
 //! per window. Papers A, C and D looked for those spikes by eye.
 
 use super::brought_in::{INCREMENTS, windows_shown};
+use super::needs_no_file;
+use super::prelude::*;
 use super::readahead::{READ, Sequential, sequential};
-use super::{About, Along, Cost, Experiment, Nature, Others, Session, needs_no_file};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
-use fathom_program::units::{Bytes, Nanos};
-use fathom_run::machine::Fault;
-use fathom_run::witness::{Declared, Witness};
 
 /// The experiment.
 pub struct ReadaheadWindow;

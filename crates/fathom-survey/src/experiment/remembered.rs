@@ -19,13 +19,10 @@ use self::observer::{Observer, Timed, Traced};
 pub(super) use self::question::Question;
 use self::sweep::sweeps;
 use self::workloads::{KNOWN_FILE, Numbers, files, known, same};
+use super::Effort;
+use super::prelude::*;
 use super::readahead::{Answer, Silence};
-use super::{Demands, Effort, Session};
-use crate::case::{Basis, Case, Truth};
-use crate::finding::{Evidence, Kind, Value};
-use fathom_program::workload::{CallKind, Pass, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::witness::{Declared, Server, Witness};
+use fathom_run::witness::Server;
 
 /// What is believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

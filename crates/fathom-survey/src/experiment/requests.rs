@@ -3,16 +3,12 @@
 //! A transfer past the page cache goes to the server at once, in as many requests as it needs. One byte more than fits
 //! into a request takes another one: its time has a step there, and at each multiple.
 
+use super::prelude::*;
 use super::readahead::{Answer, Silence};
-use super::{About, Demands, Experiment, Session, remembered};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use super::remembered;
 use crate::inference::steps::{self, Sizes};
 use fathom_program::call::Direction;
-use fathom_program::units::Bytes;
-use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::witness::{Declared, Server, Unseen, Witness};
+use fathom_run::witness::{Server, Unseen};
 
 /// Requests are whole pages.
 const PAGE: u64 = 4096;

@@ -4,15 +4,10 @@
 //! many requests be under way, their answers come in batches of that many, and between two batches lies as long as a
 //! single answer takes.
 
+use super::prelude::*;
 use super::readahead::{Answer, Silence};
-use super::{About, Cost, Demands, Experiment, Figure, Nature, Session, remembered};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use super::remembered;
 use crate::inference::{in_flight, steps};
-use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::samples::Samples;
-use fathom_run::witness::{Declared, Witness};
 use fathom_stats::quantile;
 
 pub(super) struct RequestsInFlight;

@@ -1,13 +1,8 @@
 //! What asking the server of a file system takes.
 
+use super::prelude::*;
 use super::remembered;
 use super::sync_latency::spread;
-use super::{About, Cost, Demands, Experiment, Figure, Session};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
-use fathom_program::units::Nanos;
-use fathom_run::machine::Fault;
-use fathom_run::witness::Declared;
 
 pub(super) struct RoundTrip;
 

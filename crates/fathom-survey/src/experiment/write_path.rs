@@ -3,20 +3,12 @@
 //! What is written has to be waited for somewhere: by the write, by the close, or by a sync of the file. Which call takes
 //! longer than without writes, by a round trip to the server or by more than all others together, is the one.
 
+use super::prelude::*;
 use super::round_trip::BARE_NS;
-use super::{
-    About, Cost, Demands, Experiment, Figure, Nature, Session, dirty_data, in_memory, remembered,
-    truth_in_memory,
-};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use super::{dirty_data, in_memory, remembered, truth_in_memory};
 use crate::inference::carrying::{Turns, Waits};
 use crate::inference::steps;
 use fathom_fuse::Writes;
-use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::samples::Samples;
-use fathom_run::witness::{Declared, Witness};
 use fathom_stats::quantile;
 
 pub(super) struct WritePath;

@@ -10,15 +10,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::{About, Cost, Demands, Experiment, Figure, Session, dirty_data, in_memory, truth_in_memory};
-use crate::case::{Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use super::prelude::*;
+use super::{dirty_data, in_memory, truth_in_memory};
 use crate::inference::quiet::{self, FEWEST_BESIDE, Probe, Step};
-use fathom_program::units::Nanos;
-use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::samples::Samples;
-use fathom_run::witness::{Declared, Witness};
 
 pub(super) struct WritebackDelay;
 

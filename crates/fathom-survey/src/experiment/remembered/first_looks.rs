@@ -2,13 +2,8 @@
 
 use super::workloads::{ATTRIBUTES, CLOCK, KNOWN_FILE, Numbers, SEEK, files, known, same};
 use super::{ALL, Answer, Believed, Silence, TELLING_TIMES, What};
-use crate::experiment::Session;
-use crate::finding::Status;
+use crate::experiment::prelude::*;
 use crate::inference::latency;
-use fathom_program::units::Nanos;
-use fathom_program::workload::{CallKind, Pass, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::samples::Samples;
 use fathom_stats::interval::{Estimate, Interval, median_interval};
 
 /// A stat or look-up with a round trip takes so many empty calls at the least.

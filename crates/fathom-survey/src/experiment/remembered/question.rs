@@ -3,12 +3,8 @@
 use std::time::Duration;
 
 use super::{What, declared, demands, is_asked_in, timing, truth, witness};
-use crate::case::{Case, Kernel, Truth};
-use crate::experiment::{About, Demands, Experiment, Session};
-use crate::finding::{Evidence, Finding, Status, Value};
-use fathom_program::units::Nanos;
-use fathom_run::machine::Fault;
-use fathom_run::witness::{Declared, Server, Witness};
+use crate::experiment::prelude::*;
+use fathom_run::witness::Server;
 
 /// For how long one thing is believed.
 pub(in crate::experiment) struct Question {
