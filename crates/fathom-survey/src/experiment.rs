@@ -44,6 +44,7 @@ mod requests;
 mod requests_in_flight;
 mod round_trip;
 mod session;
+mod silence;
 mod sync_latency;
 mod working_set;
 mod write_path;

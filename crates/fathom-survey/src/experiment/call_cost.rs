@@ -23,12 +23,8 @@ impl Experiment for CallCost {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        let line = cached_reads::line(session)?;
-        Ok(cached_reads::evidence(
-            line,
-            |line| line.call,
-            "the line begins too near to zero to tell a call's cost",
-        ))
+        let lost = "the line begins too near to zero to tell a call's cost";
+        cached_reads::timed(session, |line| line.call, lost)
     }
 
     fn explain(&self, finding: &Finding) -> String {

@@ -25,12 +25,11 @@ impl Experiment for PageCost {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        let line = cached_reads::line(session)?;
         let of_page = |(value, [low, high]): (f64, [f64; 2])| {
             let page = PAGE as f64;
             (value * page, [low * page, high * page])
         };
-        Ok(cached_reads::evidence(line, |line| Some(of_page(line.byte)), ""))
+        cached_reads::timed(session, |line| Some(of_page(line.byte)), "")
     }
 
     fn explain(&self, finding: &Finding) -> String {

@@ -27,7 +27,7 @@ impl Experiment for ReadaheadRandom {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        Ok(timed(brought_by_one_read(session, OFFSET)?, METHOD))
+        timed(brought_by_one_read(session, OFFSET), METHOD)
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {

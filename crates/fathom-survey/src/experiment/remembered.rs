@@ -21,7 +21,7 @@ use self::sweep::sweeps;
 use self::workloads::{KNOWN_FILE, Numbers, files, known, same};
 use super::Effort;
 use super::prelude::*;
-use super::readahead::{Answer, Silence};
+use super::silence::{Answer, Silence, recalled, told};
 use fathom_run::witness::Server;
 
 /// What is believed.
@@ -95,23 +95,19 @@ impl Believed {
     }
 }
 
-/// What calls at once tell, for the questions that need no more.
-#[derive(Clone)]
-struct AtOnce(Answer<Looked>);
-
 /// What a round trip to the server takes, or why there is none to be told.
-pub(super) fn round_trip(session: &mut Session<'_>) -> Result<Answer<RoundTrip>, Fault> {
-    let AtOnce(looked) = session.recall(at_once)?;
-    Ok(looked.map(|looked| looked.round_trip))
+pub(super) fn round_trip(session: &mut Session<'_>) -> Answer<RoundTrip> {
+    at_once(session).map(|looked| looked.round_trip)
 }
 
-fn at_once(session: &mut Session<'_>) -> Result<AtOnce, Fault> {
-    first_looks(session, &mut Numbers { nothing: NOTHING, new: NEW }).map(AtOnce)
+/// What calls at once tell.
+fn at_once(session: &mut Session<'_>) -> Answer<Looked> {
+    recalled(session, |session| first_looks(session, &mut Numbers { nothing: NOTHING, new: NEW }))
 }
 
 fn watch(session: &mut Session<'_>) -> Result<Watched, Fault> {
     let mut numbers = Numbers { nothing: NOTHING + NEW, new: NEW };
-    let (mut answers, first_ns) = match session.recall(at_once)?.0 {
+    let (mut answers, first_ns) = match told(at_once(session))? {
         Ok(looked) => {
             let round_trip_ns = looked.round_trip.median.as_ref().map_or(0.0, |median| median.value);
             (looked.first, FIRST_NS.max(FIRST_TRIPS * round_trip_ns))

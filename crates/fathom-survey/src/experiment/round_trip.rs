@@ -2,6 +2,7 @@
 
 use super::prelude::*;
 use super::remembered;
+use super::silence::told;
 use super::sync_latency::spread;
 
 pub(super) struct RoundTrip;
@@ -31,7 +32,7 @@ impl Experiment for RoundTrip {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        let seen = match remembered::round_trip(session)? {
+        let seen = match told(remembered::round_trip(session))? {
             Ok(seen) => seen,
             Err(silence) => return Ok(silence.evidence(Kind::Timing, METHOD)),
         };

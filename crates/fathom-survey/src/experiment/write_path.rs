@@ -5,6 +5,7 @@
 
 use super::prelude::*;
 use super::round_trip::BARE_NS;
+use super::silence::told;
 use super::{dirty_data, in_memory, remembered, truth_in_memory};
 use crate::inference::carrying::{Turns, Waits};
 use crate::inference::steps;
@@ -53,7 +54,7 @@ impl Experiment for WritePath {
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
         let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
-        let has_server = match remembered::round_trip(session)? {
+        let has_server = match told(remembered::round_trip(session))? {
             Ok(_) => true,
             Err(silence) if silence.status == Status::NotApplicable => false,
             Err(silence) => return Ok(silence.evidence(Kind::Timing, METHOD)),
@@ -73,7 +74,7 @@ impl Experiment for WritePath {
         if witness.declared().is_memory_only() {
             return Ok(vec![in_memory(Kind::Witness, WITNESS)]);
         }
-        match dirty_data::tried(witness)? {
+        match told(dirty_data::tried(witness))? {
             Err(silence) if silence.status == Status::NotApplicable => {
                 return silent(
                     "nothing is dirty after a write, and whether it waits at a server is not seen",
