@@ -2,6 +2,9 @@
 //! what is refused though fio takes it is refused for a reason that is named. Without fio these tests say `skipped: NAME: reason`;
 //! with `FATHOM_REQUIRE=all` in the environment they fail instead.
 
+#[path = "../../../fuzz/command_line.rs"]
+mod command_line;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -77,44 +80,15 @@ fn has_fio(name: &str) -> bool {
     there
 }
 
-/// The same jobs as a command line of fio, as its `--showcmd` gives it; words are quoted where a shell needs it. A global
-/// section between jobs, which a command line has not, stands in each job behind it.
-fn show_command(file: &JobFile) -> String {
-    let mut words = vec!["fio".to_owned()];
-    let word = |(key, value): &(String, Option<String>)| match value {
-        Some(value) => quoted(&format!("--{key}={value}")),
-        None => format!("--{key}"),
-    };
-    let mut between = Vec::new();
-    for section in &file.sections {
-        let options = section.options.iter().filter(|(key, _)| key != "name").map(word);
-        match section.named() {
-            None if words.iter().any(|word| word.contains("--name=")) => between.extend(options),
-            None => words.extend(options),
-            Some(name) => {
-                words.push(quoted(&format!("--name={name}")));
-                words.extend(between.iter().cloned().chain(options));
-            }
-        }
-    }
-    words.join(" ")
-}
-
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%+@".contains(c);
-    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
-}
-
 /// Whether the same jobs come from the command line that a file amounts to.
 fn survives_a_command_line(file: &JobFile) -> bool {
-    let shown = show_command(file);
     // On a command line a log has to have a name.
     let mut options = file.sections.iter().flat_map(|section| &section.options);
     let differs = options.any(|(key, value)| key.starts_with("write_") && value.is_none());
-    if shown.contains('\'') || differs {
+    if differs {
         return true;
     }
-    let words: Vec<String> = shown.split(' ').map(str::to_owned).collect();
+    let words = command_line::words(file);
     let plain = |jobs: &[Job]| -> Vec<Job> {
         jobs.iter().map(|job| Job { written: Vec::new(), ..job.clone() }).collect()
     };
@@ -284,7 +258,9 @@ fn fio_agrees_on_two_thousand_files_of_all_options() {
         for (text, is_taken) in files.iter().zip(taken(&place, &files)) {
             match (read(text), is_taken) {
                 (Ok(file), true) if survives_a_command_line(&file) => both += 1,
-                (Ok(file), true) => wrong.push(format!("as a command line: {}\n{text}", show_command(&file))),
+                (Ok(file), true) => {
+                    wrong.push(format!("as a command line: {}\n{text}", command_line::words(&file).join(" ")))
+                }
                 (Err(_), false) => {}
                 (Ok(_), false) => wrong.push(format!("fio refuses this, and it is accepted here:\n{text}")),
                 (Err(mistake), true) if REASONS.iter().any(|reason| mistake.reason.contains(reason)) => {}
@@ -302,7 +278,7 @@ fn fio_agrees_on_two_thousand_files_of_all_options() {
 fn a_global_section_between_jobs_stands_in_each_job_behind_it() {
     let later = "[global]\nsize=1m\n[x]\nname=z\nrw=read\n[global]\nbs=8k\n[y]\nrw=write\n";
     let later = read(later).unwrap();
-    let shown = show_command(&later);
+    let shown = command_line::words(&later).join(" ");
     assert_eq!(shown, "fio --size=1m --name=z --rw=read --name=y --bs=8k --rw=write");
     assert!(survives_a_command_line(&later));
 }
