@@ -121,22 +121,22 @@ impl FioReport {
 
     /// Bytes that were read or written.
     pub fn bytes(&self, direction: Direction) -> Option<u64> {
-        self.0[side(direction)]["io_bytes"].as_u64()
+        self.0[direction.name()]["io_bytes"].as_u64()
     }
 
     /// How long reading or writing took, rounded up to whole ms, in ns.
     pub fn runtime_ns(&self, direction: Direction) -> Option<f64> {
-        Some(self.0[side(direction)]["runtime"].as_f64()? * 1e6)
+        Some(self.0[direction.name()]["runtime"].as_f64()? * 1e6)
     }
 
     /// Bytes per second in one direction, as fio prints them.
     pub fn bytes_per_second(&self, direction: Direction) -> f64 {
-        self.0[side(direction)]["bw_bytes"].as_f64().unwrap_or(0.0)
+        self.0[direction.name()]["bw_bytes"].as_f64().unwrap_or(0.0)
     }
 
     /// Transfers per second in both directions, as fio prints them.
     pub fn iops(&self) -> f64 {
-        let of = |direction| self.0[side(direction)]["iops"].as_f64().unwrap_or(0.0);
+        let of = |direction: Direction| self.0[direction.name()]["iops"].as_f64().unwrap_or(0.0);
         of(Direction::Read) + of(Direction::Write)
     }
 
@@ -148,28 +148,21 @@ impl FioReport {
     /// The completion latency that a share of the transfers does not exceed, of the direction that has more of them, in ns; none
     /// where fio does not tell that percentile.
     pub fn latency_ns(&self, share: f64) -> Option<f64> {
-        let calls = |direction: &Direction| self.0[side(*direction)]["total_ios"].as_u64();
+        let calls = |direction: &Direction| self.0[direction.name()]["total_ios"].as_u64();
         let most = [Direction::Read, Direction::Write].into_iter().max_by_key(calls)?;
-        let percentiles = &self.0[side(most)]["clat_ns"]["percentile"];
+        let percentiles = &self.0[most.name()]["clat_ns"]["percentile"];
         percentiles[format!("{:.6}", share * 100.0)].as_f64()
     }
 
     /// The sum of all times of a direction's calls, in ns: those of `clat_ns`, the call alone, or `lat_ns`, with what fio
     /// does before it.
     pub fn calls_ns(&self, direction: Direction, which: &str) -> Option<f64> {
-        sum_ns(&self.0[side(direction)][which])
+        sum_ns(&self.0[direction.name()][which])
     }
 
     /// The sum of the times of all syncs but the last one of `end_fsync`, in ns.
     pub fn syncs_ns(&self) -> Option<f64> {
         sum_ns(&self.0["sync"]["lat_ns"])
-    }
-}
-
-fn side(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Read => "read",
-        Direction::Write => "write",
     }
 }
 

@@ -180,13 +180,6 @@ fn pass(operation: Operation, file_bytes: u64, block_bytes: u64, state: State) -
     }
 }
 
-impl Operation {
-    /// As fio calls it, and the C library.
-    fn word_of_fio(self) -> &'static str {
-        if self == Operation::Read { "read" } else { "write" }
-    }
-}
-
 impl Task {
     fn direction(&self) -> Direction {
         if self.operation == Operation::Read { Direction::Read } else { Direction::Write }
@@ -214,7 +207,7 @@ impl Task {
 
     fn arguments(&self, path: &str, file_bytes: u64) -> Vec<String> {
         match self.program {
-            Program::Fathom => vec![format!("p{} in this process", self.operation.word_of_fio())],
+            Program::Fathom => vec![format!("p{} in this process", self.direction().name())],
             Program::Dd(_) if self.operation == Operation::Read => {
                 vec![format!("if={path}"), "of=/dev/null".to_owned(), format!("bs={}", self.block_bytes)]
             }

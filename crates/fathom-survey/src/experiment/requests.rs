@@ -86,10 +86,7 @@ impl Experiment for Question {
     }
 
     fn explain(&self, finding: &Finding) -> String {
-        let verb = match self.direction {
-            Direction::Read => "read",
-            Direction::Write => "write",
-        };
+        let verb = self.direction.name();
         match (&finding.value, finding.status) {
             (Some(Value::Whole(bytes)), _) => format!(
                 "One request {verb}s {} at most: a larger {verb} takes several, each with a round trip unless they overlap.",
