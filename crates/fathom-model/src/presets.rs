@@ -93,7 +93,6 @@ pub fn preset(name: &str) -> Result<Preset, String> {
 
 impl Preset {
     /// The same model with these settings.
-    #[must_use]
     pub fn on(&self, parameters: &Parameters) -> Parameters {
         let mut changed = parameters.clone();
         (self.choices)(&mut changed.choices);

@@ -102,7 +102,6 @@ impl Default for Settings {
 
 impl Deadline {
     /// An empty queue.
-    #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,

@@ -74,7 +74,6 @@ const CLOSE: u64 = 100_000_000;
 
 impl<R> Throttle<R> {
     /// A throttle for reads that may take `min_lat` ns, of a queue of so many requests.
-    #[must_use]
     pub fn new(min_lat: u64, queue_depth: u32, has_cache: bool) -> Self {
         let depth = Depth { queue_depth, max_depth: 0, scale_step: 0, scaled_max: false };
         let mut throttle = Self {
@@ -99,7 +98,6 @@ impl<R> Throttle<R> {
     }
 
     /// Whether it holds anything at all.
-    #[must_use]
     pub fn is_on(&self) -> bool {
         self.min_lat > 0
     }
