@@ -11,7 +11,6 @@ use fathom_stats::interval::Estimate;
 use fathom_stats::quantile;
 
 use super::batches::Batches;
-use super::remembered;
 use super::round_trip::BARE_NS;
 use super::sync_latency::spread;
 use crate::inference::latency;
@@ -64,12 +63,9 @@ impl Experiment for MetadataCost {
             source: "mdtest (create, stat and remove per second)",
             cost: Cost { seconds: 3, write_bytes: 0, read_bytes: 0 },
             figure: Figure::Spread,
+            asks_server: true,
             ..About::USUAL
         }
-    }
-
-    fn demands(&self, declared: &Declared) -> Demands {
-        remembered::demands(declared)
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {

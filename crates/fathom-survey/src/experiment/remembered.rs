@@ -185,16 +185,6 @@ pub(super) fn declared(
 /// Two ticks of a kernel's slowest clock.
 const TICKS: Duration = Duration::from_millis(20);
 
-/// What asking about a server takes: it comes first where there is one.
-pub(super) fn demands(declared: &Declared) -> Demands {
-    Demands { comes_first: declared.server.is_some(), ..Demands::default() }
-}
-
-/// Whether a case of the lab is about what is believed.
-pub(super) fn is_asked_in(case: &Case) -> bool {
-    case.conditions.served.is_some() || (case.is_usual() && !case.is_served())
-}
-
 /// What was planted, within a tenth.
 fn truth(case: &Case, what: What) -> Truth {
     let Some(served) = case.conditions.served else {

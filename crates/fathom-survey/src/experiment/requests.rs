@@ -41,10 +41,6 @@ impl Experiment for Question {
         self.about
     }
 
-    fn demands(&self, kernel: &Declared) -> Demands {
-        remembered::demands(kernel)
-    }
-
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
         let measured = |(bytes, samples)| {
             Evidence::measured(Kind::Timing, self.method, Value::Whole(bytes))
@@ -70,10 +66,6 @@ impl Experiment for Question {
         let known =
             |(bytes, name): (u64, String)| Evidence::measured(Kind::Declared, &name, Value::Whole(bytes));
         (self.declared)(server).map(known).into_iter().collect()
-    }
-
-    fn is_asked_in(&self, case: &Case) -> bool {
-        remembered::is_asked_in(case)
     }
 
     fn truth(&self, case: &Case, _: &Kernel) -> Truth {

@@ -43,12 +43,9 @@ impl Experiment for RequestsInFlight {
             cost: Cost { seconds: 2, write_bytes: 0, read_bytes: 48 << 20 },
             nature: Nature::Fixed,
             figure: Figure::Spread,
+            asks_server: true,
             ..About::USUAL
         }
-    }
-
-    fn demands(&self, declared: &Declared) -> Demands {
-        remembered::demands(declared)
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
@@ -69,10 +66,6 @@ impl Experiment for RequestsInFlight {
             Evidence::measured(Kind::Declared, &name, Value::Whole(most)).within(1, most)
         };
         server.in_flight.clone().map(known).into_iter().collect()
-    }
-
-    fn is_asked_in(&self, case: &Case) -> bool {
-        remembered::is_asked_in(case)
     }
 
     fn truth(&self, case: &Case, _: &Kernel) -> Truth {

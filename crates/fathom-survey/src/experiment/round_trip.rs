@@ -23,12 +23,9 @@ impl Experiment for RoundTrip {
             source: "KERNEL: fuse_update_get_attr, nfs_getattr",
             cost: Cost { seconds: 2, write_bytes: 0, read_bytes: 0 },
             figure: Figure::Spread,
+            asks_server: true,
             ..About::USUAL
         }
-    }
-
-    fn demands(&self, declared: &Declared) -> Demands {
-        remembered::demands(declared)
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
@@ -55,10 +52,6 @@ impl Experiment for RoundTrip {
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         remembered::declared(declared, "mount_options", |_| None)
-    }
-
-    fn is_asked_in(&self, case: &Case) -> bool {
-        remembered::is_asked_in(case)
     }
 
     fn truth(&self, case: &Case, _: &Kernel) -> Truth {

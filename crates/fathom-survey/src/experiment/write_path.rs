@@ -44,12 +44,9 @@ impl Experiment for WritePath {
             cost: Cost { seconds: 1, write_bytes: 1 << 20, read_bytes: 0 },
             nature: Nature::Fixed,
             figure: Figure::Spread,
+            asks_server: true,
             ..About::USUAL
         }
-    }
-
-    fn demands(&self, declared: &Declared) -> Demands {
-        remembered::demands(declared)
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
