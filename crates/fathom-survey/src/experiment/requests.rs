@@ -173,22 +173,16 @@ fn looked_at(session: &mut Session<'_>, direction: Direction, least_ns: f64, siz
     Ok(Sizes::of(sizes.iter().enumerate().map(of).collect(), least_ns))
 }
 
-fn call(direction: Direction) -> CallKind {
-    match direction {
-        Direction::Read => CallKind::Pread,
-        Direction::Write => CallKind::Pwrite,
-    }
-}
-
 /// One transfer of each size past the cache, from the start of a file that is long enough.
 fn transfers(direction: Direction, sizes: &[u64]) -> Workload {
+    let call = if direction == Direction::Read { CallKind::Pread } else { CallKind::Pwrite };
     let most = sizes.iter().copied().fold(PAGE, u64::max);
     let file = ScratchFile::filled("requests", most.next_power_of_two());
     let workload = Workload::new(vec![file]).pass(Pass::untimed(0, &[CallKind::OpenDirect]));
     let sizes = sizes.iter().zip(TRANSFERS).filter(|(size, _)| **size > 0);
     let timed = sizes.fold(workload, |workload, (&size, label)| {
         let region = Region { offset: 0, size, step: 0, count: 1 };
-        workload.pass(Pass::timed(0, &[call(direction)], region).label(label))
+        workload.pass(Pass::timed(0, &[call], region).label(label))
     });
     timed.pass(Pass::untimed(0, &[CallKind::Open]))
 }
