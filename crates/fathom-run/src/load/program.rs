@@ -3,7 +3,6 @@
 use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -179,10 +178,8 @@ pub fn run_fio(job: &Job, site: &mut Site) -> Result<FioReport, Fault> {
     site.lay_out(std::slice::from_ref(job))?;
     // A runtime may end the writing earlier, and need not.
     let transferred = job.transfer().map_err(Fault::Unsupported)?.unwrap_or(0);
-    let (wanted, left) = (if job.does(Direction::Write) { transferred } else { 0 }, site.write_budget());
-    if wanted > left {
-        return Err(Fault::OverBudget { wanted, left });
-    }
+    let wanted = if job.does(Direction::Write) { transferred } else { 0 };
+    Fault::unless_affordable(wanted, site.write_budget())?;
     site.ready(job)?;
     let path = site.path(job, 0);
     let mut command = Command::new("fio");
@@ -277,12 +274,7 @@ fn wait(child: &mut Child, site: &Site) -> Result<ExitStatus, Fault> {
             (None, Some((fault, when))) if when.elapsed() > PATIENCE => return Err(fault.clone()),
             _ => {}
         }
-        let is_over = site.deadline().is_some_and(|deadline| Instant::now() >= deadline);
-        let fault = match site.interrupt().load(Ordering::Relaxed) {
-            true => Some(Fault::Interrupted),
-            false => is_over.then_some(Fault::OutOfTime),
-        };
-        if let (Some(fault), None) = (fault, &killed) {
+        if let (Err(fault), None) = (Fault::if_stopped(site.interrupt(), site.deadline()), &killed) {
             // It may have ended by itself meanwhile.
             let _ = child.kill();
             killed = Some((fault, Instant::now()));

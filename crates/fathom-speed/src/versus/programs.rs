@@ -110,7 +110,8 @@ impl Bench for Programs<'_> {
         let job = task.job(self.file_bytes);
         let path = self.site.path(&job, 0);
         if task.operation != Operation::Read {
-            self.may_write()?;
+            // What was measured before stays.
+            Fault::unless_affordable(self.file_bytes, self.site.write_budget())?;
             // What was written before is not to be waited for now.
             let synced = File::open(&path).and_then(|file| file.sync_all());
             synced.map_err(|error| Error::from_io("fsync", &path, &error))?;
@@ -154,14 +155,6 @@ impl Bench for Programs<'_> {
 
     fn rate(sample: &Sample) -> Option<f64> {
         (sample.proof != Proof::Refuted).then(|| sample.bytes as f64 / sample.inside_ns * 1e9)
-    }
-}
-
-impl Programs<'_> {
-    /// Fails where one more pass would write more than is allowed; what was measured before stays.
-    fn may_write(&self) -> Result<(), Fault> {
-        let (wanted, left) = (self.file_bytes, self.site.write_budget());
-        if wanted <= left { Ok(()) } else { Err(Fault::OverBudget { wanted, left }) }
     }
 }
 

@@ -26,7 +26,7 @@ impl Witness for Linux {
 
     fn provide(&mut self, file: &ScratchFile) -> Result<(), Fault> {
         let wanted = std::slice::from_ref(file);
-        self.check_budget(self.files.bytes_to_fill(wanted))?;
+        Fault::unless_affordable(self.files.bytes_to_fill(wanted), self.write_budget())?;
         Linux::provide(self, wanted)?;
         self.files.entry(&file.name).open = None;
         self.on(&file.name, "open", |_| Ok(()))
@@ -57,7 +57,7 @@ impl Witness for Linux {
 
     fn write(&mut self, name: &str, range: Range<u64>) -> Result<(), Fault> {
         let length = (range.end - range.start) as usize;
-        self.check_budget(length as u64)?;
+        Fault::unless_affordable(length as u64, self.write_budget())?;
         let path = self.files.path(name);
         let mut data =
             Mapping::touched(length.max(1)).map_err(|errno| Error::new("map a buffer for", &path, errno))?;
@@ -265,11 +265,6 @@ impl Linux {
         };
         let result = call(entry.open.insert(open));
         result.map_err(|errno| Error::new(operation, &path, errno).into())
-    }
-
-    fn check_budget(&self, wanted: u64) -> Result<(), Fault> {
-        let left = self.write_budget();
-        if wanted > left { Err(Fault::OverBudget { wanted, left }) } else { Ok(()) }
     }
 }
 
