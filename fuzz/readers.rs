@@ -2,9 +2,12 @@
 //! and so does a test that replays the inputs in `inputs/`.
 #![allow(dead_code)]
 
+#[path = "command_line.rs"]
+mod command_line;
+
 use std::collections::HashMap;
 
-use fathom_program::job::{IoLog, Job, JobFile, Replay, Surroundings, parse, parse_command, show_command};
+use fathom_program::job::{IoLog, Job, JobFile, Replay, Surroundings, parse, parse_command};
 use fathom_trace::import::{Format, read};
 
 /// A job file, and behind lines `=== PATH` the files that it may include or replay.
@@ -88,7 +91,7 @@ fn is_sound(file: &JobFile, surroundings: &Surroundings<'_>) {
     if options.any(|(key, value)| key.starts_with("write_") && value.is_none()) {
         return;
     }
-    let shown = words(&show_command(file));
+    let shown = command_line::words(file);
     let again = parse_command(&shown, surroundings).expect("what is shown can be read").jobs;
     // A command line says the name as an option, which a file does not.
     let plain =
@@ -106,20 +109,4 @@ fn is_sound_job(job: &Job) {
     if job.file_count() <= 64 {
         job.files_of(job.numjobs - 1).expect("what is checked has files");
     }
-}
-
-/// The words of a line that [`show_command`] has quoted.
-fn words(line: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut is_quoted = false;
-    let mut rest = line.chars();
-    while let Some(c) = rest.next() {
-        match c {
-            '\'' => is_quoted = !is_quoted,
-            '\\' if !is_quoted => words.last_mut().unwrap().extend(rest.next()),
-            ' ' if !is_quoted => words.push(String::new()),
-            _ => words.last_mut().unwrap().push(c),
-        }
-    }
-    words
 }

@@ -77,7 +77,6 @@ struct Placed {
 
 impl Layout {
     /// A file without blocks.
-    #[must_use]
     pub fn new(scheme: Scheme, block: u64) -> Self {
         Self { scheme, block, runs: Vec::new(), pointers: BTreeMap::new() }
     }
@@ -123,7 +122,6 @@ impl Layout {
     }
 
     /// The blocks that lead to a page from the inode, in their order.
-    #[must_use]
     pub fn chain(&self, page: u64) -> Vec<Pointer> {
         match self.scheme {
             Scheme::Indirect { direct, pointers } => {
@@ -161,7 +159,6 @@ impl Layout {
     }
 
     /// How many pages from one on the same blocks lead to, before `end`.
-    #[must_use]
     pub fn pages_of_one_chain(&self, page: u64, end: u64) -> u64 {
         match self.scheme {
             Scheme::Indirect { direct, pointers } => {
@@ -181,7 +178,6 @@ impl Layout {
     }
 
     /// Where a block of pointers is, and whether it is in memory; none where there is no such block.
-    #[must_use]
     pub fn pointer(&self, pointer: Pointer) -> Option<(u64, bool)> {
         self.pointers.get(&pointer).map(|placed| (placed.at, placed.is_cached))
     }

@@ -15,7 +15,6 @@ macro_rules! choice {
             pub const WORDS: &[&str] = &[$($word,)*];
 
             /// The word for it.
-            #[must_use]
             pub const fn word(self) -> &'static str {
                 Self::WORDS[self as usize]
             }

@@ -38,7 +38,6 @@ pub enum Batch {
 
 impl Read {
     /// A read of `bytes` at `offset`, by a reader who has read before.
-    #[must_use]
     pub fn new(file: FileId, offset: u64, bytes: u64, reader: &Reader) -> Self {
         Self { file, position: offset, end: offset + bytes, last: reader.previous.unwrap_or(u64::MAX) }
     }

@@ -27,7 +27,6 @@ choice! {
 
 impl Kernel {
     /// The rules of the kernel of a release, such as `Linux 6.12.117+deb12-amd64`.
-    #[must_use]
     pub fn of_release(release: &str) -> Self {
         let version = |text: &str| -> Vec<u32> {
             let numbers = text.split(|letter: char| !letter.is_ascii_digit());

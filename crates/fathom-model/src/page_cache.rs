@@ -106,7 +106,6 @@ impl Folio {
 
 impl PageCache {
     /// An empty cache of at most `limit` pages.
-    #[must_use]
     pub fn new(limit: Option<u64>) -> Self {
         Self {
             files: Vec::new(),
@@ -124,7 +123,6 @@ impl PageCache {
 
     /// The folio that holds a page, if it is cached or on its way.
     #[inline]
-    #[must_use]
     pub fn folio(&self, file: FileId, index: u64) -> Option<Folio> {
         let entry = self.entry(file, index);
         if !is_folio(entry) {
@@ -146,7 +144,6 @@ impl PageCache {
 
     /// Whether a page is cached or on its way.
     #[inline]
-    #[must_use]
     pub fn holds(&self, file: FileId, index: u64) -> bool {
         is_folio(self.entry(file, index))
     }
@@ -273,19 +270,16 @@ impl PageCache {
     }
 
     /// Pages on the inactive and on the active list.
-    #[must_use]
     pub fn list_pages(&self) -> [u64; 2] {
         [self.inactive.pages, self.active.pages]
     }
 
     /// Pages cached or on their way.
-    #[must_use]
     pub fn pages(&self) -> u64 {
         self.inactive.pages + self.active.pages
     }
 
     /// Pages of dirty folios.
-    #[must_use]
     pub fn dirty_pages(&self) -> u64 {
         self.dirty
     }

@@ -11,7 +11,6 @@ pub struct PageSet {
 
 impl PageSet {
     /// How many pages there are.
-    #[must_use]
     pub fn pages(&self) -> u64 {
         self.pages
     }
@@ -43,7 +42,6 @@ impl PageSet {
     }
 
     /// The first page at or after `index`.
-    #[must_use]
     pub fn next(&self, index: u64) -> Option<u64> {
         if self.pages == 0 {
             return None;
@@ -59,7 +57,6 @@ impl PageSet {
     }
 
     /// Where the run of pages that begins at `index` ends, at most at `end`.
-    #[must_use]
     pub fn run_end(&self, index: u64, end: u64) -> u64 {
         let mut at = index;
         while at < end {

@@ -15,7 +15,6 @@ pub struct Thresholds {
 
 impl Thresholds {
     /// Where writers begin to pause. Source: `dirty_freerun_ceiling`.
-    #[must_use]
     pub fn freerun(self) -> u64 {
         self.limit.midpoint(self.background)
     }
@@ -84,7 +83,6 @@ impl Default for Dirtier {
 
 impl Dirtier {
     /// Whether so much was dirtied that the task must look. Source: `balance_dirty_pages_ratelimited`.
-    #[must_use]
     pub fn must_look(&self, speed: &Speed) -> bool {
         let often = if speed.dirty_exceeded { 32 >> (PAGE_SHIFT - 10) } else { u64::MAX };
         self.nr_dirtied >= self.nr_dirtied_pause.min(often)
@@ -104,7 +102,6 @@ pub struct Found {
 
 impl Speed {
     /// Of a device of which nothing is known yet.
-    #[must_use]
     pub fn unknown(hz: u64, thresholds: Thresholds) -> Self {
         Self {
             hz,
@@ -198,7 +195,6 @@ impl Speed {
     }
 
     /// `BANDWIDTH_INTERVAL`: 200 ms.
-    #[must_use]
     pub fn interval(&self) -> u64 {
         (self.hz / 5).max(1)
     }
@@ -258,7 +254,6 @@ impl Speed {
 
     /// The rate that a writer has next, of one that is found balanced and one that it has now: a step towards
     /// both, where both and the last balanced one agree on the direction. Source: `wb_update_dirty_ratelimit`.
-    #[must_use]
     pub fn next_ratelimit(&self, balanced: u64, task_ratelimit: u64, is_below: bool) -> u64 {
         let rate = self.dirty_ratelimit;
         let step = if is_below {
@@ -272,7 +267,6 @@ impl Speed {
     }
 
     /// The longest pause that leaves the device with work. Source: `wb_max_pause`.
-    #[must_use]
     pub fn wb_max_pause(&self, dirty: u64) -> u64 {
         let per_pause = self.avg_write_bandwidth / (1 + self.hz / 8).next_power_of_two();
         (dirty / (1 + per_pause) + 1).min((self.hz / 5).max(1))
@@ -280,7 +274,6 @@ impl Speed {
 
     /// The shortest pause that is worth while, and after how many pages to look again. Source:
     /// `wb_min_pause`.
-    #[must_use]
     pub fn wb_min_pause(&self, max_pause: u64, task_ratelimit: u64) -> (u64, u64) {
         let per_second = self.hz.next_power_of_two();
         let (hi, lo) = (self.avg_write_bandwidth.ilog2(), self.dirty_ratelimit.ilog2());
@@ -318,7 +311,6 @@ impl Dirtier {
 }
 
 /// After how many pages a task looks again that need not pause. Source: `dirty_poll_interval`.
-#[must_use]
 pub fn dirty_poll_interval(dirty: u64, limit: u64) -> u64 {
     if limit > dirty { 1 << ((limit - dirty).ilog2() >> 1) } else { 1 }
 }
@@ -335,7 +327,6 @@ pub struct Share {
 /// By how much a writer is slowed down or sped up so that the dirty pages come to the setpoint, in
 /// 1,024ths. `limit` is the one that follows the threshold down. Source: `wb_position_ratio`,
 /// `pos_ratio_polynom`.
-#[must_use]
 pub fn wb_position_ratio(
     thresholds: Thresholds,
     limit: u64,
@@ -371,7 +362,6 @@ pub fn wb_position_ratio(
 
 /// How many pages of a file the flusher writes before it looks at the next. Source:
 /// `writeback_chunk_size`.
-#[must_use]
 pub fn writeback_chunk_size(speed: &Speed) -> u64 {
     const LEAST: u64 = 4096 >> (PAGE_SHIFT - 10);
     let pages = (speed.avg_write_bandwidth / 2).min(speed.dirty_limit / 8);

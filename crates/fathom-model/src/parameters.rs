@@ -187,7 +187,6 @@ impl Number {
     }
 
     /// Its name, by which `fathom.model/1` knows it, too: of a point the curve's with the size, as in `far_of_4m`.
-    #[must_use]
     pub fn name(self) -> String {
         match self {
             Self::Scalar(scalar) => scalar.row().name.to_owned(),
@@ -200,7 +199,6 @@ impl Number {
     }
 
     /// What there is to know of it; of a point what its curve is.
-    #[must_use]
     pub const fn row(self) -> Row {
         match self {
             Self::Scalar(scalar) => *scalar.row(),
@@ -213,13 +211,11 @@ impl Number {
     }
 
     /// The value of a model of which nothing is known.
-    #[must_use]
     pub const fn assumed(self) -> Parameter {
         Parameter { value: self.row().assumed, interval: None, origin: Origin::Assumed }
     }
 
     /// The size that a point belongs to; 0 of a scalar.
-    #[must_use]
     pub const fn bytes(self) -> u32 {
         match self {
             Self::Scalar(_) => 0,
@@ -241,25 +237,21 @@ impl Number {
 
 impl Parameters {
     /// A model of which nothing is known.
-    #[must_use]
     pub fn assumed() -> Self {
         Self { choices: Choices::default(), numbers: Number::all().map(Number::assumed).collect() }
     }
 
     /// A number's value, interval and origin.
-    #[must_use]
     pub fn number(&self, number: impl Into<Number>) -> Parameter {
         self.numbers[number.into().index()]
     }
 
     /// The values of all scalars.
-    #[must_use]
     pub fn scalars(&self) -> Scalars {
         Scalars(std::array::from_fn(|at| self.numbers[at].value))
     }
 
     /// The points of a curve, each with its size in bytes and its height.
-    #[must_use]
     pub fn curve(&self, curve: Curve) -> Vec<(f64, f64)> {
         curve.numbers().map(|point| (f64::from(point.bytes()), self.number(point).value)).collect()
     }

@@ -18,17 +18,15 @@ use crate::parameters::{Choices, Device, Journal, Parameters, Scalar};
 pub struct Preset {
     /// The name.
     pub name: &'static str,
-    /// What it is, in half a sentence.
-    pub about: &'static str,
     choices: fn(&mut Choices),
     numbers: &'static [(Scalar, f64)],
 }
 
 /// Every preset.
 pub const PRESETS: [Preset; 7] = [
+    // Paper E's model: copies that cost more beyond the processor's cache, one read-ahead window, one queue.
     Preset {
         name: "paper",
-        about: "paper E's model: copies that cost more beyond the processor's cache, one read-ahead window, one queue",
         choices: |choices| {
             choices.kernel = Kernel::Fixed;
             choices.device = Device::PlainQueue;
@@ -41,9 +39,9 @@ pub const PRESETS: [Preset; 7] = [
             (Scalar::Noise, 0.0),
         ],
     },
+    // Read-ahead of about 2.6.27, pages only, and its limits of dirty data.
     Preset {
         name: "linux-2.6",
-        about: "read-ahead of about 2.6.27, pages only, and its limits of dirty data",
         choices: |choices| choices.kernel = Kernel::V2_6,
         numbers: &[
             (Scalar::LargestFolio, 4_096.0),
@@ -51,27 +49,15 @@ pub const PRESETS: [Preset; 7] = [
             (Scalar::DirtyBackgroundRatio, 5.0),
         ],
     },
-    Preset {
-        name: "linux-6.1",
-        about: "read-ahead of 6.1, and writes into single pages",
-        choices: |choices| choices.kernel = Kernel::V6_1,
-        numbers: &[],
-    },
-    Preset {
-        name: "linux-6.6",
-        about: "read-ahead of 6.6",
-        choices: |choices| choices.kernel = Kernel::V6_6,
-        numbers: &[],
-    },
-    Preset {
-        name: "linux-6.12",
-        about: "read-ahead of 6.12",
-        choices: |choices| choices.kernel = Kernel::V6_12,
-        numbers: &[],
-    },
+    // Read-ahead of 6.1, and writes into single pages.
+    Preset { name: "linux-6.1", choices: |choices| choices.kernel = Kernel::V6_1, numbers: &[] },
+    // Read-ahead of 6.6.
+    Preset { name: "linux-6.6", choices: |choices| choices.kernel = Kernel::V6_6, numbers: &[] },
+    // Read-ahead of 6.12.
+    Preset { name: "linux-6.12", choices: |choices| choices.kernel = Kernel::V6_12, numbers: &[] },
+    // A disk of 7,200 turns a minute, one request at a time.
     Preset {
         name: "disk",
-        about: "a disk of 7,200 turns a minute, one request at a time",
         choices: |choices| choices.device = Device::DiskWithSeeks,
         numbers: &[
             (Scalar::Seek, 8.5e6),
@@ -80,9 +66,9 @@ pub const PRESETS: [Preset; 7] = [
             (Scalar::DeviceByte, 5.0),
         ],
     },
+    // A volume of 3,000 requests and 125 MiB a second.
     Preset {
         name: "cloud-volume",
-        about: "a volume of 3,000 requests and 125 MiB a second",
         choices: |choices| choices.device = Device::TokenBucket,
         numbers: &[
             (Scalar::LimitReadIops, 3_000.0),
@@ -107,7 +93,6 @@ pub fn preset(name: &str) -> Result<Preset, String> {
 
 impl Preset {
     /// The same model with these settings.
-    #[must_use]
     pub fn on(&self, parameters: &Parameters) -> Parameters {
         let mut changed = parameters.clone();
         (self.choices)(&mut changed.choices);

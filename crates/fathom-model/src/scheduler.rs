@@ -102,7 +102,6 @@ impl Default for Settings {
 
 impl Deadline {
     /// An empty queue.
-    #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
@@ -112,12 +111,6 @@ impl Deadline {
             starved: 0,
             inserted: 0,
         }
-    }
-
-    /// How many requests wait.
-    #[must_use]
-    pub fn waiting(&self) -> usize {
-        self.sides.iter().map(|side| side.fifo_list.len()).sum()
     }
 
     /// Puts a request into the queue. Source: `dd_insert_request`.
@@ -319,7 +312,7 @@ mod tests {
         assert_eq!(queue.merge(write(108)), Some(Merged { into: 0, absorbed: Some(1) }));
         assert_eq!(queue.dispatch(0), Some((0, Span { length: 24, ..write(100) })));
         assert_eq!(queue.dispatch(0), Some((2, Span { length: 24, ..write(192) })));
-        assert_eq!((queue.dispatch(0), queue.waiting()), (None, 0));
+        assert_eq!(queue.dispatch(0), None);
     }
 
     #[test]

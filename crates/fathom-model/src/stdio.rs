@@ -80,7 +80,6 @@ const LEAST_BLOCK: u64 = 128;
 
 impl Library {
     /// A call about a file of a length.
-    #[must_use]
     pub fn on(length: u64) -> Self {
         Self { asked: Vec::new(), copied: 0, length }
     }
@@ -88,7 +87,6 @@ impl Library {
 
 impl Stream {
     /// A stream that has just been opened, with a buffer of so many bytes.
-    #[must_use]
     pub fn new(size: u64) -> Self {
         Self {
             size: size.max(1),
@@ -106,7 +104,6 @@ impl Stream {
     }
 
     /// The byte of the file that is read or written next.
-    #[must_use]
     pub fn position(&self) -> u64 {
         let at = if self.is_putting { self.write_ptr } else { self.read_ptr };
         self.descriptor + at - self.read_end

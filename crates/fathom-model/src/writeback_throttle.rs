@@ -74,7 +74,6 @@ const CLOSE: u64 = 100_000_000;
 
 impl<R> Throttle<R> {
     /// A throttle for reads that may take `min_lat` ns, of a queue of so many requests.
-    #[must_use]
     pub fn new(min_lat: u64, queue_depth: u32, has_cache: bool) -> Self {
         let depth = Depth { queue_depth, max_depth: 0, scale_step: 0, scaled_max: false };
         let mut throttle = Self {
@@ -99,15 +98,8 @@ impl<R> Throttle<R> {
     }
 
     /// Whether it holds anything at all.
-    #[must_use]
     pub fn is_on(&self) -> bool {
         self.min_lat > 0
-    }
-
-    /// How many writes may be under way: in the background, and at most.
-    #[must_use]
-    pub fn limits(&self) -> [u32; 2] {
-        [self.wb_background, self.depth.max_depth]
     }
 
     /// A read comes. Source: `wbt_wait`.
@@ -347,28 +339,33 @@ mod tests {
         throttle.timer_fn(false, now);
     }
 
+    /// How many writes may be under way: in the background, and at most.
+    fn limits<R>(throttle: &Throttle<R>) -> [u32; 2] {
+        [throttle.wb_background, throttle.depth.max_depth]
+    }
+
     #[test]
     fn slow_reads_halve_what_may_be_under_way_and_fast_ones_give_it_back() {
         let mut throttle = throttle();
-        let mut limits = Vec::new();
+        let mut seen = Vec::new();
         for (took, now) in [80, 90, 100, 100, 100, 5, 5].into_iter().zip(1..) {
             window(&mut throttle, Some(took * MS), 3, now * 100 * MS);
-            limits.push(throttle.limits());
+            seen.push(limits(&throttle));
         }
-        assert_eq!(limits, [[2, 8], [1, 4], [1, 2], [1, 1], [1, 1], [1, 2], [1, 4]]);
+        assert_eq!(seen, [[2, 8], [1, 4], [1, 2], [1, 1], [1, 1], [1, 2], [1, 4]]);
     }
 
     #[test]
     fn writes_alone_get_more_up_to_three_quarters_of_the_queue_and_lose_it_to_the_first_slow_read() {
         let mut throttle = throttle();
-        let mut limits = Vec::new();
+        let mut seen = Vec::new();
         for now in 1..6 {
             window(&mut throttle, None, 3, now * 100 * MS);
-            limits.push(throttle.limits()[1]);
+            seen.push(limits(&throttle)[1]);
         }
-        assert_eq!(limits, [31, 61, 121, 192, 192]);
+        assert_eq!(seen, [31, 61, 121, 192, 192]);
         window(&mut throttle, Some(80 * MS), 3, 700 * MS);
-        assert_eq!(throttle.limits(), [4, 16]);
+        assert_eq!(limits(&throttle), [4, 16]);
     }
 
     #[test]
@@ -379,7 +376,7 @@ mod tests {
         assert_eq!(throttle.arm_timer(), None, "it runs");
         throttle.read_issued(7, MS);
         throttle.timer_fn(false, 100 * MS);
-        assert_eq!(throttle.limits(), [2, 8]);
+        assert_eq!(limits(&throttle), [2, 8]);
         // 100 ms by the root of two, in whole numbers: 22 of 16.
         assert_eq!(throttle.arm_timer(), Some(1_600 * MS / 22));
     }

@@ -39,7 +39,6 @@ pub struct NetBuilder {
 
 impl NetBuilder {
     /// An empty net.
-    #[must_use]
     pub fn new(name: &str) -> Self {
         Self { draft: Draft::new(name) }
     }

@@ -76,7 +76,6 @@ enum End {
 
 impl Drawing {
     /// The whole net, its modules as frames.
-    #[must_use]
     pub fn flat(net: &Net) -> Self {
         let structure = &net.structure;
         let mut drawing = Self::empty(net.name());
@@ -114,7 +113,6 @@ impl Drawing {
     /// assert!(top.contains("disk") && !top.contains("seek"));
     /// # Ok::<(), fathom_net::NetError>(())
     /// ```
-    #[must_use]
     pub fn page(net: &Net, module: &str) -> Option<Self> {
         let structure = &net.structure;
         let page = structure.pages.iter().position(|page| page.path == module)?;

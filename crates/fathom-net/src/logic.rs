@@ -31,13 +31,11 @@ impl<'a> Firing<'a> {
     }
 
     /// The instant of the firing.
-    #[must_use]
     pub fn now(&self) -> Time {
         self.now
     }
 
     /// The transition's delay, as computed for this firing.
-    #[must_use]
     pub fn delay(&self) -> Span {
         self.delay
     }
@@ -53,7 +51,6 @@ impl<'a> Firing<'a> {
     ///     .output(took, |(born,), firing| firing.done() - *born)
     ///     .add();
     /// ```
-    #[must_use]
     pub fn done(&self) -> Time {
         self.now + self.delay
     }

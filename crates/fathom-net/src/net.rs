@@ -53,7 +53,6 @@ pub(crate) struct Rule {
 
 impl Net {
     /// The name given to the builder.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.structure.name
     }
@@ -65,7 +64,6 @@ impl Net {
     /// assert!(net.transition("read/cache/lookup").is_none());
     /// # Ok::<(), fathom_net::NetError>(())
     /// ```
-    #[must_use]
     pub fn transition(&self, name: &str) -> Option<Transition> {
         let position = self.structure.transitions.iter().position(|node| node.name == name)?;
         Some(Transition(position as u32))
@@ -82,7 +80,6 @@ impl Net {
     /// assert!(net.place::<u8>("jobs").is_some() && net.place::<u16>("jobs").is_none());
     /// # Ok::<(), fathom_net::NetError>(())
     /// ```
-    #[must_use]
     pub fn place<C: Token>(&self, name: &str) -> Option<Place<C>> {
         let node = self.structure.places.iter().position(|place| place.name == name)?;
         let store = self.structure.places[node].store;
@@ -105,7 +102,6 @@ impl Net {
     /// assert_eq!(net.build()?.transition_name(drop), "drop");
     /// # Ok::<(), fathom_net::NetError>(())
     /// ```
-    #[must_use]
     pub fn transition_name(&self, transition: Transition) -> &str {
         &self.structure.transitions[transition.0 as usize].name
     }

@@ -21,7 +21,6 @@ pub struct Rng(Pcg64Mcg);
 
 impl Rng {
     /// The generator of a seed. Neighbouring seeds give unrelated streams.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(Pcg64Mcg::seed_from_u64(seed))
     }

@@ -65,13 +65,11 @@ pub struct Enabled {
 
 impl Enabled {
     /// The transition.
-    #[must_use]
     pub fn transition(&self) -> Transition {
         self.transition
     }
 
     /// The tokens bound, printed in the order of the arcs.
-    #[must_use]
     pub fn binding(&self) -> &str {
         &self.binding
     }
@@ -79,7 +77,6 @@ impl Enabled {
 
 impl<'n> Simulation<'n> {
     /// A run from the initial marking at time zero.
-    #[must_use]
     pub fn new(net: &'n Net, seed: u64) -> Self {
         let mut simulation = Self {
             net,
@@ -94,7 +91,6 @@ impl<'n> Simulation<'n> {
     }
 
     /// The time.
-    #[must_use]
     pub fn now(&self) -> Time {
         self.marking.now
     }
@@ -103,7 +99,6 @@ impl<'n> Simulation<'n> {
     ///
     /// # Panics
     /// If the place belongs to another net.
-    #[must_use]
     pub fn count<C: Token>(&self, place: Place<C>) -> usize {
         self.marking.counts[self.store(place.at)].total as usize
     }
@@ -112,7 +107,6 @@ impl<'n> Simulation<'n> {
     ///
     /// # Panics
     /// If the place belongs to another net.
-    #[must_use]
     pub fn available<C: Token>(&self, place: Place<C>) -> usize {
         self.marking.counts[self.store(place.at)].available as usize
     }
@@ -234,7 +228,6 @@ impl<'n> Simulation<'n> {
     /// assert_eq!(sim.enabled().len(), 1);
     /// # Ok::<(), fathom_net::NetError>(())
     /// ```
-    #[must_use]
     pub fn enabled(&mut self) -> Vec<Enabled> {
         while self.enabled.eligible().is_empty() && self.advance() {}
         let mut eligible = self.enabled.eligible().to_vec();

@@ -37,13 +37,11 @@ impl Time {
     pub const MAX: Self = Self(u64::MAX);
 
     /// The instant `ticks` after the start.
-    #[must_use]
     pub const fn ticks(ticks: u64) -> Self {
         Self(ticks)
     }
 
     /// Ticks since the start.
-    #[must_use]
     pub const fn as_ticks(self) -> u64 {
         self.0
     }
@@ -54,7 +52,6 @@ impl Span {
     pub const ZERO: Self = Self(0);
 
     /// A length of `ticks`.
-    #[must_use]
     pub const fn ticks(ticks: u64) -> Self {
         Self(ticks)
     }
@@ -64,14 +61,12 @@ impl Span {
     /// ```
     /// assert_eq!(fathom_net::Span::round(2.6), fathom_net::Span::ticks(3));
     /// ```
-    #[must_use]
     pub fn round(ticks: f64) -> Self {
         // The cast truncates and saturates, which is what a delay wants at both ends.
         Self((ticks + 0.5) as u64)
     }
 
     /// The length in ticks.
-    #[must_use]
     pub const fn as_ticks(self) -> u64 {
         self.0
     }

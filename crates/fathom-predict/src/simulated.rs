@@ -86,10 +86,7 @@ impl Simulated {
         let size = |name: &str| self.files.get(name).map_or(0, |file| self.state.size(file.id));
         let filling: u64 = workload.files.iter().map(|file| file.size.saturating_sub(size(&file.name))).sum();
         let wanted = workload.bytes_written().saturating_add(filling);
-        let left = self.write_budget;
-        if wanted > left {
-            return Err(Fault::OverBudget { wanted, left });
-        }
+        Fault::unless_affordable(wanted, self.write_budget)?;
         for wanted in &workload.files {
             let new = || File { id: self.state.create(), is_open: true };
             let file = self.files.entry(wanted.name.clone()).or_insert_with(new);

@@ -11,6 +11,7 @@ use rand_pcg::rand_core::SeedableRng;
 
 use crate::model::Runner;
 use crate::prediction::SHARES;
+use crate::trial::one_after_the_other;
 
 /// What came of a run, as the program that made it prints it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -73,19 +74,14 @@ pub fn run(
 /// # Errors
 /// A job that makes no sense.
 pub fn needs<'a>(jobs: impl Iterator<Item = &'a Job>, runs: usize) -> Result<Needs, String> {
-    let (new, lasting): (Vec<Job>, Vec<Job>) = jobs.cloned().partition(Job::is_new);
-    let mut needs = Needs::of(&lasting)?;
-    let filled = needs.space.min(needs.writes);
-    needs.time *= runs as u32;
-    let each = new.iter().map(|job| Needs::of(std::slice::from_ref(job)));
-    let each: Vec<Needs> = each.collect::<Result<_, _>>()?;
-    // Files that are only written are there one at a time.
-    needs.space = needs.space.saturating_add(each.iter().map(|one| one.space).max().unwrap_or(0));
+    let (mut needs, room, each) = one_after_the_other(jobs)?;
     // Files that stay are filled once.
-    let transferred = needs.writes.saturating_sub(filled);
+    let filled = needs.space.min(needs.writes);
+    let transferred = needs.writes - filled;
     let of_run = each.iter().fold(transferred, |sum, one| sum.saturating_add(one.writes));
     needs.writes = of_run.saturating_mul(runs as u64).saturating_add(filled);
-    needs.time += each.iter().map(|one| one.time * runs as u32).sum();
+    needs.space = needs.space.saturating_add(room);
+    needs.time = each.iter().fold(needs.time, |sum, one| sum + one.time) * runs as u32;
     Ok(needs)
 }
 

@@ -332,17 +332,26 @@ pub(crate) fn from_its_state<T>(
 /// # Errors
 /// A job that makes no sense.
 pub fn needs(sets: &[(Vec<Job>, Turns)]) -> Result<Needs, String> {
-    let (new, lasting): (Vec<Job>, Vec<Job>) =
-        sets.iter().flat_map(|(jobs, _)| jobs).cloned().partition(Job::is_new);
-    let mut needs = Needs::of(&lasting)?;
+    let (mut needs, room, _) = one_after_the_other(sets.iter().flat_map(|(jobs, _)| jobs))?;
+    needs.space += room;
     for (jobs, turns) in sets.iter().filter(|(_, turns)| turns.state == Settled::ByRuns) {
         let kept: Vec<Job> = jobs.iter().filter(|job| is_kept(job)).cloned().collect();
         needs.writes += Needs::of(&kept)?.space * turns.repeats as u64;
     }
-    let each = new.iter().map(|job| Needs::of(std::slice::from_ref(job)));
-    needs.space += each.collect::<Result<Vec<_>, _>>()?.iter().map(|one| one.space).max().unwrap_or(0);
     needs.writes += writes(sets)?;
     Ok(needs)
+}
+
+/// What jobs need together whose files stay; the space for those of the others, which are only written and there one at a time;
+/// and what each of the others needs.
+pub(crate) fn one_after_the_other<'a>(
+    jobs: impl Iterator<Item = &'a Job>,
+) -> Result<(Needs, u64, Vec<Needs>), String> {
+    let (new, lasting): (Vec<Job>, Vec<Job>) = jobs.cloned().partition(Job::is_new);
+    let each = new.iter().map(|job| Needs::of(std::slice::from_ref(job)));
+    let each: Vec<Needs> = each.collect::<Result<_, _>>()?;
+    let room = each.iter().map(|one| one.space).max().unwrap_or(0);
+    Ok((Needs::of(&lasting)?, room, each))
 }
 
 /// Bytes that sets of jobs write in all their runs, on files that are there.

@@ -90,6 +90,16 @@ pub enum Direction {
     Write = 1,
 }
 
+impl Direction {
+    /// `read` or `write`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
+}
+
 /// The number of directions.
 pub const DIRECTIONS: usize = 2;
 

@@ -33,7 +33,7 @@ use std::time::Duration;
 
 pub use crate::call::{DIRECTIONS, Direction};
 
-pub use self::command_line::{CommandLine, Output, parse_command, show_command, words_of};
+pub use self::command_line::{CommandLine, Output, parse_command, words_of};
 pub use self::conduct::*;
 use self::engine::ENGINES;
 pub use self::engine::Engine;

@@ -194,24 +194,15 @@ impl Workload {
 
     /// Bytes that the passes write, in all rounds together; filling the scratch files comes on top.
     pub fn bytes_written(&self) -> u64 {
-        self.bytes_by(|op| op.is_write())
+        let of_pass = |pass: &Pass| {
+            let writes = pass.ops.iter().filter(|op| op.is_write()).count() as u64;
+            writes.saturating_mul(pass.region.size).saturating_mul(pass.region.count)
+        };
+        let round = self.passes.iter().map(of_pass).fold(0, u64::saturating_add);
+        round.saturating_mul(u64::from(self.rounds) + u64::from(self.warmup_rounds))
     }
 
-    /// Bytes that the passes ask to read, in all rounds together.
-    pub fn bytes_read(&self) -> u64 {
-        self.bytes_by(|op| op.is_read())
-    }
-
-    /// The offsets that a pass visits, in order, in one round; warm-up rounds count from zero too.
-    pub fn offsets(&self, pass: usize, round: u32) -> Vec<u64> {
-        let plan = &self.passes[pass];
-        self.order(pass, round)
-            .into_iter()
-            .map(|index| plan.region.offset + u64::from(index) * plan.region.step)
-            .collect()
-    }
-
-    /// The indices of the positions that a pass visits, in order, in one round.
+    /// The indices of the positions that a pass visits, in order, in one round; warm-up rounds count from zero too.
     pub fn order(&self, pass: usize, round: u32) -> Vec<u32> {
         let plan = &self.passes[pass];
         let mut order: Vec<u32> = (0..plan.region.count as u32).collect();
@@ -225,18 +216,6 @@ impl Workload {
             }
         }
         order
-    }
-
-    fn bytes_by(&self, counts: impl Fn(CallKind) -> bool) -> u64 {
-        let round: u64 = self
-            .passes
-            .iter()
-            .map(|pass| {
-                let ops = pass.ops.iter().filter(|&&op| counts(op)).count() as u64;
-                ops.saturating_mul(pass.region.size).saturating_mul(pass.region.count)
-            })
-            .fold(0, u64::saturating_add);
-        round.saturating_mul(u64::from(self.rounds) + u64::from(self.warmup_rounds))
     }
 }
 
@@ -391,10 +370,10 @@ mod tests {
             let workload = Workload::new(vec![ScratchFile::empty("a")])
                 .pass(Pass::timed(0, &[CallKind::Pread], region(50)).direction(direction))
                 .seed(7);
-            let mut offsets = workload.offsets(0, 3);
-            assert_eq!(offsets, workload.offsets(0, 3), "the same seed gives the same order");
-            offsets.sort_unstable();
-            assert_eq!(offsets, (0..50).map(|index| 4096 + index * 1024).collect::<Vec<_>>());
+            let mut order = workload.order(0, 3);
+            assert_eq!(order, workload.order(0, 3), "the same seed gives the same order");
+            order.sort_unstable();
+            assert_eq!(order, (0..50).collect::<Vec<_>>());
         }
     }
 
@@ -402,7 +381,7 @@ mod tests {
     fn random_rounds_differ() {
         let workload = Workload::new(vec![ScratchFile::empty("a")])
             .pass(Pass::timed(0, &[CallKind::Pread], region(50)).direction(Traversal::Random));
-        assert_ne!(workload.offsets(0, 0), workload.offsets(0, 1));
+        assert_ne!(workload.order(0, 0), workload.order(0, 1));
     }
 
     #[test]

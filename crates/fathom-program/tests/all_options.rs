@@ -2,12 +2,13 @@
 //! what is refused though fio takes it is refused for a reason that is named. Without fio these tests say `skipped: NAME: reason`;
 //! with `FATHOM_REQUIRE=all` in the environment they fail instead.
 
+#[path = "../../../fuzz/command_line.rs"]
+mod command_line;
+
 use std::path::Path;
 use std::process::Command;
 
-use fathom_program::job::{
-    Job, JobFile, Mistake, Surroundings, option_table, parse, parse_command, show_command,
-};
+use fathom_program::job::{Job, JobFile, Mistake, Surroundings, option_table, parse, parse_command};
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 use rand_pcg::Pcg64Mcg;
@@ -81,14 +82,13 @@ fn has_fio(name: &str) -> bool {
 
 /// Whether the same jobs come from the command line that a file amounts to.
 fn survives_a_command_line(file: &JobFile) -> bool {
-    let shown = show_command(file);
     // On a command line a log has to have a name.
     let mut options = file.sections.iter().flat_map(|section| &section.options);
     let differs = options.any(|(key, value)| key.starts_with("write_") && value.is_none());
-    if shown.contains('\'') || differs {
+    if differs {
         return true;
     }
-    let words: Vec<String> = shown.split(' ').map(str::to_owned).collect();
+    let words = command_line::words(file);
     let plain = |jobs: &[Job]| -> Vec<Job> {
         jobs.iter().map(|job| Job { written: Vec::new(), ..job.clone() }).collect()
     };
@@ -258,7 +258,9 @@ fn fio_agrees_on_two_thousand_files_of_all_options() {
         for (text, is_taken) in files.iter().zip(taken(&place, &files)) {
             match (read(text), is_taken) {
                 (Ok(file), true) if survives_a_command_line(&file) => both += 1,
-                (Ok(file), true) => wrong.push(format!("as a command line: {}\n{text}", show_command(&file))),
+                (Ok(file), true) => {
+                    wrong.push(format!("as a command line: {}\n{text}", command_line::words(&file).join(" ")))
+                }
                 (Err(_), false) => {}
                 (Ok(_), false) => wrong.push(format!("fio refuses this, and it is accepted here:\n{text}")),
                 (Err(mistake), true) if REASONS.iter().any(|reason| mistake.reason.contains(reason)) => {}
@@ -270,6 +272,15 @@ fn fio_agrees_on_two_thousand_files_of_all_options() {
     let shown = wrong.iter().take(20).cloned().collect::<Vec<_>>().join("\n");
     assert!(wrong.is_empty(), "{} of {FILES} files, seed {seed}:\n{shown}", wrong.len());
     assert!(both > FILES / 4, "only {both} files are accepted by both");
+}
+
+#[test]
+fn a_global_section_between_jobs_stands_in_each_job_behind_it() {
+    let later = "[global]\nsize=1m\n[x]\nname=z\nrw=read\n[global]\nbs=8k\n[y]\nrw=write\n";
+    let later = read(later).unwrap();
+    let shown = command_line::words(&later).join(" ");
+    assert_eq!(shown, "fio --size=1m --name=z --rw=read --name=y --bs=8k --rw=write");
+    assert!(survives_a_command_line(&later));
 }
 
 /// fio's own list of options is in the table, all of it.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use fathom_program::units::Bytes;
 pub use fathom_sys::plain;
@@ -41,6 +43,26 @@ impl Fault {
     /// A call on `path` at the byte `offset` that moved `moved` of `wanted` bytes.
     pub fn short(operation: &str, path: &Path, offset: u64, wanted: usize, moved: usize) -> Self {
         Fault::Short { call: format!("{operation} {} at byte {offset}", path.display()), wanted, moved }
+    }
+
+    /// Whether to stop: for an interrupt, or because the time allowed is over.
+    ///
+    /// # Errors
+    /// [`Fault::Interrupted`], [`Fault::OutOfTime`].
+    pub fn if_stopped(interrupt: &AtomicBool, deadline: Option<Instant>) -> Result<(), Self> {
+        match interrupt.load(Ordering::Relaxed) {
+            true => Err(Self::Interrupted),
+            false if deadline.is_some_and(|deadline| Instant::now() >= deadline) => Err(Self::OutOfTime),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses what would write more than is left of a budget, in bytes.
+    ///
+    /// # Errors
+    /// [`Fault::OverBudget`].
+    pub fn unless_affordable(wanted: u64, left: u64) -> Result<(), Self> {
+        if wanted > left { Err(Self::OverBudget { wanted, left }) } else { Ok(()) }
     }
 }
 

@@ -101,9 +101,7 @@ impl Provenance {
             instrument: instrument.clone(),
         })
     }
-}
 
-impl Provenance {
     /// Of a machine that is only a model: its file, what was set, and the machine and mount that it was made from.
     pub fn simulated(
         model: &Path,

@@ -129,9 +129,7 @@ fn on_scratch<'a>(
 
 fn affordable(plan: &Plan, path: &Path, bounds: &Bounds) -> Result<(), Fault> {
     let wanted = plan.writes.saturating_add(plan.laid_out());
-    if wanted > bounds.max_write {
-        return Err(Fault::OverBudget { wanted, left: bounds.max_write });
-    }
+    Fault::unless_affordable(wanted, bounds.max_write)?;
     let free = facts::space(path)?.free_bytes;
     if wanted > free {
         return Err(Fault::Unsupported(format!(
@@ -232,7 +230,7 @@ fn lay_out(plan: &Plan, scratch: &Scratch, cached: Cache, bounds: &Bounds) -> Re
     }
     // Only when all are written, so that one commit of a journal serves all.
     for path in made {
-        stop(bounds)?;
+        Fault::if_stopped(&bounds.interrupt, bounds.deadline)?;
         let file = file::open(path).map_err(|errno| Error::new("open", path, errno))?;
         let settled = match cached {
             Cache::Cold => cache::evict(&file, 0, 0),
@@ -243,23 +241,13 @@ fn lay_out(plan: &Plan, scratch: &Scratch, cached: Cache, bounds: &Bounds) -> Re
     Ok(paths)
 }
 
-fn stop(bounds: &Bounds) -> Result<(), Fault> {
-    if bounds.interrupt.load(std::sync::atomic::Ordering::Relaxed) {
-        return Err(Fault::Interrupted);
-    }
-    if bounds.deadline.is_some_and(|end| Instant::now() >= end) {
-        return Err(Fault::OutOfTime);
-    }
-    Ok(())
-}
-
 /// Makes a file of that size, filled with data.
 fn fill(path: &Path, size: u64, bounds: &Bounds) -> Result<OwnedFd, Fault> {
     let made = file::create_new(path)?;
     let block: Vec<u8> = (0..1 << 20).map(|at| (at % 253) as u8).collect();
     let mut at = 0;
     while at < size {
-        stop(bounds)?;
+        Fault::if_stopped(&bounds.interrupt, bounds.deadline)?;
         let part = &block[..block.len().min(usize::try_from(size - at).unwrap_or(usize::MAX))];
         let written = file::pwrite(made.as_fd(), part, at);
         at += written.map_err(|errno| Error::new("write", path, errno))? as u64;

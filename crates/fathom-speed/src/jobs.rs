@@ -66,8 +66,8 @@ impl RanJob {
         let sum = Outcome::together(threads)?;
         let side = |direction: Direction| {
             let transfers = &sum.transfers[direction as usize];
-            let kind = if direction == Direction::Read { "read" } else { "write" };
-            let (kind, bytes) = job.engine.on_names().map_or((kind, transfers.bytes), |on| (on.name(), 0));
+            let moving = (direction.name(), transfers.bytes);
+            let (kind, bytes) = job.engine.on_names().map_or(moving, |on| (on.name(), 0));
             RanSide::of(kind, bytes, &transfers.latency, sum.ns_per_tick)
         };
         let sides = if job.engine.on_names().is_some() { 1 } else { DIRECTIONS };

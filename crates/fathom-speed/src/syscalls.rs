@@ -6,7 +6,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use fathom_sys::clock::Counter;
@@ -225,9 +225,7 @@ pub fn measure(
         let mut order: Vec<usize> = (0..cases.len()).collect();
         shuffle(&mut order, &mut generator);
         for index in order {
-            if interrupt.load(Ordering::Relaxed) {
-                return Err(Fault::Interrupted);
-            }
+            Fault::if_stopped(interrupt, None)?;
             let case = &mut cases[index];
             let calls = CALLS.min(case.size);
             let start = generator.random_range(0..=case.size - calls);
@@ -258,10 +256,7 @@ fn within_budget(path: &Path, plan: &Plan) -> Result<u64, Fault> {
     remove_leftovers(path);
     let files: u64 = plan.sizes.iter().sum();
     let rewritten = plan.sizes.len() as u64 * u64::from(plan.rounds) * (WARM_UP + CALLS);
-    let wanted = files + rewritten;
-    if wanted > plan.max_write {
-        return Err(Fault::OverBudget { wanted, left: plan.max_write });
-    }
+    Fault::unless_affordable(files + rewritten, plan.max_write)?;
     let space = facts::space(path)?;
     let (free, path) = (Bytes(space.free_bytes), path.display());
     if space.is_read_only {
@@ -288,9 +283,7 @@ fn files(directory: &Path, sizes: &[u64], interrupt: &AtomicBool) -> Result<Vec<
         let file = file::create_new(&path)?;
         let mut at = 0;
         while at < size {
-            if interrupt.load(Ordering::Relaxed) {
-                return Err(Fault::Interrupted);
-            }
+            Fault::if_stopped(interrupt, None)?;
             let bytes = chunk.bytes();
             let length = (size - at).min(bytes.len() as u64) as usize;
             let moved = file::pwrite(file.as_fd(), &bytes[..length], at);

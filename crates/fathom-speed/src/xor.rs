@@ -97,7 +97,7 @@ pub struct Trial {
 
 /// What folding gave, before it is a report.
 struct Folding {
-    word: u32,
+    word: u64,
     bytes: u64,
     method: Method,
     threads: usize,
@@ -127,7 +127,7 @@ pub fn xor(path: &Path, request: Request, watch: &Watch) -> Result<Xor, Fault> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         path: path.display().to_string(),
         bytes: folding.bytes,
-        xor: format!("{:08x}", folding.word),
+        xor: format!("{:08x}", narrow(folding.word)),
         duration_ns,
         bytes_per_second: per_second(folding.bytes, duration_ns),
         method: folding.method,
@@ -144,10 +144,10 @@ fn fold(whole: &Whole, request: Request, watch: &Watch) -> Result<Folding, Fault
     let Some(method) = request.method else { return trial::fold(whole, request.threads, cpus, watch) };
     let threads = request.threads.unwrap_or_else(|| method.usual_threads(cpus));
     let mut sweeper = sweep::Sweeper::new(whole, watch);
-    let done = sweeper.sweep(method, threads, 0..whole.size())?;
+    let done = sweeper.sweep(method, threads, 0..whole.size)?;
     Ok(Folding {
-        word: narrow(done.word),
-        bytes: whole.size(),
+        word: done.word,
+        bytes: whole.size,
         method,
         threads: done.threads,
         reason: "it was asked for".to_owned(),

@@ -5,13 +5,11 @@
 //! longer holds the buffer or requests take another way. [`fit`] finds the fixed cost, the size at
 //! which the bytes cost as much as the call itself, and the sizes at which a byte's price changes.
 
+use self::law::{Law, Observed};
 use crate::distribution::normal_quantile;
 use crate::interval::{Estimate, Interval};
 use crate::quantile::{self, MAD_TO_SIGMA};
 use rand::{Rng, RngExt};
-use std::fmt;
-
-use self::law::{Law, Observed};
 
 mod law;
 
@@ -84,33 +82,6 @@ pub struct Piece {
     pub per_unit: Estimate,
 }
 
-/// Why no law is given.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Reason {
-    /// Fewer than 5 sizes, sizes out of order, or a size with fewer than 4 rounds.
-    TooFew,
-    /// The times stand off every law of this form.
-    NoLaw {
-        /// Index of the size that stands off the most.
-        index: usize,
-        /// By how much, as a share.
-        deviation: f64,
-    },
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooFew => f.write_str("there are too few sizes or rounds to tell a law from noise"),
-            Self::NoLaw { deviation, .. } => write!(
-                f,
-                "the times stand {:.0} % off any law of a fixed cost and a price per byte",
-                deviation * 100.0
-            ),
-        }
-    }
-}
-
 const FEWEST_SIZES: usize = 5;
 const FEWEST_ROUNDS: usize = 4;
 
@@ -121,7 +92,8 @@ const FEWEST_ROUNDS: usize = 4;
 /// and the wobble that the fit leaves.
 ///
 /// # Errors
-/// [`Reason`]: nothing is told of times that keep to no such law.
+/// One sentence: nothing is told of times that keep to no such law, of fewer than 5 sizes, of sizes out of order, or of one with
+/// fewer than 4 rounds.
 ///
 /// ```
 /// use fathom_stats::bend::{Half, Options, Point, fit};
@@ -137,11 +109,11 @@ const FEWEST_ROUNDS: usize = 4;
 /// assert!(matches!(bends.half, Half::At(size) if (size.value - 2000.0).abs() < 200.0));
 /// assert_eq!(bends.pieces.len(), 1);
 /// ```
-pub fn fit(points: &[Point], options: &Options, rng: &mut impl Rng) -> Result<Bends, Reason> {
+pub fn fit(points: &[Point], options: &Options, rng: &mut impl Rng) -> Result<Bends, String> {
     let ascending = points.windows(2).all(|pair| pair[0].size < pair[1].size);
     let rounds = points.iter().map(|point| point.times.len()).min().unwrap_or(0);
     if points.len() < FEWEST_SIZES || !ascending || rounds < FEWEST_ROUNDS {
-        return Err(Reason::TooFew);
+        return Err("there are too few sizes or rounds to tell a law from noise".to_owned());
     }
     let half = |parity: usize| observe(points, |round| round % 2 == parity);
     let all = observe(points, |_| true);
@@ -194,16 +166,17 @@ fn confirmed(mut starts: Vec<usize>, second: &[Observed], options: &Options) -> 
 const CONFIRMED: f64 = 3.0;
 
 /// Refuses a law that the medians stand off by more than it may tell, and more than noise explains.
-fn check(law: &Law, all: &[Observed], options: &Options) -> Result<(), Reason> {
+fn check(law: &Law, all: &[Observed], options: &Options) -> Result<(), String> {
     let excess = |(index, point): (usize, &Observed)| {
         let deviation = law.residual(index, point).abs();
-        (index, deviation, deviation - options.min_change - 3.0 * point.error)
+        (deviation, deviation - options.min_change - 3.0 * point.error)
     };
-    let worst = all.iter().enumerate().map(excess).max_by(|a, b| a.2.total_cmp(&b.2));
+    let worst = all.iter().enumerate().map(excess).max_by(|a, b| a.1.total_cmp(&b.1));
     match worst {
-        Some((index, deviation, beyond)) if beyond > 0.0 => {
-            Err(Reason::NoLaw { index, deviation: deviation.exp_m1() })
-        }
+        Some((deviation, beyond)) if beyond > 0.0 => Err(format!(
+            "the times stand {:.0} % off any law of a fixed cost and a price per byte",
+            deviation.exp_m1() * 100.0
+        )),
         _ => Ok(()),
     }
 }

@@ -31,6 +31,7 @@ mod page_cost;
 mod page_size;
 mod pointers;
 mod pointers_per_indirect;
+mod prelude;
 mod readahead;
 mod readahead_first;
 mod readahead_ramp;
@@ -43,6 +44,7 @@ mod requests;
 mod requests_in_flight;
 mod round_trip;
 mod session;
+mod silence;
 mod sync_latency;
 mod working_set;
 mod write_path;
@@ -129,6 +131,9 @@ pub struct About {
     /// The parameter whose samples answer this question as well.
     #[serde(skip)]
     pub samples_of: Option<&'static str>,
+    /// Whether it is about the server of a file system: then it comes first where there is one.
+    #[serde(skip)]
+    pub asks_server: bool,
 }
 
 impl About {
@@ -146,6 +151,7 @@ impl About {
         figure: Figure::Sweep { passes: &[] },
         recipes: &[],
         samples_of: None,
+        asks_server: false,
     };
 }
 
@@ -222,8 +228,8 @@ pub trait Experiment: Sync {
 
     /// What asking takes on a machine that declares this. It decides whether the question is asked, and
     /// nothing else: what is declared reaches no inference.
-    fn demands(&self, _: &Declared) -> Demands {
-        Demands::default()
+    fn demands(&self, declared: &Declared) -> Demands {
+        Demands { comes_first: self.about().asks_server && declared.server.is_some(), ..Demands::default() }
     }
 
     /// Asks by durations alone.
@@ -245,9 +251,13 @@ pub trait Experiment: Sync {
         Vec::new()
     }
 
-    /// Whether a case of the lab is about this question: those in which nothing was set but the file system.
+    /// Whether a case of the lab is about this question: those in which nothing was set but the file system; of a server
+    /// those that are served with numbers that are known, and those with none.
     fn is_asked_in(&self, case: &Case) -> bool {
-        case.is_usual()
+        match self.about().asks_server {
+            true => case.conditions.served.is_some() || (case.is_usual() && !case.is_served()),
+            false => case.is_usual(),
+        }
     }
 
     /// The right answer in a case of the lab on this kernel.

@@ -31,7 +31,6 @@ pub use self::exercise::Examined;
 pub use self::fuse::serve;
 pub use self::results::{CaseReport, LabReport, OutcomeName, SCHEMA, Total};
 pub use self::score::{ParameterScore, Score, score};
-pub use self::served::drawn;
 pub use crate::case::{Basis, Case, Conditions, Kernel, Layout, Truth};
 
 use self::build::{Site, Unbuilt};

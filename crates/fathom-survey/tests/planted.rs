@@ -11,23 +11,32 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use fathom_fuse::Writes;
 use fathom_run::instrument::Instrument;
 use fathom_run::machine::linux::Limits;
 use fathom_scripted::support::require;
+use fathom_survey::case::{Case, Served};
 use fathom_survey::experiment::{Effort, REGISTRY};
 use fathom_survey::finding::{Evidence, Kind, Status};
 use fathom_survey::lab::{self, CaseReport, LabReport, OutcomeName, Score, Setup};
 use fathom_survey::survey::Plan;
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
 
 const NAME: &str = "no_answer_about_a_drawn_mount_is_wrong";
 /// Without a wish: enough to notice what is broken.
 const FEW: u64 = 3;
+const KIB: u64 = 1024;
+/// A kernel reads no more at once than this and than one request may write: its own read-ahead before the first request.
+const USUAL_READ_KIB: u64 = 128;
 
 fn main() -> ExitCode {
     if std::env::args().any(|argument| argument == "--list") {
         println!("{NAME}: test");
         return ExitCode::SUCCESS;
     }
+    check_draws();
     let lab = match lab::enter(Path::new("/dev/shm"), &[]) {
         Ok(lab) => lab,
         Err(reason) => {
@@ -52,7 +61,7 @@ fn main() -> ExitCode {
             Limits { max_write: 256 << 20, deadline: Some(Instant::now() + Duration::from_secs(60)) };
         let interrupt = Arc::new(AtomicBool::new(false));
         let setup = Setup { instrument: &instrument, plan: &plan, limits, interrupt };
-        let case = lab::drawn(seed);
+        let case = drawn(seed);
         let report = CaseReport::from(lab.run_case(&case, &setup, &mut |_, _| {}));
         tell(&case.mount_options, &report);
         report
@@ -81,6 +90,53 @@ fn main() -> ExitCode {
     }
     println!("test {NAME} ... ok");
     ExitCode::SUCCESS
+}
+
+/// One whose every number is drawn at random.
+fn drawn(seed: u64) -> Case {
+    let dice = &mut Pcg64Mcg::seed_from_u64(seed);
+    let [attributes, names, absences] = [0; 3].map(|_| match dice.random_range(0..4) {
+        0 => 0,
+        _ => between(dice, 100.0, 1900.0),
+    });
+    let round_trip = if dice.random_range(0..10) == 0 { 0 } else { between(dice, 50.0, 5000.0) };
+    let pages = |dice: &mut Pcg64Mcg, most: u64| match dice.random_range(0..3) {
+        0 => dice.random_range(1..=most),
+        _ => 1 << dice.random_range(0..=most.ilog2()),
+    };
+    let write = 4 * pages(dice, 256);
+    let read = 4 * pages(dice, write.max(USUAL_READ_KIB) / 4);
+    let writes = [Writes::Through, Writes::Cached, Writes::Late][dice.random_range(0..3)];
+    let served = Served {
+        attributes: Duration::from_millis(attributes),
+        names: Duration::from_millis(names),
+        absences: Duration::from_millis(absences),
+        round_trip: Duration::from_micros(round_trip),
+        read_request: read * KIB,
+        write_request: write * KIB,
+        writes,
+        threads: dice.random_range(2..=24),
+        background: dice.random_range(2..=24),
+    };
+    served.case(format!("fuse-drawn{seed}"))
+}
+
+/// A whole number, each factor as likely as any other.
+fn between(dice: &mut Pcg64Mcg, low: f64, high: f64) -> u64 {
+    (low * (high / low).powf(dice.random::<f64>())) as u64
+}
+
+/// What is drawn can be planted.
+fn check_draws() {
+    for seed in 0..200 {
+        let case = drawn(seed);
+        let plan: fathom_fuse::Plan = case.mount_options.parse().unwrap();
+        let served = case.conditions.served.unwrap();
+        assert_eq!((plan.round_trip, plan.writes), (served.round_trip, served.writes));
+        assert!((2..=24).contains(&plan.threads) && served.read_request >= 4096);
+        assert!(served.attributes < Duration::from_secs(2));
+        assert_eq!(case, drawn(seed));
+    }
 }
 
 /// What was planted, and each answer that is wrong or missing.

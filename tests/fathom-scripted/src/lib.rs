@@ -262,10 +262,7 @@ impl Scripted {
         let size = |name: &str| self.files.get(name).map_or(0, File::size);
         let filling: u64 = workload.files.iter().map(|file| file.size.saturating_sub(size(&file.name))).sum();
         let wanted = workload.bytes_written().saturating_add(filling);
-        let left = self.write_budget();
-        if wanted > left {
-            return Err(Fault::OverBudget { wanted, left });
-        }
+        Fault::unless_affordable(wanted, self.write_budget())?;
         for wanted in &workload.files {
             let script = &self.script;
             let file = self.files.entry(wanted.name.clone()).or_insert_with(|| {

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use fathom::model::Runner;
 
 use crate::args::keep::KeepOptions;
 use crate::args::model::SetOptions;
@@ -26,8 +28,8 @@ pub(crate) struct PredictOptions {
     pub(crate) what_if: SetOptions,
     /// Whose runs of the jobs to predict: what fio will print, or what 'fathom run' will. fio's own work between calls counts for
     /// the first. Without this option: fio's where the calibration found fio installed.
-    #[arg(long = "as", value_name = "PROGRAM")]
-    pub(crate) runner: Option<By>,
+    #[arg(long = "as", value_name = "PROGRAM", value_parser = runners())]
+    pub(crate) runner: Option<Runner>,
     /// Format of the results.
     #[arg(long, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: PredictFormat,
@@ -51,13 +53,11 @@ impl PredictOptions {
     }
 }
 
-/// A program that runs jobs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum By {
-    /// fio.
-    Fio,
-    /// Fathom.
-    Fathom,
+/// The words for programs that run jobs.
+fn runners() -> impl TypedValueParser<Value = Runner> {
+    let words =
+        [("fio", "fio"), ("fathom", "Fathom")].map(|(word, about)| PossibleValue::new(word).help(about));
+    PossibleValuesParser::new(words).map(|word| if word == "fio" { Runner::Fio } else { Runner::Fathom })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use fathom::model::{Model, Runner};
+use fathom::model::Runner;
 use fathom::prediction::Settings;
 use fathom::report::fio::{self, Detail};
 use fathom::results::{Json, Report, WithModel};
 use fathom::session::{self, Work};
 
-use crate::args::predict::{By, PredictFormat, PredictOptions};
+use crate::args::predict::{PredictFormat, PredictOptions};
 use crate::console::{self, spinner};
 use crate::failure::Failure;
 use crate::keep;
@@ -31,7 +31,14 @@ pub(crate) fn run(options: &PredictOptions) -> Result<ExitCode, Failure> {
     keep::check(place)?;
     let mut model = options.what_if.model(&options.on)?;
     if let Some(by) = options.runner {
-        model.parameters.choices.runner = runner(by, &model)?;
+        if by == Runner::Fio && model.runner() != Runner::Fio {
+            return Err(Failure::Usage(
+                "--as fio: this model does not know what fio does itself: install fio and calibrate again, or give it by --set \
+                 fio_call=TIME"
+                    .to_owned(),
+            ));
+        }
+        model.parameters.choices.runner = by;
     }
     let bar = spinner("predicting");
     let settings = Settings { draws: options.draws, seed: options.seed };
@@ -57,17 +64,4 @@ pub(crate) fn run(options: &PredictOptions) -> Result<ExitCode, Failure> {
     })?;
     keep::result(place, "predict", NEXT, &predicted)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The program whose runs are predicted.
-fn runner(wanted: By, model: &Model) -> Result<Runner, Failure> {
-    match wanted {
-        By::Fathom => Ok(Runner::Fathom),
-        By::Fio if model.runner() == Runner::Fio => Ok(Runner::Fio),
-        By::Fio => Err(Failure::Usage(
-            "--as fio: this model does not know what fio does itself: install fio and calibrate again, or give it by --set \
-             fio_call=TIME"
-                .to_owned(),
-        )),
-    }
 }

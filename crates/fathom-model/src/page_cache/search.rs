@@ -23,7 +23,6 @@ enum Place {
 
 impl PageCache {
     /// The first page from `index` on that is not cached, among `most`, as the kernel finds it.
-    #[must_use]
     pub fn next_miss(&self, file: FileId, index: u64, most: u64) -> Option<u64> {
         let mut place = self.load(file, index);
         let mut claimed = index;
@@ -39,7 +38,6 @@ impl PageCache {
 
     /// The cached pages just before `index`, at most `most`, and whether they reach to the start of the
     /// file, as the kernel counts them.
-    #[must_use]
     pub fn run_before(&self, file: FileId, index: u64, most: u64) -> (u64, bool) {
         let mut claimed = index - 1;
         let mut place = self.load(file, claimed);

@@ -3,7 +3,6 @@
 use super::{CHOICES, Choices, Curve, Found, Scalar, typed};
 
 /// The page in Markdown: a table for each shape. docs/parameters.md is this.
-#[must_use]
 pub fn page() -> String {
     let mut page = String::from(
         "# Parameters of a model\n\nMade by `fathom net parameters`. `--set NAME=VALUE` changes one of them to see what would be if; \

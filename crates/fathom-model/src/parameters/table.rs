@@ -25,7 +25,6 @@ macro_rules! rows {
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
             /// What there is to know of it.
-            #[must_use]
             pub const fn row(self) -> &'static $row {
                 &$rows[self as usize]
             }

@@ -88,7 +88,6 @@ fn value(typed: &str, unit: Unit) -> Option<f64> {
 
 impl Curve {
     /// The curve of a name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|curve| curve.row().name == name)
     }

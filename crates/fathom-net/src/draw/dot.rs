@@ -6,7 +6,6 @@ use super::{Drawing, End, Node, Shape};
 
 impl Drawing {
     /// As a DOT graph.
-    #[must_use]
     pub fn to_dot(&self) -> String {
         let mut dot = format!("digraph {} {{\n  rankdir=LR;\n", quoted(&self.title));
         self.write_frame("", &mut dot);

@@ -23,7 +23,6 @@ impl Drawing {
     /// assert!(fathom_net::Drawing::flat(&net).to_svg().ends_with("</svg>"));
     /// # Ok::<(), fathom_net::NetError>(())
     /// ```
-    #[must_use]
     pub fn to_svg(&self) -> String {
         let mut graph = VisualGraph::new(Orientation::LeftToRight);
         let nodes: Vec<_> = self.nodes.iter().map(|node| graph.add_node(element(node))).collect();

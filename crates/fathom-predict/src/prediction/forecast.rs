@@ -270,7 +270,7 @@ impl Forecast {
             }
         };
         let side = |direction: Direction| Side {
-            direction: if direction == Direction::Read { "read" } else { "write" }.to_owned(),
+            direction: direction.name().to_owned(),
             bytes: drawn.first().map_or(0, |one| one.transfers[direction as usize].bytes),
             bytes_per_second: over(&|one| one.bytes_per_second(direction), 1),
             calls_per_second: over(&|one| one.iops(direction), 1),

@@ -1,7 +1,7 @@
 //! How the threads of jobs hang together: what each has under way, and whose end others wait for.
 
 use fathom_model::io_path::{Ends, Queueing};
-use fathom_program::job::{Direction, Engine, Job, Others};
+use fathom_program::job::{Direction, Engine, Job};
 
 use crate::model::{Parameters, Scalar};
 
@@ -55,11 +55,7 @@ pub(super) fn ends(jobs: &[Job]) -> Ends {
         Some(name) => those(&|(other, _)| other.name == *name),
         None => Vec::new(),
     };
-    let ended = |(job, group): &(&Job, u32)| match (job.course.exitall, job.course.exit_what) {
-        (false, _) => Vec::new(),
-        (true, Others::Group) => those(&|(_, other)| other == group),
-        (true, Others::Running | Others::All) => those(&|_| true),
-    };
+    let ended = |(job, group): &(&Job, u32)| those(&|(_, other)| job.course.ends(*group, *other));
     Ends { awaited: threads.iter().map(awaited).collect(), ended: threads.iter().map(ended).collect() }
 }
 
@@ -67,7 +63,7 @@ pub(super) fn ends(jobs: &[Job]) -> Ends {
 mod tests {
     use std::time::Duration;
 
-    use fathom_program::job::{Depth, Pattern};
+    use fathom_program::job::{Depth, Others, Pattern};
 
     use super::super::predict;
     use super::super::tests::{QUICK, job, silent};

@@ -49,9 +49,7 @@ pub fn validate_traces(
     }
     let each: u64 = foretold.iter().map(|one| one.plan.laid_out().saturating_add(one.plan.writes)).sum();
     let written = each.saturating_mul(trials.repeats as u64);
-    if written > bounds.max_write {
-        return Err(Fault::OverBudget { wanted: written, left: bounds.max_write });
-    }
+    Fault::unless_affordable(written, bounds.max_write)?;
     let mut generator = Pcg64Mcg::seed_from_u64(trials.seed);
     let mut order: Vec<usize> = (0..foretold.len()).collect();
     for _ in 0..trials.repeats {

@@ -229,29 +229,6 @@ fn format(text: &str) -> Result<String, String> {
     }
 }
 
-/// The same jobs as a command line of fio, as its `--showcmd` gives it; words are quoted where a shell needs it. A global
-/// section between jobs, which a command line has not, stands in each job behind it.
-pub fn show_command(file: &JobFile) -> String {
-    let mut words = vec!["fio".to_owned()];
-    let word = |(key, value): &(String, Option<String>)| match value {
-        Some(value) => quoted(&format!("--{key}={value}")),
-        None => format!("--{key}"),
-    };
-    let mut between = Vec::new();
-    for section in &file.sections {
-        let options = section.options.iter().filter(|(key, _)| key != "name").map(word);
-        match section.named() {
-            None if words.iter().any(|word| word.contains("--name=")) => between.extend(options),
-            None => words.extend(options),
-            Some(name) => {
-                words.push(quoted(&format!("--name={name}")));
-                words.extend(between.iter().cloned().chain(options));
-            }
-        }
-    }
-    words.join(" ")
-}
-
 /// What says where files lie, or which job is waited for.
 const ELSEWHERE: [&str; 6] = ["directory", "filename", "filename_format", "opendir", "stonewall", "wait_for"];
 
@@ -273,11 +250,6 @@ pub fn words_of(file: &JobFile, job: usize) -> Option<Vec<String>> {
     Some(name.into_iter().chain(words).collect())
 }
 
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%+@".contains(c);
-    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -289,9 +261,6 @@ mod tests {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let file = |path: &str| match path {
             "a.fio" => Some("[c]\nrw=write\n[d]\n".to_owned()),
-            "g.fio" => {
-                Some("[global]\nsize=1m\n[x]\nname=z\nrw=read\n[global]\nbs=8k\n[y]\nrw=write\n".to_owned())
-            }
             _ => None,
         };
         let surroundings = Surroundings {
@@ -319,15 +288,6 @@ mod tests {
         assert!(a.group_reporting && b.group_reporting);
         assert_eq!(output.formats, ["json", "normal"]);
         assert_eq!(output.file.as_deref(), Some("x.json"));
-        let shown = show_command(&jobs);
-        assert!(
-            shown.starts_with("fio --ioengine=libaio --direct=1 --size=1g --group_reporting --name=a --rw=")
-        );
-        assert_eq!(read(&shown).unwrap().jobs, jobs);
-        let later = read("g.fio").unwrap().jobs;
-        let shown = show_command(&later);
-        assert_eq!(shown, "fio --size=1m --name=z --rw=read --name=y --bs=8k --rw=write");
-        assert_eq!(read(&shown).unwrap().jobs.jobs[1].blocks, later.jobs[1].blocks);
     }
 
     #[test]

@@ -97,6 +97,13 @@ pub struct Course {
     pub iologs: [Option<String>; 2],
 }
 
+impl Course {
+    /// Whether the end of this job, of one group, ends one of another that runs at the same time.
+    pub fn ends(&self, group: u32, of_other: u32) -> bool {
+        self.exitall && (self.exit_what != Others::Group || group == of_other)
+    }
+}
+
 /// How `read_iolog` is replayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay {

@@ -29,7 +29,7 @@ pub struct Section {
 
 impl Section {
     /// What the job is called: `name=` holds against the section's own name. None for a global section.
-    pub(super) fn named(&self) -> Option<&str> {
+    pub fn named(&self) -> Option<&str> {
         let named = self.options.iter().rfind(|(key, _)| key == "name");
         let option = named.and_then(|(_, value)| value.as_deref());
         self.name.as_deref().map(|section| option.unwrap_or(section))

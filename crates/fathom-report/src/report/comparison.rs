@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::figure::{Axis, Figure, Mark, Origin, Quantity, Rounded, Series, Shape, Style};
 use super::page::{Page, escaped, table};
 use super::speed_page::{by_family, rates};
-use super::table::{rows, wrap};
+use super::table::{ratio, rows, wrap};
 use crate::comparison::{Comparison, DRIFT, Item, Outcome, Pair, UNREST, Verdict};
 use fathom_program::units::Bytes;
 use fathom_speed::curve::{Curve, Point};
@@ -180,7 +180,7 @@ fn lines(comparison: &Comparison, item: &Item) -> Vec<Vec<String>> {
     let mut lines: Vec<Vec<String>> = Vec::new();
     for pair in item.pairs.iter().filter(|pair| pair.verdict == item.verdict) {
         let by = pair.kind.map_or_else(|| pair.method.clone(), |kind| format!("{kind} {}", pair.method));
-        let values = [value(&pair.first, &item.unit), value(&pair.other, &item.unit), ratio(pair)];
+        let values = [value(&pair.first, &item.unit), value(&pair.other, &item.unit), ratio(pair.ratio)];
         if let Some(line) = lines.iter_mut().find(|line| line[1..4] == values) {
             line[4] += &format!(", {by}");
             continue;
@@ -203,11 +203,6 @@ fn value(value: &Value, unit: &str) -> String {
         "bytes_per_second" => format!("{}/s", value.in_words("bytes")),
         unit => value.in_words(unit),
     }
-}
-
-fn ratio(pair: &Pair) -> String {
-    pair.ratio
-        .map_or_else(|| "-".to_owned(), |[ratio, low, high]| format!("{ratio:.2} ({low:.2} to {high:.2})"))
 }
 
 fn rule(comparison: &Comparison) -> String {

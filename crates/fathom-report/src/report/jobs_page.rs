@@ -3,7 +3,7 @@
 use fathom_trace::show::Histogram;
 
 use super::counts;
-use super::figure::{Axis, Figure, Quantity, Series, Style};
+use super::figure::{Figure, Series, Style};
 use super::jobs::{HEADER, lines};
 use super::page::{Page, escaped, table};
 use super::replay;
@@ -37,12 +37,7 @@ fn rates(ran: &Ran) -> Figure {
 }
 
 fn latencies(ran: &Ran) -> Figure {
-    let mut figure = Figure::new(
-        "latencies".to_owned(),
-        "How long calls take",
-        Axis::new("time of a call", Quantity::Nanoseconds).log(),
-        Axis::new("share that took no longer", Quantity::Share).fixed(),
-    );
+    let mut figure = counts::times("latencies", "How long calls take", "time of a call");
     let series = |name: &str, side: &RanSide| counts::stepped(name, &side.latencies_ns);
     for job in &ran.jobs {
         figure

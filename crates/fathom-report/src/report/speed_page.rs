@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::counts;
 use super::figure::{Axis, Figure, Mark, Origin, Quantity, Series, Style};
 use super::limits;
 use super::page::{Page, escaped, quoted, table};
@@ -183,12 +184,8 @@ fn latencies(number: usize, points: &[&Point]) -> Figure {
 
 /// How the latencies of each curve spread, at the size nearest to a page.
 fn distributions(number: usize, points: &[&Point]) -> Figure {
-    let mut figure = Figure::new(
-        format!("distributions-{number}"),
-        "How long a call takes, at the size nearest to 4 KiB",
-        Axis::new("time of a call", Quantity::Nanoseconds).log(),
-        Axis::new("share that took no longer", Quantity::Share).fixed(),
-    );
+    let title = "How long a call takes, at the size nearest to 4 KiB";
+    let mut figure = counts::times(&format!("distributions-{number}"), title, "time of a call");
     for (name, points) in by_family(points) {
         let measured = points.into_iter().filter(|point| point.latency.calls > 0);
         let Some(point) = measured.min_by_key(|point| point.setting.block_bytes.abs_diff(4096)) else {

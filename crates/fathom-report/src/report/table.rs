@@ -29,6 +29,11 @@ pub(super) fn or_dash(known: Option<impl ToString>) -> String {
     known.map_or_else(|| "-".to_owned(), |known| known.to_string())
 }
 
+/// A ratio with its interval, or a dash.
+pub(super) fn ratio(ratio: Option<[f64; 3]>) -> String {
+    or_dash(ratio.map(|[value, low, high]| format!("{value:.2} ({low:.2} to {high:.2})")))
+}
+
 /// The mount and the machine, without a line end.
 pub(super) fn place(from: &Provenance) -> String {
     let (mount, machine) = (&from.mount, &from.machine);

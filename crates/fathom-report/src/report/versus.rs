@@ -2,7 +2,7 @@
 
 use super::colours::Colours;
 use super::sketch;
-use super::table::{or_dash, place, rate_within, refused, rows, spent};
+use super::table::{or_dash, place, rate_within, ratio, refused, rows, spent};
 use fathom_program::units::{Bytes, Nanos};
 use fathom_speed::curve::{Operation, State};
 use fathom_speed::versus::jobs::{Contest, JobsVersus, Side};
@@ -69,8 +69,8 @@ pub(super) fn line(entry: &Entry) -> Vec<String> {
         Bytes(entry.block_bytes).to_string(),
         entry.program.clone(),
         rate.unwrap_or_else(|| "?".to_owned()),
-        within(entry.rate_over_fathoms),
-        within(entry.call_rate_over_fathoms),
+        ratio(entry.rate_over_fathoms),
+        ratio(entry.call_rate_over_fathoms),
         or_dash(entry.around_ns.map(Nanos)),
     ]
 }
@@ -99,14 +99,9 @@ pub(super) fn job_line(contest: &Contest) -> Vec<String> {
         contest.job.clone(),
         rate(&contest.fathom),
         rate(&contest.fio),
-        within(contest.rate_over_fios),
+        ratio(contest.rate_over_fios),
         p99(&contest.fathom),
         p99(&contest.fio),
-        within(contest.p99_over_fios),
+        ratio(contest.p99_over_fios),
     ]
-}
-
-/// A ratio with its interval.
-fn within(ratio: Option<[f64; 3]>) -> String {
-    or_dash(ratio.map(|[value, low, high]| format!("{value:.2} ({low:.2} to {high:.2})")))
 }

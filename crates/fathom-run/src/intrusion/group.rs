@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use fathom_sys::Error;
 use fathom_sys::cgroup::{self, Hierarchy, Version};
 
-use super::setting::{Change, Settings};
+use super::setting::{Change, Settings, unset};
 
 const PREFIX: &str = "fathom-";
 
@@ -116,11 +116,6 @@ fn remove_leftovers(mount: &Path) {
             let _ = fs::remove_dir(entry.path());
         }
     }
-}
-
-/// A container's root may see the groups and change none.
-fn unset(file: &Path, error: &std::io::Error) -> String {
-    Error::from_io("write", file, error).to_string()
 }
 
 #[cfg(test)]

@@ -105,6 +105,7 @@ fn living() -> MutexGuard<'static, Vec<PathBuf>> {
     LIVING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn unset(file: &Path, error: &std::io::Error) -> String {
+/// Why a setting is as it was: a container's root may see groups, for one, and change none.
+pub(super) fn unset(file: &Path, error: &std::io::Error) -> String {
     Error::from_io("write", file, error).to_string()
 }

@@ -31,10 +31,8 @@ pub fn burst(job: &Job, count: u64, site: &mut Site) -> Result<Burst, Fault> {
     // What is written over must have been written.
     site.lay_out(&[Job { read_percent: 100, io_size: None, ..job.clone() }])?;
     let size = job.blocks[Direction::Write as usize].most;
-    let (wanted, left) = (count * size, site.write_budget());
-    if wanted > left {
-        return Err(Fault::OverBudget { wanted, left });
-    }
+    let wanted = count * size;
+    Fault::unless_affordable(wanted, site.write_budget())?;
     site.ready(&Job { pre_read: true, ..job.clone() })?;
     let path = site.path(job, 0);
     let buffer = Buffer::touched(size, &path)?;

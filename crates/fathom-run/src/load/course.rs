@@ -146,22 +146,15 @@ impl Course {
         let flow = &self.flows[member.flow];
         flow.turns.fetch_sub(member.turns.load(Ordering::Relaxed), Ordering::Relaxed);
         flow.weight.fetch_sub(member.weight, Ordering::Relaxed);
-        self.members[number].has_ended.store(true, Ordering::Release);
+        member.has_ended.store(true, Ordering::Release);
         self.end_burners();
-        if job.course.exitall {
-            self.end_others(number, job.course.exit_what);
+        let is_meant = |other: &&Member| job.course.ends(member.group, other.group);
+        self.members.iter().filter(is_meant).for_each(Member::end);
+        if job.course.exitall && job.course.exit_what == Others::All {
+            self.ends_all.store(true, Ordering::Relaxed);
         }
         drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
         self.changed.notify_all();
-    }
-
-    fn end_others(&self, number: usize, which: Others) {
-        let group = self.members[number].group;
-        let is_meant = |member: &&Member| which != Others::Group || member.group == group;
-        self.members.iter().filter(is_meant).for_each(Member::end);
-        if which == Others::All {
-            self.ends_all.store(true, Ordering::Relaxed);
-        }
     }
 
     /// The threads whose rates are one: all of a group that is reported as one, else the thread itself.

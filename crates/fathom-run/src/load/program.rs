@@ -3,7 +3,6 @@
 use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -121,28 +120,22 @@ impl FioReport {
 
     /// Bytes that were read or written.
     pub fn bytes(&self, direction: Direction) -> Option<u64> {
-        self.0[side(direction)]["io_bytes"].as_u64()
+        self.0[direction.name()]["io_bytes"].as_u64()
     }
 
     /// How long reading or writing took, rounded up to whole ms, in ns.
     pub fn runtime_ns(&self, direction: Direction) -> Option<f64> {
-        Some(self.0[side(direction)]["runtime"].as_f64()? * 1e6)
+        Some(self.0[direction.name()]["runtime"].as_f64()? * 1e6)
     }
 
     /// Bytes per second in one direction, as fio prints them.
     pub fn bytes_per_second(&self, direction: Direction) -> f64 {
-        self.0[side(direction)]["bw_bytes"].as_f64().unwrap_or(0.0)
-    }
-
-    /// What one of the transfers took, with all that fio does for it, in ns; none where there were none.
-    pub fn ns_per_transfer(&self) -> Option<f64> {
-        let iops = self.iops();
-        (iops > 0.0).then(|| 1e9 / iops)
+        self.0[direction.name()]["bw_bytes"].as_f64().unwrap_or(0.0)
     }
 
     /// Transfers per second in both directions, as fio prints them.
     pub fn iops(&self) -> f64 {
-        let of = |direction| self.0[side(direction)]["iops"].as_f64().unwrap_or(0.0);
+        let of = |direction: Direction| self.0[direction.name()]["iops"].as_f64().unwrap_or(0.0);
         of(Direction::Read) + of(Direction::Write)
     }
 
@@ -154,28 +147,21 @@ impl FioReport {
     /// The completion latency that a share of the transfers does not exceed, of the direction that has more of them, in ns; none
     /// where fio does not tell that percentile.
     pub fn latency_ns(&self, share: f64) -> Option<f64> {
-        let calls = |direction: &Direction| self.0[side(*direction)]["total_ios"].as_u64();
+        let calls = |direction: &Direction| self.0[direction.name()]["total_ios"].as_u64();
         let most = [Direction::Read, Direction::Write].into_iter().max_by_key(calls)?;
-        let percentiles = &self.0[side(most)]["clat_ns"]["percentile"];
+        let percentiles = &self.0[most.name()]["clat_ns"]["percentile"];
         percentiles[format!("{:.6}", share * 100.0)].as_f64()
     }
 
     /// The sum of all times of a direction's calls, in ns: those of `clat_ns`, the call alone, or `lat_ns`, with what fio
     /// does before it.
     pub fn calls_ns(&self, direction: Direction, which: &str) -> Option<f64> {
-        sum_ns(&self.0[side(direction)][which])
+        sum_ns(&self.0[direction.name()][which])
     }
 
     /// The sum of the times of all syncs but the last one of `end_fsync`, in ns.
     pub fn syncs_ns(&self) -> Option<f64> {
         sum_ns(&self.0["sync"]["lat_ns"])
-    }
-}
-
-fn side(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Read => "read",
-        Direction::Write => "write",
     }
 }
 
@@ -192,10 +178,8 @@ pub fn run_fio(job: &Job, site: &mut Site) -> Result<FioReport, Fault> {
     site.lay_out(std::slice::from_ref(job))?;
     // A runtime may end the writing earlier, and need not.
     let transferred = job.transfer().map_err(Fault::Unsupported)?.unwrap_or(0);
-    let (wanted, left) = (if job.does(Direction::Write) { transferred } else { 0 }, site.write_budget());
-    if wanted > left {
-        return Err(Fault::OverBudget { wanted, left });
-    }
+    let wanted = if job.does(Direction::Write) { transferred } else { 0 };
+    Fault::unless_affordable(wanted, site.write_budget())?;
     site.ready(job)?;
     let path = site.path(job, 0);
     let mut command = Command::new("fio");
@@ -290,12 +274,7 @@ fn wait(child: &mut Child, site: &Site) -> Result<ExitStatus, Fault> {
             (None, Some((fault, when))) if when.elapsed() > PATIENCE => return Err(fault.clone()),
             _ => {}
         }
-        let is_over = site.deadline().is_some_and(|deadline| Instant::now() >= deadline);
-        let fault = match site.interrupt().load(Ordering::Relaxed) {
-            true => Some(Fault::Interrupted),
-            false => is_over.then_some(Fault::OutOfTime),
-        };
-        if let (Some(fault), None) = (fault, &killed) {
+        if let (Err(fault), None) = (Fault::if_stopped(site.interrupt(), site.deadline()), &killed) {
             // It may have ended by itself meanwhile.
             let _ = child.kill();
             killed = Some((fault, Instant::now()));

@@ -148,10 +148,7 @@ impl Site {
             job.check().map_err(|reason| Fault::Unsupported(format!("[{}]: {reason}", job.name)))?;
             wanted = wanted.saturating_add(self.bytes_to_write(job)?);
         }
-        let left = self.write_budget();
-        if wanted > left {
-            return Err(Fault::OverBudget { wanted, left });
-        }
+        Fault::unless_affordable(wanted, self.write_budget())?;
         for job in jobs.iter().filter(|job| job.engine.on_names() == Some(CallKind::Create)) {
             self.remove(job);
         }
@@ -217,10 +214,7 @@ impl Site {
 
     fn fill(&mut self, name: &str, length: u64) -> Result<(), Fault> {
         let (interrupt, deadline) = (Arc::clone(&self.interrupt), self.limits.deadline);
-        let stop = move || match interrupt.load(Ordering::Relaxed) {
-            true => Some(Fault::Interrupted),
-            false => deadline.is_some_and(|end| Instant::now() >= end).then_some(Fault::OutOfTime),
-        };
+        let stop = move || Fault::if_stopped(&interrupt, deadline).err();
         self.files.provide(&[ScratchFile::filled(name, length)], &stop)
     }
 

@@ -8,7 +8,7 @@ mod witness;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
 use fathom_program::call::{Call, DIRECTIONS, FileId};
@@ -116,7 +116,7 @@ impl Linux {
     fn provide(&mut self, wanted: &[ScratchFile]) -> Result<(), Fault> {
         self.check_interrupt()?;
         let (interrupt, deadline) = (Arc::clone(&self.interrupt), self.limits.deadline);
-        let provided = self.files.provide(wanted, &|| stop_reason(&interrupt, deadline));
+        let provided = self.files.provide(wanted, &|| Fault::if_stopped(&interrupt, deadline).err());
         provided.inspect_err(|_| self.forget(wanted))
     }
 
@@ -126,7 +126,7 @@ impl Linux {
     }
 
     fn check_interrupt(&self) -> Result<(), Fault> {
-        stop_reason(&self.interrupt, self.limits.deadline).map_or(Ok(()), Err)
+        Fault::if_stopped(&self.interrupt, self.limits.deadline)
     }
 
     fn run_with<C: Counter>(&mut self, clock: C, workload: &Workload) -> Result<Tally, Fault> {
@@ -145,7 +145,7 @@ impl Linux {
                 Err(fault) => return Err(fault),
             }
             if let Some(words) = &workload.between_rounds {
-                run_between(words, &|| stop_reason(&self.interrupt, self.limits.deadline))?;
+                run_between(words, &|| self.check_interrupt().err())?;
             }
         }
         Ok(tally)
@@ -289,9 +289,7 @@ impl Machine for Linux {
         let (read_before, written_before) = (self.bytes_read, self.files.bytes_written());
         let wanted = workload.bytes_written().saturating_add(self.files.bytes_to_fill(&workload.files));
         let left = self.write_budget();
-        if wanted > left {
-            return Err(Fault::OverBudget { wanted, left });
-        }
+        Fault::unless_affordable(wanted, left)?;
         self.provide(&workload.files)?;
         let pinned = affinity::pin_to_current_cpu();
         let started = monotonic_raw_ns();
@@ -327,13 +325,6 @@ impl Machine for Linux {
     fn write_budget(&self) -> u64 {
         self.limits.max_write.saturating_sub(self.files.bytes_written())
     }
-}
-
-fn stop_reason(interrupt: &AtomicBool, deadline: Option<Instant>) -> Option<Fault> {
-    if interrupt.load(Ordering::Relaxed) {
-        return Some(Fault::Interrupted);
-    }
-    deadline.is_some_and(|deadline| Instant::now() >= deadline).then_some(Fault::OutOfTime)
 }
 
 /// Turns the windows of a pass, which are in order of time, into readings.
@@ -395,6 +386,7 @@ fn run_between(words: &[String], stop: &dyn Fn() -> Option<Fault>) -> Result<(),
 mod tests {
     use super::*;
     use fathom_program::workload::{CallKind, RENAMED, Region, Traversal};
+    use std::sync::atomic::Ordering;
 
     fn machine(max_write: u64) -> Linux {
         let instrument = Instrument::calibrate().unwrap();

@@ -110,7 +110,8 @@ impl Bench for Programs<'_> {
         let job = task.job(self.file_bytes);
         let path = self.site.path(&job, 0);
         if task.operation != Operation::Read {
-            self.may_write()?;
+            // What was measured before stays.
+            Fault::unless_affordable(self.file_bytes, self.site.write_budget())?;
             // What was written before is not to be waited for now.
             let synced = File::open(&path).and_then(|file| file.sync_all());
             synced.map_err(|error| Error::from_io("fsync", &path, &error))?;
@@ -157,14 +158,6 @@ impl Bench for Programs<'_> {
     }
 }
 
-impl Programs<'_> {
-    /// Fails where one more pass would write more than is allowed; what was measured before stays.
-    fn may_write(&self) -> Result<(), Fault> {
-        let (wanted, left) = (self.file_bytes, self.site.write_budget());
-        if wanted <= left { Ok(()) } else { Err(Fault::OverBudget { wanted, left }) }
-    }
-}
-
 /// One pass over the whole file, as a job.
 fn pass(operation: Operation, file_bytes: u64, block_bytes: u64, state: State) -> Job {
     Job {
@@ -177,13 +170,6 @@ fn pass(operation: Operation, file_bytes: u64, block_bytes: u64, state: State) -
         // dd gives no hint, so nobody does.
         fadvise_hint: false,
         ..Job::named("versus")
-    }
-}
-
-impl Operation {
-    /// As fio calls it, and the C library.
-    fn word_of_fio(self) -> &'static str {
-        if self == Operation::Read { "read" } else { "write" }
     }
 }
 
@@ -214,7 +200,7 @@ impl Task {
 
     fn arguments(&self, path: &str, file_bytes: u64) -> Vec<String> {
         match self.program {
-            Program::Fathom => vec![format!("p{} in this process", self.operation.word_of_fio())],
+            Program::Fathom => vec![format!("p{} in this process", self.direction().name())],
             Program::Dd(_) if self.operation == Operation::Read => {
                 vec![format!("if={path}"), "of=/dev/null".to_owned(), format!("bs={}", self.block_bytes)]
             }

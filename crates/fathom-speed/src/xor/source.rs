@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use fathom_sys::{Error, cache};
 
 use super::fold::fold_slice;
-use super::{Folding, Method, Request, narrow};
+use super::{Folding, Method, Request};
 use crate::transfer::filled;
 use crate::watch::Watch;
 use fathom_program::units::Bytes;
@@ -32,9 +32,10 @@ pub(super) enum Source {
 
 /// Something of known size.
 pub(super) struct Whole {
-    path: PathBuf,
-    file: File,
-    size: u64,
+    pub(super) path: PathBuf,
+    pub(super) file: File,
+    /// Bytes, as they were when it was opened.
+    pub(super) size: u64,
     before: Metadata,
 }
 
@@ -67,19 +68,6 @@ pub(super) fn open(path: &Path) -> Result<Source, Fault> {
 }
 
 impl Whole {
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub(super) fn file(&self) -> &File {
-        &self.file
-    }
-
-    /// Bytes, as they were when it was opened.
-    pub(super) fn size(&self) -> u64 {
-        self.size
-    }
-
     /// The share of its pages that are in the page cache, of those that are looked at; nothing where the kernel
     /// does not tell.
     ///
@@ -171,7 +159,7 @@ impl Stream {
         let reason =
             format!("it has no size: it is read to its end, {} at a time", Bytes(STREAM_BUFFER as u64));
         Ok(Folding {
-            word: narrow(word),
+            word,
             bytes,
             method: Method::Read,
             threads: 1,

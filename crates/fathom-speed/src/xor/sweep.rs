@@ -96,8 +96,8 @@ impl<'a> Sweeper<'a> {
     /// Folds the whole file from its middle on, what lies before it last: read-ahead begins small, so that
     /// a file's first folios are like no others.
     pub(super) fn contest(&mut self, contest: &Contest, threads: usize) -> Result<Swept, Fault> {
-        let middle = self.whole.size() / 2 / GRAIN * GRAIN;
-        self.fold(&Way::Contest(contest), threads, middle, middle + self.whole.size())
+        let middle = self.whole.size / 2 / GRAIN * GRAIN;
+        self.fold(&Way::Contest(contest), threads, middle, middle + self.whole.size)
     }
 
     fn fold(&mut self, way: &Way<'_>, threads: usize, start: u64, end: u64) -> Result<Swept, Fault> {
@@ -118,7 +118,7 @@ impl<'a> Sweeper<'a> {
         let claims = Claims {
             next: AtomicU64::new(start),
             end,
-            wraps: self.whole.size(),
+            wraps: self.whole.size,
             threads: threads as u64,
             least,
             most,
@@ -265,15 +265,15 @@ impl Reader {
     fn new(method: Method, whole: &Whole, buffer: usize) -> Result<Self, Fault> {
         let file = match method {
             // Each with a descriptor of its own, because the read-ahead's state hangs on it.
-            Method::Read | Method::Mmap => reopened(whole.file(), file::open_readable)
-                .or_else(|_| whole.file().try_clone().map(OwnedFd::from))
-                .map_err(|error| Error::from_io("duplicate", whole.path(), &error))?,
-            Method::Direct => reopened(whole.file(), file::open_direct).map_err(|error| {
-                Error::from_io("open past the page cache (O_DIRECT)", whole.path(), &error)
+            Method::Read | Method::Mmap => reopened(&whole.file, file::open_readable)
+                .or_else(|_| whole.file.try_clone().map(OwnedFd::from))
+                .map_err(|error| Error::from_io("duplicate", &whole.path, &error))?,
+            Method::Direct => reopened(&whole.file, file::open_direct).map_err(|error| {
+                Error::from_io("open past the page cache (O_DIRECT)", &whole.path, &error)
             })?,
         };
         let buffer =
-            Mapping::large(buffer).map_err(|errno| Error::new("map a buffer for", whole.path(), errno))?;
+            Mapping::large(buffer).map_err(|errno| Error::new("map a buffer for", &whole.path, errno))?;
         Ok(Self { method, file, buffer })
     }
 }
@@ -289,8 +289,8 @@ fn reopened(
 
 fn view(whole: &Whole, chunk: &Range<u64>) -> Result<u64, Fault> {
     let length = (chunk.end - chunk.start) as usize;
-    let view = FileView::of(whole.file().as_fd(), chunk.start, length)
-        .map_err(|errno| Error::new("map", whole.path(), errno).at(chunk.start))?;
+    let view = FileView::of(whole.file.as_fd(), chunk.start, length)
+        .map_err(|errno| Error::new("map", &whole.path, errno).at(chunk.start))?;
     let folded = view.xor();
     match folded.lost_from {
         None => Ok(folded.word),
@@ -318,7 +318,7 @@ fn copies(
                 Ok(moved) => filled += moved,
                 Err(Errno::INTR) => {}
                 Err(errno) => {
-                    let error = Error::new("read", whole.path(), errno).at(at + filled as u64);
+                    let error = Error::new("read", &whole.path, errno).at(at + filled as u64);
                     return Err(error.into());
                 }
             }

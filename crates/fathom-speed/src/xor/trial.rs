@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use super::contest::Contest;
 use super::source::Whole;
-use super::sweep::{GRAIN, Sweeper};
-use super::{Folding, Method, Trial, narrow, per_second};
+use super::sweep::{GRAIN, Sweeper, Swept};
+use super::{Folding, Method, Trial, per_second};
 use crate::watch::Watch;
 use fathom_run::fault::Fault;
 
@@ -39,48 +39,22 @@ pub(super) fn fold(
     let cached_share = whole.cached_share();
     let is_cached = cached_share.is_some_and(|share| share >= CACHED);
     let mut sweeper = Sweeper::new(whole, watch);
-    let chosen = if is_cached && whole.size() >= SMALLEST {
-        cached(&mut sweeper, threads.unwrap_or(cpus))?
-    } else if !is_cached && part(whole, methods(cached_share).1) > 0 {
-        by_trials(&mut sweeper, whole, cached_share, |method| {
-            threads.unwrap_or_else(|| method.usual_threads(cpus))
-        })?
+    if !is_cached && part(whole, methods(cached_share).1) > 0 {
+        let threads = |method: Method| threads.unwrap_or_else(|| method.usual_threads(cpus));
+        return by_trials(&mut sweeper, whole, cached_share, threads);
+    }
+    let threads = threads.unwrap_or(cpus);
+    let (done, method, reason, trials) = if is_cached && whole.size >= SMALLEST {
+        let contest = Contest::new();
+        let done = sweeper.contest(&contest, threads)?;
+        let (method, why, trials) = contest.outcome();
+        (done, method, format!("the file is cached, and {why}"), trials)
     } else {
-        let done = sweeper.sweep(Method::Read, threads.unwrap_or(cpus), 0..whole.size())?;
-        Chosen {
-            word: done.word,
-            method: Method::Read,
-            threads: done.threads,
-            reason: "it is too small to try anything out".to_owned(),
-            trials: Vec::new(),
-        }
+        let done = sweeper.sweep(Method::Read, threads, 0..whole.size)?;
+        (done, Method::Read, "it is too small to try anything out".to_owned(), Vec::new())
     };
-    Ok(Folding {
-        word: narrow(chosen.word),
-        bytes: whole.size(),
-        method: chosen.method,
-        threads: chosen.threads,
-        reason: chosen.reason,
-        cached_share,
-        trials: chosen.trials,
-    })
-}
-
-/// What was chosen, and what came of it.
-struct Chosen {
-    word: u64,
-    method: Method,
-    threads: usize,
-    reason: String,
-    trials: Vec<Trial>,
-}
-
-fn cached(sweeper: &mut Sweeper<'_>, threads: usize) -> Result<Chosen, Fault> {
-    let contest = Contest::new();
-    let done = sweeper.contest(&contest, threads)?;
-    let (method, why, trials) = contest.outcome();
-    let reason = format!("the file is cached, and {why}");
-    Ok(Chosen { word: done.word, method, threads: done.threads, reason, trials })
+    let Swept { word, threads, .. } = done;
+    Ok(Folding { word, bytes: whole.size, method, threads, reason, cached_share, trials })
 }
 
 /// How a file that is not cached, or not known to be, is called and may be read.
@@ -94,7 +68,7 @@ fn methods(cached_share: Option<f64>) -> (&'static str, &'static [Method]) {
 
 /// Bytes of a trial: each method has two.
 fn part(whole: &Whole, methods: &[Method]) -> u64 {
-    (whole.size() / PARTS / (2 * methods.len() as u64)).min(LONGEST) / GRAIN * GRAIN
+    (whole.size / PARTS / (2 * methods.len() as u64)).min(LONGEST) / GRAIN * GRAIN
 }
 
 fn by_trials(
@@ -102,7 +76,7 @@ fn by_trials(
     whole: &Whole,
     cached_share: Option<f64>,
     threads: impl Fn(Method) -> usize,
-) -> Result<Chosen, Fault> {
+) -> Result<Folding, Fault> {
     let (state, methods) = methods(cached_share);
     let mut candidates: Vec<Candidate> =
         methods.iter().map(|&method| Candidate::new(method, threads(method))).collect();
@@ -110,12 +84,14 @@ fn by_trials(
     // The last candidate is never dropped.
     let (method, threads) =
         Candidate::fastest(&candidates).map_or((Method::Read, 1), |best| (best.method, best.threads));
-    let rest = sweeper.sweep(method, threads, tried..whole.size())?;
-    Ok(Chosen {
+    let rest = sweeper.sweep(method, threads, tried..whole.size)?;
+    Ok(Folding {
         word: word ^ rest.word,
+        bytes: whole.size,
         method,
         threads: rest.threads,
         reason: format!("the file is {state}, and {method} was the fastest on parts of it"),
+        cached_share,
         trials: candidates.iter().filter_map(Candidate::trial).collect(),
     })
 }

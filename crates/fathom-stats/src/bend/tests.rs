@@ -20,12 +20,12 @@ fn planted(seed: u64, sigma: f64, time: impl Fn(f64) -> f64) -> Vec<Point> {
     sizes().into_iter().enumerate().map(point).collect()
 }
 
-fn answer(seed: u64, points: &[Point]) -> Result<Bends, Reason> {
+fn answer(seed: u64, points: &[Point]) -> Result<Bends, String> {
     fit(points, &Options::default(), &mut Pcg64Mcg::seed_from_u64(seed))
 }
 
 /// The same, where the intervals don't matter.
-fn law(seed: u64, points: &[Point]) -> Result<Bends, Reason> {
+fn law(seed: u64, points: &[Point]) -> Result<Bends, String> {
     fit(points, &Options { replicates: 10, ..Options::default() }, &mut Pcg64Mcg::seed_from_u64(seed))
 }
 
@@ -123,9 +123,10 @@ fn noise_shows_no_change_of_price() {
 #[test]
 fn too_little_is_said_to_be_too_little() {
     let few = planted(1, 0.1, |size| size);
-    assert_eq!(law(1, &few[..4]), Err(Reason::TooFew));
+    let too_few = |points: &[Point]| law(1, points).is_err_and(|reason| reason.contains("too few"));
+    assert!(too_few(&few[..4]));
     let thin: Vec<Point> = few.iter().map(|point| Point { times: vec![1.0; 3], ..point.clone() }).collect();
-    assert_eq!(law(1, &thin), Err(Reason::TooFew));
+    assert!(too_few(&thin));
     let backward: Vec<Point> = few.into_iter().rev().collect();
-    assert_eq!(law(1, &backward), Err(Reason::TooFew));
+    assert!(too_few(&backward));
 }

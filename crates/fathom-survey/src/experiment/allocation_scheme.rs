@@ -13,6 +13,7 @@ use std::slice;
 
 use super::layouts;
 use super::pointers::{self, Shown};
+use super::silence::told;
 use super::{About, Along, Cost, Experiment, Figure, Others, Session, block_size, direct_pointers};
 use crate::case::{Basis, Case, Kernel, Layout, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
@@ -43,7 +44,7 @@ impl Experiment for AllocationScheme {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        Ok(match pointers::by_timing(session)? {
+        Ok(match told(pointers::by_timing(session))? {
             Ok(found) => Evidence::measured(Kind::Timing, pointers::TIMED, word(INDIRECT))
                 .resting_on(found.confidence, found.samples),
             Err(_) => Evidence::inconclusive(

@@ -16,6 +16,7 @@ pub(super) static ATTRIBUTE_TIMEOUT: Question = Question {
         cost: Cost { seconds: 9, write_bytes: 0, read_bytes: 0 },
         nature: Nature::Drifting,
         figure: Figure::Spread,
+        asks_server: true,
         ..About::USUAL
     },
     what: What::Attributes,

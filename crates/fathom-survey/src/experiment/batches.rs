@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use super::Session;
-use fathom_program::workload::Workload;
-use fathom_run::machine::Fault;
-use fathom_run::samples::Samples;
+use super::prelude::*;
 
 /// How many runs to make. What decides is in the samples alone, so that a recording decides the same.
 #[derive(Debug, Clone, Copy)]

@@ -10,14 +10,11 @@
 //! pages that are dear each. There the answer is none.
 
 use super::layouts::{self, Layout};
-use super::{About, Cost, Experiment, Figure, Nature, Session, needs_no_file, page_size};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Agreement, Evidence, Finding, Kind, Value};
+use super::prelude::*;
+use super::silence::{Answer, Silence, inconclusive, told};
+use super::{needs_no_file, page_size};
+use crate::finding::Agreement;
 use crate::inference::combs::{self, Combs, NoAnswer, Taller, Wanted};
-use fathom_program::units::Bytes;
-use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::witness::{Declared, Witness};
 
 /// The experiment.
 pub struct BlockSize;
@@ -66,9 +63,9 @@ impl Experiment for BlockSize {
             for rounds in [session.rounds(rounds[0], 10), rounds[1]] {
                 let samples = session.observe(workload(size, count, rounds))?;
                 match combs::find(&samples.latencies(APPENDS, 0), samples.positions(APPENDS), size, wanted) {
-                    Ok(found) => match judge(session, &found)? {
+                    Ok(found) => match told(judge(session, &found))? {
                         Ok(evidence) => return Ok(evidence),
-                        Err(why) => reason = why,
+                        Err(silence) => reason = silence.reason,
                     },
                     Err(NoAnswer::Absent(largest)) => {
                         wanted.smallest = largest + 1;
@@ -88,12 +85,14 @@ impl Experiment for BlockSize {
         let data = |layout: &Layout| layout.data.as_ref().map_or(0, |data| data.end - data.start);
         let mut evidence = Vec::new();
         for (method, unit) in [
-            ("sparse_st_blocks", layouts::unit(witness, |layout| layout.allocated)?),
-            ("seek_hole", layouts::unit(witness, data)?),
+            ("sparse_st_blocks", layouts::unit(witness, |layout| layout.allocated)),
+            ("seek_hole", layouts::unit(witness, data)),
         ] {
-            evidence.push(match unit {
+            evidence.push(match told(unit)? {
                 Ok(bytes) => Evidence::measured(Kind::Witness, method, Value::Whole(bytes)),
-                Err(reason) => Evidence::inconclusive(Kind::Witness, method, format!("{method}: {reason}")),
+                Err(Silence { reason, .. }) => {
+                    Evidence::inconclusive(Kind::Witness, method, format!("{method}: {reason}"))
+                }
             });
         }
         Ok(evidence)
@@ -161,7 +160,7 @@ fn disagreement(finding: &Finding, block: u64) -> Option<String> {
 }
 
 /// The block from the smallest comb, unless that is the page's and another stands above it, or may.
-fn judge(session: &mut Session<'_>, found: &Combs) -> Result<Result<Evidence, String>, Fault> {
+fn judge(session: &mut Session<'_>, found: &Combs) -> Answer<Evidence> {
     let period = found.fundamental.period;
     let is_page = match found.taller {
         Taller::Absent(_) => false,
@@ -173,14 +172,14 @@ fn judge(session: &mut Session<'_>, found: &Combs) -> Result<Result<Evidence, St
             _ => "perhaps slower still at a larger distance".to_owned(),
         };
         let page = Bytes(period);
-        return Ok(Err(format!(
+        return inconclusive(format!(
             "appends are slower every {page}, as pages are, and {above}: either may be the block"
-        )));
+        ));
     }
     let evidence = Evidence::measured(Kind::Timing, METHOD, Value::Whole(period))
         .within(period, period)
         .resting_on(found.fundamental.confidence, found.samples);
-    Ok(Ok(match found.taller {
+    Ok(match found.taller {
         Taller::Comb(taller) => evidence.caveat(format!(
             "a second comb stands at {}, {:.1} times as dear as the writes between: the page's, or that of a larger unit of space",
             Bytes(taller.period),
@@ -191,7 +190,7 @@ fn judge(session: &mut Session<'_>, found: &Combs) -> Result<Result<Evidence, St
             Bytes(largest)
         )),
         Taller::Unclear => evidence.caveat("whether a larger unit recurs among the blocks stayed open"),
-    }))
+    })
 }
 
 fn workload(size: u64, count: u64, rounds: u32) -> Workload {

@@ -2,26 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use super::readahead::{Answer, FILE, READ, Silence};
-use crate::finding::Status;
-use fathom_program::workload::ScratchFile;
-use fathom_run::machine::Fault;
-use fathom_run::witness::{Unseen, Witness};
+use super::prelude::*;
+use super::readahead::{FILE, READ};
+use super::silence::{Answer, Silence, Unanswered, inconclusive};
 
 /// Each way to see what a read brings in, and the name of what it shows of a sequential reader.
 pub(super) const INCREMENTS: [(Sight, &str); 2] =
     [(Sight::Cache, "cachestat_increments"), (Sight::Tracepoint, "tracepoint_increments")];
-
-impl From<Unseen> for Silence {
-    fn from(unseen: Unseen) -> Self {
-        let (status, reason) = match unseen {
-            Unseen::Impossible(reason) => (Status::NotApplicable, reason),
-            Unseen::Forbidden(reason) => (Status::Refused, reason),
-            Unseen::Lost(reason) => (Status::Inconclusive, reason),
-        };
-        Self { status, reason }
-    }
-}
 
 /// How it is seen what is in the cache. The two share nothing: one counts the pages that a file has there,
 /// the other is told of each page that is put there.
@@ -43,21 +30,17 @@ pub(super) fn brought_in(
     sight: Sight,
     file: &ScratchFile,
     offsets: &[u64],
-) -> Result<Answer<Vec<u64>>, Fault> {
-    let reason = "the cache of this file can't be emptied or seen".to_owned();
-    let unseen = Silence { status: Status::NotApplicable, reason };
+) -> Answer<Vec<u64>> {
+    let unseen = || Silence::senseless("the cache of this file can't be emptied or seen");
     let name = file.name.as_str();
     witness.provide(file)?;
     witness.evict(name)?;
     if sight == Sight::Tracepoint {
-        return Ok(match witness.trace_reads(name, offsets, READ)? {
-            Ok(brought) if shows(&brought) => Ok(brought),
-            Ok(_) => Err(unseen),
-            Err(unseen) => Err(unseen.into()),
-        });
+        let brought = witness.trace_reads(name, offsets, READ)??;
+        return if shows(&brought) { Ok(brought) } else { Err(unseen().into()) };
     }
     if witness.cached(name, Duration::ZERO)? != Some(0) {
-        return Ok(Err(unseen));
+        return Err(unseen().into());
     }
     let (mut cached, mut patience) = (0, SHORTEST_PATIENCE);
     let mut brought = Vec::with_capacity(offsets.len());
@@ -65,11 +48,11 @@ pub(super) fn brought_in(
         let started = Instant::now();
         witness.read(name, offset..offset + READ)?;
         patience = patience.max(started.elapsed() * 2);
-        let Some(now) = witness.cached(name, patience)? else { return Ok(Err(unseen)) };
+        let now = witness.cached(name, patience)?.ok_or_else(unseen)?;
         brought.push(now.saturating_sub(cached));
         cached = now;
     }
-    Ok(if shows(&brought) { Ok(brought) } else { Err(unseen) })
+    if shows(&brought) { Ok(brought) } else { Err(unseen().into()) }
 }
 
 /// Whether what is seen tells something here: the first read of an empty cache brings in what it asks for.
@@ -83,22 +66,18 @@ pub(super) fn windows_shown<T>(
     witness: &mut dyn Witness,
     sight: Sight,
     settled: impl Fn(&[u64]) -> Option<T>,
-) -> Result<Answer<T>, Fault> {
+) -> Answer<T> {
     for bytes in [8 << 20, 32 << 20, 128_u64 << 20] {
         let file = ScratchFile::filled(FILE, bytes);
         let offsets: Vec<u64> = (0..bytes / READ).map(|index| index * READ).collect();
         let brought = match brought_in(witness, sight, &file, &offsets) {
-            Ok(Ok(brought)) => brought,
-            Ok(Err(silence)) => return Ok(Err(silence)),
-            Err(Fault::OverBudget { .. } | Fault::OutOfTime) => break,
-            Err(fault) => return Err(fault),
+            Err(Unanswered::Failed(Fault::OverBudget { .. } | Fault::OutOfTime)) => break,
+            brought => brought?,
         };
         let windows: Vec<u64> = brought.into_iter().filter(|&bytes| bytes > 0).collect();
         if let Some(found) = settled(&windows) {
-            return Ok(Ok(found));
+            return Ok(found);
         }
     }
-    Ok(Err(Silence::inconclusive(
-        "the windows had not settled at the end of the longest file that the budget allows",
-    )))
+    inconclusive("the windows had not settled at the end of the longest file that the budget allows")
 }

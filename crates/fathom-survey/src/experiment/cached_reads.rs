@@ -7,11 +7,10 @@
 use std::time::Duration;
 
 use super::batches::Batches;
-use super::{Figure, Session, call_cost, page_cost};
-use crate::finding::{Evidence, Kind, Value};
+use super::prelude::*;
+use super::silence::{Answer, evidence, inconclusive, recalled};
+use super::{call_cost, page_cost};
 use crate::inference::cost_line::{self, CostLine};
-use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
 
 /// What is counted as a page: the unit of the answer is the cost of so many bytes more.
 pub(super) const PAGE: u64 = 4096;
@@ -26,11 +25,8 @@ const READS: u64 = 8;
 const SLOT: u64 = 64 << 10;
 
 /// The answer to both questions, remembered between them.
-#[derive(Debug, Clone)]
-pub(super) struct Line(pub(super) Result<CostLine, String>);
-
-pub(super) fn line(session: &mut Session<'_>) -> Result<Line, Fault> {
-    session.recall(|session| {
+fn line(session: &mut Session<'_>) -> Answer<CostLine> {
+    recalled(session, |session| {
         let batches =
             Batches { fewest: 16, most: session.rounds(24, 16), enough: Duration::from_millis(600) };
         let mut groups = Vec::new();
@@ -44,29 +40,26 @@ pub(super) fn line(session: &mut Session<'_>) -> Result<Line, Fault> {
             },
         )?;
         if cold > 0 {
-            return Ok(Line(Err(format!("{cold} reads were not cached when they should have been"))));
+            return inconclusive(format!("{cold} reads were not cached when they should have been"));
         }
         let sizes: Vec<f64> = PAGES.iter().map(|&pages| (pages * PAGE) as f64).collect();
-        Ok(Line(cost_line::find(&sizes, &groups)))
+        Ok(cost_line::find(&sizes, &groups)?)
     })
 }
 
 /// A part of the line as evidence, in ns.
-pub(super) fn evidence(
-    line: Line,
+pub(super) fn timed(
+    session: &mut Session<'_>,
     part: impl Fn(&CostLine) -> Option<(f64, [f64; 2])>,
     lost: &str,
-) -> Evidence {
-    let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
-    match line.0 {
-        Ok(line) => match part(&line) {
-            Some((value, interval)) => Evidence::measured(Kind::Timing, METHOD, Value::Real(value))
-                .within_real(interval)
-                .resting_on(line.level, line.samples),
-            None => silent(lost.to_owned()),
-        },
-        Err(reason) => silent(reason),
-    }
+) -> Result<Evidence, Fault> {
+    let answer = line(session).and_then(|line| match part(&line) {
+        Some((value, interval)) => Ok(Evidence::measured(Kind::Timing, METHOD, Value::Real(value))
+            .within_real(interval)
+            .resting_on(line.level, line.samples)),
+        None => inconclusive(lost),
+    });
+    evidence(Kind::Timing, METHOD, answer)
 }
 
 fn workload() -> Workload {

@@ -1,10 +1,7 @@
 //! The part of a cached read that does not grow with its size.
 
 use super::cached_reads::{self, COST_LINE, METHOD};
-use super::{About, Cost, Experiment, Session};
-use crate::finding::{Evidence, Finding, Value};
-use fathom_program::units::Nanos;
-use fathom_run::machine::Fault;
+use super::prelude::*;
 
 pub(super) struct CallCost;
 
@@ -26,12 +23,8 @@ impl Experiment for CallCost {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        let line = cached_reads::line(session)?;
-        Ok(cached_reads::evidence(
-            line,
-            |line| line.call,
-            "the line begins too near to zero to tell a call's cost",
-        ))
+        let lost = "the line begins too near to zero to tell a call's cost";
+        cached_reads::timed(session, |line| line.call, lost)
     }
 
     fn explain(&self, finding: &Finding) -> String {

@@ -14,16 +14,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::{About, Cost, Demands, Experiment, Figure, Session};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use super::prelude::*;
+use super::silence::{Answer, evidence, inconclusive};
 use crate::inference::commits::{Belief, LEVEL, Next, Trial};
 use crate::inference::quiet::{self, Probe};
-use fathom_program::units::Nanos;
-use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::samples::Samples;
-use fathom_run::witness::{Commits, Counter, Declared, Witness};
+use fathom_run::witness::{Commits, Counter};
 
 pub(super) struct CommitInterval;
 
@@ -88,28 +83,21 @@ impl Experiment for CommitInterval {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
         let mut seen = Seen::default();
-        let found = match seen.search(session)? {
-            Ok(()) => seen.prove(session)?,
-            Err(reason) => Err(reason),
-        };
-        let [low, high] = match found {
-            Ok(bounds) => bounds,
-            Err(reason) => return Ok(silent(reason)),
-        };
+        let found = seen.search(session).and_then(|()| seen.prove(session));
         let ns = |seconds: f64| (seconds * 1e9) as u64;
         let samples = seen.probes.iter().map(|probe| probe.idle.len() + probe.busy.len() + 1).sum();
-        Ok(Evidence::measured(Kind::Timing, METHOD, Value::Whole(ns(low.midpoint(high))))
-            .within(ns(low), ns(high))
-            .resting_on(LEVEL, samples))
+        let measured = |[low, high]: [f64; 2]| {
+            Evidence::measured(Kind::Timing, METHOD, Value::Whole(ns(low.midpoint(high))))
+                .within(ns(low), ns(high))
+                .resting_on(LEVEL, samples)
+        };
+        evidence(Kind::Timing, METHOD, found.map(measured))
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        Ok(match committed(witness)? {
-            Ok(delays) => delays_seen(&delays),
-            Err(reason) => vec![Evidence::inconclusive(Kind::Witness, WITNESS, reason)],
-        })
+        let delays = committed(witness).map(|delays| delays_seen(&delays));
+        Ok(vec![evidence(Kind::Witness, WITNESS, delays)?])
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
@@ -170,10 +158,10 @@ struct Seen {
 
 impl Seen {
     /// Makes a trial; a reason where there can't be one or it tells nothing.
-    fn try_one(&mut self, session: &mut Session<'_>, next: Next) -> Result<Result<(), String>, Fault> {
+    fn try_one(&mut self, session: &mut Session<'_>, next: Next) -> Answer<()> {
         let takes = next.pause + next.wait;
         let too_long =
-            || Ok(Err(format!("a wait of {} is more than is left of the time", Nanos(takes * 1e9))));
+            || inconclusive(format!("a wait of {} is more than is left of the time", Nanos(takes * 1e9)));
         if session.time_left().as_secs_f64() <= takes {
             return too_long();
         }
@@ -182,7 +170,7 @@ impl Seen {
             samples => samples?,
         };
         let Some((probe, times, now)) = observed(samples) else {
-            return Ok(Err("a trial was not completed".to_owned()));
+            return inconclusive("a trial was not completed");
         };
         self.probes.push(probe);
         self.times.push(times);
@@ -191,9 +179,9 @@ impl Seen {
             Ok(committed) => self.committed = committed,
             // A disturbance at the beginning weighs less once there are more.
             Err(_) if self.probes.len() < FEWEST_JUDGED => self.committed = vec![None; self.probes.len()],
-            Err(reason) => return Ok(Err(reason)),
+            Err(reason) => return inconclusive(reason),
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
     fn trials(&self) -> Vec<Trial> {
@@ -202,58 +190,52 @@ impl Seen {
     }
 
     /// Tries until the interval is known.
-    fn search(&mut self, session: &mut Session<'_>) -> Result<Result<(), String>, Fault> {
+    fn search(&mut self, session: &mut Session<'_>) -> Answer<()> {
         // Without a wait it shows at once where nothing can be told.
         for _ in 0..FEWEST_JUDGED {
-            if let Err(reason) = self.try_one(session, Next { pause: 0.0, wait: 0.0 })? {
-                return Ok(Err(reason));
-            }
+            self.try_one(session, Next { pause: 0.0, wait: 0.0 })?;
         }
         loop {
             let belief = Belief::after(&self.trials());
             if belief.settled().is_some() {
-                return Ok(Ok(()));
+                return Ok(());
             }
             if self.probes.len() >= MOST_TRIALS {
-                return Ok(Err(CHANGING.to_owned()));
+                return inconclusive(CHANGING);
             }
-            if let Err(reason) = self.try_one(session, belief.next(self.now))? {
-                return Ok(Err(reason));
-            }
+            self.try_one(session, belief.next(self.now))?;
         }
     }
 
     /// Looks at changes just before and just after they should be committed, and returns the interval if they are.
-    fn prove(&mut self, session: &mut Session<'_>) -> Result<Result<[f64; 2], String>, Fault> {
+    fn prove(&mut self, session: &mut Session<'_>) -> Answer<[f64; 2]> {
         let (mut proven, mut spoilt) = (0, 0);
         while proven < 2 * PROOFS {
             let after = proven % 2 == 1;
             // Any moments of a second will do, as long as they differ.
             let pause = 0.37 * self.probes.len() as f64 % ROUNDING_S;
             let proof = Belief::after(&self.trials()).proof(self.now, pause, after);
-            if let Err(reason) = self.try_one(session, proof)? {
-                return Ok(Err(reason));
-            }
+            self.try_one(session, proof)?;
             match self.committed.last().copied().flatten() {
                 Some(committed) if committed == after => proven += 1,
                 Some(true) => {
                     let wait = Nanos(proof.wait * 1e9);
-                    return Ok(Err(format!("a change was committed within {wait}, which others deny")));
+                    return inconclusive(format!("a change was committed within {wait}, which others deny"));
                 }
                 _ => spoilt += 1,
             }
             if spoilt > MOST_SPOILT {
-                return Ok(Err(CHANGING.to_owned()));
+                return inconclusive(CHANGING);
             }
         }
         let (trials, belief) = (self.trials(), Belief::after(&self.trials()));
-        Ok(match belief.settled() {
+        match belief.settled() {
             Some([low, _]) if low < SHORTEST_S => {
-                Err("changes are committed at once, or at moments of their own".to_owned())
+                inconclusive("changes are committed at once, or at moments of their own")
             }
             Some(bounds) if belief.mistaken(&trials) <= trials.len() / PER_MISTAKE => Ok(bounds),
-            _ => Err(CHANGING.to_owned()),
-        })
+            _ => inconclusive(CHANGING),
+        }
     }
 }
 
@@ -304,14 +286,14 @@ const CHANGED: &str = "witness-commit";
 
 /// After how long the file system itself has committed a new file that no program syncs, several times over, as the
 /// journal's own count of transactions tells; a reason where it does not.
-fn committed(witness: &mut dyn Witness) -> Result<Result<Vec<Duration>, String>, Fault> {
+fn committed(witness: &mut dyn Witness) -> Answer<Vec<Duration>> {
     witness.create(CHANGED)?;
     let Some(before) = witness.count(Counter::JournalTransactions) else {
-        return Ok(Err("no journal counts its transactions here".to_owned()));
+        return inconclusive("no journal counts its transactions here");
     };
     witness.sync_file_system(CHANGED)?;
     if witness.count(Counter::JournalTransactions) == Some(before) {
-        return Ok(Err("the journal counts no transaction when a new file is synced".to_owned()));
+        return inconclusive("the journal counts no transaction when a new file is synced");
     }
     // The timer of a transaction goes off a little earlier or later on each CPU.
     let _pinned = witness.pin();
@@ -321,12 +303,12 @@ fn committed(witness: &mut dyn Witness) -> Result<Result<Vec<Duration>, String>,
         let second = (last.elapsed() + Duration::from_millis(100)).as_secs() + 1;
         witness.wait((Duration::from_secs(second) + moment).saturating_sub(last.elapsed()))?;
         let Some(delay) = one_commit(witness)? else {
-            return Ok(Err(format!("nothing was committed for {} s", LONGEST_COMMIT.as_secs())));
+            return inconclusive(format!("nothing was committed for {} s", LONGEST_COMMIT.as_secs()));
         };
         last = Instant::now();
         delays.push(delay);
     }
-    Ok(Ok(delays))
+    Ok(delays)
 }
 
 /// How long the journal takes to commit a new file.
@@ -346,12 +328,12 @@ fn one_commit(witness: &mut dyn Witness) -> Result<Option<Duration>, Fault> {
 
 /// A change waits for the interval and up to a second more: the shortest delay is the most that the interval
 /// can be, and the longest less that second the least.
-fn delays_seen(delays: &[Duration]) -> Vec<Evidence> {
+fn delays_seen(delays: &[Duration]) -> Evidence {
     let seconds: Vec<f64> = delays.iter().map(Duration::as_secs_f64).collect();
     let most = seconds.iter().copied().fold(f64::INFINITY, f64::min);
     let least = seconds.iter().copied().fold(0.0, f64::max) - ROUNDING_S;
     let ns = |seconds: f64| (seconds.max(0.0) * 1e9) as u64;
-    vec![match least <= most && !delays.is_empty() {
+    match least <= most && !delays.is_empty() {
         true => Evidence::measured(Kind::Witness, WITNESS, Value::Whole(ns(least.midpoint(most))))
             .within(ns(least), ns(most)),
         false => Evidence::inconclusive(
@@ -359,5 +341,5 @@ fn delays_seen(delays: &[Duration]) -> Vec<Evidence> {
             WITNESS,
             "others committed meanwhile: the delays differ by more than a second",
         ),
-    }]
+    }
 }

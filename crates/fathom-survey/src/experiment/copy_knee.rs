@@ -12,13 +12,8 @@
 use std::time::Duration;
 
 use super::batches::Batches;
-use super::{About, Cost, Experiment, Figure, Session};
-use crate::finding::{Evidence, Finding, Kind, Value};
+use super::prelude::*;
 use crate::inference::copies::{self, CLEAR, Knee, LEVEL, Misses, NEGLIGIBLE, Verdict};
-use fathom_program::units::Bytes;
-use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::witness::Declared;
 
 pub(super) struct CopyKnee;
 

@@ -8,17 +8,12 @@
 use std::time::{Duration, Instant};
 
 use super::batches::Batches;
+use super::prelude::*;
 use super::readahead::FILE;
 use super::sync_latency::spread;
-use super::{About, Cost, Experiment, Figure, Session, truth_in_memory};
-use crate::case::{Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use super::truth_in_memory;
 use crate::inference::latency;
-use fathom_program::units::Nanos;
-use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Traversal, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::samples::Samples;
-use fathom_run::witness::{Counter, Declared, Witness};
+use fathom_run::witness::Counter;
 
 /// Asks how long one small read of the device takes.
 pub struct DeviceLatency;

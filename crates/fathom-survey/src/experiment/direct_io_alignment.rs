@@ -3,13 +3,8 @@
 use std::time::Duration;
 
 use super::allocation_scheme::{COPY_ON_WRITE, MEMORY, scheme_of};
-use super::{About, Cost, Experiment, Nature, Session};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Trial, Value};
-use fathom_program::units::Bytes;
-use fathom_program::workload::ScratchFile;
-use fathom_run::machine::Fault;
-use fathom_run::witness::{Declared, Witness};
+use super::prelude::*;
+use crate::finding::Trial;
 
 pub(super) struct DirectIoAlignment;
 

@@ -1,10 +1,7 @@
 //! How many blocks the inode itself points to.
 
-use super::{About, Along, Cost, Experiment, Figure, Nature, Others, Session, block_size, pointers};
-use crate::case::{Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
-use fathom_run::machine::Fault;
-use fathom_run::witness::Witness;
+use super::prelude::*;
+use super::{block_size, pointers};
 
 pub(super) struct DirectPointers;
 

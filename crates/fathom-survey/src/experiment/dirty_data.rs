@@ -1,36 +1,30 @@
 //! Whether what is written waits in memory as dirty data: what every question about writeback takes for granted.
 
-use super::readahead::Silence;
-use crate::finding::Status;
-use fathom_program::workload::ScratchFile;
-use fathom_run::machine::Fault;
-use fathom_run::witness::Witness;
+use super::prelude::*;
+use super::silence::{Answer, Silence, inconclusive};
 
 const FILE: &str = "dirtied";
 /// Another program may have everything written between a write and the look at it.
 const TRIES: u32 = 3;
 
 /// Whether a byte that is written makes data dirty and a sync makes them clean, as `cachestat(2)` counts; why not.
-pub(super) fn tried(witness: &mut dyn Witness) -> Result<Result<(), Silence>, Fault> {
-    let silence = |status, reason: &str| Ok(Err(Silence { status, reason: reason.to_owned() }));
+pub(super) fn tried(witness: &mut dyn Witness) -> Answer<()> {
     witness.provide(&ScratchFile::filled(FILE, witness.declared().page_size))?;
     for _ in 0..TRIES {
         witness.sync(FILE)?;
         let before = witness.is_dirty(FILE)?;
         witness.write(FILE, 0..1)?;
         match (before, witness.is_dirty(FILE)?) {
-            (Some(false), Some(true)) => return Ok(Ok(())),
+            (Some(false), Some(true)) => return Ok(()),
             (None, _) | (_, None) => {
-                return silence(Status::Inconclusive, "this kernel has no cachestat(2), of Linux 6.5");
+                return inconclusive("this kernel has no cachestat(2), of Linux 6.5");
             }
             (Some(true), _) => {
-                return silence(Status::Inconclusive, "data are dirty here even after they were synced");
+                return inconclusive("data are dirty here even after they were synced");
             }
             (Some(false), Some(false)) => {}
         }
     }
-    silence(
-        Status::NotApplicable,
-        "nothing gets dirty here: each write goes to the file system's server before it returns",
-    )
+    let reason = "nothing gets dirty here: each write goes to the file system's server before it returns";
+    Err(Silence::senseless(reason).into())
 }

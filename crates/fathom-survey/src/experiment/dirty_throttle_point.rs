@@ -9,14 +9,11 @@
 
 use std::time::Duration;
 
-use super::{About, Cost, Demands, Experiment, Nature, Session, dirty_data, in_memory};
-use crate::case::{Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use super::prelude::*;
+use super::silence::{Answer, evidence, inconclusive, told};
+use super::{dirty_data, in_memory};
 use crate::inference::throttle::{self, DRAINS_ALONG, Onset, Waiting};
-use fathom_program::units::Bytes;
-use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::witness::{Counter, Declared, Witness};
+use fathom_run::witness::Counter;
 
 pub(super) struct DirtyThrottlePoint;
 
@@ -64,36 +61,14 @@ impl Experiment for DirtyThrottlePoint {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        let (mut length, mut written) = (SMALLEST, 0);
-        let mut reason = "the writes that may be made need not wait".to_owned();
-        let mut keeps_up = 0;
-        // A set must fit into the budget, or nothing could be made of what is seen.
-        while written_by(length, SET) <= session.write_budget() {
-            match bursts(session, &mut written, length, 1)?.as_deref() {
-                Ok([Waiting::From(onset)]) => match confirmed(session, &mut written, twice(onset))? {
-                    Ok(evidence) => return Ok(evidence),
-                    Err(why) => reason = why,
-                },
-                Ok([Waiting::DrainsAlong]) => {
-                    keeps_up += 1;
-                    reason = DRAINS_ALONG.to_owned();
-                }
-                Ok(_) => {}
-                Err(why) => return Ok(silent(why.clone())),
-            }
-            if keeps_up == SURE {
-                return Ok(silent(reason));
-            }
-            length *= 2;
-        }
-        Ok(silent(format!("{reason}; more needs a higher --max-write")))
+        evidence(Kind::Timing, METHOD, point(session))
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         if witness.declared().is_memory_only() {
             return Ok(vec![in_memory(Kind::Witness, WITNESS)]);
         }
-        if let Err(silence) = dirty_data::tried(witness)? {
+        if let Err(silence) = told(dirty_data::tried(witness))? {
             return Ok(vec![silence.evidence(Kind::Witness, WITNESS)]);
         }
         if let Some(percent) = witness.declared().strict_share {
@@ -145,6 +120,32 @@ impl Experiment for DirtyThrottlePoint {
     }
 }
 
+/// The point that longer and longer bursts show.
+fn point(session: &mut Session<'_>) -> Answer<Evidence> {
+    let (mut length, mut written) = (SMALLEST, 0);
+    let mut reason = "the writes that may be made need not wait".to_owned();
+    let mut keeps_up = 0;
+    // A set must fit into the budget, or nothing could be made of what is seen.
+    while written_by(length, SET) <= session.write_budget() {
+        match bursts(session, &mut written, length, 1)?[..] {
+            [Waiting::From(ref onset)] => match told(confirmed(session, &mut written, twice(onset)))? {
+                Ok(evidence) => return Ok(evidence),
+                Err(silence) => reason = silence.reason,
+            },
+            [Waiting::DrainsAlong] => {
+                keeps_up += 1;
+                reason = DRAINS_ALONG.to_owned();
+            }
+            _ => {}
+        }
+        if keeps_up == SURE {
+            return inconclusive(reason);
+        }
+        length *= 2;
+    }
+    inconclusive(format!("{reason}; more needs a higher --max-write"))
+}
+
 /// Why the thresholds of the machine are not those of a mount with a strict limit: `wb_dirty_limits`.
 fn strictly(percent: u64) -> String {
     format!(
@@ -154,10 +155,6 @@ fn strictly(percent: u64) -> String {
 
 fn mean([background, limit]: [u64; 2]) -> u64 {
     background.midpoint(limit)
-}
-
-fn silent(reason: String) -> Evidence {
-    Evidence::inconclusive(Kind::Timing, METHOD, reason)
 }
 
 /// So many bursts in which the device keeps up are enough: longer ones show it no less.
@@ -186,48 +183,38 @@ fn enough_for(point: u64) -> u64 {
 }
 
 /// The evidence of two sets that agree, or why no two do.
-fn confirmed(
-    session: &mut Session<'_>,
-    written: &mut u64,
-    length: u64,
-) -> Result<Result<Evidence, String>, Fault> {
+fn confirmed(session: &mut Session<'_>, written: &mut u64, length: u64) -> Answer<Evidence> {
     let mut before: Option<Vec<Waiting>> = None;
     let mut reason = "there is too little left to write for a second set of bursts".to_owned();
     for _ in 0..MOST_SETS {
         if u64::from(SET) * length > session.write_budget() {
             break;
         }
-        let set = match bursts(session, written, length, SET)? {
-            Ok(set) => set,
-            Err(why) => return Ok(Err(why)),
-        };
+        let set = bursts(session, written, length, SET)?;
         match before.as_deref().map(|before| throttle::agreed([before, &set])) {
             Some(Ok(point)) => {
                 let samples = 2 * SET * (length / WRITE) as u32;
-                let measured =
-                    Evidence::measured(Kind::Timing, METHOD, Value::Whole(point.bytes.round() as u64))
-                        .within(point.interval[0] as u64, point.interval[1] as u64)
-                        .resting_on(point.level, samples as usize);
-                return Ok(Ok(measured));
+                return Ok(Evidence::measured(
+                    Kind::Timing,
+                    METHOD,
+                    Value::Whole(point.bytes.round() as u64),
+                )
+                .within(point.interval[0] as u64, point.interval[1] as u64)
+                .resting_on(point.level, samples as usize));
             }
             Some(Err(why)) => reason = why,
             None => {}
         }
         before = Some(set);
     }
-    Ok(Err(reason))
+    inconclusive(reason)
 }
 
 /// What bursts of so many bytes say, or why they can't be made; so many bytes of their file were written before.
 ///
 /// What has been dropped from memory, which anyone may ask the kernel to do, is there again once it was
 /// written: then they are made once more.
-fn bursts(
-    session: &mut Session<'_>,
-    written: &mut u64,
-    length: u64,
-    count: u32,
-) -> Result<Result<Vec<Waiting>, String>, Fault> {
+fn bursts(session: &mut Session<'_>, written: &mut u64, length: u64, count: u32) -> Answer<Vec<Waiting>> {
     let file = ScratchFile::sparse("dirty", length);
     if *written < length {
         // In the writes of the bursts, so that none of the kernel's folios holds two of them: where the flusher
@@ -249,8 +236,8 @@ fn bursts(
     for _ in 0..2 {
         let samples = session.observe(workload.clone())?;
         if samples.wrong_state() == 0 {
-            return Ok(Ok(throttle::waits(samples)));
+            return Ok(throttle::waits(samples));
         }
     }
-    Ok(Err(format!("a file of {} does not stay in memory", Bytes(length))))
+    inconclusive(format!("a file of {} does not stay in memory", Bytes(length)))
 }

@@ -15,6 +15,7 @@ pub(super) static ENTRY_TIMEOUT: Question = Question {
         nature: Nature::Drifting,
         figure: Figure::Spread,
         samples_of: Some(super::attribute_timeout::PARAMETER),
+        asks_server: true,
         ..About::USUAL
     },
     what: What::Names,

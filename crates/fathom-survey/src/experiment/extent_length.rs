@@ -10,12 +10,10 @@ use std::slice;
 use super::allocation_scheme::{INDIRECT, MEMORY, scheme_of};
 use super::layouts::{self, Layout};
 use super::pointers::{self, Shown};
-use super::{About, Cost, Experiment, Figure, Nature, Session};
-use crate::case::{self, Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Trial, Value};
-use fathom_program::units::Bytes;
-use fathom_run::machine::Fault;
-use fathom_run::witness::{Declared, Extent, Witness};
+use super::prelude::*;
+use crate::case::{self};
+use crate::finding::Trial;
+use fathom_run::witness::Extent;
 
 pub(super) struct ExtentLength;
 

@@ -8,12 +8,9 @@ use std::slice;
 
 use super::allocation_scheme::{COPY_ON_WRITE, scheme_of};
 use super::layouts;
-use super::{About, Cost, Experiment, Nature, Session};
-use crate::case::{Basis, Case, Kernel, Layout, Truth};
-use crate::finding::{Evidence, Finding, Kind, Trial, Value};
-use fathom_program::units::Bytes;
-use fathom_run::machine::Fault;
-use fathom_run::witness::Witness;
+use super::prelude::*;
+use crate::case::Layout;
+use crate::finding::Trial;
 
 pub(super) struct InlineLimit;
 

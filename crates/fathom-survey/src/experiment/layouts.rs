@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::slice;
 
-use fathom_program::units::Bytes;
-use fathom_run::machine::Fault;
-use fathom_run::witness::{Extent, Witness};
+use super::prelude::*;
+use super::silence::{Answer, inconclusive};
+use fathom_run::witness::Extent;
 
 /// The file that is made anew each time.
 pub(super) const FILE: &str = "layout";
@@ -74,30 +74,27 @@ const LARGEST_UNIT: u64 = 1 << 20;
 /// count tells nothing. One byte in a file of holes must take a unit, the rest of that unit nothing more, and the next
 /// unit as much again: a count of something else, such as the length of the file or the blocks of an encrypted copy
 /// of it, fails in one of the three.
-pub(super) fn unit(
-    witness: &mut dyn Witness,
-    count: impl Fn(&Layout) -> u64,
-) -> Result<Result<u64, String>, Fault> {
+pub(super) fn unit(witness: &mut dyn Witness, count: impl Fn(&Layout) -> u64) -> Answer<u64> {
     let mut taken = |steps: &[&[Range<u64>]]| -> Result<Vec<u64>, Fault> {
         let counts: Vec<u64> = written(witness, HOLES_BYTES, steps)?.iter().map(&count).collect();
         Ok(counts[1..].iter().map(|bytes| bytes.saturating_sub(counts[0])).collect())
     };
     let byte = slice::from_ref(&(BYTE..BYTE + 1));
     let unit = match taken(&[&[], byte])?[0] {
-        0 => return Ok(Err("it does not change when a byte is written into a hole".to_owned())),
+        0 => return inconclusive("it does not change when a byte is written into a hole"),
         unit if unit.is_power_of_two() && (512..=LARGEST_UNIT).contains(&unit) => unit,
-        other => return Ok(Err(format!("a byte in a hole takes {}, as no block does", Bytes(other)))),
+        other => return inconclusive(format!("a byte in a hole takes {}, as no block does", Bytes(other))),
     };
     let start = BYTE / unit * unit;
     let [rest, next] = [start..start + unit, start + unit..start + 2 * unit];
     let grown = taken(&[&[], byte, slice::from_ref(&rest), slice::from_ref(&next)])?;
-    Ok(match grown == [unit, unit, 2 * unit] {
+    match grown == [unit, unit, 2 * unit] {
         true => Ok(unit),
-        false => Err(format!(
+        false => inconclusive(format!(
             "a byte in a hole takes {}, all of that {}, and twice as much {}: it does not count blocks of the file",
             Bytes(grown[0]),
             Bytes(grown[1]),
             Bytes(grown[2])
         )),
-    })
+    }
 }

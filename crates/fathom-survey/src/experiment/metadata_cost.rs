@@ -6,21 +6,15 @@
 
 use std::time::Duration;
 
+use super::prelude::*;
 use fathom_stats::interval::Estimate;
 use fathom_stats::quantile;
 
 use super::batches::Batches;
 use super::round_trip::BARE_NS;
 use super::sync_latency::spread;
-use super::{About, Cost, Demands, Experiment, Figure, Session, remembered};
-use crate::case::{Case, Kernel, Truth};
-use crate::finding::{Distribution, Evidence, Finding, Kind, Value};
 use crate::inference::latency;
-use fathom_program::units::Nanos;
-use fathom_program::workload::{CallKind, Pass, RENAMED, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::samples::Samples;
-use fathom_run::witness::Declared;
+use fathom_program::workload::RENAMED;
 
 pub(super) struct MetadataCost;
 
@@ -69,12 +63,9 @@ impl Experiment for MetadataCost {
             source: "mdtest (create, stat and remove per second)",
             cost: Cost { seconds: 3, write_bytes: 0, read_bytes: 0 },
             figure: Figure::Spread,
+            asks_server: true,
             ..About::USUAL
         }
-    }
-
-    fn demands(&self, declared: &Declared) -> Demands {
-        remembered::demands(declared)
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {

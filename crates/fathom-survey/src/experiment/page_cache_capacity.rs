@@ -7,14 +7,11 @@
 
 use std::time::Duration;
 
+use super::in_memory;
+use super::prelude::*;
+use super::silence::{Answer, evidence, inconclusive};
 use super::working_set::{self, Found, survives_reading, too_long};
-use super::{About, Along, Cost, Demands, Experiment, Figure, Nature, Others, Session, in_memory};
-use crate::case::{Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::survivors::Survivors;
-use fathom_program::units::Bytes;
-use fathom_run::machine::Fault;
-use fathom_run::witness::{Declared, Witness};
 
 pub(super) struct PageCacheCapacity;
 
@@ -54,24 +51,7 @@ impl Experiment for PageCacheCapacity {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
-        let first = match working_set::grown(session)?.found {
-            Ok(found) => found,
-            Err(reason) => return Ok(silent(reason)),
-        };
-        let length = too_long(first.capacity);
-        let second = match working_set::survivors_of(session, length)?.0 {
-            Survivors::Part(part) => Found::of(length, part),
-            Survivors::All => return Ok(silent("a larger file fits and a smaller one does not".to_owned())),
-            Survivors::Unclear(reason) => return Ok(silent(reason)),
-        };
-        Ok(agreed(&first, &second).unwrap_or_else(|| {
-            silent(format!(
-                "of one file {} stay in memory and of another {}",
-                Bytes(first.capacity),
-                Bytes(second.capacity)
-            ))
-        }))
+        evidence(Kind::Timing, METHOD, by_timing(session))
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
@@ -126,6 +106,20 @@ impl Experiment for PageCacheCapacity {
             _ => "What stays in memory of a file that was read could not be told.".to_owned(),
         }
     }
+}
+
+/// What two files say.
+fn by_timing(session: &mut Session<'_>) -> Answer<Evidence> {
+    let first = working_set::grown(session)?.found?;
+    let length = too_long(first.capacity);
+    let second = match working_set::survivors_of(session, length)?.0 {
+        Survivors::Part(part) => Found::of(length, part),
+        Survivors::All => return inconclusive("a larger file fits and a smaller one does not"),
+        Survivors::Unclear(reason) => return inconclusive(reason),
+    };
+    let [one, other] = [first.capacity, second.capacity].map(Bytes);
+    let unlike = || format!("of one file {one} stay in memory and of another {other}");
+    Ok(agreed(&first, &second).ok_or_else(unlike)?)
 }
 
 /// The evidence of two files that say the same.

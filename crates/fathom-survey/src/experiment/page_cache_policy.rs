@@ -17,15 +17,12 @@ mod overflows;
 use std::time::Duration;
 
 use self::overflows::{Group, Overflow, Shares};
+use super::in_memory;
+use super::prelude::*;
+use super::silence::{Answer, evidence, inconclusive};
 use super::working_set::{self, survives_reading, too_long};
-use super::{About, Cost, Demands, Experiment, Session, in_memory};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use crate::inference::replacement::Policy;
 use crate::inference::survivors;
-use fathom_program::workload::Workload;
-use fathom_run::machine::Fault;
-use fathom_run::witness::{Declared, Witness};
 
 pub(super) struct PageCachePolicy;
 
@@ -58,29 +55,7 @@ impl Experiment for PageCachePolicy {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
-        let grown = working_set::grown(session)?;
-        // Of the file that does not fit as much stays as fits, whatever the policy.
-        let capacity = match (grown.left, grown.found) {
-            (Some(left), _) => left,
-            (None, Ok(found)) => found.capacity,
-            (None, Err(reason)) => return Ok(silent(reason)),
-        };
-        let mut fits = Vec::new();
-        for _ in 0..SETS {
-            match fitting(session, capacity)? {
-                Ok(fit) => fits.push(fit),
-                Err(reason) => return Ok(silent(reason)),
-            }
-        }
-        let policy = fits[0].policy;
-        if let Some(other) = fits.iter().find(|fit| fit.policy != policy) {
-            let (first, other) = (policy.word(), other.policy.word());
-            return Ok(silent(format!("it looks like {first} once and like {other} another time")));
-        }
-        let margin = fits.iter().map(|fit| fit.margin).fold(1.0, f64::min);
-        let samples = fits.iter().map(|fit| fit.samples).sum();
-        Ok(Evidence::measured(Kind::Timing, METHOD, word(policy)).resting_on(confidence(margin), samples))
+        evidence(Kind::Timing, METHOD, by_timing(session))
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
@@ -188,21 +163,37 @@ struct Fit {
     samples: usize,
 }
 
+/// The policy that all sets of overflows speak for.
+fn by_timing(session: &mut Session<'_>) -> Answer<Evidence> {
+    let grown = working_set::grown(session)?;
+    // Of the file that does not fit as much stays as fits, whatever the policy.
+    let capacity = match grown.left {
+        Some(left) => left,
+        None => grown.found?.capacity,
+    };
+    let fits = (0..SETS).map(|_| fitting(session, capacity)).collect::<Answer<Vec<Fit>>>()?;
+    let policy = fits[0].policy;
+    if let Some(other) = fits.iter().find(|fit| fit.policy != policy) {
+        let (first, other) = (policy.word(), other.policy.word());
+        return inconclusive(format!("it looks like {first} once and like {other} another time"));
+    }
+    let margin = fits.iter().map(|fit| fit.margin).fold(1.0, f64::min);
+    let samples = fits.iter().map(|fit| fit.samples).sum();
+    Ok(Evidence::measured(Kind::Timing, METHOD, word(policy)).resting_on(confidence(margin), samples))
+}
+
 /// Goes through all overflows and judges what is left by the latency of probes.
-fn fitting(session: &mut Session<'_>, capacity: u64) -> Result<Result<Fit, String>, Fault> {
+fn fitting(session: &mut Session<'_>, capacity: u64) -> Answer<Fit> {
     let mut shares = Shares::default();
     let mut timed = 0;
     for (share, overflow) in shares.iter_mut().zip(overflows::all(capacity)) {
         let samples = session.observe(overflow.workload.clone())?;
-        let hits = match survivors::hits(samples, 0..overflow.workload.passes.len()) {
-            Ok(hits) => hits,
-            Err(reason) => return Ok(Err(reason)),
-        };
+        let hits = survivors::hits(samples, 0..overflow.workload.passes.len())?;
         timed += samples.readings.len();
         *share = overflow.shares(|pass| hits[pass].clone());
     }
-    let fit = overflows::remains(&shares).policy();
-    Ok(fit.map(|(policy, margin)| Fit { policy, margin, samples: timed }))
+    let (policy, margin) = overflows::remains(&shares).policy()?;
+    Ok(Fit { policy, margin, samples: timed })
 }
 
 /// The probability that no number left its bounds by chance alone, as far as each rests on 32 probes or

@@ -1,10 +1,8 @@
 //! What each further page of a cached read costs.
 
 use super::cached_reads::{self, COST_LINE, METHOD, PAGE};
-use super::{About, Cost, Experiment, Session, call_cost};
-use crate::finding::{Evidence, Finding, Value};
-use fathom_program::units::Nanos;
-use fathom_run::machine::Fault;
+use super::call_cost;
+use super::prelude::*;
 
 pub(super) struct PageCost;
 
@@ -27,12 +25,11 @@ impl Experiment for PageCost {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        let line = cached_reads::line(session)?;
         let of_page = |(value, [low, high]): (f64, [f64; 2])| {
             let page = PAGE as f64;
             (value * page, [low * page, high * page])
         };
-        Ok(cached_reads::evidence(line, |line| Some(of_page(line.byte)), ""))
+        cached_reads::timed(session, |line| Some(of_page(line.byte)), "")
     }
 
     fn explain(&self, finding: &Finding) -> String {

@@ -6,14 +6,10 @@
 //! found where no file system has a say: one byte is read again and again to memory that was never
 //! touched, and each read that enters a new page pays for the fault.
 
-use super::{About, Cost, Experiment, Figure, Nature, Session, needs_no_file};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Value};
+use super::needs_no_file;
+use super::prelude::*;
+use super::silence::{Answer, evidence, inconclusive, recalled, told};
 use crate::inference::combs::{self, Combs, NoAnswer, Wanted};
-use fathom_program::units::Bytes;
-use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::witness::Declared;
 
 pub(super) struct PageSize;
 
@@ -43,15 +39,13 @@ impl Experiment for PageSize {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        Ok(match session.recall(fault_comb)?.0 {
-            Ok(found) => {
-                let period = found.fundamental.period;
-                Evidence::measured(Kind::Timing, METHOD, Value::Whole(period))
-                    .within(period, period)
-                    .resting_on(found.fundamental.confidence, found.samples)
-            }
-            Err(reason) => Evidence::inconclusive(Kind::Timing, METHOD, reason),
-        })
+        let measured = |found: Combs| {
+            let period = found.fundamental.period;
+            Evidence::measured(Kind::Timing, METHOD, Value::Whole(period))
+                .within(period, period)
+                .resting_on(found.fundamental.confidence, found.samples)
+        };
+        evidence(Kind::Timing, METHOD, recalled(session, fault_comb).map(measured))
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
@@ -84,21 +78,18 @@ impl Experiment for PageSize {
     }
 }
 
-/// The comb of faults, or why none was found; asked once per survey.
-#[derive(Clone)]
-struct FaultComb(Result<Combs, String>);
-
 /// The page in bytes, where faults of fresh memory tell.
 pub(super) fn by_faults(session: &mut Session<'_>) -> Result<Option<u64>, Fault> {
-    Ok(session.recall(fault_comb)?.0.ok().map(|found| found.fundamental.period))
+    Ok(told(recalled(session, fault_comb))?.ok().map(|found| found.fundamental.period))
 }
 
-fn fault_comb(session: &mut Session<'_>) -> Result<FaultComb, Fault> {
+/// The comb of faults; asked once per survey.
+fn fault_comb(session: &mut Session<'_>) -> Answer<Combs> {
     let mut reason = String::new();
     for rounds in [session.rounds(30, 10), 90] {
         let samples = session.observe(workload(rounds))?;
         match combs::find(&samples.latencies(READS, 0), samples.positions(READS), STEP, WANTED) {
-            Ok(found) => return Ok(FaultComb(Ok(found))),
+            Ok(found) => return Ok(found),
             Err(NoAnswer::Absent(largest)) => {
                 reason = format!(
                     "no read to fresh memory is slower at regular distances of up to {}",
@@ -108,7 +99,7 @@ fn fault_comb(session: &mut Session<'_>) -> Result<FaultComb, Fault> {
             Err(NoAnswer::Unclear(why)) => reason = why,
         }
     }
-    Ok(FaultComb(Err(reason)))
+    inconclusive(reason)
 }
 
 fn workload(rounds: u32) -> Workload {

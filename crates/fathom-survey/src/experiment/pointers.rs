@@ -8,17 +8,12 @@
 use std::ops::Range;
 use std::slice;
 
-use super::Session;
 use super::allocation_scheme::{INDIRECT, MEMORY, scheme_of};
 use super::inline_limit::last_where;
 use super::layouts;
-use crate::case::{Basis, Case, Truth};
-use crate::finding::{Evidence, Kind, Status, Value};
+use super::prelude::*;
+use super::silence::{Answer, evidence, inconclusive, recalled, told};
 use crate::inference::pointers::{Pointers, Sweep, Window, at, peaks, pointers};
-use fathom_program::units::Bytes;
-use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::witness::Witness;
 
 /// The name of the method that times writes.
 pub(super) const TIMED: &str = "sparse_write_peaks";
@@ -58,28 +53,26 @@ const TOO_SOON: u64 = 64 << 10;
 /// it changes; that does not.
 const PADS: [u64; 4] = [3, 10, 17, 24];
 
-/// What timing tells, once in a survey; where it is silent, the reason.
-pub(super) fn by_timing(session: &mut Session<'_>) -> Result<Result<Timed, String>, Fault> {
-    session.recall(look_for_peaks)
+/// What timing tells, once in a survey.
+pub(super) fn by_timing(session: &mut Session<'_>) -> Answer<Timed> {
+    recalled(session, look_for_peaks)
 }
 
 /// One number of what timing told, as evidence.
 pub(super) fn timed(session: &mut Session<'_>, number: impl Fn(&Pointers) -> u64) -> Result<Evidence, Fault> {
-    Ok(match by_timing(session)? {
-        Ok(found) => {
-            let number = number(&found.pointers);
-            Evidence::measured(Kind::Timing, TIMED, Value::Whole(number))
-                .within(number, number)
-                .resting_on(found.confidence, found.samples)
-        }
-        Err(reason) => Evidence::inconclusive(Kind::Timing, TIMED, reason),
-    })
+    let measured = |found: Timed| {
+        let number = number(&found.pointers);
+        Evidence::measured(Kind::Timing, TIMED, Value::Whole(number))
+            .within(number, number)
+            .resting_on(found.confidence, found.samples)
+    };
+    evidence(Kind::Timing, TIMED, by_timing(session).map(measured))
 }
 
 /// How often samples are added before there is no answer.
 const ATTEMPTS: usize = 3;
 
-fn look_for_peaks(session: &mut Session<'_>) -> Result<Result<Timed, String>, Fault> {
+fn look_for_peaks(session: &mut Session<'_>) -> Answer<Timed> {
     let start = 0..HEAD + SIDE * STEP;
     let mut head = observe(session, slice::from_ref(&start))?;
     if peaks(&head[0], WRITE, STEP, HEAD).len() > 1 {
@@ -89,9 +82,9 @@ fn look_for_peaks(session: &mut Session<'_>) -> Result<Result<Timed, String>, Fa
         [only] => only,
         [] => {
             let reason = format!("no write to the first {} is slower than those around it", Bytes(HEAD));
-            return Ok(Err(reason));
+            return inconclusive(reason);
         }
-        _ => return Ok(Err("writes near the start of a file are slower at several places".to_owned())),
+        _ => return inconclusive("writes near the start of a file are slower at several places"),
     };
     // A second set of samples decides: it knows the first place and nothing else of the head.
     let places: Vec<Range<u64>> =
@@ -117,9 +110,10 @@ fn look_for_peaks(session: &mut Session<'_>) -> Result<Result<Timed, String>, Fa
     }
     let samples = head.iter().chain(&sweeps).flatten().map(Sweep::samples).sum();
     let chance = (HEAD / WRITE) as f64 * at(&head[0], first).chance();
-    Ok(found
-        .map(|pointers| Timed { pointers, confidence: 1.0 - chance.min(1.0), samples })
-        .map_err(str::to_owned))
+    match found {
+        Ok(pointers) => Ok(Timed { pointers, confidence: 1.0 - chance.min(1.0), samples }),
+        Err(reason) => inconclusive(reason),
+    }
 }
 
 /// The pointers that the writes around the first place, and around those that may follow it, tell of.
@@ -189,9 +183,9 @@ const MOST_LEVELS: u64 = 4;
 
 /// Whether a block far from the start of a file takes more than itself.
 pub(super) fn shown(witness: &mut dyn Witness) -> Result<Shown, Fault> {
-    let block = match layouts::unit(witness, |layout| layout.allocated)? {
+    let block = match told(layouts::unit(witness, |layout| layout.allocated))? {
         Ok(block) => block,
-        Err(reason) => return Ok(Shown::Unclear(format!("st_blocks: {reason}"))),
+        Err(silence) => return Ok(Shown::Unclear(format!("st_blocks: {}", silence.reason))),
     };
     let (more, is_mapped) = extra(witness, block, &[FAR])?;
     Ok(match more {

@@ -1,12 +1,7 @@
 //! How many blocks one block of pointers points to.
 
-use super::{
-    About, Along, Cost, Experiment, Figure, Nature, Others, Session, block_size, direct_pointers, pointers,
-};
-use crate::case::{Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Status, Value};
-use fathom_run::machine::Fault;
-use fathom_run::witness::Witness;
+use super::prelude::*;
+use super::{block_size, direct_pointers, pointers};
 
 pub(super) struct PointersPerIndirect;
 

@@ -2,16 +2,10 @@
 
 use std::time::Duration;
 
-use crate::case::{Case, Kernel};
-use crate::finding::{Evidence, Kind, Status, Value};
+use super::prelude::*;
+use super::silence::{Answer, Silence, Unanswered, evidence, inconclusive};
 use crate::inference::reach::{self, Edge, Probed, Reach};
 use crate::inference::stalls::{self, Regularity, Waits};
-use fathom_program::units::Bytes;
-use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Traversal, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::samples::Samples;
-
-use super::Session;
 
 /// The size of one read in bytes: small beside every window, and what the papers used.
 pub(super) const READ: u64 = 4096;
@@ -26,13 +20,6 @@ const REFERENCE_READS: u64 = 128;
 const ISOLATED_READS: u64 = 24;
 /// Past this share of readings in the wrong cache state, a run is not looked at.
 const MOST_WRONG: f64 = 0.01;
-
-/// Why a read-ahead question has no answer.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Silence {
-    pub(super) status: Status,
-    pub(super) reason: String,
-}
 
 /// The steady state of sequential reads.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,18 +55,6 @@ pub(super) struct Brought {
     pub(super) samples: usize,
 }
 
-pub(super) type Answer<T> = Result<T, Silence>;
-
-impl Silence {
-    pub(super) fn inconclusive(reason: impl Into<String>) -> Self {
-        Self { status: Status::Inconclusive, reason: reason.into() }
-    }
-
-    pub(super) fn evidence(&self, kind: Kind, method: &str) -> Evidence {
-        Evidence::silent(kind, method, self.status, self.reason.clone())
-    }
-}
-
 /// How a sequence is read: how long it is, how slowly, and how often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Pace {
@@ -104,24 +79,18 @@ pub(super) struct Seen {
 /// the sequence long enough for the ramp to end; neither is known, so both are found by trying.
 /// Regular waits alone are no proof: a reader that is faster than the device waits at the borders of
 /// its transfers, and a host that backs memory in large pages makes one read in each of them slow.
-pub(super) fn sequential(session: &mut Session<'_>) -> Result<Answer<Sequential>, Fault> {
+pub(super) fn sequential(session: &mut Session<'_>) -> Answer<Sequential> {
     let mut pace = Pace { bytes: SHORTEST_SEQUENCE, gap_ns: SHORTEST_GAP_NS };
     let mut reason = "there was no time to read a sequence".to_owned();
     loop {
         match attempt(session, pace) {
-            Ok(Ok(Attempt::Settled(found))) => return Ok(Ok(found)),
-            Ok(Ok(Attempt::Failed { why, next })) => {
-                reason = why;
-                match next {
-                    Some(next) => pace = next,
-                    None => return Ok(Err(Silence::inconclusive(reason))),
-                }
+            Ok(Attempt::Settled(found)) => return Ok(found),
+            Ok(Attempt::Failed { why, next: Some(next) }) => (reason, pace) = (why, next),
+            Ok(Attempt::Failed { why, next: None }) => return inconclusive(why),
+            Err(Unanswered::Failed(Fault::OutOfTime | Fault::OverBudget { .. })) => {
+                return inconclusive(reason);
             }
-            Ok(Err(silence)) => return Ok(Err(silence)),
-            Err(Fault::OutOfTime | Fault::OverBudget { .. }) => {
-                return Ok(Err(Silence::inconclusive(reason)));
-            }
-            Err(fault) => return Err(fault),
+            Err(unanswered) => return Err(unanswered),
         }
     }
 }
@@ -132,15 +101,12 @@ enum Attempt {
     Failed { why: String, next: Option<Pace> },
 }
 
-fn attempt(session: &mut Session<'_>, pace: Pace) -> Result<Answer<Attempt>, Fault> {
+fn attempt(session: &mut Session<'_>, pace: Pace) -> Answer<Attempt> {
     // Of three rounds two may be spoilt by chance at one read in 3,000: too many of a long sequence.
     let most = if pace.bytes > 16 << 20 { 5 } else { 7 };
-    let seen = match waits_of(session, pace.bytes, pace.gap_ns, session.rounds(most, 5))? {
-        Ok(seen) => seen,
-        Err(silence) => return Ok(Err(silence)),
-    };
+    let seen = waits_of(session, pace.bytes, pace.gap_ns, session.rounds(most, 5))?;
     let samples = seen.waits.samples;
-    Ok(Ok(match seen.regularity {
+    Ok(match seen.regularity {
         Regularity::EveryRead => Attempt::Settled(Sequential::NoReadAhead { samples }),
         Regularity::Steady(candidates) => {
             let mut next = either(session, pace);
@@ -148,13 +114,13 @@ fn attempt(session: &mut Session<'_>, pace: Pace) -> Result<Answer<Attempt>, Fau
                 let (window, onset) = (steady.period as u64 * READ, steady.onset as u64 * READ);
                 match confirm(session, window, onset)? {
                     Ahead::Window(probes) => {
-                        return Ok(Ok(Attempt::Settled(Sequential::Window {
+                        return Ok(Attempt::Settled(Sequential::Window {
                             window,
                             onset,
                             confidence: steady.confidence,
                             gap_ns: pace.gap_ns,
                             samples: samples + probes,
-                        })));
+                        }));
                     }
                     Ahead::More => next = longer(session, pace, pace.bytes * 4).or(next),
                     Ahead::Less => {}
@@ -169,7 +135,7 @@ fn attempt(session: &mut Session<'_>, pace: Pace) -> Result<Answer<Attempt>, Fau
             next: longer(session, pace, enough as u64 * READ),
         },
         Regularity::Unclear(why) => Attempt::Failed { why, next: either(session, pace) },
-    }))
+    })
 }
 
 /// Slower or longer in turns, so that neither is tried in vain for long.
@@ -269,15 +235,10 @@ fn longer(session: &Session<'_>, pace: Pace, wanted: u64) -> Option<Pace> {
 }
 
 /// The waits of sequential reads over `bytes` of a cold file with `gap_ns` between reads.
-pub(super) fn waits_of(
-    session: &mut Session<'_>,
-    bytes: u64,
-    gap_ns: u64,
-    rounds: u32,
-) -> Result<Answer<Seen>, Fault> {
+pub(super) fn waits_of(session: &mut Session<'_>, bytes: u64, gap_ns: u64, rounds: u32) -> Answer<Seen> {
     let planned = Duration::from_nanos(gap_ns * (bytes / READ)) * rounds;
     if planned > session.time_left() {
-        return Err(Fault::OutOfTime);
+        return Err(Fault::OutOfTime.into());
     }
     let all = Region { offset: 0, size: READ, step: READ, count: bytes / READ };
     let warm = Region { count: REFERENCE_READS.min(all.count), ..all };
@@ -294,30 +255,28 @@ pub(super) fn waits_of(
         .warmup(1)
         .rounds(rounds);
     let samples = session.observe(workload)?;
-    if let Some(silence) = not_cold(samples) {
-        return Ok(Err(silence));
-    }
+    was_cold(samples)?;
     let [sequence, hits, misses] = [SEQUENCE, HITS, MISSES].map(|label| samples.latencies(label, 0));
-    let waits = match stalls::find(&sequence, samples.positions(SEQUENCE), &hits, &misses) {
-        Ok(waits) => waits,
-        Err(reason) => return Ok(Err(Silence::inconclusive(reason))),
-    };
+    let waits = stalls::find(&sequence, samples.positions(SEQUENCE), &hits, &misses)?;
     let regularity = stalls::regularity(&waits);
-    Ok(Ok(Seen { waits, regularity }))
+    Ok(Seen { waits, regularity })
 }
 
-/// Whether the samples' cache states rule out an answer.
-fn not_cold(samples: &Samples) -> Option<Silence> {
+/// That the samples' cache states do not rule out an answer.
+fn was_cold(samples: &Samples) -> Result<(), Silence> {
     let wrong = samples.wrong_state();
     let checked = samples.readings.iter().filter(|reading| reading.cache.is_some()).count();
     let cold = samples.readings.iter().any(|reading| reading.cache == Some(CacheState::Cold));
     if wrong > 0 && !cold {
         let reason = "pages stay in the cache when they are to be dropped: files have no other copy to read ahead from";
-        return Some(Silence { status: Status::NotApplicable, reason: reason.to_owned() });
+        return Err(Silence::senseless(reason));
     }
-    (wrong as f64 > checked as f64 * MOST_WRONG).then(|| {
-        Silence::inconclusive(format!("{wrong} of {checked} reads found the cache in the wrong state"))
-    })
+    match wrong as f64 > checked as f64 * MOST_WRONG {
+        true => Err(Silence::inconclusive(format!(
+            "{wrong} of {checked} reads found the cache in the wrong state"
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// Pages beyond the read that are probed, and where the known miss is, at first.
@@ -329,7 +288,7 @@ pub(super) const FAR: u64 = 1 << 20;
 ///
 /// Each distance is probed in a cold start of its own: a probe that misses may bring in its
 /// neighbours, and one that hits a marked page may set off another window.
-pub(super) fn brought_by_one_read(session: &mut Session<'_>, offset: u64) -> Result<Answer<Brought>, Fault> {
+pub(super) fn brought_by_one_read(session: &mut Session<'_>, offset: u64) -> Answer<Brought> {
     let mut reason = "there was no time to probe".to_owned();
     let mut step = READ;
     let mut from = READ;
@@ -337,22 +296,19 @@ pub(super) fn brought_by_one_read(session: &mut Session<'_>, offset: u64) -> Res
     for _ in 0..6 {
         let distances: Vec<u64> = (0..FIRST_PROBES).map(|index| from + index * step).collect();
         let samples = match probe(session, offset, &distances, settle_ns) {
-            Ok(samples) => samples,
             Err(Fault::OutOfTime | Fault::OverBudget { .. }) => break,
-            Err(fault) => return Err(fault),
+            samples => samples?,
         };
-        if let Some(silence) = not_cold(samples) {
-            return Ok(Err(silence));
-        }
+        was_cold(samples)?;
         match reach::find(samples) {
-            Probed::Until(found) if step == READ => return Ok(Ok(brought(&found, &distances))),
+            Probed::Until(found) if step == READ => return Ok(brought(&found, &distances)),
             Probed::Until(found) => {
                 // Between the last hit and the first stall of the coarse probes.
                 from = if found.hits == 0 { READ } else { distances[found.hits - 1] };
                 step = (step / FIRST_PROBES).max(READ);
             }
             Probed::AllHit if distances[distances.len() - 1] >= MOST_PROBES * READ => {
-                return Ok(Err(Silence::inconclusive("a single read brings in more than could be probed")));
+                return inconclusive("a single read brings in more than could be probed");
             }
             Probed::AllHit => {
                 from = distances[distances.len() - 1];
@@ -364,18 +320,16 @@ pub(super) fn brought_by_one_read(session: &mut Session<'_>, offset: u64) -> Res
             }
         }
     }
-    Ok(Err(Silence::inconclusive(reason)))
+    inconclusive(reason)
 }
 
 /// What one read brings in, as evidence of timing.
-pub(super) fn timed(answer: Answer<Brought>, method: &str) -> Evidence {
-    match answer {
-        Ok(Brought { bytes, interval: [low, high], samples }) => {
-            let measured = Evidence::measured(Kind::Timing, method, Value::Whole(bytes));
-            measured.within(low, high).resting_on(0.95, samples)
-        }
-        Err(silence) => silence.evidence(Kind::Timing, method),
-    }
+pub(super) fn timed(answer: Answer<Brought>, method: &str) -> Result<Evidence, Fault> {
+    let measured = |Brought { bytes, interval: [low, high], samples }| {
+        let measured = Evidence::measured(Kind::Timing, method, Value::Whole(bytes));
+        measured.within(low, high).resting_on(0.95, samples)
+    };
+    evidence(Kind::Timing, method, answer.map(measured))
 }
 
 fn brought(found: &Reach, distances: &[u64]) -> Brought {

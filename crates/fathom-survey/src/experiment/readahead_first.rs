@@ -1,28 +1,18 @@
 //! The first window: what the first small read of a file brings in.
 
 use super::brought_in::{Sight, brought_in};
-use super::readahead::{
-    Answer, Brought, FAR, FILE, READ, Silence, brought_by_one_read, first_read_pages, rule_holds, timed,
-};
-use super::{About, Cost, Experiment, Figure, Nature, Session};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use super::prelude::*;
+use super::readahead::{Brought, FAR, FILE, READ, brought_by_one_read, first_read_pages, rule_holds, timed};
+use super::silence::{Answer, evidence, inconclusive, recalled};
 use crate::inference::reach::{self, Presence};
-use fathom_program::units::Bytes;
-use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::witness::Witness;
 
 pub(super) struct ReadaheadFirst;
 
-/// What the first read of a file leaves in the cache, remembered apart from that of a random read.
-#[derive(Debug, Clone)]
-pub(super) struct First(pub(super) Answer<Brought>);
-
-pub(super) fn first(session: &mut Session<'_>) -> Result<First, Fault> {
-    session.recall(|session| match brought_by_one_read(session, 0)? {
-        Ok(brought) => second_look(session, brought).map(First),
-        Err(silence) => Ok(First(Err(silence))),
+/// What the first read of a file leaves in the cache.
+pub(super) fn first(session: &mut Session<'_>) -> Answer<Brought> {
+    recalled(session, |session| {
+        let brought = brought_by_one_read(session, 0)?;
+        second_look(session, brought)
     })
 }
 
@@ -33,7 +23,7 @@ pub(super) fn first(session: &mut Session<'_>) -> Result<First, Fault> {
 /// So the first slow page is read (or, where it adjoins several cached ones and its miss would pass
 /// for a sequential reader's, the one behind it), and then the two pages after it: if either of these is
 /// there, it was a mark.
-fn second_look(session: &mut Session<'_>, brought: Brought) -> Result<Answer<Brought>, Fault> {
+fn second_look(session: &mut Session<'_>, brought: Brought) -> Answer<Brought> {
     let touched = if brought.bytes == READ { READ } else { brought.bytes + READ };
     let read = |offset: u64| Region { offset, size: READ, step: READ, count: 1 };
     let timed = |offset: u64| Pass::timed(0, &[CallKind::Pread], read(offset));
@@ -58,15 +48,15 @@ fn second_look(session: &mut Session<'_>, brought: Brought) -> Result<Answer<Bro
         .rounds(session.rounds(9, 7));
     let samples = session.observe(workload)?;
     let seen = [SECOND_BEHIND, BEHIND].map(|probe| reach::presence(samples, probe));
-    Ok(match seen {
+    match seen {
         [Presence::Miss, Presence::Miss] => Ok(brought),
         // The page was there; the next slow one, which was probed apart, is where the next window began.
         [Presence::Hit, _] | [_, Presence::Hit] if brought.bytes == READ => {
             let bytes = 2 * READ;
             Ok(Brought { bytes, interval: [bytes, bytes], ..brought })
         }
-        _ => Err(Silence::inconclusive("a miss can't be told from a read that sets off the next window")),
-    })
+        _ => inconclusive("a miss can't be told from a read that sets off the next window"),
+    }
 }
 
 /// The page behind the one that was touched, and the next one.
@@ -94,7 +84,7 @@ impl Experiment for ReadaheadFirst {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        Ok(timed(first(session)?.0, METHOD))
+        timed(first(session), METHOD)
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
@@ -136,13 +126,10 @@ pub(super) fn brought_in_by(witness: &mut dyn Witness, offset: u64) -> Result<Ve
     let sights = [(Sight::Cache, "cachestat_after_read"), (Sight::Tracepoint, "tracepoint_after_read")];
     let mut shown = Vec::new();
     for (sight, method) in sights {
-        shown.push(match brought_in(witness, sight, &file, &[offset])? {
-            Ok(brought) => {
-                let bytes = brought.first().copied().unwrap_or(0);
-                Evidence::measured(Kind::Witness, method, Value::Whole(bytes))
-            }
-            Err(silence) => silence.evidence(Kind::Witness, method),
-        });
+        let bytes = brought_in(witness, sight, &file, &[offset]).map(|brought| brought.first().copied());
+        let measured =
+            |bytes: Option<u64>| Evidence::measured(Kind::Witness, method, Value::Whole(bytes.unwrap_or(0)));
+        shown.push(evidence(Kind::Witness, method, bytes.map(measured))?);
     }
     Ok(shown)
 }

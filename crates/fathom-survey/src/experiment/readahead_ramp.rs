@@ -3,20 +3,17 @@
 use std::time::Duration;
 
 use super::brought_in::{INCREMENTS, windows_shown};
-use super::readahead::{READ, Sequential, Silence, sequential, waits_of};
+use super::prelude::*;
+use super::readahead::{READ, Sequential, sequential, waits_of};
 use super::readahead_first::first;
-use super::{About, Along, Cost, Experiment, Nature, Others, Session};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use super::silence::{Answer, Silence, Unanswered, evidence, inconclusive, recalled};
 use crate::inference::ramp;
 use crate::inference::stalls::Waits;
-use fathom_program::units::Bytes;
-use fathom_run::machine::Fault;
-use fathom_run::witness::Witness;
 
 pub(super) struct ReadaheadRamp;
 
 const METHOD: &str = "paced_read_stalls";
+const NO_RAMP: &str = "nothing is read ahead, so there is no ramp";
 /// How long the ramp may be read at one pace.
 const TIME_FOR_A_PACE: Duration = Duration::from_secs(3);
 
@@ -36,25 +33,24 @@ impl Experiment for ReadaheadRamp {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        Ok(match timed(session)? {
-            Ok((sizes, samples)) => {
-                Evidence::measured(Kind::Timing, METHOD, Value::List(sizes)).resting_on(0.95, samples)
-            }
-            Err(silence) => silence.evidence(Kind::Timing, METHOD),
-        })
+        let measured = |(sizes, samples): Ramp| {
+            Evidence::measured(Kind::Timing, METHOD, Value::List(sizes)).resting_on(0.95, samples)
+        };
+        evidence(Kind::Timing, METHOD, timed(session).map(measured))
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         let mut shown = Vec::new();
         for (sight, method) in INCREMENTS {
-            shown.push(match windows_shown(witness, sight, until_steady)? {
-                Ok(ramp) if ramp == [READ] => {
-                    let reason = "nothing is read ahead, so there is no ramp";
-                    Evidence::senseless(Kind::Witness, method, reason)
-                }
-                Ok(ramp) => Evidence::measured(Kind::Witness, method, Value::List(ramp)),
-                Err(silence) => silence.evidence(Kind::Witness, method),
-            });
+            let measured = |ramp: Vec<u64>| match ramp == [READ] {
+                true => Evidence::senseless(Kind::Witness, method, NO_RAMP),
+                false => Evidence::measured(Kind::Witness, method, Value::List(ramp)),
+            };
+            shown.push(evidence(
+                Kind::Witness,
+                method,
+                windows_shown(witness, sight, until_steady).map(measured),
+            )?);
         }
         Ok(shown)
     }
@@ -95,19 +91,14 @@ impl Experiment for ReadaheadRamp {
 
 type Ramp = (Vec<u64>, usize);
 
-fn timed(session: &mut Session<'_>) -> Result<Result<Ramp, Silence>, Fault> {
-    let (window, onset, gap_ns) = match session.recall(sequential)? {
-        Ok(Sequential::Window { window, onset, gap_ns, .. }) => (window, onset, gap_ns),
-        Ok(Sequential::NoReadAhead { .. }) => {
-            let reason = "nothing is read ahead, so there is no ramp".to_owned();
-            return Ok(Err(Silence { status: Status::NotApplicable, reason }));
-        }
-        Err(silence) => return Ok(Err(silence)),
+fn timed(session: &mut Session<'_>) -> Answer<Ramp> {
+    let (window, onset, gap_ns) = match recalled(session, sequential)? {
+        Sequential::Window { window, onset, gap_ns, .. } => (window, onset, gap_ns),
+        Sequential::NoReadAhead { .. } => return Err(Silence::senseless(NO_RAMP).into()),
     };
-    let first = match first(session)?.0 {
-        Ok(brought) if brought.interval[0] == brought.interval[1] => brought.bytes,
-        Ok(_) => return Ok(Err(Silence::inconclusive("the first window is not known exactly"))),
-        Err(silence) => return Ok(Err(silence)),
+    let first = match first(session)? {
+        brought if brought.interval[0] == brought.interval[1] => brought.bytes,
+        _ => return inconclusive("the first window is not known exactly"),
     };
     // The part of the file that the ramp and one steady window take.
     let bytes = (onset + 2 * window).next_multiple_of(1 << 20);
@@ -120,13 +111,11 @@ fn timed(session: &mut Session<'_>) -> Result<Result<Ramp, Silence>, Fault> {
         // As many rounds as fit into a few seconds: nothing forgives a missed wait here.
         let affordable = (TIME_FOR_A_PACE.as_nanos() / round.as_nanos().max(1)).clamp(3, 15) as u32;
         let seen = match waits_of(session, bytes, gap, session.rounds(affordable, 3)) {
-            Ok(Ok(seen)) => seen,
-            Ok(Err(silence)) => return Ok(Err(silence)),
-            Err(Fault::OutOfTime) if last.is_none() => {
-                return Ok(Err(Silence::inconclusive("there was no time to read the ramp twice")));
+            Err(Unanswered::Failed(Fault::OutOfTime)) if last.is_none() => {
+                return inconclusive("there was no time to read the ramp twice");
             }
-            Err(Fault::OutOfTime) => break,
-            Err(fault) => return Err(fault),
+            Err(Unanswered::Failed(Fault::OutOfTime)) => break,
+            seen => seen?,
         };
         let sizes = match drawn(&seen.waits, first, window) {
             Ok(sizes) => sizes,
@@ -137,12 +126,12 @@ fn timed(session: &mut Session<'_>) -> Result<Result<Ramp, Silence>, Fault> {
         };
         match last {
             Some((before, samples)) if before == sizes => {
-                return Ok(Ok((sizes, samples + seen.waits.samples)));
+                return Ok((sizes, samples + seen.waits.samples));
             }
             _ => last = Some((sizes, seen.waits.samples)),
         }
     }
-    Ok(Err(Silence::inconclusive(reason)))
+    inconclusive(reason)
 }
 
 /// How many paces are tried, each half as fast as the one before, until two give the same ramp.

@@ -1,13 +1,8 @@
 //! What one isolated read in the middle of a file brings in.
 
+use super::prelude::*;
 use super::readahead::{READ, brought_by_one_read, rule_holds, timed};
 use super::readahead_first::brought_in_by;
-use super::{About, Cost, Experiment, Figure, Nature, Session};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Status, Value};
-use fathom_program::units::Bytes;
-use fathom_run::machine::Fault;
-use fathom_run::witness::Witness;
 
 pub(super) struct ReadaheadRandom;
 
@@ -32,7 +27,7 @@ impl Experiment for ReadaheadRandom {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        Ok(timed(brought_by_one_read(session, OFFSET)?, METHOD))
+        timed(brought_by_one_read(session, OFFSET), METHOD)
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {

@@ -4,13 +4,10 @@
 //! per window. Papers A, C and D looked for those spikes by eye.
 
 use super::brought_in::{INCREMENTS, windows_shown};
+use super::needs_no_file;
+use super::prelude::*;
 use super::readahead::{READ, Sequential, sequential};
-use super::{About, Along, Cost, Experiment, Nature, Others, Session, needs_no_file};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
-use fathom_program::units::{Bytes, Nanos};
-use fathom_run::machine::Fault;
-use fathom_run::witness::{Declared, Witness};
+use super::silence::{evidence, recalled};
 
 /// The experiment.
 pub struct ReadaheadWindow;
@@ -33,8 +30,8 @@ impl Experiment for ReadaheadWindow {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        Ok(match session.recall(sequential)? {
-            Ok(Sequential::Window { window, onset, confidence, gap_ns, samples }) => {
+        let measured = |found| match found {
+            Sequential::Window { window, onset, confidence, gap_ns, samples } => {
                 Evidence::measured(Kind::Timing, METHOD, Value::Whole(window))
                     .within(window, window)
                     .resting_on(confidence, samples)
@@ -44,28 +41,27 @@ impl Experiment for ReadaheadWindow {
                         Nanos(gap_ns as f64)
                     ))
             }
-            Ok(Sequential::NoReadAhead { samples }) => {
-                Evidence::measured(Kind::Timing, METHOD, Value::Whole(0))
-                    .within(0, READ)
-                    .resting_on(0.999, samples)
-                    .caveat(format!(
-                        "every read waits: a window of up to {} can't be told from none",
-                        Bytes(READ)
-                    ))
-            }
-            Err(silence) => silence.evidence(Kind::Timing, METHOD),
-        })
+            Sequential::NoReadAhead { samples } => Evidence::measured(Kind::Timing, METHOD, Value::Whole(0))
+                .within(0, READ)
+                .resting_on(0.999, samples)
+                .caveat(format!(
+                    "every read waits: a window of up to {} can't be told from none",
+                    Bytes(READ)
+                )),
+        };
+        evidence(Kind::Timing, METHOD, recalled(session, sequential).map(measured))
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         let mut shown = Vec::new();
         for (sight, method) in INCREMENTS {
-            shown.push(match windows_shown(witness, sight, steady_window)? {
+            let measured = |window| match window {
                 // A window of one read is what a kernel does that reads nothing ahead.
-                Ok(READ) => Evidence::measured(Kind::Witness, method, Value::Whole(0)).within(0, READ),
-                Ok(window) => Evidence::measured(Kind::Witness, method, Value::Whole(window)),
-                Err(silence) => silence.evidence(Kind::Witness, method),
-            });
+                READ => Evidence::measured(Kind::Witness, method, Value::Whole(0)).within(0, READ),
+                window => Evidence::measured(Kind::Witness, method, Value::Whole(window)),
+            };
+            let window = windows_shown(witness, sight, steady_window);
+            shown.push(evidence(Kind::Witness, method, window.map(measured))?);
         }
         Ok(shown)
     }

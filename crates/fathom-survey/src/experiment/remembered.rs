@@ -19,13 +19,10 @@ use self::observer::{Observer, Timed, Traced};
 pub(super) use self::question::Question;
 use self::sweep::sweeps;
 use self::workloads::{KNOWN_FILE, Numbers, files, known, same};
-use super::readahead::{Answer, Silence};
-use super::{Demands, Effort, Session};
-use crate::case::{Basis, Case, Truth};
-use crate::finding::{Evidence, Kind, Value};
-use fathom_program::workload::{CallKind, Pass, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::witness::{Declared, Server, Witness};
+use super::Effort;
+use super::prelude::*;
+use super::silence::{Answer, Silence, recalled, told};
+use fathom_run::witness::Server;
 
 /// What is believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,23 +95,19 @@ impl Believed {
     }
 }
 
-/// What calls at once tell, for the questions that need no more.
-#[derive(Clone)]
-struct AtOnce(Answer<Looked>);
-
 /// What a round trip to the server takes, or why there is none to be told.
-pub(super) fn round_trip(session: &mut Session<'_>) -> Result<Answer<RoundTrip>, Fault> {
-    let AtOnce(looked) = session.recall(at_once)?;
-    Ok(looked.map(|looked| looked.round_trip))
+pub(super) fn round_trip(session: &mut Session<'_>) -> Answer<RoundTrip> {
+    at_once(session).map(|looked| looked.round_trip)
 }
 
-fn at_once(session: &mut Session<'_>) -> Result<AtOnce, Fault> {
-    first_looks(session, &mut Numbers { nothing: NOTHING, new: NEW }).map(AtOnce)
+/// What calls at once tell.
+fn at_once(session: &mut Session<'_>) -> Answer<Looked> {
+    recalled(session, |session| first_looks(session, &mut Numbers { nothing: NOTHING, new: NEW }))
 }
 
 fn watch(session: &mut Session<'_>) -> Result<Watched, Fault> {
     let mut numbers = Numbers { nothing: NOTHING + NEW, new: NEW };
-    let (mut answers, first_ns) = match session.recall(at_once)?.0 {
+    let (mut answers, first_ns) = match told(at_once(session))? {
         Ok(looked) => {
             let round_trip_ns = looked.round_trip.median.as_ref().map_or(0.0, |median| median.value);
             (looked.first, FIRST_NS.max(FIRST_TRIPS * round_trip_ns))
@@ -191,16 +184,6 @@ pub(super) fn declared(
 
 /// Two ticks of a kernel's slowest clock.
 const TICKS: Duration = Duration::from_millis(20);
-
-/// What asking about a server takes: it comes first where there is one.
-pub(super) fn demands(declared: &Declared) -> Demands {
-    Demands { comes_first: declared.server.is_some(), ..Demands::default() }
-}
-
-/// Whether a case of the lab is about what is believed.
-pub(super) fn is_asked_in(case: &Case) -> bool {
-    case.conditions.served.is_some() || (case.is_usual() && !case.is_served())
-}
 
 /// What was planted, within a tenth.
 fn truth(case: &Case, what: What) -> Truth {

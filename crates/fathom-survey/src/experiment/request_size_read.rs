@@ -15,6 +15,7 @@ pub(super) static REQUEST_SIZE_READ: Question = Question {
         cost: Cost { seconds: 3, write_bytes: 2 << 20, read_bytes: 256 << 20 },
         nature: Nature::Fixed,
         figure: Figure::Spread,
+        asks_server: true,
         ..About::USUAL
     },
     direction: Direction::Read,

@@ -15,6 +15,7 @@ pub(super) static REQUEST_SIZE_WRITE: Question = Question {
         cost: Cost { seconds: 3, write_bytes: 64 << 20, read_bytes: 0 },
         nature: Nature::Fixed,
         figure: Figure::Spread,
+        asks_server: true,
         ..About::USUAL
     },
     direction: Direction::Write,

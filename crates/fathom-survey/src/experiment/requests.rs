@@ -3,16 +3,12 @@
 //! A transfer past the page cache goes to the server at once, in as many requests as it needs. One byte more than fits
 //! into a request takes another one: its time has a step there, and at each multiple.
 
-use super::readahead::{Answer, Silence};
-use super::{About, Demands, Experiment, Session, remembered};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use super::prelude::*;
+use super::remembered;
+use super::silence::{Answer, evidence, inconclusive};
 use crate::inference::steps::{self, Sizes};
 use fathom_program::call::Direction;
-use fathom_program::units::Bytes;
-use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::witness::{Declared, Server, Unseen, Witness};
+use fathom_run::witness::{Server, Unseen};
 
 /// Requests are whole pages.
 const PAGE: u64 = 4096;
@@ -45,16 +41,21 @@ impl Experiment for Question {
         self.about
     }
 
-    fn demands(&self, kernel: &Declared) -> Demands {
-        remembered::demands(kernel)
-    }
-
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        timing(session, self.direction, self.method)
+        let measured = |(bytes, samples)| {
+            Evidence::measured(Kind::Timing, self.method, Value::Whole(bytes))
+                .resting_on(1.0 - steps::MOST_CHANCE, samples)
+        };
+        evidence(Kind::Timing, self.method, timing(session, self.direction).map(measured))
     }
 
     fn witness(&self, seen: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        witness(seen, self.direction, "fuse_requests")
+        if seen.declared().server.is_none() {
+            return Ok(Vec::new());
+        }
+        const METHOD: &str = "fuse_requests";
+        let measured = |bytes| Evidence::measured(Kind::Witness, METHOD, Value::Whole(bytes));
+        Ok(vec![evidence(Kind::Witness, METHOD, witness(seen, self.direction).map(measured))?])
     }
 
     fn declared(&self, kernel: &Declared) -> Vec<Evidence> {
@@ -67,10 +68,6 @@ impl Experiment for Question {
         (self.declared)(server).map(known).into_iter().collect()
     }
 
-    fn is_asked_in(&self, case: &Case) -> bool {
-        remembered::is_asked_in(case)
-    }
-
     fn truth(&self, case: &Case, _: &Kernel) -> Truth {
         match (case.conditions.served, self.direction) {
             (Some(served), Direction::Read) => Truth::known(served.read_request, Basis::Set),
@@ -81,10 +78,7 @@ impl Experiment for Question {
     }
 
     fn explain(&self, finding: &Finding) -> String {
-        let verb = match self.direction {
-            Direction::Read => "read",
-            Direction::Write => "write",
-        };
+        let verb = self.direction.name();
         match (&finding.value, finding.status) {
             (Some(Value::Whole(bytes)), _) => format!(
                 "One request {verb}s {} at most: a larger {verb} takes several, each with a round trip unless they overlap.",
@@ -96,36 +90,17 @@ impl Experiment for Question {
     }
 }
 
-/// The answer by timing.
-fn timing(session: &mut Session<'_>, direction: Direction, method: &str) -> Result<Evidence, Fault> {
-    let round_trip = match remembered::round_trip(session)? {
-        Ok(seen) => seen.median.map_err(|reason| Silence::inconclusive(format!("a round trip: {reason}"))),
-        Err(silence) => Err(silence),
-    };
-    let least_ns = match round_trip {
-        // Whatever a server does in pieces itself takes no round trip.
-        Ok(median) => LEAST_TRIPS * median.value,
-        Err(silence) => return Ok(silence.evidence(Kind::Timing, method)),
-    };
-    if least_ns < LEAST_NS {
-        let reason =
-            "a round trip is too short to tell another request from what a server does in pieces itself";
-        return Ok(Evidence::inconclusive(Kind::Timing, method, reason));
-    }
-    Ok(match found(session, direction, least_ns)? {
-        Ok((bytes, samples)) => Evidence::measured(Kind::Timing, method, Value::Whole(bytes))
-            .resting_on(1.0 - steps::MOST_CHANCE, samples),
-        Err(silence) => silence.evidence(Kind::Timing, method),
-    })
-}
-
 /// The size at which a step is, among powers of two, and the transfers that it rests on.
-fn found(
-    session: &mut Session<'_>,
-    direction: Direction,
-    least_ns: f64,
-) -> Result<Answer<(u64, usize)>, Fault> {
-    let silent = |reason: String| Ok(Err(Silence::inconclusive(reason)));
+fn timing(session: &mut Session<'_>, direction: Direction) -> Answer<(u64, usize)> {
+    let round_trip = remembered::round_trip(session)?.median;
+    let round_trip = round_trip.map_err(|reason| format!("a round trip: {reason}"))?;
+    // Whatever a server does in pieces itself takes no round trip.
+    let least_ns = LEAST_TRIPS * round_trip.value;
+    if least_ns < LEAST_NS {
+        return inconclusive(
+            "a round trip is too short to tell another request from what a server does in pieces itself",
+        );
+    }
     let mut samples = 0;
     let powers = std::iter::successors(Some(PAGE), |bytes| Some(bytes * 2));
     for bytes in powers.take_while(|&bytes| bytes <= LARGEST) {
@@ -133,10 +108,8 @@ fn found(
         // Nothing is smaller than a page.
         let than = (bytes > PAGE).then_some((1, 2));
         let step = |seen: &Sizes| (seen.has_step([0, 2, 3], than), seen.may_have_step([0, 2, 3]));
-        match watched(session, direction, least_ns, &sizes, &mut samples, step)? {
-            Ok(true) => {}
-            Ok(false) => continue,
-            Err(reason) => return silent(reason),
+        if !watched(session, direction, least_ns, &sizes, &mut samples, step)? {
+            continue;
         }
         // Beyond one request there is a step at each multiple, and none between them.
         let between = if bytes > PAGE { bytes * 3 / 2 } else { bytes * 2 };
@@ -145,13 +118,11 @@ fn found(
             let is_even = bytes == PAGE || seen.has_step([0, 3, 4], Some((1, 2)));
             (is_even && seen.has_step([0, 3, 4], None), seen.may_have_step([0, 3, 4]))
         };
-        match watched(session, direction, least_ns, &sizes, &mut samples, step)? {
-            Ok(true) => return Ok(Ok((bytes, samples))),
-            Ok(false) => {}
-            Err(reason) => return silent(reason),
+        if watched(session, direction, least_ns, &sizes, &mut samples, step)? {
+            return Ok((bytes, samples));
         }
     }
-    silent(format!("no step at any power of two up to {}", Bytes(LARGEST)))
+    inconclusive(format!("no step at any power of two up to {}", Bytes(LARGEST)))
 }
 
 /// Looks at transfers of these sizes until `step` says that there is a step, or that there can't be one, or often enough.
@@ -162,43 +133,35 @@ fn watched(
     sizes: &[u64],
     samples: &mut usize,
     step: impl Fn(&Sizes) -> (bool, bool),
-) -> Result<Result<bool, String>, Fault> {
+) -> Answer<bool> {
     let mut seen: Option<Sizes> = None;
     for _ in 0..LOOKS {
-        let looked = match looked_at(session, direction, least_ns, sizes)? {
-            Ok(looked) => looked,
-            Err(reason) => return Ok(Err(reason)),
-        };
+        let looked = looked_at(session, direction, least_ns, sizes)?;
         *samples += looked.transfers();
         match &mut seen {
             Some(seen) => seen.add(looked),
             None => seen = Some(looked),
         }
         match seen.as_ref().map(&step) {
-            Some((true, _)) => return Ok(Ok(true)),
+            Some((true, _)) => return Ok(true),
             Some((false, false)) => break,
             _ => {}
         }
     }
-    Ok(Ok(false))
+    Ok(false)
 }
 
 /// Transfers of these sizes in turns, or why they can't be made.
-fn looked_at(
-    session: &mut Session<'_>,
-    direction: Direction,
-    least_ns: f64,
-    sizes: &[u64],
-) -> Result<Result<Sizes, String>, Fault> {
+fn looked_at(session: &mut Session<'_>, direction: Direction, least_ns: f64, sizes: &[u64]) -> Answer<Sizes> {
     let wanted = sizes.iter().sum::<u64>() * u64::from(TURNS);
     if direction == Direction::Write && wanted > session.write_budget() / SHARE_OF_BUDGET {
-        return Ok(Err("larger requests can't be looked for: raise --max-write".to_owned()));
+        return inconclusive("larger requests can't be looked for: raise --max-write");
     }
     let samples = match session.observe(transfers(direction, sizes).rounds(TURNS).warmup(1)) {
         Err(Fault::System(error)) if !error.is_full() && !error.is_read_only() => {
-            return Ok(Err(format!("transfers past the page cache fail here: {error}")));
+            return inconclusive(format!("transfers past the page cache fail here: {error}"));
         }
-        Err(Fault::OutOfTime) => return Ok(Err("time ran out".to_owned())),
+        Err(Fault::OutOfTime) => return inconclusive("time ran out"),
         samples => samples?,
     };
     let of = |(at, &bytes): (usize, &u64)| match bytes {
@@ -207,77 +170,60 @@ fn looked_at(
             samples.latencies(TRANSFERS[at], 0).into_iter().map(|ticks| samples.nanoseconds(ticks)).collect()
         }
     };
-    Ok(Ok(Sizes::of(sizes.iter().enumerate().map(of).collect(), least_ns)))
-}
-
-fn call(direction: Direction) -> CallKind {
-    match direction {
-        Direction::Read => CallKind::Pread,
-        Direction::Write => CallKind::Pwrite,
-    }
+    Ok(Sizes::of(sizes.iter().enumerate().map(of).collect(), least_ns))
 }
 
 /// One transfer of each size past the cache, from the start of a file that is long enough.
 fn transfers(direction: Direction, sizes: &[u64]) -> Workload {
+    let call = if direction == Direction::Read { CallKind::Pread } else { CallKind::Pwrite };
     let most = sizes.iter().copied().fold(PAGE, u64::max);
     let file = ScratchFile::filled("requests", most.next_power_of_two());
     let workload = Workload::new(vec![file]).pass(Pass::untimed(0, &[CallKind::OpenDirect]));
     let sizes = sizes.iter().zip(TRANSFERS).filter(|(size, _)| **size > 0);
     let timed = sizes.fold(workload, |workload, (&size, label)| {
         let region = Region { offset: 0, size, step: 0, count: 1 };
-        workload.pass(Pass::timed(0, &[call(direction)], region).label(label))
+        workload.pass(Pass::timed(0, &[call], region).label(label))
     });
     timed.pass(Pass::untimed(0, &[CallKind::Open]))
 }
 
-/// The answer by the requests that the kernel sends.
-fn witness(witness: &mut dyn Witness, direction: Direction, method: &str) -> Result<Vec<Evidence>, Fault> {
-    if witness.declared().server.is_none() {
-        return Ok(Vec::new());
-    }
-    let silent = |reason: String| Ok(vec![Evidence::inconclusive(Kind::Witness, method, reason)]);
+/// The size by the requests that the kernel sends.
+fn witness(witness: &mut dyn Witness, direction: Direction) -> Answer<u64> {
     let (mut fits, mut too_much) = (0, 2 * LARGEST);
     let mut next = PAGE;
     while too_much - fits > PAGE {
-        let count = match requests(witness, direction, next)? {
-            Ok(count) => count,
-            Err(reason) => return silent(reason),
-        };
-        match count {
-            0 => return silent("the kernel's trace shows no such request here".to_owned()),
+        match requests(witness, direction, next)? {
+            0 => return inconclusive("the kernel's trace shows no such request here"),
             1 => fits = next,
             _ => too_much = next,
         }
         let is_bounded = too_much <= LARGEST;
         next = if is_bounded { (fits + (too_much - fits) / 2) / PAGE * PAGE } else { 2 * next };
         if next > LARGEST {
-            return silent(format!("{} go to the server in one request: no end was found", Bytes(LARGEST)));
+            return inconclusive(format!(
+                "{} go to the server in one request: no end was found",
+                Bytes(LARGEST)
+            ));
         }
     }
     match fits {
-        0 => silent("a page goes to the server in several requests".to_owned()),
-        bytes => Ok(vec![Evidence::measured(Kind::Witness, method, Value::Whole(bytes))]),
+        0 => inconclusive("a page goes to the server in several requests"),
+        bytes => Ok(bytes),
     }
 }
 
 /// How many requests one transfer of so many bytes takes.
-fn requests(
-    witness: &mut dyn Witness,
-    direction: Direction,
-    bytes: u64,
-) -> Result<Result<usize, String>, Fault> {
+fn requests(witness: &mut dyn Witness, direction: Direction, bytes: u64) -> Answer<usize> {
     let name = match direction {
         Direction::Read => "FUSE_READ",
         Direction::Write => "FUSE_WRITE",
     };
     match witness.trace_requests(&transfers(direction, &[bytes])) {
-        Ok(Ok(passes)) => {
-            Ok(Ok(passes.iter().flat_map(|pass| &pass.names).filter(|sent| *sent == name).count()))
-        }
-        Ok(Err(Unseen::Impossible(why) | Unseen::Forbidden(why) | Unseen::Lost(why))) => Ok(Err(why)),
+        Ok(Ok(passes)) => Ok(passes.iter().flat_map(|pass| &pass.names).filter(|sent| *sent == name).count()),
+        Ok(Err(Unseen::Impossible(why) | Unseen::Forbidden(why) | Unseen::Lost(why))) => inconclusive(why),
         Err(Fault::System(error)) if !error.is_full() => {
-            Ok(Err(format!("transfers past the page cache fail here: {error}")))
+            inconclusive(format!("transfers past the page cache fail here: {error}"))
         }
-        Err(fault) => Err(fault),
+        Err(fault) => Err(fault.into()),
     }
 }

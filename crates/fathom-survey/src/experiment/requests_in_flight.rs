@@ -4,15 +4,10 @@
 //! many requests be under way, their answers come in batches of that many, and between two batches lies as long as a
 //! single answer takes.
 
-use super::readahead::{Answer, Silence};
-use super::{About, Cost, Demands, Experiment, Figure, Nature, Session, remembered};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use super::prelude::*;
+use super::remembered;
+use super::silence::{Answer, evidence, inconclusive};
 use crate::inference::{in_flight, steps};
-use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::samples::Samples;
-use fathom_run::witness::{Declared, Witness};
 use fathom_stats::quantile;
 
 pub(super) struct RequestsInFlight;
@@ -48,27 +43,17 @@ impl Experiment for RequestsInFlight {
             cost: Cost { seconds: 2, write_bytes: 0, read_bytes: 48 << 20 },
             nature: Nature::Fixed,
             figure: Figure::Spread,
+            asks_server: true,
             ..About::USUAL
         }
     }
 
-    fn demands(&self, declared: &Declared) -> Demands {
-        remembered::demands(declared)
-    }
-
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        if let Err(silence) = remembered::round_trip(session)? {
-            return Ok(silence.evidence(Kind::Timing, METHOD));
-        }
-        Ok(match found(session)? {
-            Ok((count, samples)) => Evidence::measured(Kind::Timing, METHOD, Value::Whole(count))
-                .resting_on(1.0 - steps::MOST_CHANCE, samples),
-            Err(silence) => silence.evidence(Kind::Timing, METHOD),
-        })
-    }
-
-    fn witness(&self, _: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        Ok(Vec::new())
+        let measured = |(count, samples)| {
+            Evidence::measured(Kind::Timing, METHOD, Value::Whole(count))
+                .resting_on(1.0 - steps::MOST_CHANCE, samples)
+        };
+        evidence(Kind::Timing, METHOD, found(session).map(measured))
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
@@ -81,10 +66,6 @@ impl Experiment for RequestsInFlight {
             Evidence::measured(Kind::Declared, &name, Value::Whole(most)).within(1, most)
         };
         server.in_flight.clone().map(known).into_iter().collect()
-    }
-
-    fn is_asked_in(&self, case: &Case) -> bool {
-        remembered::is_asked_in(case)
     }
 
     fn truth(&self, case: &Case, _: &Kernel) -> Truth {
@@ -111,27 +92,22 @@ impl Experiment for RequestsInFlight {
 }
 
 /// The number, and the reads that it rests on.
-fn found(session: &mut Session<'_>) -> Result<Answer<(u64, usize)>, Fault> {
-    let silent = |reason: String| Ok(Err(Silence::inconclusive(reason)));
+fn found(session: &mut Session<'_>) -> Answer<(u64, usize)> {
+    remembered::round_trip(session)?;
     let mut reads = 0;
     for count in COUNTS {
         for _ in 0..LOOKS {
             let samples = match session.observe(workload(count).rounds(ROUNDS).warmup(1)) {
-                Err(Fault::OutOfTime) => return silent("time ran out".to_owned()),
+                Err(Fault::OutOfTime) => return inconclusive("time ran out"),
                 samples => samples?,
             };
             reads += samples.latencies(ARRIVALS, 0).len();
-            match batches(samples) {
-                Err(reason) => return silent(reason),
-                Ok(batches) => {
-                    if let Some(batch) = in_flight::agreed(&batches) {
-                        return Ok(Ok((batch as u64, reads)));
-                    }
-                }
+            if let Some(batch) = in_flight::agreed(&batches(samples)?) {
+                return Ok((batch as u64, reads));
             }
         }
     }
-    silent("answers to many requests come in no batches of one size".to_owned())
+    inconclusive("answers to many requests come in no batches of one size")
 }
 
 /// Of each round the size of the batches, or why there can't be any.

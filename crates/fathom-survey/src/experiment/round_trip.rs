@@ -1,13 +1,9 @@
 //! What asking the server of a file system takes.
 
+use super::prelude::*;
 use super::remembered;
+use super::silence::told;
 use super::sync_latency::spread;
-use super::{About, Cost, Demands, Experiment, Figure, Session};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
-use fathom_program::units::Nanos;
-use fathom_run::machine::Fault;
-use fathom_run::witness::Declared;
 
 pub(super) struct RoundTrip;
 
@@ -27,16 +23,13 @@ impl Experiment for RoundTrip {
             source: "KERNEL: fuse_update_get_attr, nfs_getattr",
             cost: Cost { seconds: 2, write_bytes: 0, read_bytes: 0 },
             figure: Figure::Spread,
+            asks_server: true,
             ..About::USUAL
         }
     }
 
-    fn demands(&self, declared: &Declared) -> Demands {
-        remembered::demands(declared)
-    }
-
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        let seen = match remembered::round_trip(session)? {
+        let seen = match told(remembered::round_trip(session))? {
             Ok(seen) => seen,
             Err(silence) => return Ok(silence.evidence(Kind::Timing, METHOD)),
         };
@@ -59,10 +52,6 @@ impl Experiment for RoundTrip {
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         remembered::declared(declared, "mount_options", |_| None)
-    }
-
-    fn is_asked_in(&self, case: &Case) -> bool {
-        remembered::is_asked_in(case)
     }
 
     fn truth(&self, case: &Case, _: &Kernel) -> Truth {

@@ -8,15 +8,9 @@
 use std::time::Duration;
 
 use super::batches::Batches;
-use super::{About, Cost, Experiment, Figure, Nature, Session, truth_in_memory};
-use crate::case::{Case, Kernel, Truth};
-use crate::finding::{Distribution, Evidence, Finding, Kind, Status, Value};
+use super::prelude::*;
+use super::truth_in_memory;
 use crate::inference::latency;
-use fathom_program::units::Nanos;
-use fathom_program::workload::{CacheState, CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::samples::Samples;
-use fathom_run::witness::Declared;
 
 pub(super) struct SyncLatency;
 

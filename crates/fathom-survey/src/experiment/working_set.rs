@@ -6,12 +6,8 @@
 
 use std::time::Duration;
 
-use super::{Demands, Session};
+use super::prelude::*;
 use crate::inference::survivors::{self, Part, Survivors};
-use fathom_program::units::Bytes;
-use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Traversal, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::witness::{Declared, Witness};
 
 /// Probes in one file. A step between them is known to within half of their distance.
 const PROBES: u64 = 256;

@@ -3,20 +3,13 @@
 //! What is written has to be waited for somewhere: by the write, by the close, or by a sync of the file. Which call takes
 //! longer than without writes, by a round trip to the server or by more than all others together, is the one.
 
+use super::prelude::*;
 use super::round_trip::BARE_NS;
-use super::{
-    About, Cost, Demands, Experiment, Figure, Nature, Session, dirty_data, in_memory, remembered,
-    truth_in_memory,
-};
-use crate::case::{Basis, Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use super::silence::told;
+use super::{dirty_data, in_memory, remembered, truth_in_memory};
 use crate::inference::carrying::{Turns, Waits};
 use crate::inference::steps;
 use fathom_fuse::Writes;
-use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::samples::Samples;
-use fathom_run::witness::{Declared, Witness};
 use fathom_stats::quantile;
 
 /// When what is written leaves this machine's memory.
@@ -59,17 +52,14 @@ impl Experiment for WritePath {
             cost: Cost { seconds: 1, write_bytes: 1 << 20, read_bytes: 0 },
             nature: Nature::Fixed,
             figure: Figure::Spread,
+            asks_server: true,
             ..About::USUAL
         }
     }
 
-    fn demands(&self, declared: &Declared) -> Demands {
-        remembered::demands(declared)
-    }
-
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
         let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
-        let has_server = match remembered::round_trip(session)? {
+        let has_server = match told(remembered::round_trip(session))? {
             Ok(_) => true,
             Err(silence) if silence.status == Status::NotApplicable => false,
             Err(silence) => return Ok(silence.evidence(Kind::Timing, METHOD)),
@@ -89,7 +79,7 @@ impl Experiment for WritePath {
         if witness.declared().is_memory_only() {
             return Ok(vec![in_memory(Kind::Witness, WITNESS)]);
         }
-        match dirty_data::tried(witness)? {
+        match told(dirty_data::tried(witness))? {
             Err(silence) if silence.status == Status::NotApplicable => {
                 return silent(
                     "nothing is dirty after a write, and whether it waits at a server is not seen",

@@ -10,15 +10,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::{About, Cost, Demands, Experiment, Figure, Session, dirty_data, in_memory, truth_in_memory};
-use crate::case::{Case, Kernel, Truth};
-use crate::finding::{Evidence, Finding, Kind, Status, Value};
+use super::prelude::*;
+use super::silence::{Answer, evidence, inconclusive, told};
+use super::{dirty_data, in_memory, truth_in_memory};
 use crate::inference::quiet::{self, FEWEST_BESIDE, Probe, Step};
-use fathom_program::units::Nanos;
-use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::samples::Samples;
-use fathom_run::witness::{Declared, Witness};
 
 pub(super) struct WritebackDelay;
 
@@ -82,26 +77,7 @@ impl Experiment for WritebackDelay {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
-        let first = match watch(session)? {
-            Ok(seen) => seen,
-            Err(reason) => return Ok(silent(reason)),
-        };
-        let second = match watch(session)? {
-            Ok(seen) => seen,
-            Err(reason) => return Ok(silent(format!("the second time {reason}"))),
-        };
-        let chance = first.step.chance * second.step.chance;
-        let (low, high) = (first.step.low.min(second.step.low), first.step.high.max(second.step.high));
-        if chance > MOST_CHANCE || high > MOST_APART * low {
-            let [one, other] = [first.step.high, second.step.high].map(Nanos);
-            return Ok(silent(format!(
-                "data were written after {one} and after {other}: that is no one delay"
-            )));
-        }
-        Ok(Evidence::measured(Kind::Timing, METHOD, Value::Whole(low.midpoint(high) as u64))
-            .within(low as u64, high as u64)
-            .resting_on(1.0 - chance, first.samples + second.samples))
+        evidence(Kind::Timing, METHOD, watched_twice(session))
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
@@ -110,15 +86,12 @@ impl Experiment for WritebackDelay {
             return Ok(vec![in_memory(Kind::Witness, WITNESS)]);
         }
         let [expiry, wakeup] = declared.flusher.unwrap_or(USUAL);
-        if let Err(silence) = dirty_data::tried(witness)? {
-            return Ok(vec![silence.evidence(Kind::Witness, WITNESS)]);
-        }
         let starts: Vec<Duration> = (0..WITNESSED).map(|file| wakeup * file / WITNESSED).collect();
         let patience = 2 * (expiry + 2 * wakeup) + Duration::from_secs(1);
-        Ok(match written_back(witness, &starts, patience)? {
-            Ok(delays) => delays_seen(&delays),
-            Err(reason) => vec![Evidence::inconclusive(Kind::Witness, WITNESS, reason)],
-        })
+        match told(written_back(witness, &starts, patience))? {
+            Ok(delays) => Ok(delays_seen(&delays)),
+            Err(silence) => Ok(vec![silence.evidence(Kind::Witness, WITNESS)]),
+        }
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
@@ -178,14 +151,34 @@ struct Watched {
     samples: usize,
 }
 
+/// The delay that two waits agree on.
+fn watched_twice(session: &mut Session<'_>) -> Answer<Evidence> {
+    let first = watch(session)?;
+    let second = match told(watch(session))? {
+        Ok(seen) => seen,
+        Err(silence) => return inconclusive(format!("the second time {}", silence.reason)),
+    };
+    let chance = first.step.chance * second.step.chance;
+    let (low, high) = (first.step.low.min(second.step.low), first.step.high.max(second.step.high));
+    if chance > MOST_CHANCE || high > MOST_APART * low {
+        let [one, other] = [first.step.high, second.step.high].map(Nanos);
+        return inconclusive(format!(
+            "data were written after {one} and after {other}: that is no one delay"
+        ));
+    }
+    Ok(Evidence::measured(Kind::Timing, METHOD, Value::Whole(low.midpoint(high) as u64))
+        .within(low as u64, high as u64)
+        .resting_on(1.0 - chance, first.samples + second.samples))
+}
+
 /// Makes all files dirty and syncs them at growing ages, until some were found written.
-fn watch(session: &mut Session<'_>) -> Result<Result<Watched, String>, Fault> {
+fn watch(session: &mut Session<'_>) -> Answer<Watched> {
     let dirtied = starts(session.observe(dirtying())?);
     let mut probes = Vec::new();
     let mut waited = 0.0;
     for place in (0..AGES).step_by(STRIDE) {
         let places = place..(place + STRIDE).min(AGES);
-        let nothing = || Ok(Err(format!("nothing was written within {}", Nanos(waited))));
+        let nothing = || inconclusive(format!("nothing was written within {}", Nanos(waited)));
         if session.time_left().as_nanos() as f64 <= age(places.end - 1) - waited {
             return nothing();
         }
@@ -196,24 +189,23 @@ fn watch(session: &mut Session<'_>) -> Result<Result<Watched, String>, Fault> {
         probes.extend(probed(samples, places.clone(), &dirtied));
         waited = age(places.end - 1);
         let judged = match quiet::found_done(&probes) {
-            Ok(judged) => judged,
             // A disturbance at the beginning weighs less once there are more.
             Err(_) if probes.len() < FEWEST_JUDGED => continue,
-            Err(reason) => return Ok(Err(reason)),
+            judged => judged?,
         };
         let clear = probes.iter().zip(judged).filter_map(|(probe, done)| Some((probe.age_ns, done?)));
         let (ages, done): (Vec<f64>, Vec<bool>) = clear.unzip();
         if done.len() > FEWEST_BESIDE && done[..FEWEST_BESIDE].iter().all(|&done| done) {
-            return Ok(Err(format!("data were written before {}", Nanos(ages[0]))));
+            return inconclusive(format!("data were written before {}", Nanos(ages[0])));
         }
         if done.iter().rev().take_while(|&&done| done).count() < FEWEST_BESIDE {
             continue;
         }
         let Some(step) = quiet::step(&ages, &done) else { continue };
         let samples = probes.iter().map(|probe| probe.idle.len() + probe.busy.len() + ALIKE).sum();
-        return Ok(Ok(Watched { step, samples }));
+        return Ok(Watched { step, samples });
     }
-    Ok(Err(format!("nothing was written within {}", Nanos(waited))))
+    inconclusive(format!("nothing was written within {}", Nanos(waited)))
 }
 
 /// The age in ns at which the files of a place are synced.
@@ -291,11 +283,8 @@ const TICK: Duration = Duration::from_millis(5);
 
 /// After how long the kernel itself has written a page of each of several files, which become dirty after `starts`;
 /// a reason where that can't be seen. Nothing else of the file system is dirty then.
-fn written_back(
-    witness: &mut dyn Witness,
-    starts: &[Duration],
-    patience: Duration,
-) -> Result<Result<Vec<Duration>, String>, Fault> {
+fn written_back(witness: &mut dyn Witness, starts: &[Duration], patience: Duration) -> Answer<Vec<Duration>> {
+    dirty_data::tried(witness)?;
     let page = witness.declared().page_size;
     let names: Vec<String> = (0..starts.len()).map(|number| format!("witness-quiet-{number}")).collect();
     for name in &names {
@@ -308,7 +297,7 @@ fn written_back(
     let mut delays: Vec<Option<Duration>> = vec![None; names.len()];
     while delays.contains(&None) {
         if started.elapsed() > patience {
-            return Ok(Err(format!("nothing was written for {} s", patience.as_secs())));
+            return inconclusive(format!("nothing was written for {} s", patience.as_secs()));
         }
         for (at, name) in names.iter().enumerate() {
             match dirtied[at] {
@@ -324,7 +313,7 @@ fn written_back(
         }
         witness.wait(TICK)?;
     }
-    Ok(Ok(delays.into_iter().flatten().collect()))
+    Ok(delays.into_iter().flatten().collect())
 }
 
 fn delays_seen(delays: &[Duration]) -> Vec<Evidence> {

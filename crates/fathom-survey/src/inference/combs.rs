@@ -61,7 +61,7 @@ pub enum NoAnswer {
 /// [`NoAnswer`]: there is no comb within reach, or the samples do not tell.
 pub fn find(latencies: &[f64], positions: usize, step: u64, wanted: Wanted) -> Result<Combs, NoAnswer> {
     let unclear = |reason: String| NoAnswer::Unclear(reason);
-    let rounds = Rounds::new(latencies, positions).map_err(|error| unclear(error.to_string()))?;
+    let rounds = Rounds::new(latencies, positions).map_err(unclear)?;
     let options = comb::Options {
         min_period: wanted.smallest.div_ceil(step) as usize,
         negligible_height: wanted.negligible,

@@ -51,7 +51,7 @@ const CLEAR: f64 = 4.0;
 /// # Errors
 /// One sentence where no round was completed.
 pub fn find(latencies: &[f64], count: usize, hits: &[f64], misses: &[f64]) -> Result<Waits, String> {
-    let rounds = Rounds::new(latencies, count).map_err(|error| error.to_string())?;
+    let rounds = Rounds::new(latencies, count)?;
     let level: Vec<f64> = (0..rounds.rounds()).flat_map(|round| on_one_floor(rounds.round(round))).collect();
     let lasting = lower_quartiles(&level, count);
     // With a window of two reads every other one is a wait: the median would be one of them.

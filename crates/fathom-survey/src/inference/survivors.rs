@@ -77,7 +77,7 @@ pub fn find(samples: &Samples) -> Survivors {
     let positions = positions - 1;
     let backward: Vec<f64> = probes.chunks(positions).flat_map(|row| row.iter().rev().copied()).collect();
     let step = |latencies: &[f64]| -> Result<Boundary, String> {
-        let rounds = Rounds::new(latencies, positions).map_err(|error| error.to_string())?;
+        let rounds = Rounds::new(latencies, positions)?;
         boundary::find(&rounds, Some(&hits), LEVEL).map_err(|reason| match reason {
             Reason::NoStall => String::new(),
             other => other.to_string(),

@@ -3,16 +3,11 @@
 use std::time::Duration;
 
 use fathom_fuse::Writes;
-use rand::RngExt;
-use rand_pcg::Pcg64Mcg;
-use rand_pcg::rand_core::SeedableRng;
 
 use super::cases::{IMAGE_BYTES, fuse_case};
 use crate::case::{Case, Conditions, Served};
 
 const KIB: u64 = 1024;
-/// A kernel reads no more at once than this and than one request may write: its own read-ahead before the first request.
-const USUAL_READ_KIB: u64 = 128;
 
 impl Served {
     /// The words of a plan of the lab's file system.
@@ -36,7 +31,8 @@ impl Served {
         )
     }
 
-    fn case(self, name: String) -> Case {
+    /// A case with such a mount.
+    pub fn case(self, name: String) -> Case {
         Case {
             name,
             mount_options: self.words(),
@@ -72,56 +68,4 @@ pub(super) fn served_cases() -> Vec<Case> {
             served.case(format!("fuse-served{attributes}-{names}-{absences}"))
         })
         .into()
-}
-
-/// One whose every number is drawn at random.
-pub fn drawn(seed: u64) -> Case {
-    let dice = &mut Pcg64Mcg::seed_from_u64(seed);
-    let [attributes, names, absences] = [0; 3].map(|_| match dice.random_range(0..4) {
-        0 => 0,
-        _ => between(dice, 100.0, 1900.0),
-    });
-    let round_trip = if dice.random_range(0..10) == 0 { 0 } else { between(dice, 50.0, 5000.0) };
-    let pages = |dice: &mut Pcg64Mcg, most: u64| match dice.random_range(0..3) {
-        0 => dice.random_range(1..=most),
-        _ => 1 << dice.random_range(0..=most.ilog2()),
-    };
-    let write = 4 * pages(dice, 256);
-    let read = 4 * pages(dice, write.max(USUAL_READ_KIB) / 4);
-    let writes = [Writes::Through, Writes::Cached, Writes::Late][dice.random_range(0..3)];
-    let served = Served {
-        attributes: Duration::from_millis(attributes),
-        names: Duration::from_millis(names),
-        absences: Duration::from_millis(absences),
-        round_trip: Duration::from_micros(round_trip),
-        read_request: read * KIB,
-        write_request: write * KIB,
-        writes,
-        threads: dice.random_range(2..=24),
-        background: dice.random_range(2..=24),
-    };
-    served.case(format!("fuse-drawn{seed}"))
-}
-
-/// A whole number, each factor as likely as any other.
-fn between(dice: &mut Pcg64Mcg, low: f64, high: f64) -> u64 {
-    (low * (high / low).powf(dice.random::<f64>())) as u64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_drawn_can_be_planted() {
-        for seed in 0..200 {
-            let case = drawn(seed);
-            let plan: fathom_fuse::Plan = case.mount_options.parse().unwrap();
-            let served = case.conditions.served.unwrap();
-            assert_eq!((plan.round_trip, plan.writes), (served.round_trip, served.writes));
-            assert!((2..=24).contains(&plan.threads) && served.read_request >= 4096);
-            assert!(served.attributes < Duration::from_secs(2));
-            assert_eq!(case, drawn(seed));
-        }
-    }
 }

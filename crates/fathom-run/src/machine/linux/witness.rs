@@ -26,7 +26,7 @@ impl Witness for Linux {
 
     fn provide(&mut self, file: &ScratchFile) -> Result<(), Fault> {
         let wanted = std::slice::from_ref(file);
-        self.check_budget(self.files.bytes_to_fill(wanted))?;
+        Fault::unless_affordable(self.files.bytes_to_fill(wanted), self.write_budget())?;
         Linux::provide(self, wanted)?;
         self.files.entry(&file.name).open = None;
         self.on(&file.name, "open", |_| Ok(()))
@@ -57,7 +57,7 @@ impl Witness for Linux {
 
     fn write(&mut self, name: &str, range: Range<u64>) -> Result<(), Fault> {
         let length = (range.end - range.start) as usize;
-        self.check_budget(length as u64)?;
+        Fault::unless_affordable(length as u64, self.write_budget())?;
         let path = self.files.path(name);
         let mut data =
             Mapping::touched(length.max(1)).map_err(|errno| Error::new("map a buffer for", &path, errno))?;
@@ -195,45 +195,28 @@ impl Witness for Linux {
         size: u64,
     ) -> Result<Result<Vec<u64>, Unseen>, Fault> {
         let inode = self.on(name, "stat", |file| file::inode(file.as_fd()))?;
-        let started = Trace::start(&[PAGE_ADDED], Some(&format!("i_ino == {inode}")));
-        let trace = match started.and_then(Trace::of_this_thread) {
-            Ok(trace) => trace,
-            Err(error) if error.is_permission() => {
-                return Ok(Err(Unseen::Forbidden(format!("tracing needs CAP_SYS_ADMIN: {error}"))));
-            }
-            Err(error) => return Ok(Err(Unseen::Impossible(error.to_string()))),
-        };
-        for (number, &offset) in (0..).zip(offsets) {
-            trace.mark(number)?;
-            self.read(name, offset..offset + size)?;
-        }
-        let recorded = trace.finish()?;
-        Ok(match recorded.lost {
-            0 => Ok(bytes_by_mark(&recorded.records, offsets.len())),
-            lost => Err(Unseen::Lost(format!("{lost} events of the trace were lost"))),
-        })
+        let filter = format!("i_ino == {inode}");
+        let records = traced(PAGE_ADDED, Some(&filter), |trace| {
+            (0..).zip(offsets).try_for_each(|(number, &offset)| {
+                trace.mark(number)?;
+                self.read(name, offset..offset + size)
+            })
+        })?;
+        Ok(records.map(|records| bytes_by_mark(&records, offsets.len())))
     }
 
     fn trace_requests(&mut self, workload: &Workload) -> Result<Result<Vec<Requests>, Unseen>, Fault> {
         workload.check().map_err(Fault::Unsupported)?;
         Linux::provide(self, &workload.files)?;
-        let trace = match Trace::start(&[FUSE_REQUEST], None).and_then(Trace::of_this_thread) {
-            Ok(trace) => trace,
-            Err(error) if error.is_permission() => {
-                return Ok(Err(Unseen::Forbidden(format!("tracing needs CAP_SYS_ADMIN: {error}"))));
-            }
-            Err(error) => return Ok(Err(Unseen::Impossible(error.to_string()))),
-        };
-        for (pass, number) in (0..workload.passes.len()).zip((0..).step_by(2)) {
-            trace.mark(number)?;
-            Witness::perform(self, workload, pass)?;
-            trace.mark(number + 1)?;
-        }
-        let recorded = trace.finish()?;
-        Ok(match recorded.lost {
-            0 => Ok(requests_by_pass(&recorded.records, workload.passes.len())),
-            lost => Err(Unseen::Lost(format!("{lost} events of the trace were lost"))),
-        })
+        let passes = workload.passes.len();
+        let records = traced(FUSE_REQUEST, None, |trace| {
+            (0..passes).zip((0..).step_by(2)).try_for_each(|(pass, number)| {
+                trace.mark(number)?;
+                Witness::perform(self, workload, pass)?;
+                Ok(trace.mark(number + 1)?)
+            })
+        })?;
+        Ok(records.map(|records| requests_by_pass(&records, passes)))
     }
 
     fn count(&mut self, counter: Counter) -> Option<u64> {
@@ -283,11 +266,27 @@ impl Linux {
         let result = call(entry.open.insert(open));
         result.map_err(|errno| Error::new(operation, &path, errno).into())
     }
+}
 
-    fn check_budget(&self, wanted: u64) -> Result<(), Fault> {
-        let left = self.write_budget();
-        if wanted > left { Err(Fault::OverBudget { wanted, left }) } else { Ok(()) }
-    }
+/// The events of one kind in this thread while something is done, in which marks are set; or why they can't be seen.
+fn traced(
+    point: &'static str,
+    filter: Option<&str>,
+    act: impl FnOnce(&Trace) -> Result<(), Fault>,
+) -> Result<Result<Vec<Record>, Unseen>, Fault> {
+    let trace = match Trace::start(&[point], filter).and_then(Trace::of_this_thread) {
+        Ok(trace) => trace,
+        Err(error) if error.is_permission() => {
+            return Ok(Err(Unseen::Forbidden(format!("tracing needs CAP_SYS_ADMIN: {error}"))));
+        }
+        Err(error) => return Ok(Err(Unseen::Impossible(error.to_string()))),
+    };
+    act(&trace)?;
+    let recorded = trace.finish()?;
+    Ok(match recorded.lost {
+        0 => Ok(recorded.records),
+        lost => Err(Unseen::Lost(format!("{lost} events of the trace were lost"))),
+    })
 }
 
 /// The requests between the marks at the beginning and at the end of each pass.

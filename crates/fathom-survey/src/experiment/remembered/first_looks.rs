@@ -2,13 +2,8 @@
 
 use super::workloads::{ATTRIBUTES, CLOCK, KNOWN_FILE, Numbers, SEEK, files, known, same};
 use super::{ALL, Answer, Believed, Silence, TELLING_TIMES, What};
-use crate::experiment::Session;
-use crate::finding::Status;
+use crate::experiment::prelude::*;
 use crate::inference::latency;
-use fathom_program::units::Nanos;
-use fathom_program::workload::{CallKind, Pass, Workload};
-use fathom_run::machine::Fault;
-use fathom_run::samples::Samples;
 use fathom_stats::interval::{Estimate, Interval, median_interval};
 
 /// A stat or look-up with a round trip takes so many empty calls at the least.
@@ -47,7 +42,7 @@ pub(in crate::experiment) struct RoundTrip {
 pub(super) type First = [Option<Result<Believed, Silence>>; 3];
 
 /// Whether asking the server takes long, and whether it is asked at once again.
-pub(super) fn first_looks(session: &mut Session<'_>, numbers: &mut Numbers) -> Result<Answer<Looked>, Fault> {
+pub(super) fn first_looks(session: &mut Session<'_>, numbers: &mut Numbers) -> Answer<Looked> {
     let mut seen = Looks::default();
     let mut count = FEWEST_CALLS;
     for _ in 0..FIRST_LOOKS {
@@ -58,7 +53,7 @@ pub(super) fn first_looks(session: &mut Session<'_>, numbers: &mut Numbers) -> R
         seen.add(session.observe(workload)?, count);
         count = seen.calls_that_fit();
     }
-    Ok(seen.judged())
+    seen.judged()
 }
 
 /// Latencies in ns without the clock's own cost, by rounds: of empty calls; of each kind the calls that ask the server
@@ -110,7 +105,7 @@ impl Looks {
     fn judged(&self) -> Answer<Looked> {
         let [stats, ..] = &self.asking;
         if !latency::is_slower(stats, &self.seek, ROUND_TRIP_TIMES) {
-            return Err(self.without_server());
+            return Err(self.without_server().into());
         }
         let samples = 2 * self.calls;
         let mut answers: First = [None, None, None];
@@ -151,6 +146,6 @@ impl Looks {
             "a stat that must be asked of the file system's server takes {}: there is no round trip to it, and nothing to find",
             Nanos(stat.value)
         );
-        Silence { status: Status::NotApplicable, reason }
+        Silence::senseless(reason)
     }
 }

@@ -2,13 +2,9 @@
 
 use std::time::Duration;
 
-use super::{What, declared, demands, is_asked_in, timing, truth, witness};
-use crate::case::{Case, Kernel, Truth};
-use crate::experiment::{About, Demands, Experiment, Session};
-use crate::finding::{Evidence, Finding, Status, Value};
-use fathom_program::units::Nanos;
-use fathom_run::machine::Fault;
-use fathom_run::witness::{Declared, Server, Witness};
+use super::{What, declared, timing, truth, witness};
+use crate::experiment::prelude::*;
+use fathom_run::witness::Server;
 
 /// For how long one thing is believed.
 pub(in crate::experiment) struct Question {
@@ -28,10 +24,6 @@ impl Experiment for Question {
         self.about
     }
 
-    fn demands(&self, kernel: &Declared) -> Demands {
-        demands(kernel)
-    }
-
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
         timing(session, self.what, self.method)
     }
@@ -42,10 +34,6 @@ impl Experiment for Question {
 
     fn declared(&self, kernel: &Declared) -> Vec<Evidence> {
         declared(kernel, "mount_options", self.declared)
-    }
-
-    fn is_asked_in(&self, case: &Case) -> bool {
-        is_asked_in(case)
     }
 
     fn truth(&self, case: &Case, _: &Kernel) -> Truth {

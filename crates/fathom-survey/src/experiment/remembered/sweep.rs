@@ -3,10 +3,8 @@
 use super::observer::{Observer, Passed};
 use super::workloads::{DIRECTORY, Names, Numbers, Place, asking, beginning, files};
 use super::{ALL, Believed, TICKS, What};
+use crate::experiment::prelude::*;
 use crate::inference::quiet::{self, Probe, Step};
-use fathom_program::units::Nanos;
-use fathom_program::workload::{CallKind, Pass, Region, Workload};
-use fathom_run::machine::Fault;
 
 /// By which factor each age is older than the one before; the same for the closer look.
 const GROWTH: f64 = 1.25;
