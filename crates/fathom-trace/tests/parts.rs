@@ -55,6 +55,35 @@ fn parts_are_shown_as_the_whole_is() {
     assert_eq!((names("nothing"), show(&at("nothing")).unwrap().operations), (1, 0));
 }
 
+/// Requests of three machines that begin at random and last up to a thousand times as long as until the next begins.
+#[test]
+fn what_is_under_way_where_a_part_ends_counts_in_the_next() {
+    let scratch = Scratch::new("under-way");
+    let at = |name: &str| scratch.0.join(name);
+    let mut random = 1_u64;
+    let mut below = |limit: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % limit
+    };
+    let line = |time: u64| {
+        let longest = 1 << below(21);
+        let (lasting, early) = (below(longest), below(3000));
+        let start = 128_166_372_003_061_629 + time * 1000 - early;
+        format!("{start},usr{},{},Read,{},4096,{lasting}\n", below(3), below(4), below(100) * 2048)
+    };
+    fs::write(at("log"), (0..3000).map(line).collect::<String>()).unwrap();
+    let run = |out: &str, rows| {
+        import(&at("log"), Some(Format::Msr), &at(out), rows, &AtomicBool::new(false)).unwrap();
+        shown(&at(out))
+    };
+    let whole = run("whole.parquet", None);
+    for rows in [1, 7, 1000] {
+        assert_eq!(run(&format!("of-{rows}"), Some(rows)), whole, "{rows} a part");
+    }
+    let most = show(&at("whole.parquet")).unwrap().timing.most_concurrency;
+    assert!((50..1000).contains(&most), "{most} at once");
+}
+
 #[test]
 fn what_is_no_trace_in_parts_is_said() {
     let scratch = Scratch::new("no-parts");
