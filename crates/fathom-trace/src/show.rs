@@ -19,8 +19,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::histogram::Histogram;
-pub use self::look::BLOCK;
-use self::look::{Extent, Look};
+use self::look::Extent;
+pub use self::look::{BLOCK, Look};
 pub use self::picture::{Dot, Picture};
 pub use self::reuse::{Point, Reuse};
 pub use self::timing::Timing;
@@ -30,6 +30,8 @@ use crate::operation::{CallKind, Origin};
 
 /// What [`Shown`] is called where it is written.
 pub const SCHEMA: &str = "fathom.trace-show/1";
+/// Stretches that are read at once: each takes memory, and one thread merges them all.
+const MOST_AT_ONCE: usize = 8;
 /// Files that are named.
 const FILES: usize = 10;
 
@@ -163,24 +165,69 @@ impl Moved {
 /// # Errors
 /// The trace can't be read.
 pub fn show(path: &Path) -> Result<Shown> {
-    let (origin, stretches) = stretches(path)?;
-    let times = |_: Option<&Extent>, stretch: &Stretch| Extent { operations: stretch.rows, times: None };
-    let extent = in_order(&stretches, times, Extent::read, Extent::merge)?.unwrap_or_default();
-    let look = |before: Option<&Look>, stretch: &Stretch| {
-        Look::new(extent, stretch.first_row, before.map_or(1.0, Look::rate))
-    };
-    let whole = in_order(&stretches, look, Look::read, Look::merge)?;
-    Ok(whole.unwrap_or_else(|| Look::new(extent, 0, 1.0)).end(origin))
+    let plan = Plan::new(path)?;
+    let begin =
+        |before: Option<&Look>, stretch: &Stretch| plan.begin(stretch, before.map_or(1.0, Look::rate));
+    let whole = in_order(&plan.stretches, begin, Look::read, Look::merge)?;
+    Ok(plan.end(whole))
 }
 
-/// Reads all stretches, as many at once as there are CPUs, and merges what came of each with what came before it.
+/// The stretches of a trace, which any process may look at that has its files.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Plan {
+    origin: Origin,
+    extent: Extent,
+    stretches: Vec<Stretch>,
+}
+
+impl Plan {
+    /// How a trace is looked at.
+    ///
+    /// # Errors
+    /// The trace can't be read.
+    pub fn new(path: &Path) -> Result<Self> {
+        let (origin, stretches) = stretches(path)?;
+        let times = |_: Option<&Extent>, stretch: &Stretch| Extent { operations: stretch.rows, times: None };
+        let extent = in_order(&stretches, times, Extent::read, Extent::merge)?.unwrap_or_default();
+        Ok(Self { origin, extent, stretches })
+    }
+
+    /// How many stretches there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.stretches.len()
+    }
+
+    /// Looks at one of them.
+    ///
+    /// # Errors
+    /// The trace can't be read.
+    pub fn look(&self, at: usize) -> Result<Look> {
+        let stretch = &self.stretches[at];
+        let mut look = self.begin(stretch, 1.0);
+        look.read(&mut stretch.open()?)?;
+        Ok(look)
+    }
+
+    fn begin(&self, stretch: &Stretch, rate: f64) -> Look {
+        Look::new(self.extent, stretch.first_row, rate)
+    }
+
+    /// What all stretches, merged in their order, come to; nothing if there is none.
+    #[must_use]
+    pub fn end(&self, whole: Option<Look>) -> Shown {
+        whole.unwrap_or_else(|| Look::new(self.extent, 0, 1.0)).end(self.origin.clone())
+    }
+}
+
+/// Reads all stretches, as many at once as there are CPUs, up to a bound, and merges what came of each with what came before it.
 fn in_order<T: Send>(
     stretches: &[Stretch],
     begin: impl Fn(Option<&T>, &Stretch) -> T,
     read: impl Fn(&mut T, &mut Reader) -> Result<()> + Copy + Send,
     merge: impl Fn(&mut T, T),
 ) -> Result<Option<T>> {
-    let at_once = thread::available_parallelism().map_or(1, NonZero::get);
+    let at_once = thread::available_parallelism().map_or(1, NonZero::get).min(MOST_AT_ONCE);
     let add = |whole: &mut Option<T>, under_way: thread::ScopedJoinHandle<'_, Result<T>>| {
         let next = under_way.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked))?;
         match whole {

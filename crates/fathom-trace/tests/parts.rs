@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use fathom_trace::format::Reader;
 use fathom_trace::import::{Format, import};
-use fathom_trace::show::show;
+use fathom_trace::show::{Look, Plan, show};
 use support::Scratch;
 
 /// Requests to three volumes, each of them in most parts, with blocks that come again.
@@ -18,6 +18,11 @@ fn requests(count: u64) -> String {
         format!("{},{way},{},8192,{}\n", at % 3, block * 4096, 1_577_808_144_360_767 + at)
     };
     (0..count).map(line).collect()
+}
+
+fn merged(mut whole: Look, next: Look) -> Look {
+    whole.merge(next);
+    whole
 }
 
 fn shown(path: &Path) -> String {
@@ -33,6 +38,11 @@ fn parts_are_shown_as_the_whole_is() {
         import(&at("log"), Some(Format::Alibaba), &at(out), rows, &AtomicBool::new(false)).unwrap().1
     };
     assert_eq!(run("whole.parquet", None), run("parts", Some(30_000)));
+    let plan = Plan::new(&at("parts")).unwrap();
+    let sent = |look| -> Look { serde_json::from_str(&serde_json::to_string(&look).unwrap()).unwrap() };
+    let looks = (0..plan.count()).map(|part| sent(plan.look(part).unwrap()));
+    let elsewhere = looks.reduce(|whole, next| sent(merged(whole, next)));
+    assert_eq!(serde_json::to_string(&plan.end(elsewhere)).unwrap(), shown(&at("whole.parquet")));
     let names = |folder: &str| fs::read_dir(at(folder)).unwrap().count();
     assert_eq!(names("parts"), 7);
     let whole = shown(&at("whole.parquet"));

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use parquet::file::reader::FileReader;
+use serde::{Deserialize, Serialize};
 
 use super::Reader;
 use crate::error::Result;
@@ -13,6 +14,7 @@ use crate::operation::Origin;
 const GROUPS: usize = 16;
 
 /// Some of a trace's operations.
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Stretch {
     path: PathBuf,
     groups: Range<usize>,

@@ -2,6 +2,8 @@
 
 use std::cmp::{Ordering, Reverse};
 
+use serde::{Deserialize, Serialize};
+
 use super::picture::{Dot, Picture};
 use super::reuse::number;
 use super::timing::Clocks;
@@ -16,7 +18,7 @@ pub const BLOCK: u64 = 4096;
 const WINDOWS: usize = 60;
 
 /// What all stretches of a trace are laid over.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct Extent {
     pub(super) operations: u64,
     /// The first start and the last end.
@@ -46,7 +48,8 @@ impl Extent {
 }
 
 /// A stretch of a trace.
-pub(super) struct Look {
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Look {
     extent: Extent,
     files: Files,
     uses: Vec<Use>,
@@ -62,7 +65,7 @@ pub(super) struct Look {
 }
 
 /// What went to a file.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Use {
     /// Its path, spread over 64 bits.
     number: u64,
@@ -154,7 +157,7 @@ impl Look {
     }
 
     /// Adds the stretch that comes next.
-    pub(super) fn merge(&mut self, next: Self) {
+    pub fn merge(&mut self, next: Self) {
         for (path, used) in next.files.paths().iter().zip(next.uses) {
             let at = self.files.id(path).0 as usize;
             if at == self.uses.len() {

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use self::stack::{Stack, TOGETHER};
 use crate::operation::Direction;
 
-/// Blocks whose accesses are followed at once: some 40 MiB.
+/// Blocks whose accesses are followed at once: some 60 MiB.
 pub const TRACKED: usize = 1 << 20;
 /// Distances below it are exact for all accesses, where the bound on blocks is not small itself.
 const NEAR: usize = 1 << 17;
@@ -56,7 +56,7 @@ pub struct Touched {
 }
 
 /// An access to a block.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Access {
     key: u64,
     direction: Direction,
@@ -64,7 +64,7 @@ struct Access {
 }
 
 /// Follows accesses to blocks.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Reuse {
     tracked: usize,
     /// Hashes up to it are sampled.
@@ -81,7 +81,7 @@ pub struct Reuse {
 }
 
 /// What the distances of reads, or of writes, come to.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Tally {
     accesses: u64,
     exact: Histogram,
@@ -368,7 +368,7 @@ pub(super) fn number(path: &[u8]) -> u64 {
 }
 
 /// Counts of distances: each by itself up to [`STEPS`], then [`STEPS`] steps per doubling.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Histogram {
     counts: Vec<f64>,
 }
@@ -539,7 +539,6 @@ mod tests {
             for (way, mut sampled) in ways.into_iter().enumerate() {
                 let (curve, error) = sampled.curve(4096);
                 let worst = worst_error(&truth, &curve);
-                println!("{seed} {way} rate {:.3} worst {worst:.5} says {error:.5}", sampled.rate());
                 assert!(sampled.rate() < 0.2);
                 assert!(
                     worst < 0.01 && worst < 3.0 * error && error < 0.01,

@@ -32,9 +32,10 @@ pub struct Timing {
 /// More operations than that are not under way at once.
 const UNDER_WAY: usize = 1 << 20;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Clocks {
-    threads: FxHashMap<(u32, u32), Course>,
+    /// By process and thread, in one number.
+    threads: FxHashMap<u64, Course>,
     gaps: Histogram,
     thinks: Histogram,
     durations: Histogram,
@@ -48,13 +49,13 @@ pub(super) struct Clocks {
 }
 
 /// A thread's first operation and its last one.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Course {
     first: Times,
     last: Times,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Times {
     start: i64,
     end: i64,
@@ -67,7 +68,8 @@ impl Clocks {
         let duration = operation.duration_ns;
         let end = start.saturating_add_unsigned(duration.unwrap_or(0));
         let times = Times { start, end, has_duration: duration.is_some() };
-        self.follow((operation.process, operation.thread), Course { first: times, last: times });
+        let thread = u64::from(operation.process) << 32 | u64::from(operation.thread);
+        self.follow(thread, Course { first: times, last: times });
         let Some(duration) = duration else { return };
         self.durations.add(duration);
         self.total_ns = self.total_ns.saturating_add(duration);
@@ -87,7 +89,7 @@ impl Clocks {
     }
 
     /// A thread's next operations.
-    fn follow(&mut self, thread: (u32, u32), next: Course) {
+    fn follow(&mut self, thread: u64, next: Course) {
         let Some(course) = self.threads.get_mut(&thread) else {
             self.threads.insert(thread, next);
             return;

@@ -2,16 +2,39 @@
 //! on a line of time, and the marks behind that slot are counted, here by a bit per slot and sums over blocks of bits.
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 /// Blocks that are looked up together.
 pub(super) const TOGETHER: usize = 64;
 
 /// Blocks in the order of their last accesses.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(from = "Kept", into = "Kept")]
 pub(super) struct Stack {
     /// The slot of a block's last access, and the window that it fell into.
     last: FxHashMap<u64, (u32, u8)>,
     line: Line,
+}
+
+/// What is written of a stack: how many blocks it has room for, and those in it.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    room: usize,
+    order: Vec<(u64, u8)>,
+}
+
+impl From<Kept> for Stack {
+    fn from(kept: Kept) -> Self {
+        let mut stack = Self::new(kept.room);
+        stack.access_all(&kept.order);
+        stack
+    }
+}
+
+impl From<Stack> for Kept {
+    fn from(stack: Stack) -> Self {
+        Self { room: stack.line.slots() / 4, order: stack.newest(usize::MAX) }
+    }
 }
 
 /// A block's last access.
