@@ -331,7 +331,10 @@ mod _native {
     #[pymodule_export]
     use super::table::table;
     #[pymodule_export]
-    use super::trace::{trace_import, trace_origin, trace_record, trace_show, trace_stream};
+    use super::trace::{
+        trace_import, trace_look, trace_origin, trace_plan, trace_record, trace_show, trace_shown,
+        trace_stream,
+    };
     #[pymodule_export]
     use super::{
         FathomError, JobError, MeasurementError, ModelError, ResultError, TraceError, calibrate, compare,

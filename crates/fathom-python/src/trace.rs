@@ -7,10 +7,10 @@ use fathom::results::{Json, NamedTrace};
 use fathom_trace::format::arrow;
 use fathom_trace::import::{self, Format};
 use fathom_trace::record::{self, Method, Subject};
-use fathom_trace::show;
+use fathom_trace::show::{self, Look, Plan};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use serde_json::to_string;
+use serde_json::{from_str, to_string};
 
 use crate::table::stream;
 use crate::{Interrupt, TraceError, kept, work};
@@ -38,6 +38,42 @@ pub(crate) fn trace_show(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     let name = path.display().to_string();
     let shown = work(py, 0, false, move |_| show::show(&path))?.map_err(traced)?;
     NamedTrace { name, shown }.json().map_err(kept)
+}
+
+/// How a trace is shown in stretches, and how many there are.
+#[pyfunction]
+pub(crate) fn trace_plan(py: Python<'_>, path: PathBuf) -> PyResult<(String, usize)> {
+    let plan = work(py, 0, false, move |_| Plan::new(&path))?.map_err(traced)?;
+    Ok((to_string(&plan).map_err(kept)?, plan.count()))
+}
+
+/// One of the stretches, looked at.
+#[pyfunction]
+pub(crate) fn trace_look(py: Python<'_>, plan: &str, at: usize) -> PyResult<String> {
+    let plan: Plan = from_str(plan).map_err(kept)?;
+    let look = work(py, 1, false, move |_| plan.look(at))?.map_err(traced)?;
+    to_string(&look).map_err(kept)
+}
+
+/// What all stretches come to, which are given in their order: `fathom.trace-show/1`, with the name of the file.
+#[pyfunction]
+pub(crate) fn trace_shown(
+    py: Python<'_>,
+    path: PathBuf,
+    plan: &str,
+    looks: &Bound<'_, PyAny>,
+) -> PyResult<String> {
+    let plan: Plan = from_str(plan).map_err(kept)?;
+    let mut whole: Option<Look> = None;
+    for look in looks.try_iter()? {
+        let look: String = look?.extract()?;
+        let next: Look = py.detach(|| from_str(&look)).map_err(kept)?;
+        match &mut whole {
+            None => whole = Some(next),
+            Some(whole) => py.detach(|| whole.merge(next)),
+        }
+    }
+    NamedTrace { name: path.display().to_string(), shown: plan.end(whole) }.json().map_err(kept)
 }
 
 /// Makes a trace of a file in another tool's format; gives what it came to.

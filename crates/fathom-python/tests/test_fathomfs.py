@@ -218,6 +218,9 @@ class Package(unittest.TestCase):
             parts = Trace.import_(log, os.path.join(folder, "parts"), rows_per_part=130_000)
             self.assertEqual(len(os.listdir(parts.path)), 3)
             self.assertEqual({**parts.to_dict(), "name": out}, shown.to_dict())
+            for kind in (ThreadPoolExecutor, ProcessPoolExecutor):
+                with kind(2) as executor:
+                    self.assertEqual(parts.show(executor), parts.show())
             for (library, rows), (_, whole) in zip(tables(parts), tables(trace)):
                 with self.subTest(library):
                     self.assertEqual(rows, whole)

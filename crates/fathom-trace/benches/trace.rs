@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use fathom_trace::format::{Writer, create};
 use fathom_trace::import::{Format, read};
-use fathom_trace::show::{Reuse, show};
+use fathom_trace::show::{Point, Reuse, show};
 use fathom_trace::{CallKind, Direction, Error, FileId, Files, Operation};
 
 const BYTES: usize = 128 << 20;
@@ -178,49 +178,80 @@ fn skewed(stream: &mut Stream, mut below: u64) -> u64 {
     stream.next(below)
 }
 
-/// 100 million accesses to 40 million blocks, skewed: half of them to an eighth of the blocks, again and again.
+/// 100 million accesses to 40 million blocks, skewed: half of them to an eighth of the blocks, again and again. Of all blocks,
+/// of as many as a trace is shown with, and of one in a hundred; the last by two threads, each with a half of the accesses.
 fn reusing() {
-    let accesses: u64 =
-        std::env::var("FATHOM_ACCESSES").ok().and_then(|count| count.parse().ok()).unwrap_or(100_000_000);
-    let blocks = accesses / 5 * 2;
-    let curve = |bound: usize| {
-        let (mut stream, mut reuse) = (Stream(1), Reuse::with_bound(bound));
+    let count = number_of("FATHOM_ACCESSES", 100_000_000);
+    let mut stream = Stream(1);
+    let blocks: Vec<u32> = (0..count).map(|_| skewed(&mut stream, count / 5 * 2) as u32).collect();
+    let counted = |mut reuse: Reuse, blocks: &[u32]| {
+        blocks.iter().for_each(|&block| reuse.access(0, block.into(), Direction::Read, 0));
+        reuse
+    };
+    let report = |name: &str, run: &dyn Fn() -> Reuse| {
         let start = Instant::now();
-        for _ in 0..accesses {
-            reuse.access(FileId(0), skewed(&mut stream, blocks), Direction::Read, 0);
-        }
+        let mut reuse = run();
+        let (seconds, (curve, error)) = (start.elapsed().as_secs_f64(), reuse.curve(4096));
         println!(
-            "{accesses} accesses, {} blocks, at most {bound} followed, rate {:.4}: {:.1} s, peak of memory so far {} MiB",
+            "{name}: {:.1} million accesses/s to {} blocks, rate {:.4}, standard error at most {error:.5}, peak of memory so far {} MiB",
+            count as f64 / 1e6 / seconds,
             reuse.blocks(),
             reuse.rate(),
-            start.elapsed().as_secs_f64(),
             peak_mib()
         );
-        reuse.curve(4096)
+        curve
     };
-    let sampled = curve(fathom_trace::show::reuse::TRACKED);
-    let exact = curve(1 << 26);
-    let at = |curve: &[fathom_trace::show::Point], bytes: u64| {
-        let place = curve.partition_point(|point| point.cache_bytes <= bytes);
-        place.checked_sub(1).map_or(0.0, |place| curve[place].hit_ratio)
+    let at_once = |begin: &(dyn Fn() -> Reuse + Sync)| {
+        let (early, late) = blocks.split_at(blocks.len() / 2);
+        std::thread::scope(|scope| {
+            let late = scope.spawn(|| counted(begin(), late));
+            let mut whole = counted(begin(), early);
+            whole.merge(late.join().expect("it counts"));
+            whole
+        })
     };
-    let sizes = (12..40).flat_map(|power| [1u64 << power, 3u64 << (power - 1)]);
-    let worst = sizes.map(|bytes| (at(&exact, bytes) - at(&sampled, bytes)).abs()).fold(0.0, f64::max);
-    println!("largest difference of hit ratios from exact: {worst:.5}");
+    let sampled = [
+        report("1 % of the blocks", &|| at_once(&|| Reuse::default().at_rate(0.01))),
+        report("as shown", &|| at_once(&Reuse::default)),
+    ];
+    let exact = report("exact", &|| counted(Reuse::with_bound(1 << 26), &blocks));
+    for curve in sampled {
+        let sizes = (12..40).flat_map(|power| [1u64 << power, 3u64 << (power - 1)]);
+        let errors: Vec<f64> = sizes.map(|bytes| (at(&exact, bytes) - at(&curve, bytes)).abs()).collect();
+        let (sum, worst) = (errors.iter().sum::<f64>(), errors.iter().copied().fold(0.0, f64::max));
+        let linear = |step: u64| {
+            (at(&exact, step * 4096 * count / 2500) - at(&curve, step * 4096 * count / 2500)).abs()
+        };
+        println!(
+            "differences of hit ratios from exact: {:.5} on average over sizes of steps of a doubling, {:.5} over even steps, {worst:.5} at most",
+            sum / errors.len() as f64,
+            (1..=1000).map(linear).sum::<f64>() / 1000.0
+        );
+    }
 }
 
-/// Requests to 100 volumes and a million blocks, half of them to an eighth of the blocks, again and again; in parts, which are made
-/// in `FATHOM_BENCH_DIR`.
+/// The hit ratio of a cache.
+fn at(curve: &[Point], bytes: u64) -> f64 {
+    let place = curve.partition_point(|point| point.cache_bytes <= bytes);
+    place.checked_sub(1).map_or(0.0, |place| curve[place].hit_ratio)
+}
+
+/// A number from the environment.
+fn number_of(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(otherwise)
+}
+
+/// Requests to 100 volumes and a million blocks (`FATHOM_BLOCKS`), half of them to an eighth of the blocks, again and again; in
+/// parts, which are made in `FATHOM_BENCH_DIR`.
 fn showing() {
     const PART: u64 = 2_000_000;
-    let operations: u64 =
-        std::env::var("FATHOM_OPERATIONS").ok().and_then(|count| count.parse().ok()).unwrap_or(20_000_000);
+    let operations = number_of("FATHOM_OPERATIONS", 20_000_000);
     let directory = std::env::var_os("FATHOM_BENCH_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
     let parts = directory.join(format!("fathom-bench-{}", std::process::id()));
     std::fs::create_dir(&parts).expect("a directory can be made");
-    let mut stream = Stream(1);
+    let (mut stream, blocks) = (Stream(1), number_of("FATHOM_BLOCKS", 1 << 20));
     let mut request = |at: u64| {
-        let block = skewed(&mut stream, 1 << 20);
+        let block = skewed(&mut stream, blocks);
         let kind = [CallKind::Read, CallKind::Write][stream.next(2) as usize];
         Operation {
             offset: Some(block / 100 * 4096),
@@ -238,13 +269,16 @@ fn showing() {
         writer.add(&requests, &files).expect("it can be written");
         writer.finish().expect("it can be written");
     }
+    // From here on the peak of memory is that of showing alone.
+    std::fs::write("/proc/self/clear_refs", "5").expect("Linux counts a new peak");
     let start = Instant::now();
     let shown = show(&parts).expect("it can be shown");
     let seconds = start.elapsed().as_secs_f64();
     println!(
-        "{} operations on {} MiB: {:.2} million/s, peak of memory {} MiB",
+        "{} operations on {} MiB, {:.3} of the blocks followed: {:.2} million/s, peak of memory {} MiB",
         shown.operations,
         shown.footprint_bytes >> 20,
+        shown.sampled,
         shown.operations as f64 / 1e6 / seconds,
         peak_mib()
     );

@@ -10,9 +10,11 @@ pub mod arrow;
 mod chunk;
 mod columns;
 mod parts;
+mod stretch;
 
 use std::fs::File;
 use std::io::Write;
+use std::ops::Range;
 use std::panic;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,6 +30,7 @@ use rustc_hash::FxHashMap;
 
 use self::columns::Columns;
 pub(crate) use self::parts::{Sink, discard};
+pub(crate) use self::stretch::{Stretch, stretches};
 use crate::error::{Error, Result};
 use crate::operation::{Clock, FileId, Files, Level, Operation, Origin};
 
@@ -151,7 +154,8 @@ pub struct Reader {
     /// The parts that come after it.
     parts: std::vec::IntoIter<PathBuf>,
     origin: Origin,
-    group: usize,
+    /// Those that are still to be read.
+    groups: Range<usize>,
     columns: Columns,
     files: Files,
     /// The part's own numbers of files, and ours.
@@ -194,11 +198,11 @@ impl Reader {
         let path = parts.next().unwrap_or_else(|| path.to_owned());
         let (file, origin) = open(&path)?;
         Ok(Self {
+            groups: 0..file.num_row_groups(),
             file,
             path,
             parts,
             origin,
-            group: 0,
             columns: Columns::default(),
             files: Files::default(),
             numbers: FxHashMap::default(),
@@ -223,20 +227,8 @@ impl Reader {
     /// # Errors
     /// What reading gives.
     pub fn read(&mut self) -> Result<Option<(&[Operation], &Files)>> {
-        while self.group >= self.file.num_row_groups() {
-            let Some(part) = self.parts.next() else { return Ok(None) };
-            let (file, origin) = open(&part)?;
-            if origin != self.origin {
-                return Err(Error::new("read", &part, "it is of another trace than the parts before it"));
-            }
-            (self.file, self.path, self.group) = (file, part, 0);
-            self.numbers.clear();
-        }
-        let (file, group, columns, numbers) = (&self.file, self.group, &mut self.columns, &self.numbers);
-        self.group += 1;
-        if !is_sane(file.metadata().row_group(group)) {
-            return Err(Error::new("read", &self.path, "its table of contents makes no sense"));
-        }
+        let Some(group) = self.next_group()? else { return Ok(None) };
+        let (file, columns, numbers) = (&self.file, &mut self.columns, &self.numbers);
         guarded(&self.path, || columns.read(file.get_row_group(group)?.as_ref(), numbers))?;
         self.batch.clear();
         let taken = self.columns.take(&mut self.batch, &mut self.files, &mut self.numbers);
@@ -244,9 +236,39 @@ impl Reader {
         Ok(Some((&self.batch, &self.files)))
     }
 
-    /// Takes the operations that were just read, and gives a list for the next ones.
-    pub(crate) fn exchange(&mut self, next: Vec<Operation>) -> Vec<Operation> {
-        std::mem::replace(&mut self.batch, next)
+    /// The first start and the last end of the next operations; nothing at the end.
+    pub(crate) fn read_times(&mut self) -> Result<Option<(i64, i64)>> {
+        let Some(group) = self.next_group()? else { return Ok(None) };
+        let (file, columns) = (&self.file, &mut self.columns);
+        guarded(&self.path, || columns.read_times(file.get_row_group(group)?.as_ref()))?;
+        Ok(self.columns.times())
+    }
+
+    /// The group to read next, of this part or of those that come after it.
+    fn next_group(&mut self) -> Result<Option<usize>> {
+        loop {
+            if let Some(group) = self.groups.next() {
+                let is_sane = is_sane(self.file.metadata().row_group(group));
+                let senseless = || Error::new("read", &self.path, "its table of contents makes no sense");
+                return is_sane.then_some(Some(group)).ok_or_else(senseless);
+            }
+            if !self.next_part()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Goes on to the next part, if there is one.
+    fn next_part(&mut self) -> Result<bool> {
+        let Some(part) = self.parts.next() else { return Ok(false) };
+        let (file, origin) = open(&part)?;
+        if origin != self.origin {
+            return Err(Error::new("read", &part, "it is of another trace than the parts before it"));
+        }
+        self.groups = 0..file.num_row_groups();
+        (self.file, self.path) = (file, part);
+        self.numbers.clear();
+        Ok(true)
     }
 
     /// Reads every operation at once.

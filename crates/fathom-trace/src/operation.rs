@@ -106,15 +106,30 @@ pub struct Origin {
 }
 
 /// A file's place in [`Files`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FileId(pub u32);
 
 /// The paths of a trace's files, each once.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(from = "Vec<Vec<u8>>", into = "Vec<Vec<u8>>")]
 pub struct Files {
     paths: Vec<Vec<u8>>,
     ids: FxHashMap<Vec<u8>, FileId>,
     last: Option<FileId>,
+}
+
+impl From<Vec<Vec<u8>>> for Files {
+    fn from(paths: Vec<Vec<u8>>) -> Self {
+        let mut files = Self::default();
+        paths.iter().for_each(|path| _ = files.id(path));
+        files
+    }
+}
+
+impl From<Files> for Vec<Vec<u8>> {
+    fn from(files: Files) -> Self {
+        files.paths
+    }
 }
 
 impl Files {

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use fathom_trace::format::Reader;
 use fathom_trace::import::{Format, import};
-use fathom_trace::show::show;
+use fathom_trace::show::{Look, Plan, show};
 use support::Scratch;
 
 /// Requests to three volumes, each of them in most parts, with blocks that come again.
@@ -18,6 +18,11 @@ fn requests(count: u64) -> String {
         format!("{},{way},{},8192,{}\n", at % 3, block * 4096, 1_577_808_144_360_767 + at)
     };
     (0..count).map(line).collect()
+}
+
+fn merged(mut whole: Look, next: Look) -> Look {
+    whole.merge(next);
+    whole
 }
 
 fn shown(path: &Path) -> String {
@@ -33,6 +38,11 @@ fn parts_are_shown_as_the_whole_is() {
         import(&at("log"), Some(Format::Alibaba), &at(out), rows, &AtomicBool::new(false)).unwrap().1
     };
     assert_eq!(run("whole.parquet", None), run("parts", Some(30_000)));
+    let plan = Plan::new(&at("parts")).unwrap();
+    let sent = |look| -> Look { serde_json::from_str(&serde_json::to_string(&look).unwrap()).unwrap() };
+    let looks = (0..plan.count()).map(|part| sent(plan.look(part).unwrap()));
+    let elsewhere = looks.reduce(|whole, next| sent(merged(whole, next)));
+    assert_eq!(serde_json::to_string(&plan.end(elsewhere)).unwrap(), shown(&at("whole.parquet")));
     let names = |folder: &str| fs::read_dir(at(folder)).unwrap().count();
     assert_eq!(names("parts"), 7);
     let whole = shown(&at("whole.parquet"));
@@ -53,6 +63,35 @@ fn parts_are_shown_as_the_whole_is() {
     fs::write(at("log"), "").unwrap();
     run("nothing", Some(10));
     assert_eq!((names("nothing"), show(&at("nothing")).unwrap().operations), (1, 0));
+}
+
+/// Requests of three machines that begin at random and last up to a thousand times as long as until the next begins.
+#[test]
+fn what_is_under_way_where_a_part_ends_counts_in_the_next() {
+    let scratch = Scratch::new("under-way");
+    let at = |name: &str| scratch.0.join(name);
+    let mut random = 1_u64;
+    let mut below = |limit: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % limit
+    };
+    let line = |time: u64| {
+        let longest = 1 << below(21);
+        let (lasting, early) = (below(longest), below(3000));
+        let start = 128_166_372_003_061_629 + time * 1000 - early;
+        format!("{start},usr{},{},Read,{},4096,{lasting}\n", below(3), below(4), below(100) * 2048)
+    };
+    fs::write(at("log"), (0..3000).map(line).collect::<String>()).unwrap();
+    let run = |out: &str, rows| {
+        import(&at("log"), Some(Format::Msr), &at(out), rows, &AtomicBool::new(false)).unwrap();
+        shown(&at(out))
+    };
+    let whole = run("whole.parquet", None);
+    for rows in [1, 7, 1000] {
+        assert_eq!(run(&format!("of-{rows}"), Some(rows)), whole, "{rows} a part");
+    }
+    let most = show(&at("whole.parquet")).unwrap().timing.most_concurrency;
+    assert!((50..1000).contains(&most), "{most} at once");
 }
 
 #[test]

@@ -4,11 +4,39 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Sequence
+from collections import deque
+from typing import TYPE_CHECKING, Any, Iterator, Sequence
 from warnings import warn
 
 from . import _native
 from ._results import TraceShown
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
+
+#: Stretches that an executor may be ahead of what is merged, so that memory does not grow with the trace.
+_AHEAD = 32
+
+
+def _look(plan: str, at: int) -> str:
+    """What is found in one stretch, in a worker."""
+    return _native.trace_look(plan, at)
+
+
+def _looks(executor: Executor, plan: str, count: int) -> Iterator[str]:
+    """What an executor found in each stretch, in order."""
+    futures: deque[Future[str]] = deque()
+    try:
+        for at in range(count):
+            if len(futures) == _AHEAD:
+                yield futures.popleft().result()
+            futures.append(executor.submit(_look, plan, at))
+        while futures:
+            yield futures.popleft().result()
+    finally:
+        for future in futures:
+            future.cancel()
 
 
 class Trace:
@@ -88,9 +116,13 @@ class Trace:
         """Whether operations are calls on files or requests to devices, what times count from, and the source."""
         return json.loads(_native.trace_origin(self.path))
 
-    def show(self) -> TraceShown:
-        """What the operations do, all together."""
-        return TraceShown(_native.trace_show(self.path))
+    def show(self, executor: Executor | None = None) -> TraceShown:
+        """What the operations do, all together. Any executor of `concurrent.futures` may look at stretches of some two million
+        operations, also on other machines that have the trace at the same path; they are merged here."""
+        if executor is None:
+            return TraceShown(_native.trace_show(self.path))
+        plan, count = _native.trace_plan(self.path)
+        return TraceShown(_native.trace_shown(self.path, plan, _looks(executor, plan, count)))
 
     def to_dict(self) -> dict[str, Any]:
         """What `show` gives, as plain values."""

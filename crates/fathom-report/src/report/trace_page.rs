@@ -139,7 +139,12 @@ fn hit_ratios(shown: &Shown) -> Option<Figure> {
     if shown.reads.count > 0 && shown.writes.count > 0 {
         figure.series.push(reads);
     }
-    figure.shown = format!("{} A larger cache than where the line ends hits no more often.", sampled(shown));
+    let error = match shown.hit_ratio_error * 100.0 {
+        0.0 => String::new(),
+        error => format!(" The standard error of the shares is at most {error:.2} percentage points."),
+    };
+    figure.shown =
+        format!("{}{error} A larger cache than where the line ends hits no more often.", sampled(shown));
     Some(figure)
 }
 

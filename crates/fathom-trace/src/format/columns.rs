@@ -71,6 +71,15 @@ fn i64_of(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
+/// Reads one column of a group.
+macro_rules! column {
+    ($group:expr, $at:expr, $reader:path, $values:expr, $present:expr) => {{
+        let rows = usize::try_from($group.metadata().num_rows()).unwrap_or(0);
+        let $reader(mut column) = $group.get_column_reader($at)? else { return Err(too_few()) };
+        while column.read_records(rows, $present, None, $values)?.0 > 0 {}
+    }};
+}
+
 impl Columns {
     pub(super) fn rows(&self) -> usize {
         self.start_ns.len()
@@ -187,42 +196,54 @@ impl Columns {
         column.close()
     }
 
+    /// Reads when the operations of a group began, and how long they took.
+    pub(super) fn read_times(&mut self, group: &dyn RowGroupReader) -> Result<()> {
+        self.clear();
+        let duration = &mut self.duration_ns;
+        column!(group, 0, ColumnReader::Int64ColumnReader, &mut self.start_ns, None);
+        column!(group, 1, ColumnReader::Int64ColumnReader, &mut duration.values, Some(&mut duration.present));
+        Ok(())
+    }
+
+    /// The first start and the last end.
+    pub(super) fn times(&self) -> Option<(i64, i64)> {
+        let ends = self.start_ns.iter().zip(self.duration_ns.iter());
+        let ends = ends.map(|(start, duration)| start.saturating_add(duration.unwrap_or(0).max(0)));
+        Some((self.start_ns.iter().copied().min()?, ends.max()?))
+    }
+
     /// Reads the rows of a group; without their paths where the numbers of all their files are known.
     pub(super) fn read(
         &mut self,
         group: &dyn RowGroupReader,
         numbers: &FxHashMap<i32, FileId>,
     ) -> Result<()> {
-        self.clear();
-        let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-        macro_rules! column {
-            ($at:expr, $reader:path, $values:expr, $present:expr) => {{
-                let $reader(mut column) = group.get_column_reader($at)? else { return Err(too_few()) };
-                while column.read_records(rows, $present, None, $values)?.0 > 0 {}
-            }};
-        }
-        column!(0, ColumnReader::Int64ColumnReader, &mut self.start_ns, None);
-        let duration = &mut self.duration_ns;
-        column!(1, ColumnReader::Int64ColumnReader, &mut duration.values, Some(&mut duration.present));
-        column!(2, ColumnReader::Int32ColumnReader, &mut self.process, None);
-        column!(3, ColumnReader::Int32ColumnReader, &mut self.thread, None);
-        column!(4, ColumnReader::ByteArrayColumnReader, &mut self.kind, None);
-        column!(5, ColumnReader::Int32ColumnReader, &mut self.file, None);
+        self.read_times(group)?;
+        column!(group, 2, ColumnReader::Int32ColumnReader, &mut self.process, None);
+        column!(group, 3, ColumnReader::Int32ColumnReader, &mut self.thread, None);
+        column!(group, 4, ColumnReader::ByteArrayColumnReader, &mut self.kind, None);
+        column!(group, 5, ColumnReader::Int32ColumnReader, &mut self.file, None);
         if !self.file.iter().all(|number| numbers.contains_key(number)) {
-            column!(6, ColumnReader::ByteArrayColumnReader, &mut self.path, None);
+            column!(group, 6, ColumnReader::ByteArrayColumnReader, &mut self.path, None);
         }
         let descriptor = &mut self.descriptor;
-        column!(7, ColumnReader::Int32ColumnReader, &mut descriptor.values, Some(&mut descriptor.present));
+        column!(
+            group,
+            7,
+            ColumnReader::Int32ColumnReader,
+            &mut descriptor.values,
+            Some(&mut descriptor.present)
+        );
         let offset = &mut self.offset;
-        column!(8, ColumnReader::Int64ColumnReader, &mut offset.values, Some(&mut offset.present));
-        column!(9, ColumnReader::Int64ColumnReader, &mut self.length, None);
+        column!(group, 8, ColumnReader::Int64ColumnReader, &mut offset.values, Some(&mut offset.present));
+        column!(group, 9, ColumnReader::Int64ColumnReader, &mut self.length, None);
         let result = &mut self.result;
-        column!(10, ColumnReader::Int64ColumnReader, &mut result.values, Some(&mut result.present));
-        column!(11, ColumnReader::Int32ColumnReader, &mut self.flags, None);
+        column!(group, 10, ColumnReader::Int64ColumnReader, &mut result.values, Some(&mut result.present));
+        column!(group, 11, ColumnReader::Int32ColumnReader, &mut self.flags, None);
         // Traces that were written before there was such a column lack it.
         if group.num_columns() > 12 {
             let to = &mut self.to;
-            column!(12, ColumnReader::ByteArrayColumnReader, &mut to.values, Some(&mut to.present));
+            column!(group, 12, ColumnReader::ByteArrayColumnReader, &mut to.values, Some(&mut to.present));
         }
         Ok(())
     }

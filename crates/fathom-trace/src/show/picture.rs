@@ -20,10 +20,6 @@ pub struct Picture {
     pub every: u64,
     /// The dots.
     pub dots: Vec<Dot>,
-    #[serde(skip)]
-    bases: Vec<u64>,
-    #[serde(skip)]
-    seen: u64,
 }
 
 /// A read or write.
@@ -40,23 +36,25 @@ pub struct Dot {
 }
 
 impl Picture {
-    pub(super) fn new(operations: u64, ends: &[u64]) -> Self {
-        let mut bytes = 0u64;
-        let mut bases = Vec::with_capacity(ends.len());
-        for end in ends {
-            bases.push(bytes);
-            bytes = bytes.saturating_add(*end);
-        }
-        Self { operations, bytes, every: operations.div_ceil(DOTS).max(1), dots: Vec::new(), bases, seen: 0 }
+    /// Whether the operation of a place has a dot where it reads or writes. By chance and not by count: every third of three
+    /// threads in turn would be one thread alone.
+    pub(super) fn has(order: u64, operations: u64) -> bool {
+        mixed(order + 1).is_multiple_of(every(operations))
     }
 
-    pub(super) fn add(&mut self, order: u64, file: FileId, offset: u64, length: u64, access: Direction) {
-        self.seen += 1;
-        // By chance and not by count: every third of three threads in turn would be one thread alone.
-        if mixed(FileId(0), self.seen).is_multiple_of(self.every) {
-            let base = self.bases.get(file.0 as usize).copied().unwrap_or(0);
-            self.dots.push(Dot { order, offset: base.saturating_add(offset), length, access });
-        }
+    /// The dots' offsets count from the beginning of their files, of which `ends` says how far they are touched.
+    pub(super) fn new(operations: u64, ends: &[u64], dots: Vec<(FileId, Dot)>) -> Self {
+        let mut bytes = 0u64;
+        let base = |end: &u64| {
+            let after = bytes.saturating_add(*end);
+            std::mem::replace(&mut bytes, after)
+        };
+        let bases: Vec<u64> = ends.iter().map(base).collect();
+        let placed = |(file, dot): (FileId, Dot)| Dot {
+            offset: bases[file.0 as usize].saturating_add(dot.offset),
+            ..dot
+        };
+        Self { operations, bytes, every: every(operations), dots: dots.into_iter().map(placed).collect() }
     }
 
     /// The picture in characters, the highest offsets first: `.` reads, `x` writes, `*` both.
@@ -83,4 +81,8 @@ impl Picture {
         };
         cells.chunks(columns).rev().map(|row| row.iter().map(letter).collect()).collect()
     }
+}
+
+fn every(operations: u64) -> u64 {
+    operations.div_ceil(DOTS).max(1)
 }

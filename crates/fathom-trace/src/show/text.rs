@@ -141,7 +141,11 @@ fn hit_ratios(text: &mut String, shown: &Shown) {
         return;
     }
     let exact = if shown.sampled < 1.0 {
-        format!("from a sample of {:.3} % of the blocks", 100.0 * shown.sampled)
+        let error = 100.0 * shown.hit_ratio_error;
+        format!(
+            "from a sample of {:.3} % of the blocks, standard error at most {error:.2} percentage points",
+            100.0 * shown.sampled
+        )
     } else {
         "exact".to_owned()
     };
