@@ -35,8 +35,8 @@ pub struct Options {
     /// Confidence level of the heights' intervals. Default 0.95.
     pub level: f64,
     /// Smallest effect of interest: how much higher than the interior a tooth has to be, as a
-    /// share of the interior. Default 0.10: system calls are uneven by 1 to 3 % within a block for
-    /// reasons of alignment, and a real tooth costs a quarter more at the least.
+    /// share of the interior. Default 0.06: system calls are uneven by 1 to 3 % within a block for
+    /// reasons of alignment, and a real tooth costs a tenth more at the least (xfs), less where cost falls with it.
     pub min_height: f64,
     /// What has to be excluded before a period is called the smallest, or absent: the multiples of
     /// a finer one may not be higher than this, as a share of the interior, at three standard
@@ -61,7 +61,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             level: 0.95,
-            min_height: 0.10,
+            min_height: 0.06,
             negligible_height: 0.02,
             min_period: 2,
             min_teeth: 8,
@@ -206,7 +206,7 @@ fn find_taller(profile: &Profile, fundamental: usize, options: &Options) -> Resu
     let every = |values: &[f64]| values.iter().copied().step_by(fundamental).collect::<Vec<_>>();
     let (level, error) = (every(&profile.level), every(&profile.error));
     // Teeth are few and differ for many reasons: only heights of interest are looked for.
-    let options = &Options { negligible_height: 0.6 * options.min_height, ..*options };
+    let options = &Options { min_height: 0.10, negligible_height: 0.06, ..*options };
     let teeth = Series {
         level: &level,
         error: &error,

@@ -278,7 +278,9 @@ fn a_block_whose_appends_get_cheaper_to_its_end_hides_no_finer_comb_and_one_with
     const PLACES: [f64; 8] = [1840.0, 1105.0, 1024.0, 1008.0, 1003.0, 997.0, 992.0, 991.0];
     let told = |seed: u64, middle: f64, sigma: f64| {
         let level = |i: usize| {
-            PLACES[i % 8] * if i % 8 == 4 { middle } else { 1.0 } * if i % 32 == 0 { 2.5 } else { 1.0 }
+            PLACES[i % 8]
+                * if i % 8 == 4 { middle } else { 1.0 }
+                * if i.is_multiple_of(32) { 2.5 } else { 1.0 }
         };
         let levels: Vec<f64> = (0..2320).map(level).collect();
         let options = Options { min_period: 4, ..Options::default() };
