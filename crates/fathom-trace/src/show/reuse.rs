@@ -4,7 +4,7 @@
 //! access to its block (Mattson and others, "Evaluation techniques for storage hierarchies", 1970).
 //!
 //! While no more than [`TRACKED`] blocks are seen, every distance is exact. Where there are more, distances below
-//! [`NEAR`] stay exact for every access, from the blocks that were touched last. The longer ones are estimated from a
+//! `NEAR` stay exact for every access, from the blocks that were touched last. The longer ones are estimated from a
 //! sample: blocks are taken by the hash of their number, so that all accesses to a block are taken or none, at a rate
 //! that falls so that the sample keeps its bound, and distances and counts are scaled by it (SHARDS with fixed size:
 //! Waldspurger and others, FAST 2015). That paper puts what the sampled counts differ from the true ones at the
