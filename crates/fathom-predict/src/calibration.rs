@@ -130,10 +130,6 @@ pub fn calibrate(
         trials.iter().filter_map(|one| Some((one.job.name.clone(), one.bytes_per_second()?))).collect();
     programs_own_work(model, site)?;
     let mut checks = checks().map_err(Fault::Unsupported)?;
-    if model.parameters[Scalar::WriteThrough] > 0.0 {
-        // A daemon answers faster until the scheduler has given it another CPU than its caller's, after some 80 ms.
-        checks.iter_mut().filter(|one| !one.job.is_new()).for_each(SingleRuns::go_on);
-    }
     let by = model.runner();
     if by != Runner::Fathom {
         crowded(model, by, site)?;

@@ -98,12 +98,6 @@ impl SingleRuns {
         file.jobs.iter().enumerate().map(of).collect()
     }
 
-    /// Has each run go on until its time is over.
-    pub(crate) fn go_on(&mut self) {
-        self.job.time_based = true;
-        self.words.push("--time_based".to_owned());
-    }
-
     /// The runs of a program.
     pub fn by(&self, program: Runner) -> &[Run] {
         &self.runs[program as usize]
