@@ -65,7 +65,7 @@ const LEAST: f64 = 1e-9;
 /// What a trial costs beside its waits, in seconds: enough that not many short ones take the place of a long one.
 const EFFORT: f64 = 0.3;
 /// The weight within the bounds that are told.
-pub const LEVEL: f64 = 0.98;
+pub const LEVEL: f64 = 0.998;
 /// Where the bounds are no further apart, the interval is known.
 const WIDEST: f64 = 0.5;
 const WIDEST_PART: f64 = 0.08;
