@@ -210,8 +210,8 @@ fn drawn_from(parameters: &Parameters, dice: &mut Pcg64Mcg) -> Parameters {
 /// # Errors
 /// A job that has no sense.
 pub fn simulate(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<Vec<Outcome>>, String> {
-    let (jobs, parameters) = (&steady_from_the_start(jobs)[..], &on_allowed_cpus(jobs, parameters));
-    let jobs: &[Job] = &jobs.iter().map(|job| as_opened(job, parameters)).collect::<Vec<_>>();
+    let parameters = &on_allowed_cpus(jobs, parameters);
+    let jobs = &steady_from_the_start(jobs).map(|job| as_opened(job, parameters)).collect::<Vec<_>>();
     let mut bench =
         Bench { path: Path::new(parameters), state: State::new(parameters), files: HashMap::new() };
     let mut outcomes = Vec::with_capacity(jobs.len());
@@ -223,10 +223,10 @@ pub fn simulate(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<
 
 /// The jobs without what a model need not wait for. Its rate is steady from the start, so that a search for a steady rate ends
 /// after the time that is left out and one window; and where all go past the cache a ramp need not be long.
-fn steady_from_the_start(jobs: &[Job]) -> Vec<Job> {
+fn steady_from_the_start(jobs: &[Job]) -> impl Iterator<Item = Job> {
     const RAMP: Duration = Duration::from_millis(100);
     let are_direct = jobs.iter().all(|job| job.direct);
-    let ended = |job: &Job| {
+    let ended = move |job: &Job| {
         let ramp_time = if are_direct { job.ramp_time.min(RAMP) } else { job.ramp_time };
         let job = Job { ramp_time, ..job.clone() };
         let Some(steady) = job.steady_state else { return job };
@@ -234,7 +234,7 @@ fn steady_from_the_start(jobs: &[Job]) -> Vec<Job> {
         let runtime = if most.is_zero() { steady } else { steady.min(most) };
         Job { runtime, steady_state: None, ..job }
     };
-    jobs.iter().map(ended).collect()
+    jobs.iter().map(ended)
 }
 
 /// The machine with no more CPUs than the jobs may run on.
@@ -423,13 +423,13 @@ impl Bench {
         if !job.engine.has_files() {
             return Cached { cached: 0, pages: 0 };
         }
-        if job.pre_read && finds_cached(job, parameters) {
+        if !finds_cached(job, parameters) {
+            self.state.evict(file);
+        } else if job.pre_read {
             let [cached, pages] = count(&self.state);
             if cached < pages {
                 self.read_in(region, file, seed);
             }
-        } else if !finds_cached(job, parameters) {
-            self.state.evict(file);
         }
         let advice = match job.expected_order() {
             None => Advice::Normal,

@@ -230,9 +230,19 @@ impl State {
         }
         // A file may end before what was asked for.
         (work.read.position, work.read.end) = (end, end);
-        let is_submitted = work.call.is_queued;
-        let request = Request::read(self.ids.next(), file, first, beyond - first);
-        let request = Request { is_write, is_direct: true, is_submitted, ..request };
+        self.ask_directly(work, is_write, [first, beyond], effects)
+    }
+
+    /// One request for pages of a call's file, for which the call waits.
+    fn ask_directly(
+        &mut self,
+        work: &Work,
+        is_write: bool,
+        [first, beyond]: [u64; 2],
+        effects: &mut Effects,
+    ) -> Outcome {
+        let request = Request::read(self.ids.next(), work.call.file, first, beyond - first);
+        let request = Request { is_write, is_direct: true, is_submitted: work.call.is_queued, ..request };
         self.reading += 1;
         effects.requests.push(request);
         Outcome::Wait(request.id)
@@ -256,11 +266,7 @@ impl State {
         work.read.end = end;
         work.owed_ns += (prices[Scalar::Wake] as u64).max(1);
         self.clean(file);
-        let (first, beyond) = (from / PAGE, work.read.position.div_ceil(PAGE));
-        let request = Request::read(self.ids.next(), file, first, beyond - first);
-        self.reading += 1;
-        effects.requests.push(Request { is_write: true, is_direct: true, ..request });
-        Outcome::Wait(request.id)
+        self.ask_directly(work, true, [from / PAGE, work.read.position.div_ceil(PAGE)], effects)
     }
 
     /// POSIX_FADV_WILLNEED.

@@ -56,13 +56,13 @@ pub fn found_by_other_means(
     }
     declare(model, Scalar::Cpus, Some(affinity::allowed_cpus().len() as u64));
     model.parameters.choices.kernel = Kernel::of_release(&facts::machine().kernel);
-    if device.is_none() {
-        of_server(model, machine, &findings)?;
-    }
-    if let Some(device) = device {
-        declare(model, Scalar::LargestIo, device.largest_request_bytes);
-        model.parameters.choices.journal = journal(&mount, &device);
-        limits(model, &device);
+    match device {
+        None => of_server(model, machine, &findings)?,
+        Some(device) => {
+            declare(model, Scalar::LargestIo, device.largest_request_bytes);
+            model.parameters.choices.journal = journal(&mount, &device);
+            limits(model, &device);
+        }
     }
     for (scalar, setting) in [
         (Scalar::DirtyBytes, "dirty_bytes"),

@@ -64,11 +64,45 @@ pub(crate) fn finds_cached(job: &Job, parameters: &Parameters) -> bool {
 
 /// A job as its runner has it where an open drops what is cached of a file: fio opens its files again for each pass, but where
 /// time ends it.
-pub(super) fn as_opened(job: &Job, parameters: &Parameters) -> Job {
+pub(super) fn as_opened(job: Job, parameters: &Parameters) -> Job {
     match (parameters.choices.opening, parameters.choices.runner) {
         (Opening::Drops, Runner::Fio) => {
-            Job { pre_read: false, invalidate: job.drops_caches() || !job.time_based, ..job.clone() }
+            Job { pre_read: false, invalidate: job.drops_caches() || !job.time_based, ..job }
         }
-        _ => job.clone(),
+        _ => job,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::predict;
+    use super::super::tests::{QUICK, job, silent};
+    use super::*;
+
+    #[test]
+    fn where_an_open_drops_the_cache_fio_finds_nothing_of_what_was_read_in_and_fathom_does() {
+        let told = |opening: &str, by: Runner, change: &dyn Fn(&mut Job)| {
+            let mut model = silent();
+            model.set(&format!("opening={opening}")).unwrap();
+            model.parameters.choices.runner = by;
+            let mut job = Job { pre_read: true, invalidate: false, ..job("read") };
+            change(&mut job);
+            let one = predict(std::slice::from_ref(&job), &model, QUICK).unwrap().outcomes[0][0].clone();
+            (one.cached_before.unwrap().cached, one.elapsed_ns / one.calls(), class(&job, &model.parameters))
+        };
+        let plain = |_: &mut Job| ();
+        let kept = told("keeps", Runner::Fio, &plain);
+        assert_eq!((kept.0, kept.2.as_str()), (256, "cached_sequential_read"));
+        assert_eq!(told("drops", Runner::Fathom, &plain), kept);
+        let (cached, took, class) = told("drops", Runner::Fio, &plain);
+        assert_eq!((cached, class.as_str()), (0, "cold_sequential_read"));
+        assert!(took > 2 * kept.1, "{took} {}", kept.1);
+        // Each loop opens the file again, but not each pass of a job that time ends.
+        let loops = told("drops", Runner::Fio, &|job| job.course.loops = 4).1;
+        let timed = |job: &mut Job| (job.time_based, job.runtime) = (true, Duration::from_secs(1));
+        let timed = told("drops", Runner::Fio, &timed).1;
+        assert!(loops.abs_diff(took) < took / 20 && timed < kept.1 + kept.1 / 20, "{loops} {timed}");
     }
 }
