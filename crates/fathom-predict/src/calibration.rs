@@ -18,13 +18,15 @@ use serde::{Deserialize, Serialize};
 
 pub use self::known::{as_surveyed, found_by_other_means};
 
-use self::own_work::{crowded, programs_own_work};
+use self::own_work::{crowded, near_server, programs_own_work};
 use self::residuals::residuals;
 use self::stages::{Stage, stages};
-use crate::model::{Answers, Curve, Fits, Journal, Model, Number, Origin, PAGE, Parameter, Runner, Scalar};
+use crate::model::{
+    Answers, Curve, Fits, Journal, Model, Number, Origin, PAGE, Parameter, Queued, Runner, Scalar,
+};
 use crate::prediction::{class, device_byte, simulate};
 use crate::single_runs::{self, SingleRuns};
-use crate::trial::{self, Settled, Trial, Turns, ns_per_transfer};
+use crate::trial::{self, Settled, Trial, Turns, is_short, ns_per_transfer};
 use fathom_program::job::{self, Direction, Job, Pattern};
 use fathom_run::fault::Fault;
 use fathom_run::load::{self, Needs, Outcome, Site};
@@ -99,8 +101,10 @@ pub fn calibrate(
     let stages: Vec<Stage> = stages(model).into_iter().map(|stage| stage.before_limits(model)).collect();
     let jobs: Vec<Job> = stages.iter().flat_map(|stage| stage.jobs.clone()).collect();
     crowded(model, Runner::Fathom, site)?;
+    near_server(model, site)?;
     let trials = trial::run(&jobs, turns(seed, trial::rest_of(model)), site, progress)?;
     logs(model, &trials);
+    model.parameters.choices.queued = queued(&trials);
     let mut left = trials.as_slice();
     let mut accounts = Vec::new();
     for stage in stages {
@@ -110,7 +114,10 @@ pub fn calibrate(
         match stage.fits {
             Fits::ColdReads => best_of(model, &stage, trials, &ways_to_answer()),
             Fits::Syncs if model.parameters[Scalar::WriteThrough] > 0.0 => {
-                best_of(model, &stage, trials, &ways_to_pass_on());
+                // Whether each page of a write is waited for, or a sync for each byte, shows in writes without syncs.
+                let with_writes: Vec<Trial> =
+                    trials.iter().chain(others.iter().filter(|one| is_short(&one.job))).cloned().collect();
+                best_of(model, &stage, &with_writes, &ways_to_pass_on());
             }
             _ => {
                 fit(model, &stage.free(model), trials, nonlinear::STEPS);
@@ -206,6 +213,26 @@ fn logs(model: &mut Model, trials: &[Trial]) {
         put_middle(model, Scalar::JournalBlocks, &pages(in_order, ENDS));
     }
     put_middle(model, Scalar::ScatteredBlocks, &pages(of(Pattern::Random), usual / PAGE as f64));
+}
+
+/// Whether requests that a thread has under way overlap: more at once take less each, of those that read or of those that write.
+fn queued(trials: &[Trial]) -> Queued {
+    const LESS: f64 = 1.0 / 1.3;
+    // A transfer of a direct job of one thread by pages, by how many are under way.
+    let took = |side: Direction| {
+        let is_meant = move |job: &Job| {
+            let is_small = job.blocks[side as usize].most == PAGE && job.directions().all(|one| one == side);
+            job.direct && is_small && job.numjobs == 1
+        };
+        let of = |trial: &Trial| Some((trial.job.depth.most, trial.ns_per_transfer()?));
+        trials.iter().filter(move |trial| is_meant(&trial.job)).filter_map(of)
+    };
+    let overlap = [Direction::Read, Direction::Write].into_iter().any(|side| {
+        let alone = took(side).filter(|(depth, _)| *depth <= 1).map(|(_, took)| took).reduce(f64::min);
+        let many = took(side).max_by_key(|(depth, _)| *depth).filter(|(depth, _)| *depth > 1);
+        alone.zip(many).is_none_or(|(alone, (_, many))| many < alone * LESS)
+    });
+    if overlap { Queued::Together } else { Queued::InTurn }
 }
 
 /// Puts the median of what was seen, with the middle half as its interval, if there is anything.
@@ -439,6 +466,44 @@ mod tests {
                 assert!((off - 1.0).abs() < 0.15, "{} with {answers:?}: {off}", trial.job.name);
             }
         }
+    }
+
+    #[test]
+    fn whether_requests_overlap_is_seen_in_what_each_takes() {
+        let trial = |job: Job, took: f64| {
+            let mut run = Outcome { elapsed_ns: (took * 1e3) as u64, ..Outcome::nothing(1.0) };
+            for side in job.directions() {
+                run.transfers[side as usize].bytes = 1_000 * PAGE;
+                (0..1_000).for_each(|_| run.transfers[side as usize].latency.record(took as u64));
+            }
+            Trial { job, runs: vec![run], disturbed: 0, refusal: None }
+        };
+        // What one of many takes, of what one alone does.
+        let told = |reads: f64, writes: f64| {
+            let jobs = stages(&Model::assumed()).into_iter().flat_map(|stage| stage.jobs);
+            let took = |job: &Job| match (job.depth.most > 1, job.does(Direction::Read)) {
+                (true, true) => 50_000.0 * reads,
+                (true, false) => 90_000.0 * writes,
+                (false, _) => {
+                    if job.does(Direction::Read) {
+                        50_000.0
+                    } else {
+                        90_000.0
+                    }
+                }
+            };
+            queued(
+                &jobs
+                    .map(|job| {
+                        let took = took(&job);
+                        trial(job, took)
+                    })
+                    .collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!([told(1.0, 1.1), told(0.9, 0.9)], [Queued::InTurn; 2]);
+        assert_eq!([told(0.2, 1.0), told(1.0, 0.3), told(0.1, 0.1)], [Queued::Together; 3]);
+        assert_eq!(queued(&[]), Queued::Together);
     }
 
     #[test]

@@ -210,7 +210,7 @@ fn drawn_from(parameters: &Parameters, dice: &mut Pcg64Mcg) -> Parameters {
 /// # Errors
 /// A job that has no sense.
 pub fn simulate(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<Vec<Outcome>>, String> {
-    let parameters = &on_allowed_cpus(jobs, parameters);
+    let parameters = &as_found(jobs, parameters);
     let jobs = &steady_from_the_start(jobs).map(|job| as_opened(job, parameters)).collect::<Vec<_>>();
     let mut bench =
         Bench { path: Path::new(parameters), state: State::new(parameters), files: HashMap::new() };
@@ -237,13 +237,17 @@ fn steady_from_the_start(jobs: &[Job]) -> impl Iterator<Item = Job> {
     jobs.iter().map(ended)
 }
 
-/// The machine with no more CPUs than the jobs may run on.
-fn on_allowed_cpus(jobs: &[Job], parameters: &Parameters) -> Parameters {
+/// The machine with no more CPUs than the jobs may run on, and with a server that has left the CPU of a job that has read its files
+/// in before.
+fn as_found(jobs: &[Job], parameters: &Parameters) -> Parameters {
     let mut parameters = parameters.clone();
     if let Some(allowed) = refusal::allowed_cpus(jobs) {
         let there = parameters[Scalar::Cpus];
         parameters
             .put_value(Scalar::Cpus, if there > 0.0 { there.min(allowed as f64) } else { allowed as f64 });
+    }
+    if jobs.iter().any(|job| job.pre_read) {
+        parameters.put_value(Scalar::ServerNear, 0.0);
     }
     parameters
 }

@@ -66,13 +66,7 @@ pub fn queue_and_bus(
     net.transition("transfer")
         .input(found)
         .consume(bus, 1)
-        .delay_by(move |(request,), rng| {
-            let alone = match request.is_write {
-                true => transfer[Scalar::DeviceWriteRequest],
-                false => transfer[Scalar::DeviceReadRequest],
-            };
-            transfer.around(alone + moving(&transfer, request), rng)
-        })
+        .delay_by(move |(request,), rng| transfer.around(transfer.serving(request), rng))
         .produce(bus, 1)
         .output_each(tags, |(request,), _| (!request.is_write).then_some(()))
         .with(served, |transfer, served| transfer.output(served, |(request,), _| *request))
@@ -108,18 +102,10 @@ pub fn plain_queue(
         .input(requests)
         .consume(idle, 1)
         .delay_by(move |(request,), rng| {
-            prices.around(prices[Scalar::DeviceLatency] + moving(&prices, request), rng)
+            prices.around(prices[Scalar::DeviceLatency] + prices.moving(request), rng)
         })
         .produce(idle, 1)
         .output_each(arrived, |(request,), _| request.arrives().then_some(*request))
         .output_each(written, |(request,), _| (!request.arrives()).then_some(*request))
         .add();
-}
-
-/// Moving a request's data, in ns.
-fn moving(prices: &Prices, request: &Request) -> f64 {
-    let byte = if request.is_write { prices.device_write_byte } else { prices[Scalar::DeviceByte] };
-    let is_apart = request.is_direct && !request.is_write;
-    let apart = if is_apart { request.pages as f64 * prices[Scalar::DirectReadPage] } else { 0.0 };
-    request.bytes() as f64 * byte + apart
 }

@@ -55,9 +55,12 @@ pub(super) fn draw(net: &mut NetBuilder, prices: &Arc<Prices>, ports: Ports, sha
             Settling::Price => price.around(price.syncing(judged), rng),
             Settling::Nothing | Settling::Commit => Span::ZERO,
         })
-        .update(kernel, |(judged,), state, _| {
+        .update(kernel, |(judged,), state, firing| {
             if judged.work.call.kind == CallKind::Evict {
                 state.evict(judged.work.call.file);
+            }
+            if judged.settling == Settling::Price {
+                state.near.synced(firing.now());
             }
         })
         .output(returned, |(judged,), _| judged.work)

@@ -98,8 +98,38 @@ impl Prices {
     /// From the submission of a request to its first byte, in ns.
     pub(super) fn latency(&self, request: &Request) -> f64 {
         let handing_over = if request.is_submitted { 0.0 } else { self[Scalar::Submission] };
-        handing_over
-            + if request.is_write { self[Scalar::DeviceWriteLatency] } else { self[Scalar::DeviceLatency] }
+        let latency =
+            if request.is_write { self[Scalar::DeviceWriteLatency] } else { self[Scalar::DeviceLatency] };
+        (handing_over + latency) * self.near_share(request.is_near)
+    }
+
+    /// How long a request keeps a device that does nothing else meanwhile, in ns.
+    pub(super) fn serving(&self, request: &Request) -> f64 {
+        let of = if request.is_write { Scalar::DeviceWriteRequest } else { Scalar::DeviceReadRequest };
+        self[of] * self.near_share(request.is_near) + self.moving(request)
+    }
+
+    /// Moving a request's data, in ns.
+    pub(super) fn moving(&self, request: &Request) -> f64 {
+        let byte = if request.is_write { self.device_write_byte } else { self[Scalar::DeviceByte] };
+        let is_apart = request.is_direct && !request.is_write;
+        let apart = if is_apart { request.pages as f64 * self[Scalar::DirectReadPage] } else { 0.0 };
+        request.bytes() as f64 * byte + apart
+    }
+
+    /// Waking up once a request is served, in ns.
+    pub(super) fn waking(&self, is_near: bool) -> u64 {
+        (self[Scalar::Wake] * self.near_share(is_near)) as u64
+    }
+
+    /// What a write waits for before its first request, in ns.
+    pub(super) fn asking(&self, is_near: bool) -> u64 {
+        (self[Scalar::AskedFirst] * self.near_share(is_near)) as u64
+    }
+
+    /// The share of its time that a request takes.
+    fn near_share(&self, is_near: bool) -> f64 {
+        if is_near { self[Scalar::ServerNearShare] } else { 1.0 }
     }
 
     /// What a sync takes longer by whether its new blocks lie apart, in ns.

@@ -181,7 +181,8 @@ impl State {
         let batch = work.read.turn(&mut self.cache, reader, limits, size, unknown, &mut self.steps);
         work.read.end = end;
         self.write_for_room(self.clock.ns(work.begun), effects);
-        let Submitted { requests, zeroed, folios, pages } = self.submit(file, effects);
+        let is_near = self.is_near(work);
+        let Submitted { requests, zeroed, folios, pages } = self.submit(file, is_near, effects);
         let adding = folios as f64 * prices[Scalar::AddedFolio] + pages as f64 * prices[Scalar::AddedPage];
         work.owed_ns += (zeroed as f64 * prices[Scalar::ZeroedPage] + adding) as u64;
         match batch {
@@ -192,16 +193,23 @@ impl State {
                 work.far_ns = self.recency.read(work, [before, before + bytes], size, jumped, prices) as u64;
                 let across = prices.caches.being_across(bytes, work.call.bytes, work.call.offset);
                 let more = (folios - 1) as f64 * prices[Scalar::Folio] + across;
-                work.owed_ns += (requests as f64 * prices[Scalar::Submission] + more) as u64;
+                // Who would go on meanwhile has no CPU for it, if the server works there.
+                let serving = |request| prices.latency(request) + prices.serving(request);
+                let handing_over = match is_near {
+                    true => effects.requests.iter().map(serving).sum(),
+                    false => requests as f64 * prices[Scalar::Submission],
+                };
+                work.owed_ns += (handing_over + more) as u64;
                 Outcome::Copy
             }
             Batch::Wait(_) => {
                 let awaited = self.cache.folio(file, work.read.position / PAGE);
                 match awaited.and_then(|folio| folio.awaits) {
                     Some(fetch) => {
-                        let goes_on = work.call.is_queued;
-                        work.owed_ns +=
-                            prices[if goes_on { Scalar::QueuedCall } else { Scalar::Wake }] as u64;
+                        work.owed_ns += match work.call.is_queued {
+                            true => prices[Scalar::QueuedCall] as u64,
+                            false => prices.waking(is_near),
+                        };
                         Outcome::Wait(fetch)
                     }
                     // A hole: there at once.
@@ -221,7 +229,9 @@ impl State {
                 return Outcome::Return;
             }
             // Who has waited wakes up; whoever goes on meanwhile does so when it takes the result.
-            (work.copied, work.owed_ns) = (0, prices[Scalar::Wake] as u64);
+            let is_near = self.is_near(work);
+            let asking = if is_write { prices.asking(is_near) } else { 0 };
+            (work.copied, work.owed_ns) = (0, prices.waking(is_near) + asking);
             return Outcome::Copy;
         }
         let (first, beyond) = (work.read.position / PAGE, end.div_ceil(PAGE));
@@ -242,7 +252,9 @@ impl State {
         effects: &mut Effects,
     ) -> Outcome {
         let request = Request::read(self.ids.next(), work.call.file, first, beyond - first);
-        let request = Request { is_write, is_direct: true, is_submitted: work.call.is_queued, ..request };
+        let is_near = self.is_near(work);
+        let request =
+            Request { is_write, is_direct: true, is_submitted: work.call.is_queued, is_near, ..request };
         self.reading += 1;
         effects.requests.push(request);
         Outcome::Wait(request.id)
@@ -264,7 +276,9 @@ impl State {
             self.write_stretch(work, self.clock.ns(work.begun), prices, effects);
         }
         work.read.end = end;
-        work.owed_ns += (prices[Scalar::Wake] as u64).max(1);
+        let is_near = self.is_near(work);
+        let asking = if from == work.call.offset { prices.asking(is_near) } else { 0 };
+        work.owed_ns += (prices.waking(is_near) + asking).max(1);
         self.clean(file);
         self.ask_directly(work, true, [from / PAGE, work.read.position.div_ceil(PAGE)], effects)
     }
@@ -279,7 +293,7 @@ impl State {
         let first = work.call.offset / PAGE;
         let pages = (work.call.offset + work.call.bytes).div_ceil(PAGE) - first;
         ReadAhead { limits, cache, file, reader, fetch, steps }.force_page_cache_ra(first, pages);
-        self.submit(file, effects);
+        self.submit(file, self.is_near(work), effects);
     }
 
     /// The rules of reading ahead for a file.
@@ -292,7 +306,7 @@ impl State {
 
     /// Makes requests of the folios that were added: one for each run of them, of at most the device's largest request.
     /// Folios of a hole need no device.
-    fn submit(&mut self, file: FileId, effects: &mut Effects) -> Submitted {
+    fn submit(&mut self, file: FileId, is_near: bool, effects: &mut Effects) -> Submitted {
         let before = effects.requests.len();
         let steps = std::mem::take(&mut self.steps);
         let mut run: Option<(u64, u64)> = None;
@@ -312,12 +326,12 @@ impl State {
                     Some((start, end))
                 }
                 _ => {
-                    self.request(file, run, effects);
+                    self.request(file, run, is_near, effects);
                     Some((first, end))
                 }
             };
         }
-        self.request(file, run, effects);
+        self.request(file, run, is_near, effects);
         self.steps = steps;
         self.steps.clear();
         made.requests = (effects.requests.len() - before) as u64;
@@ -325,12 +339,17 @@ impl State {
     }
 
     /// One request of a run of pages, if there is a run.
-    fn request(&mut self, file: FileId, run: Option<(u64, u64)>, effects: &mut Effects) {
+    fn request(&mut self, file: FileId, run: Option<(u64, u64)>, is_near: bool, effects: &mut Effects) {
         let Some((first, end)) = run else { return };
-        let request = Request::read(self.ids.next(), file, first, end - first);
+        let request = Request { is_near, ..Request::read(self.ids.next(), file, first, end - first) };
         self.cache.expect(file, first, end - first, request.id);
         self.reading += 1;
         effects.requests.push(request);
+    }
+
+    /// Whether what a call asks for is served on its own CPU.
+    fn is_near(&self, work: &Work) -> bool {
+        self.near.holds(work.begun)
     }
 
     /// The device has served a read.

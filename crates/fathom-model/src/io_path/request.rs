@@ -29,6 +29,8 @@ pub struct Request {
     pub is_direct: bool,
     /// Whether its caller has taken the time of handing it over before.
     pub is_submitted: bool,
+    /// Whether what serves it works on its caller's CPU.
+    pub is_near: bool,
 }
 
 /// A place on the device.
@@ -54,6 +56,7 @@ impl Request {
             bios: 1,
             is_direct: false,
             is_submitted: false,
+            is_near: false,
         }
     }
 

@@ -12,6 +12,7 @@ mod files;
 mod filling;
 mod journal;
 mod ledger;
+mod near;
 mod queue;
 mod recency;
 mod stdio;
@@ -30,6 +31,7 @@ use self::files::{File, Files};
 pub(crate) use self::journal::{Change, Journal, Judged, Settling};
 use self::ledger::Ledger;
 pub use self::ledger::{Done, Totals};
+use self::near::Near;
 pub(crate) use self::queue::{Moment, Queue};
 use self::recency::Recency;
 pub(crate) use self::stdio::{Next, Streams, goes_through_streams};
@@ -66,6 +68,7 @@ pub struct State {
     pub(crate) streams: Streams,
     pub(crate) ledger: Ledger,
     pub(crate) crowd: Crowd,
+    pub(crate) near: Near,
 }
 
 impl Default for State {
@@ -102,6 +105,7 @@ impl State {
             streams: Streams::new(parameters[Scalar::StdioBuffer] as u64),
             ledger: Ledger::new(),
             crowd: Crowd::new(parameters),
+            near: Near::new(parameters),
         }
     }
 
@@ -230,6 +234,7 @@ impl State {
         self.clock.begin_run();
         self.journal.begin_run();
         self.crowd.begin_run(jobs);
+        self.near.begin_run();
         self.writeback.begin_run();
     }
 

@@ -88,6 +88,18 @@ choice! {
 }
 
 choice! {
+    /// When a request that goes past the cache is done, of those that a thread hands over without waiting.
+    #[derive(Default)]
+    Queued {
+        /// Later, while others are under way.
+        #[default]
+        Together = "together",
+        /// Before the thread can hand over the next one: FUSE without `FUSE_ASYNC_DIO`.
+        InTurn = "in_turn",
+    }
+}
+
+choice! {
     /// Who decides the order of requests and merges them.
     #[derive(Default)]
     Scheduler {
@@ -145,6 +157,8 @@ choices! {
     eviction: Eviction,
     /// Whether the pages of a file that are cached stay there when it is opened.
     opening: Opening,
+    /// Whether requests past the cache that a thread has under way overlap, or each is done before the next.
+    queued: Queued,
     /// Who decides the order of requests and merges them.
     scheduler: Scheduler,
     /// The program that runs the jobs, and whose own work between calls counts.

@@ -90,12 +90,15 @@ rows! {
     WalkedFar = ("walked_far", Ns, 0.0, Fitted(Writes, 80.0)), "Time that a look at a buffer head takes longer if the CPU's own caches no longer hold it.";
     DirtiedPage = ("dirtied_page", Ns, 0.0, Fitted(Writes, 60.0)), "Time to mark a clean page dirty.";
     WriteThrough = ("write_through", Bytes, 0.0, Measured), "Most bytes of one request to a server, where a write waits until the server has what it writes; 0 where writes stay in memory.";
+    AskedFirst = ("asked_first", Ns, 0.0, Fitted(Syncs, 1_000.0)), "Time that a write takes longer where it waits for a server, which is asked before it whether the file has capabilities.";
     SyncedByte = ("synced_byte", NsPerByte, 0.0, Fitted(Syncs, 0.1)), "Time that a sync takes longer for each byte that its file's writes have passed to a server since the last one.";
     NewBlock = ("new_block", Ns, 300.0, Assumed), "Time of the first write into a block of the file.";
     AddedFolio = ("added_folio", Ns, 0.0, Fitted(ColdReads, 20.0)), "Time to make a folio for data that are read from the device.";
     AddedPage = ("added_page", Ns, 0.0, Fitted(ColdReads, 20.0)), "Time that each page of a folio adds when the folio is made for data from the device.";
     Wake = ("wake", Ns, 0.0, Fitted(ColdReads, 10_000.0)), "Time of the CPU to wake up once the device has answered.";
     QueuedCall = ("queued_call", Ns, 1_000.0, Fitted(ColdReads, 20.0)), "Time that a request takes of its caller's CPU, besides the call and the submission, if the caller goes on meanwhile.";
+    ServerNear = ("server_near", Ns, 0.0, Measured), "Time from the beginning of a run of fio for which a server works on the CPU of who waits for it; then each request has to wake another CPU.";
+    ServerNearShare = ("server_near_share", Share, 1.0, Measured), "Share of a request's time, besides that of its bytes, for as long as 'server_near' says.";
     Caller = ("caller", Ns, 0.0, Measured), "Time that a job spends between two calls: its clock and its bookkeeping.";
     CallerWrittenByte = ("caller_written_byte", NsPerByte, 0.0, Measured), "Time that a job spends on each byte before it writes it.";
     AsyncCall = ("async_call", Ns, 0.0, Measured), "Time that a transfer which the page cache serves takes longer if it is submitted and reaped.";

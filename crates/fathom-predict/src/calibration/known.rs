@@ -105,10 +105,8 @@ pub fn found_by_other_means(
 fn of_server(model: &mut Model, machine: &mut dyn Machine, findings: &[Finding]) -> Result<(), Fault> {
     const FILE: &str = "opened";
     const SIZE: u64 = 1 << 18;
-    if findings.iter().any(|finding| finding.value.as_ref() == Some(&WritePath::through())) {
-        // How much goes in one request is fitted.
-        super::put_measured(model, Scalar::WriteThrough, PAGE as f64);
-    }
+    let written = findings.iter().find(|finding| finding.parameter == WritePath.about().parameter);
+    let written = written.and_then(|finding| finding.value.as_ref());
     let Some(witness) = machine.witness() else { return Ok(()) };
     let file = ScratchFile::filled(FILE, SIZE);
     let open = Workload::new(vec![file.clone()]).pass(Pass::untimed(0, &[CallKind::Open]));
@@ -116,6 +114,18 @@ fn of_server(model: &mut Model, machine: &mut dyn Machine, findings: &[Finding])
     witness.perform(&open, 0)?;
     witness.read(FILE, 0..SIZE)?;
     let before = witness.cached(FILE, Duration::ZERO)?;
+    // Where no call stands out, a page that is not dirty once it was written tells it, if the file's pages are seen.
+    let is_through = match written {
+        Some(word) => *word == WritePath::through(),
+        None => {
+            witness.write(FILE, 0..PAGE)?;
+            before > Some(0) && witness.is_dirty(FILE)? == Some(false)
+        }
+    };
+    if is_through {
+        // How much goes in one request is fitted.
+        super::put_measured(model, Scalar::WriteThrough, PAGE as f64);
+    }
     witness.perform(&open, 0)?;
     let after = witness.cached(FILE, Duration::ZERO)?;
     if before.zip(after).is_some_and(|(before, after)| after < before / 2) {

@@ -5,8 +5,8 @@ use fathom_run::fault::Fault;
 use fathom_run::load::{self, Site};
 use fathom_stats::quantile;
 
-use super::put_middle;
-use crate::model::{Model, Runner, Scalar};
+use super::{put_measured, put_middle};
+use crate::model::{LIMITS, Model, Runner, Scalar};
 use crate::single_runs::{self, SingleRuns};
 
 /// How much longer cached reads of a program take while every CPU makes some.
@@ -84,10 +84,87 @@ pub(super) fn programs_own_work(model: &mut Model, site: &mut Site) -> Result<()
     Ok(())
 }
 
+/// For how long a server works on the CPU of fio's thread, from a run's beginning on, and how much faster it answers meanwhile: by
+/// direct reads, one after the other. Nothing where the first reads of a run take as long as the others.
+pub(super) fn near_server(model: &mut Model, site: &mut Site) -> Result<(), Fault> {
+    const ROUNDS: usize = 4;
+    const MS: [u32; 3] = [30, 200, 400];
+    let is_held = LIMITS.iter().any(|limit| model.parameters[*limit] > 0.0);
+    if is_held || !single_runs::programs().contains(&Runner::Fio) {
+        return Ok(());
+    }
+    let words = "bs=4k\ntime_based\n";
+    let direct = |ms: u32| {
+        format!("[{ms} ms]\n{words}rw=randread\nsize=16m\ndirect=1\nfilename=server\nruntime={ms}ms\n")
+    };
+    let own = format!("[own]\n{words}rw=read\nsize=512k\npre_read=1\ninvalidate=0\nruntime=30ms\n");
+    let mut jobs = written_jobs(&(MS.map(direct).concat() + &own))?;
+    single_runs::run(&mut jobs, &[Runner::Fio], ROUNDS, 1, site)?;
+    let rates = |at: usize| jobs[at].by(Runner::Fio).iter().map(|run| run.rate).collect::<Vec<_>>();
+    let Some((until, rates_by_then)) = near([0, 1, 2].map(rates), MS.map(f64::from)) else { return Ok(()) };
+    let own = quantile::median(&rates(3)).map_or(0.0, |rate| 1.0 / rate);
+    let [near, apart] = rates_by_then.map(|rate| (1.0 / rate - own).max(0.0));
+    put_measured(model, Scalar::ServerNear, until * 1e6);
+    put_measured(model, Scalar::ServerNearShare, near / apart);
+    Ok(())
+}
+
+/// Until when runs are faster, from the rates of runs of three lengths, of which the first is over by then; with their rate until
+/// then and after it. None if the shortest runs are not all much faster than the longest.
+fn near(rates: [Vec<f64>; 3], lengths: [f64; 3]) -> Option<(f64, [f64; 2])> {
+    const MUCH: f64 = 1.5;
+    let slowest = rates[0].iter().copied().reduce(f64::min)?;
+    let fastest = rates[2].iter().copied().reduce(f64::max)?;
+    let middle = |at: usize| quantile::median(&rates[at]);
+    let [near, some, most] = [middle(0)?, middle(1)? * lengths[1], middle(2)? * lengths[2]];
+    let apart = (most - some) / (lengths[2] - lengths[1]);
+    let until = (some - apart * lengths[1]) / (near - apart);
+    let is_told = slowest > MUCH * fastest && apart > 0.0 && (lengths[0]..lengths[1]).contains(&until);
+    is_told.then_some((until, [near, apart]))
+}
+
 /// What a fault takes, in ns, from reads of 4 KiB by calls and of mapped memory, which fio maps anew for each pass over a file: one
 /// fault maps 16 pages, and there is no call.
 fn faults(by_calls: &[f64], of_mapped: &[f64], call: f64) -> Vec<f64> {
     const PAGES: f64 = 16.0;
     let usual = quantile::median(by_calls).unwrap_or(f64::NAN);
     of_mapped.iter().map(|mapped| ((mapped - usual + call) * PAGES).max(0.0)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_pcg::Pcg64Mcg;
+    use rand_pcg::rand_core::{RngCore, SeedableRng};
+
+    #[test]
+    fn a_server_that_leaves_its_callers_cpu_is_found() {
+        const MS: [f64; 3] = [30.0, 200.0, 400.0];
+        let mut generator = Pcg64Mcg::seed_from_u64(7);
+        let mut around = |mean: f64| mean * (0.93 + 0.14 * (generator.next_u32() as f64 / u32::MAX as f64));
+        // Per ms: so many bytes until then, and so many after it.
+        let mut runs = |until: f64, [near, apart]: [f64; 2]| {
+            MS.map(|ms| -> Vec<f64> {
+                let rate = (near * until.min(ms) + apart * (ms - until).max(0.0)) / ms;
+                (0..4).map(|_| around(rate)).collect()
+            })
+        };
+        let mut found = 0;
+        for until in [45.0, 60.0, 90.0, 120.0, 150.0] {
+            for _ in 0..20 {
+                let Some((told, [near, apart])) = super::near(runs(until, [400.0, 80.0]), MS) else {
+                    continue;
+                };
+                found += 1;
+                assert!((told / until - 1.0).abs() < 0.3, "{told} for {until}");
+                assert!((near / apart / 5.0 - 1.0).abs() < 0.4, "{near} {apart}");
+            }
+        }
+        assert!(found > 90, "{found}");
+        // One speed; one that falls by a third; one that lasts as long as the runs.
+        for (until, rates) in [(0.0, [100.0, 100.0]), (60.0, [120.0, 100.0]), (400.0, [400.0, 80.0])] {
+            assert!((0..50).all(|_| super::near(runs(until, rates), MS).is_none()), "{until} {rates:?}");
+        }
+        assert_eq!(super::near([vec![], vec![], vec![]], MS), None);
+    }
 }

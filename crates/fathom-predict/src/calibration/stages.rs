@@ -54,9 +54,10 @@ impl Stage {
     /// The numbers that it fits, each with the least value that the search begins at.
     pub(super) fn free(&self, model: &Model) -> Vec<(Number, f64)> {
         let stays_in_memory = model.parameters[Scalar::WriteThrough] == 0.0;
+        let of_server = [Scalar::AskedFirst, Scalar::SyncedByte].map(Number::Scalar);
         let fitted = |number: Number| match number.row().found {
-            // What a sync still has to write is dirty then.
-            Found::Fitted(..) if stays_in_memory && number == Number::Scalar(Scalar::SyncedByte) => None,
+            // Nothing is asked first then, and what a sync still has to write is dirty.
+            Found::Fitted(..) if stays_in_memory && of_server.contains(&number) => None,
             Found::Fitted(stage, least) if stage == self.fits => Some((number, least)),
             _ => None,
         };

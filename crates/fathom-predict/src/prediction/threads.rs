@@ -3,14 +3,17 @@
 use fathom_model::io_path::{Ends, Queueing};
 use fathom_program::job::{Direction, Engine, Job};
 
-use crate::model::{Parameters, Scalar};
+use crate::model::{Parameters, Queued, Runner, Scalar};
 
 /// How a job has requests under way; none where it waits for each call. Buffered requests of libaio are done before
 /// `io_submit(2)` returns. Of buffered ones of io_uring reads go on where they wait for the device, and cost what buffered calls
 /// do besides.
 pub(super) fn queueing(job: &Job, parameters: &Parameters) -> Option<Queueing> {
-    let is_ring = job.engine == Engine::IoUring && !job.does(Direction::Write);
-    let goes_on = job.direct && matches!(job.engine, Engine::IoUring | Engine::Libaio) || is_ring;
+    let goes_on = match job.engine {
+        Engine::IoUring | Engine::Libaio if job.direct => parameters.choices.queued == Queued::Together,
+        Engine::IoUring => !job.does(Direction::Write),
+        _ => false,
+    };
     goes_on.then(|| {
         let depth = job.depth.most.max(1);
         // A call that hands over several takes its time once.
@@ -30,6 +33,10 @@ pub(super) fn queueing(job: &Job, parameters: &Parameters) -> Option<Queueing> {
             submit_ns,
             reap_ns,
             wake_ns: parameters[Scalar::Wake],
+            near: match parameters.choices.runner {
+                Runner::Fio => (parameters[Scalar::ServerNear] as u64, parameters[Scalar::ServerNearShare]),
+                Runner::Fathom => (0, 1.0),
+            },
         }
     })
 }
@@ -129,6 +136,21 @@ mod tests {
         assert!((6.0..8.0).contains(&(one / eight)), "{one} {eight}");
         let [one, eight] = [1, 8].map(|depth| told(true, depth));
         assert!((0.95..1.05).contains(&(one / eight)), "{one} {eight}");
+    }
+
+    #[test]
+    fn direct_requests_of_a_server_that_does_one_at_a_time_do_not_overlap() {
+        let mut model = silent();
+        let mut told = |queued, most| {
+            model.parameters.choices.queued = queued;
+            let depth = Depth { most, ..Depth::default() };
+            let one =
+                Job { engine: Engine::Libaio, depth, direct: true, pattern: Pattern::Random, ..job("one") };
+            predict(&[one], &model, QUICK).unwrap().outcomes[0][0].elapsed_ns as f64
+        };
+        let gain = |queued, told: &mut dyn FnMut(Queued, u32) -> f64| told(queued, 1) / told(queued, 8);
+        assert!(gain(Queued::Together, &mut told) > 4.0);
+        assert!((0.9..1.1).contains(&gain(Queued::InTurn, &mut told)));
     }
 
     #[test]

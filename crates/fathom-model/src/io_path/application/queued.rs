@@ -29,6 +29,8 @@ pub struct Queueing {
     pub reap_ns: f64,
     /// Time of the CPU to wake up for one, in ns.
     pub wake_ns: f64,
+    /// Until when in a run these times are shorter, in ns, and which share of them is left: a server works on the thread's CPU.
+    pub near: (u64, f64),
 }
 
 /// What a thread does once its CPU time for it is over.
@@ -97,7 +99,9 @@ impl<T: Thread, K> Progress<T, K> {
         let caller = &mut self.callers[thread];
         let (number, overhead) = (caller.made.len() as u64, caller.overhead);
         let queue = caller.under_way.as_mut()?;
-        let Queueing { depth, submit_ns, reap_ns, low, .. } = queue.queueing;
+        let Queueing { depth, low, near, .. } = queue.queueing;
+        let share = if now < near.0 { near.1 } else { 1.0 };
+        let [submit_ns, reap_ns] = [queue.queueing.submit_ns, queue.queueing.reap_ns].map(|ns| ns * share);
         let mut at = now.max(queue.free);
         let (act, work) = loop {
             match queue.may_reap() {
@@ -185,7 +189,9 @@ impl<T: Thread, K> Progress<T, K> {
                 return None;
             }
             // It may not have gone to sleep yet.
-            queue.waking = if now >= queue.free { queue.queueing.wake_ns } else { 0.0 };
+            let Queueing { wake_ns, near, .. } = queue.queueing;
+            let share = if now < near.0 { near.1 } else { 1.0 };
+            queue.waking = if now >= queue.free { wake_ns * share } else { 0.0 };
         }
         self.plan(thread, now)
     }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use fathom_net::{In, NetBuilder, Out, Span};
 
-use super::moving;
 use crate::file_read::PAGE;
 use crate::io_path::prices::Prices;
 use crate::io_path::request::Request;
@@ -45,7 +44,7 @@ pub fn disk_with_seeks(
         .input(moved)
         .delay_by(move |((positioning, request),), rng| {
             Span::ticks(*positioning)
-                + prices.around(prices[Scalar::Submission] + moving(&prices, request), rng)
+                + prices.around(prices[Scalar::Submission] + prices.moving(request), rng)
         })
         .produce(idle, 1)
         .output_each(arrived, |((_, request),), _| request.arrives().then_some(*request))

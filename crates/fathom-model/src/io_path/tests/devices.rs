@@ -57,6 +57,32 @@ fn of_writes_that_wait_each_takes_its_turn_and_all_are_noticed_at_once() {
 }
 
 #[test]
+fn a_server_on_its_callers_cpu_answers_sooner_until_it_leaves() {
+    let each = |settings: &str, calls: u64| {
+        let mut parameters = silent();
+        for setting in settings.split(" ") {
+            let (name, value) = setting.split_once("=").unwrap();
+            parameters.set(name, value).unwrap();
+        }
+        let (mut state, file) = machine(&parameters, 1 << 20);
+        state.files.of(file).is_direct = true;
+        let read = |at: u64| Call::new(CallKind::Read, file).at(at % 256 * 4096, 4096);
+        let state = Path::new(&parameters).run(repeated((0..calls).map(read).collect(), 1), state, 1);
+        state.done().iter().map(|done| done.took_ns()).collect::<Vec<_>>()
+    };
+    let server =
+        "wake=10us submission=0 device_latency=30us device_byte=0 server_near=1ms server_near_share=0.25";
+    let fios = each(&format!("runner=fio {server}"), 150);
+    let sooner = fios.iter().filter(|&&took| took < 20_000).count();
+    assert!((85..=100).contains(&sooner), "10 us and the call each, for 1 ms: {sooner} {}", fios[0]);
+    assert!(fios[sooner..].iter().all(|&took| took > 40_000), "40 us each after that");
+    assert!(
+        each(server, 10).iter().all(|&took| took > 40_000),
+        "fio has kept its CPU busy before, Fathom has not"
+    );
+}
+
+#[test]
 fn on_a_disk_it_is_the_order_of_requests_that_counts() {
     let mut parameters = silent();
     parameters.set("device", "disk_with_seeks").unwrap();

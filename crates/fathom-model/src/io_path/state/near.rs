@@ -1,0 +1,43 @@
+//! A server that works on the CPU of who waits for it, and leaves it for another after a while.
+//!
+//! The scheduler wakes a server on the CPU of its caller as long as that seems to have time for both, and moves it to an idle one
+//! later. Then each request has to wake that CPU, which takes long in a virtual machine, and both work at the same time.
+
+use fathom_net::Time;
+
+use crate::parameters::{Parameters, Runner, Scalar};
+
+/// Until when a server works on its caller's CPU.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Near {
+    /// For how long, in ns.
+    lasts: u64,
+    /// Whether it does so when a run begins, as was seen of those of fio, which has kept its CPU busy before.
+    at_start: bool,
+    /// Until when, in ns of the run.
+    until: u64,
+}
+
+impl Near {
+    pub(crate) fn new(parameters: &Parameters) -> Self {
+        let at_start = parameters.choices.runner == Runner::Fio;
+        Self { lasts: parameters[Scalar::ServerNear] as u64, at_start, until: 0 }
+    }
+
+    /// A run begins.
+    pub(crate) fn begin_run(&mut self) {
+        self.until = if self.at_start { self.lasts } else { 0 };
+    }
+
+    /// A sync has ended, for which both have slept: it is as in the beginning.
+    pub(crate) fn synced(&mut self, now: Time) {
+        if self.at_start {
+            self.until = self.until.max(now.as_ticks() + self.lasts);
+        }
+    }
+
+    /// Whether a request that is made so far into the run is served on its caller's CPU.
+    pub(crate) fn holds(&self, now: Time) -> bool {
+        now.as_ticks() < self.until
+    }
+}
