@@ -94,7 +94,7 @@ proptest! {
 
     #[test]
     fn no_text_breaks_a_reader(bytes in text()) {
-        for format in Format::ALL {
+        for &format in Format::ALL {
             is_sane(&import(&bytes, format).0);
         }
         let _ = Format::detect(&bytes);
@@ -102,7 +102,7 @@ proptest! {
 
     #[test]
     fn no_bytes_break_a_reader(bytes in records()) {
-        for format in Format::ALL {
+        for &format in Format::ALL {
             is_sane(&import(&bytes, format).0);
         }
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::builder::PossibleValue;
 use clap::{Arg, Command, CommandFactory};
 
-use super::Arguments;
+use super::super::Arguments;
 
 /// What stands above every page.
 const HEAD: &str = "<!-- Written by the tests from the help: FATHOM_WRITE_DOCS=1 cargo test -p fathom-cli the_reference -->\n\n";
