@@ -7,10 +7,11 @@ use std::sync::atomic::AtomicBool;
 
 use fathom::instrument::Instrument;
 use fathom::job::{Blocks, Course, Distribution, Engine, FileService, Job, Order, Pattern, Thinking};
-use fathom::load::{self, Limits, Site};
+use fathom::load::{self, Limits, Outcome, Site};
 use fathom::model::Model;
 use fathom::prediction::{self, Replay};
 use fathom::replay::{self, Bounds, Cache, How, Pace, Plan};
+use fathom_program::call::Call;
 use fathom_trace::{CallKind, FileId, Files, Level, Operation};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -98,8 +99,14 @@ fn random_jobs_make_the_same_calls_on_linux_and_on_the_model() {
     for number in 0..JOBS {
         let job = job(&mut dice);
         let jobs = std::slice::from_ref(&job);
-        let linux =
-            load::calls(jobs, &mut site).unwrap_or_else(|fault| panic!("job {number}: {fault}: {job:?}"));
+        let logged = Job {
+            course: Course { iologs: [None, Some("log".to_owned())], ..job.course.clone() },
+            ..job.clone()
+        };
+        let outcomes =
+            load::run(&logged, &mut site).unwrap_or_else(|fault| panic!("job {number}: {fault}: {job:?}"));
+        let calls = |outcome: Outcome| outcome.calls.into_iter().flatten().map(|made| made.call).collect();
+        let linux: Vec<Vec<Call>> = outcomes.into_iter().map(calls).collect();
         let simulated = prediction::calls(jobs, &model.parameters, 1).unwrap();
         assert_eq!(linux, simulated, "job {number}: {job:?}");
         assert!(linux.iter().all(|thread| !thread.is_empty()), "job {number} makes no calls: {job:?}");
