@@ -5,8 +5,6 @@
 //! Each seed is one run, of which the initial transient is deleted. Seeds are 0 to 499, chosen once: the means then differ from theory
 //! by up to 0.3 %.
 
-#![allow(clippy::print_stdout, reason = "the table is what a reader wants of this test")]
-
 use fathom_net::{Net, NetBuilder, NetError, Place, Rng, Simulation, Span, Time};
 
 const SEEDS: u64 = 500;

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use fathom::load::{Limits, Site, run_all};
 use fathom::report::fio::Detail;
 
-use crate::behaviour::{counts, here, there};
-use crate::{Place, fio, has_fio, instrument, read};
+use super::behaviour::{counts, here, there};
+use super::{Place, fio, has_fio, instrument, read};
 
 /// Runs jobs here and has their logs written.
 fn logged(text: &str) {

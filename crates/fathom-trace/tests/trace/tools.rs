@@ -1,14 +1,12 @@
 //! Traces that the tools themselves make, where they are installed.
 
-mod support;
-
 use std::fs;
 use std::process::Command;
 
+use crate::support::{Scratch, has, import};
 use fathom_trace::format::create;
 use fathom_trace::import::{Format, detect};
 use fathom_trace::{CallKind, Operation, export};
-use support::{Scratch, has, import};
 
 fn run(command: &mut Command) -> String {
     let output = command.output().expect("the program starts");
@@ -83,7 +81,7 @@ fn strace_with_and_without_paths_gives_the_same_operations() {
         command.current_dir(&scratch.0).args(["-f", "-ttt", "-T", "-o", "log"]).args(options);
         let status = command.args(["sh", "-c", SCRIPT]).status().expect("strace starts");
         if !status.success() {
-            support::skip("strace", "it may not trace here");
+            crate::support::skip("strace", "it may not trace here");
             return None;
         }
         assert_eq!(detect(&log).unwrap(), Format::Strace);
@@ -138,7 +136,7 @@ fn requests() -> Vec<u8> {
     }
     events.sort();
     let record = |(at, event): (usize, &(u64, u64, u32, u32))| {
-        support::blktrace_record(7, at as u32 + 1, event.0, event.1, event.2, event.3, b"")
+        crate::support::blktrace_record(7, at as u32 + 1, event.0, event.1, event.2, event.3, b"")
     };
     events.iter().enumerate().flat_map(record).collect()
 }

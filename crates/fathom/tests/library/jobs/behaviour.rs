@@ -9,7 +9,7 @@ use fathom::load::{Limits, Needs, Site, run_all};
 use fathom::report::fio::{Detail, document};
 use serde_json::Value;
 
-use crate::{Place, fio, has_fio, instrument, read};
+use super::{Place, fio, has_fio, instrument, read};
 
 /// Jobs whose transfers follow from their options alone; the name of each says its place in this list.
 const EXACT: &[&str] = &[

@@ -1,6 +1,6 @@
 //! Inputs that the fuzzer found to reach something of the readers: each is read or refused again, without a panic.
 
-#[path = "../../../../fuzz/readers.rs"]
+#[path = "../../../../../fuzz/readers.rs"]
 mod readers;
 
 /// The bytes of a line that `fuzz/inputs/pack` wrote.
@@ -29,10 +29,10 @@ fn unescaped(line: &str) -> Vec<u8> {
 fn what_the_fuzzer_found_is_read_or_refused() {
     type Look = fn(&[u8]);
     let targets: [(&str, Look); 4] = [
-        (include_str!("../../../../fuzz/inputs/job.txt"), readers::job),
-        (include_str!("../../../../fuzz/inputs/command.txt"), readers::command),
-        (include_str!("../../../../fuzz/inputs/iolog.txt"), readers::iolog),
-        (include_str!("../../../../fuzz/inputs/trace.txt"), readers::trace),
+        (include_str!("../../../../../fuzz/inputs/job.txt"), readers::job),
+        (include_str!("../../../../../fuzz/inputs/command.txt"), readers::command),
+        (include_str!("../../../../../fuzz/inputs/iolog.txt"), readers::iolog),
+        (include_str!("../../../../../fuzz/inputs/trace.txt"), readers::trace),
     ];
     for (inputs, look) in targets {
         assert!(inputs.lines().count() > 10);

@@ -3,7 +3,7 @@
 use fathom::finding::{Status, Value};
 use fathom_scripted::{Metadata, Noise, Script, Server, Writes};
 
-use crate::{SIGMAS, Score, ask, is_silent_on_noise};
+use super::{SIGMAS, Score, ask, is_silent_on_noise};
 
 const QUESTIONS: [&str; 5] =
     ["round_trip", "request_size_read", "request_size_write", "requests_in_flight", "write_path"];

@@ -3,7 +3,7 @@
 use fathom::finding::{Status, Value};
 use fathom_scripted::{Metadata, Noise, Script};
 
-use crate::{SIGMAS, ask, is_silent_on_noise, show};
+use super::{SIGMAS, ask, is_silent_on_noise, show};
 
 const TIMEOUTS: [&str; 3] = ["attribute_timeout", "entry_timeout", "negative_timeout"];
 

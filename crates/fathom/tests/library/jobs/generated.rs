@@ -9,7 +9,7 @@ use rand::RngExt;
 use rand::seq::IndexedRandom;
 use rand_pcg::Pcg64Mcg;
 
-use crate::{Place, fio, has_fio, read};
+use super::{Place, fio, has_fio, read};
 
 const FILES: usize = 10;
 const JOBS: usize = 20;

@@ -1,14 +1,12 @@
 //! Whatever a file holds, readers end, and count.
 
-mod support;
-
 use std::fs;
 
+use crate::support::{Scratch, import};
 use fathom_trace::Operation;
 use fathom_trace::format::{Reader, create};
 use fathom_trace::import::Format;
 use proptest::prelude::*;
-use support::{Scratch, import};
 
 /// Pieces that lead deep into the readers.
 const PIECES: [&str; 44] = [

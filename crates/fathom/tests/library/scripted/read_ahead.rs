@@ -9,7 +9,7 @@ use fathom_scripted::{Costs, Noise, ReadAhead, Script, Scripted};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::{SIGMAS, Score, ask, is_silent_on_noise};
+use super::{SIGMAS, Score, ask, is_silent_on_noise};
 
 const WINDOWS_KIB: [u64; 14] = [0, 8, 16, 32, 48, 64, 100, 128, 192, 256, 512, 1024, 4096, 8192];
 

@@ -1,10 +1,6 @@
 //! Agreement with SNAKES on random untimed coloured nets: the same states, in every state the same
 //! enabled bindings, and for every firing the same successor.
 
-#![allow(clippy::print_stdout, reason = "says what was compared, or why nothing was")]
-
-mod oracle;
-
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -58,7 +54,7 @@ fn agrees_with_snakes() {
     }
     let json: Vec<String> = nets.iter().map(|(spec, _)| json(spec)).collect();
     let input = format!("[{}]", json.join(",\n"));
-    let Some(output) = oracle::run("agrees_with_snakes", "snakes", "snakes_graph.py", &input) else {
+    let Some(output) = crate::oracle::run("agrees_with_snakes", "snakes", "snakes_graph.py", &input) else {
         return;
     };
     let lines: Vec<&str> = output.lines().collect();

@@ -4,7 +4,7 @@ use fathom::job::{Job, JobFile};
 use fathom::load::Needs;
 use proptest::prelude::*;
 
-use crate::read;
+use super::read;
 
 const SEED: &str = "[global]\nioengine=psync\nsize=${HOME}\nbs=4k,8k\n[a]\nrw=randrw\nbsrange=4k-16k\n\
                     filesize=1g\noffset=25%\nsize=50%\nrate=1m,\nruntime=5s\ntime_based\n[b]\nstonewall\nsize=8*$pagesize\n";

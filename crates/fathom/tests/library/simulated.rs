@@ -1,9 +1,8 @@
 //! Surveys of machines that don't exist: what a survey says of a model is what the model was made of, or
 //! nothing.
 //!
-//! The models are drawn at random within the regime of `tests/scripted`. `FATHOM_MODELS` says how many;
+//! The models are drawn at random within the regime of `scripted.rs`. `FATHOM_MODELS` says how many;
 //! run with `--nocapture` for the answers.
-#![allow(clippy::print_stdout, reason = "the figures behind the assertions")]
 
 use std::time::Duration;
 

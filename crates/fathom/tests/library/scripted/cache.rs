@@ -3,7 +3,7 @@
 use fathom::finding::{Status, Value};
 use fathom_scripted::{Noise, Script, Throttle};
 
-use crate::{SIGMAS, ask, is_silent_on_noise, show};
+use super::{SIGMAS, ask, is_silent_on_noise, show};
 
 #[test]
 fn the_capacity_is_found_within_its_interval() {

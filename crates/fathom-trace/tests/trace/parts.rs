@@ -1,15 +1,13 @@
 //! Traces in parts: what is said of them is what is said of the whole.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use crate::support::Scratch;
 use fathom_trace::format::Reader;
 use fathom_trace::import::{Format, import};
 use fathom_trace::show::{Look, Plan, show};
-use support::Scratch;
 
 /// Requests to three volumes, each of them in most parts, with blocks that come again.
 fn requests(count: u64) -> String {

@@ -1,10 +1,6 @@
 //! Agreement with simpn on the distributions of a timed net: orders fork into two tasks for two
 //! kinds of servers, and are joined by their number.
 
-#![allow(clippy::print_stdout, reason = "says what was compared, or why nothing was")]
-
-mod oracle;
-
 use fathom_net::{Net, NetBuilder, NetError, Place, Simulation, Span};
 
 const ORDERS: u64 = 20;
@@ -74,7 +70,7 @@ fn agrees_with_simpn() -> Result<(), NetError> {
     };
     let ours: Vec<(f64, f64)> = (1..=20_000).map(measure).collect();
     let input = format!("1000 {ORDERS}");
-    let Some(output) = oracle::run("agrees_with_simpn", "simpn", "simpn_fork_join.py", &input) else {
+    let Some(output) = crate::oracle::run("agrees_with_simpn", "simpn", "simpn_fork_join.py", &input) else {
         return Ok(());
     };
     let number = |word: &str| word.parse::<f64>().expect("simpn_fork_join.py prints numbers");

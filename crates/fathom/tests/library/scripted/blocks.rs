@@ -3,7 +3,7 @@
 use fathom::finding::{Status, Value};
 use fathom_scripted::{Costs, Noise, Script};
 
-use crate::{SIGMAS, Score, ask, is_silent_on_noise};
+use super::{SIGMAS, Score, ask, is_silent_on_noise};
 
 /// What appends cost on file systems of SIGNALS, in ns, without what depends on the block size.
 fn appends() -> [(&'static str, Costs); 3] {

@@ -1,12 +1,10 @@
 //! Our format, read by those that it is made for.
 
-mod support;
-
 use std::process::Command;
 
+use crate::support::{Scratch, import, skip};
 use fathom_trace::format::create;
 use fathom_trace::import::Format;
-use support::{Scratch, import, skip};
 
 /// Each prints: rows, the sum of lengths, the rows that have no duration, the paths in order, the columns' names.
 const READERS: [(&str, &str); 4] = [

@@ -7,7 +7,7 @@
 use fathom::finding::{Finding, Status, Value};
 use fathom_scripted::{Costs, Noise, Script};
 
-use crate::{ask, is_silent_on_noise, show};
+use super::{ask, is_silent_on_noise, show};
 
 const PARAMETERS: [&str; 5] = ["sync_latency", "device_latency", "call_cost", "page_cost", "copy_knee"];
 

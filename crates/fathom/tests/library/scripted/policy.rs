@@ -3,7 +3,7 @@
 use fathom::finding::{Status, Value};
 use fathom_scripted::{Noise, Replacement, Script};
 
-use crate::{SIGMAS, Score, ask, is_silent_on_noise, show};
+use super::{SIGMAS, Score, ask, is_silent_on_noise, show};
 
 /// Each rule that can be named, and its name.
 const NAMED: [(Replacement, &str); 10] = [

@@ -3,7 +3,7 @@
 use fathom::finding::{Status, Value};
 use fathom_scripted::{Noise, Quiet, Script};
 
-use crate::{SIGMAS, ask, is_silent_on_noise, show};
+use super::{SIGMAS, ask, is_silent_on_noise, show};
 
 /// Delays in seconds, as a script has them.
 fn quiet(expiry: f64, wakeup: f64, commit: f64) -> Quiet {

@@ -94,7 +94,6 @@ impl Score {
 }
 
 /// The figures behind the assertions, for `cargo test -- --nocapture`.
-#[allow(clippy::print_stdout)]
 fn show(figure: &str) {
     println!("{figure}");
 }

@@ -7,8 +7,8 @@ use rand::seq::IndexedRandom;
 use rand_pcg::Pcg64Mcg;
 use serde_json::Value;
 
-use crate::behaviour::{counts, tried, tried_there};
-use crate::{Place, has_fio, read};
+use super::behaviour::{counts, tried, tried_there};
+use super::{Place, has_fio, read};
 
 /// How many jobs stand in a file, one after the other.
 const BATCH: usize = 10;

@@ -1,13 +1,11 @@
 //! Each format by an example whose operations are known, with lines that make no sense in between.
 
-mod support;
-
 use std::path::Path;
 
+use crate::support::{Scratch, blktrace_record, import};
 use fathom_trace::format::{Reader, create};
 use fathom_trace::import::Format;
 use fathom_trace::{CallKind, Clock, Level, Operation};
-use support::{Scratch, blktrace_record, import};
 
 /// What an operation must be: kind, file, start, duration, offset, length.
 type Known = (CallKind, &'static str, i64, Option<u64>, Option<u64>, u64);

@@ -1,7 +1,5 @@
 //! A survey is written, read back and inferred again, and what is damaged is told with its place.
 
-mod published;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,6 +10,8 @@ use fathom::run_folder::{self, Error};
 use fathom::survey::{self, Answer, Plan, SCHEMA, Survey};
 use fathom_scripted::support::{TestDirectory, provenance};
 use fathom_scripted::{Noise, Script, Scripted};
+
+use crate::published;
 
 /// A folder that is not there yet.
 fn run(place: &TestDirectory) -> PathBuf {
