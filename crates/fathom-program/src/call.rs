@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 /// A file, by its place in the list of a program or of a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -106,6 +107,8 @@ pub const DIRECTIONS: usize = 2;
 /// The kinds of calls: of passes, of jobs and of traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum CallKind {
     /// `open(2)` and its kin.
     Open,
@@ -186,90 +189,16 @@ pub enum CallKind {
 
 impl CallKind {
     /// Every kind.
-    pub const ALL: [Self; 36] = [
-        Self::Open,
-        Self::Close,
-        Self::Read,
-        Self::Write,
-        Self::Readv,
-        Self::Writev,
-        Self::Pread,
-        Self::Pwrite,
-        Self::Preadv,
-        Self::Pwritev,
-        Self::Seek,
-        Self::Fsync,
-        Self::Fdatasync,
-        Self::SyncRange,
-        Self::Truncate,
-        Self::Allocate,
-        Self::Map,
-        Self::Dup,
-        Self::Unlink,
-        Self::Rename,
-        Self::Fork,
-        Self::Stat,
-        Self::StatAnew,
-        Self::LookUp,
-        Self::List,
-        Self::Discard,
-        Self::Flush,
-        Self::Prefetch,
-        Self::DontNeed,
-        Self::Sync,
-        Self::Syncfs,
-        Self::OpenDirect,
-        Self::Create,
-        Self::Evict,
-        Self::Look,
-        Self::Pause,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Its name in traces and messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Readv => "readv",
-            Self::Writev => "writev",
-            Self::Pread => "pread",
-            Self::Pwrite => "pwrite",
-            Self::Preadv => "preadv",
-            Self::Pwritev => "pwritev",
-            Self::Prefetch => "prefetch",
-            Self::DontNeed => "dont_need",
-            Self::Seek => "seek",
-            Self::Fsync => "fsync",
-            Self::Fdatasync => "fdatasync",
-            Self::Sync => "sync",
-            Self::SyncRange => "sync_range",
-            Self::Syncfs => "syncfs",
-            Self::Open => "open",
-            Self::OpenDirect => "open_direct",
-            Self::Close => "close",
-            Self::Create => "create",
-            Self::Evict => "evict",
-            Self::Look => "look",
-            Self::Pause => "pause",
-            Self::Truncate => "truncate",
-            Self::Allocate => "allocate",
-            Self::Map => "map",
-            Self::Dup => "dup",
-            Self::Unlink => "unlink",
-            Self::Rename => "rename",
-            Self::Fork => "fork",
-            Self::Stat => "stat",
-            Self::StatAnew => "stat_anew",
-            Self::LookUp => "look_up",
-            Self::List => "list",
-            Self::Discard => "discard",
-            Self::Flush => "flush",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The kind of that name.
     pub fn named(name: &[u8]) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name().as_bytes() == name)
+        Self::ALL.iter().copied().find(|kind| kind.name().as_bytes() == name)
     }
 
     /// Which way it moves data, if it does.

@@ -86,7 +86,7 @@ pub(crate) fn trace_import(
     rows_per_part: Option<usize>,
 ) -> PyResult<String> {
     let unknown = |name: &str| {
-        let names = Format::ALL.map(Format::name).join(", ");
+        let names = Format::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
         traced(format!("'{name}' is no format that can be imported: say {names}"))
     };
     let format = format.map(|name| Format::named(name).ok_or_else(|| unknown(name))).transpose()?;

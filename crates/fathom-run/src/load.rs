@@ -56,7 +56,7 @@ use crate::executor::asynchronous::{self, Requests};
 use crate::executor::{self, Buffer, Control, Counters, Mapped, Names, OfJob, Special, System};
 use crate::fault::Fault;
 use crate::instrument::Clock;
-use fathom_program::call::{Call, FileId};
+use fathom_program::call::FileId;
 use fathom_program::job::{Engine, Job, ThreadFile};
 use fathom_program::job_calls::JobCalls;
 
@@ -114,7 +114,7 @@ fn together(jobs: &[Job], site: &mut Site) -> Result<(Vec<Vec<Outcome>>, bool), 
     let syncs = jobs.iter().any(|job| job.fsync > 0);
     let wrote = |site: &Site| if syncs { site.device_wrote() } else { None };
     let before = wrote(site);
-    let (threads, records, ends_all) = started(jobs, site, false)?;
+    let (threads, records, ends_all) = started(jobs, site)?;
     let device_wrote = wrote(site).zip(before).map(|(after, before)| after.since(before));
     let ns_per_tick = 1e9 / site.ticks_per_second();
     let of = |(thread, record)| outcome(thread, record, ns_per_tick, device_wrote);
@@ -124,11 +124,7 @@ fn together(jobs: &[Job], site: &mut Site) -> Result<(Vec<Vec<Outcome>>, bool), 
 }
 
 /// Gets everything ready and runs the threads of some jobs.
-fn started<'a>(
-    jobs: &'a [Job],
-    site: &mut Site,
-    lists: bool,
-) -> Result<(Vec<JobThread<'a>>, Vec<Record>, bool), Fault> {
+fn started<'a>(jobs: &'a [Job], site: &mut Site) -> Result<(Vec<JobThread<'a>>, Vec<Record>, bool), Fault> {
     site.lay_out(jobs)?;
     let mut list = Vec::new();
     let mut known: HashMap<String, FileId> = HashMap::new();
@@ -151,8 +147,8 @@ fn started<'a>(
         disks.begin();
     }
     let records = match site.clock() {
-        Clock::Cycles(counter) => threads(counter, &list, site, &budget, lists),
-        Clock::Monotonic(counter) => threads(counter, &list, site, &budget, lists),
+        Clock::Cycles(counter) => threads(counter, &list, site, &budget),
+        Clock::Monotonic(counter) => threads(counter, &list, site, &budget),
     };
     if let Some(disks) = &mut site.disks {
         disks.end();
@@ -171,7 +167,6 @@ fn threads<C: Counter>(
     threads: &[JobThread<'_>],
     site: &Site,
     budget: &AtomicU64,
-    lists: bool,
 ) -> Result<(Vec<Record>, bool), Fault> {
     let failed = AtomicBool::new(false);
     let control = Control {
@@ -213,7 +208,7 @@ fn threads<C: Counter>(
                 }
                 start.wait();
                 let turn = Turn { thread, number, course, control, site };
-                let calls = (lists || thread.job.course.iologs[1].is_some()).then(Vec::new);
+                let calls = thread.job.course.iologs[1].is_some().then(Vec::new);
                 let log = log::Log::of(thread.job, control.ticks_per_second);
                 let goes_on_after_mismatches = thread.job.course.continues[2];
                 let forgiven = forgiven(thread.job);
@@ -398,16 +393,6 @@ fn counted<C: Counter>(
     record.elapsed = (origin + ticks).saturating_sub(record.began);
     record.usage = Usage::of_this_thread().since(record.usage);
     Ok(record)
-}
-
-/// Runs jobs at the same time, and gives each thread's calls in order: for those who compare machines.
-///
-/// # Errors
-/// As [`run`].
-pub fn calls(jobs: &[Job], site: &mut Site) -> Result<Vec<Vec<Call>>, Fault> {
-    let (_, records, _) = started(jobs, site, true)?;
-    let calls = |record: Record| record.calls.into_iter().flatten().map(|made| made.call).collect();
-    Ok(records.into_iter().map(calls).collect())
 }
 
 /// The end of the time allowed, in ticks of the clock.

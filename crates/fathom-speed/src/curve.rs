@@ -11,6 +11,7 @@ mod linux;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::measurement::{Latencies, Measurement};
 use crate::rounds::Series;
@@ -78,6 +79,8 @@ pub struct Setting {
 /// What calls do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Operation {
     /// `pread(2)`.
     Read,
@@ -90,6 +93,8 @@ pub enum Operation {
 /// Where calls go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Order {
     /// One block after the other.
     Sequential,
@@ -100,6 +105,8 @@ pub enum Order {
 /// What the page cache holds of the file before the first call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum State {
     /// All of it.
     Cached,
@@ -217,33 +224,21 @@ impl Setting {
 impl Operation {
     /// The word for it in text and files.
     pub fn word(self) -> &'static str {
-        match self {
-            Operation::Read => "read",
-            Operation::Overwrite => "overwrite",
-            Operation::Append => "append",
-        }
+        self.into()
     }
 }
 
 impl Order {
     /// The word for it in text and files.
     pub fn word(self) -> &'static str {
-        match self {
-            Order::Sequential => "sequential",
-            Order::Random => "random",
-        }
+        self.into()
     }
 }
 
 impl State {
     /// The word for it in text and files.
     pub fn word(self) -> &'static str {
-        match self {
-            State::Cached => "cached",
-            State::Cold => "cold",
-            State::Direct => "direct",
-            State::Empty => "empty",
-        }
+        self.into()
     }
 }
 

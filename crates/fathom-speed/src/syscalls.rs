@@ -18,6 +18,7 @@ use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::measurement::Measurement;
 use fathom_program::shuffle::shuffle;
@@ -75,7 +76,8 @@ pub struct Syscalls {
 }
 
 /// A system call that can be timed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Call {
     /// `read(2)` of one byte, each behind the last.
     Read,
@@ -92,7 +94,7 @@ pub enum Call {
 }
 
 /// Every call, in the order of reports.
-pub const ALL: [Call; 6] = [Call::Read, Call::Pread, Call::Lseek, Call::Fstat, Call::Getppid, Call::Write];
+pub const ALL: &[Call] = Call::VARIANTS;
 
 /// What to measure, and how long.
 #[derive(Debug, Clone)]
@@ -133,14 +135,7 @@ pub struct Prices {
 impl Call {
     /// The call's name.
     pub fn name(self) -> &'static str {
-        match self {
-            Call::Read => "read",
-            Call::Pread => "pread",
-            Call::Lseek => "lseek",
-            Call::Fstat => "fstat",
-            Call::Getppid => "getppid",
-            Call::Write => "write",
-        }
+        self.into()
     }
 
     /// Bytes that one call moves.
@@ -302,7 +297,7 @@ fn cases(sizes: &[u64]) -> Vec<Case> {
         let files = if call == Call::Getppid { &sizes[..1] } else { sizes };
         files.iter().enumerate().map(move |(file, &size)| Case { call, file, size, samples: Vec::new() })
     };
-    ALL.into_iter().flat_map(of).collect()
+    ALL.iter().copied().flat_map(of).collect()
 }
 
 impl Case {

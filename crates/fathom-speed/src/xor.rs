@@ -27,8 +27,9 @@ pub const SCHEMA: &str = "fathom.xor/1";
 pub const MOST_THREADS: usize = 1024;
 
 /// How bytes come from a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Method {
     /// `pread(2)` into a buffer that stays in the processor's cache.
     Read,
@@ -163,16 +164,6 @@ impl Method {
             Method::Read | Method::Mmap => cpus,
             Method::Direct => cpus.max(16),
         }
-    }
-}
-
-impl std::fmt::Display for Method {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Method::Read => "read",
-            Method::Mmap => "mmap",
-            Method::Direct => "direct",
-        })
     }
 }
 

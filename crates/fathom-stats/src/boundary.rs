@@ -7,7 +7,6 @@ use crate::distribution::hypergeometric_upper_tail;
 use crate::interval::Interval;
 use crate::levels;
 use crate::matrix::Rounds;
-use std::fmt;
 
 /// A clean step from hits to stalls.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,24 +23,17 @@ pub struct Boundary {
 }
 
 /// Why there is no boundary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 pub enum Reason {
     /// The latencies do not fall into hits and stalls.
+    #[strum(to_string = "{0}")]
     Levels(levels::Reason),
     /// Every position is a hit: probe further.
+    #[strum(to_string = "every position is a hit: probe further")]
     NoStall,
     /// Hits and stalls are mixed, or too few positions stall to be told from noise.
+    #[strum(to_string = "hits and stalls do not part cleanly")]
     NoCleanStep,
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Levels(reason) => reason.fmt(f),
-            Self::NoStall => f.write_str("every position is a hit: probe further"),
-            Self::NoCleanStep => f.write_str("hits and stalls do not part cleanly"),
-        }
-    }
 }
 
 /// Fewest positions that have to stall behind the boundary: one or two may be noise that recurs.

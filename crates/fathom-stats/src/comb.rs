@@ -27,7 +27,6 @@ use crate::matrix::Rounds;
 use crate::quantile;
 use profile::Profile;
 use search::{Found, Series};
-use std::fmt;
 
 /// What counts as a comb.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -108,50 +107,37 @@ pub struct Combs {
 }
 
 /// Why no comb was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 pub enum NoComb {
     /// Fewer than 8 rounds, or too few for the level of the interval.
+    #[strum(to_string = "{rounds} rounds are too few")]
     TooFewRounds {
         /// How many rounds there are.
         rounds: usize,
     },
     /// The sequence is too short to hold enough teeth even of the shortest period.
+    #[strum(to_string = "{positions} positions are too few to hold enough teeth")]
     TooFewTeeth {
         /// How many positions (for the taller comb: teeth of the fundamental) there are.
         positions: usize,
     },
     /// The positions are too noisy to see a tooth of the smallest height of interest: more rounds
     /// are needed.
+    #[strum(to_string = "noise hides teeth of the smallest height of interest")]
     TooNoisy,
     /// No period up to the largest tried has teeth of the smallest height of interest.
+    #[strum(to_string = "no comb with a period of up to {largest_period} positions")]
     Absent {
         /// The largest period that was tried, in positions.
         largest_period: usize,
     },
     /// Something recurs at this period, but not regularly enough for an answer: teeth are
     /// missing, or a weaker comb shows between the teeth.
+    #[strum(to_string = "the teeth at a period of {period} positions are irregular")]
     Inconsistent {
         /// The doubtful period, in positions.
         period: usize,
     },
-}
-
-impl fmt::Display for NoComb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooFewRounds { rounds } => write!(f, "{rounds} rounds are too few"),
-            Self::TooFewTeeth { positions } => {
-                write!(f, "{positions} positions are too few to hold enough teeth")
-            }
-            Self::TooNoisy => write!(f, "noise hides teeth of the smallest height of interest"),
-            Self::Absent { largest_period } => {
-                write!(f, "no comb with a period of up to {largest_period} positions")
-            }
-            Self::Inconsistent { period } => {
-                write!(f, "the teeth at a period of {period} positions are irregular")
-            }
-        }
-    }
 }
 
 /// Finds the fundamental comb and the taller comb in `latencies` (rounds by positions, any unit).

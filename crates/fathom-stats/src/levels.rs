@@ -8,7 +8,6 @@
 
 use crate::matrix::Rounds;
 use crate::quantile::{self, MAD_TO_SIGMA};
-use std::fmt;
 
 /// The two levels of a sequence and the class of each position.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,25 +23,18 @@ pub struct Levels {
 }
 
 /// Why latencies do not fall into two levels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 pub enum Reason {
     /// Fewer than two positions and no reference to compare with.
+    #[strum(to_string = "too few positions to tell two levels apart")]
     TooFewPositions,
     /// The latencies are of one level, as far as can be told: none stands clearly apart from the
     /// rest. Without a reference this does not say whether all are hits or all are stalls.
+    #[strum(to_string = "all latencies are of one level")]
     OneLevel,
     /// There are slow positions, but no clear gap between them and the others.
+    #[strum(to_string = "no clear gap between fast and slow")]
     NoGap,
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::TooFewPositions => "too few positions to tell two levels apart",
-            Self::OneLevel => "all latencies are of one level",
-            Self::NoGap => "no clear gap between fast and slow",
-        })
-    }
 }
 
 /// Splits `latencies` (rounds by positions, any unit) into hits and stalls.

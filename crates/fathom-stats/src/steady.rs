@@ -4,7 +4,6 @@
 //! irregular distances, then at one distance until the end. [`find`] looks for that tail.
 
 use crate::distribution::{binomial_upper_tail, hypergeometric_upper_tail};
-use std::fmt;
 
 /// What counts as steady.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,34 +46,25 @@ pub struct Steady {
 }
 
 /// Why no steady period was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 pub enum Reason {
     /// No position stalls.
+    #[strum(to_string = "no position stalls")]
     NoStalls,
     /// Nearly every position stalls: the period is at most one position.
+    #[strum(to_string = "nearly every position stalls")]
     Saturated,
     /// The stalls of the end may become steady, but there are too few: lengthen the sequence.
+    #[strum(
+        to_string = "too few equal periods at the end (last distance {last_distance} positions): lengthen the sequence"
+    )]
     TooFewPeriods {
         /// The last distance between stalls, in positions (0 if there is but one stall).
         last_distance: usize,
     },
     /// There are stalls enough, and they keep to no period.
+    #[strum(to_string = "the stalls keep to no period")]
     Irregular,
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoStalls => write!(f, "no position stalls"),
-            Self::Saturated => write!(f, "nearly every position stalls"),
-            Self::TooFewPeriods { last_distance } => write!(
-                f,
-                "too few equal periods at the end (last distance {last_distance} positions): \
-                 lengthen the sequence"
-            ),
-            Self::Irregular => write!(f, "the stalls keep to no period"),
-        }
-    }
 }
 
 /// Finds the period that the stalls of a sequence of `positions` operations keep to its end.

@@ -2,8 +2,6 @@
 //!
 //! "Cannot tell" is an ordinary value here. Field names and words are those of the published schema.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -99,12 +97,15 @@ pub struct Distribution {
 /// Whether a question was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub enum Status {
     /// There is an answer.
     Measured,
     /// It was asked, and the evidence does not tell.
     Inconclusive,
     /// The question makes no sense here.
+    #[strum(to_string = "not applicable")]
     NotApplicable,
     /// It was not asked: a privilege, a permission or budget is missing.
     Refused,
@@ -113,6 +114,8 @@ pub enum Status {
 /// The kinds of evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub enum Kind {
     /// Durations of system calls alone.
     Timing,
@@ -125,6 +128,8 @@ pub enum Kind {
 /// Whether pieces of evidence say the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub enum Agreement {
     /// Two or more, and all the same.
     Agree,
@@ -403,37 +408,6 @@ fn without_repeats(texts: Vec<String>) -> Vec<String> {
         }
     }
     kept
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Status::Measured => "measured",
-            Status::Inconclusive => "inconclusive",
-            Status::NotApplicable => "not applicable",
-            Status::Refused => "refused",
-        })
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Kind::Timing => "timing",
-            Kind::Witness => "witness",
-            Kind::Declared => "declared",
-        })
-    }
-}
-
-impl fmt::Display for Agreement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Agreement::Agree => "agree",
-            Agreement::Disagree => "disagree",
-            Agreement::Single => "single",
-        })
-    }
 }
 
 #[cfg(test)]

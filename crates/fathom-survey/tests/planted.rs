@@ -27,7 +27,6 @@ use rand_pcg::rand_core::SeedableRng;
 const NAME: &str = "no_answer_about_a_drawn_mount_is_wrong";
 /// Without a wish: enough to notice what is broken.
 const FEW: u64 = 3;
-const KIB: u64 = 1024;
 /// A kernel reads no more at once than this and than one request may write: its own read-ahead before the first request.
 const USUAL_READ_KIB: u64 = 128;
 
@@ -95,7 +94,7 @@ fn main() -> ExitCode {
 /// One whose every number is drawn at random.
 fn drawn(seed: u64) -> Case {
     let dice = &mut Pcg64Mcg::seed_from_u64(seed);
-    let [attributes, names, absences] = [0; 3].map(|_| match dice.random_range(0..4) {
+    let believed = [0; 3].map(|_| match dice.random_range(0..4) {
         0 => 0,
         _ => between(dice, 100.0, 1900.0),
     });
@@ -107,17 +106,8 @@ fn drawn(seed: u64) -> Case {
     let write = 4 * pages(dice, 256);
     let read = 4 * pages(dice, write.max(USUAL_READ_KIB) / 4);
     let writes = [Writes::Through, Writes::Cached, Writes::Late][dice.random_range(0..3)];
-    let served = Served {
-        attributes: Duration::from_millis(attributes),
-        names: Duration::from_millis(names),
-        absences: Duration::from_millis(absences),
-        round_trip: Duration::from_micros(round_trip),
-        read_request: read * KIB,
-        write_request: write * KIB,
-        writes,
-        threads: dice.random_range(2..=24),
-        background: dice.random_range(2..=24),
-    };
+    let requests = [0; 2].map(|_| dice.random_range(2..=24));
+    let served = Served::planted(believed, round_trip, [read, write], requests, writes);
     served.case(format!("fuse-drawn{seed}"))
 }
 

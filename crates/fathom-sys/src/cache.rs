@@ -6,6 +6,8 @@ use rustix::fs::{Advice, fadvise, fsync};
 use rustix::io::{Errno, Result};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
+use crate::error::done;
+
 /// The number of `cachestat(2)` on every architecture with the generic table and on x86-64.
 const SYS_CACHESTAT: libc::c_long = 451;
 
@@ -95,8 +97,7 @@ pub fn write_out(file: impl AsFd, offset: u64, length: u64, flags: u32) -> Resul
     let flags = if flags == 0 { ALL } else { flags };
     let range = [offset, length].map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
     // SAFETY: the call takes numbers alone, and the descriptor is open as long as `file` is borrowed.
-    let result = unsafe { libc::sync_file_range(file.as_fd().as_raw_fd(), range[0], range[1], flags) };
-    if result == 0 { Ok(()) } else { Err(crate::error::last_errno()) }
+    done(unsafe { libc::sync_file_range(file.as_fd().as_raw_fd(), range[0], range[1], flags) }.into())
 }
 
 /// Counts a range's pages in the cache without touching them. Source: `cachestat(2)`, Linux 6.5.
@@ -108,8 +109,8 @@ pub fn cachestat(file: impl AsFd, offset: u64, length: u64) -> Result<CacheStat>
     let mut stat = CacheStat::default();
     let descriptor = file.as_fd().as_raw_fd();
     // SAFETY: both structures have the kernel's layout and outlive the call, which writes only to the second.
-    let result = unsafe { libc::syscall(SYS_CACHESTAT, descriptor, &raw const range, &raw mut stat, 0_u32) };
-    if result == 0 { Ok(stat) } else { Err(crate::error::last_errno()) }
+    done(unsafe { libc::syscall(SYS_CACHESTAT, descriptor, &raw const range, &raw mut stat, 0_u32) })?;
+    Ok(stat)
 }
 
 /// Tells for each page of a range whether it is in the cache. Source: `mincore(2)`.
@@ -128,8 +129,7 @@ pub fn mincore(file: impl AsFd, offset: u64, length: usize, page_size: usize) ->
         unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::READ, MapFlags::SHARED, file, offset)? };
     let mut pages = vec![0_u8; length.div_ceil(page_size)];
     // SAFETY: the range was mapped just above and the vector has one byte per page of it.
-    let result = unsafe { libc::mincore(start, length, pages.as_mut_ptr()) };
-    let outcome = if result == 0 { Ok(()) } else { Err(crate::error::last_errno()) };
+    let outcome = done(unsafe { libc::mincore(start, length, pages.as_mut_ptr()) }.into());
     // SAFETY: the range was mapped above and no reference into it exists.
     let _ = unsafe { munmap(start, length) };
     outcome?;

@@ -141,13 +141,6 @@ mod arch {
         Ok(())
     }
 
-    pub(super) fn declared_frequency() -> Option<u64> {
-        let hertz: u64;
-        // SAFETY: CNTFRQ_EL0 is readable from user space wherever Linux runs, and reading has no effect.
-        unsafe { asm!("mrs {}, cntfrq_el0", out(reg) hertz, options(nomem, nostack, preserves_flags)) };
-        Some(hertz)
-    }
-
     #[inline(always)]
     pub(super) fn start() -> u64 {
         let ticks: u64;

@@ -73,6 +73,11 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// Whether a call that rustix does not wrap was done: zero, or else what the C library left in `errno`.
+pub(crate) fn done(result: libc::c_long) -> rustix::io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(last_errno()) }
+}
+
 /// What the C library left in `errno` after a call that rustix does not wrap.
 pub(crate) fn last_errno() -> rustix::io::Errno {
     rustix::io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(rustix::io::Errno::IO)

@@ -364,13 +364,7 @@ pub fn device_numbers(name: &str) -> Option<(u32, u32)> {
 
 /// Whether the file system on the block device `name` keeps a journal of jbd2: ext3, and most of ext4.
 pub fn has_journal(name: &str) -> bool {
-    let Ok(journals) = fs::read_dir("/proc/fs/jbd2") else { return false };
-    let is_its = |journal: fs::DirEntry| {
-        let journal = journal.file_name().to_string_lossy().into_owned();
-        // The number behind is that of the journal's inode.
-        journal.rsplit_once('-').is_some_and(|(device, _)| device == name) || journal == name
-    };
-    journals.flatten().any(is_its)
+    crate::journal::directory(name).is_some()
 }
 
 /// Requests of a FUSE mount that the kernel sends in the background at once, at most: `max_background` of its connection,

@@ -6,8 +6,8 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, SeekFrom};
 use rustix::io::Result;
 
-pub use rustix::fs::{fdatasync, fsync, ftruncate, syncfs};
-pub use rustix::io::Errno;
+pub use rustix::fs::{fdatasync, fsync, ftruncate, syncfs, unlink};
+pub use rustix::io::{Errno, pread, pwrite, read, write};
 
 /// Creates a file that must not exist yet, for reading and writing by its owner alone. Source: `open(2)`, O_EXCL.
 ///
@@ -63,43 +63,7 @@ pub fn open_past_cache(path: &Path) -> Result<OwnedFd> {
 pub fn close(file: OwnedFd) -> Result<()> {
     use std::os::fd::IntoRawFd;
     // SAFETY: the descriptor was owned by the argument, which gave it up, so it is closed exactly once.
-    if unsafe { libc::close(file.into_raw_fd()) } == 0 { Ok(()) } else { Err(crate::error::last_errno()) }
-}
-
-/// Reads at the file position. Source: `read(2)`.
-///
-/// # Errors
-/// What `read(2)` gives.
-#[inline(always)]
-pub fn read(file: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize> {
-    rustix::io::read(file, buffer)
-}
-
-/// Writes at the file position. Source: `write(2)`.
-///
-/// # Errors
-/// What `write(2)` gives.
-#[inline(always)]
-pub fn write(file: BorrowedFd<'_>, buffer: &[u8]) -> Result<usize> {
-    rustix::io::write(file, buffer)
-}
-
-/// Reads at an offset. Source: `pread(2)`.
-///
-/// # Errors
-/// What `pread(2)` gives.
-#[inline(always)]
-pub fn pread(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> Result<usize> {
-    rustix::io::pread(file, buffer, offset)
-}
-
-/// Writes at an offset. Source: `pwrite(2)`.
-///
-/// # Errors
-/// What `pwrite(2)` gives.
-#[inline(always)]
-pub fn pwrite(file: BorrowedFd<'_>, buffer: &[u8], offset: u64) -> Result<usize> {
-    rustix::io::pwrite(file, buffer, offset)
+    crate::error::done(unsafe { libc::close(file.into_raw_fd()) }.into())
 }
 
 /// Sets the file position to `offset` bytes from the start. Source: `lseek(2)`.
@@ -268,15 +232,6 @@ pub fn special_flags(flags: u32) -> Option<&'static str> {
         _ if flags.intersects(OFlags::SYNC | OFlags::DSYNC) => Some("O_SYNC or O_DSYNC"),
         _ => None,
     }
-}
-
-/// Removes a file's name. Source: `unlink(2)`.
-///
-/// # Errors
-/// What `unlink(2)` gives.
-#[inline(always)]
-pub fn unlink(path: &Path) -> Result<()> {
-    rustix::fs::unlink(path)
 }
 
 /// Gives a file another name, with the flags of a recorded call. Source: `renameat2(2)`.

@@ -1,15 +1,10 @@
-//! The journals of jbd2, which ext3, ext4 and ocfs2 use: whether there is one, and what it has done.
+//! The journals of jbd2, which ext3, ext4 and ocfs2 use: what they have done.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where each journal has a directory, named after its device and inode: `loop5-8`.
 const JOURNALS: &str = "/proc/fs/jbd2";
-
-/// Whether the file system on the block device `name` keeps a journal on it.
-pub fn is_kept_on(name: &str) -> bool {
-    directory(name).is_some()
-}
 
 /// How many transactions of the journal on the block device `name` have been committed since it was mounted.
 /// `None` where there is no such journal or the kernel does not count. Source: `jbd2_seq_info_show`.
@@ -18,7 +13,7 @@ pub fn transactions(name: &str) -> Option<u64> {
     text.split_whitespace().next()?.parse().ok()
 }
 
-fn directory(name: &str) -> Option<PathBuf> {
+pub(crate) fn directory(name: &str) -> Option<PathBuf> {
     let belongs = |path: &PathBuf| {
         let entry = path.file_name().map(|entry| entry.to_string_lossy().into_owned());
         // A device may have a dash in its name, an inode number has none; a journal of its own has no inode.

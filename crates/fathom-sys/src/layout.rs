@@ -88,10 +88,7 @@ pub fn extents(file: impl AsFd) -> Result<Vec<Extent>> {
         let descriptor = file.as_fd().as_raw_fd();
         // SAFETY: the structure has the kernel's layout with room for as many extents as it says, and
         // outlives the call, which writes to it alone.
-        let result = unsafe { libc::ioctl(descriptor, FS_IOC_FIEMAP as _, &raw mut *map) };
-        if result != 0 {
-            return Err(crate::error::last_errno());
-        }
+        crate::error::done(unsafe { libc::ioctl(descriptor, FS_IOC_FIEMAP as _, &raw mut *map) }.into())?;
         let found = map.extents.get(..map.mapped as usize).unwrap_or_default();
         all.extend(found.iter().map(Extent::from_raw));
         match found.last() {

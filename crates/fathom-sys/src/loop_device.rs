@@ -3,44 +3,13 @@
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use linux_raw_sys::loop_device::{
+    LO_FLAGS_AUTOCLEAR, LO_FLAGS_DIRECT_IO, LOOP_CONFIGURE, LOOP_CTL_GET_FREE, loop_config,
+};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::{Error, Result};
-
-const LOOP_CTL_GET_FREE: libc::c_ulong = 0x4C82;
-const LOOP_CONFIGURE: libc::c_ulong = 0x4C0A;
-/// LO_FLAGS_AUTOCLEAR: the kernel detaches the device at its last close.
-const AUTOCLEAR: u32 = 4;
-/// LO_FLAGS_DIRECT_IO: the device bypasses the page cache of the file below.
-const DIRECT_IO: u32 = 16;
-
-/// Struct `loop_info64` of `uapi/linux/loop.h`.
-#[repr(C)]
-struct Info {
-    device: u64,
-    inode: u64,
-    rdevice: u64,
-    offset: u64,
-    size_limit: u64,
-    number: u32,
-    encrypt_type: u32,
-    encrypt_key_size: u32,
-    flags: u32,
-    file_name: [u8; 64],
-    crypt_name: [u8; 64],
-    encrypt_key: [u8; 32],
-    init: [u64; 2],
-}
-
-/// Struct `loop_config` of `uapi/linux/loop.h`.
-#[repr(C)]
-struct Config {
-    descriptor: u32,
-    block_size: u32,
-    info: Info,
-    reserved: [u64; 8],
-}
 
 /// A loop device. It stays attached while this value, a mount or another process holds it open.
 #[derive(Debug)]
@@ -107,25 +76,11 @@ impl LoopDevice {
     }
 }
 
-fn configuration(descriptor: i32, sector_size: u32) -> Config {
-    Config {
-        descriptor: descriptor.cast_unsigned(),
-        block_size: sector_size,
-        info: Info {
-            device: 0,
-            inode: 0,
-            rdevice: 0,
-            offset: 0,
-            size_limit: 0,
-            number: 0,
-            encrypt_type: 0,
-            encrypt_key_size: 0,
-            flags: AUTOCLEAR | DIRECT_IO,
-            file_name: [0; 64],
-            crypt_name: [0; 64],
-            encrypt_key: [0; 32],
-            init: [0; 2],
-        },
-        reserved: [0; 8],
-    }
+fn configuration(descriptor: i32, sector_size: u32) -> loop_config {
+    // SAFETY: the structure is whole numbers and arrays of them, which may all be zero.
+    let mut config: loop_config = unsafe { std::mem::zeroed() };
+    (config.fd, config.block_size) = (descriptor.cast_unsigned(), sector_size);
+    // The kernel detaches the device at its last close, and it bypasses the page cache of the file below.
+    config.info.lo_flags = LO_FLAGS_AUTOCLEAR as u32 | LO_FLAGS_DIRECT_IO as u32;
+    config
 }

@@ -4,6 +4,8 @@ use rustix::io::{Errno, Result};
 use rustix::process::nice;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
+use crate::error::done;
+
 /// Lets the calling thread run on these CPUs alone. Source: `sched_setaffinity(2)`.
 ///
 /// # Errors
@@ -79,14 +81,6 @@ pub fn take_memory(policy: &MemoryPolicy) -> Result<()> {
 pub fn cpus_of_node(node: u32) -> Result<String> {
     let path = format!("/sys/devices/system/node/node{node}/cpulist");
     std::fs::read_to_string(path).map_err(|_| Errno::NOENT)
-}
-
-fn done(result: libc::c_long) -> Result<()> {
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
-    }
 }
 
 #[cfg(test)]

@@ -143,6 +143,7 @@ impl Completion {
 }
 
 /// A request as an engine sees it.
+#[derive(Clone, Copy)]
 struct Request {
     slot: u32,
     operation: Operation,

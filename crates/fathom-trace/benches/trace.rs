@@ -131,7 +131,7 @@ fn importing() {
         "{:<10} {:>12} {:>12} {:>12} {:>12}",
         "format", "lines MB/s", "read MB/s", "import MB/s", "rejected"
     );
-    for format in Format::ALL {
+    for &format in Format::ALL {
         let only = std::env::args().nth(2);
         let is_meant = only.is_none_or(|name| name == format.name());
         if !is_meant || matches!(format, Format::Blktrace | Format::Vscsi) {

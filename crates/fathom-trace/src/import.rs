@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use memchr::memchr;
 use serde::Serialize;
+use strum::{IntoStaticStr, VariantArray};
 
 use self::requests::OnVolumes;
 use crate::error::{Error, Result};
@@ -31,7 +32,8 @@ use crate::format::{Sink, discard};
 use crate::operation::{Clock, Files, Level, Operation, Origin};
 
 /// A format that can be imported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Format {
     /// fio's iolog, versions 2 and 3.
     Fio,
@@ -57,40 +59,18 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 10] = [
-        Self::Fio,
-        Self::Strace,
-        Self::Blkparse,
-        Self::Blktrace,
-        Self::Msr,
-        Self::Alibaba,
-        Self::Tencent,
-        Self::Spc,
-        Self::Darshan,
-        Self::Vscsi,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Its name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Fio => "fio",
-            Self::Strace => "strace",
-            Self::Blkparse => "blkparse",
-            Self::Blktrace => "blktrace",
-            Self::Msr => "msr",
-            Self::Alibaba => "alibaba",
-            Self::Tencent => "tencent",
-            Self::Spc => "spc",
-            Self::Darshan => "darshan",
-            Self::Vscsi => "vscsi",
-        }
+        self.into()
     }
 
     /// The format of that name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.name() == name)
+        Self::ALL.iter().copied().find(|format| format.name() == name)
     }
 
     /// What a trace of this format shows, and what its times count from.
@@ -110,7 +90,7 @@ impl Format {
     /// The one format that the beginning of a file is in; none where none or several could be meant.
     #[must_use]
     pub fn detect(beginning: &[u8]) -> Option<Self> {
-        let mut fitting = Self::ALL.into_iter().filter(|format| format.fits(beginning));
+        let mut fitting = Self::ALL.iter().copied().filter(|format| format.fits(beginning));
         let first = fitting.next()?;
         fitting.next().is_none().then_some(first)
     }
@@ -298,7 +278,7 @@ pub fn detect(path: &Path) -> Result<Format> {
     let opened = File::open(path).map_err(|error| Error::new("open", path, error))?;
     opened.take(64 << 10).read_to_end(&mut beginning).map_err(|error| Error::new("read", path, error))?;
     Format::detect(&beginning).ok_or_else(|| {
-        let names: Vec<&str> = Format::ALL.into_iter().map(Format::name).collect();
+        let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
         Error::new("import", path, format!("its format is not clear; name it: {}", names.join(", ")))
     })
 }

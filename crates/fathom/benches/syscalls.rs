@@ -131,7 +131,7 @@ fn compare(directory: &Path) -> Result<bool, String> {
     let mut generator = Pcg64Mcg::new(1);
     let mut is_within = true;
     println!("{:8} {:>9} {:>9} {:>9} {:>7}  95 % interval", "", "ours ns", "bare ns", "slowest", "ratio");
-    for (number, call) in ALL.into_iter().enumerate() {
+    for (number, call) in ALL.iter().enumerate() {
         // Ours stands behind the places.
         let mut sides = in_turns(TURNS, PLACES + 1, &mut generator, |side| {
             let ns = if side < PLACES {

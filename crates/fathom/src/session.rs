@@ -15,7 +15,6 @@ mod speeds;
 mod surveys;
 mod sweeps;
 
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -69,11 +68,13 @@ struct Begun {
 }
 
 /// Why a call of a session gave no result.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, strum::Display)]
 pub enum Error {
     /// The session's flag was set; everything was removed.
+    #[strum(to_string = "interrupted; everything was removed")]
     Interrupted,
     /// Anything else: one sentence, which names the path or the job.
+    #[strum(to_string = "{0}")]
     Failed(String),
 }
 
@@ -205,15 +206,6 @@ pub fn directory(path: &Path) -> Result<PathBuf, Error> {
     match absolute.is_dir() {
         true => Ok(absolute),
         false => Err(wrong("not a directory; name the directory that the file is in")),
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Interrupted => f.write_str("interrupted; everything was removed"),
-            Self::Failed(reason) => f.write_str(reason),
-        }
     }
 }
 

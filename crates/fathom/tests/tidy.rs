@@ -4,7 +4,7 @@ mod sources;
 
 use std::path::Path;
 
-use fathom::experiment::REGISTRY;
+use fathom_survey::experiment::REGISTRY;
 use sources::{code, crates, files, name, root, rust, text};
 
 const MOST_LINES: usize = 500;

@@ -92,6 +92,6 @@ pub(crate) struct ExportOptions {
 
 /// One of the formats, by its name.
 fn format_name() -> impl TypedValueParser<Value = Format> {
-    let names = PossibleValuesParser::new(Format::ALL.map(Format::name));
+    let names = PossibleValuesParser::new(Format::ALL.iter().map(|format| format.name()));
     names.try_map(|name| Format::named(&name).ok_or("no such format"))
 }

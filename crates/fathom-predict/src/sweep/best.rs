@@ -14,6 +14,7 @@ use fathom_stats::distribution::student_quantile;
 use fathom_stats::quantile::median;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use super::{Axis, Cell, Plan};
 use crate::model::Made;
@@ -31,6 +32,8 @@ const CERTAINTY: f64 = 0.95;
 /// What the best cell is best by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum By {
     /// The most bytes per second, of all jobs together.
     Bandwidth,
@@ -46,17 +49,11 @@ pub enum By {
 
 impl By {
     /// Every figure.
-    pub const ALL: [Self; 5] = [Self::Bandwidth, Self::Iops, Self::Mean, Self::P99, Self::P999];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Bandwidth => "bandwidth",
-            Self::Iops => "iops",
-            Self::Mean => "mean",
-            Self::P99 => "p99",
-            Self::P999 => "p999",
-        }
+        self.into()
     }
 
     /// Reads a name.
@@ -64,8 +61,10 @@ impl By {
     /// # Errors
     /// One sentence with the names that there are.
     pub fn read(name: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|by| by.name() == name).ok_or_else(|| {
-            format!("'{name}' is nothing to be best by: say {}", Self::ALL.map(Self::name).join(", "))
+        let all = || Self::ALL.iter().copied();
+        all().find(|by| by.name() == name).ok_or_else(|| {
+            let names: Vec<&str> = all().map(Self::name).collect();
+            format!("'{name}' is nothing to be best by: say {}", names.join(", "))
         })
     }
 

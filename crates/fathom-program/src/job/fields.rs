@@ -101,7 +101,7 @@ impl Priorities {
 }
 
 /// The files of a job.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Files {
     /// `filename`, `directory`: the paths of the files as they are wanted; none where each thread has files of its own.
     pub paths: Vec<String>,
@@ -113,7 +113,7 @@ pub struct Files {
     pub opendir: Option<String>,
     /// Files that are there and are read alone, in place of scratch files.
     pub existing: Option<Existing>,
-    /// `nrfiles`: how many files `size` is split among, for each thread.
+    /// `nrfiles`: how many files `size` is split among, for each thread; zero for one.
     pub count: u32,
     /// `openfiles`: how many are in use at once, the next one when one is done; zero for all.
     pub open: u32,
@@ -166,6 +166,12 @@ pub enum FileService {
 
 // No distribution is not a number: the reader refuses them.
 impl Eq for FileService {}
+
+impl Default for FileService {
+    fn default() -> Self {
+        Self::RoundRobin(1)
+    }
+}
 
 /// How random offsets are distributed.
 #[derive(Debug, Clone, PartialEq, Copy, Default)]
@@ -277,7 +283,7 @@ pub struct Rates {
 }
 
 /// Waiting between transfers, beyond `thinktime`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Thinking {
     /// `thinktime_spin`: the part of it that the CPU is busy for.
     pub spin: Duration,
@@ -343,36 +349,6 @@ impl Default for Depth {
     }
 }
 
-impl Default for Files {
-    fn default() -> Self {
-        Self {
-            paths: Vec::new(),
-            scratch: Vec::new(),
-            format: None,
-            opendir: None,
-            existing: None,
-            count: 1,
-            open: 0,
-            service: FileService::RoundRobin(1),
-            sizes: None,
-            size_percent: None,
-            offset_percent: None,
-            io_size_percent: None,
-            fill_device: false,
-            append: false,
-            overwrite: false,
-            create_on_open: false,
-            create_only: false,
-            create_at_once: false,
-            create_unsynced: false,
-            unlink_each_loop: false,
-            lock: None,
-            hint: None,
-            fallocate: None,
-        }
-    }
-}
-
 impl Default for Order {
     fn default() -> Self {
         Self {
@@ -407,11 +383,5 @@ impl Default for Rates {
             cycle: Duration::from_secs(1),
             ignore_thinktime: false,
         }
-    }
-}
-
-impl Default for Thinking {
-    fn default() -> Self {
-        Self { spin: Duration::ZERO, blocks: 0, by_issue: false, iotime: Duration::ZERO }
     }
 }

@@ -9,7 +9,7 @@ pub(super) fn place(jobs: &mut [Job], directories: &[Option<String>]) -> Vec<Str
     let mut notes = Vec::new();
     let mut names: HashMap<String, String> = HashMap::new();
     for (job, directory) in jobs.iter_mut().zip(directories) {
-        let is_path = job.name.starts_with('/') && job.files.count == 1;
+        let is_path = job.name.starts_with('/') && job.files.count <= 1;
         if job.files.paths.is_empty() && is_path {
             // fio takes a job whose name is a device for one on that device.
             job.files.paths.push(job.name.clone());
@@ -41,7 +41,7 @@ pub(super) fn place(jobs: &mut [Job], directories: &[Option<String>]) -> Vec<Str
 /// A format without the number of the thread gives all threads one file.
 fn share_by_format(job: &mut Job) {
     let Some(format) = job.files.format.as_ref().filter(|format| !format.contains("$jobnum")) else { return };
-    if job.files.count == 1 {
+    if job.files.count <= 1 {
         let name =
             format.replace("$jobname", &job.name).replace("$filenum", "0").replace("$clientuid", "localhost");
         job.filename = Some(plain(&name));

@@ -130,7 +130,7 @@ fn spreads(measurements: &[Measurement]) -> String {
             medians.clone().fold((f64::INFINITY, 0.0_f64), |(low, high), ns| (low.min(ns), high.max(ns)));
         (medians.count() > 1).then(|| format!("{} {:.1} %", call.name(), (high / low - 1.0) * 100.0))
     };
-    let spreads: Vec<String> = syscalls::ALL.into_iter().filter_map(of).collect();
+    let spreads: Vec<String> = syscalls::ALL.iter().copied().filter_map(of).collect();
     if spreads.is_empty() {
         String::new()
     } else {

@@ -220,7 +220,7 @@ fn prices_by_size(prices: &Syscalls) -> Figure {
         Axis::new("size of the file", Quantity::Bytes).log(),
         Axis::new("time of a call", Quantity::Nanoseconds),
     );
-    for call in syscalls::ALL {
+    for &call in syscalls::ALL {
         let of = prices.measurements.iter().filter(|one| one.name == call.name());
         let mut series = Series::new(call.name(), Style::Points);
         for (size, one) in of.filter_map(|one| Some((file_bytes(one)?, one))) {

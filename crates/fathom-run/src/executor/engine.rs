@@ -157,7 +157,7 @@ impl<D: Descriptors> Engine for System<D> {
         // One match: before a second one, whose arms all begin with it, the compiler reads the clock. And who is not inlined gets
         // a copy, so that the call stays in registers.
         match call.kind {
-            CallKind::Read => self.moving(clock, call, file::read),
+            CallKind::Read => self.moving(clock, call, |file, data| file::read(file, data)),
             CallKind::Write => self.moving(clock, call, |file, data| file::write(file, data)),
             CallKind::Readv => self.moving(clock, call, file::readv),
             CallKind::Writev => self.moving(clock, call, |file, data| file::writev(file, data)),

@@ -11,7 +11,7 @@ use crate::executor::Levels;
 use fathom_program::job::{DIRECTIONS, Direction, Job};
 
 /// What one thread of a job did.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Outcome {
     /// Reads and writes.
     pub transfers: [Transfers; DIRECTIONS],
@@ -150,23 +150,7 @@ impl Transfers {
 impl Outcome {
     /// Of a thread that did nothing.
     pub fn nothing(ns_per_tick: f64) -> Self {
-        Self {
-            transfers: Default::default(),
-            trims: Transfers::default(),
-            syncs: Histogram::default(),
-            elapsed_ns: 0,
-            ns_per_tick,
-            cached_before: None,
-            usage: Usage::default(),
-            device_wrote: None,
-            errors: Errors::default(),
-            depth: None,
-            levels: None,
-            sampled: SampledRates::default(),
-            steadiness: None,
-            log: None,
-            calls: None,
-        }
+        Self { ns_per_tick, ..Self::default() }
     }
 
     /// The same with the times of the writes and of the reads of what was written apart, as fio tells them; those took so long.

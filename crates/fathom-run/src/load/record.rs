@@ -26,7 +26,7 @@ pub(super) struct Record {
     /// Of that, how long what was written was read again, in ticks, less when it began where it still is.
     pub(super) verified: u64,
     pub(super) usage: Usage,
-    /// Every call, where it is logged or somebody compares machines.
+    /// Every call, where it is logged.
     pub(super) calls: Option<Vec<log::Made>>,
     /// Errors of reads and of writes, by number, that do not end the job.
     pub(super) forgiven: [Vec<u32>; DIRECTIONS],

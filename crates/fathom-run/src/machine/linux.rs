@@ -17,7 +17,7 @@ pub use fathom_sys::blocked::{Blocked, calls as blocked_calls};
 use fathom_sys::clock::{Counter, monotonic_raw_ns};
 use fathom_sys::memory::Mapping;
 pub use fathom_sys::process::{Surrender, supervise};
-use fathom_sys::{Error, affinity, facts, file};
+use fathom_sys::{Error, affinity, facts};
 
 use self::files::Files;
 use self::residency::Residency;
@@ -209,11 +209,10 @@ impl Linux {
             }
         };
         let opens_itself = pass.ops.iter().any(|op| op.changes_descriptor());
-        let entry = self.files.entry(name);
-        if entry.open.is_none() && !opens_itself {
-            entry.open = Some(file::open(&path).map_err(|errno| Error::new("open", &path, errno))?);
+        if !opens_itself {
+            self.files.opened(name)?;
         }
-        let own = Own { path, open: entry.open.take(), created: false };
+        let own = Own { path, open: self.files.entry(name).open.take(), created: false };
         let mut engine = System::new(own, buffer);
         let (kept, outcome) = self.calls(clock, pass, order, &mut engine);
         let entry = self.files.entry(name);

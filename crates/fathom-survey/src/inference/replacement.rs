@@ -8,8 +8,11 @@
 
 use std::ops::RangeInclusive;
 
+use strum::{IntoStaticStr, VariantArray};
+
 /// A policy that can be named.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Policy {
     /// The least recently used page goes.
     Lru,
@@ -69,28 +72,10 @@ const SAME: RangeInclusive<f64> = -0.25..=0.25;
 /// A number that depends on more than the policy.
 const ANY: RangeInclusive<f64> = -1.0..=1.0;
 
-const POLICIES: [Policy; 7] = [
-    Policy::Lru,
-    Policy::Fifo,
-    Policy::Clock,
-    Policy::TwoLists,
-    Policy::Segmented,
-    Policy::Random,
-    Policy::Generations,
-];
-
 impl Policy {
     /// Its name in a report.
     pub fn word(self) -> &'static str {
-        match self {
-            Policy::Lru => "lru",
-            Policy::Fifo => "fifo",
-            Policy::Clock => "clock",
-            Policy::TwoLists => "two_lists",
-            Policy::Segmented => "segmented",
-            Policy::Random => "random",
-            Policy::Generations => "generations",
-        }
+        self.into()
     }
 
     /// What it leaves, in the order of [`Remains::numbers`].
@@ -168,8 +153,8 @@ impl Remains {
             let leaves = policy.leaves();
             numbers.iter().zip(&leaves).map(|((_, number), range)| inside(range, *number)).fold(1.0, f64::min)
         };
-        let mut fitting =
-            POLICIES.map(|policy| (policy, margin(policy))).into_iter().filter(|fit| fit.1 > 0.0);
+        let margins = Policy::VARIANTS.iter().map(|&policy| (policy, margin(policy)));
+        let mut fitting = margins.filter(|fit| fit.1 > 0.0);
         match (fitting.next(), fitting.next()) {
             (Some(fit), None) => Ok(fit),
             _ => {
@@ -196,8 +181,8 @@ mod tests {
 
     #[test]
     fn no_two_policies_leave_the_same() {
-        for (index, one) in POLICIES.into_iter().enumerate() {
-            for other in &POLICIES[index + 1..] {
+        for (index, one) in Policy::VARIANTS.iter().enumerate() {
+            for other in &Policy::VARIANTS[index + 1..] {
                 let mut pairs = one.leaves().into_iter().zip(other.leaves());
                 let apart = pairs.any(|(one, other)| one.end() < other.start() || other.end() < one.start());
                 assert!(apart, "{one:?} and {other:?}");

@@ -10,6 +10,28 @@ use crate::case::{Case, Conditions, Served};
 const KIB: u64 = 1024;
 
 impl Served {
+    /// What these numbers plant: milliseconds that attributes, names and absences are believed, microseconds of a round
+    /// trip, KiB of a read and of a write, threads and requests in the background, and what becomes of writes.
+    pub fn planted(
+        [attributes, names, absences]: [u64; 3],
+        round_trip: u64,
+        [read, write]: [u64; 2],
+        [threads, background]: [u16; 2],
+        writes: Writes,
+    ) -> Self {
+        Self {
+            attributes: Duration::from_millis(attributes),
+            names: Duration::from_millis(names),
+            absences: Duration::from_millis(absences),
+            round_trip: Duration::from_micros(round_trip),
+            read_request: read * KIB,
+            write_request: write * KIB,
+            writes,
+            threads,
+            background,
+        }
+    }
+
     /// The words of a plan of the lab's file system.
     fn words(&self) -> String {
         let ns = |time: Duration| time.as_nanos();
@@ -44,8 +66,6 @@ impl Served {
 
 /// The ones of every run of the lab.
 pub(super) fn served_cases() -> Vec<Case> {
-    // Milliseconds that attributes, names and absences are believed, microseconds of a round trip, KiB of a read and of
-    // a write, threads and requests in the background, and what becomes of writes.
     let planted = [
         ([1000, 1000, 0], 0, [128, 128], [2, 16], Writes::Through),
         ([0, 0, 0], 200, [64, 32], [2, 16], Writes::Cached),
@@ -53,18 +73,9 @@ pub(super) fn served_cases() -> Vec<Case> {
         ([2500, 300, 800], 1000, [100, 48], [16, 12], Writes::Through),
     ];
     planted
-        .map(|([attributes, names, absences], round_trip, [read, write], [threads, background], writes)| {
-            let served = Served {
-                attributes: Duration::from_millis(attributes),
-                names: Duration::from_millis(names),
-                absences: Duration::from_millis(absences),
-                round_trip: Duration::from_micros(round_trip),
-                read_request: read * KIB,
-                write_request: write * KIB,
-                writes,
-                threads,
-                background,
-            };
+        .map(|(believed, round_trip, kib, requests, writes)| {
+            let [attributes, names, absences] = believed;
+            let served = Served::planted(believed, round_trip, kib, requests, writes);
             served.case(format!("fuse-served{attributes}-{names}-{absences}"))
         })
         .into()

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::io::{Errno, Result};
 
 use super::{Completion, Operation, Request, Setup, timespec};
-use crate::error::last_errno;
+use crate::error::done;
 
 /// One control block per slot.
 pub(super) struct Aio {
@@ -59,13 +59,13 @@ impl Aio {
                 Operation::Nop => Err(Errno::INVAL),
                 // SAFETY: the block is in a box that is neither moved nor written to until the request has completed, as
                 // are memory and file by the contract of `prepare`.
-                Operation::Read => call(unsafe { libc::aio_read(block) }),
+                Operation::Read => done(unsafe { libc::aio_read(block) }.into()),
                 // SAFETY: as for reads.
-                Operation::Write => call(unsafe { libc::aio_write(block) }),
+                Operation::Write => done(unsafe { libc::aio_write(block) }.into()),
                 // SAFETY: as for reads.
-                Operation::Fsync => call(unsafe { libc::aio_fsync(libc::O_SYNC, block) }),
+                Operation::Fsync => done(unsafe { libc::aio_fsync(libc::O_SYNC, block) }.into()),
                 // SAFETY: as for reads.
-                Operation::Fdatasync => call(unsafe { libc::aio_fsync(libc::O_DSYNC, block) }),
+                Operation::Fdatasync => done(unsafe { libc::aio_fsync(libc::O_DSYNC, block) }.into()),
             };
             match result {
                 Ok(()) => self.under_way.push(slot),
@@ -94,7 +94,7 @@ impl Aio {
             let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
             let count = self.waited_for.len() as libc::c_int;
             // SAFETY: as many pointers to live blocks as are said, and a live timeout.
-            match call(unsafe { libc::aio_suspend(self.waited_for.as_ptr(), count, limit) }) {
+            match done(unsafe { libc::aio_suspend(self.waited_for.as_ptr(), count, limit) }.into()) {
                 // Another signal, or the time is over: the next round tells.
                 Ok(()) | Err(Errno::AGAIN) => {}
                 Err(Errno::INTR) => return Ok(self.ready.len() as u32),
@@ -142,8 +142,4 @@ impl Drop for Aio {
             std::mem::forget(std::mem::take(&mut self.blocks));
         }
     }
-}
-
-fn call(result: libc::c_int) -> Result<()> {
-    if result == 0 { Ok(()) } else { Err(last_errno()) }
 }

@@ -31,8 +31,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.what)?;
         if let Some(errno) = self.errno {
-            let reason = std::io::Error::from(errno).to_string();
-            write!(f, ": {}", reason.split(" (os error").next().unwrap_or_default())?;
+            write!(f, ": {}", crate::plain(&errno.into()))?;
         }
         write!(f, "; {}", self.remedy)
     }

@@ -1,7 +1,7 @@
 //! Requests that threads make by plain calls, one at a time each: fio's `io_submit_mode=offload`.
 
 use std::collections::VecDeque;
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use super::{Completion, Operation, Request, Setup};
 /// As many threads as slots, so that nobody waits for a thread.
 pub(super) struct Pool {
     shared: Arc<Shared>,
-    prepared: Vec<Task>,
+    prepared: Vec<Request>,
     ready: VecDeque<Completion>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -27,22 +27,13 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    tasks: VecDeque<Task>,
+    tasks: VecDeque<Request>,
     results: VecDeque<Completion>,
     is_over: bool,
 }
 
-struct Task {
-    slot: u32,
-    operation: Operation,
-    file: RawFd,
-    offset: u64,
-    memory: *mut u8,
-    length: u32,
-}
-
-// SAFETY: memory and file of a task belong to its request alone until that was popped, by the contract of `Pool::prepare`.
-unsafe impl Send for Task {}
+// SAFETY: memory and file belong to a request alone until it was popped, by the contract of `Pool::prepare`.
+unsafe impl Send for Request {}
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
@@ -69,11 +60,11 @@ impl Shared {
     }
 }
 
-impl Task {
+impl Request {
     fn make(&self) -> Result<u32> {
         // SAFETY: the file stays open until the request was popped.
-        let file = unsafe { BorrowedFd::borrow_raw(self.file) };
-        // SAFETY: the memory has `length` bytes, which are this task's until the request was popped.
+        let file = unsafe { BorrowedFd::borrow_raw(self.file.0) };
+        // SAFETY: the memory has `length` bytes, which are this request's until the request was popped.
         let memory = || unsafe { std::slice::from_raw_parts_mut(self.memory, self.length as usize) };
         let moved = match self.operation {
             Operation::Nop => 0,
@@ -107,8 +98,7 @@ impl Pool {
     /// # Safety
     /// Memory and file of the request must stay until its completion was popped, and its slot must be idle.
     pub(super) unsafe fn prepare(&mut self, request: &Request) {
-        let Request { slot, operation, file: (file, _), offset, memory, length, .. } = *request;
-        self.prepared.push(Task { slot, operation, file, offset, memory, length });
+        self.prepared.push(*request);
     }
 
     pub(super) fn submit(&mut self) -> Result<u32> {

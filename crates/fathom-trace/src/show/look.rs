@@ -212,7 +212,7 @@ impl Look {
             read_bytes: used.bytes[0],
             written_bytes: used.bytes[1],
         };
-        let mix = CallKind::ALL.into_iter().zip(self.mix).filter(|(_, mix)| mix.0 > 0);
+        let mix = CallKind::ALL.iter().copied().zip(self.mix).filter(|(_, mix)| mix.0 > 0);
         let [reads, writes] = self.moved;
         let bytes = |blocks: f64| (blocks * BLOCK as f64) as u64;
         let windows = self.reuse.windows(WINDOWS).into_iter();

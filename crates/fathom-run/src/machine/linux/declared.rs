@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fathom_sys::cgroup::MemoryLimit;
 use fathom_sys::facts::Mount;
-use fathom_sys::{cgroup, dirty, facts, journal, mountstats};
+use fathom_sys::{cgroup, dirty, facts, mountstats};
 
 use crate::fault::Fault;
 use crate::witness::{Commits, Declared, MemoryBound, Server};
@@ -84,7 +84,7 @@ fn commits(mount: &Mount) -> Commits {
     match mount.fs_type.as_str() {
         "ext3" | "ext4" => match facts::device_of(mount) {
             // The root file system is named /dev/root in some tables, and its device is known by its number.
-            Some(device) if !journal::is_kept_on(&device.name) => Commits::Never,
+            Some(device) if !facts::has_journal(&device.name) => Commits::Never,
             _ => Commits::Every(seconds(JBD2_COMMIT)),
         },
         // Source: `transaction_kthread`.

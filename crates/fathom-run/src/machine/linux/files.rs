@@ -176,15 +176,11 @@ impl Files {
             let open = Some(file::create_new(&path)?);
             self.entries.insert(wanted.name.clone(), Entry { open, ..Entry::default() });
         }
-        let entry = self.entries.entry(wanted.name.clone()).or_default();
-        if entry.filled >= wanted.size {
+        if self.entry(&wanted.name).filled >= wanted.size {
             return Ok(());
         }
-        let own = match &entry.open {
-            Some(_) => None,
-            None => Some(file::open(&path).map_err(|errno| Error::new("open", &path, errno))?),
-        };
-        let Some(target) = own.as_ref().or(entry.open.as_ref()) else { return Ok(()) };
+        let target = self.descriptor(&wanted.name)?;
+        let entry = self.entries.entry(wanted.name.clone()).or_default();
         let mut data =
             Mapping::touched(CHUNK as usize).map_err(|errno| Error::new("map a buffer for", &path, errno))?;
         while entry.filled < wanted.size {
@@ -204,7 +200,7 @@ impl Files {
             }
         }
         // Without this a later eviction would have to wait for the data, and a full disk would show late.
-        file::fsync(target).map_err(|errno| Error::new("fsync", &path, errno))?;
+        file::fsync(&target).map_err(|errno| Error::new("fsync", &path, errno))?;
         Ok(())
     }
 
@@ -238,6 +234,15 @@ impl Files {
     /// The entry of a file that `provide` has made.
     pub(crate) fn entry(&mut self, name: &str) -> &mut Entry {
         self.entries.entry(name.to_owned()).or_default()
+    }
+
+    /// The file, which stays open.
+    pub(super) fn opened(&mut self, name: &str) -> Result<&OwnedFd, Fault> {
+        let path = self.path(name);
+        Ok(match &mut self.entry(name).open {
+            Some(open) => open,
+            none => none.insert(file::open(&path).map_err(|errno| Error::new("open", &path, errno))?),
+        })
     }
 
     /// A descriptor of the file: the one that is open, or a new one.

@@ -258,12 +258,7 @@ impl Linux {
     ) -> Result<T, Fault> {
         self.check_interrupt()?;
         let path = self.files.path(name);
-        let entry = self.files.entry(name);
-        let open = match entry.open.take() {
-            Some(open) => open,
-            None => file::open(&path).map_err(|errno| Error::new("open", &path, errno))?,
-        };
-        let result = call(entry.open.insert(open));
+        let result = call(self.files.opened(name)?);
         result.map_err(|errno| Error::new(operation, &path, errno).into())
     }
 }

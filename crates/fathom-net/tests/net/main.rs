@@ -1,0 +1,10 @@
+//! Nets as those who build them see them, held against queueing theory, SNAKES and SimPN.
+#![allow(clippy::print_stdout, reason = "says what was compared, or why nothing was")]
+
+mod drawing;
+mod log;
+mod oracle;
+mod properties;
+mod queueing;
+mod simpn;
+mod snakes;
