@@ -11,10 +11,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::pattern::Pattern;
-use crate::watch::Watch;
 use fathom_program::units::Bytes;
 use fathom_run::fault::Fault;
 use fathom_run::scratch::{self, Scratch};
+use fathom_run::watch::Watch;
 
 /// The name of the schema that [`Transfer`] is published under.
 pub const SCHEMA: &str = "fathom.io/1";

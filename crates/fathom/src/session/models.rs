@@ -64,7 +64,7 @@ impl Session {
         let found = calibration::found_by_other_means(&mut model, &mut linux, &self.path, self.seed);
         self.close(found, linux)?;
         let mut site = self.site(&begun, needs.space, self.limits())?;
-        let accounts = calibration::calibrate(&mut model, &mut site, self.seed, &mut |_| ())?;
+        let accounts = calibration::calibrate(&mut model, &mut site, self.seed)?;
         self.bytes_written += site.bytes_written();
         let from = begun.provenance;
         model.made = Some(Made {
