@@ -238,7 +238,7 @@ fn logs_have_the_names_and_the_lines_of_fios_and_are_not_written_over() {
     assert!(fields.len() == 6 && fields[1] > 0 && fields[2] < 2 && fields[3] == 4096, "{fields:?}");
     assert_eq!((fields[4] % 4096, fields[5]), (0, 0));
     let again = run();
-    assert!(again.code == Some(2) && again.err.contains("no log is written over it"), "{again:?}");
+    assert!(again.code == Some(2) && again.err.contains("a log never replaces one"), "{again:?}");
     assert_eq!(logs(&mine), own);
     let test = "logs_have_the_names_and_the_lines_of_fios_and_are_not_written_over";
     if require(test, fathom::load::program::version("fio").is_some(), "fio is not installed") {
