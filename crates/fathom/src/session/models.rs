@@ -92,6 +92,8 @@ impl Session {
         notice: &mut dyn FnMut(&str),
     ) -> Result<Validation, Error> {
         let begun = self.begin()?;
+        // How many runs there will be is known once all is predicted.
+        self.watch.expect(0);
         let mut trials = Trials { model, path: &self.path.clone(), repeats, by_fio: 0, seed: self.seed };
         let (outcomes, written) = match against {
             Against::Field { files, by_fio } => {
