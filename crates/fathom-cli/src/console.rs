@@ -174,7 +174,7 @@ pub(crate) fn runs(what: &'static str, watch: Watch) -> Late {
 pub(crate) fn timer(what: &'static str, time: Duration) -> Late {
     let began = Instant::now();
     let at = move |bar: &ProgressBar| bar.set_position(began.elapsed().as_millis() as u64);
-    Late::show(Some(time.as_millis() as u64), STEPS, what, at)
+    Late::show(Some(time.as_millis() as u64), "{bar:30} {percent:>3} %  {msg}  ({elapsed})", what, at)
 }
 
 /// Says what is going on and how long it has taken: for work whose length is not known.

@@ -56,7 +56,8 @@ fn a_command_line_of_fio_is_run_and_predicted() {
     let told = fathom(&[&["predict", "--on", "assumed", "--draws", "0"], &words[..]].concat());
     assert_eq!(told.code, Some(0), "{told:?}");
     fathom(&["run", place.text(), "--", "--name=x", "--sice=1"]).complains(2, "there is no option '--sice'");
-    fathom(&["run", "x.fio", place.text(), "--", "--name=x"]).complains(2, "before -- stands the directory");
+    fathom(&["run", "x.fio", place.text(), "--", "--name=x"])
+        .complains(2, "give only the directory before --");
     fathom(&["run"]).complains(2, "JOB.fio|TRACE");
 }
 
