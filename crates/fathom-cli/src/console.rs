@@ -7,11 +7,11 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fathom::report::Colours;
 use fathom::speed::rounds;
-use fathom::speed::watch::Watch;
+use fathom::watch::Watch;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::Failure;
@@ -100,6 +100,16 @@ pub(crate) fn complain(line: &str) {
     let _ = writeln!(io::stderr().lock(), "fathom: {line}");
 }
 
+const STEPS: &str = "{bar:30} {percent:>3} %  {msg}  (about {eta} left)";
+
+const SPINNER: &str = "{spinner} {msg}  ({elapsed})";
+
+fn style(bar: &ProgressBar, template: &str) {
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+}
+
 /// A bar over steps of known weight, on a terminal alone. Dropping it removes it.
 pub(crate) struct Progress {
     bar: ProgressBar,
@@ -111,10 +121,7 @@ impl Progress {
     pub(crate) fn over(weights: Vec<u64>) -> Self {
         let target = if is_watched() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(weights.iter().sum()), target);
-        if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  (about {eta} left)")
-        {
-            bar.set_style(style);
-        }
+        style(&bar, STEPS);
         bar.enable_steady_tick(Duration::from_millis(200));
         Self { bar, weights }
     }
@@ -149,9 +156,30 @@ pub(crate) fn meter(total: u64, watch: Watch) -> Late {
     Late::show((total > 0).then_some(total), template, "", move |bar| bar.set_position(watch.done()))
 }
 
+/// Shows how many of the runs that `watch` expects are done; as long as it expects none, what is going on.
+pub(crate) fn runs(what: &'static str, watch: Watch) -> Late {
+    Late::show(None, SPINNER, what, move |bar| {
+        let expected = watch.expected();
+        if expected > 0 && bar.length() != Some(expected) {
+            bar.set_length(expected);
+            bar.reset_elapsed();
+            style(bar, STEPS);
+        }
+        bar.set_position(watch.done());
+        bar.tick();
+    })
+}
+
+/// Shows how much of a time that is known has passed.
+pub(crate) fn timer(what: &'static str, time: Duration) -> Late {
+    let began = Instant::now();
+    let at = move |bar: &ProgressBar| bar.set_position(began.elapsed().as_millis() as u64);
+    Late::show(Some(time.as_millis() as u64), "{bar:30} {percent:>3} %  {msg}  ({elapsed})", what, at)
+}
+
 /// Says what is going on and how long it has taken: for work whose length is not known.
 pub(crate) fn spinner(what: &'static str) -> Late {
-    Late::show(None, "{spinner} {msg}  ({elapsed})", what, ProgressBar::tick)
+    Late::show(None, SPINNER, what, ProgressBar::tick)
 }
 
 impl Late {
@@ -174,9 +202,7 @@ impl Late {
                 return;
             }
             let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
-            if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style);
-            }
+            style(&bar, template);
             bar.set_message(what);
             while goes_on(100) {
                 draw(&bar);

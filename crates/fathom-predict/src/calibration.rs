@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::known::{as_surveyed, found_by_other_means};
 
-use self::own_work::{crowded, near_server, programs_own_work};
+use self::own_work::{OTHER_RUNS, crowded, near_server, programs_own_work};
 use self::residuals::residuals;
 use self::stages::{Stage, stages};
 use crate::model::{
@@ -88,21 +88,19 @@ fn checks() -> Result<Vec<SingleRuns>, String> {
 /// Fits the parameters of a model to runs at `site`; the model brings what is declared or found by other means.
 ///
 /// The jobs of all stages run in random turns over the whole time, so that each stage sees the machine as the
-/// others do, and how it drifts meanwhile. `seed` decides their order; `progress` is told how many runs are done.
+/// others do, and how it drifts meanwhile. `seed` decides their order.
 ///
 /// # Errors
 /// What ends the runs: an interrupt, a budget, the end of the time.
-pub fn calibrate(
-    model: &mut Model,
-    site: &mut Site,
-    seed: u64,
-    progress: &mut dyn FnMut(usize),
-) -> Result<Vec<Account>, Fault> {
+pub fn calibrate(model: &mut Model, site: &mut Site, seed: u64) -> Result<Vec<Account>, Fault> {
     let stages: Vec<Stage> = stages(model).into_iter().map(|stage| stage.before_limits(model)).collect();
     let jobs: Vec<Job> = stages.iter().flat_map(|stage| stage.jobs.clone()).collect();
+    let mut checks = checks().map_err(Fault::Unsupported)?;
+    let turns = turns(seed, trial::rest_of(model));
+    site.watch().expect((trial::runs(jobs.len(), turns) + OTHER_RUNS + checks.len() * REPEATS) as u64);
     crowded(model, Runner::Fathom, site)?;
     near_server(model, site)?;
-    let trials = trial::run(&jobs, turns(seed, trial::rest_of(model)), site, progress)?;
+    let trials = trial::run(&jobs, turns, site)?;
     logs(model, &trials);
     model.parameters.choices.queued = queued(&trials);
     let mut left = trials.as_slice();
@@ -136,7 +134,6 @@ pub fn calibrate(
     model.checks =
         trials.iter().filter_map(|one| Some((one.job.name.clone(), one.bytes_per_second()?))).collect();
     programs_own_work(model, site)?;
-    let mut checks = checks().map_err(Fault::Unsupported)?;
     let by = model.runner();
     if by != Runner::Fathom {
         crowded(model, by, site)?;

@@ -190,9 +190,9 @@ impl Model {
         match value.get("schema").and_then(serde_json::Value::as_str) {
             Some(SCHEMA | BEFORE) => {}
             Some(other) => {
-                return Err(format!("its schema is '{other}', and '{SCHEMA}' and '{BEFORE}' are understood"));
+                return Err(format!("its schema is '{other}'; this version reads '{SCHEMA}' and '{BEFORE}'"));
             }
-            None => return Err(format!("not a model: the key 'schema' is missing, which says '{SCHEMA}'")),
+            None => return Err(format!("not a model: its key 'schema' must be '{SCHEMA}'")),
         }
         let mut model: Self =
             serde_json::from_value(value).map_err(|error| format!("not a model: {error}"))?;
@@ -213,7 +213,7 @@ impl Model {
     /// One sentence that says what is wrong.
     pub fn set(&mut self, typed: &str) -> Result<(), String> {
         let (name, value) =
-            typed.split_once('=').ok_or_else(|| format!("'{typed}' sets nothing: say NAME=VALUE"))?;
+            typed.split_once('=').ok_or_else(|| format!("'{typed}' sets nothing: write NAME=VALUE"))?;
         if name == "preset" {
             self.parameters = preset(value)?.on(&self.parameters);
             return Ok(());

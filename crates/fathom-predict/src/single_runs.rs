@@ -64,6 +64,7 @@ pub fn run(
                 Err(Fault::OutOfTime) if jobs.iter().any(|one| !one.by(by).is_empty()) => return Ok(()),
                 one => one?,
             }
+            site.watch().advance(1)?;
         }
     }
     Ok(())
@@ -153,11 +154,11 @@ impl Run {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use super::*;
     use fathom_run::instrument::Instrument;
     use fathom_run::load::Limits;
+    use fathom_run::watch::Watch;
     use fathom_scripted::support::require;
 
     #[test]
@@ -174,7 +175,7 @@ mod tests {
         let limits = Limits { max_write: 8 << 20, deadline: None };
         let instrument = Instrument::calibrate().unwrap();
         let mut site =
-            Site::at(&std::env::temp_dir(), needs.space, &instrument, limits, Arc::default()).unwrap();
+            Site::at(&std::env::temp_dir(), needs.space, &instrument, limits, Watch::default()).unwrap();
         run(&mut jobs, programs(), 2, 1, &mut site).unwrap();
         for one in &jobs {
             assert_eq!(one.refusal, None);

@@ -39,6 +39,13 @@ pub struct Turns {
     pub state: Settled,
 }
 
+impl Turns {
+    /// How many rounds come before those that count.
+    pub(crate) fn warm(self) -> usize {
+        usize::from(self.state == Settled::ByRuns)
+    }
+}
+
 /// How the state in which a run begins comes to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settled {
@@ -71,20 +78,17 @@ pub fn rest_of(model: &Model) -> Duration {
 }
 
 /// Runs every job several times: all of them once in a random order, then all of them again in another; less often than
-/// wanted, but once, where the time allowed would not do. `progress` is told how many runs are done.
+/// wanted, but once, where the time allowed would not do.
 ///
 /// # Errors
 /// What concerns all jobs: an interrupt, the end of the time, a budget, a full disk.
-pub fn run(
-    jobs: &[Job],
-    turns: Turns,
-    site: &mut Site,
-    progress: &mut dyn FnMut(usize),
-) -> Result<Vec<Trial>, Fault> {
-    run_beside(jobs, turns, site, &mut |done, _, _| {
-        progress(done);
-        Ok(())
-    })
+pub fn run(jobs: &[Job], turns: Turns, site: &mut Site) -> Result<Vec<Trial>, Fault> {
+    run_beside(jobs, turns, site, &mut |_, _, _| Ok(()))
+}
+
+/// How many runs so many jobs make.
+pub fn runs(jobs: usize, turns: Turns) -> usize {
+    jobs * (turns.repeats + turns.warm())
 }
 
 /// As [`run`]; after each run `beside` may do something of its own: it is told how many runs are done, and which job
@@ -104,7 +108,7 @@ pub fn run_beside(
         .collect();
     let mut generator = Pcg64Mcg::seed_from_u64(turns.seed);
     let mut order: Vec<usize> = (0..trials.len()).collect();
-    let warm = usize::from(turns.state == Settled::ByRuns);
+    let warm = turns.warm();
     let _held = if warm > 0 { hold_small_pieces() } else { None };
     let rounds = turns.repeats + warm;
     for round in 0..rounds {
@@ -118,6 +122,7 @@ pub fn run_beside(
             order.iter().enumerate().try_for_each(|(done, &index)| {
                 // The first use of a file system is no repeat of any other: it reads its maps of free space.
                 once(&mut trials[index], round < warm, turns, site)?;
+                site.watch().advance(1)?;
                 beside(round * jobs.len() + done + 1, index, site)
             })
         };
@@ -450,11 +455,11 @@ fn bytes(outcome: &Outcome) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use super::*;
     use fathom_run::instrument::Instrument;
     use fathom_run::load::{Limits, Transfers};
+    use fathom_run::watch::Watch;
 
     #[test]
     fn a_latency_is_that_of_the_middle_run_whatever_befell_one() {
@@ -481,8 +486,8 @@ mod tests {
         let runs = |time: Duration| {
             let limits = Limits { max_write: 8 << 20, deadline: Some(Instant::now() + time) };
             let mut site =
-                Site::at(&std::env::temp_dir(), 1 << 20, &instrument, limits, Arc::default()).unwrap();
-            run(std::slice::from_ref(&job), turns, &mut site, &mut |_| ()).map(|trials| trials[0].runs.len())
+                Site::at(&std::env::temp_dir(), 1 << 20, &instrument, limits, Watch::default()).unwrap();
+            run(std::slice::from_ref(&job), turns, &mut site).map(|trials| trials[0].runs.len())
         };
         // Each run rests for 10 ms, so that 4 s have fewer than 400 of them.
         let some = runs(Duration::from_secs(4)).unwrap();

@@ -272,7 +272,8 @@ pub fn validate(condition: Condition, trials: &Trials<'_>, site: &mut Site) -> R
     jobs.extend(condition.again(&model));
     let rest = trial::rest_of(&model);
     let turns = Turns { repeats: trials.repeats, seed: trials.seed, rest, state: condition.state() };
-    let warm = if turns.state == Settled::ByRuns { jobs.len() } else { 0 };
+    let warm = jobs.len() * turns.warm();
+    site.watch().expect(trial::runs(jobs.len(), turns) as u64);
     let mut beside = Beside::new(&jobs[..foretold.len()], Turns { repeats: trials.by_fio, ..turns });
     let trials = trial::run_beside(&jobs, turns, site, &mut |done, index, site| {
         if done > warm && index < foretold.len() { beside.run(index, site) } else { Ok(()) }

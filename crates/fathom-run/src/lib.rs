@@ -8,6 +8,7 @@ pub mod instrument;
 pub mod scratch;
 pub mod intrusion;
 pub mod fault;
+pub mod watch;
 pub mod provenance;
 pub mod witness;
 mod executor;

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::measurement::Measurement;
 use crate::pattern::Pattern;
-use crate::watch::Watch;
 use fathom_run::fault::Fault;
 use fathom_run::scratch::{Scratch, remove_leftovers};
+use fathom_run::watch::Watch;
 
 /// The name of the schema that [`FileSize`] is published under.
 pub const SCHEMA: &str = "fathom.io-size/1";
@@ -246,7 +246,6 @@ impl<'a> Growing<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
 
     fn question(time: Duration, max_write: u64) -> Question {
         let deadline = Instant::now() + Duration::from_secs(60);
@@ -254,7 +253,7 @@ mod tests {
     }
 
     fn watch() -> Watch {
-        Watch::new(Arc::default())
+        Watch::default()
     }
 
     #[test]

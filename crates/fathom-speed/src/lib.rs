@@ -13,5 +13,4 @@ pub mod rounds;
 pub mod syscalls;
 pub mod transfer;
 pub mod versus;
-pub mod watch;
 pub mod xor;

@@ -256,7 +256,7 @@ fn within_budget(path: &Path, plan: &Plan) -> Result<u64, Fault> {
     let (free, path) = (Bytes(space.free_bytes), path.display());
     if space.is_read_only {
         return Err(Fault::Unsupported(format!(
-            "{path} is mounted read-only, and no scratch file can be made to ask this of"
+            "{path} is mounted read-only, and no scratch file can be made there to measure this"
         )));
     }
     if space.total_bytes > 0 && space.free_bytes < files {

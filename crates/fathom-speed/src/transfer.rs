@@ -11,10 +11,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::pattern::Pattern;
-use crate::watch::Watch;
 use fathom_program::units::Bytes;
 use fathom_run::fault::Fault;
 use fathom_run::scratch::{self, Scratch};
+use fathom_run::watch::Watch;
 
 /// The name of the schema that [`Transfer`] is published under.
 pub const SCHEMA: &str = "fathom.io/1";
@@ -100,7 +100,7 @@ struct Moved {
 /// Writes a new file. A file that is replaced keeps what it holds until the new one is complete.
 ///
 /// # Errors
-/// [`Fault::Unsupported`] where the file exists and force is not asked for, where it is no regular file, and
+/// [`Fault::Unsupported`] where the file exists and force is not asked for, where it is not a regular file, and
 /// where there is too little space; what writing gives. Nothing is left behind then.
 pub fn write(path: &Path, writing: Writing, watch: &Watch) -> Result<Transfer, Fault> {
     let bytes = writing.block.saturating_mul(writing.count);
@@ -244,7 +244,7 @@ impl Target {
         if !about.is_file() {
             let path = path.display();
             return Err(Fault::Unsupported(format!(
-                "{path} is no regular file: nothing else is ever replaced"
+                "{path} is not a regular file, and only those are replaced"
             )));
         }
         has_room(directory, bytes)?;

@@ -17,8 +17,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::source::{Source, Whole};
-use crate::watch::Watch;
 use fathom_run::fault::Fault;
+use fathom_run::watch::Watch;
 
 /// The name of the schema that [`Xor`] is published under.
 pub const SCHEMA: &str = "fathom.xor/1";

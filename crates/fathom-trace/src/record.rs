@@ -64,7 +64,7 @@ pub struct Recorded {
     pub operations: u64,
     /// Events that found no room. Where there are any, operations are missing.
     pub lost: u64,
-    /// Calls whose path could not be told; they are missing, and so is what went through what they opened.
+    /// Calls whose path could not be determined; they are missing, and so is what went through what they opened.
     pub unnamed: u64,
     /// How long the command ran, or the process was recorded, in ns.
     pub ran_ns: u64,

@@ -18,13 +18,12 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::sync::Arc;
 
 use fathom::scratch::Scratch;
 use fathom::speed::pattern::Pattern;
 use fathom::speed::transfer::{self, Writing};
-use fathom::speed::watch::Watch;
 use fathom::speed::xor::{Request, xor};
+use fathom::watch::Watch;
 use fathom_stats::quantile::median;
 use fathom_sys::affinity::allowed_cpus;
 use fathom_sys::cache;
@@ -219,7 +218,7 @@ fn shown(ours: &[f64], theirs: &[f64], generator: &mut Pcg64Mcg) -> Result<(f64,
 }
 
 fn watch() -> Watch {
-    Watch::new(Arc::default())
+    Watch::default()
 }
 
 fn evict(path: &Path) -> Result<(), String> {

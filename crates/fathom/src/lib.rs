@@ -14,7 +14,7 @@ pub use fathom_predict::{calibration, explanation, model, prediction, simulated,
 pub use fathom_program::{job, units, workload};
 pub use fathom_report::{comparison, report, results, run_folder};
 pub use fathom_run::{
-    fault, instrument, intrusion, load, machine, provenance, replay, samples, scratch, witness,
+    fault, instrument, intrusion, load, machine, provenance, replay, samples, scratch, watch, witness,
 };
 pub use fathom_speed as speed;
 pub use fathom_survey::{case, experiment, finding, inference, lab, recipe, recorded, survey};

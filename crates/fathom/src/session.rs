@@ -28,6 +28,7 @@ use fathom_run::intrusion;
 use fathom_run::load::Site;
 use fathom_run::machine::linux::{Limits, Linux};
 use fathom_run::provenance::Provenance;
+use fathom_run::watch::Watch;
 
 pub use self::forecast::{Done, Work, predict};
 pub use self::models::{Against, BY_FIO};
@@ -52,7 +53,7 @@ pub struct Session {
     budget: Budget,
     started: Instant,
     seed: u64,
-    interrupt: Arc<AtomicBool>,
+    watch: Watch,
     give_up: Option<fn(&Hang) -> !>,
     begun: Option<Begun>,
     bytes_written: u64,
@@ -89,7 +90,7 @@ impl Session {
             budget,
             started: Instant::now(),
             seed: 1,
-            interrupt: Arc::default(),
+            watch: Watch::default(),
             give_up: None,
             begun: None,
             bytes_written: 0,
@@ -103,7 +104,12 @@ impl Session {
 
     /// The same, which ends soon after `interrupt` is set: calls then give [`Error::Interrupted`].
     pub fn interrupted_by(self, interrupt: Arc<AtomicBool>) -> Self {
-        Self { interrupt, ..self }
+        Self { watch: interrupt.into(), ..self }
+    }
+
+    /// How far a call is while it runs: a copy of this, taken before, can be looked at from another thread.
+    pub fn progress(&self) -> &Watch {
+        &self.watch
     }
 
     /// The same with a [watchdog]: `give_up` ends the process where a call does not return.
@@ -135,7 +141,7 @@ impl Session {
     /// Starts the watchdog, unless it watches already.
     fn watch(&mut self) {
         if let Some(give_up) = self.give_up.take() {
-            watchdog::watch(Some(self.deadline()), Arc::clone(&self.interrupt), give_up);
+            watchdog::watch(Some(self.deadline()), Arc::clone(self.watch.interrupt()), give_up);
         }
     }
 
@@ -170,7 +176,7 @@ impl Session {
 
     /// A place to run jobs in that take so much space.
     fn site(&self, begun: &Begun, space: u64, limits: Limits) -> Result<Site, Error> {
-        Ok(Site::at(&self.path, space, &begun.instrument, limits, Arc::clone(&self.interrupt))?)
+        Ok(Site::at(&self.path, space, &begun.instrument, limits, self.watch.clone())?)
     }
 
     /// Counts what was written at a place and removes its files; gives the bytes.
@@ -182,7 +188,7 @@ impl Session {
 
     /// The kernel as a machine.
     fn linux(&self, begun: &Begun, limits: Limits) -> Result<Linux, Error> {
-        Ok(Linux::at(&self.path, &begun.instrument, limits, Arc::clone(&self.interrupt))?)
+        Ok(Linux::at(&self.path, &begun.instrument, limits, Arc::clone(self.watch.interrupt()))?)
     }
 
     /// Counts what a machine wrote, and removes its files; what can't be removed joins the reason why it ended.

@@ -42,11 +42,11 @@ pub(crate) struct ValidateOptions {
     #[command(flatten)]
     pub(crate) on: OnOptions,
     /// Compare the predictions with runs of these fio job files, each job by itself. Without this option the jobs are a
-    /// built-in set of what people write.
+    /// built-in set of usual ones.
     #[arg(long, num_args = 1.., value_name = "JOB.fio", conflicts_with_all = ["traces", "quiet_machine"])]
     jobs: Vec<PathBuf>,
     /// Measure the model's own error: wait before each run until the machine is at rest and no other program works on the
-    /// same core, and repeat another set of built-in jobs. Without this option jobs run once, on the machine as it is.
+    /// same core, and take another set of built-in jobs. Without this option the machine is left as it is.
     #[arg(long, conflicts_with = "traces")]
     quiet_machine: bool,
     /// How often to run each job.

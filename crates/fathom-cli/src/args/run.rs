@@ -77,7 +77,7 @@ impl RunOptions {
             (Some(job), path, []) => Ok((Jobs::File(job), path.as_deref().unwrap_or(here))),
             (path, None, words) => Ok((Jobs::Command(words), path.as_deref().unwrap_or(here))),
             (_, Some(path), _) => Err(format!(
-                "{}: before -- stands the directory alone, where a command line of fio follows",
+                "{}: give only the directory before --, if a command line of fio follows",
                 path.display()
             )),
         }

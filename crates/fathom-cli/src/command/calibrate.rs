@@ -8,7 +8,7 @@ use fathom::results::{Json, Report, WithModel};
 
 use super::session;
 use crate::args::calibrate::{BudgetOptions, CalibrateOptions};
-use crate::console::{self, spinner};
+use crate::console::{self, runs};
 use crate::failure::Failure;
 use crate::keep;
 
@@ -19,7 +19,7 @@ pub(crate) fn run(options: &CalibrateOptions) -> Result<ExitCode, Failure> {
     let cant = |error: std::io::Error| Failure::unwritable("--out", &options.out, &error);
     // Taken now, so that a wrong name costs no time; a file that is there is kept.
     let mut file = OpenOptions::new().write(true).create_new(true).open(&options.out).map_err(cant)?;
-    let bar = spinner("calibrating");
+    let bar = runs("calibrating", session.progress().clone());
     let made = session.calibrate();
     drop(bar);
     if made.is_err() {

@@ -8,7 +8,7 @@ use fathom::machine::Fault;
 use fathom::report;
 use fathom::results::Json;
 use fathom::speed::transfer::{self, Transfer, Writing};
-use fathom::speed::watch::Watch;
+use fathom::watch::Watch;
 
 use super::session;
 use crate::args::io::{CountOptions, IoCommand, ReadOptions, SizeOptions, State, WriteOptions};
@@ -29,7 +29,7 @@ pub(crate) fn run(command: &IoCommand) -> Result<ExitCode, Failure> {
 
 fn write(options: &WriteOptions) -> Result<ExitCode, Failure> {
     let json = Output::open(options.json.as_deref())?;
-    let watch = Watch::new(guard::interruptible()?);
+    let watch = Watch::from(guard::interruptible()?);
     let bar = meter(options.block_size.saturating_mul(options.count), watch.clone());
     let writing = Writing {
         block: options.block_size,
@@ -104,7 +104,7 @@ fn watched(
     job: impl FnOnce(&Path, &Watch) -> Result<Transfer, Fault>,
 ) -> Result<Transfer, Failure> {
     let path = if file == Path::new("-") { Path::new("/dev/stdin") } else { file };
-    let watch = Watch::new(guard::over_reading(path)?);
+    let watch = Watch::from(guard::over_reading(path)?);
     let bar = meter(path.metadata().map_or(0, |about| about.len()), watch.clone());
     let outcome = job(path, &watch);
     drop(bar);

@@ -100,15 +100,18 @@ fn examine(options: &ExerciseOptions) -> Result<ExitCode, Failure> {
     let lab = lab::enter(&options.images, &[]).map_err(Failure::Failed)?;
     let interrupt = interrupt::flag()?;
     let (mut right, mut judged) = (0, 0);
-    for case in &cases {
+    let progress = Progress::over(vec![1; cases.len()]);
+    for (index, case) in cases.iter().enumerate() {
+        progress.at(index, &case.name);
         let Examined { score, line } = lab.examine(case, question, &options.program);
         if interrupt.load(Ordering::Relaxed) {
             return Err(Failure::from(Fault::Interrupted));
         }
-        console::print(&(line + "\n"))?;
+        progress.aside(|| console::print(&(line + "\n")))?;
         right += usize::from(score == Score::Right);
         judged += usize::from(!matches!(score, Score::NotScored(_)));
     }
+    drop(progress);
     console::print(&format!("{right} of {judged} right.\n"))?;
     Ok(ExitCode::from(u8::from(right < judged)))
 }

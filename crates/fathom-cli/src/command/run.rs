@@ -12,7 +12,7 @@ use fathom::session::{Done, Session, Work};
 
 use super::session;
 use crate::args::run::{JobFormat, Jobs, RunOptions};
-use crate::console::{self, spinner};
+use crate::console::{self, spinner, timer};
 use crate::failure::Failure;
 use crate::keep;
 
@@ -117,8 +117,11 @@ fn plan(options: &RunOptions, mut file: JobFile) -> Result<(), Failure> {
 
 fn jobs(options: &RunOptions, mut file: JobFile, wanted: &Wanted) -> Result<(), Failure> {
     log::check(&file.jobs).map_err(Failure::Usage)?;
-    let (mut session, _) = fit(options, &mut file, wanted.is_text())?;
-    let bar = spinner("running the jobs");
+    let (mut session, needs) = fit(options, &mut file, wanted.is_text())?;
+    let bar = match file.jobs.iter().all(|job| job.time_based) {
+        true => timer("running the jobs", needs.time),
+        false => spinner("running the jobs"),
+    };
     let done = session.run(&file.jobs);
     drop(bar);
     let done = done?;

@@ -61,7 +61,9 @@ fn record(options: &RecordOptions) -> Result<ExitCode, Failure> {
             "the paths of {unnamed} calls are not known: these and what went through what they opened are missing"
         ));
         if options.pid.is_some() && recorded.method == Method::Kernel {
-            console::hint("'--method strace' tells all paths of a process that runs already, at its price.");
+            console::hint(
+                "'--method strace' finds all paths of a process that runs already, but slows it down more.",
+            );
         }
     }
     draw(&options.out, operations, options.no_report)?;

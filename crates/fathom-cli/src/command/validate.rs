@@ -8,7 +8,7 @@ use fathom::results::{Report, WithModel};
 
 use super::session;
 use crate::args::calibrate::{BudgetOptions, ValidateOptions};
-use crate::console::{self, spinner};
+use crate::console::{self, runs};
 use crate::failure::{self, Failure};
 use crate::keep;
 use crate::output::Output;
@@ -26,11 +26,11 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
     let model = match given {
         Some(model) => model,
         None => {
-            let _bar = spinner("calibrating");
+            let _bar = runs("calibrating", session.progress().clone());
             session.calibrate()?.0
         }
     };
-    let bar = spinner("predicting, then running");
+    let bar = runs("predicting, then running", session.progress().clone());
     let repeats = usize::from(options.repeats);
     let held = session.validate(&model, &against, repeats, &mut console::complain);
     drop(bar);

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fathom::results::Report;
-use fathom::speed::watch::Watch;
 use fathom::speed::xor::{self, Request};
+use fathom::watch::Watch;
 
 use crate::args::xor::XorOptions;
 use crate::console::meter;
@@ -19,7 +19,7 @@ pub(crate) fn run(options: &XorOptions) -> Result<ExitCode, Failure> {
     keep::check(place)?;
     let json = Output::open(options.json.as_deref())?;
     let path = if options.file == Path::new("-") { Path::new("/dev/stdin") } else { &options.file };
-    let watch = Watch::new(guard::over_reading(path)?);
+    let watch = Watch::from(guard::over_reading(path)?);
     let bar = meter(path.metadata().map_or(0, |about| about.len()), watch.clone());
     let answer = xor::xor(path, Request { method: options.method(), threads: options.threads }, &watch);
     drop(bar);

@@ -26,7 +26,7 @@ fn what_differs_is_told_and_ends_with_four() {
     survey(place.text(), &["--out", &run]).is_done();
     let same = fathom(&["compare", &run, &run]);
     assert_eq!(same.code, Some(0), "{same:?}");
-    assert!(same.out.contains("No difference is told."), "{same:?}");
+    assert!(same.out.contains("No difference was found."), "{same:?}");
 
     let (other, page) = (kept.join("other.json"), kept.join("page.html"));
     changed(&run, &other, "block_size", 65536);

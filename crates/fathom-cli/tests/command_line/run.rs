@@ -56,7 +56,8 @@ fn a_command_line_of_fio_is_run_and_predicted() {
     let told = fathom(&[&["predict", "--on", "assumed", "--draws", "0"], &words[..]].concat());
     assert_eq!(told.code, Some(0), "{told:?}");
     fathom(&["run", place.text(), "--", "--name=x", "--sice=1"]).complains(2, "there is no option '--sice'");
-    fathom(&["run", "x.fio", place.text(), "--", "--name=x"]).complains(2, "before -- stands the directory");
+    fathom(&["run", "x.fio", place.text(), "--", "--name=x"])
+        .complains(2, "give only the directory before --");
     fathom(&["run"]).complains(2, "JOB.fio|TRACE");
 }
 
@@ -238,7 +239,7 @@ fn logs_have_the_names_and_the_lines_of_fios_and_are_not_written_over() {
     assert!(fields.len() == 6 && fields[1] > 0 && fields[2] < 2 && fields[3] == 4096, "{fields:?}");
     assert_eq!((fields[4] % 4096, fields[5]), (0, 0));
     let again = run();
-    assert!(again.code == Some(2) && again.err.contains("no log is written over it"), "{again:?}");
+    assert!(again.code == Some(2) && again.err.contains("a log never replaces one"), "{again:?}");
     assert_eq!(logs(&mine), own);
     let test = "logs_have_the_names_and_the_lines_of_fios_and_are_not_written_over";
     if require(test, fathom::load::program::version("fio").is_some(), "fio is not installed") {

@@ -114,7 +114,7 @@ fn a_cell_that_can_t_be_predicted_says_why_and_stops_nothing() {
     let (refused, told): (Vec<_>, Vec<_>) = lines.partition(|line| line[4].is_empty());
     assert_eq!((refused.len(), told.len()), (12, 2 * 12));
     assert!(refused.iter().all(|line| line[3] == "splice"), "{refused:?}");
-    assert!(refused[0].last().unwrap().contains("transfers are plain reads"), "{refused:?}");
+    assert!(refused[0].last().unwrap().contains("only plain reads"), "{refused:?}");
     let text = fathom(&swept.arguments(&more[..2]));
     assert!(text.out.contains("refused, 12 cells"), "{text:?}");
     assert!(text.out.contains("iodepth=8 has no effect with ioengine=psync"), "{text:?}");

@@ -273,5 +273,5 @@ fn a_replay_is_predicted_and_what_the_model_lacks_is_named() {
     let refused = place.run(&["predict", "u", "--on", "assumed"]);
     assert_eq!(refused.status.code(), Some(1));
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("u: the model has no part for 1 x discard"), "{said}");
+    assert!(said.contains("u: the model does not know 1 x discard"), "{said}");
 }

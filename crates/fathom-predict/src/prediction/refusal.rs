@@ -16,7 +16,7 @@ pub fn check(jobs: &[Job]) -> Result<(), String> {
         && let Some(job) = jobs.iter().find(|job| ends_all(job))
     {
         return Err(format!(
-            "[{}]: exitall with exit_what=all, and jobs after a stonewall always begin there: the model can't predict that",
+            "[{}]: can't be predicted: exitall with exit_what=all: in the model jobs after a stonewall always begin",
             job.name
         ));
     }
@@ -31,12 +31,12 @@ fn together(jobs: &[Job]) -> Result<(), String> {
         let named = |reason: String| format!("[{}]: {reason}", job.name);
         job.check().map_err(named)?;
         if let Some(reason) = refusal(job) {
-            return Err(named(format!("{reason}: the model can't predict that")));
+            return Err(named(format!("can't be predicted: {reason}")));
         }
         let cpus = job.placement.cpus.len() as u64;
         if cpus > 0 && cpus < u64::from(job.numjobs) && !share_cpus {
             return Err(named(
-                "cpus_allowed= of fewer CPUs than threads, and other jobs have other CPUs: the model can't predict that"
+                "can't be predicted: cpus_allowed= with fewer CPUs than threads: in the model all jobs then have the same CPUs"
                     .to_owned(),
             ));
         }
@@ -47,7 +47,7 @@ fn together(jobs: &[Job]) -> Result<(), String> {
         if let Some(name) = names.find(|name| differs(name)) {
             let name = name.split_once('.').map_or(name.as_str(), |(_, name)| name);
             return Err(named(format!(
-                "some threads open '{name}' with direct=1 and some without at once: the model can't predict that"
+                "can't be predicted: some threads open '{name}' with direct=1, others without it at the same time"
             )));
         }
     }
@@ -66,7 +66,7 @@ pub(super) fn left_out(job: &Job) -> Vec<String> {
     let Rates { least, least_iops, .. } = &job.rates;
     let has_bound = *least != [0; 3] || *least_iops != [0; 3] || job.latency.most != [Duration::ZERO; 3];
     let said = [
-        (has_bound, "rate_min=, rate_iops_min= and max_latency= end no job in the model"),
+        (has_bound, "rate_min=, rate_iops_min= and max_latency=: the model ends no job because of them"),
         (job.depth.offload, "io_submit_mode=offload: the model hands requests over without another thread"),
         (job.steady_state.is_some(), "steadystate=: the model's rate is steady from the start"),
         (job.verify.is_some(), "verify=: the time of checksums is assumed, not measured ('checked_byte')"),
@@ -87,71 +87,72 @@ fn refusal(job: &Job) -> Option<String> {
         Engine::Null => {}
         Engine::Posixaio if !waits(job) => {
             return because(
-                "ioengine=posixaio with data that memory serves, and when a thread hears of those is not known there",
+                "ioengine=posixaio with cached data: the model does not know when a thread notices that such a request is done",
             );
         }
         Engine::Posixaio if job.depth.most > 1 && job.file_names(0).len() > 1 => {
             return because(
-                "ioengine=posixaio with iodepth= and several files, and one thread serves all files",
+                "ioengine=posixaio with iodepth= and several files: in the model one thread serves all files",
             );
         }
         Engine::Posixaio => {}
         Engine::Pvsync2 if !own.uncached && !own.nowait && !own.hipri => {}
         Engine::IoUring if own.hipri || own.sqthread_poll => {
-            return because("hipri or sqthread_poll, and no CPU polls for requests there");
+            return because("hipri or sqthread_poll: in the model no CPU polls for requests");
         }
         // Reads that wait for the device go on meanwhile. What memory serves is there at once.
         Engine::IoUring
             if job.direct || job.depth.most <= 1 || job.pre_read || job.directions().count() == 1 => {}
         Engine::IoUring => {
             return because(
-                "ioengine=io_uring with iodepth=, buffered reads and writes, and of those it has either alone",
+                "ioengine=io_uring with iodepth= and both reads and writes through the page cache: the model knows either of them alone",
             );
         }
         Engine::Mmap if !job.does(Direction::Write) && !job.direct => {}
         Engine::Mmap => {
-            return because("ioengine=mmap with writes or direct=1, and files are mapped to be read there");
+            return because("ioengine=mmap with writes or direct=1: in the model mapped files are only read");
         }
-        Engine::Cpuio => return because("ioengine=cpuio, and threads do not compete for CPUs there"),
+        Engine::Cpuio => {
+            return because("ioengine=cpuio: in the model it does not compete with other threads for CPUs");
+        }
         other => {
-            return Some(format!(
-                "ioengine={}, and transfers are plain reads and writes there",
-                other.name()
-            ));
+            return Some(format!("ioengine={}: the model knows only plain reads and writes", other.name()));
         }
     }
     if own.nowait || own.uncached || own.force_async > 0 || own.priorities != Priorities::default() {
-        return because("nowait=, uncached=, force_async= or cmdprio*, and all requests are alike there");
+        return because(
+            "nowait=, uncached=, force_async= or cmdprio*: in the model all requests are of one kind",
+        );
     }
     if job.order.trim.is_some() {
-        return because("rw=trim, and blocks that were given back are not known there");
+        return because("rw=trim: the model does not know trimmed blocks");
     }
     if job.durability.range.is_some() {
-        return because("sync_file_range=, and only whole files are synced there");
+        return because("sync_file_range=: in the model only whole files are synced");
     }
     let syncs = job.durability.open != OpenSync::No && job.does(Direction::Write);
     if syncs && job.direct && job.is_queued() && job.depth.most > 1 {
-        return because("sync= with several requests under way, and one sync at a time is under way there");
+        return because("sync= with several requests under way: in the model there is one sync at a time");
     }
     if job.direct && job.directions().any(|side| !job.blocks[side as usize].least.is_multiple_of(512)) {
-        return because("direct=1 with a block that is no multiple of 512 bytes, which devices refuse");
+        return because("direct=1 with a block size that is not a multiple of 512 bytes: devices refuse it");
     }
     if job.is_offloaded() {
         return because(
-            "io_submit_mode=offload of an engine that knows one request at a time, and no threads make calls for others there",
+            "io_submit_mode=offload with an engine that has one request at a time: in the model no thread makes calls for another",
         );
     }
     if job.replay.log.is_some() {
-        return because("read_iolog=, and a log is replayed as jobs are not there");
+        return because("read_iolog=: import the log by 'fathom trace import' and predict the trace");
     }
     if job.placement.flow.0 > 0 || job.files.lock.is_some() {
-        return because("flow= or lockfile=, and threads wait for nobody there");
+        return because("flow= or lockfile=: in the model threads do not wait for each other");
     }
     if !job.latency.target.is_zero() {
-        return because("latency_target=, and nothing steers a job there");
+        return because("latency_target=: the model does not change a job's depth while it runs");
     }
     if job.files.unlink_each_loop {
-        return because("unlink_each_loop=1, and files are there before jobs begin");
+        return because("unlink_each_loop=1: in the model files are created before jobs begin");
     }
     None
 }

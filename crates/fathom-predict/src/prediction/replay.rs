@@ -38,9 +38,7 @@ impl Replay {
     pub fn new(plan: &Arc<Plan>, how: How) -> Result<Self, String> {
         let bytes = plan.laid_out().saturating_add(plan.writes);
         if bytes > MOST_BYTES {
-            return Err(format!(
-                "its files hold {bytes} bytes, and {MOST_BYTES} are the most to be simulated"
-            ));
+            return Err(format!("its files have {bytes} bytes, and at most {MOST_BYTES} can be simulated"));
         }
         let mut check = Check {
             sizes: plan.files.clone(),
@@ -52,7 +50,7 @@ impl Replay {
         if !check.refused.is_empty() {
             let named = |(what, count): (&String, &u64)| format!("{count} x {what}");
             let all: Vec<String> = check.refused.iter().map(named).collect();
-            return Err(format!("the model has no part for {}", all.join("; ")));
+            return Err(format!("the model does not know {}", all.join("; ")));
         }
         Ok(Self { plan: Arc::clone(plan), how, in_order: check.in_order })
     }
@@ -122,7 +120,7 @@ impl Check {
         let offset = operation.offset.unwrap_or(0);
         if let Some(direction) = operation.kind.direction() {
             if operation.offset.is_none() {
-                self.refuse("reads or writes at a place that the trace does not tell");
+                self.refuse("reads or writes at an offset that the trace does not give");
             }
             let [in_order, all] = &mut self.in_order[direction as usize];
             *in_order += usize::from(operation.offset == Some(self.ends[file]));

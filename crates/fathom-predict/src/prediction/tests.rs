@@ -168,7 +168,7 @@ fn what_the_model_has_no_part_for_is_refused_by_name() {
         ),
         (
             with(|job| (job.engine, job.pre_read) = (Engine::Posixaio, true)),
-            "ioengine=posixaio with data that memory serves",
+            "ioengine=posixaio with cached data",
         ),
         (with(|job| job.durability.range = Some(([true; 3], 1))), "sync_file_range="),
     ] {

@@ -196,7 +196,7 @@ pub struct Best {
     pub best: Cell,
     /// Its figure: bytes per second, calls per second or ns.
     pub figure: Estimate,
-    /// The cells that can't be told apart from it, the best first.
+    /// The cells that can't be distinguished from it, the best first.
     pub rivals: Vec<Rival>,
     /// The rounds in which cells were compared.
     pub rounds: Vec<Round>,

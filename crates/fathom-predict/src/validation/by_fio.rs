@@ -116,13 +116,13 @@ fn bytes_per_second_of_calls(job: &Job, told: &FioReport) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::time::Duration;
 
     use super::*;
     use fathom_run::instrument::Instrument;
     use fathom_run::load::program::version;
     use fathom_run::load::{Limits, Needs};
+    use fathom_run::watch::Watch;
     use fathom_scripted::support::require;
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
         ];
         let limits = Limits { max_write: 8 << 20, deadline: None };
         let (instrument, space) = (Instrument::calibrate().unwrap(), Needs::of(&jobs).unwrap().space);
-        let mut site = Site::at(&std::env::temp_dir(), space, &instrument, limits, Arc::default()).unwrap();
+        let mut site = Site::at(&std::env::temp_dir(), space, &instrument, limits, Watch::default()).unwrap();
         let turns = Turns { repeats: 3, seed: 1, rest: Duration::ZERO, state: Settled::AsLeft };
         let mut beside = Beside::new(&jobs, Turns { repeats: 2, ..turns });
         let trials =

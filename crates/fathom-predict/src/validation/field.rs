@@ -40,6 +40,7 @@ pub fn validate_in_field(files: &[JobFile], trials: &Trials<'_>, site: &mut Site
         }
     }
     let programs = if trials.by_fio > 0 { single_runs::programs() } else { &[Runner::Fathom] };
+    site.watch().expect((runs.len() * programs.len() * trials.repeats) as u64);
     single_runs::run(&mut runs, programs, trials.repeats, trials.seed, site)?;
     for (told, runs) in foretold.iter().zip(&runs) {
         match (hold(told, runs, trials.model), &runs.refusal) {

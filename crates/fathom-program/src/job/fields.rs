@@ -220,7 +220,7 @@ pub struct Order {
     pub generator: Option<String>,
     /// `randrepeat=0`: another order in each run.
     pub unrepeatable: bool,
-    /// `allrandrepeat`: everything random is the same in each run.
+    /// `allrandrepeat`: all random numbers are the same in each run.
     pub all_repeatable: bool,
     /// `offset_increment`: added to the offset for each further thread, in bytes; where the second is true it was a share of
     /// the file, and the offset is rounded up to a block.
@@ -291,7 +291,7 @@ pub struct Thinking {
     pub blocks: u32,
     /// `thinktime_blocks_type=issue`: submitted ones are counted instead of completed ones.
     pub by_issue: bool,
-    /// `thinktime_iotime`: transfers go on for so long between two waits.
+    /// `thinktime_iotime`: the time between two waits.
     pub iotime: Duration,
 }
 

@@ -174,7 +174,7 @@ class Model:
         """The best setting of a grid: of the largest 'bandwidth' or 'iops', or of the shortest 'mean', 'p99' or 'p999' latency.
 
         It is the best cell of `sweep`, found with fewer simulations: every cell gets a few, and those that are surely worse
-        get no more. `rivals` are the cells that can't be told apart from the best. The result is equal on all executors.
+        get no more. `rivals` are the cells that can't be distinguished from the best. The result is equal on all executors.
 
         >>> grid = {"bs": ["4k", "16k"], "iodepth": [1, 2, 8]}
         >>> jobs = {"reads": {"rw": "randread", "size": "4m", "direct": 1, "ioengine": "libaio"}}

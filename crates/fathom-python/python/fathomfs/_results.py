@@ -176,13 +176,13 @@ class Sweep(Table):
 
 
 class Best(Table):
-    """The `best` cell of a grid with its `figure`, and the `rivals` that can't be told apart from it."""
+    """The `best` cell of a grid with its `figure`, and the `rivals` that can't be distinguished from it."""
 
     __slots__ = ()
     _kind = "best"
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for the best cell, and for each that can't be told apart from it."""
+        """A row for the best cell, and for each that can't be distinguished from it."""
         found = self.to_dict()
         best = {**found["best"]["settings"], found["by"]: found["figure"]["value"]}
         return [best] + [{**rival["settings"], found["by"]: rival["figure"]} for rival in found["rivals"]]

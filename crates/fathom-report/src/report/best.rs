@@ -1,4 +1,4 @@
-//! The best cell of a grid: what it is best by, what can't be told apart from it, and its prediction.
+//! The best cell of a grid: what it is best by, what can't be distinguished from it, and its prediction.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub fn best(best: &Best, model: &Model, colours: Colours) -> String {
 /// The prediction of the best cell as one HTML file that needs no network, below what it is best by.
 pub(crate) fn best_page(best: &Best, model: &Model) -> String {
     let mut remarks = vec![found(best)];
-    let rival = |line: Vec<String>| format!("not told apart from it: {}", line.join(", "));
+    let rival = |line: Vec<String>| format!("can't be distinguished from it: {}", line.join(", "));
     remarks.extend(lines(best).into_iter().map(rival));
     remarks.extend(self::remarks(best));
     prediction_page(&predicted(best, model), model, &remarks)
@@ -44,8 +44,8 @@ fn found(best: &Best) -> String {
     };
     let apart = match best.rivals.len() {
         0 => String::new(),
-        1 => "; one other can't be told apart from it".to_owned(),
-        many => format!("; {many} others can't be told apart from it"),
+        1 => "; one other can't be distinguished from it".to_owned(),
+        many => format!("; {many} others can't be distinguished from it"),
     };
     format!(
         "{what}: {}, with {}{apart}",
@@ -55,7 +55,7 @@ fn found(best: &Best) -> String {
 }
 
 fn titles(best: &Best) -> [&'static str; 3] {
-    ["not told apart", best.by.name(), ""]
+    ["no clear difference", best.by.name(), ""]
 }
 
 fn lines(best: &Best) -> Vec<Vec<String>> {

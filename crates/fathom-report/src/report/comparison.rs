@@ -22,7 +22,7 @@ pub fn comparison(comparison: &Comparison) -> String {
     let lines: Vec<Vec<String>> =
         of(comparison, Verdict::Different).flat_map(|item| lines(comparison, item)).collect();
     if lines.is_empty() {
-        text.push_str("No difference is told.\n");
+        text.push_str("No difference was found.\n");
     } else {
         text.push_str(&rows(&HEADER, &lines));
     }
@@ -35,7 +35,7 @@ pub fn comparison(comparison: &Comparison) -> String {
     text.push('\n');
     for (verdict, words) in [
         (Verdict::Same, "The same"),
-        (Verdict::Unclear, "Can't be told"),
+        (Verdict::Unclear, "Not clear"),
         (Verdict::Incomparable, "Not measured in both"),
     ] {
         let names: Vec<&str> = of(comparison, verdict).map(|item| item.what.as_str()).collect();
@@ -74,7 +74,7 @@ pub fn comparison_page(comparison: &Comparison, outcomes: &[(String, Outcome)]) 
             false => page.push(&table(&HEADER, &lines)),
         }
     };
-    section(&mut page, Verdict::Different, "Different", "No difference is told.");
+    section(&mut page, Verdict::Different, "Different", "No difference was found.");
     if let Some(figure) = ratios(comparison) {
         page.figure(figure);
     }
@@ -88,7 +88,7 @@ pub fn comparison_page(comparison: &Comparison, outcomes: &[(String, Outcome)]) 
         page.push("<h2>What else is not the same</h2>\n");
         page.push(&table(&["what", "result", "first", "this one"], &lines));
     }
-    section(&mut page, Verdict::Unclear, "Can't be told", "");
+    section(&mut page, Verdict::Unclear, "Not clear", "");
     section(&mut page, Verdict::Same, "The same", "");
     let missing: Vec<&str> = of(comparison, Verdict::Incomparable).map(|item| item.what.as_str()).collect();
     if !missing.is_empty() {

@@ -5,8 +5,7 @@ use fathom_trace::show::Histogram;
 use super::figure::{Axis, Figure, Quantity, Series, Style};
 
 /// What a figure of cumulated counts says of itself.
-pub(super) const COUNTED: &str =
-    "Counted by powers of two: each step stands at the end of the power whose counts it adds.";
+pub(super) const COUNTED: &str = "Counted by powers of two; each step is at the upper end of its power.";
 
 /// The share of all values up to the end of each power of two.
 pub(super) fn cumulated(name: &str, counts: &Histogram) -> Series {

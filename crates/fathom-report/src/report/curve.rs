@@ -27,7 +27,7 @@ pub fn curve(curve: &Curve, colours: Colours) -> String {
             // Wider than what was asked for, or nothing at all.
             _ => colours.open(&rate(point)),
         }));
-        text.push_str(&format!("\n{}\n", colours.strong("time of a call: median, 99 %")));
+        text.push_str(&format!("\n{}\n", colours.strong("time of a call: median, p99")));
         text.push_str(&matrix(&points, colours, |point| {
             format!("{}, {}", Nanos(point.latency.p50_ns), Nanos(point.latency.p99_ns))
         }));

@@ -16,7 +16,7 @@ pub fn explanation(explanation: &Explanation, colours: Colours) -> String {
     }
     if !explanation.unmodelled.is_empty() {
         let others = explanation.unmodelled.join("; ");
-        text += &wrap(&format!("\nDiffers as well, and has no part in a prediction: {others}."));
+        text += &wrap(&format!("\nAlso different, but not in the model: {others}."));
     }
     text + "Both are predicted; nothing was run.\n"
 }

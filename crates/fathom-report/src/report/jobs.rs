@@ -13,8 +13,8 @@ pub(super) const HEADER: [&str; 12] = [
     "bandwidth",
     "mean",
     "median",
-    "99 %",
-    "99.9 %",
+    "p99",
+    "p99.9",
     "max",
     "cached",
 ];

@@ -31,8 +31,8 @@ fn rates(ran: &Ran) -> Figure {
         }
         figure.draw(series);
     }
-    figure.shown = "All threads of a job together, once run: how much it would differ the next time, one run does not tell."
-        .to_owned();
+    figure.shown =
+        "All threads of a job together, from one run, which does not show how much runs differ.".to_owned();
     figure
 }
 
@@ -69,7 +69,7 @@ fn beside(name: &str, took: &Histogram, recorded: &Histogram) -> Figure {
     if recorded.total() > 0 {
         figure.series.push(counts::cumulated("in the trace", recorded));
     } else {
-        figure.shown += " The trace does not tell how long they took then.";
+        figure.shown += " The trace does not say how long they took then.";
     }
     figure
 }

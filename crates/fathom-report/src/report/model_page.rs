@@ -138,12 +138,12 @@ fn residuals(page: &mut Page, model: &Model) {
     }
     let mut figure = Figure::new(
         "residuals".to_owned(),
-        "How far it is off on jobs that nothing was fitted to",
+        "Errors on jobs that nothing was fitted to",
         Axis::new("share of what was measured", Quantity::Share).fixed(),
         Axis::of_names(model.residuals.keys().cloned().collect()),
     );
     let mut mean = Series::new("mean error", Style::Points);
-    let mut spread = Series::new("what predictions are widened by", Style::Points);
+    let mut spread = Series::new("added to the intervals of predictions", Style::Points);
     for (at, residual) in model.residuals.values().enumerate() {
         mean.push(residual.mean_error, at as f64);
         spread.push(residual.spread, at as f64);

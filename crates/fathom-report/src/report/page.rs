@@ -41,7 +41,7 @@ impl Page {
             (
                 "clock",
                 format!(
-                    "{}, resolution {}, own cost {} taken out of every call, straight within {}",
+                    "{}, resolution {}, own cost {} taken out of every call, linear within {}",
                     clock.clock,
                     Nanos(clock.resolution_ns),
                     Nanos(clock.overhead_ns),

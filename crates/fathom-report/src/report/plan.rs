@@ -17,7 +17,7 @@ pub fn plan(jobs: &[Job], needs: &Needs) -> String {
         numbered.flat_map(|(group, number)| group.iter().map(move |job| line(number, job))).collect();
     let time = Nanos(needs.time.as_nanos() as f64);
     let needs = format!(
-        "Files of {}; at least {} to write and {time} to wait. Nothing was run or written.",
+        "Files of {}; at least {} to write, in at least {time}. Nothing was run or written.",
         Bytes(needs.space),
         Bytes(needs.writes),
     );
@@ -228,7 +228,7 @@ mod tests {
         }
         assert_eq!(
             lines[4],
-            "Files of 1 GiB; at least 1 GiB to write and 65 s to wait. Nothing was run or written."
+            "Files of 1 GiB; at least 1 GiB to write, in at least 65 s. Nothing was run or written."
         );
     }
 }

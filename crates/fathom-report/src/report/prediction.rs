@@ -39,7 +39,7 @@ pub(super) fn simulated(made: Option<&Made>) -> String {
 }
 
 pub(super) const HEADER: [&str; 9] =
-    ["job", "what", "calls", "bandwidth", "90 % between", "mean", "90 % between", "median", "99 %"];
+    ["job", "what", "calls", "bandwidth", "90 % interval", "mean", "90 % interval", "median", "p99"];
 
 /// A line per job and direction.
 pub(super) fn lines(predicted: &Predicted) -> Vec<Vec<String>> {

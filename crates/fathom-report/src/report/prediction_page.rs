@@ -58,7 +58,7 @@ fn rates(predicted: &Predicted) -> Figure {
 }
 
 fn latencies(predicted: &Predicted) -> Figure {
-    let names = ["mean", "median", "90 %", "99 %", "99.9 %"].map(str::to_owned).to_vec();
+    let names = ["mean", "median", "p90", "p99", "p99.9"].map(str::to_owned).to_vec();
     let mut figure = Figure::new(
         "latencies".to_owned(),
         "Time of a call",
@@ -77,6 +77,7 @@ fn latencies(predicted: &Predicted) -> Figure {
         job.sides.iter().for_each(|side| add(format!("{}, {}", job.name, side.direction), &side.latency));
         job.syncs.iter().for_each(|syncs| add(format!("{}, sync", job.name), syncs));
     }
-    figure.shown = format!("Next to the mean, what so many of 100 calls do not exceed. {}", drawn(predicted));
+    figure.shown =
+        format!("The mean, and percentiles: 99 of 100 calls do not exceed p99. {}", drawn(predicted));
     figure
 }

@@ -41,7 +41,7 @@ pub fn transfer(transfer: &Transfer) -> String {
     };
     let check = match (transfer.operation, transfer.declared_bytes) {
         (Operation::Count, Some(declared)) if declared == transfer.bytes => "fstat agrees\n".to_owned(),
-        (Operation::Count, None) => "fstat can't tell: it is no regular file\n".to_owned(),
+        (Operation::Count, None) => "fstat gives no size: it is not a regular file\n".to_owned(),
         _ => String::new(),
     };
     let caveats: String = transfer.caveats.iter().map(|caveat| format!("{caveat}\n")).collect();
@@ -134,6 +134,9 @@ fn spreads(measurements: &[Measurement]) -> String {
     if spreads.is_empty() {
         String::new()
     } else {
-        format!("From the cheapest size of the file to the dearest: {}.\n", spreads.join(", "))
+        format!(
+            "From the file size with the fastest calls to that with the slowest: {}.\n",
+            spreads.join(", ")
+        )
     }
 }

@@ -65,7 +65,7 @@ pub(super) fn sides(cell: &Cell) -> impl Iterator<Item = (&Forecast, &Side)> {
 }
 
 pub(super) fn header(sweep: &Sweep) -> Vec<&str> {
-    let figures = ["job", "what", "bandwidth", "90 % between", "IOPS", "99 %", "90 % between"];
+    let figures = ["job", "what", "bandwidth", "90 % interval", "IOPS", "p99", "90 % interval"];
     open(sweep).map(|axis| axis.name.as_str()).chain(figures).collect()
 }
 

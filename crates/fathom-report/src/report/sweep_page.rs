@@ -64,7 +64,7 @@ fn figure(sweep: &Sweep, id: &str, title: &str, y: Axis, of: impl Fn(&Side) -> E
     }
     figure.shown = "Bars reach over the interval of 90 %.".to_owned();
     if left_out > 0 {
-        figure.shown += &format!(" {left_out} more points stand in the table only.");
+        figure.shown += &format!(" {left_out} more points are in the table only.");
     }
     figure
 }

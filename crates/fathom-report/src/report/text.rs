@@ -67,7 +67,8 @@ pub fn list(abouts: &[&About]) -> String {
             about.source
         )
     };
-    abouts.iter().map(paragraph).collect::<Vec<_>>().join("\n")
+    let legend = "\nPapers A to E are those of docs/papers/README.md; KERNEL names a function or an option of Linux.\n";
+    abouts.iter().map(paragraph).collect::<Vec<_>>().join("\n") + legend
 }
 
 fn preamble(survey: &Survey) -> String {

@@ -57,7 +57,7 @@ fn facts(shown: &Shown) -> Vec<(&'static str, String)> {
     let timing = &shown.timing;
     let concurrency = match timing.has_durations {
         true => format!("{:.2} on average, {} at most", timing.mean_concurrency, timing.most_concurrency),
-        false => "the source does not tell how long operations took".to_owned(),
+        false => "the source does not say how long operations took".to_owned(),
     };
     let unknown = match shown.without_offset {
         0 => String::new(),
@@ -216,7 +216,7 @@ fn sizes(shown: &Shown) -> Option<Figure> {
     sizes.first()?;
     let mut figure = Figure::new(
         "sizes".to_owned(),
-        "How much each read and write asks for",
+        "Sizes of reads and writes",
         Axis::of_names(sizes.iter().map(|&size| format!("from {}", Bytes(size))).collect()),
         Axis::new("share of its kind", Quantity::Share).fixed(),
     );

@@ -136,7 +136,7 @@ pub(super) fn missed(validation: &Validation) -> Vec<String> {
     let missed = |class: &&Class| class.verdict == "missed" && class.class != "all";
     let said = |class: &Class| {
         format!(
-            "beyond its bar: {} is off by {}, its bar is {} and its noise floor {}",
+            "above its limit: {} is off by {}, its limit is {} and its noise floor {}",
             class.class,
             percent(class.mean_error),
             percent(class.bar),
@@ -211,7 +211,7 @@ fn changed(validation: &Validation) -> Option<String> {
 pub(super) const CLASSES: [&str; 12] = [
     "class",
     "jobs",
-    "bar",
+    "limit",
     "error",
     "median",
     "worst",
@@ -226,7 +226,7 @@ pub(super) const CLASSES: [&str; 12] = [
 const JOBS: [&str; 10] = [
     "job",
     "predicted",
-    "90 % between",
+    "90 % interval",
     "measured",
     "error",
     "noise floor",

@@ -43,17 +43,22 @@ pub(crate) fn validation_page(validation: &Validation, model: &Model) -> String 
     page.html()
 }
 
-/// What a class came to, in words: an error like the noise can't be told from none.
+/// What a class came to, in words: an error like the noise can't be distinguished from none.
 fn card(class: &Class) -> String {
     let (verdict, kind) = match class.verdict.as_str() {
         _ if class.class == "all" => ("all classes together".to_owned(), "single"),
-        "kept" => (format!("within its bar of {}", percent(class.bar)), "agree"),
-        "noise" => (format!("beyond its bar of {}, as noise may be", percent(class.bar)), "inconclusive"),
+        "kept" => (format!("within its limit of {}", percent(class.bar)), "agree"),
+        "noise" => {
+            (format!("above its limit of {}, perhaps because of noise", percent(class.bar)), "inconclusive")
+        }
         "drift" => (
-            format!("beyond its bar of {}, as what changed since the calibration may be", percent(class.bar)),
+            format!(
+                "above its limit of {}, perhaps because of what changed since the calibration",
+                percent(class.bar)
+            ),
             "inconclusive",
         ),
-        _ => (format!("beyond its bar of {}", percent(class.bar)), "disagree"),
+        _ => (format!("above its limit of {}", percent(class.bar)), "disagree"),
     };
     let simpler = match class.mean_error < class.paper_error.min(class.plain_error) {
         true => "Both simpler models are further off.",
@@ -118,7 +123,7 @@ fn classes(classes: &[Class]) -> Figure {
         figure.series.push(series);
     }
     figure.shown =
-        "Means of the errors' sizes, of throughput. An error at or below the noise floor can't be told from \
+        "Means of the errors' sizes, of throughput. An error at or below the noise floor can't be distinguished from \
          none."
             .to_owned();
     figure

@@ -76,7 +76,7 @@ pub(super) fn line(entry: &Entry) -> Vec<String> {
 }
 
 pub(super) const JOBS_HEADER: [&str; 7] =
-    ["job", "fathom per s", "fio per s", "fathom over fio", "fathom 99 %", "fio 99 %", "fathom over fio"];
+    ["job", "fathom per s", "fio per s", "fathom over fio", "fathom p99", "fio p99", "fathom over fio"];
 
 /// A comparison of jobs as text: a line per job.
 pub fn versus_jobs(versus: &JobsVersus, colours: Colours) -> String {

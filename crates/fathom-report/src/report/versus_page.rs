@@ -66,13 +66,13 @@ fn sentences(entries: &[&Entry]) -> Vec<String> {
         told[at].1[which].push(Bytes(entry.block_bytes).to_string());
     }
     let said = |(name, sizes): (&str, [Vec<String>; 3])| {
-        let parts: Vec<String> = ["faster", "not told apart", "slower"]
+        let parts: Vec<String> = ["faster", "no clear difference", "slower"]
             .iter()
             .zip(sizes)
             .filter(|(_, sizes)| !sizes.is_empty())
             .map(|(word, sizes)| format!("{word} at {}", sizes.join(", ")))
             .collect();
-        format!("{name} beside Fathom's own loop: {}.", parts.join("; "))
+        format!("{name} compared with Fathom's own loop: {}.", parts.join("; "))
     };
     told.into_iter().map(said).collect()
 }
@@ -145,7 +145,7 @@ fn ratios(number: usize, work: &str, entries: &[&Entry]) -> Figure {
     }
     figure.marks.push(Mark::level("as fast as Fathom", Origin::Reference, 1.0));
     figure.shown = "Medians over the rounds with their 95 % intervals; above one a program is faster. Where an interval \
-         holds one, the two can't be told apart."
+         contains 1, there is no clear difference."
         .to_owned();
     figure
 }
@@ -177,7 +177,7 @@ pub(crate) fn versus_jobs_page(versus: &JobsVersus) -> String {
         }
         figure.draw(series);
     }
-    figure.shown = "Medians over the rounds with their 95 % intervals; where an interval holds one, the two can't be told apart."
+    figure.shown = "Medians over the rounds with their 95 % intervals; where an interval contains 1, there is no clear difference."
         .to_owned();
     page.figure(figure);
     page.push(&table(&JOBS_HEADER, &versus.jobs.iter().map(job_line).collect::<Vec<_>>()));

@@ -53,7 +53,7 @@ fn rates(xor: &Xor) -> Figure {
     [trials, whole].into_iter().for_each(|series| figure.draw(series));
     figure.marks.push(Mark::at("the file as a whole", Origin::Timing, [xor.bytes_per_second]));
     figure.shown = match xor.trials.is_empty() {
-        true => "No other way was tried: how to read was asked for, or needed no trial.".to_owned(),
+        true => "No other way was tried: --method named this one, or there was no choice.".to_owned(),
         false => "A trial reads a part of the file once; the fastest way took the rest.".to_owned(),
     };
     figure

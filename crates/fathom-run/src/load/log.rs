@@ -222,14 +222,14 @@ pub fn check(jobs: &[Job]) -> Result<(), String> {
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
             return Err(format!(
-                "{}: the log has no directory: make {}",
+                "{}: the directory of the log does not exist: create {}",
                 path.display(),
                 directory.display()
             ));
         }
         if fs::symlink_metadata(&path).is_ok() {
             return Err(format!(
-                "{}: the file is there, and no log is written over it: move it away",
+                "{}: the file exists, and a log never replaces one: move it away",
                 path.display()
             ));
         }
@@ -264,7 +264,7 @@ pub fn write(jobs: &[Job], outcomes: &[Vec<Outcome>]) -> Result<Vec<String>, (Pa
         if is_cut {
             let path = path.display();
             notes.push(format!(
-                "{path} ends early, for a thread keeps so many lines at most: log_avg_msec= averages"
+                "{path} ends early: a thread keeps no more lines; log_avg_msec= writes averages instead"
             ));
         }
         if is_first {
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(check(&jobs), Ok(()));
         let mut nowhere = job(0);
         nowhere.logs.bandwidth = Some("/no such/directory/x".to_owned());
-        assert!(check(&[nowhere]).unwrap_err().contains("make /no such/directory"));
+        assert!(check(&[nowhere]).unwrap_err().contains("create /no such/directory"));
         let mut there = job(0);
         there.logs.bandwidth = Some("/proc/self/fd/../../../etc/hostname".to_owned());
         assert!(check(&[there]).is_ok(), "another name than that of a file that is there");

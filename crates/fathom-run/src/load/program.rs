@@ -191,7 +191,7 @@ pub fn run_fio(job: &Job, site: &mut Site) -> Result<FioReport, Fault> {
     }
     let told = finish(&mut command, &path, site).and_then(|said| {
         FioReport::of(&said)
-            .ok_or_else(|| Fault::Unsupported("fio tells what it did in an unknown way".to_owned()))
+            .ok_or_else(|| Fault::Unsupported("fio prints its results in an unknown format".to_owned()))
     });
     // However it ended, so much may have been written.
     let written = told.as_ref().ok().and_then(|told| told.bytes(Direction::Write)).unwrap_or(wanted);
@@ -225,7 +225,7 @@ pub fn run_as_written(words: &[String], job: &Job, site: &mut Site) -> Result<Fi
     let said = finish(&mut command, &path, site)?;
     let told = FioReport::of(&said);
     let told =
-        told.ok_or_else(|| Fault::Unsupported("fio tells what it did in an unknown way".to_owned()))?;
+        told.ok_or_else(|| Fault::Unsupported("fio prints its results in an unknown format".to_owned()))?;
     // What the engine 'null' writes goes nowhere.
     let written = told.bytes(Direction::Write).filter(|_| job.engine.has_files());
     site.count_written(written.unwrap_or(0));

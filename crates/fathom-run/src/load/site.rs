@@ -18,6 +18,7 @@ use crate::fault::Fault;
 use crate::instrument::{Clock, Instrument};
 use crate::machine::linux::files::Files;
 use crate::machine::linux::residency::{self, Residency};
+use crate::watch::Watch;
 use fathom_program::call::CallKind;
 use fathom_program::job::{Direction, Engine, Job, Pattern, Region, ThreadFile};
 use fathom_program::workload::ScratchFile;
@@ -34,7 +35,7 @@ pub struct Site {
     clock: Clock,
     ticks_per_second: f64,
     limits: Limits,
-    interrupt: Arc<AtomicBool>,
+    watch: Watch,
     calm: Option<Calm>,
     pub(super) disks: Option<Disks>,
     /// What the kernel had taken out of memory when this was made, in bytes.
@@ -75,7 +76,7 @@ impl Site {
         space: u64,
         instrument: &Instrument,
         limits: Limits,
-        interrupt: Arc<AtomicBool>,
+        watch: impl Into<Watch>,
     ) -> Result<Self, Fault> {
         let mut files = Files::below(path, space)?;
         let residency = residency::detect(&mut files)?;
@@ -92,7 +93,7 @@ impl Site {
             clock,
             ticks_per_second,
             limits,
-            interrupt,
+            watch: watch.into(),
             calm,
             disks: None,
             reclaimed_before,
@@ -213,7 +214,7 @@ impl Site {
     }
 
     fn fill(&mut self, name: &str, length: u64) -> Result<(), Fault> {
-        let (interrupt, deadline) = (Arc::clone(&self.interrupt), self.limits.deadline);
+        let (interrupt, deadline) = (Arc::clone(self.watch.interrupt()), self.limits.deadline);
         let stop = move || Fault::if_stopped(&interrupt, deadline).err();
         self.files.provide(&[ScratchFile::filled(name, length)], &stop)
     }
@@ -406,7 +407,7 @@ impl Site {
             Mapping::touched(CHUNK as usize).map_err(|errno| Error::new("map a buffer for", path, errno))?;
         let end = region.offset + region.length;
         let mut at = region.offset;
-        while at < end && !self.interrupt.load(Ordering::Relaxed) {
+        while at < end && !self.watch.interrupt().load(Ordering::Relaxed) {
             let length = CHUNK.min(end - at) as usize;
             let moved = file::pread(file.as_fd(), &mut buffer.bytes()[..length], at)
                 .map_err(|errno| Error::new("read", path, errno).at(at))?;
@@ -457,8 +458,13 @@ impl Site {
         self.ticks_per_second
     }
 
+    /// What whoever waits for the runs looks at.
+    pub fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
     pub(super) fn interrupt(&self) -> &AtomicBool {
-        &self.interrupt
+        self.watch.interrupt()
     }
 
     /// Whether what takes so long will be done in the time allowed.

@@ -200,8 +200,7 @@ fn beginning(family: &Family, bends: &Bends, declared: &Declared) -> String {
             Bytes(first.to_bytes)
         ),
         Half::Unclear => {
-            "where the bytes begin to cost more than the call itself can't be told from these sizes"
-                .to_owned()
+            "these sizes do not show where the bytes begin to take longer than the call itself".to_owned()
         }
     }
 }
@@ -281,9 +280,9 @@ fn sentence(first: &Ratio, meet: Option<u64>) -> String {
     );
     match meet {
         Some(size) if size == first.block_bytes => {
-            "sequential cold reads are not told from random ones".to_owned()
+            "sequential cold reads do not differ measurably from random ones".to_owned()
         }
-        Some(size) => format!("{start}, and no faster, as far as can be told, from {} on", Bytes(size)),
+        Some(size) => format!("{start}, and no measurably faster from {} on", Bytes(size)),
         None => format!("{start}, and still faster at the largest size"),
     }
 }

@@ -144,8 +144,9 @@ impl Bench for Programs<'_> {
             Program::Fio(_) => told_by_fio(&output.stdout, task.direction()),
             _ => told_by_dd(&String::from_utf8_lossy(&output.stderr)),
         };
-        let Reported { bytes, inside_ns, calls_ns } = told
-            .ok_or_else(|| Fault::Unsupported(format!("{} tells its time in an unknown way", task.name())))?;
+        let Reported { bytes, inside_ns, calls_ns } = told.ok_or_else(|| {
+            Fault::Unsupported(format!("{} prints its time in an unknown format", task.name()))
+        })?;
         if task.operation != Operation::Read {
             self.site.count_written(bytes);
         }

@@ -12,9 +12,9 @@ use fathom_sys::{Error, cache};
 use super::fold::fold_slice;
 use super::{Folding, Method, Request};
 use crate::transfer::filled;
-use crate::watch::Watch;
 use fathom_program::units::Bytes;
 use fathom_run::fault::Fault;
+use fathom_run::watch::Watch;
 
 /// Bytes that are read from a stream before they are folded.
 const STREAM_BUFFER: usize = 1 << 20;

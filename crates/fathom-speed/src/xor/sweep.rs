@@ -18,8 +18,8 @@ use super::Method;
 use super::contest::{Contest, Measured};
 use super::fold::fold_slice;
 use super::source::Whole;
-use crate::watch::Watch;
 use fathom_run::fault::Fault;
+use fathom_run::watch::Watch;
 
 /// What all threads together may hold of a file at a time, as far as each has its least.
 const HELD: u64 = 32 << 20;

@@ -40,7 +40,7 @@ fn naive(bytes: &[u8]) -> String {
 }
 
 fn watch() -> Watch {
-    Watch::new(Arc::default())
+    Watch::default()
 }
 
 const METHODS: [Option<Method>; 4] = [None, Some(Method::Read), Some(Method::Mmap), Some(Method::Direct)];
@@ -160,7 +160,7 @@ fn what_can_not_be_folded_says_why() {
 
 #[test]
 fn an_interrupt_ends_it() {
-    let interrupted = Watch::new(Arc::new(true.into()));
+    let interrupted = Watch::from(Arc::new(true.into()));
     let file = Scratch::holding(&pattern(1 << 20));
     for method in [None, Some(Method::Read), Some(Method::Mmap)] {
         let fault = xor(&file.0, Request { method, threads: None }, &interrupted).unwrap_err();

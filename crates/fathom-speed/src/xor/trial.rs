@@ -7,8 +7,8 @@ use super::contest::Contest;
 use super::source::Whole;
 use super::sweep::{GRAIN, Sweeper, Swept};
 use super::{Folding, Method, Trial, per_second};
-use crate::watch::Watch;
 use fathom_run::fault::Fault;
+use fathom_run::watch::Watch;
 
 /// Above that share of pages in the cache a file counts as cached, below the rest as cold.
 const CACHED: f64 = 0.95;

@@ -33,7 +33,7 @@ impl Experiment for AllocationScheme {
             parameter: "allocation_scheme",
             unit: "word",
             question: "How does the file system keep track of where a file's bytes are?",
-            method: "Blocks of pointers show in the cost of appends and in st_blocks; whether an overwrite stays in place shows in the map of extents.",
+            method: "Blocks of pointers make some appends slower and are counted in st_blocks. The map of the file's extents (FIEMAP) shows whether an overwrite stays in place.",
             source: "paper A",
             cost: Cost { seconds: 1, write_bytes: 27 << 20, read_bytes: 0 },
             figure: Figure::Interleaved,
@@ -50,7 +50,7 @@ impl Experiment for AllocationScheme {
             Err(_) => Evidence::inconclusive(
                 Kind::Timing,
                 pointers::TIMED,
-                "no blocks of pointers show in the cost of writes; that tells nothing of the other schemes",
+                "no blocks of pointers show in the cost of writes; that says nothing about the other schemes",
             ),
         })
     }

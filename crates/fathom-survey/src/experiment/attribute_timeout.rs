@@ -9,8 +9,8 @@ pub(super) static ATTRIBUTE_TIMEOUT: Question = Question {
     about: &About {
         parameter: PARAMETER,
         unit: "ns",
-        question: "For how long is what another machine changes in a file's size or times not seen here?",
-        method: "Files are made, and their attributes are asked for at growing ages: as long as the kernel believes what it was told, a stat takes no round trip to the server. Twice, the second time close to the step.",
+        question: "How long may it take until a change of a file's size or times by another machine is seen here?",
+        method: "Files are created, and stat is called on them at growing ages. It is fast as long as the kernel trusts the attributes that it has cached, and then takes a round trip to the server. Measured twice, the second time close to that age.",
         source: "KERNEL: fuse_update_get_attr, nfs_attribute_timeout",
         privileges: "none; CAP_SYS_ADMIN for the kernel's trace of requests to a FUSE server",
         cost: Cost { seconds: 9, write_bytes: 0, read_bytes: 0 },
@@ -22,11 +22,11 @@ pub(super) static ATTRIBUTE_TIMEOUT: Question = Question {
     what: What::Attributes,
     method: "stats_at_growing_ages",
     declared: |server| server.attributes.clone(),
-    never: "Every stat asks the server: what others change is seen at once.",
+    never: "Every stat asks the server: changes by other machines are seen at once.",
     believed: |time| {
         format!(
-            "The kernel believes a file's attributes for {time}: for so long what others change may not be seen, and a stat costs no round trip."
+            "The kernel trusts a file's attributes for {time}. For that long changes by other machines may not be seen, and a stat takes no round trip."
         )
     },
-    untold: "For how long attributes are believed could not be told.",
+    untold: "For how long the kernel trusts a file's attributes could not be determined.",
 };

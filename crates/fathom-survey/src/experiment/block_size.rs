@@ -46,7 +46,7 @@ impl Experiment for BlockSize {
             parameter: PARAMETER,
             unit: "bytes",
             question: "How large is a block, the unit in which the file system maps a file?",
-            method: "Small appends to a new file; the first write into a block is slower, and the smallest such period is the block.",
+            method: "A new file grows by small appends. The first write into each block is slower; the distance between such writes is the block size.",
             source: "papers A, C and D",
             cost: Cost { seconds: 4, write_bytes: 162 << 20, read_bytes: 0 },
             nature: Nature::Fixed,
@@ -122,7 +122,7 @@ impl Experiment for BlockSize {
 
     fn explain(&self, finding: &Finding) -> String {
         let Some(Value::Whole(block)) = finding.value else {
-            return "Appends cost the same wherever they begin, so the block could not be told.".to_owned();
+            return "Appends take the same time wherever they begin, so the block size could not be determined.".to_owned();
         };
         let timed = match finding.answer(Kind::Timing) {
             Some(Value::Whole(timed)) if *timed == block => {
@@ -181,7 +181,7 @@ fn judge(session: &mut Session<'_>, found: &Combs) -> Answer<Evidence> {
         .resting_on(found.fundamental.confidence, found.samples);
     Ok(match found.taller {
         Taller::Comb(taller) => evidence.caveat(format!(
-            "a second comb stands at {}, {:.1} times as dear as the writes between: the page's, or that of a larger unit of space",
+            "there is a second period of {}, whose writes take {:.1} times as long as those between: a page, or a larger unit of allocation",
             Bytes(taller.period),
             taller.height
         )),

@@ -12,8 +12,8 @@ impl Experiment for CallCost {
         &About {
             parameter: PARAMETER,
             unit: "ns",
-            question: "What does a cached read cost before its first page?",
-            method: "Cached reads of 4 to 64 KiB; where the straight line through their medians begins, without the clock's own cost.",
+            question: "How long does a cached read take, apart from the time for its pages?",
+            method: "Cached reads of 4 to 64 KiB are timed. The answer is where the straight line through their medians reaches zero bytes, less the time to read the clock.",
             source: "paper B (the cost of a system call), paper E (function overhead)",
             cost: Cost { seconds: 1, write_bytes: 512 << 10, read_bytes: 128 << 20 },
             figure: COST_LINE,

@@ -60,8 +60,8 @@ impl Experiment for CommitInterval {
         &About {
             parameter: "commit_interval",
             unit: "ns",
-            question: "How long may a new file wait before the file system commits it unasked?",
-            method: "A file is made, left alone and synced: that takes long until the journal has committed by its own timer. Waits are chosen one by one; others prove the answer; 178 s where it is 5 s, and as much --max-time.",
+            question: "How long may a new file wait before the file system commits it by itself?",
+            method: "A file is created, left alone and synced. The sync takes long until the journal's own timer has committed the file. Each wait is chosen by the results before it, and more of them check the answer. An interval of 5 s takes 178 s to find, and --max-time must allow it.",
             source: "KERNEL: jbd2_get_transaction",
             privileges: "none; other writers on the file system disturb it",
             cost: Cost { seconds: 2, write_bytes: 0, read_bytes: 0 },
@@ -140,7 +140,7 @@ impl Experiment for CommitInterval {
                 "Nothing is committed here: without a journal each change is written when it has expired."
                     .to_owned()
             }
-            _ => "When a new file is committed could not be told.".to_owned(),
+            _ => "When a new file is committed could not be determined.".to_owned(),
         }
     }
 }

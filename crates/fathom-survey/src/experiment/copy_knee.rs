@@ -36,8 +36,8 @@ impl Experiment for CopyKnee {
         &About {
             parameter: "copy_knee",
             unit: "bytes",
-            question: "From which buffer size on does a cached read cost clearly more per byte?",
-            method: "One cached file read whole with buffers of 16 KiB to 16 MiB, a dozen times: up to which size does a byte cost hardly more than with any smaller one, and from which on clearly more? Then a straight line, paper E's t(x) and a ramp, judged by the looks that they were not fitted to.",
+            question: "From which buffer size on does a cached read take clearly longer per byte?",
+            method: "A cached file is read whole with buffers of 16 KiB to 16 MiB, a dozen times. The answer lies between the last size at which a byte takes hardly longer than with any smaller buffer, and the first at which it takes clearly longer. A straight line, paper E's t(x) and a ramp are then compared by readings that they were not fitted to.",
             source: "paper E, sections 4.3 and 5.5",
             cost: Cost { seconds: 4, write_bytes: 2 * LARGEST, read_bytes: 7 << 30 },
             figure: Figure::Rates,
@@ -74,7 +74,7 @@ impl Experiment for CopyKnee {
                 100.0 * NEGLIGIBLE
             )),
             Verdict::Open { level_until, rise: [low, high] } => silent(format!(
-                "{}, and with {} between {:.0} and {:.0} % more than at its cheapest: neither none nor clearly more, which is {:.0} %",
+                "{}, and with {} between {:.0} and {:.0} % more than at the fastest size: neither none nor clearly more, which is {:.0} %",
                 level(level_until),
                 Bytes(LARGEST),
                 100.0 * low,
@@ -109,7 +109,8 @@ impl Experiment for CopyKnee {
             Some(_) => {
                 format!("No buffer makes a byte cost noticeably more than a smaller one does{caches}.")
             }
-            None => "Whether a byte costs clearly more from some size on could not be told.".to_owned(),
+            None => "Whether a byte takes clearly longer from some buffer size on could not be determined."
+                .to_owned(),
         }
     }
 }
@@ -154,7 +155,7 @@ fn level(until: f64) -> String {
 fn bracket(knee: &Knee) -> String {
     let [until, from] = knee.interval;
     format!(
-        "{}, from {} on at least {:.0} % more than at its cheapest, and with {} {:.0} %",
+        "{}, from {} on at least {:.0} % more than at the fastest size, and with {} {:.0} %",
         level(until),
         Bytes(from as u64),
         100.0 * CLEAR,

@@ -49,8 +49,8 @@ impl Experiment for DeviceLatency {
         &About {
             parameter: "device_latency",
             unit: "ns",
-            question: "How much longer does a random 4 KiB read take that must go to the device?",
-            method: "Scattered reads of a file proven cold, each repeated when it is cached; the median difference. The same past the cache with O_DIRECT.",
+            question: "How much longer does a random 4 KiB read take if the data are not cached?",
+            method: "Random reads of a file that is proven not to be cached, each repeated once it is cached. The answer is the median difference. The same with O_DIRECT, without the cache.",
             source: "paper B (cold reads), paper E (disk service time)",
             cost: Cost { seconds: 3, write_bytes: BYTES, read_bytes: 12 << 20 },
             figure: Figure::Spread,
@@ -111,7 +111,7 @@ impl Experiment for DeviceLatency {
                 counted.unwrap_or_default()
             ),
             None if finding.status == Status::NotApplicable => "Files live in memory here.".to_owned(),
-            None => "No read could be told to have gone to a device.".to_owned(),
+            None => "No read is known to have reached a device.".to_owned(),
         }
     }
 }
@@ -200,7 +200,10 @@ impl Seen {
     fn judged(&self, direct: Result<Vec<f64>, String>) -> Evidence {
         let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
         if !latency::is_slower(&self.cold, &self.cached, FEWEST_TIMES) {
-            return silent("a cold read takes hardly longer than a cached one: it can't be told to have gone to a device".to_owned());
+            return silent(
+                "a cold read takes hardly longer than a cached one: nothing shows that it reaches a device"
+                    .to_owned(),
+            );
         }
         let median = match latency::settled(&self.runs) {
             Ok(median) => median,

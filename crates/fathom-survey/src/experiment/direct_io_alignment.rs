@@ -23,8 +23,8 @@ impl Experiment for DirectIoAlignment {
         &About {
             parameter: "direct_io_alignment",
             unit: "bytes",
-            question: "To what must offset and length of a direct read be aligned?",
-            method: "Reads with O_DIRECT are tried at ever finer offsets, lengths and addresses; one counts if it is done and leaves nothing in the page cache.",
+            question: "How must the offset and the length of a read with O_DIRECT be aligned?",
+            method: "Reads with O_DIRECT are tried at ever finer offsets, lengths and addresses. A read counts if it succeeds and leaves nothing in the page cache.",
             source: "open(2), statx(2)",
             cost: Cost { seconds: 1, write_bytes: 256 << 10, read_bytes: 4 << 20 },
             nature: Nature::Fixed,

@@ -15,7 +15,7 @@ impl Experiment for DirectPointers {
             parameter: PARAMETER,
             unit: "count",
             question: "How many blocks of a file does its inode point to directly?",
-            method: "Single blocks of new files are written; the first that needs a block of pointers is slower than those around it, and more follow at one distance.",
+            method: "Single writes go to growing offsets of sparse files. The first one that needs a block of pointers is slower than its neighbours, and more follow at equal distances.",
             source: "papers C and D",
             cost: Cost { seconds: 1, write_bytes: 26 << 20, read_bytes: 0 },
             nature: Nature::Fixed,

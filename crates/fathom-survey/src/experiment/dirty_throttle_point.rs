@@ -35,7 +35,7 @@ impl Experiment for DirtyThrottlePoint {
             parameter: "dirty_throttle_point",
             unit: "bytes",
             question: "How much may be written before writers wait for the device?",
-            method: "Bursts of 256 KiB writes over a file in memory, longer and longer, each from a state in which nothing is dirty; what was written when the first one waits, less what the device took away meanwhile. Two sets of three that go on for twice as long must agree.",
+            method: "Ever longer bursts of 256 KiB writes over a cached file, each begun with no dirty data. The answer is what was written when a write first waits, less what reached the device meanwhile. Two sets of three longer bursts must agree.",
             source: "paper E; KERNEL: balance_dirty_pages",
             privileges: "--intrusive: meanwhile all writers of the machine wait",
             cost: Cost { seconds: 30, write_bytes: 3 << 30, read_bytes: 0 },
@@ -115,7 +115,7 @@ impl Experiment for DirtyThrottlePoint {
                 Bytes(*bytes)
             ),
             (_, Status::NotApplicable) => "No data wait here to be written to a device.".to_owned(),
-            _ => "Where writes begin to wait could not be told.".to_owned(),
+            _ => "After how much data writes begin to wait could not be determined.".to_owned(),
         }
     }
 }

@@ -7,8 +7,8 @@ pub(super) static ENTRY_TIMEOUT: Question = Question {
     about: &About {
         parameter: "entry_timeout",
         unit: "ns",
-        question: "For how long is it not seen here that another machine has removed or replaced a file?",
-        method: "Files are made, and their names are looked up at growing ages: as long as the kernel believes what it was told, that takes no round trip to the server. Twice, the second time close to the step.",
+        question: "How long may it take until a file's removal or replacement by another machine is seen here?",
+        method: "Files are created, and their names are looked up at growing ages. A lookup is fast as long as the kernel trusts the name that it has cached, and then takes a round trip to the server. Measured twice, the second time close to that age.",
         source: "KERNEL: fuse_dentry_revalidate, nfs_lookup_revalidate",
         privileges: "none; CAP_SYS_ADMIN for the kernel's trace of requests to a FUSE server",
         cost: Cost { seconds: 1, write_bytes: 0, read_bytes: 0 },
@@ -21,11 +21,11 @@ pub(super) static ENTRY_TIMEOUT: Question = Question {
     what: What::Names,
     method: "look_ups_at_growing_ages",
     declared: |server| server.names.clone(),
-    never: "Every look-up of a name asks the server: each path costs a round trip for each of its parts.",
+    never: "Every look-up of a name asks the server: a path takes a round trip for each of its parts.",
     believed: |time| {
         format!(
-            "The kernel believes for {time} what a name stands for: for so long a path costs no round trip."
+            "The kernel trusts a name that it has looked up for {time}. For that long a path takes no round trip."
         )
     },
-    untold: "For how long names are believed could not be told.",
+    untold: "For how long the kernel trusts a name could not be determined.",
 };

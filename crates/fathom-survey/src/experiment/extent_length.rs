@@ -33,8 +33,8 @@ impl Experiment for ExtentLength {
         &About {
             parameter: "extent_length",
             unit: "bytes",
-            question: "How long is the longest run of bytes that lie together in a fresh file?",
-            method: "Space is set aside for a file, and others are written in one go and backward piece by piece; the map of their extents tells.",
+            question: "How long is the longest extent of a new file?",
+            method: "Space is allocated for one file; others are written at once, and backward in pieces. The maps of their extents (FIEMAP) show the longest extent.",
             source: "paper A",
             cost: Cost { seconds: 1, write_bytes: 10 << 20, read_bytes: 0 },
             nature: Nature::Incidental,
@@ -90,7 +90,7 @@ impl Experiment for ExtentLength {
         Ok(vec![if extents.len() > 1 {
             found.caveat(format!("{} set aside lie in {}", Bytes(length), counted(&extents)))
         } else {
-            found.caveat("the whole file lies together: a longer one might have longer runs")
+            found.caveat("the whole file is one extent: a longer file might have longer ones")
         }])
     }
 

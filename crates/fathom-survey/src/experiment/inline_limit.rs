@@ -34,8 +34,8 @@ impl Experiment for InlineLimit {
         &About {
             parameter: "inline_limit",
             unit: "bytes",
-            question: "Up to which size does a file take no block of its own?",
-            method: "Files of growing size are written and synced; the map of their extents tells which are kept among the metadata.",
+            question: "Up to which size is a file kept in its inode or among other metadata, without a block of its own?",
+            method: "Files of growing size are written and synced. The maps of their extents (FIEMAP) show which are kept among the metadata.",
             source: "KERNEL: ext4 inline_data, btrfs max_inline",
             cost: Cost { seconds: 1, write_bytes: 256 << 10, read_bytes: 0 },
             nature: Nature::Fixed,
@@ -54,7 +54,7 @@ impl Experiment for InlineLimit {
         match is_inline(witness, LONGEST)? {
             None => return silent("the file system draws no map of a file's extents"),
             Some(true) => {
-                return silent("even a large file seems to take no block: nothing can be told from that");
+                return silent("even a large file seems to take no block: nothing follows from that");
             }
             Some(false) => {}
         }

@@ -58,8 +58,8 @@ impl Experiment for MetadataCost {
         &About {
             parameter: "metadata_cost",
             unit: "ns",
-            question: "What does it cost to create a file, and to stat, open, rename, list and remove one?",
-            method: "Empty files are made, asked about and removed in directories of 10 and of 1,000 files, one kind of call after the other; medians, of which that of creating one is the answer. Without the clock's own cost.",
+            question: "How long does it take to create a file, and to stat, open, rename, list and remove one?",
+            method: "Empty files are created, looked up and removed in directories of 10 and of 1,000 files, one kind of call after the other. The answer is the median time to create one, less the time to read the clock.",
             source: "mdtest (create, stat and remove per second)",
             cost: Cost { seconds: 3, write_bytes: 0, read_bytes: 0 },
             figure: Figure::Spread,
@@ -114,7 +114,7 @@ impl Experiment for MetadataCost {
 
     fn explain(&self, finding: &Finding) -> String {
         let Some(created) = finding.value.as_ref().and_then(Value::as_number) else {
-            return "What calls on names cost could not be told.".to_owned();
+            return "How long calls on names take could not be determined.".to_owned();
         };
         let spreads = finding.by(METHOD).map_or(&[][..], |timed| &timed.distributions);
         let median = |kind: &Calls, size: u64| {

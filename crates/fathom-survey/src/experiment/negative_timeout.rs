@@ -7,8 +7,8 @@ pub(super) static NEGATIVE_TIMEOUT: Question = Question {
     about: &About {
         parameter: "negative_timeout",
         unit: "ns",
-        question: "For how long is it not seen here that another machine has made a file that was looked for?",
-        method: "Names that are not there are looked up, and again at growing ages: as long as the kernel believes that there is nothing, that takes no round trip to the server. Twice, the second time close to the step.",
+        question: "How long may it take until a new file of another machine is seen here, if its name was looked up before?",
+        method: "Names that do not exist are looked up, and again at growing ages. A lookup is fast as long as the kernel remembers that the name does not exist, and then takes a round trip to the server. Measured twice, the second time close to that age.",
         source: "KERNEL: fuse_dentry_revalidate, nfs_lookup_revalidate",
         privileges: "none; CAP_SYS_ADMIN for the kernel's trace of requests to a FUSE server",
         cost: Cost { seconds: 1, write_bytes: 0, read_bytes: 0 },
@@ -21,11 +21,11 @@ pub(super) static NEGATIVE_TIMEOUT: Question = Question {
     what: What::Absences,
     method: "look_ups_of_nothing",
     declared: |_| None,
-    never: "The server is asked every time for a file that is not there: a search along a path of directories costs a round trip for each.",
+    never: "The server is asked every time for a file that does not exist: a search in several directories takes a round trip for each.",
     believed: |time| {
         format!(
-            "The kernel believes for {time} that a file is not there: a file that others make may be seen that late."
+            "The kernel remembers for {time} that a file does not exist: a new file of another machine may be seen that late."
         )
     },
-    untold: "For how long a file is believed not to be there could not be told.",
+    untold: "For how long the kernel remembers that a file does not exist could not be determined.",
 };

@@ -31,8 +31,8 @@ impl Experiment for PageCacheCapacity {
         &About {
             parameter: "page_cache_capacity",
             unit: "bytes",
-            question: "How much file data does the kernel keep in memory?",
-            method: "A file of hole is read once; probes in it tell which end is still in memory. It doubles until it does not fit, and a second size must say the same.",
+            question: "How much file data can the kernel keep in memory?",
+            method: "A sparse file is read once, and a few later reads tell which of its ends is still in memory. Its size is doubled until it does not fit; a second size must give the same answer.",
             source: "papers A, C and D",
             privileges: "none in a memory cgroup; --intrusive elsewhere, because it takes the cache of all programs",
             cost: Cost { seconds: 5, write_bytes: 0, read_bytes: 16 << 30 },
@@ -103,7 +103,7 @@ impl Experiment for PageCacheCapacity {
             (_, Status::NotApplicable) => {
                 "Files live in memory here, so nothing of them is cached.".to_owned()
             }
-            _ => "What stays in memory of a file that was read could not be told.".to_owned(),
+            _ => "How much of a file stays in memory after a read could not be determined.".to_owned(),
         }
     }
 }

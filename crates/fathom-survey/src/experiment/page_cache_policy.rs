@@ -37,8 +37,8 @@ impl Experiment for PageCachePolicy {
         &About {
             parameter: "page_cache_policy",
             unit: "word",
-            question: "Which file data leave memory first when there is too much of them?",
-            method: "Files of hole are read in known orders, once or more, until the cache overflows; what is left tells whether order, recency, frequency or an earlier stay decided. All of it twice, and a policy is named only where all fits it.",
+            question: "Which file data does the kernel drop first when memory is full?",
+            method: "Sparse files are read in known orders, once or more, until the cache overflows; what is left tells whether order, recency, frequency or an earlier stay decided. Measured twice; a policy is named only if all results fit it.",
             source: "Burnett, Bent, Arpaci-Dusseau & Arpaci-Dusseau, USENIX 2002",
             privileges: "none in a memory cgroup; --intrusive elsewhere, because it takes the cache of all programs",
             cost: Cost { seconds: 40, write_bytes: 0, read_bytes: 24 << 30 },
@@ -115,7 +115,7 @@ impl Experiment for PageCachePolicy {
                 _ => "Anything may go, whatever its use.",
             },
             (_, Status::NotApplicable) => "Files live in memory here, so nothing of them is dropped.",
-            _ => "Which data go first could not be told.",
+            _ => "Which data the kernel drops first could not be determined.",
         };
         told.to_owned()
     }

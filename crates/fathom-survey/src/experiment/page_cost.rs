@@ -13,8 +13,8 @@ impl Experiment for PageCost {
         &About {
             parameter: PARAMETER,
             unit: "ns",
-            question: "What does each further 4 KiB of a cached read cost?",
-            method: "Cached reads of 4 to 64 KiB; the slope of the straight line through their medians, for 4 KiB.",
+            question: "How much longer does a cached read take for each 4 KiB more?",
+            method: "Cached reads of 4 to 64 KiB are timed. The answer is the slope of the straight line through their medians, for 4 KiB.",
             source: "paper B (cached reads), paper E (copy_to_user)",
             cost: Cost { seconds: 1, write_bytes: 512 << 10, read_bytes: 128 << 20 },
             figure: COST_LINE,

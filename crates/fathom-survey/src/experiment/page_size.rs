@@ -28,7 +28,7 @@ impl Experiment for PageSize {
             parameter: "page_size",
             unit: "bytes",
             question: "How large is a page of the page cache?",
-            method: "One cached byte is read to ever new addresses of fresh memory; the read that enters a new page pays for its fault.",
+            method: "A cached byte is read again and again, each time to the next address of unused memory; the read that reaches a new page takes longer, because of the page fault.",
             source: "papers A and C (as 'block size')",
             cost: Cost { seconds: 1, write_bytes: 4096, read_bytes: 1 << 20 },
             nature: Nature::Fixed,
@@ -62,7 +62,7 @@ impl Experiment for PageSize {
 
     fn explain(&self, finding: &Finding) -> String {
         let Some(Value::Whole(page)) = finding.value else {
-            return "Reads to fresh memory show no regular cost, so the page could not be told.".to_owned();
+            return "Reads into unused memory are not slower at regular distances, so the page size could not be determined.".to_owned();
         };
         match finding.answer(Kind::Timing) {
             Some(Value::Whole(timed)) if *timed == page => {

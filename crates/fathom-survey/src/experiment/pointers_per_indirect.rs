@@ -14,7 +14,7 @@ impl Experiment for PointersPerIndirect {
             parameter: "pointers_per_indirect",
             unit: "count",
             question: "How many blocks does one block of pointers point to?",
-            method: "Single blocks of new files are written; those that need a new block of pointers are slower than those around them, at one distance.",
+            method: "Single writes go to growing offsets of sparse files. Those that need a new block of pointers are slower than their neighbours, and lie at equal distances.",
             source: "paper C; KERNEL: ext4_block_to_path",
             cost: Cost { seconds: 1, write_bytes: 26 << 20, read_bytes: 0 },
             nature: Nature::Fixed,

@@ -55,7 +55,7 @@ fn second_look(session: &mut Session<'_>, brought: Brought) -> Answer<Brought> {
             let bytes = 2 * READ;
             Ok(Brought { bytes, interval: [bytes, bytes], ..brought })
         }
-        _ => inconclusive("a miss can't be told from a read that sets off the next window"),
+        _ => inconclusive("a read that waits can't be distinguished from one that starts the next window"),
     }
 }
 
@@ -73,7 +73,7 @@ impl Experiment for ReadaheadFirst {
             parameter: "readahead_first",
             unit: "bytes",
             question: "How much does the first 4 KiB read of a file bring in?",
-            method: "The first page of a cold file is read, then one page further on, in ever new cold starts; the pages that come fast were brought in.",
+            method: "The first page of a file that is not cached is read, then one page further on; this is repeated for other distances. The pages that come fast were brought in by the first read.",
             source: "papers A and D (by a backward read after a priming read)",
             cost: Cost { seconds: 3, write_bytes: 4 << 20, read_bytes: 8 << 20 },
             nature: Nature::Fixed,

@@ -22,8 +22,8 @@ impl Experiment for ReadaheadRamp {
         &About {
             parameter: "readahead_ramp",
             unit: "bytes",
-            question: "By which windows does read-ahead grow to its steady size?",
-            method: "Paced 4 KiB reads of the first part of a cold file, at two paces; behind the first window every wait is the start of a window.",
+            question: "By which steps does the read-ahead window grow to its full size?",
+            method: "The first part of a file that is not cached is read in order, 4 KiB at a time, with pauses of two lengths. After the first window, each read that waits is the start of another window.",
             source: "papers A and D (as '14 or 15 blocks', '176 KB with doubt')",
             cost: Cost { seconds: 10, write_bytes: 0, read_bytes: 256 << 20 },
             nature: Nature::Fixed,

@@ -16,7 +16,7 @@ impl Experiment for ReadaheadRandom {
             parameter: "readahead_random",
             unit: "bytes",
             question: "How much does an isolated 4 KiB read in the middle of a file bring in?",
-            method: "One page in the middle of a cold file is read, then one page further on, in ever new cold starts; the pages that come fast were brought in.",
+            method: "A page in the middle of a file that is not cached is read, then one page further on; this is repeated for other distances. The pages that come fast were brought in by the first read.",
             source: "KERNEL: page_cache_sync_ra",
             cost: Cost { seconds: 3, write_bytes: 4 << 20, read_bytes: 8 << 20 },
             nature: Nature::Fixed,

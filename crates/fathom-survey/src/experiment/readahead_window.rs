@@ -20,7 +20,7 @@ impl Experiment for ReadaheadWindow {
             parameter: "readahead_window",
             unit: "bytes",
             question: "How much does the kernel read ahead of a sequential reader?",
-            method: "Paced 4 KiB reads of a cold file; once the ramp has ended, one read per window waits.",
+            method: "A file that is not cached is read in order, 4 KiB at a time with pauses. Once read-ahead has reached its full size, one read per window waits for the device.",
             source: "papers A, C and D",
             cost: Cost { seconds: 20, write_bytes: 128 << 20, read_bytes: 1 << 30 },
             nature: Nature::Fixed,
@@ -45,7 +45,7 @@ impl Experiment for ReadaheadWindow {
                 .within(0, READ)
                 .resting_on(0.999, samples)
                 .caveat(format!(
-                    "every read waits: a window of up to {} can't be told from none",
+                    "every read waits: a window of up to {} can't be distinguished from none",
                     Bytes(READ)
                 )),
         };

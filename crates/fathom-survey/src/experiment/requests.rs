@@ -85,7 +85,7 @@ impl Experiment for Question {
                 Bytes(*bytes)
             ),
             (_, Status::NotApplicable) => "The files are here: no request goes to a server.".to_owned(),
-            _ => format!("How much one request {verb}s could not be told."),
+            _ => format!("How much one request {verb}s could not be determined."),
         }
     }
 }

@@ -37,7 +37,7 @@ impl Experiment for RequestsInFlight {
             parameter: "requests_in_flight",
             unit: "count",
             question: "How many requests to the file system's server are under way at once?",
-            method: "Pages far from one another are asked for ahead by posix_fadvise(2) and then read: answers come in batches of what is under way at once, with a round trip between two batches.",
+            method: "posix_fadvise(2) asks for pages far from one another, which are then read. They arrive in batches as large as the number of requests under way at once, a round trip apart.",
             source: "KERNEL: flush_bg_queue, xprt_reserve",
             privileges: "none; root to read what a FUSE connection declares",
             cost: Cost { seconds: 2, write_bytes: 0, read_bytes: 48 << 20 },
@@ -83,10 +83,10 @@ impl Experiment for RequestsInFlight {
                 "{count} requests are under way at once: more than that at a time wait for their turn, and throughput grows no further."
             ),
             (_, Some(Value::Whole(most)), _) => format!(
-                "The kernel sends at most {most} requests at once; how many of them the server works on could not be told."
+                "The kernel sends at most {most} requests at once; how many of them the server works on could not be determined."
             ),
             (.., Status::NotApplicable) => "The files are here: no request goes to a server.".to_owned(),
-            _ => "How many requests are under way at once could not be told.".to_owned(),
+            _ => "How many requests are under way at once could not be determined.".to_owned(),
         }
     }
 }

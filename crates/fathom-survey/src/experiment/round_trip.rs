@@ -18,8 +18,8 @@ impl Experiment for RoundTrip {
         &About {
             parameter: "round_trip",
             unit: "ns",
-            question: "What does asking the file system's server take?",
-            method: "The attributes of one file are asked for by statx(2) with AT_STATX_FORCE_SYNC, which goes to the server whatever is remembered; the median, where that takes ten times as long as a call that asks nobody.",
+            question: "How long does a request to the file system's server take?",
+            method: "statx(2) with AT_STATX_FORCE_SYNC asks the server for a file's attributes even if the kernel has them. The answer is the median, if it is at least ten times as long as a call that needs no server.",
             source: "KERNEL: fuse_update_get_attr, nfs_getattr",
             cost: Cost { seconds: 2, write_bytes: 0, read_bytes: 0 },
             figure: Figure::Spread,
@@ -67,7 +67,7 @@ impl Experiment for RoundTrip {
         match (finding.value.as_ref().and_then(Value::as_number), finding.status) {
             (Some(ns), _) => format!("Asking the server takes {}.", Nanos(ns)),
             (None, Status::NotApplicable) => "The files are here: there is no server to ask.".to_owned(),
-            _ => "What asking the server takes could not be told.".to_owned(),
+            _ => "How long a request to the server takes could not be determined.".to_owned(),
         }
     }
 }

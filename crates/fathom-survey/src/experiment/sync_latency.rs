@@ -42,7 +42,7 @@ impl Experiment for SyncLatency {
             parameter: "sync_latency",
             unit: "ns",
             question: "How long does a program wait for fsync after it has appended 4 KiB?",
-            method: "fsync and fdatasync after an append, an overwrite and in a new file; the median of fsync after an append, next to an empty call.",
+            method: "fsync and fdatasync are timed after an append, after an overwrite and in a new file. The answer is the median of fsync after an append.",
             source: "papers A and C (fsync after each write)",
             cost: Cost { seconds: 3, write_bytes: 12 << 20, read_bytes: 0 },
             nature: Nature::Unsteady,

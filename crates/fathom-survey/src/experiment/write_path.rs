@@ -46,8 +46,8 @@ impl Experiment for WritePath {
         &About {
             parameter: "write_path",
             unit: "word",
-            question: "Does a write wait for where data are kept, or the close of the file, or neither?",
-            method: "A few pages are written, the file is closed, opened again and synced, in turns with the same without writes: the call that takes a round trip longer, or without a server longer than all others, is the one that waits.",
+            question: "Which call waits until written data have reached the server or the device: the write, the close of the file, or neither?",
+            method: "A file is written, closed, opened again and synced, in turns with the same calls without the write. The call that waits takes a round trip to the server longer; without a server, longer than all others.",
             source: "KERNEL: fuse_flush, nfs_file_flush, generic_write_sync",
             cost: Cost { seconds: 1, write_bytes: 1 << 20, read_bytes: 0 },
             nature: Nature::Fixed,
@@ -70,7 +70,7 @@ impl Experiment for WritePath {
         Ok(match turns.waiting() {
             Some(waits) => Evidence::measured(Kind::Timing, METHOD, Value::Word(word(waits).to_owned()))
                 .resting_on(1.0 - steps::MOST_CHANCE, count),
-            None => silent("no one call stands out that waits for what was written".to_owned()),
+            None => silent("no single call clearly waits for the written data".to_owned()),
         })
     }
 
@@ -141,7 +141,7 @@ impl Experiment for WritePath {
             (FLUSHED, _) => "Writes return at once, and closing the file waits for them: others see them then, and an error may come with the close.",
             (CACHED, _) => "Writes return at once, and so does the close: what was written is in memory alone until the kernel writes it or a program syncs it.",
             (_, Status::NotApplicable) => "Files live in memory alone: no write has to wait for anything.",
-            _ => "Where writes are waited for could not be told. Mount options do not say it; on FUSE the server decides, by FUSE_WRITEBACK_CACHE.",
+            _ => "Which call waits for written data could not be determined. Mount options do not say it; on FUSE the server decides, by FUSE_WRITEBACK_CACHE.",
         }
         .to_owned()
     }

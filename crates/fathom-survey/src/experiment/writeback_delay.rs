@@ -57,8 +57,8 @@ impl Experiment for WritebackDelay {
         &About {
             parameter: "writeback_delay",
             unit: "ns",
-            question: "How long do written data stay in memory before the kernel writes them unasked?",
-            method: "Files are made dirty at once and synced at growing ages; a sync takes long until the kernel has written the data by itself. Twice, at different moments; 145 s with the usual settings, and as much --max-time.",
+            question: "How long do written data stay in memory before the kernel writes them to the device by itself?",
+            method: "Files are written at the same time and synced at growing ages. A sync takes long until the kernel has written the data by itself. Measured twice, at different moments. With the usual settings this takes 145 s, and --max-time must allow it.",
             source: "KERNEL: wb_check_old_data_flush",
             privileges: "none; what others have dirty on the file system is written first",
             cost: Cost { seconds: 2, write_bytes: 2 << 20, read_bytes: 0 },
@@ -140,7 +140,7 @@ impl Experiment for WritebackDelay {
                 format!("Data that no program syncs reach the device after about {}.", Nanos(*ns as f64))
             }
             (_, Status::NotApplicable, _) => "No data wait here to be written to a device.".to_owned(),
-            _ => "When the kernel writes data that no program syncs could not be told.".to_owned(),
+            _ => "When the kernel writes data that no program syncs could not be determined.".to_owned(),
         }
     }
 }

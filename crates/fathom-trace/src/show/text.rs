@@ -78,7 +78,7 @@ fn timing(text: &mut String, shown: &Shown) {
     let median = |histogram: &Histogram| histogram.quantile(0.5).map_or("-".to_owned(), nanos);
     line!(text, "  from start to start, median from {}", median(&timing.gaps_ns));
     if !timing.has_durations {
-        line!(text, "  the source does not tell how long operations took");
+        line!(text, "  the source does not say how long operations took");
         return;
     }
     line!(text, "  between operations (think time), median from {}", median(&timing.think_ns));

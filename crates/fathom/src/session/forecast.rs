@@ -253,7 +253,7 @@ impl Session {
             max_write: self.left(),
             instrument,
             deadline: Some(self.deadline()),
-            interrupt: Arc::clone(&self.interrupt),
+            interrupt: Arc::clone(self.watch.interrupt()),
         }
     }
 }

@@ -64,7 +64,7 @@ impl Session {
         let found = calibration::found_by_other_means(&mut model, &mut linux, &self.path, self.seed);
         self.close(found, linux)?;
         let mut site = self.site(&begun, needs.space, self.limits())?;
-        let accounts = calibration::calibrate(&mut model, &mut site, self.seed, &mut |_| ())?;
+        let accounts = calibration::calibrate(&mut model, &mut site, self.seed)?;
         self.bytes_written += site.bytes_written();
         let from = begun.provenance;
         model.made = Some(Made {
@@ -92,6 +92,8 @@ impl Session {
         notice: &mut dyn FnMut(&str),
     ) -> Result<Validation, Error> {
         let begun = self.begin()?;
+        // How many runs there will be is known once all is predicted.
+        self.watch.expect(0);
         let mut trials = Trials { model, path: &self.path.clone(), repeats, by_fio: 0, seed: self.seed };
         let (outcomes, written) = match against {
             Against::Field { files, by_fio } => {

@@ -12,7 +12,6 @@ use fathom_speed::rounds::{Progress, Settings};
 use fathom_speed::syscalls::{self, Plan, Syscalls};
 use fathom_speed::versus::jobs::{self, JobsVersus};
 use fathom_speed::versus::{self, Versus};
-use fathom_speed::watch::Watch;
 
 use super::{Error, Session};
 
@@ -107,7 +106,8 @@ impl Session {
         let begun = self.begin()?;
         let (seed, max_write, deadline) = (self.seed, self.left(), self.deadline());
         let plan = Plan { sizes, rounds, seed, max_write, deadline };
-        let prices = syscalls::measure(&self.path, &begun.instrument, &plan, &self.interrupt, progress)?;
+        let prices =
+            syscalls::measure(&self.path, &begun.instrument, &plan, self.watch.interrupt(), progress)?;
         self.bytes_written += prices.bytes_written;
         Ok(Syscalls {
             schema: syscalls::SCHEMA.to_owned(),
@@ -197,6 +197,6 @@ impl Session {
     pub fn file_size(&mut self, time: Duration, block: u64, cold: bool) -> Result<FileSize, Error> {
         self.watch();
         let question = Question { time, block, cold, max_write: self.left(), deadline: self.deadline() };
-        Ok(file_size::find(&self.path, question, &Watch::new(self.interrupt.clone()))?)
+        Ok(file_size::find(&self.path, question, &self.watch)?)
     }
 }

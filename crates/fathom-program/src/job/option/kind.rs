@@ -151,7 +151,7 @@ impl Kind {
                 parts(text, false, |text| is_one(text, choices))?;
             }
             Kind::Text if text.is_empty() => return wanted("it is empty"),
-            Kind::Gone => return Err("fio has it no more".to_owned()),
+            Kind::Gone => return Err("fio no longer has it".to_owned()),
             Kind::Text | Kind::TextOrNone | Kind::Ignored => {}
         }
         Ok(value)

@@ -93,7 +93,7 @@ impl Files {
         match &self.place {
             Place::Private(_) => Ok(()),
             Place::ReadOnly(path) => Err(Fault::Unsupported(format!(
-                "{} is mounted read-only, and no scratch file can be made to ask this of",
+                "{} is mounted read-only, and no scratch file can be made there to measure this",
                 path.display()
             ))),
         }

@@ -60,7 +60,7 @@ pub(super) fn measure(
     if length < LEAST_BYTES {
         let needed = LEAST_BYTES * u64::from(BURSTS) * 8 / super::EIGHTHS;
         return Err(Fault::Unsupported(format!(
-            "{BURSTS} bursts of {} are the least that tells anything: raise --max-write to {}MiB and --file-size to {} or more",
+            "{BURSTS} bursts of {} are the fewest that give an answer: raise --max-write to {}MiB and --file-size to {} or more",
             Bytes(LEAST_BYTES),
             needed.div_ceil(1 << 20),
             Bytes(LEAST_BYTES)
@@ -155,7 +155,7 @@ fn sentence(
     };
     let rates = format!("{}, {}", rate(points.get(points.len() / 4)), rate(points.last()));
     match point {
-        Err(reason) => format!("where writers begin to wait can't be told ({rates}): {reason}; {by_rule}"),
+        Err(reason) => format!("it is not known where writers begin to wait ({rates}): {reason}; {by_rule}"),
         Ok(point) => {
             let [low, high] = point.interval;
             let verdict = match rule as f64 {
@@ -217,6 +217,6 @@ mod tests {
         let bursts = (0..8).map(|seed| planted(6.0 * MIB, 3e5, seed)).collect();
         let past = PastDirty::of([4 << 20, 8 << 20], 65536, bursts);
         assert_eq!(past.waits_from_bytes, None);
-        assert!(past.sentence.contains("can't be told"), "{}", past.sentence);
+        assert!(past.sentence.contains("it is not known"), "{}", past.sentence);
     }
 }

@@ -249,7 +249,7 @@ fn sentence(fall: &Result<[u64; 2], String>, points: &[WorkingSet], limit: &Limi
     let last = points.last().map_or(high, |point| point.file_bytes);
     let why = match (low..=high).contains(&limit.bytes) {
         true => {
-            "the limit of memory lies there: reading on drops what will be wanted first, so that of a file a little too large nearly nothing is found again"
+            "the limit of memory lies there: reading a file that is slightly larger drops each page before it is read again"
         }
         false if high < limit.bytes => "below the limit of memory: something else takes a part of it",
         false => "above the limit of memory",

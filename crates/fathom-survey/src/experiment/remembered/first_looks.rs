@@ -122,7 +122,7 @@ impl Looks {
                     Some(Ok(Believed { low, high, confidence, samples }))
                 }
                 _ => Some(Err(Silence::inconclusive(
-                    "whether a call that has just been made asks the server again could not be told",
+                    "whether a call that has just been made asks the server again could not be determined",
                 ))),
             };
         }
@@ -133,7 +133,7 @@ impl Looks {
 
     /// Why nothing is to be found; that there is no server only where the calls are told well enough to say so.
     fn without_server(&self) -> Silence {
-        let unclear = || Silence::inconclusive("whether a stat asks a server could not be told");
+        let unclear = || Silence::inconclusive("whether a stat asks a server could not be determined");
         let [stats, ..] = &self.asking;
         let (Ok(seek), Ok(stat)) = (latency::settled(&self.seek), latency::settled(stats)) else {
             return unclear();
@@ -143,7 +143,7 @@ impl Looks {
             return unclear();
         }
         let reason = format!(
-            "a stat that must be asked of the file system's server takes {}: there is no round trip to it, and nothing to find",
+            "a stat that must go to the file system's server takes only {}: there is no round trip, and nothing to measure",
             Nanos(stat.value)
         );
         Silence::senseless(reason)

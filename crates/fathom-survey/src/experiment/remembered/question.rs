@@ -13,7 +13,7 @@ pub(in crate::experiment) struct Question {
     pub(in crate::experiment) method: &'static str,
     /// What the options of the mount say, and which one.
     pub(in crate::experiment) declared: fn(&Server) -> Option<(Duration, String)>,
-    /// The answer in words where it is never believed, for a time, and where it could not be told.
+    /// The answer in words where it is never believed, for a time, and where it could not be determined.
     pub(in crate::experiment) never: &'static str,
     pub(in crate::experiment) believed: fn(Nanos) -> String,
     pub(in crate::experiment) untold: &'static str,

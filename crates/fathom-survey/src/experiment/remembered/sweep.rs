@@ -76,7 +76,7 @@ pub(super) fn sweeps(
     Ok(first.map(|first| match (first, answers.next().flatten()) {
         (_, Some(answer)) => answer,
         (Ok((step, _)), None) => Err(format!(
-            "it was believed for {} to {}, and a closer look came too late",
+            "the kernel trusted it for {} to {}, and there was no time for a finer measurement",
             Nanos(step.low),
             Nanos(step.high)
         )),
@@ -92,13 +92,15 @@ fn closely(
     let (first, before) = first.as_ref().ok()?;
     let (closer, after) = match closer {
         Ok(seen) => seen,
-        Err(reason) => return Some(Err(format!("on a closer look {reason}"))),
+        Err(reason) => return Some(Err(format!("in the finer measurement {reason}"))),
     };
     let is_there = closer.low <= first.high * MARGIN && closer.high >= first.low / MARGIN;
     let chance = first.chance * closer.chance;
     if !is_there || chance > MOST_CHANCE {
         let [one, other] = [first.high, closer.high].map(Nanos);
-        return Some(Err(format!("it was believed for {one} and then for {other}: that is no one time")));
+        return Some(Err(format!(
+            "the kernel trusted it for {one} and then for {other}: the two measurements disagree"
+        )));
     }
     let (low, high) = (closer.low, closer.high);
     let believed = Believed { low, high, confidence: 1.0 - chance, samples: before + after };
@@ -113,7 +115,7 @@ impl Believed {
         let most = if low > 0.0 { WIDEST * low } else { TICKS.as_nanos() as f64 };
         if high > most {
             let [low, high] = [low, high].map(Nanos);
-            return Err(format!("it was asked again after more than {low} and before {high}"));
+            return Err(format!("the server was asked again after more than {low} and before {high}"));
         }
         Ok(Self { low, high, confidence: 1.0, samples })
     }
@@ -338,7 +340,7 @@ fn is_over(observer: &dyn Observer, probes: &[Probe]) -> bool {
 
 fn stepped(observer: &dyn Observer, probes: &[Probe], age_ns: f64) -> Result<(Step, usize), String> {
     let waited = Nanos(age_ns);
-    let alike = || "what asks the server takes as long as what need not".to_owned();
+    let alike = || "calls that ask the server take as long as calls that need not".to_owned();
     let asked = observer.asked(probes).ok_or_else(alike)?;
     // What was made early is older than its place says, where making everything has taken long.
     let clear = probes.iter().zip(asked).filter_map(|(probe, asked)| Some((probe.age_ns, asked?)));
@@ -349,17 +351,17 @@ fn stepped(observer: &dyn Observer, probes: &[Probe], age_ns: f64) -> Result<(St
         probes.iter().map(|probe| probe.idle.len() + probe.busy.len() + observer.alike() as usize).sum();
     match quiet::step(&ages, &asked) {
         Some(step) => Ok((step, samples)),
-        None if asked.iter().all(|asked| !asked) => Err(format!(
-            "nothing was asked of the server again within {waited}: a longer time needs --max-time"
-        )),
+        None if asked.iter().all(|asked| !asked) => {
+            Err(format!("the server was not asked again within {waited}: to wait longer raise --max-time"))
+        }
         None if asked.iter().all(|&asked| asked) => {
             let first = ages.first().copied().unwrap_or(0.0);
             match observer.is_certain() {
                 true => Ok((Step { low: 0.0, high: first, chance: 0.0 }, samples)),
-                false => Err(format!("it was asked of the server again before {}", Nanos(first))),
+                false => Err(format!("the server was asked again before {}", Nanos(first))),
             }
         }
-        None => Err(format!("within {waited} it was now asked of the server and now not")),
+        None => Err(format!("within {waited} the server was sometimes asked and sometimes not")),
     }
 }
 

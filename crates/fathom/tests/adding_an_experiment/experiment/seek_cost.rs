@@ -52,7 +52,7 @@ impl Experiment for SeekCost {
     fn explain(&self, finding: &Finding) -> String {
         match &finding.value {
             Some(value) => format!("Moving a file's position takes {}.", value.in_words("ns")),
-            None => "What moving a file's position costs could not be told.".to_owned(),
+            None => "What moving a file's position costs could not be determined.".to_owned(),
         }
     }
 }
