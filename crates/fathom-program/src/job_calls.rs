@@ -547,6 +547,17 @@ mod tests {
     }
 
     #[test]
+    fn the_cache_is_emptied_between_passes_and_where_blocks_may_come_again_there_is_one_pass() {
+        let drops = |random_map: bool| {
+            let job = Job { pattern: Pattern::Random, random_map, io_size: Some(48 << 10), ..job(12) };
+            let made = calls(&job, 0);
+            assert_eq!(made.iter().filter(|(kind, ..)| *kind == CallKind::Pread).count(), 12);
+            made.iter().filter(|(kind, ..)| *kind == CallKind::DontNeed).count()
+        };
+        assert_eq!([true, false].map(drops), [3, 0]);
+    }
+
+    #[test]
     fn a_range_is_synced_from_its_first_to_its_last_write() {
         let mut job = Job { read_percent: 0, ..job(20) };
         job.durability.range = Some(([false, true, true], 2));

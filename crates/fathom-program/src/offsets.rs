@@ -102,12 +102,13 @@ impl Offsets {
             (Pattern::Random, true, false) => Order::Mapped { grain, map: Map::of(count)? },
         };
         let read_percent = u64::from(job.read_percent);
-        let is_bounded = job.file_count() <= 1 && strides.is_none();
-        let whole = if is_bounded { region.length } else { u64::MAX };
         let every = if job.pattern == Pattern::Random { job.order.every.max(1) } else { 1 };
         let random_percent = [0, 1].map(|side: usize| u64::from(job.order.percentage_random[side]));
         let is_mixture = job.pattern == Pattern::Random && random_percent != [100; DIRECTIONS];
         let (joins, is_anywhere) = (every > 1 || is_mixture, matches!(order, Order::Anywhere(_)));
+        // Where blocks may come again nothing tells one pass from the next, and fio does not open its file anew.
+        let has_passes = job.file_count() <= 1 && strides.is_none() && !is_anywhere;
+        let whole = if has_passes { region.length } else { u64::MAX };
         let is_mixed = job.directions().count() == DIRECTIONS;
         Ok(Self {
             random_percent,

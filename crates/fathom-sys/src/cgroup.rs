@@ -85,32 +85,52 @@ pub struct DeviceLimits {
     pub bytes: [Option<u64>; 2],
     /// Requests: reads, writes.
     pub requests: [Option<u64>; 2],
+    /// Whose requests they hold.
+    pub hold: Held,
 }
 
-/// The limits that the group of this process and those above it put on the device of these numbers: `7:0`.
+/// Whose requests the limits of a group hold. The kernel's own threads are in the root group.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Held {
+    /// All: it is the root group, which has limits in version 1 alone.
+    #[default]
+    All,
+    /// Those for the group's files, whoever writes them back, and not those of a journal's thread.
+    Files,
+    /// Those that the group's programs make themselves: version 1 does not know whose data are written back.
+    Callers,
+}
+
+/// The limits that a control group puts on this process and the device of these numbers: `7:0`. In the unified hierarchy those of
+/// the groups above count as well. Source: `throtl_pd_init`, `inode_cgwb_enabled`.
 pub fn device_limits(numbers: (u32, u32)) -> DeviceLimits {
     let Some(hierarchy) = hierarchy("blkio").or_else(|| hierarchy("io")) else {
         return DeviceLimits::default();
     };
-    let groups = hierarchy.own.ancestors().take_while(|group| group.starts_with(&hierarchy.mount));
     let numbers = format!("{}:{}", numbers.0, numbers.1);
-    groups.fold(DeviceLimits::default(), |limits, group| {
-        let read = |name: &str| fs::read_to_string(group.join(name)).unwrap_or_default();
-        limits.and(match hierarchy.version {
-            Version::One => {
-                let one = |name: &str| limit_of(&read(&format!("blkio.throttle.{name}_device")), &numbers);
-                DeviceLimits {
-                    bytes: ["read_bps", "write_bps"].map(one),
-                    requests: ["read_iops", "write_iops"].map(one),
-                }
+    let read = |group: &Path, name: &str| fs::read_to_string(group.join(name)).unwrap_or_default();
+    match hierarchy.version {
+        Version::One => {
+            let group = &hierarchy.own;
+            let one = |name: &str| limit_of(&read(group, &format!("blkio.throttle.{name}_device")), &numbers);
+            // Only the root of a hierarchy has this file.
+            let is_root = group.join("release_agent").exists();
+            DeviceLimits {
+                bytes: ["read_bps", "write_bps"].map(one),
+                requests: ["read_iops", "write_iops"].map(one),
+                hold: if is_root { Held::All } else { Held::Callers },
             }
-            Version::Two => {
-                let text = read("io.max");
+        }
+        Version::Two => {
+            let groups = hierarchy.own.ancestors().take_while(|group| group.starts_with(&hierarchy.mount));
+            let none = DeviceLimits { hold: Held::Files, ..DeviceLimits::default() };
+            groups.fold(none, |limits, group| {
+                let text = read(group, "io.max");
                 let one = |name: &str| named_limit_of(&text, &numbers, name);
-                DeviceLimits { bytes: ["rbps", "wbps"].map(one), requests: ["riops", "wiops"].map(one) }
-            }
-        })
-    })
+                limits.and(["rbps", "wbps"].map(one), ["riops", "wiops"].map(one))
+            })
+        }
+    }
 }
 
 impl DeviceLimits {
@@ -119,12 +139,12 @@ impl DeviceLimits {
         self.bytes.iter().chain(&self.requests).any(Option::is_some)
     }
 
-    /// Both: the lower one of each.
-    fn and(self, other: Self) -> Self {
+    /// With others: the lower one of each.
+    fn and(self, bytes: [Option<u64>; 2], requests: [Option<u64>; 2]) -> Self {
         let lower = |one: [Option<u64>; 2], two: [Option<u64>; 2]| {
             [0, 1].map(|way: usize| one[way].into_iter().chain(two[way]).min())
         };
-        Self { bytes: lower(self.bytes, other.bytes), requests: lower(self.requests, other.requests) }
+        Self { bytes: lower(self.bytes, bytes), requests: lower(self.requests, requests), ..self }
     }
 }
 

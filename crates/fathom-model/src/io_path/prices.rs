@@ -12,7 +12,9 @@ use super::state::Judged;
 use super::work::Work;
 use crate::file_read::PAGE;
 use crate::page_writeback::Thresholds;
-use crate::parameters::{Allocation, Answers, Curve, Opening, Parameters, Scalar, Scalars, Scheduler};
+use crate::parameters::{
+    Allocation, Answers, Curve, Journal, Limited, Opening, Parameters, Scalar, Scalars, Scheduler,
+};
 use crate::read_ahead::Limits;
 
 /// Prices in ns and ns per byte, and the sizes that rules depend on in bytes.
@@ -31,6 +33,8 @@ pub struct Prices {
     pub(super) device_write_byte: f64,
     /// Requests and bytes a second, of reads and of writes; zero for no limit.
     pub(super) limits: [[f64; 2]; 2],
+    pub(super) limited: Limited,
+    pub(super) has_jbd2: bool,
     pub(super) limit_burst: u64,
     pub(super) limit_slice: u64,
     pub(super) jiffy: u64,
@@ -71,6 +75,8 @@ impl Prices {
                 [value(Scalar::LimitReadIops), value(Scalar::LimitReadRate)],
                 [value(Scalar::LimitWriteIops), value(Scalar::LimitWriteRate)],
             ],
+            limited: parameters.choices.limited,
+            has_jbd2: parameters.choices.journal != Journal::Price,
             limit_burst: value(Scalar::LimitBurst) as u64,
             limit_slice: value(Scalar::LimitSlice) as u64,
             jiffy: (value(Scalar::Jiffy) as u64).max(1),

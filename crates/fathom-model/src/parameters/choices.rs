@@ -88,6 +88,20 @@ choice! {
 }
 
 choice! {
+    /// Whose requests the limits of a device hold.
+    #[derive(Default)]
+    Limited {
+        /// All.
+        #[default]
+        All = "all",
+        /// Those for files, and not those of jbd2's thread.
+        Files = "files",
+        /// Those that programs make or wait for, and not those of jbd2's thread or of the flusher.
+        Callers = "callers",
+    }
+}
+
+choice! {
     /// When a request that goes past the cache is done, of those that a thread hands over without waiting.
     #[derive(Default)]
     Queued {
@@ -157,6 +171,8 @@ choices! {
     eviction: Eviction,
     /// Whether the pages of a file that are cached stay there when it is opened.
     opening: Opening,
+    /// Whose requests a token bucket holds to its limits: the kernel's own threads are in no group that has any.
+    limited: Limited,
     /// Whether requests past the cache that a thread has under way overlap, or each is done before the next.
     queued: Queued,
     /// Who decides the order of requests and merges them.

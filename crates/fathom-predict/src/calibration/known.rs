@@ -3,10 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
+use fathom_sys::cgroup::{self, Held};
 use fathom_sys::facts::{Device, Mount};
-use fathom_sys::{affinity, cgroup, dirty, facts};
+use fathom_sys::{affinity, dirty, facts};
 
-use crate::model::{Device as DeviceKind, Journal, LIMITS, Model, Opening, Origin, PAGE, Parameter, Scalar};
+use crate::model::{
+    Device as DeviceKind, Journal, LIMITS, Limited, Model, Opening, Origin, PAGE, Parameter, Scalar,
+};
 use fathom_model::kernel::Kernel;
 use fathom_program::workload::{CallKind, Pass, ScratchFile, Workload};
 use fathom_run::fault::Fault;
@@ -176,6 +179,11 @@ fn limits(model: &mut Model, device: &Device) {
         return;
     }
     model.parameters.choices.device = DeviceKind::TokenBucket;
+    model.parameters.choices.limited = match limits.hold {
+        Held::All => Limited::All,
+        Held::Files => Limited::Files,
+        Held::Callers => Limited::Callers,
+    };
     // The kernel's slice: DFL_THROTL_SLICE, a tenth of a second.
     declare(model, Scalar::LimitSlice, Some(100_000_000));
     let values = limits.bytes.into_iter().chain(limits.requests);

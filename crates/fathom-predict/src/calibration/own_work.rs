@@ -10,7 +10,7 @@ use crate::model::{LIMITS, Model, Runner, Scalar};
 use crate::single_runs::{self, SingleRuns};
 
 /// How many runs all of this makes where fio is installed.
-pub(super) const OTHER_RUNS: usize = 45;
+pub(super) const OTHER_RUNS: usize = 61;
 
 /// How much longer cached reads of a program take while every CPU makes some.
 pub(super) fn crowded(model: &mut Model, by: Runner, site: &mut Site) -> Result<(), Fault> {

@@ -16,7 +16,8 @@ pub fn class(job: &Job, parameters: &Parameters) -> String {
         Pattern::Sequential => "sequential",
         Pattern::Random => "random",
     };
-    let is_queued = job.engine.is_asynchronous() && job.engine != Engine::Posixaio && job.depth.most > 1;
+    let hands_over = job.engine.is_asynchronous() && job.engine != Engine::Posixaio;
+    let is_queued = hands_over && job.depth.most > 1;
     let jumps_in_ring = is_queued && job.engine == Engine::IoUring && job.pattern == Pattern::Random;
     let cache = match (job.direct, finds_cached(job, parameters)) {
         (true, _) if is_queued => "queued",
@@ -40,6 +41,8 @@ pub fn class(job: &Job, parameters: &Parameters) -> String {
     let by = match job.engine {
         Engine::Mmap => "mmap_",
         Engine::Posixaio => "posixaio_",
+        // On a loop device fio's take a third less than those of calls that wait.
+        _ if hands_over && job.direct && !is_queued => "aio_",
         _ => "",
     };
     let class = match job.read_percent {

@@ -7,7 +7,9 @@ use fathom_net::{In, NetBuilder, Out, Span};
 use super::queue_and_bus;
 use super::slice::Slice;
 use crate::io_path::prices::Prices;
-use crate::io_path::request::Request;
+use crate::io_path::request::{Request, Urgency};
+use crate::io_path::state::Journal;
+use crate::parameters::Limited;
 
 /// What one direction has used.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,6 +40,7 @@ pub fn token_bucket(
             let used = &mut buckets[usize::from(request.is_write)];
             let now = firing.now().as_ticks();
             let wait = match limits.limit_slice {
+                _ if limits.is_free(request) => 0,
                 0 => limits.admit(request, &mut used.paid, now),
                 _ => used.slice.dispatch(&limits, request, now) - now,
             };
@@ -57,6 +60,16 @@ pub fn token_bucket(
 }
 
 impl Prices {
+    /// Whether no limit holds a request.
+    fn is_free(&self, request: &Request) -> bool {
+        let is_journals = self.has_jbd2 && Journal::owns(request);
+        match self.limited {
+            Limited::All => false,
+            Limited::Files => is_journals,
+            Limited::Callers => is_journals || request.urgency == Urgency::Background,
+        }
+    }
+
     /// Takes a request's tokens out of its buckets; returns how many ns it has to wait.
     fn admit(&self, request: &Request, paid: &mut [u64; 2], now: u64) -> u64 {
         let costs = [1.0, request.bytes() as f64];

@@ -57,6 +57,30 @@ fn of_writes_that_wait_each_takes_its_turn_and_all_are_noticed_at_once() {
 }
 
 #[test]
+fn a_group_holds_what_its_programs_ask_for_and_not_what_the_journal_writes() {
+    // A page and a sync, 500 times: the data, and two blocks of the journal.
+    let synced = |limited: &str| {
+        let settings = [
+            ("device", "token_bucket"),
+            ("journal", "ordered"),
+            ("limit_write_rate", "4M"),
+            ("limited", limited),
+        ];
+        let settings = [&settings[..], &[("journal_blocks", "0"), ("limit_burst", "0")]].concat();
+        let parameters = silent().with(&settings);
+        let mut state = State::new(&parameters);
+        let file = state.create();
+        let pair =
+            |at: u64| [Call::new(CallKind::Write, file).at(at << 12, 4096), Call::new(CallKind::Fsync, file)];
+        Path::new(&parameters).run(repeated((0..500).flat_map(pair).collect(), 1), state, 1).now().as_ticks()
+            as f64
+    };
+    let [all, files, callers] = ["all", "files", "callers"].map(synced);
+    assert!(within(0.01, files, callers), "nothing is written in the background: {files} {callers}");
+    assert!((1.7..3.1).contains(&(all / files)), "{all} {files}");
+}
+
+#[test]
 fn a_server_on_its_callers_cpu_answers_sooner_until_it_leaves() {
     let each = |settings: &str, calls: u64| {
         let mut parameters = silent();
