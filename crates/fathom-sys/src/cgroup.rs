@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(named_limit_of(text, "7:1", "wbps"), None);
         let one = DeviceLimits { bytes: [Some(5), None], ..DeviceLimits::default() };
         let two = DeviceLimits { bytes: [Some(3), Some(9)], ..DeviceLimits::default() };
-        assert_eq!(one.and(two).bytes, [Some(3), Some(9)]);
+        assert_eq!(one.and(two.bytes, two.requests).bytes, [Some(3), Some(9)]);
         assert!(two.is_limited() && !DeviceLimits::default().is_limited());
     }
 

@@ -251,6 +251,6 @@ mod tests {
             &[of(CallKind::Allocate, 1), of(CallKind::Allocate, 2), of(CallKind::Discard, 1), read(0, 0, 0)],
             Pace::Fast,
         );
-        assert_eq!(refused, Err("the model has no part for 2 x allocate; 1 x discard".to_owned()));
+        assert_eq!(refused, Err("the model does not know 2 x allocate; 1 x discard".to_owned()));
     }
 }
