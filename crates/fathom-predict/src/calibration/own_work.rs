@@ -98,9 +98,10 @@ pub(super) fn near_server(model: &mut Model, site: &mut Site) -> Result<(), Faul
     }
     let words = "bs=4k\ntime_based\n";
     let direct = |ms: u32| {
-        format!("[{ms} ms]\n{words}rw=randread\nsize=16m\ndirect=1\nfilename=server\nruntime={ms}ms\n")
+        format!("[{ms} ms]\n{words}rw=randread\nsize=64m\ndirect=1\nfilename=checks\nruntime={ms}ms\n")
     };
-    let own = format!("[own]\n{words}rw=read\nsize=512k\npre_read=1\ninvalidate=0\nruntime=30ms\n");
+    let own =
+        format!("[own]\n{words}rw=read\nsize=512k\npre_read=1\ninvalidate=0\nfilename=near\nruntime=30ms\n");
     let mut jobs = written_jobs(&(MS.map(direct).concat() + &own))?;
     single_runs::run(&mut jobs, &[Runner::Fio], ROUNDS, 1, site)?;
     let rates = |at: usize| jobs[at].by(Runner::Fio).iter().map(|run| run.rate).collect::<Vec<_>>();
