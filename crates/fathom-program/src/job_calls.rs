@@ -328,15 +328,19 @@ impl JobCalls {
     /// Another pass over the files; the cache is emptied of them, as before the first.
     #[cold]
     fn next_pass(&mut self) -> Option<Step<bool>> {
+        self.rewind();
+        let drops = self.job.drops_caches() || self.renews_by != CallKind::DontNeed;
+        self.to_renew = if drops { self.files.len() } else { 0 };
+        self.renew()
+    }
+
+    fn rewind(&mut self) {
         self.next_file.rewind();
         let on_names = self.job.engine.on_names().is_some();
         for file in &mut self.files {
             file.offsets.rewind();
             file.is_unnamed = on_names;
         }
-        let drops = self.job.drops_caches() || self.renews_by != CallKind::DontNeed;
-        self.to_renew = if drops { self.files.len() } else { 0 };
-        self.renew()
     }
 
     #[cold]
@@ -474,6 +478,9 @@ impl Thread for JobCalls {
                 // fio begins no pass for less than a block.
                 if !self.loops || self.left < self.job.largest_block() {
                     self.left = 0;
+                } else if self.files.iter().all(|file| file.offsets.is_endless()) {
+                    // fio does not open its files anew here.
+                    self.rewind();
                 } else if let Some(step) = self.next_pass() {
                     return step;
                 }

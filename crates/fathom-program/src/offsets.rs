@@ -106,9 +106,8 @@ impl Offsets {
         let random_percent = [0, 1].map(|side: usize| u64::from(job.order.percentage_random[side]));
         let is_mixture = job.pattern == Pattern::Random && random_percent != [100; DIRECTIONS];
         let (joins, is_anywhere) = (every > 1 || is_mixture, matches!(order, Order::Anywhere(_)));
-        // Where blocks may come again nothing tells one pass from the next, and fio does not open its file anew.
-        let has_passes = job.file_count() <= 1 && strides.is_none() && !is_anywhere;
-        let whole = if has_passes { region.length } else { u64::MAX };
+        let is_bounded = job.file_count() <= 1 && strides.is_none();
+        let whole = if is_bounded { region.length } else { u64::MAX };
         let is_mixed = job.directions().count() == DIRECTIONS;
         Ok(Self {
             random_percent,
@@ -215,6 +214,11 @@ impl Offsets {
         self.left = self.left.saturating_sub(span.length);
         self.last = [span.offset, span.offset + span.length];
         Some(Span { offset: self.region.offset + span.offset, ..span })
+    }
+
+    /// Whether blocks may come again before all have come, so that nothing tells one pass from the next.
+    pub fn is_endless(&self) -> bool {
+        matches!(self.order, Order::Anywhere(_))
     }
 
     /// Begins again, in another random order.
