@@ -328,19 +328,17 @@ impl JobCalls {
     /// Another pass over the files; the cache is emptied of them, as before the first.
     #[cold]
     fn next_pass(&mut self) -> Option<Step<bool>> {
-        self.rewind();
-        let drops = self.job.drops_caches() || self.renews_by != CallKind::DontNeed;
-        self.to_renew = if drops { self.files.len() } else { 0 };
-        self.renew()
-    }
-
-    fn rewind(&mut self) {
         self.next_file.rewind();
         let on_names = self.job.engine.on_names().is_some();
         for file in &mut self.files {
             file.offsets.rewind();
             file.is_unnamed = on_names;
         }
+        // Where blocks may come again fio opens its files anew for another loop alone.
+        let is_anew = self.left == self.whole || self.files.iter().any(|file| !file.offsets.is_endless());
+        let drops = self.job.drops_caches() || self.renews_by != CallKind::DontNeed;
+        self.to_renew = if drops && is_anew { self.files.len() } else { 0 };
+        self.renew()
     }
 
     #[cold]
@@ -478,9 +476,6 @@ impl Thread for JobCalls {
                 // fio begins no pass for less than a block.
                 if !self.loops || self.left < self.job.largest_block() {
                     self.left = 0;
-                } else if self.files.iter().all(|file| file.offsets.is_endless()) {
-                    // fio does not open its files anew here.
-                    self.rewind();
                 } else if let Some(step) = self.next_pass() {
                     return step;
                 }
