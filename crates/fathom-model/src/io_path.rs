@@ -62,7 +62,7 @@ pub use self::picture::View;
 use self::places::Shared;
 pub use self::prices::{Prices, thresholds};
 pub use self::request::{At, Request, Urgency};
-pub use self::state::{Done, State, Totals};
+pub use self::state::{Done, State, Totals, near_at_start};
 use crate::parameters::{Parameters, Scalar};
 pub use crate::read_ahead::Advice;
 

@@ -26,7 +26,7 @@ impl Watch {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// How many there will be in all; 0 where nobody knows.
+    /// How many there will be in all; 0 where that is not known.
     pub fn expected(&self) -> u64 {
         self.expected.load(Ordering::Relaxed)
     }

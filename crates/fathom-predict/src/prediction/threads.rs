@@ -1,9 +1,9 @@
 //! How the threads of jobs hang together: what each has under way, and whose end others wait for.
 
-use fathom_model::io_path::{Ends, Queueing};
+use fathom_model::io_path::{Ends, Queueing, near_at_start};
 use fathom_program::job::{Direction, Engine, Job};
 
-use crate::model::{Parameters, Queued, Runner, Scalar};
+use crate::model::{Parameters, Queued, Scalar};
 
 /// How a job has requests under way; none where it waits for each call. Buffered requests of libaio are done before
 /// `io_submit(2)` returns. Of buffered ones of io_uring reads go on where they wait for the device, and cost what buffered calls
@@ -33,10 +33,7 @@ pub(super) fn queueing(job: &Job, parameters: &Parameters) -> Option<Queueing> {
             submit_ns,
             reap_ns,
             wake_ns: parameters[Scalar::Wake],
-            near: match parameters.choices.runner {
-                Runner::Fio => (parameters[Scalar::ServerNear] as u64, parameters[Scalar::ServerNearShare]),
-                Runner::Fathom => (0, 1.0),
-            },
+            near: (near_at_start(parameters), parameters[Scalar::ServerNearShare]),
         }
     })
 }

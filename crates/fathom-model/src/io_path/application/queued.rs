@@ -33,6 +33,13 @@ pub struct Queueing {
     pub near: (u64, f64),
 }
 
+impl Queueing {
+    /// The share of a time that is left at a moment of the run.
+    fn share(&self, now: u64) -> f64 {
+        if now < self.near.0 { self.near.1 } else { 1.0 }
+    }
+}
+
 /// What a thread does once its CPU time for it is over.
 #[derive(Clone, Copy, Debug)]
 enum Act<L> {
@@ -99,9 +106,8 @@ impl<T: Thread, K> Progress<T, K> {
         let caller = &mut self.callers[thread];
         let (number, overhead) = (caller.made.len() as u64, caller.overhead);
         let queue = caller.under_way.as_mut()?;
-        let Queueing { depth, low, near, .. } = queue.queueing;
-        let share = if now < near.0 { near.1 } else { 1.0 };
-        let [submit_ns, reap_ns] = [queue.queueing.submit_ns, queue.queueing.reap_ns].map(|ns| ns * share);
+        let Queueing { depth, low, submit_ns, reap_ns, .. } = queue.queueing;
+        let [submit_ns, reap_ns] = [submit_ns, reap_ns].map(|ns| ns * queue.queueing.share(now));
         let mut at = now.max(queue.free);
         let (act, work) = loop {
             match queue.may_reap() {
@@ -189,9 +195,8 @@ impl<T: Thread, K> Progress<T, K> {
                 return None;
             }
             // It may not have gone to sleep yet.
-            let Queueing { wake_ns, near, .. } = queue.queueing;
-            let share = if now < near.0 { near.1 } else { 1.0 };
-            queue.waking = if now >= queue.free { wake_ns * share } else { 0.0 };
+            let waking = queue.queueing.wake_ns * queue.queueing.share(now);
+            queue.waking = if now >= queue.free { waking } else { 0.0 };
         }
         self.plan(thread, now)
     }

@@ -7,31 +7,35 @@ use fathom_net::Time;
 
 use crate::parameters::{Parameters, Runner, Scalar};
 
+/// For how long a server works on its caller's CPU when a run begins, in ns: as was seen of runs of fio, which has kept its CPU busy
+/// before.
+#[must_use]
+pub fn near_at_start(parameters: &Parameters) -> u64 {
+    if parameters.choices.runner == Runner::Fio { parameters[Scalar::ServerNear] as u64 } else { 0 }
+}
+
 /// Until when a server works on its caller's CPU.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Near {
-    /// For how long, in ns.
+    /// For how long, in ns; 0 where it never does.
     lasts: u64,
-    /// Whether it does so when a run begins, as was seen of those of fio, which has kept its CPU busy before.
-    at_start: bool,
     /// Until when, in ns of the run.
     until: u64,
 }
 
 impl Near {
     pub(crate) fn new(parameters: &Parameters) -> Self {
-        let at_start = parameters.choices.runner == Runner::Fio;
-        Self { lasts: parameters[Scalar::ServerNear] as u64, at_start, until: 0 }
+        Self { lasts: near_at_start(parameters), until: 0 }
     }
 
     /// A run begins.
     pub(crate) fn begin_run(&mut self) {
-        self.until = if self.at_start { self.lasts } else { 0 };
+        self.until = self.lasts;
     }
 
     /// A sync has ended, for which both have slept: it is as in the beginning.
     pub(crate) fn synced(&mut self, now: Time) {
-        if self.at_start {
+        if self.lasts > 0 {
             self.until = self.until.max(now.as_ticks() + self.lasts);
         }
     }
