@@ -118,8 +118,12 @@ impl Prices {
     /// Moving a request's data, in ns.
     pub(super) fn moving(&self, request: &Request) -> f64 {
         let byte = if request.is_write { self.device_write_byte } else { self[Scalar::DeviceByte] };
-        let is_apart = request.is_direct && !request.is_write;
-        let apart = if is_apart { request.pages as f64 * self[Scalar::DirectReadPage] } else { 0.0 };
+        let pages = request.pages as f64;
+        let apart = match request.folios {
+            0 if request.is_direct && !request.is_write => pages * self[Scalar::DirectReadPage],
+            0 => 0.0,
+            folios => folios as f64 * self[Scalar::WrittenFolio] + pages * self[Scalar::WrittenPage],
+        };
         request.bytes() as f64 * byte + apart
     }
 

@@ -21,6 +21,8 @@ pub struct Request {
     pub is_write: bool,
     /// Whether a job waits for it.
     pub urgency: Urgency,
+    /// How many folios of the page cache it writes back, in whole or in part.
+    pub folios: u64,
     /// Its place on the device; none if the file system does not map files.
     pub at: Option<At>,
     /// The kernel's bios that it is made of, one behind the other. A control group's throttle counts each.
@@ -51,6 +53,7 @@ impl Request {
             first,
             pages,
             is_write: false,
+            folios: 0,
             urgency: Urgency::Sync,
             at: None,
             bios: 1,
@@ -58,6 +61,12 @@ impl Request {
             is_submitted: false,
             is_near: false,
         }
+    }
+
+    /// So many of its pages, elsewhere on the device.
+    pub(crate) fn piece(self, id: FetchId, first: u64, pages: u64, at: Option<At>) -> Self {
+        let folios = (self.folios * pages).div_ceil(self.pages.max(1));
+        Self { id, first, pages, folios, at, ..self }
     }
 
     /// A write of pages of a file.

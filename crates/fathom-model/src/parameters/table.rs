@@ -120,6 +120,8 @@ rows! {
     DeviceReadRequest = ("device_read_request", Ns, 0.0, Fitted(ColdReads, 5_000.0)), "Time of each read during which the device moves no data of other requests.";
     DeviceByte = ("device_byte", NsPerByte, 1.0, Fitted(ColdReads, 0.01)), "Time in which the device moves a byte that is read.";
     DeviceWriteByte = ("device_write_byte", NsPerByte, 0.0, Fitted(Syncs, 0.01)), "Time in which the device moves a byte that is written; 0 for that of a byte that is read.";
+    WrittenFolio = ("written_folio", Ns, 0.0, Fitted(Syncs, 300.0)), "Time that each folio adds when dirty data are written back: it is looked up, locked, and let go of.";
+    WrittenPage = ("written_page", Ns, 0.0, Fitted(Syncs, 100.0)), "Time that each page of a folio adds when dirty data are written back.";
     DirectReadPage = ("direct_read_page", Ns, 0.0, Fitted(ColdReads, 100.0)), "Time that the device takes longer for each page of a read with O_DIRECT, whose pages lie apart in memory.";
     DeviceDepth = ("device_depth", Count, 32.0, Measured), "Reads that the device works at side by side.";
     DeviceFlush = ("device_flush", Ns, 100_000.0, Fitted(Syncs, 20.0)), "Time in which the device makes its write cache durable.";

@@ -203,7 +203,7 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
         },
         Stage {
             fits: Fits::Syncs,
-            jobs: [(4 * KIB, 1), (4 * KIB, 8), (64 * KIB, 1), (MIB, 1), (MIB, 8)]
+            jobs: [(4 * KIB, 1), (4 * KIB, 8), (4 * KIB, 2_048), (64 * KIB, 1), (MIB, 1), (MIB, 8)]
                 .map(|(bytes, every)| synced(Pattern::Sequential, bytes, every))
                 .into_iter()
                 // As many requests as writes.
@@ -341,7 +341,7 @@ fn mixed(pattern: Pattern, bytes: u64) -> Job {
 /// Writes into a new file, which is synced after every so many.
 fn synced(pattern: Pattern, bytes: u64, every: u32) -> Job {
     Job {
-        size: Some((bytes * 100).min(8 * MIB)),
+        size: Some((bytes * u64::from(every.max(100))).min(8 * MIB)),
         fsync: every,
         end_fsync: true,
         runtime: LONGEST,

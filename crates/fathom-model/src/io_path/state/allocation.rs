@@ -178,7 +178,7 @@ impl Allocation {
             let until = whole.next + layout.pages_of_one_chain(whole.next, end);
             for (first, pages, byte) in layout.runs([whole.next, until]) {
                 let at = Some(At { byte, bytes: pages * PAGE });
-                let piece = Request { id: ids.next(), first, pages, at, ..whole.request };
+                let piece = whole.request.piece(ids.next(), first, pages, at);
                 self.pieces.insert(piece.id, id);
                 mapped.push(piece);
                 whole.left += 1;

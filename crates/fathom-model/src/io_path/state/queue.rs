@@ -209,6 +209,7 @@ impl Queue {
         let whole = Request {
             id: parts[0].id,
             pages: parts.iter().map(|part| part.pages).sum(),
+            folios: parts.iter().map(|part| part.folios).sum(),
             at: first.at.map(|at| At { bytes, ..at }),
             bios: parts.iter().map(|part| part.bios).sum(),
             ..*first

@@ -16,7 +16,7 @@ impl State {
         effects: &mut Effects,
     ) -> u64 {
         let (mut at, mut taken) = (first, 0);
-        let mut run: Option<([u64; 2], u64)> = None;
+        let mut run: Option<([u64; 2], [u64; 2])> = None;
         while taken < most
             && let Some(next) = self.writeback.dirty(file).pages.next(at).filter(|&next| next < end)
         {
@@ -33,14 +33,14 @@ impl State {
                 let until = dirty.run_end(from, at.min(from + self.limits.largest_io));
                 dirty.remove(from, until);
                 run = match run {
-                    Some(([start, last], pages))
+                    Some(([start, last], [pages, folios]))
                         if last == from && until - start <= self.limits.largest_io =>
                     {
-                        Some(([start, until], pages + held))
+                        Some(([start, until], [pages + held, folios + 1]))
                     }
                     earlier => {
                         self.send_run(file, earlier, urgency, effects);
-                        Some(([from, until], held))
+                        Some(([from, until], [held, 1]))
                     }
                 };
                 held = 0;
@@ -52,20 +52,20 @@ impl State {
         taken
     }
 
-    /// One write of a run of pages, if there is a run.
+    /// One write of a run of pages, if there is a run; how many pages its folios have, and how many folios it has.
     fn send_run(
         &mut self,
         file: FileId,
-        run: Option<([u64; 2], u64)>,
+        run: Option<([u64; 2], [u64; 2])>,
         urgency: Urgency,
         effects: &mut Effects,
     ) {
-        let Some(([first, end], held)) = run else { return };
+        let Some(([first, end], [held, folios])) = run else { return };
         let request = Request::write(self.ids.next(), file, first, end - first, urgency);
         let pointers = self.allocation.written_back(file, [first, end]);
         self.journal.change_pointers(pointers);
         self.cache.set_writeback(file, first, end - first, true);
-        self.send(request, held, effects);
+        self.send(Request { folios, ..request }, held, effects);
     }
 
     /// A write goes to the device that holds pages of folios.
