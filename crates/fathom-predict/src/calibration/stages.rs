@@ -197,8 +197,13 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
                 .map(|bytes| written(Pattern::Sequential, bytes))
                 .into_iter()
                 .chain([4 * KIB, 64 * KIB].map(|bytes| written(Pattern::Random, bytes)))
-                .chain([4 * KIB, 16 * KIB, 64 * KIB].map(|bytes| mixed(Pattern::Sequential, bytes)))
-                .chain([4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB].map(|bytes| mixed(Pattern::Random, bytes)))
+                .chain([4 * KIB, 16 * KIB, 64 * KIB].map(|bytes| mixed(Pattern::Sequential, bytes, MIXED)))
+                .chain(
+                    [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB]
+                        .map(|bytes| mixed(Pattern::Random, bytes, MIXED)),
+                )
+                // Whose folios' buffers the CPU's caches lose between two writes.
+                .chain([4 * KIB, 16 * KIB].map(|bytes| mixed(Pattern::Random, bytes, FAR)))
                 .collect(),
         },
         Stage {
@@ -326,15 +331,15 @@ fn written(pattern: Pattern, bytes: u64) -> Job {
 }
 
 /// As many reads as writes in a file that is cached and clean.
-fn mixed(pattern: Pattern, bytes: u64) -> Job {
+fn mixed(pattern: Pattern, bytes: u64, file: u64) -> Job {
     let moved = MIXED_MOVED.min(bytes * 8_000);
     Job {
-        filename: Some("mixed".to_owned()),
-        filesize: Some(MIXED),
+        filename: Some(format!("mixed-{file}")),
+        filesize: Some(file),
         io_size: Some(moved),
         read_percent: 50,
-        name: format!("mixed {} by {bytes}", order(pattern)),
-        ..cached(pattern, bytes, MIXED, moved)
+        name: format!("mixed {} by {bytes} of {file}", order(pattern)),
+        ..cached(pattern, bytes, file, moved)
     }
 }
 
