@@ -90,7 +90,6 @@ pub fn fio_arguments(job: &Job, path: &str) -> Vec<String> {
     }
     arguments.push("--invalidate=0".to_owned());
     arguments.push(format!("--fadvise_hint={}", u8::from(job.fadvise_hint)));
-    arguments.push("--output-format=json".to_owned());
     arguments
 }
 
@@ -105,6 +104,9 @@ fn order(job: &Job, read_percent: u8) -> &'static str {
         (Pattern::Random, _) => "randrw",
     }
 }
+
+/// How fio is asked to tell. By itself it has percentiles of the time after the submission alone, in which an engine may wait.
+const REPORT: [&str; 2] = ["--output-format=json", "--lat_percentiles=1"];
 
 /// What fio tells of the one job that it ran.
 #[derive(Debug, Clone, PartialEq)]
@@ -139,17 +141,17 @@ impl FioReport {
         of(Direction::Read) + of(Direction::Write)
     }
 
-    /// The 99th percentile of the completion latencies of the direction that has more of them, in ns.
+    /// The 99th percentile of the latencies of the direction that has more of them, in ns.
     pub fn p99_ns(&self) -> Option<f64> {
         self.latency_ns(0.99)
     }
 
-    /// The completion latency that a share of the transfers does not exceed, of the direction that has more of them, in ns; none
-    /// where fio does not tell that percentile.
+    /// The latency, from the submission on, that a share of the transfers does not exceed, of the direction that has more of them,
+    /// in ns; none where fio does not tell that percentile.
     pub fn latency_ns(&self, share: f64) -> Option<f64> {
         let calls = |direction: &Direction| self.0[direction.name()]["total_ios"].as_u64();
         let most = [Direction::Read, Direction::Write].into_iter().max_by_key(calls)?;
-        let percentiles = &self.0[most.name()]["clat_ns"]["percentile"];
+        let percentiles = &self.0[most.name()]["lat_ns"]["percentile"];
         percentiles[format!("{:.6}", share * 100.0)].as_f64()
     }
 
@@ -184,7 +186,7 @@ pub fn run_fio(job: &Job, site: &mut Site) -> Result<FioReport, Fault> {
     let path = site.path(job, 0);
     let mut command = Command::new("fio");
     // One process, which is gone when it is killed: others leave its group. The buffer begins with a page, as here.
-    command.args(fio_arguments(job, &path.to_string_lossy())).args(["--thread", "--mem=mmap"]);
+    command.args(fio_arguments(job, &path.to_string_lossy())).args(["--thread", "--mem=mmap"]).args(REPORT);
     if job.read_percent == 100 {
         // fio touches its buffer beforehand where it may write; a first touch takes longer than a copy.
         command.args([format!("--rw={}", order(job, 50)), "--rwmixread=100".to_owned()]);
@@ -221,7 +223,7 @@ pub fn run_as_written(words: &[String], job: &Job, site: &mut Site) -> Result<Fi
         (None, false, _) => "--filename_format=job.$jobname.$jobnum.$filenum".to_owned(),
         _ => format!("--filename={}", names.join(":")),
     });
-    command.args(["--group_reporting", "--thread", "--output-format=json", "--eta=never"]);
+    command.args(["--group_reporting", "--thread", "--eta=never"]).args(REPORT);
     let said = finish(&mut command, &path, site)?;
     let told = FioReport::of(&said);
     let told =
