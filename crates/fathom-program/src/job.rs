@@ -308,7 +308,29 @@ impl Job {
     /// As [`files_of`](Self::files_of).
     pub fn transfer(&self) -> Result<Option<u64>, String> {
         let bytes = self.transfer_of_loop()?;
-        Ok(bytes.map(|bytes| bytes.saturating_mul(u64::from(self.course.loops.max(1)))))
+        Ok(bytes.map(|bytes| bytes.saturating_mul(self.loops_of_size())))
+    }
+
+    /// How often the bytes of a loop are transferred; more than that are one loop where that is what fio makes of them.
+    pub(crate) fn loops_of_size(&self) -> u64 {
+        let is_one = (self.io_size.is_some() || self.goes_on()) && self.verify.is_none();
+        if is_one { 1 } else { u64::from(self.course.loops.max(1)) }
+    }
+
+    /// What fio bounds the bytes of all loops by, where a loop has so many.
+    pub(crate) fn most_issued(&self, bytes: u64) -> u64 {
+        let of_all = |bytes: u64| bytes.saturating_mul(u64::from(self.course.loops.max(1)));
+        self.io_size.map_or(bytes.saturating_mul(self.loops_of_size()), of_all)
+    }
+
+    /// Whether no pass ends before all is transferred, as blocks may come again. Source: `do_io` of fio's `backend.c`, which
+    /// counts what it has issued in a pass for engines with a queue alone.
+    fn goes_on(&self) -> bool {
+        let order = &self.order;
+        let may_repeat = !self.random_map && order.generator.is_none()
+            || order.distribution != Distribution::Uniform
+            || order.every > 1;
+        self.pattern == Pattern::Random && may_repeat && (!self.is_queued() || self.does(Direction::Write))
     }
 
     /// Bytes that each thread transfers in one loop; otherwise as [`transfer`](Self::transfer).
@@ -317,7 +339,17 @@ impl Job {
     /// As [`region`](Self::region).
     pub(crate) fn transfer_of_loop(&self) -> Result<Option<u64>, String> {
         let all = self.all_bytes(0)?;
-        let bytes = self.io_size.unwrap_or(self.size.map_or(all, |size| size.min(all)));
+        let size = self.size.map_or(all, |size| size.min(all));
+        let (loops, block) = (u64::from(self.course.loops.max(1)), self.largest_block());
+        let bytes = match self.io_size {
+            _ if loops == 1 || self.verify.is_some() => self.io_size.unwrap_or(size),
+            None if self.loops_of_size() > 1 => size,
+            // fio loops over the size, and on until it comes within a block of `io_size`.
+            Some(bytes) if bytes > size && size > 0 && !self.goes_on() => {
+                size.saturating_mul(loops.max(bytes.saturating_sub(block) / size + 1))
+            }
+            bytes => bytes.unwrap_or(size).saturating_mul(loops),
+        };
         Ok(match (self.files.create_only, self.time_based) {
             (true, _) => Some(0),
             (false, true) => None,

@@ -36,7 +36,7 @@ pub struct JobCalls {
     loops: bool,
     /// The bytes of one loop, and how many loops follow this one.
     whole: u64,
-    loops_left: u32,
+    loops_left: u64,
     /// Transfers that may still be made.
     transfers_left: u64,
     writes: u64,
@@ -45,8 +45,9 @@ pub struct JobCalls {
     verifying: Option<Written>,
     /// What is replayed instead of transfers of its own.
     logged: Option<Logged>,
-    /// Bytes that were transferred in either direction, with those that were read again.
+    /// Bytes that were transferred in either direction, and what fio bounds them by.
     moved: u64,
+    limit: u64,
     /// Whether the block of the next write was trimmed: `rw=trimwrite`.
     is_trimmed: bool,
     /// The direction that was chosen before a wait or a sync, and the transfer that a seek goes before.
@@ -120,7 +121,7 @@ impl JobCalls {
         ticks_per_second: f64,
     ) -> Result<Self, String> {
         let mut whole = job.transfer_of_loop()?.unwrap_or(u64::MAX);
-        let mut loops = job.loops()?;
+        let mut loops = job.loops()? || job.io_size.is_some();
         let verification = Verification::of(job);
         if verification.is_some() && !job.files.create_only {
             // As in fio each pass over the size is read again before the next.
@@ -158,7 +159,7 @@ impl JobCalls {
             left: whole,
             loops,
             whole,
-            loops_left: job.course.loops.saturating_sub(1),
+            loops_left: job.loops_of_size() - 1,
             transfers_left: match job.course.number_ios {
                 0 => u64::MAX,
                 most => most.saturating_mul(u64::from(job.course.loops.max(1))),
@@ -170,6 +171,7 @@ impl JobCalls {
             verifying: None,
             logged: Logged::of(job),
             moved: 0,
+            limit: job.most_issued(whole),
             is_trimmed: false,
             unthought: 0,
             thought: 0,
@@ -328,6 +330,7 @@ impl JobCalls {
     /// Another pass over the files; the cache is emptied of them, as before the first.
     #[cold]
     fn next_pass(&mut self) -> Option<Step<bool>> {
+        self.was_sync &= !self.forgets_sync();
         self.next_file.rewind();
         let on_names = self.job.engine.on_names().is_some();
         for file in &mut self.files {
@@ -353,7 +356,8 @@ impl JobCalls {
 
     /// fio counts the time of the last sync, but not the call.
     fn end(&mut self) -> Step<bool> {
-        let syncs = (self.job.end_fsync || self.job.durability.on_close) && self.writes > 0;
+        let asks = self.job.end_fsync || self.job.durability.on_close;
+        let syncs = asks && self.writes > 0 && !self.was_sync;
         let drains = (syncs || self.loops_left > 0) && self.job.is_queued();
         if drains && self.phase < Phase::Drained {
             self.phase = Phase::Drained;
@@ -431,7 +435,7 @@ impl Thread for JobCalls {
         loop {
             if now >= times.end || self.left == 0 || self.transfers_left == 0 {
                 let goes_on = now < times.end && self.transfers_left > 0 && self.whole > 0;
-                match self.end() {
+                match self.sync_of_pass(goes_on).unwrap_or_else(|| self.end()) {
                     Step::End => {}
                     step => return step,
                 }
@@ -465,12 +469,9 @@ impl Thread for JobCalls {
                     return Step::Wait(due.min(times.end));
                 }
             }
-            if !self.was_sync
-                && let Some(kind) = self.sync()
-                && let Some(file) = self.file_to_sync()
-            {
-                (self.was_sync, self.chosen) = (true, Some(direction));
-                return Step::Call(self.sync_of(kind, file), true);
+            if let Some(step) = self.due_sync() {
+                self.chosen = Some(direction);
+                return step;
             }
             let Some(span) = self.span(direction) else {
                 // fio begins no pass for less than a block.

@@ -1,11 +1,13 @@
 //! Where a job's next transfer goes: sequential, random with replacement, or a random order of all blocks.
 
+mod holes;
 mod strides;
 
 use crate::dice::Dice;
 use crate::distribution::Draw;
 use crate::job::{Blocks, DIRECTIONS, Direction, Distribution, Job, Pattern, Region};
 
+use self::holes::Holes;
 use self::strides::Strides;
 
 /// A part of a file, in bytes.
@@ -31,8 +33,7 @@ pub struct Offsets {
     dice: Dice,
     /// Block sizes with the percentage of each, where these are given.
     splits: [Vec<(u64, u8)>; DIRECTIONS],
-    /// Bytes that are left out after each sequential transfer; negative to go backwards.
-    skip: i64,
+    holes: Option<Holes>,
     /// How many random transfers go on where the last one ended, and that many are done.
     every: u32,
     run: u32,
@@ -90,7 +91,8 @@ impl Offsets {
             align => align,
         });
         let is_aligned = [0, 1].iter().all(|&side| align[side] == job.blocks[side].least);
-        let order = match (job.pattern, job.random_map && is_aligned && !is_drawn, is_uniform) {
+        let has_map = job.random_map || is_uniform && job.order.generator.is_some();
+        let order = match (job.pattern, has_map && is_aligned && !is_drawn, is_uniform) {
             (Pattern::Sequential, ..) => Order::Sequential([0; DIRECTIONS]),
             (Pattern::Random, false, _) => {
                 let draw = || Draw::of(&job.order, count.max(1), grain, dice.draw());
@@ -120,7 +122,7 @@ impl Offsets {
             order,
             dice,
             splits,
-            skip: job.order.skip,
+            holes: (job.order.skip != 0).then(|| Holes::of(job, region)),
             every,
             run: 0,
             last: [0; 2],
@@ -177,13 +179,11 @@ impl Offsets {
         let span = match &mut self.order {
             Order::Sequential(positions) => {
                 let position = &mut positions[direction as usize];
-                if self.skip != 0 && (1..self.region.length).contains(position) {
-                    // A hole that reaches past an end goes round; a transfer that reaches the last one ends the pass.
-                    let round = if self.skip > 0 { 0 } else { self.region.length };
-                    let at = position.checked_add_signed(self.skip).filter(|&at| at < self.region.length);
-                    *position = at.unwrap_or_else(|| round.saturating_add_signed(self.skip.min(0)));
+                let mut rest = self.region.length - (*position).min(self.region.length);
+                if let Some(holes) = &self.holes {
+                    *position = holes.after(*position, self.region.offset)?;
+                    rest = holes.file - self.region.offset - *position;
                 }
-                let rest = self.region.length - *position;
                 let length = if length > rest { rest / least * least } else { length };
                 let span = Span { offset: *position, length };
                 *position += length;
@@ -219,6 +219,11 @@ impl Offsets {
     /// Whether blocks may come again before all have come, so that nothing tells one pass from the next.
     pub fn is_endless(&self) -> bool {
         matches!(self.order, Order::Anywhere(_))
+    }
+
+    /// Whether the file has no block left for this pass; no pass of an order whose blocks may come again ends so.
+    pub fn is_at_end(&self) -> bool {
+        !self.ends_whole && (self.left < self.grain || self.whole == u64::MAX)
     }
 
     /// Begins again, in another random order.

@@ -167,7 +167,10 @@ impl Draft {
             self.job.blocks[1] = blocks[2];
         }
         self.job.order.trim = self.trim.map(|trim| (trim, blocks[2]));
-        if !self.verify.method.is_empty() || !self.verify.pattern.is_empty() && !self.said("verify") {
+        let verifies =
+            !self.verify.method.is_empty() || !self.verify.pattern.is_empty() && !self.said("verify");
+        // fio verifies no reads of a mix, also where they are all of it.
+        if verifies && !(self.reads && self.writes && self.mix == 100) {
             let method = if self.verify.method.is_empty() { "pattern" } else { &self.verify.method };
             self.job.verify = Some(Verify { method: method.to_owned(), ..self.verify.clone() });
         }

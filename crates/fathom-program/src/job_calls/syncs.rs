@@ -2,14 +2,42 @@
 
 use super::JobCalls;
 use crate::call::{Call, CallKind};
+use crate::program::Step;
 
 impl JobCalls {
+    /// A sync, where one is due and none was the last that was done.
+    #[inline(always)]
+    pub(super) fn due_sync(&mut self) -> Option<Step<bool>> {
+        if self.was_sync {
+            return None;
+        }
+        let kind = self.sync()?;
+        let file = self.file_to_sync()?;
+        self.was_sync = true;
+        Some(Step::Call(self.sync_of(kind, file), true))
+    }
+
+    /// The sync that fio makes before it ends a pass, if less was transferred than all loops together may.
+    #[cold]
+    pub(super) fn sync_of_pass(&mut self, has_time: bool) -> Option<Step<bool>> {
+        let writes = self.verification.as_ref().is_none_or(|all| all.steps == 0 && !all.is_empty());
+        let is_short = self.moved < self.limit && has_time && writes;
+        (is_short && !self.job.is_queued()).then(|| self.due_sync())?
+    }
+
+    /// Whether the next pass syncs what the last one has synced: fio's counts anew where a file had no block left. With a
+    /// queue it counts the bytes of a pass, and where time ends it goes round within one.
+    pub(super) fn forgets_sync(&self) -> bool {
+        let mut files = self.files.iter();
+        !self.job.is_queued() && !self.job.time_based && files.any(|file| file.offsets.is_at_end())
+    }
+
     /// The sync that is due before a transfer.
     ///
     /// fio asks before each transfer whether the writes so far are such a number: none follows the last one, and reads
     /// that come before the next write each get one too.
     #[inline(always)]
-    pub(super) fn sync(&self) -> Option<CallKind> {
+    fn sync(&self) -> Option<CallKind> {
         // fio 3.33 makes a trim of a sync that is due in trimwrite.
         if self.writes == 0 || self.job.order.trim.is_some() {
             return None;

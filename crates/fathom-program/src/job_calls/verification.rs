@@ -33,6 +33,8 @@ pub(super) struct Verification {
     batch: u64,
     /// How many steps the reads that follow the writes have come.
     pub(super) steps: usize,
+    /// Bytes that were read again.
+    read_bytes: u64,
 }
 
 impl Verification {
@@ -47,6 +49,7 @@ impl Verification {
             backlog: (backlog, if batch == 0 { backlog } else { u64::from(batch) }),
             batch: 0,
             steps: 0,
+            read_bytes: 0,
         })
     }
 
@@ -137,7 +140,9 @@ impl JobCalls {
             self.verifying = Some(written);
             return Step::Call(seek, false);
         }
-        self.moved += span.length;
+        if let Some(verification) = &mut self.verification {
+            verification.read_bytes += span.length;
+        }
         self.was_sync = false;
         Step::Call(call, true)
     }
@@ -182,9 +187,10 @@ impl JobCalls {
 
     /// Whether a job that verifies passes over its size once more.
     pub(super) fn repeats(&self) -> bool {
-        let limit = self.job.io_size.unwrap_or(0);
-        let is_left = self.moved.saturating_add(self.job.largest_block()) <= limit;
-        self.verification.is_some() && (self.job.time_based || is_left)
+        let (limit, block) = (self.job.io_size.unwrap_or(0), self.job.largest_block());
+        let moved = |all: &Verification| self.moved.saturating_add(all.read_bytes);
+        let is_left = |all| moved(all).saturating_add(block) <= limit;
+        self.verification.as_ref().is_some_and(|all| self.job.time_based || is_left(all))
     }
 }
 

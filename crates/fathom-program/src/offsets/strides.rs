@@ -68,6 +68,10 @@ impl Offsets {
         let span = match &mut self.order {
             // A block that begins in a stretch may reach into the next.
             Order::Sequential(positions) => {
+                if let Some(holes) = &self.holes {
+                    let position = &mut positions[direction as usize];
+                    *position = holes.after(*position, at)?;
+                }
                 let offset = at + positions[direction as usize];
                 let length = self.length(self.sizes(direction, false));
                 Span { offset, length }

@@ -9,7 +9,7 @@ use fathom::load::{Limits, Needs, Site, run_all};
 use fathom::report::fio::{Detail, document};
 use serde_json::Value;
 
-use super::{Place, fio, has_fio, instrument, read};
+use super::{Place, fio_within, has_fio, instrument, read};
 
 /// Jobs whose transfers follow from their options alone; the name of each says its place in this list.
 const EXACT: &[&str] = &[
@@ -199,6 +199,22 @@ const EXACT: &[&str] = &[
     "rw=write\nsize=16k\nverify=md5\ntrim_percentage=50",
     "rw=write\nsize=16k\nfill_device=1\ncreate_serialize=0\ncreate_fsync=0",
     "rw=randread\nsize=64k\niodepth=8\nioengine=posixaio",
+    "rw=read:4k\nsize=64k\noffset=96k",
+    "rw=write:-4k\nbs=6k\noffset=48k\nsize=192k\nfsync=1",
+    "rw=read:4k\nsize=64k\nioengine=null",
+    "rw=read:4k\nfilesize=64k\nioengine=null",
+    "rw=read:-8k\noffset=48k\nsize=60k\nnrfiles=3\nloops=2",
+    "rw=write:-4k\nbs=6k\nzonemode=strided\nzonesize=48k\nzonerange=96k\nsize=192k",
+    "rw=write\nsize=16k\nio_size=48k\nfsync=2",
+    "rw=write\nsize=16k\nio_size=48k\nfsync=2\nioengine=libaio",
+    "rw=randwrite\nsize=16k\nloops=3\nfsync=2\nnorandommap",
+    "rw=write\nbs=1k\nsize=10k\nloops=3\nfsync=1\nverify=md5\nend_fsync=1",
+    "rw=write\nsize=96k\nio_size=288k\nfsync=2\nverify=md5",
+    "rw=randwrite\nbs=16k\nsize=96k\nio_size=40512\nloops=3",
+    "rw=write\nsize=16k\nio_size=40k\nloops=2\nfsync=4",
+    "rw=randread\nsize=16k\nio_size=40k\nloops=2\nnorandommap",
+    "rw=randread\nsize=96000\nnorandommap\nrandom_generator=lfsr",
+    "rw=rw\nsize=64k\nrwmixread=100\nverify=md5",
     "rw=randwrite\nsize=64k\niodepth=4\nioengine=posixaio\nend_fsync=1",
     "rw=randwrite\nsize=64k\niodepth=4\nioengine=posixaio\nverify=crc32c\nnrfiles=2",
     // io_submit_mode=offload with a depth is left out: fio 3.33 waits for itself for ever in a third of such runs.
@@ -227,15 +243,28 @@ pub(crate) fn there(place: &Place, text: &str, format: &str) -> Value {
 
 /// fio's report of the jobs, or what it says in place of one.
 pub(crate) fn tried_there(place: &Place, text: &str, format: &str) -> Result<Value, String> {
+    tried_within(300, place, text, format).unwrap_or_else(|| panic!("fio did not end within 300 s: {text}"))
+}
+
+/// The same; none where fio takes longer than so many seconds.
+pub(crate) fn tried_within(
+    seconds: u32,
+    place: &Place,
+    text: &str,
+    format: &str,
+) -> Option<Result<Value, String>> {
     let path = place.write("run.fio", text);
-    let (_, said) = fio(place, &["--disk_util=0", &format!("--output-format={format}")], &path);
+    let said = fio_within(seconds, place, &["--disk_util=0", &format!("--output-format={format}")], &path);
     for entry in std::fs::read_dir(&place.0).unwrap().flatten() {
         std::fs::remove_file(entry.path()).unwrap();
     }
+    let (_, said) = said?;
     // Warnings stand before the JSON.
-    let start = said.find("{\n").ok_or_else(|| said.clone())?;
-    let mut values = serde_json::Deserializer::from_str(&said[start..]).into_iter::<Value>();
-    values.next().ok_or("nothing")?.map_err(|error| format!("{error}: {said}"))
+    let report = said.find("{\n").ok_or_else(|| said.clone()).and_then(|start| {
+        let mut values = serde_json::Deserializer::from_str(&said[start..]).into_iter::<Value>();
+        values.next().ok_or("nothing")?.map_err(|error| format!("{error}: {said}"))
+    });
+    Some(report)
 }
 
 /// Name, then bytes and calls of each direction, the syncs, bytes and calls of trims, and the latencies of reads and writes,
