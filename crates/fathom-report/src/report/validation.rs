@@ -63,17 +63,42 @@ pub fn validation_markdown(validation: &Validation) -> String {
     let Provenance { version, started, machine, mount, .. } = &validation.provenance;
     let day = started.split('T').next().unwrap_or_default();
     let device = mount.device.name.as_deref().unwrap_or("no device");
+    let remarks: String =
+        missed(validation).iter().chain(&remarks(validation)).map(|line| format!("- {line}\n")).collect();
+    let refused: String = validation.refused.iter().map(|reason| format!("- left out: {reason}\n")).collect();
     format!(
-        "# How good predictions were on {day}\n\n`fathom validate` {version} wrote this page. {}, {}, {} CPUs, {} of memory, \
-         virtualisation: {}; {} on {device}.\n\n```text\n{}```\n",
+        "# How good predictions were on {day}\n\n`fathom validate` {version} measured this and wrote this page. {}, {}, {} CPUs, \
+         {} of memory, virtualisation: {}; {} on {device}. {}\n\n## By class of job\n\n{}\n## Each job\n\n{}\n\
+         ## What else the runs say\n\n{remarks}{refused}- {}\n",
         machine.kernel,
         machine.arch,
         machine.cpus,
         Bytes(machine.memory_bytes),
         machine.virtualisation,
         mount.fs_type,
-        self::validation(validation, Colours::Off)
+        how(validation),
+        markdown_table(&CLASSES, &by_class(validation)),
+        markdown_table(&job_titles(validation), &by_job(validation)),
+        table::spent(validation.bytes_written, validation.duration_ns)
     )
+}
+
+/// How often jobs ran, and what the errors are of.
+fn how(validation: &Validation) -> String {
+    let runs = if is_field(&validation.jobs) {
+        "each by itself on the machine as it is"
+    } else {
+        "in laps on settled memory, while no other program worked on the same core"
+    };
+    format!(
+        "Jobs ran {} times, {runs}. Errors are those of predicted throughput; docs/model.md, 'Validation', explains the columns.",
+        validation.repeats
+    )
+}
+
+fn markdown_table(titles: &[&str], lines: &[Vec<String>]) -> String {
+    let lines = lines.iter().map(|cells| format!("| {} |\n", cells.join(" | ")));
+    format!("| {} |\n|{}\n{}", titles.join(" | "), "---|".repeat(titles.len()), lines.collect::<String>())
 }
 
 /// What the signs of a drawn error mean.
