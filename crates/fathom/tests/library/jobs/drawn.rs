@@ -135,7 +135,7 @@ const SYNCS: usize = 4;
 /// Why the counts of a job are not fio's, where fio itself has no other answer: each is a rule that can be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Reason {
-    /// fio asks for syncs until one has completed, and again once a write has: at depth that is a matter of time. All else agrees.
+    /// fio asks for syncs by what has completed, which differs until its queue is full. All else agrees.
     SyncsAtDepth,
     /// fio's answers to other random numbers differ, and the one here lies among them.
     Drawn,
