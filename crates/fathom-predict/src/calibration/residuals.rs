@@ -43,7 +43,10 @@ pub(super) fn residuals(
         by_class.entry(class(one.job, &model.parameters)).or_default().push(one);
     }
     let of = |(class, checks): (String, Vec<&Check<'_>>)| {
-        let of_class = fitted.par_iter().filter(|trial| self::class(&trial.job, &model.parameters) == class);
+        // Where an open drops what is cached, what was read again without one is another kind of job.
+        let is_like_fio = |job: &Job| !job.pre_read || finds_cached(job, &model.parameters);
+        let is_of_class = |job: &Job| is_like_fio(job) && self::class(job, &model.parameters) == class;
+        let of_class = fitted.par_iter().filter(|trial| is_of_class(&trial.job));
         let error = |trial: &Trial| Some((time(&trial.job, &still) / trial.ns_per_transfer()?).ln());
         let left: Vec<f64> = of_class.filter_map(error).collect();
         let waits = |one: &&Check<'_>| {
