@@ -73,7 +73,7 @@ pub(crate) struct ValidateOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Write at most this much in all, calibration included.
-    #[arg(long, default_value = "9GiB", value_parser = parse_bytes, value_name = "SIZE")]
+    #[arg(long, default_value = "10GiB", value_parser = parse_bytes, value_name = "SIZE")]
     max_write: u64,
     /// Take at most this long, calibration included.
     #[arg(long, default_value = "10m", value_parser = parse_duration, value_name = "TIME")]
