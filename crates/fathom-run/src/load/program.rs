@@ -90,6 +90,7 @@ pub fn fio_arguments(job: &Job, path: &str) -> Vec<String> {
     }
     arguments.push("--invalidate=0".to_owned());
     arguments.push(format!("--fadvise_hint={}", u8::from(job.fadvise_hint)));
+    arguments.extend(REPORT.map(str::to_owned));
     arguments
 }
 
@@ -186,7 +187,7 @@ pub fn run_fio(job: &Job, site: &mut Site) -> Result<FioReport, Fault> {
     let path = site.path(job, 0);
     let mut command = Command::new("fio");
     // One process, which is gone when it is killed: others leave its group. The buffer begins with a page, as here.
-    command.args(fio_arguments(job, &path.to_string_lossy())).args(["--thread", "--mem=mmap"]).args(REPORT);
+    command.args(fio_arguments(job, &path.to_string_lossy())).args(["--thread", "--mem=mmap"]);
     if job.read_percent == 100 {
         // fio touches its buffer beforehand where it may write; a first touch takes longer than a copy.
         command.args([format!("--rw={}", order(job, 50)), "--rwmixread=100".to_owned()]);
