@@ -311,16 +311,23 @@ impl Job {
         Ok(bytes.map(|bytes| bytes.saturating_mul(self.loops_of_size())))
     }
 
+    /// How often all is to be done.
+    pub(crate) fn loop_count(&self) -> u64 {
+        u64::from(self.course.loops.max(1))
+    }
+
     /// How often the bytes of a loop are transferred; more than that are one loop where that is what fio makes of them.
     pub(crate) fn loops_of_size(&self) -> u64 {
         let is_one = (self.io_size.is_some() || self.goes_on()) && self.verify.is_none();
-        if is_one { 1 } else { u64::from(self.course.loops.max(1)) }
+        if is_one { 1 } else { self.loop_count() }
     }
 
-    /// What fio bounds the bytes of all loops by, where a loop has so many.
+    /// What fio bounds the bytes of all loops by, where a loop has `bytes`: with `io_size` so many for each.
     pub(crate) fn most_issued(&self, bytes: u64) -> u64 {
-        let of_all = |bytes: u64| bytes.saturating_mul(u64::from(self.course.loops.max(1)));
-        self.io_size.map_or(bytes.saturating_mul(self.loops_of_size()), of_all)
+        match self.io_size {
+            Some(all) => all.saturating_mul(self.loop_count()),
+            None => bytes.saturating_mul(self.loops_of_size()),
+        }
     }
 
     /// Whether no pass ends before all is transferred, as blocks may come again. Source: `do_io` of fio's `backend.c`, which
@@ -340,7 +347,7 @@ impl Job {
     pub(crate) fn transfer_of_loop(&self) -> Result<Option<u64>, String> {
         let all = self.all_bytes(0)?;
         let size = self.size.map_or(all, |size| size.min(all));
-        let (loops, block) = (u64::from(self.course.loops.max(1)), self.largest_block());
+        let (loops, block) = (self.loop_count(), self.largest_block());
         let bytes = match self.io_size {
             _ if loops == 1 || self.verify.is_some() => self.io_size.unwrap_or(size),
             None if self.loops_of_size() > 1 => size,

@@ -45,9 +45,8 @@ pub struct JobCalls {
     verifying: Option<Written>,
     /// What is replayed instead of transfers of its own.
     logged: Option<Logged>,
-    /// Bytes that were transferred in either direction, and what fio bounds them by.
+    /// Bytes that were transferred in either direction.
     moved: u64,
-    limit: u64,
     /// Whether the block of the next write was trimmed: `rw=trimwrite`.
     is_trimmed: bool,
     /// The direction that was chosen before a wait or a sync, and the transfer that a seek goes before.
@@ -162,7 +161,7 @@ impl JobCalls {
             loops_left: job.loops_of_size() - 1,
             transfers_left: match job.course.number_ios {
                 0 => u64::MAX,
-                most => most.saturating_mul(u64::from(job.course.loops.max(1))),
+                most => most.saturating_mul(job.loop_count()),
             },
             delay: (delay.as_secs_f64() * ticks_per_second) as u64,
             phase: if job.begins_late() { Phase::Delayed } else { Phase::Transfers },
@@ -171,7 +170,6 @@ impl JobCalls {
             verifying: None,
             logged: Logged::of(job),
             moved: 0,
-            limit: job.most_issued(whole),
             is_trimmed: false,
             unthought: 0,
             thought: 0,

@@ -20,9 +20,9 @@ impl JobCalls {
     /// The sync that fio makes before it ends a pass, if less was transferred than all loops together may.
     #[cold]
     pub(super) fn sync_of_pass(&mut self, has_time: bool) -> Option<Step<bool>> {
-        let writes = self.verification.as_ref().is_none_or(|all| all.steps == 0 && !all.is_empty());
-        let is_short = self.moved < self.limit && has_time && writes;
-        (is_short && !self.job.is_queued()).then(|| self.due_sync())?
+        let is_writing = self.verification.as_ref().is_none_or(|all| all.steps == 0 && !all.is_empty());
+        let is_short = self.moved < self.job.most_issued(self.whole);
+        if is_short && has_time && is_writing && !self.job.is_queued() { self.due_sync() } else { None }
     }
 
     /// Whether the next pass syncs what the last one has synced: fio's counts anew where a file had no block left. With a

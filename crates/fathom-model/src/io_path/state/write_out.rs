@@ -4,6 +4,16 @@ use super::{Effects, State};
 use crate::io_path::request::{Request, Urgency};
 use crate::page_cache::FileId;
 
+/// Dirty pages that lie one behind the other, for one write.
+struct Run {
+    first: u64,
+    end: u64,
+    /// Pages that the folios have which begin in it.
+    held: u64,
+    /// Folios that it writes, in whole or in part.
+    folios: u64,
+}
+
 impl State {
     /// Sends dirty folios of a range of pages to the device until they have `most` pages. Returns how many pages they
     /// have.
@@ -16,7 +26,7 @@ impl State {
         effects: &mut Effects,
     ) -> u64 {
         let (mut at, mut taken) = (first, 0);
-        let mut run: Option<([u64; 2], [u64; 2])> = None;
+        let mut run: Option<Run> = None;
         while taken < most
             && let Some(next) = self.writeback.dirty(file).pages.next(at).filter(|&next| next < end)
         {
@@ -32,17 +42,15 @@ impl State {
                 let dirty = &mut self.writeback.dirty(file).pages;
                 let until = dirty.run_end(from, at.min(from + self.limits.largest_io));
                 dirty.remove(from, until);
-                run = match run {
-                    Some(([start, last], [pages, folios]))
-                        if last == from && until - start <= self.limits.largest_io =>
-                    {
-                        Some(([start, until], [pages + held, folios + 1]))
+                match &mut run {
+                    Some(run) if run.end == from && until - run.first <= self.limits.largest_io => {
+                        (run.end, run.held, run.folios) = (until, run.held + held, run.folios + 1);
                     }
-                    earlier => {
+                    run => {
+                        let earlier = run.replace(Run { first: from, end: until, held, folios: 1 });
                         self.send_run(file, earlier, urgency, effects);
-                        Some(([from, until], [held, 1]))
                     }
-                };
+                }
                 held = 0;
                 from = self.writeback.dirty(file).pages.next(until).unwrap_or(at);
             }
@@ -52,15 +60,9 @@ impl State {
         taken
     }
 
-    /// One write of a run of pages, if there is a run; how many pages its folios have, and how many folios it has.
-    fn send_run(
-        &mut self,
-        file: FileId,
-        run: Option<([u64; 2], [u64; 2])>,
-        urgency: Urgency,
-        effects: &mut Effects,
-    ) {
-        let Some(([first, end], [held, folios])) = run else { return };
+    /// One write of a run of pages, if there is a run.
+    fn send_run(&mut self, file: FileId, run: Option<Run>, urgency: Urgency, effects: &mut Effects) {
+        let Some(Run { first, end, held, folios }) = run else { return };
         let request = Request::write(self.ids.next(), file, first, end - first, urgency);
         let pointers = self.allocation.written_back(file, [first, end]);
         self.journal.change_pointers(pointers);

@@ -1,7 +1,7 @@
 //! Jobs drawn at random that fio and this run make the same calls of. How many is in FATHOM_JOBS (60), and which in
 //! FATHOM_SEED (27); where the directions or sizes are drawn as well, their sums agree.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use fathom::report::fio::Detail;
@@ -249,7 +249,7 @@ fn compared(place: &Place, jobs: &[String]) -> Vec<Result<Reason, String>> {
         (Err(reason), Some(_)) => Err(format!("{text}here: {reason}")),
         (Ok(mine), Some(theirs)) => {
             let alike = |has_syncs| comparable(job, &mine, has_syncs) == comparable(job, &theirs, has_syncs);
-            let is_deep = job.contains("iodepth=") && !job.contains("iodepth=1\n") && job.contains("fsync=");
+            let is_deep = has("iodepth=") && !has("iodepth=1\n") && has("fsync=");
             match (alike(true), is_deep && alike(false)) {
                 (true, _) => return Vec::new(),
                 (false, true) => Ok(Reason::SyncsAtDepth),
@@ -290,11 +290,15 @@ fn drawn_jobs_do_the_same() {
         let workers: Vec<_> = (0..WORKERS).map(|number| scope.spawn(move || worker(number))).collect();
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect::<Vec<_>>()
     });
-    let wrong: Vec<String> = differing.iter().filter_map(|one| one.clone().err()).collect();
-    let count = |reason: &Reason| differing.iter().filter(|one| one.as_ref() == Ok(reason)).count();
-    let reasons: BTreeSet<Reason> = differing.iter().filter_map(|one| one.clone().ok()).collect();
-    let named: Vec<String> = reasons.iter().map(|reason| format!("{reason:?} {}", count(reason))).collect();
-    let line = format!("{wanted} drawn jobs: {} differ, {}\n", differing.len(), named.join(", "));
+    let (mut wrong, mut reasons) = (Vec::new(), BTreeMap::<Reason, usize>::new());
+    let count = differing.len();
+    for one in differing {
+        match one {
+            Ok(reason) => *reasons.entry(reason).or_default() += 1,
+            Err(text) => wrong.push(text),
+        }
+    }
+    let line = format!("{wanted} drawn jobs: {count} differ, {reasons:?}\n");
     let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
     assert!(wrong.is_empty(), "{} of {wanted} jobs:\n{}", wrong.len(), wrong.join("\n"));
 }
