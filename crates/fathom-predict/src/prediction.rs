@@ -238,7 +238,7 @@ fn steady_from_the_start(jobs: &[Job]) -> impl Iterator<Item = Job> {
 }
 
 /// The machine with no more CPUs than the jobs may run on, and with a server that has left the CPU of a job that has read its files
-/// in before.
+/// in before, and of those of which several run.
 fn as_found(jobs: &[Job], parameters: &Parameters) -> Parameters {
     let mut parameters = parameters.clone();
     if let Some(allowed) = refusal::allowed_cpus(jobs) {
@@ -246,7 +246,7 @@ fn as_found(jobs: &[Job], parameters: &Parameters) -> Parameters {
         parameters
             .put_value(Scalar::Cpus, if there > 0.0 { there.min(allowed as f64) } else { allowed as f64 });
     }
-    if jobs.iter().any(|job| job.pre_read) {
+    if jobs.iter().any(|job| job.pre_read) || jobs.iter().map(|job| job.numjobs).sum::<u32>() > 1 {
         parameters.put_value(Scalar::ServerNear, 0.0);
     }
     parameters

@@ -8,7 +8,7 @@ use fathom_stats::quantile;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::{Account, mean_square, simulated, time, without_noise};
-use crate::model::{Model, Residual, State, Tail};
+use crate::model::{Model, Residual, Runner, State, Tail};
 use crate::prediction::{SHARES, class, finds_cached};
 use crate::single_runs::SingleRuns;
 use crate::trial::{self, Trial, ns_per_transfer};
@@ -21,6 +21,9 @@ pub(super) fn residuals(
 ) -> (BTreeMap<String, Residual>, Account) {
     let by = model.parameters.choices.runner;
     let still = without_noise(model);
+    // What it was fitted to, Fathom ran.
+    let mut own = still.clone();
+    own.parameters.choices.runner = Runner::Fathom;
     let checked: Vec<Check<'_>> = checks.par_iter().filter_map(|one| Check::of(one, model, &still)).collect();
     let refused =
         checks.iter().filter_map(|one| Some(format!("{}: {}", one.job.name, one.refusal.as_ref()?)));
@@ -43,11 +46,8 @@ pub(super) fn residuals(
         by_class.entry(class(one.job, &model.parameters)).or_default().push(one);
     }
     let of = |(class, checks): (String, Vec<&Check<'_>>)| {
-        // Where an open drops what is cached, what was read again without one is another kind of job.
-        let is_like_fio = |job: &Job| !job.pre_read || finds_cached(job, &model.parameters);
-        let is_of_class = |job: &Job| is_like_fio(job) && self::class(job, &model.parameters) == class;
-        let of_class = fitted.par_iter().filter(|trial| is_of_class(&trial.job));
-        let error = |trial: &Trial| Some((time(&trial.job, &still) / trial.ns_per_transfer()?).ln());
+        let of_class = fitted.par_iter().filter(|trial| self::class(&trial.job, &own.parameters) == class);
+        let error = |trial: &Trial| Some((time(&trial.job, &own) / trial.ns_per_transfer()?).ln());
         let left: Vec<f64> = of_class.filter_map(error).collect();
         let waits = |one: &&Check<'_>| {
             one.job.direct || (one.job.does(Direction::Read) && !finds_cached(one.job, &model.parameters))

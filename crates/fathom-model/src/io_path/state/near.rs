@@ -17,7 +17,8 @@ pub fn near_at_start(parameters: &Parameters) -> u64 {
 /// Until when a server works on its caller's CPU.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Near {
-    /// For how long, in ns; 0 where it never does.
+    /// For how long when a run begins, and after a sync, in ns; 0 where it never does.
+    at_start: u64,
     lasts: u64,
     /// Until when, in ns of the run.
     until: u64,
@@ -25,15 +26,16 @@ pub(crate) struct Near {
 
 impl Near {
     pub(crate) fn new(parameters: &Parameters) -> Self {
-        Self { lasts: near_at_start(parameters), until: 0 }
+        let lasts = parameters[Scalar::ServerNear] as u64;
+        Self { at_start: near_at_start(parameters), lasts, until: 0 }
     }
 
     /// A run begins.
     pub(crate) fn begin_run(&mut self) {
-        self.until = self.lasts;
+        self.until = self.at_start;
     }
 
-    /// A sync has ended, for which both have slept: it is as in the beginning.
+    /// A sync has ended, for which both have slept: they meet on one CPU again, whoever runs the job.
     pub(crate) fn synced(&mut self, now: Time) {
         if self.lasts > 0 {
             self.until = self.until.max(now.as_ticks() + self.lasts);

@@ -82,7 +82,7 @@ fn a_group_holds_what_its_programs_ask_for_and_not_what_the_journal_writes() {
 
 #[test]
 fn a_server_on_its_callers_cpu_answers_sooner_until_it_leaves() {
-    let each = |settings: &str, calls: u64| {
+    let made = |settings: &str, calls: u64, kind: &dyn Fn(u64) -> CallKind| {
         let mut parameters = silent();
         for setting in settings.split(" ") {
             let (name, value) = setting.split_once("=").unwrap();
@@ -90,10 +90,11 @@ fn a_server_on_its_callers_cpu_answers_sooner_until_it_leaves() {
         }
         let (mut state, file) = machine(&parameters, 1 << 20);
         state.files.of(file).is_direct = true;
-        let read = |at: u64| Call::new(CallKind::Read, file).at(at % 256 * 4096, 4096);
-        let state = Path::new(&parameters).run(repeated((0..calls).map(read).collect(), 1), state, 1);
+        let call = |at: u64| Call::new(kind(at), file).at(at % 256 * 4096, 4096);
+        let state = Path::new(&parameters).run(repeated((0..calls).map(call).collect(), 1), state, 1);
         state.done().iter().map(|done| done.took_ns()).collect::<Vec<_>>()
     };
+    let each = |settings: &str, calls: u64| made(settings, calls, &|_| CallKind::Read);
     let server =
         "wake=10us submission=0 device_latency=30us device_byte=0 server_near=1ms server_near_share=0.25";
     let fios = each(&format!("runner=fio {server}"), 150);
@@ -103,6 +104,13 @@ fn a_server_on_its_callers_cpu_answers_sooner_until_it_leaves() {
     assert!(
         each(server, 10).iter().all(|&took| took > 40_000),
         "fio has kept its CPU busy before, Fathom has not"
+    );
+    let sync = |at: u64| if at % 4 == 2 { CallKind::Fdatasync } else { CallKind::Read };
+    let with_sync = |settings: &str| made(settings, 12, &sync);
+    let took = with_sync(server);
+    assert!(
+        took[..2].iter().all(|&took| took > 40_000) && took[3] < 20_000,
+        "after a sync, by Fathom: {took:?}"
     );
 }
 
