@@ -237,16 +237,33 @@ fn steady_from_the_start(jobs: &[Job]) -> impl Iterator<Item = Job> {
     jobs.iter().map(ended)
 }
 
-/// The machine with no more CPUs than the jobs may run on, and with a server that has left the CPU of a job that has read its files
-/// in before, and of those of which several run.
+/// The machine as jobs find it: with no more CPUs than they may run on, none of which sleeps where as many threads run; and with a
+/// server that has left the CPU of a job that has read its files in before, and of those of which several run.
 fn as_found(jobs: &[Job], parameters: &Parameters) -> Parameters {
+    const OF_REQUESTS: [Scalar; 7] = [
+        Scalar::Submission,
+        Scalar::DeviceLatency,
+        Scalar::DeviceReadRequest,
+        Scalar::DeviceWriteLatency,
+        Scalar::DeviceWriteRequest,
+        Scalar::Wake,
+        Scalar::AskedFirst,
+    ];
     let mut parameters = parameters.clone();
-    if let Some(allowed) = refusal::allowed_cpus(jobs) {
-        let there = parameters[Scalar::Cpus];
-        parameters
-            .put_value(Scalar::Cpus, if there > 0.0 { there.min(allowed as f64) } else { allowed as f64 });
+    let there = parameters[Scalar::Cpus];
+    let cpus = match refusal::allowed_cpus(jobs).map(|allowed| allowed as f64) {
+        Some(allowed) if there > 0.0 => there.min(allowed),
+        allowed => allowed.unwrap_or(there),
+    };
+    parameters.put_value(Scalar::Cpus, cpus);
+    let threads = groups(jobs).map(|group| group.iter().map(|job| job.numjobs).sum()).min().unwrap_or(1_u32);
+    if threads > 1 && cpus > 0.0 && f64::from(threads) >= cpus {
+        let share = parameters[Scalar::AwakeShare];
+        for scalar in OF_REQUESTS {
+            parameters.put_value(scalar, parameters[scalar] * share);
+        }
     }
-    if jobs.iter().any(|job| job.pre_read) || jobs.iter().map(|job| job.numjobs).sum::<u32>() > 1 {
+    if threads > 1 || jobs.iter().any(|job| job.pre_read) {
         parameters.put_value(Scalar::ServerNear, 0.0);
     }
     parameters

@@ -99,6 +99,7 @@ rows! {
     QueuedCall = ("queued_call", Ns, 1_000.0, Fitted(ColdReads, 20.0)), "Time that a request takes of its caller's CPU, besides the call and the submission, if the caller goes on meanwhile.";
     ServerNear = ("server_near", Ns, 0.0, Measured), "Time from the beginning of a run of fio, and from each sync on, for which a server works on the CPU of who waits for it; then each request has to wake another CPU.";
     ServerNearShare = ("server_near_share", Share, 1.0, Measured), "Share of a request's time, besides that of its bytes, for as long as 'server_near' says.";
+    AwakeShare = ("awake_share", Share, 1.0, Fitted(ColdReads, 1.0)), "Share of a request's time, besides that of its bytes, where as many threads run as there are CPUs, so that none of these sleeps.";
     Caller = ("caller", Ns, 0.0, Measured), "Time that a job spends between two calls: its clock and its bookkeeping.";
     CallerWrittenByte = ("caller_written_byte", NsPerByte, 0.0, Measured), "Time that a job spends on each byte before it writes it.";
     AsyncCall = ("async_call", Ns, 0.0, Measured), "Time that a transfer which the page cache serves takes longer if it is submitted and reaped.";
