@@ -1,4 +1,4 @@
-//! Every example of the guide is run, in the order of its page, in an empty directory.
+//! Every example of the guide and of README is run, in the order of its page, in an empty directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,17 +13,19 @@ impl Drop for Place {
     }
 }
 
-/// The commands of a page. Those of blocks that say `all` are for where everything is required.
-fn examples<'a>(page: &str, text: &'a str) -> Vec<&'a str> {
+/// The commands of a page, each with the lines that it must print. Those of blocks that say `all` are for where everything is
+/// required; in those that say `prints` the lines stand below the command.
+fn examples<'a>(page: &str, text: &'a str) -> Vec<(&'a str, Vec<&'a str>)> {
     let all = fathom_scripted::support::is_everything_required();
-    let (mut block, mut found) = (None, Vec::new());
+    let (mut block, mut found) = (None, Vec::<(&str, Vec<&str>)>::new());
     for line in text.lines() {
         match (line.strip_prefix("```"), block) {
             (Some(kind), None) => block = Some(kind),
             (Some(_), Some(_)) => block = None,
             (None, Some(kind)) => match line.strip_prefix("$ ") {
-                Some(example) if all || kind != "console all" => found.push(example),
+                Some(example) if all || kind != "console all" => found.push((example, Vec::new())),
                 Some(example) => say(&format!("skipped: {page}: {example}: it takes minutes, or strace\n")),
+                None if kind == "console prints" => found.last_mut().unwrap().1.push(line),
                 // What a command prints, a file, or code, which is run elsewhere.
                 None => assert!(!kind.is_empty() || !line.starts_with("fathom "), "{page}: not run: {line}"),
             },
@@ -31,6 +33,11 @@ fn examples<'a>(page: &str, text: &'a str) -> Vec<&'a str> {
         }
     }
     found
+}
+
+/// What a line says, but for its figures.
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().filter(|word| !word.contains(|letter: char| letter.is_ascii_digit())).collect()
 }
 
 /// Past the harness, which swallows what a passing test prints.
@@ -44,11 +51,12 @@ fn run(page: &str) {
     let text = fs::read_to_string(root.join(page)).unwrap();
     let examples = examples(page, &text);
     assert!(!examples.is_empty(), "{page} has no example");
-    let place = Place(std::env::temp_dir().join(format!("fathom-guide-{}-{page}", std::process::id())));
+    let name = format!("fathom-guide-{}-{}", std::process::id(), page.replace('/', "_"));
+    let place = Place(std::env::temp_dir().join(name));
     fs::create_dir_all(&place.0).unwrap();
     let binaries = Path::new(env!("CARGO_BIN_EXE_fathom")).parent().unwrap();
     let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap());
-    for example in examples {
+    for (example, lines) in examples {
         let done = Command::new("sh")
             .args(["-c", example])
             .current_dir(&place.0)
@@ -64,7 +72,17 @@ fn run(page: &str) {
             "{page}: {example}: {code:?}: {}",
             String::from_utf8_lossy(&done.stderr)
         );
+        let printed = String::from_utf8_lossy(&done.stdout);
+        for line in lines {
+            let is_printed = printed.lines().any(|one| words(one) == words(line));
+            assert!(is_printed, "{page}: {example}: {line}: {printed}");
+        }
     }
+}
+
+#[test]
+fn readme() {
+    run("../../README.md");
 }
 
 #[test]
