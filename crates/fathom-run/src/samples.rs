@@ -115,6 +115,17 @@ impl Samples {
     }
 }
 
+/// In words, how many readings of some runs were taken in the wrong cache state, and of how many the state is not proven; none
+/// where there are none.
+pub fn state_caveats(runs: &[Samples]) -> [Option<String>; 2] {
+    let [wrong, unproven] =
+        [Samples::wrong_state, Samples::unproven].map(|count| runs.iter().map(count).sum::<usize>());
+    [
+        (wrong > 0).then(|| format!("{wrong} readings were taken in the wrong cache state")),
+        (unproven > 0).then(|| format!("the cache state of {unproven} readings could not be proven")),
+    ]
+}
+
 /// Writes readings as comma-separated values under a header line with the units.
 ///
 /// # Errors
@@ -182,6 +193,9 @@ mod tests {
         let states = [Some(CacheState::Cold), Some(CacheState::Cached), Some(CacheState::Unknown), None];
         let kept = samples(states.iter().map(|&state| reading(0, 0, 1, state)).collect());
         assert_eq!((kept.wrong_state(), kept.unproven()), (1, 1));
+        let [wrong, unproven] = state_caveats(&[kept.clone(), kept]).map(Option::unwrap_or_default);
+        assert!(wrong.starts_with("2 ") && unproven.contains(" 2 "), "{wrong}; {unproven}");
+        assert_eq!(state_caveats(&[samples(vec![reading(0, 0, 1, None)])]), [None, None]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::experiment::{Demands, Effort, Experiment, Memory, Session};
 use crate::finding::{Evidence, Finding, Kind, Status};
 use fathom_run::machine::{Fault, Machine};
 use fathom_run::provenance::Provenance;
-use fathom_run::samples::Samples;
+use fathom_run::samples::{Samples, state_caveats};
 
 /// The name of the schema that [`Survey`] is published under.
 pub const SCHEMA: &str = "fathom.survey/1";
@@ -199,17 +199,12 @@ fn silenced(fault: Fault, kind: Kind) -> Result<Evidence, Fault> {
 
 /// Tells of readings whose cache state was wrong or could not be proven.
 fn with_state_caveats(mut evidence: Evidence, runs: &[Samples]) -> Evidence {
-    let wrong: usize = runs.iter().map(Samples::wrong_state).sum();
-    let unproven: usize = runs.iter().map(Samples::unproven).sum();
-    if wrong > 0 && evidence.status != Status::NotApplicable {
-        evidence.caveats.push(format!("{wrong} readings were taken in the wrong cache state"));
-    }
-    if unproven > 0 {
-        evidence.caveats.push(format!("the cache state of {unproven} readings could not be proven"));
-    }
-    for note in runs.iter().flat_map(|run| &run.notes) {
-        if !evidence.caveats.contains(note) {
-            evidence.caveats.push(note.clone());
+    let [wrong, unproven] = state_caveats(runs);
+    let wrong = wrong.filter(|_| evidence.status != Status::NotApplicable);
+    let notes = runs.iter().flat_map(|run| run.notes.iter().cloned());
+    for caveat in wrong.into_iter().chain(unproven).chain(notes) {
+        if !evidence.caveats.contains(&caveat) {
+            evidence.caveats.push(caveat);
         }
     }
     evidence

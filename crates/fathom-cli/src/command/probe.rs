@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use fathom::recipe::{self, RECIPES, Recipe};
 use fathom::results::Json;
-use fathom::samples::{Samples, write_csv};
+use fathom::samples::{Samples, state_caveats, write_csv};
 use fathom::workload::{CallKind, Pass, Region, ScratchFile, Workload};
 
 use super::session;
@@ -54,9 +54,8 @@ pub(crate) fn run(options: &ProbeOptions) -> Result<ExitCode, Failure> {
     if let Some(recipe) = recipe {
         console::tell(&format!("{}{}\n", described(recipe), ours(recipe, &samples)), true)?;
     }
-    for note in caveats(&samples) {
-        console::complain(&note);
-    }
+    samples.notes.iter().for_each(|note| console::note(note));
+    state_caveats(&[samples]).iter().flatten().for_each(|caveat| console::note(caveat));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -165,14 +164,4 @@ fn reduce(ascending: &[f64], summary: Summary) -> f64 {
         Summary::Min => ascending[0],
         Summary::Max => ascending[count - 1],
     }
-}
-
-fn caveats(samples: &Samples) -> Vec<String> {
-    let mut lines = samples.notes.clone();
-    match (samples.wrong_state(), samples.unproven()) {
-        (0, 0) => {}
-        (wrong, 0) => lines.push(format!("{wrong} samples were taken in the wrong cache state")),
-        (_, unproven) => lines.push(format!("the cache state of {unproven} samples could not be proven")),
-    }
-    lines
 }

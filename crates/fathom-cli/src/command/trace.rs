@@ -54,11 +54,11 @@ fn record(options: &RecordOptions) -> Result<ExitCode, Failure> {
         options.out.display()
     ))?;
     if lost > 0 {
-        console::complain(&format!("{lost} events were lost: the trace is not complete"));
+        console::note(&format!("{lost} events were lost: the trace is not complete"));
     }
     if unnamed > 0 {
-        console::complain(&format!(
-            "the paths of {unnamed} calls are not known: these and what went through what they opened are missing"
+        console::note(&format!(
+            "the paths of {unnamed} calls are not known: these calls, and those on the files that they opened, are missing"
         ));
         if options.pid.is_some() && recorded.method == Method::Kernel {
             console::hint(

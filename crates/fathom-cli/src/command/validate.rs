@@ -32,7 +32,7 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
     };
     let bar = runs("predicting, then running", session.progress().clone());
     let repeats = usize::from(options.repeats);
-    let held = session.validate(&model, &against, repeats, &mut console::complain);
+    let held = session.validate(&model, &against, repeats, &mut console::note);
     drop(bar);
     let validation = WithModel { result: held?, model };
     json.tell(&validation.text(json.colours()))?;
