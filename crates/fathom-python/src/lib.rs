@@ -18,10 +18,9 @@ use fathom::model::Model;
 use fathom::prediction::Settings;
 use fathom::report::Colours;
 use fathom::results::{self, Json};
-use fathom::session::{self, Against, BY_FIO, Budget, Error, Session, Work};
+use fathom::session::{self, Against, Budget, Error, Session, Work};
 use fathom::survey::Plan as Questions;
 use fathom::sweep::{Axis, By, Cell, Plan, Race, Task, Tried};
-use fathom::validation::Condition;
 use fathom::{replay, report};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyRuntimeError};
@@ -298,12 +297,11 @@ fn run(py: Python<'_>, place: Place, jobs: Jobs) -> PyResult<String> {
     measure(py, place, move |session| session.run(&file.jobs).map(|done| done.ran))
 }
 
-/// A model compared with runs of jobs that it has never seen: `fathom.validation/1`.
+/// A model compared with runs of the jobs that people write most: `fathom.validation/1`.
 #[pyfunction]
 fn validate(py: Python<'_>, place: Place, model: &str, repeats: usize, by_fio: bool) -> PyResult<String> {
     let model = Model::read(model).map_err(modelled)?;
-    let by_fio = if by_fio { BY_FIO.min(repeats) } else { 0 };
-    let against = Against::Jobs { conditions: vec![Condition::Usual], by_fio };
+    let against = Against::Field { files: Vec::new(), by_fio };
     measure(py, place, move |session| session.validate(&model, &against, repeats, &mut |_| ()))
 }
 

@@ -252,12 +252,12 @@ def validate(
     *,
     repeats: int = 4,
     fio: bool = True,
-    max_write: int = 9216 * _MIB,
+    max_write: int = 10240 * _MIB,
     max_time: float = 600,
     seed: int = 1,
 ) -> Validation:
-    """Predicts jobs that the model has never seen, runs each several times below a directory (also by `fio`, where it is
-    installed), and compares."""
+    """Predicts jobs of the kinds that people write most, runs each several times below a directory on the machine as it is (also by
+    `fio`, where it is installed), and compares, as the command `fathom validate` does."""
     place = _place(path, max_write, max_time, seed)
     return Validation(_native.validate(place, model._json, repeats, fio), model._json)
 
