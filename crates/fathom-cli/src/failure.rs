@@ -61,7 +61,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Usage(text) | Failure::Failed(text) => f.write_str(text),
-            Failure::Interrupted(_) => f.write_str("interrupted; everything was removed"),
+            Failure::Interrupted(_) => session::Error::Interrupted.fmt(f),
         }
     }
 }

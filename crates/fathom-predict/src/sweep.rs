@@ -166,7 +166,7 @@ impl Shard {
             typed.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
         match parts {
             Some((number, of)) if 1 <= number && number <= of => Ok(Self { number, of }),
-            _ => Err(format!("'{typed}' is no shard: say I/N, from 1/N to N/N")),
+            _ => Err(format!("'{typed}' is not a shard: write I/N, from 1/N to N/N")),
         }
     }
 

@@ -58,7 +58,7 @@ pub struct Comparison {
     pub ratios: u64,
     /// What was compared; the first is what the others are held against.
     pub results: Vec<Side>,
-    /// What else is not the same: kernel, mount, device.
+    /// Other differences: kernel, mount, device.
     pub circumstances: Vec<Circumstance>,
     /// One per parameter or point and result.
     pub items: Vec<Item>,

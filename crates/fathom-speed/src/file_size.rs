@@ -125,8 +125,10 @@ pub fn find(path: &Path, question: Question, watch: &Watch) -> Result<FileSize, 
             }
         }
         if found.is_none() {
-            caveats
-                .push("the machine is too restless: the same size takes another time at each try".to_owned());
+            caveats.push(
+                "the machine is not steady enough: reading the same size took a different time in each try"
+                    .to_owned(),
+            );
         }
     }
     if growing.is_unproven {

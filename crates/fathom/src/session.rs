@@ -71,8 +71,8 @@ struct Begun {
 /// Why a call of a session gave no result.
 #[derive(Debug, Clone, PartialEq, Eq, strum::Display)]
 pub enum Error {
-    /// The session's flag was set; everything was removed.
-    #[strum(to_string = "interrupted; everything was removed")]
+    /// The session's flag was set; all scratch files were removed.
+    #[strum(to_string = "interrupted; all scratch files were removed")]
     Interrupted,
     /// Anything else: one sentence, which names the path or the job.
     #[strum(to_string = "{0}")]

@@ -17,7 +17,7 @@ use crate::output::Output;
 pub(crate) fn run(options: &ExplainOptions) -> Result<ExitCode, Failure> {
     let (Work::Jobs(file), _) = super::run::read(&Jobs::File(&options.job), None)? else {
         let job = options.job.display();
-        return Err(Failure::Usage(format!("{job}: it is a trace, and differences of jobs are explained")));
+        return Err(Failure::Usage(format!("{job} is a trace; 'fathom explain' takes a job file of fio")));
     };
     let json = Output::open(options.json.as_deref())?;
     let sides = [&options.first, &options.second];

@@ -24,7 +24,7 @@ pub(crate) fn run(options: &PredictOptions) -> Result<ExitCode, Failure> {
     }
     if matches!(work, Work::Trace(_)) && options.format == PredictFormat::FioJson {
         return Err(Failure::Usage(
-            "--format: fio does not know what a trace's replay is; take json".to_owned(),
+            "--format fio-json is for jobs; for a trace use --format json".to_owned(),
         ));
     }
     let place = options.keep.place(options.format == PredictFormat::Text);

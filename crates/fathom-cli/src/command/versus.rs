@@ -45,7 +45,7 @@ pub(crate) fn run(options: &VersusOptions) -> Result<ExitCode, Failure> {
 
 fn jobs(options: &VersusOptions, path: &Path, width: f64) -> Result<ExitCode, Failure> {
     let (Work::Jobs(file), _) = super::run::read(&Jobs::File(path), None)? else {
-        return Err(Failure::Usage(format!("--jobs: {} is a trace, and fio runs none", path.display())));
+        return Err(Failure::Usage(format!("--jobs: {} is a trace; give a job file of fio", path.display())));
     };
     let (mut session, place) = begin(&options.path, &options.measuring, &options.keep)?;
     let bar = Rounds::new(options.measuring.max_time);

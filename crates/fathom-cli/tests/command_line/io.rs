@@ -197,7 +197,7 @@ fn an_interrupt_removes_what_was_begun() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let outcome = Outcome::from(child.wait_with_output().unwrap());
-    outcome.complains(130, "interrupted; everything was removed");
+    outcome.complains(130, "interrupted; all scratch files were removed");
     assert!(place.names().is_empty(), "{:?}", place.names());
 }
 

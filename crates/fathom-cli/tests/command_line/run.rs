@@ -198,7 +198,7 @@ fn an_interrupt_removes_everything() {
         sleep(Duration::from_millis(300));
         kill_process(Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap(), signal).unwrap();
         let outcome = Outcome::from(child.wait_with_output().unwrap());
-        outcome.complains(128 + signal.as_raw(), "interrupted; everything was removed");
+        outcome.complains(128 + signal.as_raw(), "interrupted; all scratch files were removed");
         assert!(place.names().is_empty(), "{:?}", place.names());
         assert!(start.elapsed() < Duration::from_secs(30), "it hears the signal");
     }

@@ -65,7 +65,7 @@ fn ends_clean_after(signal: Signal, seed: u128) {
         assert!(place.names().is_empty(), "{:?} after {outcome:?}", place.names());
         match (outcome.code, ended_by) {
             (Some(code), _) if code == 128 + signal.as_raw() => {
-                outcome.complains(code, "interrupted; everything was removed");
+                outcome.complains(code, "interrupted; all scratch files were removed");
             }
             // Before anything was made the signal does what it does to any program.
             (None, Some(by)) if !under_way => assert_eq!(by, signal.as_raw()),

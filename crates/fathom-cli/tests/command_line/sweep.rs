@@ -157,8 +157,8 @@ fn what_is_no_sweep_is_said() {
     sweep(&["--job", "iodpeth=1,2"]).complains(2, "did you mean iodepth");
     sweep(&["--job", "bs"]).complains(2, "NAME=VALUE,VALUE");
     sweep(&["--job", "bs=4k", "--job", "bs=8k"]).complains(2, "bs is set twice");
-    sweep(&["--shard", "3/2"]).complains(2, "say I/N");
-    sweep(&["--job", "bs=4k,8k", "--best", "speed"]).complains(2, "say bandwidth, iops");
+    sweep(&["--shard", "3/2"]).complains(2, "write I/N");
+    sweep(&["--job", "bs=4k,8k", "--best", "speed"]).complains(2, "use bandwidth, iops");
     sweep(&["--job", "bs=4k,8k", "--best", "iops", "--format", "csv"]).complains(2, "no CSV");
     fathom(&["sweep", "assumed"]).complains(2, "JOB.fio");
     let folder = swept.place.join("folder");

@@ -64,7 +64,7 @@ impl By {
         let all = || Self::ALL.iter().copied();
         all().find(|by| by.name() == name).ok_or_else(|| {
             let names: Vec<&str> = all().map(Self::name).collect();
-            format!("'{name}' is nothing to be best by: say {}", names.join(", "))
+            format!("'{name}' is not a figure to compare by: use {}", names.join(", "))
         })
     }
 

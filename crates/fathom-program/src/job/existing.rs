@@ -48,7 +48,7 @@ impl Job {
                 .to_owned());
         }
         if self.engine == Engine::Mmap {
-            return Err("--on-files maps none: a mapped file that somebody cuts would end the run".to_owned());
+            return Err("--on-files does not work with ioengine=mmap: if another program shortened the file, the run would crash".to_owned());
         }
         if let Some(directory) = &self.files.opendir {
             let is_all = Path::new(directory) == Path::new(on.directory) || directory == ".";
@@ -212,7 +212,7 @@ mod tests {
     fn what_is_not_there_or_would_be_changed_is_refused() {
         let refused = |job| placed(job, None).unwrap_err();
         assert!(refused(Job { read_percent: 99, ..on(&["a"]) }).contains("this job writes"));
-        assert!(refused(Job { engine: Engine::Mmap, ..on(&["a"]) }).contains("maps none"));
+        assert!(refused(Job { engine: Engine::Mmap, ..on(&["a"]) }).contains("ioengine=mmap"));
         assert!(refused(Job { engine: Engine::Filedelete, ..on(&["a"]) }).contains("removes"));
         assert_eq!(
             refused(on(&["c"])),

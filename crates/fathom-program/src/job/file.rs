@@ -537,7 +537,7 @@ mod tests {
             ("direct", "line 3: direct: needs a value"),
             ("direct=true", "line 3: direct: 'true' is neither 0 nor 1"),
             ("bs=0", "line 3: bs: 0 is less than 1"),
-            ("bs=4z", "line 3: bs: '4z': zones"),
+            ("bs=4z", "line 3: bs: '4z': sizes in zones"),
             ("bs=2m", "line 3: [x]: a block of 2097152 bytes does not fit into 1048576 bytes"),
             ("numjobs=0", "line 3: [x]: numjobs=0 leaves nothing to do"),
             ("ioengine=rbd", "line 3: ioengine: 'rbd' needs a Ceph cluster"),

@@ -57,7 +57,10 @@ impl IoLog {
         let has_times = match first {
             line if line.starts_with("fio version 3 iolog") => true,
             line if line.starts_with("fio version 2 iolog") => false,
-            _ => return Err("it is no log of fio: the first line is 'fio version 2 iolog' or 3".to_owned()),
+            _ => return Err(
+                "not an iolog of fio: its first line must be 'fio version 2 iolog' or 'fio version 3 iolog'"
+                    .to_owned(),
+            ),
         };
         let mut log = Self { files: Vec::new(), entries: Vec::new() };
         let mut last = None;
@@ -236,7 +239,7 @@ mod tests {
     #[test]
     fn what_is_no_log_is_told_with_its_line() {
         let refused = |text: &str| IoLog::parse(text, &Replay::default()).unwrap_err();
-        assert!(refused("").starts_with("it is no log"));
+        assert!(refused("").starts_with("not an iolog"));
         let wrong = |line: &str| refused(&format!("fio version 3 iolog\n1 /a add\n{line}\n2 /a read 0 1\n"));
         for line in ["x /a add", "2 /b read 0 1", "2 /a read x 1", "2 /a read 0 0", "2 /a jump 0 1", "2 /a"] {
             assert!(wrong(line).starts_with("line 3: ") && wrong(line).contains(line), "{}", wrong(line));

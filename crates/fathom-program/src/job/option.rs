@@ -280,14 +280,13 @@ impl Draft {
         }
         if job.reporting.disabled != [false; 4] {
             self.notes.push(
-                "gtod_reduce, disable_lat=1 and their kin: all times are taken, and left out of fio's formats"
+                "gtod_reduce=, disable_lat= and similar options: all latencies are measured, and only left out of fio's formats"
                     .to_owned(),
             );
         }
         let plain = Buffers { life: None, memory: None, align: 0, ..Buffers::default() };
         if (Buffers { life: None, memory: None, align: 0, ..job.buffers.clone() }) != plain {
-            self.notes
-                .push("options of what is written have no effect: the content is Fathom's own".to_owned());
+            self.notes.push("options of buffer contents have no effect: Fathom writes its own".to_owned());
         }
         if job.latency.target.is_zero() {
             job.latency = LatencyTarget { most: job.latency.most, ..LatencyTarget::default() };

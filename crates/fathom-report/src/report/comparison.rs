@@ -27,7 +27,7 @@ pub fn comparison(comparison: &Comparison) -> String {
         text.push_str(&rows(&HEADER, &lines));
     }
     if !comparison.circumstances.is_empty() {
-        text.push_str("\nWhat else is not the same:\n");
+        text.push_str("\nOther differences:\n");
         for one in &comparison.circumstances {
             text.push_str(&wrap(&format!("  {} ({}): {} -> {}", one.what, one.result, one.first, one.other)));
         }
@@ -85,7 +85,7 @@ pub fn comparison_page(comparison: &Comparison, outcomes: &[(String, Outcome)]) 
             .iter()
             .map(|one| vec![one.what.clone(), one.result.to_string(), one.first.clone(), one.other.clone()])
             .collect();
-        page.push("<h2>What else is not the same</h2>\n");
+        page.push("<h2>Other differences</h2>\n");
         page.push(&table(&["what", "result", "first", "this one"], &lines));
     }
     section(&mut page, Verdict::Unclear, "Not clear", "");
@@ -136,7 +136,7 @@ fn ratios(comparison: &Comparison) -> Option<Figure> {
     }
     let margin = 1.0 + comparison.margin;
     let band = Shape::Between { x: [Rounded(1.0 / margin), Rounded(margin)] };
-    figure.marks.push(Mark::new("what counts as none", Origin::Reference, band));
+    figure.marks.push(Mark::new("counts as no difference", Origin::Reference, band));
     figure.marks.push(Mark::at("the same", Origin::Reference, [1.0]));
     figure.shown =
         "Bars reach over the interval that all ratios together hold at the stated rate; one that lies \

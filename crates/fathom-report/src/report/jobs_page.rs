@@ -13,7 +13,7 @@ use fathom_speed::jobs::{Ran, RanSide};
 /// Jobs as one HTML file that needs no network.
 pub(crate) fn jobs_page(ran: &Ran) -> String {
     let mut page = Page::measured("jobs", &ran.provenance);
-    page.push("<h2>What came of them</h2>\n");
+    page.push("<h2>Results of the jobs</h2>\n");
     page.push(&table(&HEADER, &lines(ran)));
     page.figure(rates(ran));
     page.figure(latencies(ran));

@@ -16,7 +16,7 @@ pub(super) fn text(curve: &Curve) -> String {
             past.limit_file,
             Bytes(past.block_bytes)
         ));
-        let header = ["file", "read at first", "read again", "of it in memory before that"];
+        let header = ["file", "read at first", "read again", "cached before second read"];
         let lines: Vec<Vec<String>> = past
             .points
             .iter()

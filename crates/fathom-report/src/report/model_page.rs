@@ -18,7 +18,7 @@ pub(crate) fn calibration_page(model: &Model, accounts: &[Account]) -> String {
     page.push(&made(model));
     page.push("<h2>Parameters</h2>\n");
     parameters(&mut page, model);
-    page.push("<h2>What it was fitted to</h2>\n");
+    page.push("<h2>Jobs that the model was fitted to</h2>\n");
     for (at, account) in accounts.iter().enumerate() {
         page.push(&format!("<h3>{}</h3>\n", escaped(&account.name)));
         page.figure(fit(at, account));
@@ -30,7 +30,7 @@ pub(crate) fn calibration_page(model: &Model, accounts: &[Account]) -> String {
     nets(&mut page, model);
     if let Some(made) = &model.made {
         let path = quoted(&made.mount.path);
-        page.push("<h2>What to do with it</h2>\n");
+        page.push("<h2>Commands that use this model</h2>\n");
         page.repeat(&[
             format!("fathom calibrate {path} --out MODEL.json"),
             format!("fathom validate {path} --on MODEL.json"),

@@ -67,7 +67,8 @@ pub fn list(abouts: &[&About]) -> String {
             about.source
         )
     };
-    let legend = "\nPapers A to E are those of docs/papers/README.md; KERNEL names a function or an option of Linux.\n";
+    let legend = "\nPapers A to E are on measuring file systems: 'fathom probe --list-recipes' says what they did. KERNEL names a function or an \
+                  option of Linux.\n";
     abouts.iter().map(paragraph).collect::<Vec<_>>().join("\n") + legend
 }
 

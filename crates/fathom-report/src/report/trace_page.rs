@@ -16,7 +16,7 @@ pub(crate) fn trace_page(shown: &Shown, name: &str) -> String {
     let mut page = Page::new(&format!("Fathom: what {name} does"));
     page.push(&format!("<h1>What {} does</h1>\n", escaped(name)));
     page.push(&definitions(&facts(shown)));
-    page.push("<h2>Where it reads and writes</h2>\n");
+    page.push("<h2>Offsets of reads and writes</h2>\n");
     if let Some(figure) = picture::picture(shown) {
         page.push(
             "<p class=\"soft\">As figures 18 to 22 of paper E: the place of each read and write against their \
@@ -28,16 +28,16 @@ pub(crate) fn trace_page(shown: &Shown, name: &str) -> String {
         &["", "count", "bytes", "sequential", "forward", "backward", "a run, on average"],
         &ways(shown),
     ));
-    page.push("<h2>How much of it a cache would hold</h2>\n");
+    page.push("<h2>Cache hit ratio</h2>\n");
     let of_blocks = [hit_ratios(shown), again(shown), working_set(shown)];
     if of_blocks.iter().all(Option::is_none) {
         page.push("<p>It moves no bytes whose place is known.</p>\n");
     }
     of_blocks.into_iter().flatten().for_each(|figure| page.figure(figure));
-    page.push("<h2>What it asks for</h2>\n");
+    page.push("<h2>Operations and sizes</h2>\n");
     page.push(&table(&["operation", "count", "share", "failed"], &mix(shown)));
     sizes(shown).into_iter().for_each(|figure| page.figure(figure));
-    page.push("<h2>When</h2>\n");
+    page.push("<h2>Times</h2>\n");
     times(shown).into_iter().for_each(|figure| page.figure(figure));
     page.push("<h2>Files</h2>\n");
     page.push(&table(&["file", "operations", "read", "written"], &files(shown)));

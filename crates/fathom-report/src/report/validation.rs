@@ -88,10 +88,12 @@ fn how(validation: &Validation) -> String {
     let runs = if is_field(&validation.jobs) {
         "each by itself on the machine as it is"
     } else {
-        "in laps on settled memory, while no other program worked on the same core"
+        "with free memory prepared before each run, while no other program worked on the same core"
     };
     format!(
-        "Jobs ran {} times, {runs}. Errors are those of predicted throughput; docs/model.md, 'Validation', explains the columns.",
+        "Jobs ran {} times, {runs}. Errors are those of predicted throughput. The noise floor is how much two halves of a job's runs \
+         differ; 'paper E', 'latency + bandwidth' ('plain') and 'nearest' are the errors of three simpler ways to predict; \
+         'covered' counts what lies inside the 90 % intervals.",
         validation.repeats
     )
 }
@@ -102,7 +104,7 @@ fn markdown_table(titles: &[&str], lines: &[Vec<String>]) -> String {
 }
 
 /// What the signs of a drawn error mean.
-const KEY: &str = "error: \u{2502} none, \u{25cf} this job's between -50 and 50 %, \u{2500} what its runs differ by among themselves\n";
+const KEY: &str = "left of 'error': \u{2502} is 0 %, \u{25cf} this job's error (-50 to 50 %), \u{2500} how much its own runs differ\n";
 
 /// The table by class with its verdicts in colours.
 fn classes(validation: &Validation, colours: Colours) -> Vec<Vec<String>> {
@@ -192,7 +194,8 @@ fn short_of_time<'a>(mut runs: impl Iterator<Item = &'a Vec<f64>>, wanted: usize
 fn returned(machine: &MachineFacts) -> Option<String> {
     machine.returns_free_memory.then(|| {
         "free page reporting: this machine returns free memory to its host, and the next program to use that memory waits for it, \
-         above all where a device is a file in memory: docs/model.md, 'A quiet machine', says how to stop it"
+         above all where a device is a file in memory. To stop it, as root: echo 11 > \
+         /sys/module/page_reporting/parameters/page_reporting_order"
             .to_owned()
     })
 }
@@ -203,7 +206,8 @@ fn reclaimed(bytes: Option<u64>) -> Option<String> {
     let bytes = bytes.filter(|bytes| *bytes >= TRIFLE)?;
     Some(format!(
         "reclaimed: the kernel took {} out of memory meanwhile, because memory or a control group was short, or for DAMON. Cached \
-         reads may then take longer, up to a fifth has been seen, and vary: docs/model.md, 'A quiet machine'",
+         reads may then take longer, up to a fifth has been seen, and vary. To stop DAMON, as root: \
+         echo off > /sys/kernel/mm/damon/admin/kdamonds/0/state",
         Bytes(bytes)
     ))
 }

@@ -50,7 +50,7 @@ impl Settings {
         let note = Path::new(NOTES).join(name);
         fs::create_dir_all(NOTES).map_err(|error| unset(Path::new(NOTES), &error))?;
         let lock = create_new(&note).map_err(|error| {
-            format!("another run has changed the same settings, or notes can't be kept: {error}")
+            format!("another run of Fathom has changed the same settings, or their old values can't be saved: {error}")
         })?;
         lock_exclusive(&lock).map_err(|errno| Error::new("lock", &note, errno).to_string())?;
         let lines: String =

@@ -264,7 +264,7 @@ pub fn write(jobs: &[Job], outcomes: &[Vec<Outcome>]) -> Result<Vec<String>, (Pa
         if is_cut {
             let path = path.display();
             notes.push(format!(
-                "{path} ends early: a thread keeps no more lines; log_avg_msec= writes averages instead"
+                "{path} ends early: the number of lines that a thread keeps is limited; log_avg_msec= writes averages instead"
             ));
         }
         if is_first {

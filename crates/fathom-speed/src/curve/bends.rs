@@ -120,7 +120,7 @@ fn of(points: &[Point], declared: &Declared, seed: u64) -> Family {
     let mut generator = Pcg64Mcg::seed_from_u64(seed);
     match bend::fit(&observed, &Options::default(), &mut generator) {
         Ok(bends) => describe(&mut family, &bends, &usable, declared),
-        Err(reason) => family.sentences.push(format!("nothing is said of bends: {reason}")),
+        Err(reason) => family.sentences.push(format!("no bend can be told: {reason}")),
     }
     family
 }

@@ -202,7 +202,7 @@ fn parts<T>(
 
 fn bounded(text: &str, base: i64, least: i64, most: i64, unit: Unit) -> Result<Number, String> {
     if text.ends_with('z') {
-        return Err(format!("'{text}': zones are of zoned block devices"));
+        return Err(format!("'{text}': sizes in zones need a zoned block device, which is not supported"));
     }
     let number = match unit {
         Unit::One | Unit::Share => value::number(text, base),
@@ -216,7 +216,7 @@ fn bounded(text: &str, base: i64, least: i64, most: i64, unit: Unit) -> Result<N
     };
     let number = number.ok_or_else(|| format!("'{text}' is not {what}"))?;
     if number.is_percent && unit != Unit::Share {
-        return Err(format!("'{text}': this is not a share of anything"));
+        return Err(format!("'{text}': this option takes no percentage"));
     }
     if number.is_percent && number.value > 100 {
         return Err(format!("'{text}' is not a percentage: write 1% to 100%"));

@@ -82,7 +82,7 @@ pub(super) fn measure(
     if plan.file_bytes < 2 * LEAST_BYTES {
         let (file, least) = (Bytes(plan.file_bytes), Bytes(2 * LEAST_BYTES));
         return Err(Fault::Unsupported(format!(
-            "half of a file of {file} is too little memory for anybody: raise --file-size to {least} or more"
+            "a memory limit of half of a file of {file} is too small for this process: raise --file-size to {least} or more"
         )));
     }
     let job = Job {
@@ -239,7 +239,7 @@ fn fall(points: &[WorkingSet]) -> Result<[u64; 2], String> {
 fn sentence(fall: &Result<[u64; 2], String>, points: &[WorkingSet], limit: &Limit) -> String {
     let [low, high] = match fall {
         Ok(fall) => *fall,
-        Err(reason) => return format!("nothing is said of a fall: {reason}"),
+        Err(reason) => return format!("where the rate falls can't be told: {reason}"),
     };
     let again = |size: u64| {
         let rate =
