@@ -105,7 +105,7 @@ class Model:
         cls,
         path: str | os.PathLike[str] = ".",
         *,
-        max_write: int = 4096 * _MIB,
+        max_write: int = 6144 * _MIB,
         max_time: float = 240,
         seed: int = 1,
     ) -> Model:
