@@ -25,5 +25,5 @@ fn the_library_has_every_word_of_the_options() {
     all::<curve::Operation, speed::Operation>();
     all::<curve::Order, speed::Order>();
     all::<curve::State, speed::State>();
-    all::<versus::State, speed::State>();
+    all::<State, speed::State>();
 }
