@@ -105,7 +105,7 @@ class Model:
         cls,
         path: str | os.PathLike[str] = ".",
         *,
-        max_write: int = 4096 * _MIB,
+        max_write: int = 6144 * _MIB,
         max_time: float = 240,
         seed: int = 1,
     ) -> Model:
@@ -252,7 +252,7 @@ def validate(
     *,
     repeats: int = 4,
     fio: bool = True,
-    max_write: int = 9216 * _MIB,
+    max_write: int = 10240 * _MIB,
     max_time: float = 600,
     seed: int = 1,
 ) -> Validation:
