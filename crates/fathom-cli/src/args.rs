@@ -1,5 +1,6 @@
 //! One definition per option drives the parser, the help and its errors.
 
+pub(crate) mod budget;
 pub(crate) mod calibrate;
 pub(crate) mod compare;
 pub(crate) mod completions;
@@ -30,11 +31,14 @@ pub(crate) use self::fuse::FuseOptions;
 pub(crate) use self::plan::{PlanOptions, known};
 use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
 use fathom::results;
+use fathom::speed::transfer::LARGEST_BLOCK;
 use fathom::units::{parse_bytes, parse_duration};
 use fathom::workload::CacheState;
 use serde::de::DeserializeOwned;
+
+use crate::output::JsonOptions;
 
 /// The first commands of a first day, below the help of all.
 const START: &str = "\
@@ -62,7 +66,7 @@ pub(crate) enum Command {
     Survey(SurveyOptions),
     /// List the parameters that a survey can measure, with method, cost and source.
     List(ListOptions),
-    /// Time one kind of system call at many places of a file, and print every duration.
+    /// Time system calls at many places of a file, and print every duration.
     Probe(ProbeOptions),
     /// Measure throughput and latency by the number of bytes that a call moves.
     Curve(curve::CurveOptions),
@@ -147,6 +151,10 @@ pub(crate) struct LabFilter {
 }
 
 #[derive(Debug, Args)]
+#[command(mut_args(changed("max_write", |arg| arg.help("Write at most this much in each file system"))))]
+#[command(mut_args(changed("max_time", |arg| arg.help(
+    "Take at most this long in each file system, and longer where the kernel's own delays are measured",
+))))]
 pub(crate) struct LabOptions {
     #[command(flatten)]
     pub(crate) filter: LabFilter,
@@ -155,9 +163,8 @@ pub(crate) struct LabOptions {
     /// Directory for the file systems' images; one in memory gives the steadiest timings.
     #[arg(long, default_value = "/dev/shm", value_name = "DIR")]
     pub(crate) images: PathBuf,
-    /// Write the scores as JSON to FILE, or to standard output with '-'.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonOptions,
 }
 
 #[derive(Debug, Args)]
@@ -179,10 +186,9 @@ pub(crate) struct ExerciseOptions {
 #[derive(Debug, Args)]
 pub(crate) struct ReportOptions {
     /// The folder of a kept result (--out DIR of another command, or one below ~/.local/state/fathom).
-    pub(crate) run: PathBuf,
-    /// Write the survey as JSON to FILE, or to standard output with '-'.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    pub(crate) result: PathBuf,
+    #[command(flatten)]
+    pub(crate) json: JsonOptions,
 }
 
 #[derive(Debug, Args)]
@@ -211,9 +217,8 @@ pub(crate) struct SurveyOptions {
     /// Allow effects on the whole machine, such as filling the page cache; each is listed in the report and undone.
     #[arg(long)]
     pub(crate) intrusive: bool,
-    /// Write the survey as JSON to FILE, or to standard output with '-'.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonOptions,
     #[command(flatten)]
     pub(crate) keep: keep::KeepOptions,
 }
@@ -296,15 +301,8 @@ pub(crate) struct ProbeOptions {
     /// Print the workload as JSON and run nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Write at most this much in all.
-    #[arg(long, default_value = "256MiB", value_parser = parse_bytes, value_name = "SIZE")]
-    pub(crate) max_write: u64,
-    /// Take at most this long.
-    #[arg(long, default_value = "60s", value_parser = parse_duration, value_name = "TIME")]
-    pub(crate) max_time: Duration,
-    /// Seed of the random orders.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) budget: budget::BudgetOptions,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -361,6 +359,27 @@ pub(crate) enum Operation {
     Evict,
     /// Make no call; wait as long as --gap says.
     Pause,
+}
+
+/// Changes the option of this name, for `mut_args`, which leaves the options in their order.
+pub(crate) fn changed(name: &str, change: fn(Arg) -> Arg) -> impl FnMut(Arg) -> Arg {
+    move |option| if option.get_id() == name { change(option) } else { option }
+}
+
+/// What a cache holds of a file that is read.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum State {
+    /// All of the file is in the page cache.
+    Cached,
+    /// None of the file is in the page cache.
+    Cold,
+}
+
+/// A number of bytes that one call can move.
+pub(crate) fn block(text: &str) -> Result<u64, String> {
+    let size = parse_bytes(text)?;
+    let is_block = (1..=LARGEST_BLOCK).contains(&size);
+    is_block.then_some(size).ok_or_else(|| format!("'{text}' is not a block size from 1 byte to 1 GiB"))
 }
 
 /// The library's value of the same name, as serde reads it.

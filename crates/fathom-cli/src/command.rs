@@ -23,51 +23,58 @@ pub(crate) mod versus;
 pub(crate) mod xor;
 
 use std::path::Path;
-use std::time::Duration;
 
 use fathom::provenance::Provenance;
 use fathom::report::{comma_separated, fio, google_benchmark, hyperfine};
 use fathom::results::{Json, Report};
-use fathom::session::{Budget, Session};
+use fathom::session::{Budget, Error, Session};
 use fathom::speed::measurement::Measurement;
+use fathom::speed::rounds;
 
+use crate::args::budget::{BudgetOptions, LimitOptions};
 use crate::args::format::Format;
-use crate::args::keep::KeepOptions;
 use crate::args::measuring::MeasuringOptions;
-use crate::console;
+use crate::console::{self, Rounds};
 use crate::failure::Failure;
 use crate::guard;
 use crate::interrupt;
-use crate::keep::{self, Place};
+use crate::keep;
 
 /// A session that signals end, and the watchdog.
-fn session(path: &Path, max_write: u64, max_time: Duration, seed: u64) -> Result<Session, Failure> {
+fn session(path: &Path, BudgetOptions { limits, seed }: BudgetOptions) -> Result<Session, Failure> {
+    let LimitOptions { max_write, max_time } = limits;
     let session = Session::at(path, Budget { max_write, max_time })?.seed(seed);
     Ok(session.interrupted_by(interrupt::flag()?).watched_by(guard::give_up))
 }
 
-/// What commands that measure in rounds begin with: their session, and a place for the result that is checked.
-fn begin<'a>(
-    path: &Path,
-    measuring: &MeasuringOptions,
-    keep: &'a KeepOptions,
-) -> Result<(Session, Place<'a>), Failure> {
-    let &MeasuringOptions { format, max_write, max_time, seed } = measuring;
-    let session = session(path, max_write, max_time, seed)?;
-    let place = keep.place(format == Format::Text);
-    keep::check(place)?;
-    Ok((session, place))
+/// The session of what is measured in rounds; the place for the result is checked.
+fn begin(options: &MeasuringOptions) -> Result<Session, Failure> {
+    let session = session(&options.path, options.budget)?;
+    keep::check(options.place())?;
+    Ok(session)
 }
 
-/// Prints one result: as text for people, as JSON, or its `measurements` for other people's tools.
-fn print(
-    format: Format,
+/// Measures until enough is known or the time is over, with a bar.
+fn in_rounds<T>(
+    options: &MeasuringOptions,
+    measure: impl FnOnce(&mut Session, &mut dyn FnMut(rounds::Progress)) -> Result<T, Error>,
+) -> Result<T, Failure> {
+    let mut session = begin(options)?;
+    let bar = Rounds::new(options.budget.limits.max_time);
+    Ok(measure(&mut session, &mut |progress| bar.at(progress))?)
+}
+
+/// Prints the result of a command: as text for people, as JSON, or its `measurements` for other people's tools. Then keeps it,
+/// and says what comes `next`.
+fn publish(
+    options: &MeasuringOptions,
+    (command, next): (&str, &str),
     result: &dyn Report,
     measurements: &[Measurement],
     provenance: &Provenance,
 ) -> Result<(), Failure> {
     let json = |value: &dyn Json| value.json().map(|text| text + "\n");
-    console::print(&match format {
+    console::print(&match options.format {
         Format::Text => result.text(console::colours(false)),
         Format::Json => result.json()? + "\n",
         Format::Csv => comma_separated::of(measurements),
@@ -76,5 +83,6 @@ fn print(
             json(&google_benchmark::of(measurements, &provenance.machine, &provenance.started))?
         }
         Format::Hyperfine => json(&hyperfine::of(measurements))?,
-    })
+    })?;
+    keep::result(options.place(), command, next, result)
 }

@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use fathom::report::Colours;
 use fathom::results::Json;
 
@@ -17,6 +18,14 @@ pub(crate) enum Output {
     File(Target),
 }
 
+/// The option that names it.
+#[derive(Debug, Args)]
+pub(crate) struct JsonOptions {
+    /// Write the result as JSON to FILE, or to standard output with '-'.
+    #[arg(id = "json", long = "json", value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+}
+
 /// A file that keeps what it holds until there is something to write.
 pub(crate) struct Target {
     path: PathBuf,
@@ -25,10 +34,10 @@ pub(crate) struct Target {
     is_placeholder: bool,
 }
 
-impl Output {
-    /// Opens what `--json` names: `-` is standard output.
-    pub(crate) fn open(path: Option<&Path>) -> Result<Self, Failure> {
-        let Some(path) = path else { return Ok(Output::Nowhere) };
+impl JsonOptions {
+    /// Opens what is named: `-` is standard output.
+    pub(crate) fn open(&self) -> Result<Output, Failure> {
+        let Some(path) = self.file.as_deref() else { return Ok(Output::Nowhere) };
         if path == Path::new("-") {
             return Ok(Output::Stdout);
         }
@@ -38,7 +47,9 @@ impl Output {
             .map(|file| Output::File(Target { path: path.to_owned(), file, is_placeholder: !existed }))
             .map_err(|error| Failure::unwritable("--json", path, &error))
     }
+}
 
+impl Output {
     /// Whether standard output carries JSON, so that people's text must go elsewhere.
     pub(crate) fn is_stdout(&self) -> bool {
         matches!(self, Output::Stdout)

@@ -52,8 +52,8 @@ use self::forecast::Runs;
 use self::own_work::overhead;
 use self::threads::{ends, queueing, serial_depth};
 use crate::model::{LIMITS, Model, Parameter, Parameters, Scalar};
-use fathom_program::job::{Course, Direction, Job, OpenSync, Pattern, Region, ThreadFile};
-use fathom_run::load::{Cached, Outcome, groups, is_filled};
+use fathom_program::job::{Course, Direction, Job, Layout, OpenSync, Pattern, Region, ThreadFile};
+use fathom_run::load::{Cached, Outcome, groups};
 
 /// How to predict.
 #[derive(Debug, Clone, Copy)]
@@ -413,18 +413,18 @@ impl Bench {
         Ok((Arc::new(load), cached))
     }
 
-    /// As `load::Site::lay_out`: files that are read get data, those that are only written get space.
+    /// As `load::Site::lay_out`.
     fn lay_out(&mut self, job: &Job) -> Result<(), String> {
         for thread in 0..job.numjobs {
             for ThreadFile { name, region } in job.files_of(thread)? {
                 let new = || self.state.create();
                 let file = *self.files.entry(name).or_insert_with(new);
-                if is_filled(job) {
-                    self.state.fill(file, region.file);
-                } else if !job.engine.has_files() || job.files.fallocate.as_deref() == Some("keep") {
-                    continue;
-                } else if job.allocate || job.files.fallocate.is_some() {
-                    self.state.lengthen(file, region.file);
+                match job.layout() {
+                    Layout::Filled => self.state.fill(file, region.file),
+                    Layout::Allocated { keeps_size: false } | Layout::Hole => {
+                        self.state.lengthen(file, region.file);
+                    }
+                    Layout::Allocated { keeps_size: true } | Layout::Empty => {}
                 }
             }
         }

@@ -40,7 +40,7 @@ pub use self::engine::Engine;
 pub use self::existing::{Existing, OnFiles};
 pub use self::fields::*;
 pub use self::file::{JobFile, Mistake, Section, Surroundings, parse};
-pub use self::files::ThreadFile;
+pub use self::files::{Layout, ThreadFile};
 pub use self::iolog::{IoLog, LogAction, LogEntry};
 pub use self::option::{list, markdown as option_table};
 

@@ -41,7 +41,7 @@ pub use self::histogram::Histogram;
 pub use self::needs::Needs;
 pub use self::outcome::{Errors, Latencies, Outcome, Transfers, Wrote, per_second};
 pub use self::sampling::{Sampled, SampledRates};
-pub use self::site::{Cached, Limits, Site, is_filled};
+pub use self::site::{Cached, Limits, Site};
 pub use self::steady::Steadiness;
 
 pub use self::site::Folios;

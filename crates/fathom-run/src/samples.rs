@@ -58,6 +58,13 @@ pub struct Reading {
     pub start: Ticks,
 }
 
+/// What to know of a measurement in rounds: whether its thread was bound to a CPU, and how many rounds it did of those wanted.
+pub fn notes(is_bound: bool, done: u32, wanted: u32) -> Vec<String> {
+    let unbound = (!is_bound).then(|| "the thread could not be bound to one CPU".to_owned());
+    let short = (done < wanted).then(|| format!("time ran out after {done} of {wanted} rounds"));
+    unbound.into_iter().chain(short).collect()
+}
+
 impl Samples {
     /// The passes with a label, by their place in the workload.
     pub fn labelled(&self, label: &str) -> impl Iterator<Item = usize> {

@@ -4,15 +4,14 @@
 //! hardly shows; it is subtracted all the same. Samples of all calls and file sizes are taken in rounds,
 //! each in an order of its own, so that a change of the processor's pace meets all alike.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use fathom_sys::clock::Counter;
 use fathom_sys::file::{self, Errno};
-use fathom_sys::memory::Mapping;
-use fathom_sys::{Error, affinity, facts, process, repeat};
+use fathom_sys::{Error, affinity, process, repeat};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
@@ -22,11 +21,12 @@ use strum::{IntoStaticStr, VariantArray};
 
 use crate::measurement::Measurement;
 use fathom_program::shuffle::shuffle;
-use fathom_program::units::Bytes;
+use fathom_program::workload::ScratchFile;
 use fathom_run::fault::Fault;
 use fathom_run::instrument::{Clock, Instrument};
+use fathom_run::machine::linux::files::Files;
 use fathom_run::provenance::Provenance;
-use fathom_run::scratch::{Scratch, remove_leftovers};
+use fathom_run::samples::notes;
 
 /// The name of the schema that [`Syscalls`] is published under.
 pub const SCHEMA: &str = "fathom.syscalls/1";
@@ -206,11 +206,16 @@ pub fn measure(
     interrupt: &AtomicBool,
     progress: &mut dyn FnMut(u32),
 ) -> Result<Prices, Fault> {
-    let mut bytes_written = within_budget(path, plan)?;
+    let mut bytes_written: u64 = plan.sizes.iter().sum();
+    let rewritten = plan.sizes.len() as u64 * u64::from(plan.rounds) * (WARM_UP + CALLS);
+    Fault::unless_affordable(bytes_written + rewritten, plan.max_write)?;
     // As in a program of one thread, whoever else watches or draws here.
     let has_own = process::own_descriptors();
-    let scratch = Scratch::create(path)?;
-    let files = files(scratch.path(), &plan.sizes, interrupt)?;
+    let numbered = plan.sizes.iter().enumerate();
+    let wanted: Vec<_> = numbered.map(|(at, &size)| ScratchFile::filled(&at.to_string(), size)).collect();
+    let mut files = Files::below(path, bytes_written)?;
+    files.provide(&wanted, &|| Fault::if_stopped(interrupt, None).err())?;
+    let directory = files.directory().to_owned();
     let pinned = affinity::pin_to_current_cpu();
     let mut cases = cases(&plan.sizes);
     let mut generator = Pcg64Mcg::seed_from_u64(plan.seed);
@@ -224,71 +229,21 @@ pub fn measure(
             let case = &mut cases[index];
             let calls = CALLS.min(case.size);
             let start = generator.random_range(0..=case.size - calls);
-            let file = files[case.file].as_fd();
-            let failed = |errno| Error::new(case.call.name(), scratch.path(), errno);
+            // No copy of the descriptor: where there is one the kernel locks the position at each call.
+            let file = files.opened(&wanted[case.file].name)?.as_fd();
+            let failed = |errno| Error::new(case.call.name(), &directory, errno);
             case.samples.push(case.call.time(instrument, file, start, calls).map_err(failed)?);
             bytes_written += if case.call == Call::Write { calls.min(WARM_UP) + calls } else { 0 };
         }
         rounds += 1;
     }
-    let mut caveats = Vec::new();
-    if pinned.is_none() {
-        caveats.push("the thread could not be bound to one CPU".to_owned());
-    }
+    let mut caveats = notes(pinned.is_some(), rounds, plan.rounds);
     if !has_own {
         caveats
             .push("the threads of Fathom share descriptors: calls on files cost some more here".to_owned());
     }
-    if rounds < plan.rounds {
-        caveats.push(format!("time ran out after {rounds} of {} rounds", plan.rounds));
-    }
     let measurements = cases.into_iter().filter_map(Case::measurement).collect();
     Ok(Prices { measurements, rounds, bytes_written, caveats })
-}
-
-/// Checks the budget and the space; gives the bytes of the files.
-fn within_budget(path: &Path, plan: &Plan) -> Result<u64, Fault> {
-    remove_leftovers(path);
-    let files: u64 = plan.sizes.iter().sum();
-    let rewritten = plan.sizes.len() as u64 * u64::from(plan.rounds) * (WARM_UP + CALLS);
-    Fault::unless_affordable(files + rewritten, plan.max_write)?;
-    let space = facts::space(path)?;
-    let (free, path) = (Bytes(space.free_bytes), path.display());
-    if space.is_read_only {
-        return Err(Fault::Unsupported(format!(
-            "{path} is mounted read-only, and no scratch file can be made there to measure this"
-        )));
-    }
-    if space.total_bytes > 0 && space.free_bytes < files {
-        let files = Bytes(files);
-        return Err(Fault::Unsupported(format!(
-            "{path} has {free} free, and the files take {files}: choose smaller --sizes"
-        )));
-    }
-    Ok(files)
-}
-
-/// A file of each size, filled and in the page cache.
-fn files(directory: &Path, sizes: &[u64], interrupt: &AtomicBool) -> Result<Vec<OwnedFd>, Fault> {
-    let mut chunk = Mapping::touched(1 << 20)
-        .map_err(|errno| Error::new("map a buffer for files in", directory, errno))?;
-    let mut made = Vec::new();
-    for (index, &size) in sizes.iter().enumerate() {
-        let path = directory.join(format!("{index}"));
-        let file = file::create_new(&path)?;
-        let mut at = 0;
-        while at < size {
-            Fault::if_stopped(interrupt, None)?;
-            let bytes = chunk.bytes();
-            let length = (size - at).min(bytes.len() as u64) as usize;
-            let moved = file::pwrite(file.as_fd(), &bytes[..length], at);
-            at += moved.map_err(|errno| Error::new("write", &path, errno).at(at))? as u64;
-        }
-        // So that no writeback of this runs alongside the measuring.
-        file::fsync(&file).map_err(|errno| Error::new("fsync", &path, errno))?;
-        made.push(file);
-    }
-    Ok(made)
 }
 
 /// Every call on every file; the one that needs no file once.
@@ -314,6 +269,7 @@ impl Case {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fathom_run::scratch::Scratch;
     use std::time::Duration;
 
     fn plan(rounds: u32, max_write: u64) -> Plan {

@@ -291,7 +291,8 @@ fn has_room(directory: &Path, bytes: u64) -> Result<(), Fault> {
     Ok(())
 }
 
-fn opened(path: &Path) -> Result<File, Fault> {
+/// Opens what is to be read.
+pub(crate) fn opened(path: &Path) -> Result<File, Fault> {
     let file = File::open(path).map_err(|error| Error::from_io("open", path, &error))?;
     let about = file.metadata().map_err(|error| Error::from_io("stat", path, &error))?;
     if about.is_dir() {

@@ -153,6 +153,13 @@ impl About {
         samples_of: None,
         asks_server: false,
     };
+
+    /// The privileges of what the kernel's trace of a FUSE server's requests tells, too.
+    pub const KERNEL_TRACE: &str = "none; CAP_SYS_ADMIN for the kernel's trace of requests to a FUSE server";
+
+    /// The privileges of what fills the page cache.
+    pub const WHOLE_CACHE: &str =
+        "none in a memory cgroup; --intrusive elsewhere, because it takes the cache of all programs";
 }
 
 /// What decides how two answers to one question are compared.

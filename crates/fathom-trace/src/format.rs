@@ -184,7 +184,10 @@ fn open(path: &Path) -> Result<(SerializedFileReader<File>, Origin)> {
     let level = if value("level").as_deref() == Some("block") { Level::Block } else { Level::File };
     let clock = if value("clock").as_deref() == Some("unix") { Clock::Unix } else { Clock::Source };
     let origin = Origin { level, clock, source: value("source").unwrap_or_default() };
-    Ok((file, origin))
+    match file.metadata().row_groups().iter().all(is_sane) {
+        true => Ok((file, origin)),
+        false => Err(failed(&"its table of contents makes no sense")),
+    }
 }
 
 impl Reader {
@@ -247,13 +250,9 @@ impl Reader {
     /// The group to read next, of this part or of those that come after it.
     fn next_group(&mut self) -> Result<Option<usize>> {
         loop {
-            if let Some(group) = self.groups.next() {
-                let is_sane = is_sane(self.file.metadata().row_group(group));
-                let senseless = || Error::new("read", &self.path, "its table of contents makes no sense");
-                return is_sane.then_some(Some(group)).ok_or_else(senseless);
-            }
-            if !self.next_part()? {
-                return Ok(None);
+            let group = self.groups.next();
+            if group.is_some() || !self.next_part()? {
+                return Ok(group);
             }
         }
     }

@@ -1,20 +1,23 @@
 //! The options of `fathom calibrate` and `fathom validate`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 use fathom::session::{Against, BY_FIO, Work};
-use fathom::units::{parse_bytes, parse_duration};
 use fathom::validation::Condition;
 
+use crate::args::budget::BudgetOptions;
+use crate::args::changed;
 use crate::args::keep::KeepOptions;
 use crate::args::model::OnOptions;
 use crate::args::run::ReplayOptions;
 use crate::failure::Failure;
 use crate::keep::Place;
+use crate::output::JsonOptions;
 
 #[derive(Debug, Args)]
+#[command(mut_args(changed("max_write", |arg| arg.default_value("6GiB"))))]
+#[command(mut_args(changed("max_time", |arg| arg.default_value("4m"))))]
 pub(crate) struct CalibrateOptions {
     /// A directory on the file system to measure.
     #[arg(default_value = ".")]
@@ -34,11 +37,20 @@ pub(crate) struct CalibrateOptions {
 }
 
 #[derive(Debug, Args)]
+#[command(mut_args(changed("on", |arg| arg.help(
+    "The model to check (a file that 'fathom calibrate' wrote); 'assumed' is a built-in example. Without this option the file \
+     system is calibrated first",
+))))]
+#[command(mut_args(changed("max_write", |arg| {
+    arg.default_value("10GiB").help("Write at most this much in all, calibration included")
+})))]
+#[command(mut_args(changed("max_time", |arg| {
+    arg.default_value("10m").help("Take at most this long, calibration included")
+})))]
 pub(crate) struct ValidateOptions {
     /// A directory on the file system to run the jobs on.
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
-    /// The model, with what is set; without one the file system is calibrated first.
     #[command(flatten)]
     pub(crate) on: OnOptions,
     /// Compare the predictions with runs of these fio job files, each job by itself. Without this option the jobs are a
@@ -69,18 +81,10 @@ pub(crate) struct ValidateOptions {
     /// Also write the tables to FILE in Markdown, with the date and the machine.
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
-    /// Write the validation as JSON to FILE, or to standard output with '-'.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// Write at most this much in all, calibration included.
-    #[arg(long, default_value = "10GiB", value_parser = parse_bytes, value_name = "SIZE")]
-    max_write: u64,
-    /// Take at most this long, calibration included.
-    #[arg(long, default_value = "10m", value_parser = parse_duration, value_name = "TIME")]
-    max_time: Duration,
-    /// Seed of the random orders.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    pub(crate) json: JsonOptions,
+    #[command(flatten)]
+    pub(crate) budget: BudgetOptions,
 }
 
 impl CalibrateOptions {
@@ -95,11 +99,6 @@ impl CalibrateOptions {
 }
 
 impl ValidateOptions {
-    /// How far the calibration and the runs together may go.
-    pub(crate) fn budget(&self) -> BudgetOptions {
-        BudgetOptions { max_write: self.max_write, max_time: self.max_time, seed: self.seed }
-    }
-
     /// What the model is held against.
     ///
     /// # Errors
@@ -122,20 +121,6 @@ impl ValidateOptions {
         let more: &[Condition] = if self.intrusive { &Condition::INTRUSIVE } else { &[] };
         Ok(Against::Jobs { conditions: [&[Condition::Usual], more].concat(), by_fio })
     }
-}
-
-/// How far the measuring may go.
-#[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct BudgetOptions {
-    /// Write at most this much in all.
-    #[arg(long, default_value = "6GiB", value_parser = parse_bytes, value_name = "SIZE")]
-    pub(crate) max_write: u64,
-    /// Take at most this long.
-    #[arg(long, default_value = "4m", value_parser = parse_duration, value_name = "TIME")]
-    pub(crate) max_time: Duration,
-    /// Seed of the random orders.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
 }
 
 #[cfg(test)]
@@ -161,7 +146,7 @@ mod tests {
     fn what_may_be_written_is_enough_where_nobody_says_otherwise() {
         let Calibrates { options } = Calibrates::parse_from(["calibrate"]);
         let calibration = fathom::calibration::needs().unwrap().writes;
-        assert!(calibration <= options.budget.max_write, "a calibration writes {calibration}");
+        assert!(calibration <= options.budget.limits.max_write, "a calibration writes {calibration}");
         let Validates { options } = Validates::parse_from(["validate", "--quiet-machine"]);
         let repeats = usize::from(options.repeats);
         let mut model = Model::assumed();
@@ -172,6 +157,6 @@ mod tests {
         };
         let needs = fathom::validation::needs(&conditions, &model, repeats, by_fio).unwrap();
         let both = calibration + needs.writes;
-        assert!(both <= options.budget().max_write, "a calibration and a validation write {both}");
+        assert!(both <= options.budget.limits.max_write, "a calibration and a validation write {both}");
     }
 }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::output::JsonOptions;
+
 #[derive(Debug, Args)]
 pub(crate) struct ExplainOptions {
     /// The first machine or mount: a model (a file that 'fathom calibrate' wrote), or a survey (its folder or its JSON).
@@ -18,9 +20,8 @@ pub(crate) struct ExplainOptions {
     /// For surveys: take what they do not tell from this model; 'assumed' is a built-in example.
     #[arg(long, value_name = "MODEL.json", default_value = "assumed")]
     pub(crate) on: PathBuf,
-    /// Write the explanation as JSON to FILE, or to standard output with '-'.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonOptions,
     /// Seed of the simulations' random numbers.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,

@@ -15,6 +15,6 @@ pub(crate) struct FuseOptions {
     /// ahead and writing back). Writes wait at each call, or with cache=writeback in the kernel until the file is closed,
     /// or with write=late in the server until then. Faults at the Nth call since the mount, or with N+ at every call from then on: eio=CALL@N, eintr=CALL@N, short=CALL@N,
     /// hang=CALL@N:TIME. No space after so many bytes: enospc=BYTES.
-    #[arg(long, default_value = "", value_name = "WORDS")]
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "WORDS")]
     pub(crate) plan: String,
 }

@@ -4,8 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use fathom::speed::transfer::LARGEST_BLOCK;
-use fathom::units::{parse_bytes, parse_duration};
+use fathom::units::parse_duration;
+
+use crate::args::budget::LimitOptions;
+use crate::args::{State, block, changed};
+use crate::output::JsonOptions;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum IoCommand {
@@ -38,9 +41,8 @@ pub(crate) struct WriteOptions {
     /// Include the time until the device has all data (fsync).
     #[arg(long)]
     pub(crate) sync: bool,
-    /// Write the figures as JSON to FILE, or to standard output with '-'.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonOptions,
 }
 
 #[derive(Debug, Args)]
@@ -56,9 +58,8 @@ pub(crate) struct ReadOptions {
     /// Do not write the data to standard output.
     #[arg(long)]
     pub(crate) discard: bool,
-    /// Write the figures as JSON to FILE, or to standard output with '-'.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonOptions,
 }
 
 #[derive(Debug, Args)]
@@ -68,12 +69,12 @@ pub(crate) struct CountOptions {
     /// Bytes of a block.
     #[arg(long, value_parser = block, value_name = "SIZE")]
     pub(crate) block_size: u64,
-    /// Write the figures as JSON to FILE, or to standard output with '-'.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonOptions,
 }
 
 #[derive(Debug, Args)]
+#[command(mut_args(changed("max_time", |arg| arg.default_value("120s"))))]
 pub(crate) struct SizeOptions {
     /// A directory on the file system to measure.
     #[arg(default_value = ".")]
@@ -87,15 +88,10 @@ pub(crate) struct SizeOptions {
     /// Where the file's data are when it is read.
     #[arg(long, default_value = "cached")]
     pub(crate) state: State,
-    /// Write at most this much.
-    #[arg(long, default_value = "256MiB", value_parser = parse_bytes, value_name = "SIZE")]
-    pub(crate) max_write: u64,
-    /// Take at most this long.
-    #[arg(long, default_value = "120s", value_parser = parse_duration, value_name = "TIME")]
-    pub(crate) max_time: Duration,
-    /// Write the answer as JSON to FILE, or to standard output with '-'.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) limits: LimitOptions,
+    #[command(flatten)]
+    pub(crate) json: JsonOptions,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -106,21 +102,4 @@ pub(crate) enum Filling {
     Zero,
     /// Numbered lines.
     Text,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum State {
-    /// In the page cache.
-    Cached,
-    /// Only on the device.
-    Cold,
-}
-
-fn block(text: &str) -> Result<u64, String> {
-    let size = parse_bytes(text)?;
-    if (1..=LARGEST_BLOCK).contains(&size) {
-        Ok(size)
-    } else {
-        Err(format!("'{text}' is not from 1 to 1 GiB"))
-    }
 }

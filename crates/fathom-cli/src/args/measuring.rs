@@ -1,27 +1,36 @@
 //! The options that everything shares that is measured in rounds.
 
-use std::time::Duration;
+use std::path::PathBuf;
 
 use clap::Args;
-use fathom::units::{parse_bytes, parse_duration};
 
+use crate::args::budget::BudgetOptions;
+use crate::args::changed;
 use crate::args::format::Format;
+use crate::args::keep::KeepOptions;
+use crate::keep::Place;
 
-/// How a result is shown, and how far the measuring may go.
-#[derive(Debug, Clone, Copy, Args)]
+/// Where to measure, how a result is shown and kept, and how far the measuring may go.
+#[derive(Debug, Args)]
+#[command(mut_args(changed("max_time", |arg| arg.default_value("100s"))))]
 pub(crate) struct MeasuringOptions {
+    /// A directory on the file system to measure.
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+    #[command(flatten)]
+    pub(crate) keep: KeepOptions,
     /// Print the result in this format.
     #[arg(long, default_value = "text")]
     pub(crate) format: Format,
-    /// Write at most this much in all.
-    #[arg(long, default_value = "256MiB", value_parser = parse_bytes, value_name = "SIZE")]
-    pub(crate) max_write: u64,
-    /// Take at most this long.
-    #[arg(long, default_value = "100s", value_parser = parse_duration, value_name = "TIME")]
-    pub(crate) max_time: Duration,
-    /// Seed of the random orders.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) budget: BudgetOptions,
+}
+
+impl MeasuringOptions {
+    /// Where the result goes.
+    pub(crate) fn place(&self) -> Place<'_> {
+        self.keep.place(self.format == Format::Text)
+    }
 }
 
 /// When enough is known.
@@ -40,7 +49,7 @@ impl PrecisionOptions {
     pub(crate) fn width(&self) -> Result<f64, String> {
         match self.width > 0.0 {
             true => Ok(self.width / 100.0),
-            false => Err("--width: an interval has some width; 5 is usual".to_owned()),
+            false => Err("--width must be more than 0 percent; 5 is usual".to_owned()),
         }
     }
 }

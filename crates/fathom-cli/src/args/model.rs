@@ -8,11 +8,11 @@ use fathom::model::Model;
 
 use crate::failure::{Failure, plain};
 
-/// A model to run on, where one is named.
+/// A model to run on, where one is named. The help is that of a survey; other commands change it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OnOptions {
-    /// Take this model of a machine (a file that 'fathom calibrate' wrote) instead of measuring one; 'assumed' is a built-in
-    /// example.
+    /// Survey this model of a machine (a file that 'fathom calibrate' wrote) instead of a real file system; 'assumed' is a
+    /// built-in example.
     #[arg(long, value_name = "MODEL.json")]
     pub(crate) on: Option<PathBuf>,
     #[command(flatten)]

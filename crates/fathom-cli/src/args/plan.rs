@@ -1,16 +1,15 @@
 //! What is asked and how far it may go: of a survey, and of each case of the lab.
 
-use std::time::Duration;
-
 use clap::{Args, ValueEnum};
 use fathom::experiment::{self, Experiment, REGISTRY};
 use fathom::survey::Plan;
-use fathom::units::{parse_bytes, parse_duration};
 
-use crate::args::library;
+use crate::args::budget::BudgetOptions;
+use crate::args::{changed, library};
 use crate::failure::Failure;
 
 #[derive(Debug, Args)]
+#[command(mut_args(changed("max_time", |arg| arg.default_value("50s"))))]
 pub(crate) struct PlanOptions {
     /// Ask for these parameters only, separated by commas; 'fathom list' names them.
     #[arg(long, value_delimiter = ',', value_name = "PARAMETERS")]
@@ -21,15 +20,8 @@ pub(crate) struct PlanOptions {
     /// How often to repeat the measurements.
     #[arg(long, default_value = "full")]
     pub(crate) effort: EffortLevel,
-    /// Write at most this much ('fathom lab run': in each file system).
-    #[arg(long, default_value = "256MiB", value_parser = parse_bytes, value_name = "SIZE")]
-    pub(crate) max_write: u64,
-    /// Take at most this long ('fathom lab run': in each file system, and longer where the kernel's own delays are measured).
-    #[arg(long, default_value = "50s", value_parser = parse_duration, value_name = "TIME")]
-    pub(crate) max_time: Duration,
-    /// Seed of the random orders.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) budget: BudgetOptions,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -44,7 +36,7 @@ pub(crate) enum EvidenceKind {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum EffortLevel {
-    /// About a third of that: faster, and more parameters stay unknown.
+    /// About a third of the repeats of 'full': faster, and more parameters stay unknown.
     Quick,
     /// As often as each parameter needs.
     Full,
@@ -60,8 +52,8 @@ impl PlanOptions {
             experiments: chosen(&self.only)?,
             evidence: self.evidence.iter().map(|&kind| library(kind)).collect(),
             effort: library(self.effort),
-            seed: self.seed,
-            max_time: self.max_time,
+            seed: self.budget.seed,
+            max_time: self.budget.limits.max_time,
             intrusive,
         })
     }

@@ -2,16 +2,19 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use fathom::replay::How;
-use fathom::units::{parse_bytes, parse_duration};
 
+use crate::args::budget::LimitOptions;
 use crate::args::keep::KeepOptions;
-use crate::args::library;
+use crate::args::{changed, library};
 
 #[derive(Debug, Args)]
+#[command(mut_args(changed("max_write", |arg| {
+    arg.default_value("16GiB").help("Write at most this much in all, including the files that jobs read")
+})))]
+#[command(mut_args(changed("max_time", |arg| arg.default_value("10m"))))]
 pub(crate) struct RunOptions {
     /// A job file in fio's format (docs/jobs.md lists the options that are understood), or a trace that
     /// `fathom trace` wrote.
@@ -39,12 +42,8 @@ pub(crate) struct RunOptions {
     pub(crate) keep: KeepOptions,
     #[command(flatten)]
     pub(crate) replaying: ReplayOptions,
-    /// Write at most this much in all, including the files that jobs read.
-    #[arg(long, default_value = "16GiB", value_parser = parse_bytes, value_name = "SIZE")]
-    pub(crate) max_write: u64,
-    /// Take at most this long.
-    #[arg(long, default_value = "10m", value_parser = parse_duration, value_name = "TIME")]
-    pub(crate) max_time: Duration,
+    #[command(flatten)]
+    pub(crate) limits: LimitOptions,
 }
 
 /// Where jobs are described.

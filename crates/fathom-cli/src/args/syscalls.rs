@@ -1,18 +1,12 @@
 //! The options of `fathom syscalls`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use fathom::units::parse_bytes;
 
-use crate::args::keep::KeepOptions;
 use crate::args::measuring::MeasuringOptions;
 
 #[derive(Debug, Args)]
 pub(crate) struct SyscallsOptions {
-    /// A directory on the file system to measure.
-    #[arg(default_value = ".")]
-    pub(crate) path: PathBuf,
     /// Sizes of the files, separated by commas; if not given, several from 10 KiB to 64 MiB.
     #[arg(long, value_delimiter = ',', value_parser = size, value_name = "SIZES")]
     pub(crate) sizes: Vec<u64>,
@@ -20,12 +14,10 @@ pub(crate) struct SyscallsOptions {
     #[arg(long, default_value_t = 41, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) rounds: u32,
     #[command(flatten)]
-    pub(crate) keep: KeepOptions,
-    #[command(flatten)]
     pub(crate) measuring: MeasuringOptions,
 }
 
 fn size(text: &str) -> Result<u64, String> {
     let size = parse_bytes(text)?;
-    if size > 0 { Ok(size) } else { Err("a file of no bytes has none to read".to_owned()) }
+    if size > 0 { Ok(size) } else { Err("a file must have at least one byte".to_owned()) }
 }

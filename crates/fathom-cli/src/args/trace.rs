@@ -8,6 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use fathom_trace::import::Format;
 
 use crate::args::keep::KeepOptions;
+use crate::output::JsonOptions;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
@@ -76,9 +77,8 @@ pub(crate) struct ShowOptions {
     pub(crate) trace: PathBuf,
     #[command(flatten)]
     pub(crate) keep: KeepOptions,
-    /// Write the analysis as JSON to FILE, or to standard output with '-'.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonOptions,
 }
 
 #[derive(Debug, Args)]

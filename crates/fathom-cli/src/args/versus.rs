@@ -6,20 +6,16 @@ use clap::{Args, ValueEnum};
 use fathom::speed::curve;
 use fathom::units::parse_bytes;
 
-use crate::args::keep::KeepOptions;
-use crate::args::library;
 use crate::args::measuring::{MeasuringOptions, PrecisionOptions};
+use crate::args::{State, block, library};
 
 #[derive(Debug, Args)]
 pub(crate) struct VersusOptions {
-    /// A directory on the file system to measure.
-    #[arg(default_value = ".")]
-    pub(crate) path: PathBuf,
     /// Compare the jobs of this fio job file instead, each by itself: transfers per second and 99th percentiles.
     #[arg(long, value_name = "JOB.fio", conflicts_with_all = ["block_sizes", "file_size", "ops", "state"])]
     pub(crate) jobs: Option<PathBuf>,
     /// Bytes per call, separated by commas.
-    #[arg(long, value_delimiter = ',', default_value = "4K,128K,1M", value_parser = parse_bytes, value_name = "SIZES")]
+    #[arg(long, value_delimiter = ',', default_value = "4K,128K,1M", value_parser = block, value_name = "SIZES")]
     pub(crate) block_sizes: Vec<u64>,
     /// Size of the file that is read or written.
     #[arg(long, default_value = "192MiB", value_parser = parse_bytes, value_name = "SIZE")]
@@ -30,8 +26,6 @@ pub(crate) struct VersusOptions {
     /// What the page cache holds of the file before it is read, separated by commas.
     #[arg(long, value_delimiter = ',', default_value = "cached,cold", value_name = "STATES")]
     pub(crate) state: Vec<State>,
-    #[command(flatten)]
-    pub(crate) keep: KeepOptions,
     #[command(flatten)]
     pub(crate) precision: PrecisionOptions,
     #[command(flatten)]
@@ -44,24 +38,13 @@ pub(crate) enum Operation {
     Write,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum State {
-    /// All of it.
-    Cached,
-    /// Nothing of it.
-    Cold,
-}
-
 impl VersusOptions {
     /// Checks what the parser can't.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let largest = self.block_sizes.iter().copied().max().unwrap_or(1);
-        if self.block_sizes.contains(&0) || largest > 1 << 30 || largest > self.file_size {
-            return Err(
-                "--block-sizes: a call moves 1 byte to 1 GiB, and no more than the file has".to_owned()
-            );
+        match self.block_sizes.iter().all(|&size| size <= self.file_size) {
+            true => Ok(()),
+            false => Err("--block-sizes: a call can't move more than the file has".to_owned()),
         }
-        Ok(())
     }
 
     /// What is done from which states of the cache.

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use fathom::speed::xor::{MOST_THREADS, Method};
 
+use crate::output::JsonOptions;
+
 #[derive(Debug, Args)]
 pub(crate) struct XorOptions {
     /// The file, pipe or block device to read; '-' is standard input.
@@ -18,9 +20,8 @@ pub(crate) struct XorOptions {
     /// Keep the result and its page in a new folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Write the answer as JSON to FILE, or to standard output with '-'.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonOptions,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

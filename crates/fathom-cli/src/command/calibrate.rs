@@ -7,14 +7,13 @@ use std::process::ExitCode;
 use fathom::results::{Json, Report, WithModel};
 
 use super::session;
-use crate::args::calibrate::{BudgetOptions, CalibrateOptions};
+use crate::args::calibrate::CalibrateOptions;
 use crate::console::{self, runs};
 use crate::failure::Failure;
 use crate::keep;
 
 pub(crate) fn run(options: &CalibrateOptions) -> Result<ExitCode, Failure> {
-    let BudgetOptions { max_write, max_time, seed } = options.budget;
-    let mut session = session(&options.path, max_write, max_time, seed)?;
+    let mut session = session(&options.path, options.budget)?;
     keep::check(options.place())?;
     let cant = |error: std::io::Error| Failure::unwritable("--out", &options.out, &error);
     // Taken now, so that a wrong name costs no time; a file that is there is kept.

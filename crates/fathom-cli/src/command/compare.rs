@@ -10,11 +10,10 @@ use fathom::{report, results};
 use crate::args::compare::CompareOptions;
 use crate::console::spinner;
 use crate::failure::{DIFFERENT, Failure, INCONCLUSIVE};
-use crate::output::Output;
 
 pub(crate) fn run(options: &CompareOptions) -> Result<ExitCode, Failure> {
     options.check().map_err(Failure::Usage)?;
-    let json = Output::open(options.json.as_deref())?;
+    let json = options.json.open()?;
     let bar = spinner("comparing");
     let mut outcomes = Vec::new();
     for path in &options.runs {

@@ -10,16 +10,15 @@ use fathom::session::Work;
 use crate::args::explain::ExplainOptions;
 use crate::args::model;
 use crate::args::run::Jobs;
-use crate::console::{self, spinner};
+use crate::console::spinner;
 use crate::failure::Failure;
-use crate::output::Output;
 
 pub(crate) fn run(options: &ExplainOptions) -> Result<ExitCode, Failure> {
     let (Work::Jobs(file), _) = super::run::read(&Jobs::File(&options.job), None)? else {
         let job = options.job.display();
         return Err(Failure::Usage(format!("{job} is a trace; 'fathom explain' takes a job file of fio")));
     };
-    let json = Output::open(options.json.as_deref())?;
+    let json = options.json.open()?;
     let sides = [&options.first, &options.second];
     let known = [results::read_known(sides[0])?, results::read_known(sides[1])?];
     let (models, unmodelled) = match known {
@@ -39,7 +38,7 @@ pub(crate) fn run(options: &ExplainOptions) -> Result<ExitCode, Failure> {
     let told = explain(&file.jobs, names, [first, second], unmodelled, options.seed);
     drop(bar);
     let told = told.map_err(|reason| Failure::Failed(format!("{}: {reason}", options.job.display())))?;
-    json.tell(&report::explanation(&told, console::colours(options.json.is_some())))?;
+    json.tell(&report::explanation(&told, json.colours()))?;
     json.write(&told)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -11,8 +11,9 @@ use fathom::speed::transfer::{self, Transfer, Writing};
 use fathom::watch::Watch;
 
 use super::session;
-use crate::args::io::{CountOptions, IoCommand, ReadOptions, SizeOptions, State, WriteOptions};
-use crate::args::library;
+use crate::args::budget::BudgetOptions;
+use crate::args::io::{CountOptions, IoCommand, ReadOptions, SizeOptions, WriteOptions};
+use crate::args::{State, library};
 use crate::console::{self, meter, spinner};
 use crate::failure::{self, Failure, plain};
 use crate::guard;
@@ -28,7 +29,7 @@ pub(crate) fn run(command: &IoCommand) -> Result<ExitCode, Failure> {
 }
 
 fn write(options: &WriteOptions) -> Result<ExitCode, Failure> {
-    let json = Output::open(options.json.as_deref())?;
+    let json = options.json.open()?;
     let watch = Watch::from(guard::interruptible()?);
     let bar = meter(options.block_size.saturating_mul(options.count), watch.clone());
     let writing = Writing {
@@ -45,11 +46,11 @@ fn write(options: &WriteOptions) -> Result<ExitCode, Failure> {
 }
 
 fn read(options: &ReadOptions) -> Result<ExitCode, Failure> {
-    if !options.discard && options.json.as_deref() == Some(Path::new("-")) {
+    if !options.discard && options.json.file.as_deref() == Some(Path::new("-")) {
         let why = "--json -: standard output carries what is read; add --discard, or name a file";
         return Err(Failure::Usage(why.to_owned()));
     }
-    let json = Output::open(options.json.as_deref())?;
+    let json = options.json.open()?;
     if options.discard {
         let transfer = watched(&options.file, |path, watch| {
             transfer::read(path, options.block_size, options.count, &mut |_| Ok(()), watch)
@@ -79,7 +80,7 @@ fn read(options: &ReadOptions) -> Result<ExitCode, Failure> {
 }
 
 fn count(options: &CountOptions) -> Result<ExitCode, Failure> {
-    let json = Output::open(options.json.as_deref())?;
+    let json = options.json.open()?;
     let transfer = watched(&options.file, |path, watch| transfer::count(path, options.block_size, watch))?;
     publish(&report::transfer(&transfer), &transfer, json)
 }
@@ -88,8 +89,8 @@ fn size(options: &SizeOptions) -> Result<ExitCode, Failure> {
     if options.time.is_zero() {
         return Err(Failure::Usage("--time: it must be more than zero".to_owned()));
     }
-    let mut session = session(&options.path, options.max_write, options.max_time, 0)?;
-    let json = Output::open(options.json.as_deref())?;
+    let mut session = session(&options.path, BudgetOptions { limits: options.limits, seed: 0 })?;
+    let json = options.json.open()?;
     let bar = spinner("growing a file and reading it");
     let answer = session.file_size(options.time, options.block_size, matches!(options.state, State::Cold));
     drop(bar);

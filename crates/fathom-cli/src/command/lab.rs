@@ -45,11 +45,15 @@ fn score(options: &LabOptions) -> Result<ExitCode, Failure> {
     let asked = |case: &Case| plan.experiments.iter().any(|one| one.is_asked_in(case));
     let cases: Vec<Case> = selected(&options.filter)?.into_iter().filter(asked).collect();
     // First of all: the name space must be entered before there are threads.
-    let kept: Vec<PathBuf> =
-        options.json.iter().filter_map(|path| env::current_dir().ok().map(|here| here.join(path))).collect();
+    let kept: Vec<PathBuf> = options
+        .json
+        .file
+        .iter()
+        .filter_map(|path| env::current_dir().ok().map(|here| here.join(path)))
+        .collect();
     let kept: Vec<&Path> = kept.iter().map(PathBuf::as_path).collect();
     let lab = lab::enter(&options.images, &kept).map_err(Failure::Failed)?;
-    let json = Output::open(options.json.as_deref())?;
+    let json = options.json.open()?;
     let started = jiff::Timestamp::now().to_string();
     let reports = surveyed(&lab, &cases, &plan, options, &json)?;
     let kinds: Vec<Kind> = plan.evidence.clone();
@@ -73,8 +77,8 @@ fn surveyed(
     for (index, case) in cases.iter().enumerate() {
         progress.at(index, &case.name);
         let limits = Limits {
-            max_write: options.plan.max_write,
-            deadline: Some(Instant::now() + options.plan.max_time),
+            max_write: options.plan.budget.limits.max_write,
+            deadline: Some(Instant::now() + options.plan.budget.limits.max_time),
         };
         let setup = Setup { instrument: &instrument, plan, limits, interrupt: interrupt.clone() };
         let report = CaseReport::from(lab.run_case(case, &setup, &mut |_, _| {}));
@@ -94,7 +98,7 @@ fn examine(options: &ExerciseOptions) -> Result<ExitCode, Failure> {
     if cases.is_empty() {
         let parameter = &options.parameter;
         return Err(Failure::Usage(format!(
-            "--cases: none of these is about {parameter}; see 'fathom lab list'"
+            "--cases: none of these file systems is about {parameter}; see 'fathom lab list'"
         )));
     }
     let lab = lab::enter(&options.images, &[]).map_err(Failure::Failed)?;
@@ -122,7 +126,7 @@ fn selected(filter: &LabFilter) -> Result<Vec<Case>, Failure> {
     if cases.is_empty() {
         let asked = filter.cases.join(", ");
         return Err(Failure::Usage(format!(
-            "--cases: no case has '{asked}' in its name; see 'fathom lab list'"
+            "--cases: no file system of the lab has '{asked}' in its name; see 'fathom lab list'"
         )));
     }
     Ok(cases)

@@ -21,7 +21,7 @@ pub(crate) fn run(options: &ProbeOptions) -> Result<ExitCode, Failure> {
     }
     let recipe = options.recipe.as_deref().map(chosen).transpose()?;
     let workload = match recipe {
-        Some(recipe) => recipe.workload().seed(options.seed),
+        Some(recipe) => recipe.workload().seed(options.budget.seed),
         None => workload(options),
     };
     workload.check().map_err(Failure::Usage)?;
@@ -29,7 +29,7 @@ pub(crate) fn run(options: &ProbeOptions) -> Result<ExitCode, Failure> {
         console::print(&(workload.json()? + "\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut session = session(&options.path, options.max_write, options.max_time, options.seed)?;
+    let mut session = session(&options.path, options.budget)?;
     let mut out = options
         .out
         .as_ref()
@@ -93,7 +93,7 @@ fn workload(options: &ProbeOptions) -> Workload {
     let mut workload = Workload::new(vec![ScratchFile::filled("probe", file_size)])
         .rounds(options.rounds)
         .warmup(options.warmup)
-        .seed(options.seed);
+        .seed(options.budget.seed);
     let prepare: &[CallKind] = match (options.fresh, options.cold) {
         (true, _) => &[CallKind::Create],
         (_, true) => &[CallKind::Open, CallKind::Evict],

@@ -8,16 +8,15 @@ use crate::args::ReportOptions;
 use crate::console::{self, spinner};
 use crate::failure::{self, Failure};
 use crate::keep;
-use crate::output::Output;
 
 pub(crate) fn run(options: &ReportOptions) -> Result<ExitCode, Failure> {
-    let json = Output::open(options.json.as_deref())?;
+    let json = options.json.open()?;
     let bar = spinner("inferring and drawing");
-    let result = results::open(&options.run)?;
-    let page = run_folder::write_page(&options.run, &result.page())?;
+    let result = results::open(&options.result)?;
+    let page = run_folder::write_page(&options.result, &result.page())?;
     drop(bar);
     json.tell(&result.text(json.colours()))?;
-    console::advise(&keep::whereabouts(&page, &options.run));
+    console::advise(&keep::whereabouts(&page, &options.result));
     json.write(&*result)?;
     Ok(failure::done(!result.is_inconclusive()))
 }

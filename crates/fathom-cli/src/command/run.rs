@@ -11,6 +11,7 @@ use fathom::results::{Json, Report};
 use fathom::session::{Done, Session, Work};
 
 use super::session;
+use crate::args::budget::BudgetOptions;
 use crate::args::run::{JobFormat, Jobs, RunOptions};
 use crate::console::{self, spinner, timer};
 use crate::failure::Failure;
@@ -83,7 +84,7 @@ pub(crate) fn read(jobs: &Jobs<'_>, on_files: Option<&Path>) -> Result<(Work, Ou
 
 fn begin(options: &RunOptions, seed: u64, is_text: bool) -> Result<Session, Failure> {
     let (_, path) = options.work().map_err(Failure::Usage)?;
-    let session = session(path, options.max_write, options.max_time, seed)?;
+    let session = session(path, BudgetOptions { limits: options.limits, seed })?;
     keep::check(options.keep.place(is_text))?;
     Ok(session)
 }

@@ -14,7 +14,6 @@ use crate::console::Progress;
 use crate::failure::{self, Failure};
 use crate::guard;
 use crate::keep::{self, Place};
-use crate::output::Output;
 
 const NEXT: &str =
     "Next: 'fathom curve' measures how fast it is; 'fathom compare' says what differs from another survey.\n";
@@ -24,12 +23,9 @@ pub(crate) fn run(options: &SurveyOptions) -> Result<ExitCode, Failure> {
     let plan = options.plan.plan(options.intrusive || model.is_some())?;
     let mut session = match model {
         Some(_) => None,
-        None => {
-            let (budget, seed) = (&options.plan, options.plan.seed);
-            Some(session(&options.path, budget.max_write, budget.max_time, seed)?)
-        }
+        None => Some(session(&options.path, options.plan.budget)?),
     };
-    let json = Output::open(options.json.as_deref())?;
+    let json = options.json.open()?;
     let place = options.keep.place(!json.is_stdout());
     // Made before anything is measured.
     let folder = match place {
@@ -45,7 +41,7 @@ pub(crate) fn run(options: &SurveyOptions) -> Result<ExitCode, Failure> {
             guard::interruptible()?;
             let name = options.on.on.as_deref().unwrap_or(Path::new("assumed"));
             let name = (name, options.on.what_if.set.as_slice());
-            survey_model(model, name, &plan, options.plan.max_write, &mut progress)
+            survey_model(model, name, &plan, options.plan.budget.limits.max_write, &mut progress)
         }
         (None, None) => unreachable!("without a model there is a session"),
     };

@@ -118,7 +118,7 @@ fn told(format: Format, imported: &Imported, out: &Path) -> String {
 }
 
 fn show(options: &ShowOptions) -> Result<(), Failure> {
-    let json = Output::open(options.json.as_deref())?;
+    let json = options.json.open()?;
     let place = options.keep.place(!json.is_stdout());
     keep::check(place)?;
     let bar = spinner("reading the trace");

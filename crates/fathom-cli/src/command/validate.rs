@@ -7,20 +7,18 @@ use fathom::report;
 use fathom::results::{Report, WithModel};
 
 use super::session;
-use crate::args::calibrate::{BudgetOptions, ValidateOptions};
+use crate::args::calibrate::ValidateOptions;
 use crate::console::{self, runs};
 use crate::failure::{self, Failure};
 use crate::keep;
-use crate::output::Output;
 
 const NEXT: &str =
     "Next: 'fathom predict JOB.fio --on MODEL.json' predicts other jobs; expect errors of this size.\n";
 
 pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
     let (given, against) = (options.on.model()?, options.against()?);
-    let BudgetOptions { max_write, max_time, seed } = options.budget();
-    let mut session = session(&options.path, max_write, max_time, seed)?;
-    let json = Output::open(options.json.as_deref())?;
+    let mut session = session(&options.path, options.budget)?;
+    let json = options.json.open()?;
     let place = options.keep.place(!json.is_stdout());
     keep::check(place)?;
     let model = match given {

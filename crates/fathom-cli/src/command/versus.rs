@@ -8,12 +8,10 @@ use fathom::speed::measurement::Measurement;
 use fathom::speed::versus::Entry;
 use fathom::speed::versus::jobs::Contest;
 
-use super::{begin, print};
+use super::{in_rounds, publish};
 use crate::args::run::Jobs;
 use crate::args::versus::VersusOptions;
-use crate::console::Rounds;
 use crate::failure::{self, Failure};
-use crate::keep;
 
 const NEXT: &str = "Next: 'fathom curve' measures calls of every size, and says where the curve bends.\n";
 
@@ -31,14 +29,9 @@ pub(crate) fn run(options: &VersusOptions) -> Result<ExitCode, Failure> {
         file_bytes: options.file_size,
         width,
     };
-    let (mut session, place) = begin(&options.path, &options.measuring, &options.keep)?;
-    let bar = Rounds::new(options.measuring.max_time);
-    let measured = session.versus(&settings, &mut |progress| bar.at(progress));
-    drop(bar);
-    let versus = measured?;
+    let versus = in_rounds(&options.measuring, |session, progress| session.versus(&settings, progress))?;
     let measurements: Vec<Measurement> = versus.entries.iter().filter_map(Entry::measurement).collect();
-    print(options.measuring.format, &versus, &measurements, &versus.provenance)?;
-    keep::result(place, "versus", NEXT, &versus)?;
+    publish(&options.measuring, ("versus", NEXT), &versus, &measurements, &versus.provenance)?;
     let is_complete = versus.entries.iter().all(|entry| entry.bytes_per_second_interval.is_some());
     Ok(failure::done(is_complete))
 }
@@ -47,14 +40,10 @@ fn jobs(options: &VersusOptions, path: &Path, width: f64) -> Result<ExitCode, Fa
     let (Work::Jobs(file), _) = super::run::read(&Jobs::File(path), None)? else {
         return Err(Failure::Usage(format!("--jobs: {} is a trace; give a job file of fio", path.display())));
     };
-    let (mut session, place) = begin(&options.path, &options.measuring, &options.keep)?;
-    let bar = Rounds::new(options.measuring.max_time);
-    let measured = session.versus_jobs(&file, width, &mut |progress| bar.at(progress));
-    drop(bar);
-    let versus = measured?;
+    let versus =
+        in_rounds(&options.measuring, |session, progress| session.versus_jobs(&file, width, progress))?;
     let measurements: Vec<Measurement> = versus.jobs.iter().flat_map(Contest::measurements).collect();
-    print(options.measuring.format, &versus, &measurements, &versus.provenance)?;
-    keep::result(place, "versus", AFTER_JOBS, &versus)?;
+    publish(&options.measuring, ("versus", AFTER_JOBS), &versus, &measurements, &versus.provenance)?;
     let is_complete = versus.refused.is_empty() && versus.jobs.iter().all(|job| job.rate_over_fios.is_some());
     Ok(failure::done(is_complete))
 }

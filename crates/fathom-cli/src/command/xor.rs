@@ -12,12 +12,11 @@ use crate::console::meter;
 use crate::failure::Failure;
 use crate::guard;
 use crate::keep::{self, Place};
-use crate::output::Output;
 
 pub(crate) fn run(options: &XorOptions) -> Result<ExitCode, Failure> {
     let place = options.out.as_deref().map_or(Place::Nowhere, Place::Folder);
     keep::check(place)?;
-    let json = Output::open(options.json.as_deref())?;
+    let json = options.json.open()?;
     let path = if options.file == Path::new("-") { Path::new("/dev/stdin") } else { &options.file };
     let watch = Watch::from(guard::over_reading(path)?);
     let bar = meter(path.metadata().map_or(0, |about| about.len()), watch.clone());

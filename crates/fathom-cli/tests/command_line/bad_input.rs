@@ -24,8 +24,8 @@ fn wrong_usage_is_told_in_one_line() {
         (&["survey", "--max-write"], "a value is required for '--max-write <SIZE>'"),
         (&["survey", "--max-time", "soon"], "'soon' is not a time"),
         (&["survey", "--evidence", "gut"], "[possible values: timing, witness, declared]"),
-        (&["report"], "required arguments were not provided: <RUN>"),
-        (&["lab", "list", "--cases", "no_such"], "no case has 'no_such' in its name"),
+        (&["report"], "required arguments were not provided: <RESULT>"),
+        (&["lab", "list", "--cases", "no_such"], "no file system of the lab has 'no_such' in its name"),
         (&["probe", "--recipe", "no_such"], "there is no recipe 'no_such'; there are paper-a-block-256"),
         (&["probe", "--recipe", "paper-c-block", "--size", "4"], "cannot be used with '--size"),
         (&["probe", "--size", "0"], "reads and writes need a size above zero"),
@@ -70,7 +70,7 @@ fn less_free_space_than_the_budget_is_told_before_anything_is_written() {
     let place = Place::new();
     let json = place.join("new.json");
     let outcome = fathom(&["survey", place.text(), "--max-write", "1024T", "--json", &json]);
-    outcome.complains(1, "less than the 1024 TiB that may be written: free some space or lower --max-write");
+    outcome.complains(1, "less than the 1024 TiB that may be written: free some space, or lower --max-write");
     assert!(place.names().is_empty(), "{:?}", place.names());
 }
 

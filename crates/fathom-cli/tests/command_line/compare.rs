@@ -65,7 +65,7 @@ fn what_can_t_be_compared_is_refused_with_the_reason() {
     let other = kept.join("other.json");
     fs::write(&other, "{\"schema\": \"fathom.xor/1\"}").unwrap();
     fathom(&["compare", &other, &other]).complains(1, "it is a fathom.xor/1");
-    fathom(&["compare", &other]).complains(2, "RUN");
+    fathom(&["compare", &other]).complains(2, "RESULT");
     fathom(&["compare", kept.text(), kept.text()]).complains(1, "survey.json");
 }
 

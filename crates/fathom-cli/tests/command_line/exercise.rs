@@ -32,6 +32,7 @@ fn the_lab_checks_the_answers_of_a_program() {
 fn an_exercise_needs_a_parameter_a_case_and_a_program() {
     let of = |words: &[&str]| fathom(&[&["lab", "exercise"], words].concat());
     of(&["no_such", "--", "true"]).complains(2, "there is no parameter 'no_such'");
-    of(&["dirty_throttle_point", "--cases", "tmpfs", "--", "true"]).complains(2, "none of these is about");
+    of(&["dirty_throttle_point", "--cases", "tmpfs", "--", "true"])
+        .complains(2, "none of these file systems is about");
     of(&["block_size"]).complains(2, "required arguments were not provided");
 }

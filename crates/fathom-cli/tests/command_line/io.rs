@@ -100,7 +100,10 @@ fn wrong_usage_is_told() {
             &["io", "write", &file, "--count", "1"],
             "required arguments were not provided: --block-size <SIZE>",
         ),
-        (&["io", "write", &file, "--block-size", "0", "--count", "1"], "'0' is not from 1 to 1 GiB"),
+        (
+            &["io", "write", &file, "--block-size", "0", "--count", "1"],
+            "'0' is not a block size from 1 byte to 1 GiB",
+        ),
         (&["io", "write", &file, "--block-size", "1", "--count", "-1"], "-1"),
         (
             &["io", "write", &file, "--block-size", "1", "--count", "1", "--pattern", "x"],
@@ -109,7 +112,7 @@ fn wrong_usage_is_told() {
         (&["io", "read", &file, "--block-size", "1", "--json", "-"], "add --discard, or name a file"),
         (&["io", "size", "--time", "soon"], "'soon' is not a time"),
         (&["io", "size", "--time", "0"], "must be more than zero"),
-        (&["syscalls", "--sizes", "0"], "a file of no bytes has none to read"),
+        (&["syscalls", "--sizes", "0"], "a file must have at least one byte"),
     ];
     for (arguments, words) in cases {
         fathom(arguments).complains(2, words);

@@ -75,11 +75,11 @@ fn what_is_not_measured_is_named() {
     assert_eq!(intrusive.code, Some(3), "{intrusive:?}");
     assert!(intrusive.out.contains("not measured: files larger than the memory"), "{intrusive:?}");
     assert!(intrusive.out.contains("raise --file-size to 8 MiB"), "{intrusive:?}");
-    fathom(&["curve", place.text(), "--width", "0"]).complains(2, "--width: an interval has some width");
-    fathom(&["curve", place.text(), "--threads", "0"]).complains(2, "--threads: there must be 1 to 1024");
+    fathom(&["curve", place.text(), "--width", "0"]).complains(2, "--width must be more than 0");
+    fathom(&["curve", place.text(), "--threads", "0"]).complains(2, "--threads: each must be from 1 to 1024");
     fathom(&["curve", place.text(), "--file-size", "0"]).complains(2, "--file-size: a file must have");
     fathom(&["versus", place.text(), "--block-sizes", "2M", "--file-size", "1M"])
-        .complains(2, "no more than the file has");
+        .complains(2, "a call can't move more than the file has");
 }
 
 #[test]

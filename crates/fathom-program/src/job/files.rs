@@ -12,7 +12,35 @@ pub struct ThreadFile {
     pub region: Region,
 }
 
+/// What a job's files hold before it runs. As in fio: files that are read get data, those that are only written get space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Nothing; or it has no files.
+    Empty,
+    /// A hole of their full length.
+    Hole,
+    /// Space for all of it; `fallocate=keep` leaves them empty all the same.
+    Allocated {
+        /// Whether they stay empty.
+        keeps_size: bool,
+    },
+    /// Data.
+    Filled,
+}
+
 impl Job {
+    /// What its files hold before it runs.
+    pub fn layout(&self) -> Layout {
+        let is_read = self.does(Direction::Read) || self.engine == Engine::Mmap;
+        match self.files.fallocate.as_deref() {
+            _ if !self.engine.has_files() || self.files.create_on_open => Layout::Empty,
+            _ if is_read || self.files.overwrite || self.order.trim.is_some() => Layout::Filled,
+            Some("truncate") => Layout::Hole,
+            keeps if self.allocate => Layout::Allocated { keeps_size: keeps.is_some() },
+            _ => Layout::Empty,
+        }
+    }
+
     /// How many files each thread has.
     pub fn file_count(&self) -> u32 {
         match self.files.scratch.len() {
@@ -141,6 +169,24 @@ mod tests {
         assert_eq!(lengths(&job), [8 << 10; 3]);
         job.files.scratch = vec!["a".to_owned(), "b".to_owned()];
         assert_eq!(job.file_names(7), ["file.a", "file.b"]);
+    }
+
+    #[test]
+    fn files_are_laid_out_for_what_is_done_with_them() {
+        let job = Job { size: Some(4096), ..Job::named("x") };
+        assert_eq!(job.layout(), Layout::Filled);
+        assert_eq!(Job { engine: Engine::Null, ..job.clone() }.layout(), Layout::Empty);
+        let mut writes = Job { read_percent: 0, ..job };
+        assert_eq!(writes.layout(), Layout::Allocated { keeps_size: false });
+        assert_eq!(Job { allocate: false, ..writes.clone() }.layout(), Layout::Empty);
+        writes.files.fallocate = Some("keep".to_owned());
+        assert_eq!(writes.layout(), Layout::Allocated { keeps_size: true });
+        (writes.files.fallocate, writes.allocate) = (Some("truncate".to_owned()), false);
+        assert_eq!(writes.layout(), Layout::Hole);
+        writes.files.overwrite = true;
+        assert_eq!(writes.layout(), Layout::Filled);
+        writes.files.create_on_open = true;
+        assert_eq!(writes.layout(), Layout::Empty);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use fathom_sys::facts;
 
 use super::groups;
 use crate::fault::Fault;
-use fathom_program::job::{Direction, Job, JobFile, Trim};
+use fathom_program::job::{Direction, Job, JobFile, Layout, Trim};
 use fathom_program::units::Bytes;
 
 /// What some jobs need at least.
@@ -36,7 +36,7 @@ impl Needs {
                 for file in job.files_of(thread).map_err(named)? {
                     let (longest, is_filled) = files.entry(file.name).or_default();
                     *longest = file.region.file.max(*longest);
-                    *is_filled |= super::site::is_filled(job);
+                    *is_filled |= job.layout() == Layout::Filled;
                 }
             }
             writes = writes.saturating_add(transferred_writes(job).map_err(named)?);

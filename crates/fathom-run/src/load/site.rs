@@ -20,7 +20,7 @@ use crate::machine::linux::files::Files;
 use crate::machine::linux::residency::{self, Residency};
 use crate::watch::Watch;
 use fathom_program::call::CallKind;
-use fathom_program::job::{Direction, Engine, Job, Pattern, Region, ThreadFile};
+use fathom_program::job::{Job, Layout, Pattern, Region, ThreadFile};
 use fathom_program::workload::ScratchFile;
 
 pub use crate::machine::linux::Limits;
@@ -46,15 +46,6 @@ pub struct Site {
 
 /// The file that is all hole.
 const HOLE: &str = "hole";
-
-/// Whether a job's files get data before it runs; the others get space at most.
-pub fn is_filled(job: &Job) -> bool {
-    let is_read = job.does(Direction::Read) || job.engine == Engine::Mmap;
-    job.engine.has_files()
-        && job.files.existing.is_none()
-        && (is_read || job.files.overwrite || job.order.trim.is_some())
-        && !job.files.create_on_open
-}
 
 /// How much of a job's region was in the page cache, in pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,8 +130,6 @@ impl Site {
 
     /// Makes the files of jobs that run together, unless they are there and long enough.
     ///
-    /// As fio does it: files that are read get data, those that are only written get space.
-    ///
     /// # Errors
     /// A job that [`Job::check`] refuses; more to write than the budget allows, before the first byte.
     pub fn lay_out(&mut self, jobs: &[Job]) -> Result<(), Fault> {
@@ -189,14 +178,11 @@ impl Site {
 
     fn lay_out_file(&mut self, job: &Job, file: &ThreadFile) -> Result<(), Fault> {
         let (name, length) = (&file.name, file.region.file);
-        let plain = match job.files.fallocate.as_deref() {
-            _ if is_filled(job) => return self.fill(name, length),
-            _ if job.files.create_on_open => ScratchFile::empty(name),
-            Some("truncate") => ScratchFile::sparse(name, length),
-            keeps => match job.allocate {
-                true => return self.allocate(name, length, keeps.is_some()),
-                false => ScratchFile::empty(name),
-            },
+        let plain = match job.layout() {
+            Layout::Filled => return self.fill(name, length),
+            Layout::Allocated { keeps_size } => return self.allocate(name, length, keeps_size),
+            Layout::Hole => ScratchFile::sparse(name, length),
+            Layout::Empty => ScratchFile::empty(name),
         };
         self.files.provide(&[plain], &|| None)
     }
@@ -205,7 +191,8 @@ impl Site {
     fn bytes_to_write(&self, job: &Job) -> Result<u64, Fault> {
         let transferred = super::needs::transferred_writes(job).map_err(Fault::Unsupported)?;
         let mut wanted = transferred;
-        for thread in if is_filled(job) { 0..job.numjobs } else { 0..0 } {
+        let is_filled = job.layout() == Layout::Filled && job.files.existing.is_none();
+        for thread in if is_filled { 0..job.numjobs } else { 0..0 } {
             let files = job.files_of(thread).map_err(Fault::Unsupported)?.into_iter();
             let files: Vec<_> = files.map(|file| ScratchFile::filled(&file.name, file.region.file)).collect();
             wanted = wanted.saturating_add(self.files.bytes_to_fill(&files));

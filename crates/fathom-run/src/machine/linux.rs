@@ -1,7 +1,7 @@
 //! The real kernel as a machine: scratch files, proven cache states, and a timed loop.
 
 mod declared;
-pub(crate) mod files;
+pub mod files;
 pub(crate) mod residency;
 mod witness;
 
@@ -24,7 +24,7 @@ use self::residency::Residency;
 use crate::executor::{self, Buffer, Control, Counters, Descriptors, Entries, Own, Recorder, System, Window};
 use crate::instrument::{Clock, Instrument};
 use crate::machine::{Fault, Machine};
-use crate::samples::{Reading, Samples};
+use crate::samples::{Reading, Samples, notes};
 use crate::witness::{Declared, Witness};
 use fathom_program::units::Ticks;
 use fathom_program::workload::{Buffer as Fill, CacheState, Pass, ScratchFile, Workload};
@@ -297,13 +297,6 @@ impl Machine for Linux {
             Clock::Monotonic(counter) => self.run_with(counter, workload),
         };
         let tally = outcome.inspect_err(|_| self.forget(&workload.files))?;
-        let mut notes = Vec::new();
-        if pinned.is_none() {
-            notes.push("the thread could not be bound to one CPU".to_owned());
-        }
-        if tally.rounds_done < workload.rounds {
-            notes.push(format!("time ran out after {} of {} rounds", tally.rounds_done, workload.rounds));
-        }
         Ok(Samples {
             workload: workload.clone(),
             machine: "linux".to_owned(),
@@ -313,7 +306,7 @@ impl Machine for Linux {
             bytes_written: self.files.bytes_written() - written_before,
             write_budget: left,
             elapsed_ns: monotonic_raw_ns() - started,
-            notes,
+            notes: notes(pinned.is_some(), tally.rounds_done, workload.rounds),
         })
     }
 

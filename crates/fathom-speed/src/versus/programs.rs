@@ -243,7 +243,7 @@ fn told_by_dd(text: &str) -> Option<Reported> {
 /// Of fio's JSON. Its runtime is rounded up to whole ms, so half of one is taken off; the mean latency times
 /// the number of calls is exact, and leaves out what fio does between them.
 fn told_by_fio(text: &[u8], direction: Direction) -> Option<Reported> {
-    let told = program::FioReport::of(text)?;
+    let told = program::FioReport::of(text).ok()?;
     let calls = told.calls_ns(direction, "lat_ns")?;
     let inside_ns = told.runtime_ns(direction)? - 0.5e6;
     let bytes = told.bytes(direction)?;

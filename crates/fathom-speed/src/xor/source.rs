@@ -11,7 +11,7 @@ use fathom_sys::{Error, cache};
 
 use super::fold::fold_slice;
 use super::{Folding, Method, Request};
-use crate::transfer::filled;
+use crate::transfer::{filled, opened};
 use fathom_program::units::Bytes;
 use fathom_run::fault::Fault;
 use fathom_run::watch::Watch;
@@ -46,12 +46,9 @@ pub(super) struct Stream {
 
 pub(super) fn open(path: &Path) -> Result<Source, Fault> {
     let failed = |operation| move |error: std::io::Error| Error::from_io(operation, path, &error);
-    let mut file = File::open(path).map_err(failed("open"))?;
+    let mut file = opened(path)?;
     let before = file.metadata().map_err(failed("stat"))?;
     let kind = before.file_type();
-    if kind.is_dir() {
-        return Err(Fault::Unsupported(format!("{} is a directory: name a file in it", path.display())));
-    }
     let size = match kind {
         kind if kind.is_block_device() => {
             file.seek(SeekFrom::End(0)).map_err(failed("seek to the end of"))?

@@ -12,7 +12,7 @@ pub(super) static ATTRIBUTE_TIMEOUT: Question = Question {
         question: "How long may it take until a change of a file's size or times by another machine is seen here?",
         method: "Files are created, and stat is called on them at growing ages. It is fast as long as the kernel trusts the attributes that it has cached, and then takes a round trip to the server. Measured twice, the second time close to that age.",
         source: "KERNEL: fuse_update_get_attr, nfs_attribute_timeout",
-        privileges: "none; CAP_SYS_ADMIN for the kernel's trace of requests to a FUSE server",
+        privileges: About::KERNEL_TRACE,
         cost: Cost { seconds: 9, write_bytes: 0, read_bytes: 0 },
         nature: Nature::Drifting,
         figure: Figure::Spread,

@@ -10,7 +10,7 @@ pub(super) static ENTRY_TIMEOUT: Question = Question {
         question: "How long may it take until a file's removal or replacement by another machine is seen here?",
         method: "Files are created, and their names are looked up at growing ages. A lookup is fast as long as the kernel trusts the name that it has cached, and then takes a round trip to the server. Measured twice, the second time close to that age.",
         source: "KERNEL: fuse_dentry_revalidate, nfs_lookup_revalidate",
-        privileges: "none; CAP_SYS_ADMIN for the kernel's trace of requests to a FUSE server",
+        privileges: About::KERNEL_TRACE,
         cost: Cost { seconds: 1, write_bytes: 0, read_bytes: 0 },
         nature: Nature::Drifting,
         figure: Figure::Spread,

@@ -10,7 +10,7 @@ pub(super) static NEGATIVE_TIMEOUT: Question = Question {
         question: "How long may it take until a new file of another machine is seen here, if its name was looked up before?",
         method: "Names that do not exist are looked up, and again at growing ages. A lookup is fast as long as the kernel remembers that the name does not exist, and then takes a round trip to the server. Measured twice, the second time close to that age.",
         source: "KERNEL: fuse_dentry_revalidate, nfs_lookup_revalidate",
-        privileges: "none; CAP_SYS_ADMIN for the kernel's trace of requests to a FUSE server",
+        privileges: About::KERNEL_TRACE,
         cost: Cost { seconds: 1, write_bytes: 0, read_bytes: 0 },
         nature: Nature::Drifting,
         figure: Figure::Spread,

@@ -34,7 +34,7 @@ impl Experiment for PageCacheCapacity {
             question: "How much file data can the kernel keep in memory?",
             method: "A sparse file is read once, and a few later reads tell which of its ends is still in memory. Its size is doubled until it does not fit; a second size must give the same answer.",
             source: "papers A, C and D",
-            privileges: "none in a memory cgroup; --intrusive elsewhere, because it takes the cache of all programs",
+            privileges: About::WHOLE_CACHE,
             cost: Cost { seconds: 5, write_bytes: 0, read_bytes: 16 << 30 },
             nature: Nature::Drifting,
             figure: Figure::Sweep { passes: &PASSES },

@@ -40,7 +40,7 @@ impl Experiment for PageCachePolicy {
             question: "Which file data does the kernel drop first when memory is full?",
             method: "Sparse files are read in known orders, once or more, until the cache overflows; what is left tells whether order, recency, frequency or an earlier stay decided. Measured twice; a policy is named only if all results fit it.",
             source: "Burnett, Bent, Arpaci-Dusseau & Arpaci-Dusseau, USENIX 2002",
-            privileges: "none in a memory cgroup; --intrusive elsewhere, because it takes the cache of all programs",
+            privileges: About::WHOLE_CACHE,
             cost: Cost { seconds: 40, write_bytes: 0, read_bytes: 24 << 30 },
             ..About::USUAL
         }

@@ -11,7 +11,7 @@ pub(super) static REQUEST_SIZE_WRITE: Question = Question {
         question: "How many bytes does one request to the file system's server write?",
         method: "Writes that bypass the page cache are timed at sizes of a power of two, a page less and a page more. If a request holds that power of two, the largest write takes longer, because it needs another request. The same must show at twice that size, and not in between.",
         source: "KERNEL: fuse_direct_io, nfs_pageio_add_request",
-        privileges: "none; CAP_SYS_ADMIN for the kernel's trace of requests to a FUSE server",
+        privileges: About::KERNEL_TRACE,
         cost: Cost { seconds: 3, write_bytes: 64 << 20, read_bytes: 0 },
         nature: Nature::Fixed,
         figure: Figure::Spread,

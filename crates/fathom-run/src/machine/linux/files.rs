@@ -17,7 +17,7 @@ const CHUNK: u64 = 1 << 20;
 
 /// The scratch files of one machine.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub struct Files {
     // The descriptors go before the directory does: FUSE and NFS only rename a file that is removed while it is open.
     entries: HashMap<String, Entry>,
     place: Place,
@@ -43,8 +43,11 @@ pub(crate) struct Entry {
 }
 
 impl Files {
-    /// Removes what a killed run left below `path`, checks the space and makes a private directory.
-    pub(crate) fn below(path: &Path, max_write: u64) -> Result<Self, Fault> {
+    /// Removes what a killed run left below `path`, checks that there is space for `max_write` bytes and makes a private directory.
+    ///
+    /// # Errors
+    /// Too little space, and what making the directory gives.
+    pub fn below(path: &Path, max_write: u64) -> Result<Self, Fault> {
         remove_leftovers(path);
         let space = facts::space(path)?;
         let free = space.free_bytes;
@@ -60,7 +63,7 @@ impl Files {
                 let (free, budget) =
                     (fathom_program::units::Bytes(free), fathom_program::units::Bytes(max_write));
                 return Err(Fault::Unsupported(format!(
-                    "{} has {free} free, less than the {budget} that may be written: free some space or lower --max-write",
+                    "{} has {free} free, less than the {budget} that may be written: free some space, or lower --max-write or the sizes of files",
                     path.display()
                 )));
             }
@@ -69,7 +72,8 @@ impl Files {
         Ok(Self { place, entries: HashMap::new(), bytes_written: 0 })
     }
 
-    pub(crate) fn directory(&self) -> &Path {
+    /// Where the files are.
+    pub fn directory(&self) -> &Path {
         match &self.place {
             Place::Private(scratch) => scratch.path(),
             Place::ReadOnly(path) => path,
@@ -110,12 +114,11 @@ impl Files {
         wanted.iter().map(|file| file.size.saturating_sub(filled(&file.name))).sum()
     }
 
-    /// Makes and fills the files; `stop` is asked between chunks.
-    pub(crate) fn provide(
-        &mut self,
-        wanted: &[ScratchFile],
-        stop: &dyn Fn() -> Option<Fault>,
-    ) -> Result<(), Fault> {
+    /// Makes and fills the files, which stay open; `stop` is asked between chunks.
+    ///
+    /// # Errors
+    /// A mount that is read-only, what `stop` says, and what making and filling the files gives.
+    pub fn provide(&mut self, wanted: &[ScratchFile], stop: &dyn Fn() -> Option<Fault>) -> Result<(), Fault> {
         self.check_writable()?;
         for file in wanted {
             match file.entries {
@@ -237,7 +240,10 @@ impl Files {
     }
 
     /// The file, which stays open.
-    pub(super) fn opened(&mut self, name: &str) -> Result<&OwnedFd, Fault> {
+    ///
+    /// # Errors
+    /// What opening it gives.
+    pub fn opened(&mut self, name: &str) -> Result<&OwnedFd, Fault> {
         let path = self.path(name);
         Ok(match &mut self.entry(name).open {
             Some(open) => open,
