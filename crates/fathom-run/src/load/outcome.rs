@@ -263,11 +263,12 @@ impl Outcome {
         all.quantile(share) as f64 * self.ns_per_tick
     }
 
-    /// The latency that a share of the transfers does not exceed, of the direction that has more of them, in ns; none of no
-    /// transfers.
+    /// The latency, of requests with their submission, that a share of the transfers does not exceed, of the direction that has more
+    /// of them, in ns; none of no transfers.
     pub fn latency_of_most_ns(&self, share: f64) -> Option<f64> {
         let most = self.transfers.iter().max_by_key(|side| side.latency.count())?;
-        (most.latency.count() > 0).then(|| most.latency.quantile(share) as f64 * self.ns_per_tick)
+        let whole = if most.total.count() > 0 { &most.total } else { &most.latency };
+        (whole.count() > 0).then(|| whole.quantile(share) as f64 * self.ns_per_tick)
     }
 
     /// Transfers per second in one direction.
