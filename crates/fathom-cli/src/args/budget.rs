@@ -16,7 +16,7 @@ pub(crate) struct LimitOptions {
     pub(crate) max_time: Duration,
 }
 
-/// The same of what visits positions or takes samples in random orders.
+/// What a command may write, how long it may take, and the seed of the random orders in which it measures.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct BudgetOptions {
     #[command(flatten)]

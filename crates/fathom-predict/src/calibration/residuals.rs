@@ -59,8 +59,8 @@ pub(super) fn residuals(
 
 /// What few jobs tell is drawn towards what the other classes do. The spreads: as if two jobs more had the usual one (with
 /// four, intervals held 84 % of 252 single runs on three mounts, and not 90). Source: G. Smyth, "Linear models and empirical Bayes
-/// methods", 2004, the moderated t. What the rates are corrected by: towards nothing,
-/// by as much as it is uncertain, measured by the usual correction, and what is left of it widens the spread.
+/// methods", 2004, the moderated t. What the rates are corrected by: towards nothing, by as much as it is uncertain, measured by the
+/// usual correction, and what is left of it widens the spread.
 fn moderated(mut classes: BTreeMap<String, Residual>) -> BTreeMap<String, Residual> {
     const PRIOR: f64 = 2.0;
     let usual = |figure: &dyn Fn(&Residual) -> Option<f64>| {

@@ -17,17 +17,18 @@ pub fn near_at_start(parameters: &Parameters) -> u64 {
 /// Until when a server works on its caller's CPU.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Near {
-    /// For how long when a run begins, and after a sync, in ns; 0 where it never does.
+    /// For how long when a run begins, in ns; 0 where it does not then.
     at_start: u64,
-    lasts: u64,
+    /// For how long after a sync, in ns; 0 where it never does.
+    after_sync: u64,
     /// Until when, in ns of the run.
     until: u64,
 }
 
 impl Near {
     pub(crate) fn new(parameters: &Parameters) -> Self {
-        let lasts = parameters[Scalar::ServerNear] as u64;
-        Self { at_start: near_at_start(parameters), lasts, until: 0 }
+        let after_sync = parameters[Scalar::ServerNear] as u64;
+        Self { at_start: near_at_start(parameters), after_sync, until: 0 }
     }
 
     /// A run begins.
@@ -37,8 +38,8 @@ impl Near {
 
     /// A sync has ended, for which both have slept: they meet on one CPU again, whoever runs the job.
     pub(crate) fn synced(&mut self, now: Time) {
-        if self.lasts > 0 {
-            self.until = self.until.max(now.as_ticks() + self.lasts);
+        if self.after_sync > 0 {
+            self.until = self.until.max(now.as_ticks() + self.after_sync);
         }
     }
 
