@@ -9,10 +9,11 @@ use crate::keep::Place;
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepOptions {
-    /// The model to predict with (a file that 'fathom calibrate' wrote); 'assumed' is a built-in example.
+    /// The model to predict with (a file that 'fathom calibrate' wrote); 'assumed' is a built-in example. It stands before the
+    /// job file, and has no --on as for 'fathom predict'.
     #[arg(value_name = "MODEL.json", required_unless_present = "merge")]
     pub(crate) model: Option<PathBuf>,
-    /// A job file in fio's format (docs/jobs.md lists the options that are understood).
+    /// A job file in fio's format ('fathom run --dry-run' says whether its options are supported).
     #[arg(value_name = "JOB.fio", required_unless_present = "merge")]
     pub(crate) jobs: Option<PathBuf>,
     /// Values of a parameter of the model, such as readahead=128K,1M. Values that have commas of their own are separated by
