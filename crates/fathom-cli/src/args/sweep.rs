@@ -31,8 +31,8 @@ pub(crate) struct SweepOptions {
     /// Predict only the I-th of N parts of the combinations, from 1/N to N/N: N processes or machines share the work.
     #[arg(long, value_name = "I/N", value_parser = Shard::read)]
     pub(crate) shard: Option<Shard>,
-    /// Keep each combination's prediction in this folder as soon as it is made, and don't predict those again that it has.
-    /// Parts (--shard) may share a folder; with the last combination it gets the result and its page.
+    /// Keep each combination's prediction in this folder as soon as it is made, and predict only those that are not there yet.
+    /// Parts (--shard) may share a folder; the result and its page are written there with the last one.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Predict nothing: put together what parts (--shard) have left in this folder.
