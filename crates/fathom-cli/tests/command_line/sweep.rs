@@ -144,7 +144,10 @@ fn the_best_cell_is_that_of_the_sweep() {
     let done = fathom(&swept.arguments(&["--best", "p99"]));
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(done.out.starts_with("The shortest latency of 99 % of the calls: "), "{done:?}");
-    assert!(done.out.contains("runs of the model for 12 combinations; predicting all of them takes 36"), "{done:?}");
+    assert!(
+        done.out.contains("runs of the model for 12 combinations; predicting all of them takes 36"),
+        "{done:?}"
+    );
     assert!(done.err.contains("report.html"), "{done:?}");
 }
 

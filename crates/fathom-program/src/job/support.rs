@@ -113,7 +113,8 @@ impl JobFile {
         if !job.files.create_on_open || !reads || job.files.existing.is_some() {
             return None;
         }
-        let names = |job: &Job| (0..job.numjobs).flat_map(|thread| job.file_names(thread)).collect::<Vec<_>>();
+        let names =
+            |job: &Job| (0..job.numjobs).flat_map(|thread| job.file_names(thread)).collect::<Vec<_>>();
         let (before, after) = (&self.jobs[..at], &self.jobs[at + 1..]);
         let others = before.iter().chain(after.iter().take_while(|other| !other.stonewall));
         let fills = |other: &&Job| {

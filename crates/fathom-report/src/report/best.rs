@@ -74,7 +74,8 @@ fn remarks(best: &Best) -> Vec<String> {
         "{} runs of the model for {cells} combinations; predicting all of them takes {}",
         best.simulated, best.whole_grid
     );
-    let refused = best.refused.iter().map(|(reason, n)| format!("refused, {n} of {cells} combinations: {reason}"));
+    let refused =
+        best.refused.iter().map(|(reason, n)| format!("refused, {n} of {cells} combinations: {reason}"));
     [took].into_iter().chain(refused).collect()
 }
 

@@ -107,7 +107,10 @@ pub(super) fn remarks(sweep: &Sweep) -> Vec<String> {
         |cell: &Cell| [cell.notes.clone(), cell.jobs.iter().flat_map(|job| job.caveats.clone()).collect()];
     remarks.extend(sweep.cells.iter().flat_map(of).flatten().collect::<BTreeSet<String>>());
     if sweep.missing > 0 {
-        remarks.push(format!("{} of {all} combinations are missing: other parts of the sweep have them", sweep.missing));
+        remarks.push(format!(
+            "{} of {all} combinations are missing: other parts of the sweep have them",
+            sweep.missing
+        ));
     }
     remarks
 }
