@@ -108,7 +108,7 @@ pub fn parent_process() -> Option<i32> {
 pub fn mount_of(path: &Path) -> Result<Mount> {
     let table = Path::new("/proc/self/mountinfo");
     let text = fs::read_to_string(table).map_err(|error| {
-        Error::from_io("read", table, &error).with_remedy("mount it first: mount -t proc proc /proc")
+        Error::from_io("read", table, &error).with_remedy("mount /proc first: mount -t proc proc /proc")
     })?;
     let mounts: Vec<Mount> = text.lines().filter_map(parse_mount).collect();
     let stat = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID)

@@ -116,7 +116,7 @@ fn a_cell_that_can_t_be_predicted_says_why_and_stops_nothing() {
     assert!(refused.iter().all(|line| line[3] == "splice"), "{refused:?}");
     assert!(refused[0].last().unwrap().contains("only plain reads"), "{refused:?}");
     let text = fathom(&swept.arguments(&more[..2]));
-    assert!(text.out.contains("refused, 12 of 12 combinations"), "{text:?}");
+    assert!(text.out.contains("refused, 12 of 24 combinations"), "{text:?}");
     assert!(text.out.contains("iodepth=8 has no effect with ioengine=psync"), "{text:?}");
 }
 
