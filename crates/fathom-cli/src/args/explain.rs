@@ -14,7 +14,7 @@ pub(crate) struct ExplainOptions {
     /// The second one: a model or a survey, as the first one is.
     #[arg(value_name = "SECOND")]
     pub(crate) second: PathBuf,
-    /// A job file in fio's format, after both: its results are explained.
+    /// The last argument: a job file in fio's format, whose results are to be explained.
     #[arg(value_name = "JOB.fio")]
     pub(crate) job: PathBuf,
     /// For surveys: take from this model what they do not measure; 'assumed' is a built-in example.

@@ -9,8 +9,8 @@ use crate::keep::Place;
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepOptions {
-    /// The model to predict with (a file that 'fathom calibrate' wrote); 'assumed' is a built-in example. It stands before the
-    /// job file, and has no --on as for 'fathom predict'.
+    /// The model to predict with (a file that 'fathom calibrate' wrote); 'assumed' is a built-in example. Here it is the first
+    /// argument; 'fathom predict' takes it as --on MODEL.json.
     #[arg(value_name = "MODEL.json", required_unless_present = "merge")]
     pub(crate) model: Option<PathBuf>,
     /// A job file in fio's format ('fathom run --dry-run' says whether its options are supported).
