@@ -1,16 +1,31 @@
 //! The net: what the path from a call to the device and back costs.
 //!
 //! One file per layer, each a module with named ports, so that any of them can be replaced by another of
-//! the same ports: [`device`] has five. The kernel's [`State`] is one token, which transitions change in place: a struct
-//! of layers, each in a file below `state`. Everything else that moves is a token of its own.
+//! the same ports, as the four of [`device`] are. The kernel's [`State`] is one token, which transitions change in place: a
+//! struct of layers, each in a file below `state`. Everything else that moves is a token of its own.
+//!
+//! Modules in brackets are there where the parameters ask for them.
 //!
 //! ```text
-//! application --calls--> system call --reads----> read  --requests--> device
-//!      ^                     |  \-----writes---> write --requests-->   |
-//!      |                  (others)              ^  | wakes, dirtied    |
-//!      |                     |                  |  v                   |
-//!      |                     |                  | flusher --requests-> |
-//!      +------returned-------+----- read, write +---- arrived, written-+
+//! application <-- returned -- system call, read, write, journal
+//!      | calls
+//!   [stdio]
+//!      | system calls
+//! system call
+//!      | reads              | writes
+//!      v                    v
+//!    read                 write -- settling, steps, committed, aging --> journal
+//!      | | wakes     wakes, | |                                             |
+//!      | +----> flusher <---+ |                                             |
+//!      |           | dirtied  |                                             |
+//!      +-----------+----------+----------------- requests ------------------+
+//!                  v
+//!            [allocation]
+//!                  v
+//!             [scheduler]
+//!                  v
+//!               device -- arrived --> read
+//!                      -- written --> write
 //! ```
 //!
 //! ```

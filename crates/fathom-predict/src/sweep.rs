@@ -166,7 +166,7 @@ impl Shard {
             typed.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
         match parts {
             Some((number, of)) if 1 <= number && number <= of => Ok(Self { number, of }),
-            _ => Err(format!("'{typed}' is not a shard: write I/N, from 1/N to N/N")),
+            _ => Err(format!("'{typed}' is not a part: write I/N, from 1/N to N/N")),
         }
     }
 
@@ -197,7 +197,7 @@ impl Plan {
         }
         let cells = axes.iter().try_fold(1_usize, |cells, axis| cells.checked_mul(axis.values.len()));
         if cells.is_none_or(|cells| cells > MOST_CELLS) {
-            return Err(format!("the grid has more than {MOST_CELLS} cells"));
+            return Err(format!("the sweep has more than {MOST_CELLS} combinations"));
         }
         let Settings { draws, seed } = settings;
         Ok(Self { version: env!("CARGO_PKG_VERSION").to_owned(), model, path, jobs, axes, draws, seed })

@@ -235,7 +235,7 @@ impl fmt::Display for Error {
             ),
             Self::OtherPlan(path) => write!(
                 f,
-                "{} holds cells of another sweep (other settings, jobs, model, seed or version): choose another folder, or remove it first",
+                "{} holds predictions of another sweep (other settings, jobs, model, seed or version): choose another folder, or remove it first",
                 path.display()
             ),
             Self::File { operation, path, reason } => write!(f, "{operation} {}: {reason}", path.display()),

@@ -121,7 +121,7 @@ struct Case {
 
 /// What measuring gave.
 #[derive(Debug)]
-pub struct Prices {
+pub struct CallTimes {
     /// One per call and file size, in the order of [`ALL`] and of the plan.
     pub measurements: Vec<Measurement>,
     /// Rounds that were completed.
@@ -205,7 +205,7 @@ pub fn measure(
     plan: &Plan,
     interrupt: &AtomicBool,
     progress: &mut dyn FnMut(u32),
-) -> Result<Prices, Fault> {
+) -> Result<CallTimes, Fault> {
     let mut bytes_written: u64 = plan.sizes.iter().sum();
     let rewritten = plan.sizes.len() as u64 * u64::from(plan.rounds) * (WARM_UP + CALLS);
     Fault::unless_affordable(bytes_written + rewritten, plan.max_write)?;
@@ -243,7 +243,7 @@ pub fn measure(
             .push("the threads of Fathom share descriptors: calls on files cost some more here".to_owned());
     }
     let measurements = cases.into_iter().filter_map(Case::measurement).collect();
-    Ok(Prices { measurements, rounds, bytes_written, caveats })
+    Ok(CallTimes { measurements, rounds, bytes_written, caveats })
 }
 
 /// Every call on every file; the one that needs no file once.

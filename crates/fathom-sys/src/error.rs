@@ -17,12 +17,21 @@ pub struct Error {
     pub offset: Option<u64>,
     /// The reason that the kernel gave.
     pub errno: rustix::io::Errno,
+    /// What to do about it, where that is known.
+    pub remedy: Option<&'static str>,
 }
 
 impl Error {
     /// An error without an offset.
     pub fn new(operation: &'static str, path: &Path, errno: rustix::io::Errno) -> Self {
-        Self { operation, path: path.to_owned(), offset: None, errno }
+        Self { operation, path: path.to_owned(), offset: None, errno, remedy: None }
+    }
+
+    /// The same error, with what to do about it.
+    #[must_use]
+    pub fn with_remedy(mut self, remedy: &'static str) -> Self {
+        self.remedy = Some(remedy);
+        self
     }
 
     /// The same error, at a file offset in bytes.
@@ -67,7 +76,8 @@ impl fmt::Display for Error {
         if let Some(offset) = self.offset {
             write!(f, " at byte {offset}")?;
         }
-        write!(f, ": {reason}")
+        write!(f, ": {reason}")?;
+        self.remedy.map_or(Ok(()), |remedy| write!(f, ": {remedy}"))
     }
 }
 
@@ -91,6 +101,7 @@ mod tests {
     fn names_operation_path_offset_and_reason() {
         let error = Error::new("write", Path::new("/mnt/a"), rustix::io::Errno::NOSPC).at(4096);
         assert_eq!(error.to_string(), "write /mnt/a at byte 4096: No space left on device");
+        assert!(error.clone().with_remedy("free some").to_string().ends_with("on device: free some"));
         assert!(error.is_full());
     }
 }

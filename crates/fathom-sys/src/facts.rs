@@ -104,10 +104,12 @@ pub fn parent_process() -> Option<i32> {
 /// The mount that `path` lies on.
 ///
 /// # Errors
-/// ENOENT or EACCES for the path; EIO where `/proc` is not mounted.
+/// ENOENT or EACCES for the path; ENOENT where `/proc` is not mounted; ENODEV in a chroot that is no mount.
 pub fn mount_of(path: &Path) -> Result<Mount> {
     let table = Path::new("/proc/self/mountinfo");
-    let text = fs::read_to_string(table).map_err(|error| Error::from_io("read", table, &error))?;
+    let text = fs::read_to_string(table).map_err(|error| {
+        Error::from_io("read", table, &error).with_remedy("mount /proc first: mount -t proc proc /proc")
+    })?;
     let mounts: Vec<Mount> = text.lines().filter_map(parse_mount).collect();
     let stat = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID)
         .map_err(|errno| Error::new("stat", path, errno))?;
@@ -115,10 +117,10 @@ pub fn mount_of(path: &Path) -> Result<Mount> {
     let by_id = mounts.iter().find(|mount| has_id && mount.id == stat.stx_mnt_id);
     let device = (stat.stx_dev_major, stat.stx_dev_minor);
     // Before Linux 5.8 there is no mount number: the last mount of the same device is the visible one.
-    by_id
-        .or_else(|| mounts.iter().rev().find(|mount| mount.device == device))
-        .cloned()
-        .ok_or_else(|| Error::new("find the mount of", path, rustix::io::Errno::NODEV))
+    by_id.or_else(|| mounts.iter().rev().find(|mount| mount.device == device)).cloned().ok_or_else(|| {
+        Error::new("find the mount of", path, rustix::io::Errno::NODEV)
+            .with_remedy("if this is a chroot into DIR, first make DIR a mount: mount --bind DIR DIR")
+    })
 }
 
 /// Space on the file system at `path`.

@@ -12,7 +12,7 @@ pub(crate) struct CompareOptions {
     #[arg(required = true, num_args = 2.., value_name = "RESULT")]
     pub(crate) runs: Vec<PathBuf>,
     /// How much a time or rate must differ to count, in percent: 50 means 1.5 times as much, or a third less. For
-    /// thresholds and capacities half of it counts, for syncs ten times as much.
+    /// thresholds and capacities half of it is enough, for syncs it takes ten times as much.
     #[arg(long, default_value_t = 75.0, value_name = "PERCENT")]
     pub(crate) margin: f64,
     /// Rate of false alarms, in percent: how often a comparison of equal machines may find any difference.

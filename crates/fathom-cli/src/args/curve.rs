@@ -29,7 +29,7 @@ pub(crate) struct CurveOptions {
     pub(crate) threads: Vec<u32>,
     #[command(flatten)]
     pub(crate) precision: PrecisionOptions,
-    /// Also measure beyond the memory and the dirty threshold; both are lowered meanwhile and restored (as root).
+    /// Also read files larger than the memory, and write more than may be dirty; both limits are lowered meanwhile and restored (as root).
     #[arg(long)]
     pub(crate) intrusive: bool,
     #[command(flatten)]

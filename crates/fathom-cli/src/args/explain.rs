@@ -14,10 +14,10 @@ pub(crate) struct ExplainOptions {
     /// The second one: a model or a survey, as the first one is.
     #[arg(value_name = "SECOND")]
     pub(crate) second: PathBuf,
-    /// A job file in fio's format, whose results are to be explained.
+    /// The last argument: a job file in fio's format, whose results are to be explained.
     #[arg(value_name = "JOB.fio")]
     pub(crate) job: PathBuf,
-    /// For surveys: take what they do not tell from this model; 'assumed' is a built-in example.
+    /// For surveys: take from this model what they do not measure; 'assumed' is a built-in example.
     #[arg(long, value_name = "MODEL.json", default_value = "assumed")]
     pub(crate) on: PathBuf,
     #[command(flatten)]

@@ -12,8 +12,8 @@ use crate::args::run::{Jobs, ReplayOptions};
 
 #[derive(Debug, Args)]
 pub(crate) struct PredictOptions {
-    /// A job file in fio's format (docs/jobs.md lists the options that are understood), or a trace that
-    /// `fathom trace` wrote.
+    /// A job file in fio's format ('fathom run --dry-run' says whether its options are supported), or a trace that
+    /// 'fathom trace record' or 'fathom trace import' wrote.
     #[arg(value_name = "JOB.fio|TRACE", required_unless_present = "fio", conflicts_with = "fio")]
     job: Option<PathBuf>,
     /// A command line of fio instead of a job file: fathom predict --on MODEL.json -- fio --name=x --size=1g.
@@ -26,8 +26,8 @@ pub(crate) struct PredictOptions {
     pub(crate) on: PathBuf,
     #[command(flatten)]
     pub(crate) what_if: SetOptions,
-    /// Whose runs of the jobs to predict: what fio will print, or what 'fathom run' will. fio's own work between calls counts for
-    /// the first. Without this option: fio's where the calibration found fio installed.
+    /// Which program runs the jobs: fio, whose own work between calls takes time as well, or 'fathom run'. Without this option:
+    /// fio, if it was installed when the machine was calibrated.
     #[arg(long = "as", value_name = "PROGRAM", value_parser = runners())]
     pub(crate) runner: Option<Runner>,
     /// Format of the results.

@@ -16,8 +16,8 @@ use crate::args::{changed, library};
 })))]
 #[command(mut_args(changed("max_time", |arg| arg.default_value("10m"))))]
 pub(crate) struct RunOptions {
-    /// A job file in fio's format (docs/jobs.md lists the options that are understood), or a trace that
-    /// `fathom trace` wrote.
+    /// A job file in fio's format ('fathom run --dry-run' says whether its options are supported), or a trace that
+    /// 'fathom trace record' or 'fathom trace import' wrote.
     #[arg(value_name = "JOB.fio|TRACE", required_unless_present = "fio")]
     job: Option<PathBuf>,
     /// A directory on the file system to run the jobs on [default: .].
@@ -25,7 +25,7 @@ pub(crate) struct RunOptions {
     /// A command line of fio instead of a job file: fathom run [PATH] -- fio --name=x --rw=randread --size=1g.
     #[arg(last = true, value_name = "FIO")]
     fio: Vec<String>,
-    /// Say what would be done, with which files in place of the paths of the jobs, and run and write nothing.
+    /// Say what the jobs would do, and which scratch files stand for their paths, and run and write nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Let the jobs read files of yours below DIR, by the names in the job file, instead of scratch files. A job that writes

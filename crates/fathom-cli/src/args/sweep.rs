@@ -9,10 +9,11 @@ use crate::keep::Place;
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepOptions {
-    /// The model to predict with (a file that 'fathom calibrate' wrote); 'assumed' is a built-in example.
+    /// The model to predict with (a file that 'fathom calibrate' wrote); 'assumed' is a built-in example. Here it is the first
+    /// argument; 'fathom predict' takes it as --on MODEL.json.
     #[arg(value_name = "MODEL.json", required_unless_present = "merge")]
     pub(crate) model: Option<PathBuf>,
-    /// A job file in fio's format (docs/jobs.md lists the options that are understood).
+    /// A job file in fio's format ('fathom run --dry-run' says whether its options are supported).
     #[arg(value_name = "JOB.fio", required_unless_present = "merge")]
     pub(crate) jobs: Option<PathBuf>,
     /// Values of a parameter of the model, such as readahead=128K,1M. Values that have commas of their own are separated by
@@ -30,8 +31,8 @@ pub(crate) struct SweepOptions {
     /// Predict only the I-th of N parts of the combinations, from 1/N to N/N: N processes or machines share the work.
     #[arg(long, value_name = "I/N", value_parser = Shard::read)]
     pub(crate) shard: Option<Shard>,
-    /// Keep each combination's prediction in this folder as soon as it is made, and don't predict those again that it has.
-    /// Parts (--shard) may share a folder; with the last combination it gets the result and its page.
+    /// Keep each combination's prediction in this folder as soon as it is made, and predict only those that are not there yet.
+    /// Parts (--shard) may share a folder; the result and its page are written there with the last one.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Predict nothing: put together what parts (--shard) have left in this folder.

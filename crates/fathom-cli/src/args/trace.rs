@@ -73,7 +73,7 @@ pub(crate) struct ImportOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowOptions {
-    /// A trace that `trace import` or `trace record` wrote; a folder of parts, or a pattern of their names in quotes.
+    /// A trace that 'fathom trace record' or 'fathom trace import' wrote; a folder of parts, or a pattern of their names in quotes.
     pub(crate) trace: PathBuf,
     #[command(flatten)]
     pub(crate) keep: KeepOptions,
@@ -83,7 +83,7 @@ pub(crate) struct ShowOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportOptions {
-    /// A trace that `trace import` or `trace record` wrote.
+    /// A trace that 'fathom trace record' or 'fathom trace import' wrote.
     pub(crate) trace: PathBuf,
     /// Write the iolog (version 3) to this new file.
     #[arg(long, value_name = "FILE")]

@@ -17,7 +17,7 @@ pub(crate) struct XorOptions {
     /// How to read the file.
     #[arg(long, default_value = "auto")]
     method: Way,
-    /// Keep the result and its page in a new folder.
+    /// Keep the result and its page in this new folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]

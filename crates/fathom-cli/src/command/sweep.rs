@@ -37,7 +37,7 @@ pub(crate) fn run(options: &SweepOptions) -> Result<ExitCode, Failure> {
             console::advise(&(whereabouts(&folder.join("report.html"), folder) + NEXT));
         }
         Some(folder) => {
-            let next = format!("\nWhen all shards are done: 'fathom sweep --merge {}'.\n", folder.display());
+            let next = format!("\nWhen all parts are done: 'fathom sweep --merge {}'.\n", folder.display());
             console::advise(&next);
         }
         None if options.merge.is_none() => keep::result(options.place(), "sweep", NEXT, &result)?,
@@ -58,10 +58,10 @@ fn merged(folder: &Path) -> Result<(Swept, bool), Failure> {
 /// Finds the best cell instead.
 fn best(options: &SweepOptions, by: By, model: &Path, jobs: &Path) -> Result<ExitCode, Failure> {
     if options.format == SweepFormat::Csv {
-        return Err(Failure::Usage("--best gives one cell, and no CSV: say --format json".to_owned()));
+        return Err(Failure::Usage("--best gives one combination, and no CSV: say --format json".to_owned()));
     }
     let plan = planned(options, model, jobs)?;
-    let bar = spinner("comparing cells");
+    let bar = spinner("comparing combinations");
     let found = session::best(&plan, by, &AtomicBool::new(false));
     drop(bar);
     let result = WithModel { result: found?, model: plan.model };

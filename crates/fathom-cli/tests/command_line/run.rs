@@ -66,6 +66,10 @@ fn a_bad_job_file_is_named_with_its_line() {
     run("[x]\nsize=1m\nsice=1m\n", &[]).complains(2, "x.fio:3: there is no option 'sice'");
     run("[x]\nsize=1m\ncreate_on_open=1\nioengine=mmap\n", &[])
         .complains(2, "x.fio: [x]: create_on_open=1 with ioengine=mmap: a new file is empty");
+    let empty = "x.fio: [x]: create_on_open=1 of a job that reads: its files are empty";
+    run("[x]\nsize=1m\ncreate_on_open=1\n", &[]).complains(2, empty);
+    let (_, _jobs, job) = with_job("[x]\nsize=1m\ncreate_on_open=1\n");
+    fathom(&["predict", "--on", "assumed", &job]).complains(2, empty);
     let path = run("[x]\nsize=64k\nfilename=/etc/passwd\n", &[]);
     assert!(path.err.contains("'/etc/passwd' is the scratch file 'etc_passwd' below PATH"), "{path:?}");
     run("[x]\nsize=1m\nnumjobs=0\n", &[]).complains(2, "x.fio:3: [x]: numjobs=0 leaves nothing to do");

@@ -66,7 +66,7 @@ fn shards_and_threads_change_no_bit() {
     }
     let early = fathom(&["sweep", "--merge", &folder]);
     assert_eq!(early.code, Some(3), "{early:?}");
-    assert!(early.out.contains("4 of 12 cells are not here"), "{early:?}");
+    assert!(early.out.contains("4 of 12 combinations are missing"), "{early:?}");
     let before = cells(&folder);
     swept.json(&["--out", &folder, "--shard", "3/3"], "2");
     let merged = fathom(&["sweep", "--merge", &folder, "--format", "json"]);
@@ -116,7 +116,7 @@ fn a_cell_that_can_t_be_predicted_says_why_and_stops_nothing() {
     assert!(refused.iter().all(|line| line[3] == "splice"), "{refused:?}");
     assert!(refused[0].last().unwrap().contains("only plain reads"), "{refused:?}");
     let text = fathom(&swept.arguments(&more[..2]));
-    assert!(text.out.contains("refused, 12 cells"), "{text:?}");
+    assert!(text.out.contains("refused, 12 of 24 combinations"), "{text:?}");
     assert!(text.out.contains("iodepth=8 has no effect with ioengine=psync"), "{text:?}");
 }
 
@@ -144,7 +144,10 @@ fn the_best_cell_is_that_of_the_sweep() {
     let done = fathom(&swept.arguments(&["--best", "p99"]));
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(done.out.starts_with("The shortest latency of 99 % of the calls: "), "{done:?}");
-    assert!(done.out.contains("runs of the model for 12 cells; the whole grid takes 36"), "{done:?}");
+    assert!(
+        done.out.contains("runs of the model for 12 combinations; predicting all of them takes 36"),
+        "{done:?}"
+    );
     assert!(done.err.contains("report.html"), "{done:?}");
 }
 
@@ -164,7 +167,7 @@ fn what_is_no_sweep_is_said() {
     let folder = swept.place.join("folder");
     fathom(&["sweep", "--merge", &folder]).complains(1, "plan.json");
     swept.json(&["--out", &folder, "--shard", "1/12"], "2");
-    sweep(&["--job", "bs=4k,32k", "--out", &folder]).complains(1, "cells of another sweep");
+    sweep(&["--job", "bs=4k,32k", "--out", &folder]).complains(1, "predictions of another sweep");
     let taken = swept.place.join("taken");
     fs::create_dir(&taken).unwrap();
     fs::write(format!("{taken}/run.json"), "{}").unwrap();

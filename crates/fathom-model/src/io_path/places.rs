@@ -11,14 +11,14 @@ use super::work::Work;
 pub(crate) struct Shared {
     /// The kernel's state.
     pub(crate) state: Place<State>,
-    /// CPUs that nobody works on; none where each thread has one.
+    /// Idle CPUs; `None` where each thread has a CPU of its own.
     pub(crate) cpus: Option<Place<()>>,
     /// Calls that have returned.
     pub(crate) returned: Place<Work>,
     /// Requests on their way to the device.
     pub(crate) requests: Place<Request>,
-    /// The flusher is to run.
+    /// Each has the flusher run once.
     pub(crate) wakes: Place<()>,
-    /// The flusher's timer is to be set, to this many ns.
+    /// Each sets the flusher's timer, in ns from now.
     pub(crate) dirtied: Place<u64>,
 }

@@ -1,5 +1,7 @@
 //! What the reader understands and nothing runs.
 
+use std::collections::HashSet;
+
 use super::*;
 
 /// Linux's clocks by number, without those that wake somebody.
@@ -87,9 +89,70 @@ impl Job {
     }
 }
 
+impl JobFile {
+    /// The same jobs, where all of them can be run.
+    ///
+    /// # Errors
+    /// One line with the first job that can't, and why.
+    pub fn supported(self) -> Result<Self, String> {
+        let unsupported = |(at, job): (usize, &Job)| {
+            let reason = job.unsupported().or_else(|| self.reads_nothing(at))?;
+            Some(format!("[{}]: {reason}", job.name))
+        };
+        let reason = self.jobs.iter().enumerate().find_map(unsupported);
+        reason.map_or(Ok(self), Err)
+    }
+
+    /// Why a job would find nothing to read: it creates its files when it opens them, and no job has put anything there.
+    fn reads_nothing(&self, at: usize) -> Option<String> {
+        let job = &self.jobs[at];
+        let reads = match &job.replay.log {
+            Some(log) => log.bytes(Direction::Read) > 0,
+            None => job.does(Direction::Read) && job.order.trim.is_none() && job.engine.opens_files(),
+        };
+        if !job.files.create_on_open || !reads || job.files.existing.is_some() {
+            return None;
+        }
+        let names =
+            |job: &Job| (0..job.numjobs).flat_map(|thread| job.file_names(thread)).collect::<Vec<_>>();
+        let (before, after) = (&self.jobs[..at], &self.jobs[at + 1..]);
+        let others = before.iter().chain(after.iter().take_while(|other| !other.stonewall));
+        let fills = |other: &&Job| {
+            other.engine.opens_files() && (other.layout() != Layout::Empty || other.does(Direction::Write))
+        };
+        let filled: HashSet<String> = others.filter(fills).flat_map(names).collect();
+        let is_empty = names(job).iter().any(|name| !filled.contains(name));
+        is_empty.then(|| {
+            "create_on_open=1 of a job that reads: its files are empty, as no job has written them: leave it out"
+                .to_owned()
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_job_that_reads_the_empty_files_that_it_creates_is_refused() {
+        let read = |stonewall| {
+            let mut job = Job { size: Some(4096), filename: Some("f".to_owned()), ..Job::named("r") };
+            (job.files.create_on_open, job.stonewall) = (true, stonewall);
+            job
+        };
+        let write = |stonewall| Job { name: "w".to_owned(), read_percent: 0, ..read(stonewall) };
+        let refused = |jobs: Vec<Job>| JobFile { jobs, ..JobFile::default() }.supported().err();
+        let reason = refused(vec![read(false)]).unwrap();
+        assert!(reason.starts_with("[r]: create_on_open=1") && reason.lines().count() == 1, "{reason}");
+        assert_eq!(refused(vec![read(false), write(true)]), Some(reason.clone()), "who writes comes later");
+        assert_eq!(refused(vec![read(false), read(true)]), Some(reason.clone()), "nobody writes");
+        let other = Job { filename: None, ..write(false) };
+        assert_eq!(refused(vec![other, read(true)]), Some(reason), "another file");
+        for jobs in [vec![write(false), read(true)], vec![read(false), write(false)], vec![write(false)]] {
+            assert_eq!(refused(jobs), None);
+        }
+        assert_eq!(refused(vec![Job { engine: Engine::Filecreate, ..read(false) }]), None);
+    }
 
     #[test]
     fn what_cannot_be_run_is_named() {

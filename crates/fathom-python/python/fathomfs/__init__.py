@@ -139,12 +139,12 @@ class Model:
         folder: str | os.PathLike[str] | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> Sweep:
-        """Predicts jobs for each cell of a grid of settings.
+        """Predicts jobs for each combination of settings.
 
         `grid` has the values of parameters of the model and of options of the jobs. Any executor of `concurrent.futures` may
         work (processes; MPI's, Dask's); without one all CPUs do. The result is equal bit by bit on all of them. With a
-        `folder` each cell is kept there as soon as it is predicted, and is not predicted again. `progress` is told how many
-        cells are done, and of how many.
+        `folder` each prediction is kept there as soon as it is made, and is not predicted again. `progress` is told how many
+        combinations are done, and of how many.
 
         >>> grid = {"readahead": ["128K", "1M"], "bs": ["4k", "64k"]}
         >>> sweep = Model.assumed().sweep(grid, {"reads": {"size": "1m"}}, draws=2)
@@ -173,8 +173,8 @@ class Model:
     ) -> Best:
         """The best setting of a grid: of the largest 'bandwidth' or 'iops', or of the shortest 'mean', 'p99' or 'p999' latency.
 
-        It is the best cell of `sweep`, found with fewer simulations: every cell gets a few, and those that are surely worse
-        get no more. `rivals` are the cells that can't be distinguished from the best. The result is equal on all executors.
+        It is the best of `sweep`, found with fewer simulations: every combination gets a few, and those that are surely worse
+        get no more. `rivals` are those that can't be distinguished from the best. The result is equal on all executors.
 
         >>> grid = {"bs": ["4k", "16k"], "iodepth": [1, 2, 8]}
         >>> jobs = {"reads": {"rw": "randread", "size": "4m", "direct": 1, "ioengine": "libaio"}}

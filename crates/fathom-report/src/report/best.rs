@@ -71,10 +71,11 @@ fn lines(best: &Best) -> Vec<Vec<String>> {
 fn remarks(best: &Best) -> Vec<String> {
     let cells: usize = best.axes.iter().map(|axis| axis.values.len()).product();
     let took = format!(
-        "{} runs of the model for {cells} cells; the whole grid takes {}",
+        "{} runs of the model for {cells} combinations; predicting all of them takes {}",
         best.simulated, best.whole_grid
     );
-    let refused = best.refused.iter().map(|(reason, cells)| format!("refused, {cells} cells: {reason}"));
+    let refused =
+        best.refused.iter().map(|(reason, n)| format!("refused, {n} of {cells} combinations: {reason}"));
     [took].into_iter().chain(refused).collect()
 }
 

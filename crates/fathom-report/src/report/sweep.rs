@@ -100,14 +100,17 @@ pub(super) fn remarks(sweep: &Sweep) -> Vec<String> {
     for reason in sweep.cells.iter().filter_map(|cell| cell.refused.as_deref()) {
         *counted.entry(reason).or_default() += 1;
     }
-    let mut remarks: Vec<String> =
-        counted.iter().map(|(reason, n)| format!("refused, {n} cells: {reason}")).collect();
+    let all = sweep.missing + sweep.cells.len();
+    let refused = |(reason, n)| format!("refused, {n} of {all} combinations: {reason}");
+    let mut remarks: Vec<String> = counted.into_iter().map(refused).collect();
     let of =
         |cell: &Cell| [cell.notes.clone(), cell.jobs.iter().flat_map(|job| job.caveats.clone()).collect()];
     remarks.extend(sweep.cells.iter().flat_map(of).flatten().collect::<BTreeSet<String>>());
     if sweep.missing > 0 {
-        let all = sweep.missing + sweep.cells.len();
-        remarks.push(format!("{} of {all} cells are not here: other shards have them", sweep.missing));
+        remarks.push(format!(
+            "{} of {all} combinations are missing: other parts of the sweep have them",
+            sweep.missing
+        ));
     }
     remarks
 }

@@ -125,11 +125,8 @@ impl Work {
             file.notes
                 .push(format!("[{name}] randrepeat=0: randseed={seed} without it gives the same order"));
         }
-        let unsupported = file.jobs.iter().find_map(|job| Some((&job.name, job.unsupported()?)));
-        if let Some((job, reason)) = unsupported {
-            return Err(Error::Failed(format!("{name}: [{job}]: {reason}")));
-        }
-        Ok(Self::Jobs(file))
+        let supported = file.supported().map_err(|reason| Error::Failed(format!("{name}: {reason}")));
+        supported.map(Self::Jobs)
     }
 }
 

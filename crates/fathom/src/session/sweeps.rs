@@ -141,7 +141,7 @@ fn jobs_of(plan: &Plan, cell: usize) -> Result<JobFile, String> {
     let variable = |name: &str| std::env::var(name).ok();
     let added = plan.settings(cell, Of::Job);
     let around = Surroundings { path: &plan.path, added: &added, ..load::surroundings(&variable) };
-    job::parse(&plan.jobs, &around).map_err(|mistake| mistake.reason)
+    job::parse(&plan.jobs, &around).map_err(|mistake| mistake.reason)?.supported()
 }
 
 fn folder_of(folder: &Path, plan: &Plan) -> Result<Parts, Error> {
