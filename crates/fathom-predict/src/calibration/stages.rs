@@ -218,6 +218,8 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
                 )
                 .chain([4 * KIB, 128 * KIB].map(written_directly))
                 .chain([0, 50].map(|read_percent| mixed_directly((4 * KIB, 16), read_percent)))
+                // What a byte takes when as many move as the device can.
+                .chain([mixed_directly((512 * KIB, 4), 0)])
                 .collect(),
         },
     ];
