@@ -184,7 +184,9 @@ fn of_class(checks: &[&Check<'_>], left: f64, waits: bool) -> Option<Class> {
     // Jobs count alike, however often they ran.
     let of_runs = |one: &&Check<'_>| {
         let (around, runs) = (middle(&one.errors), one.errors.len() as f64);
-        one.errors.iter().map(|error| (error - around).powi(2)).sum::<f64>() / (runs - 1.0).max(1.0)
+        let variance =
+            one.errors.iter().map(|error| (error - around).powi(2)).sum::<f64>() / (runs - 1.0).max(1.0);
+        [variance, variance / runs]
     };
     let tail = |(index, share): (usize, f64)| {
         let latencies: Vec<[f64; 2]> = checks.iter().filter_map(|one| one.latencies[index]).collect();
@@ -197,9 +199,11 @@ fn of_class(checks: &[&Check<'_>], left: f64, waits: bool) -> Option<Class> {
         latencies: SHARES.into_iter().enumerate().filter_map(tail).collect(),
         ..Residual::default()
     };
-    let between = of_jobs.iter().map(|error| (error - off).powi(2)).sum();
-    let within = checks.iter().map(of_runs).sum::<f64>() / count;
-    Some(Class { residual, off, between, within, left })
+    let [within, of_middles] =
+        [0, 1].map(|at| checks.iter().map(|one| of_runs(one)[at]).sum::<f64>() / count);
+    // The middles of few runs differ even where jobs do not.
+    let between = of_jobs.iter().map(|error| (error - off).powi(2)).sum::<f64>() - (count - 1.0) * of_middles;
+    Some(Class { residual, off, between: between.max(0.0), within, left })
 }
 
 /// The two states that single runs fell into, if they did: no run lies between them for as far as the runs of either spread three
@@ -426,7 +430,8 @@ mod tests {
                 }
             }
             let share = held / all;
-            assert!((0.87..0.97).contains(&share), "{share} for {of_class}, {of_job}, {of_run}");
+            // More than nine of ten: that all classes differ alike here is not known.
+            assert!((0.88..0.98).contains(&share), "{share} for {of_class}, {of_job}, {of_run}");
         }
     }
 }

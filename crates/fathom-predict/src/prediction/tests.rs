@@ -103,8 +103,14 @@ fn intervals_reach_to_the_rate_with_free_memory_that_a_host_has_taken() {
         let taken = told(&taken, false, read_percent);
         let [fast, slow] = [&there, &taken].map(|one| one.sides[0].bytes_per_second);
         let bytes = (1 << 20) as f64;
-        assert!((bytes / slow.value - bytes / fast.value - 2e-9 * bytes).abs() < 1e-5, "{fast:?} {slow:?}");
-        assert!(fast.low <= slow.value && slow.high >= fast.value, "{fast:?} {slow:?}");
+        // Read-ahead goes on meanwhile.
+        let most = 2.001e-9 * bytes;
+        let longer = bytes / slow.value - bytes / fast.value;
+        assert!(
+            longer > most * if read_percent == 0 { 0.99 } else { 0.4 } && longer < most,
+            "{fast:?} {slow:?}"
+        );
+        assert!(fast.low <= slow.value && slow.high >= fast.value);
         let share = format!("it runs at {:.0} % of the rate above", slow.value / fast.value * 100.0);
         assert!(there.caveats.iter().any(|caveat| caveat.contains(&share)), "{share} {:?}", there.caveats);
         assert!(taken.caveats.iter().any(|caveat| caveat.contains("has not taken")));
