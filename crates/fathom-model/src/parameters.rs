@@ -28,8 +28,8 @@ use serde::{Deserialize, Serialize};
 use crate::choice::choice;
 
 pub use self::choices::{
-    Allocation, Answers, CHOICES, ChoiceRow, Choices, Device, Eviction, Journal, Limited, Opening, Queued,
-    Runner, Scheduler,
+    Allocation, Answers, CHOICES, ChoiceRow, Choices, Device, Eviction, FreeMemory, Journal, Limited,
+    Opening, Queued, Runner, Scheduler,
 };
 pub use self::listed::page;
 pub use self::table::{Curve, Scalar};

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::known::{as_surveyed, found_by_other_means};
 
-use self::own_work::{OTHER_RUNS, crowded, near_server, programs_own_work};
+use self::own_work::{OTHER_RUNS, crowded, near_server, programs_own_work, taken_memory};
 use self::residuals::residuals;
 use self::stages::{Stage, stages};
 use crate::model::{
@@ -100,6 +100,7 @@ pub fn calibrate(model: &mut Model, site: &mut Site, seed: u64) -> Result<Vec<Ac
     site.watch().expect((trial::runs(jobs.len(), turns) + OTHER_RUNS + checks.len() * REPEATS) as u64);
     crowded(model, Runner::Fathom, site)?;
     near_server(model, site)?;
+    taken_memory(model);
     let trials = trial::run(&jobs, turns, site)?;
     logs(model, &trials);
     model.parameters.choices.queued = queued(&trials);
@@ -140,9 +141,7 @@ pub fn calibrate(model: &mut Model, site: &mut Site, seed: u64) -> Result<Vec<Ac
     }
     single_runs::run(&mut checks, &[by], REPEATS, seed, site)?;
     model.parameters.choices.runner = by;
-    let (residuals, checked) = residuals(model, &checks, &trials);
-    model.residuals = residuals;
-    accounts.push(checked);
+    accounts.push(residuals(model, &checks, &trials));
     Ok(accounts)
 }
 

@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 pub use fathom_model::file_read::PAGE;
 pub use fathom_model::io_path::View;
 pub use fathom_model::parameters::{
-    Answers, Curve, Device, Found, Journal, Limited, Number, Opening, Origin, Parameter, Parameters, Queued,
-    Runner, Scalar, Stage as Fits, page,
+    Answers, Curve, Device, Found, FreeMemory, Journal, Limited, Number, Opening, Origin, Parameter,
+    Parameters, Queued, Runner, Scalar, Stage as Fits, page,
 };
 
 use fathom_run::provenance::{MachineFacts, MountFacts};

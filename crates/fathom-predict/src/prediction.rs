@@ -51,7 +51,7 @@ use self::counted::Counted;
 use self::forecast::Runs;
 use self::own_work::overhead;
 use self::threads::{ends, queueing, serial_depth};
-use crate::model::{LIMITS, Model, Parameter, Parameters, Scalar};
+use crate::model::{FreeMemory, LIMITS, Model, Parameter, Parameters, Scalar};
 use fathom_program::job::{Course, Direction, Job, Layout, OpenSync, Pattern, Region, ThreadFile};
 use fathom_run::load::{Cached, Outcome, groups};
 
@@ -107,11 +107,14 @@ pub fn predict(jobs: &[Job], model: &Model, settings: Settings) -> Result<Predic
     let mut drawn = vec![of_jobs(&outcomes).into_iter()];
     drawn.extend(all(drawn_sets(&model.parameters, Settings { draws, ..settings }))?);
     let mut brims = all(at_brims(&model.parameters, jobs, settings.seed))?;
+    let others = other_memory(&model.parameters, jobs).map(|other| (other, settings.seed));
+    let mut other_memory = all(others.into_iter().collect())?;
     let forecasts = jobs.iter().map(|job| {
         let next = |runs: &mut [std::vec::IntoIter<Option<Outcome>>]| {
             runs.iter_mut().filter_map(|run| run.next().flatten()).collect()
         };
-        Forecast::of(job, &Runs { drawn: next(&mut drawn), brims: next(&mut brims) }, model)
+        let (drawn, brims) = (next(&mut drawn), next(&mut brims));
+        Forecast::of(job, &Runs { drawn, brims, other_memory: next(&mut other_memory) }, model)
     });
     Ok(Prediction { forecasts: forecasts.collect(), outcomes })
 }
@@ -142,7 +145,7 @@ pub fn predict_runs(
     let run = |(parameters, seed): (Parameters, u64)| {
         let outcomes = of_jobs(&simulate(jobs, &parameters, seed)?);
         let told = jobs.iter().zip(outcomes).map(|(job, one)| {
-            Forecast::of(job, &Runs { drawn: one.into_iter().collect(), brims: Vec::new() }, model)
+            Forecast::of(job, &Runs { drawn: one.into_iter().collect(), ..Runs::default() }, model)
         });
         Ok(told.collect())
     };
@@ -179,6 +182,17 @@ fn at_brims(parameters: &Parameters, jobs: &[Job], seed: u64) -> Vec<(Parameters
         brims.push(spent);
     }
     brims.into_iter().map(|held| (held, seed)).collect()
+}
+
+/// The machine with its free memory where it was not, for jobs that read into the page cache or write there, if its host takes free
+/// memory: which of both a run finds depends on what was freed before, and how long ago.
+pub(crate) fn other_memory(parameters: &Parameters, jobs: &[Job]) -> Option<Parameters> {
+    let mut other = parameters.clone();
+    other.choices.free_memory = match parameters.choices.free_memory {
+        FreeMemory::There => FreeMemory::Taken,
+        FreeMemory::Taken => FreeMemory::There,
+    };
+    (parameters[Scalar::TakenByte] > 0.0 && jobs.iter().any(|job| !job.direct)).then_some(other)
 }
 
 /// Sets of parameters drawn from their intervals, each with the seed of its run.

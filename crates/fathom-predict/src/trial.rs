@@ -163,7 +163,7 @@ fn hold_small_pieces() -> Option<memory::Mapping> {
 }
 
 /// Bytes of memory that this process may take without anything being swapped.
-fn spare_memory() -> u64 {
+pub(crate) fn spare_memory() -> u64 {
     let limit = cgroup::memory_limit().map_or(u64::MAX, |limit| limit.bytes);
     facts::available_memory().unwrap_or(0).min(limit)
 }

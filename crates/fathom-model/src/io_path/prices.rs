@@ -13,7 +13,7 @@ use super::work::Work;
 use crate::file_read::PAGE;
 use crate::page_writeback::Thresholds;
 use crate::parameters::{
-    Allocation, Answers, Curve, Journal, Limited, Opening, Parameters, Scalar, Scalars, Scheduler,
+    Allocation, Answers, Curve, FreeMemory, Journal, Limited, Opening, Parameters, Scalar, Scalars, Scheduler,
 };
 use crate::read_ahead::Limits;
 
@@ -44,6 +44,8 @@ pub struct Prices {
     /// Whether an open drops the cached pages of its file.
     pub(super) opening_drops: bool,
     pub(super) write_through: u64,
+    /// What a new page of the page cache waits for its memory, in ns.
+    taken_page: f64,
 }
 
 impl Index<Scalar> for Prices {
@@ -85,6 +87,10 @@ impl Prices {
             answers_together: parameters.choices.answers == Answers::Together,
             opening_drops: parameters.choices.opening == Opening::Drops,
             write_through: parameters[Scalar::WriteThrough] as u64,
+            taken_page: match parameters.choices.free_memory {
+                FreeMemory::There => 0.0,
+                FreeMemory::Taken => value(Scalar::TakenByte) * PAGE as f64,
+            },
         }
     }
 
@@ -177,7 +183,13 @@ impl Prices {
 
     /// What a write takes to make a folio of so many pages, besides the copy.
     pub(super) fn new_folio(&self, pages: u64) -> f64 {
-        at(self.new.iter().copied(), (pages * PAGE) as f64)
+        at(self.new.iter().copied(), (pages * PAGE) as f64) + pages as f64 * self.taken_page
+    }
+
+    /// What a read takes to make folios for data from the device.
+    pub(super) fn added(&self, folios: u64, pages: u64) -> f64 {
+        let page = self[Scalar::AddedPage] + self.taken_page;
+        folios as f64 * self[Scalar::AddedFolio] + pages as f64 * page
     }
 }
 

@@ -183,8 +183,7 @@ impl State {
         self.write_for_room(self.clock.ns(work.begun), effects);
         let is_near = self.is_near(work);
         let Submitted { requests, zeroed, folios, pages } = self.submit(file, is_near, effects);
-        let adding = folios as f64 * prices[Scalar::AddedFolio] + pages as f64 * prices[Scalar::AddedPage];
-        work.owed_ns += (zeroed as f64 * prices[Scalar::ZeroedPage] + adding) as u64;
+        work.owed_ns += (zeroed as f64 * prices[Scalar::ZeroedPage] + prices.added(folios, pages)) as u64;
         match batch {
             Batch::Done => Outcome::Return,
             Batch::Copy { bytes, folios } => {

@@ -88,6 +88,19 @@ choice! {
 }
 
 choice! {
+    /// Where the free memory is that new pages of the page cache take.
+    #[derive(Default)]
+    FreeMemory {
+        /// In the machine.
+        #[default]
+        There = "there",
+        /// With the host of a virtual machine, who brings it back at 'taken_byte': `mm/page_reporting.c`, and memory that was never
+        /// used.
+        Taken = "taken",
+    }
+}
+
+choice! {
     /// Whose requests the limits of a device hold.
     #[derive(Default)]
     Limited {
@@ -171,6 +184,8 @@ choices! {
     eviction: Eviction,
     /// Whether the pages of a file that are cached stay there when it is opened.
     opening: Opening,
+    /// Whether free memory is there, or the host of a virtual machine has taken it.
+    free_memory: FreeMemory,
     /// Whose requests a token bucket holds to its limits: the kernel's own threads are in no group that has any.
     limited: Limited,
     /// Whether requests past the cache that a thread has under way overlap, or each is done before the next.

@@ -92,6 +92,7 @@ rows! {
     WriteThrough = ("write_through", Bytes, 0.0, Measured), "Most bytes of one request to a server, where a write waits until the server has what it writes; 0 where writes stay in memory.";
     AskedFirst = ("asked_first", Ns, 0.0, Fitted(Syncs, 1_000.0)), "Time that a write takes longer where it waits for a server, which is asked before it whether the file has capabilities.";
     SyncedByte = ("synced_byte", NsPerByte, 0.0, Fitted(Syncs, 0.1)), "Time that a sync takes longer for each byte that its file's writes have passed to a server since the last one.";
+    TakenByte = ("taken_byte", NsPerByte, 0.0, Measured), "Time that a byte of new memory takes longer if the host of a virtual machine has taken it and has to bring it back first; 0 where none does.";
     NewBlock = ("new_block", Ns, 300.0, Assumed), "Time of the first write into a block of the file.";
     AddedFolio = ("added_folio", Ns, 0.0, Fitted(ColdReads, 20.0)), "Time to make a folio for data that are read from the device.";
     AddedPage = ("added_page", Ns, 0.0, Fitted(ColdReads, 20.0)), "Time that each page of a folio adds when the folio is made for data from the device.";

@@ -1,13 +1,18 @@
-//! What needs no fit: how CPUs slow each other down, and what the programs do themselves.
+//! What needs no fit: how CPUs slow each other down, what the programs do themselves, and what a host does that takes free memory.
+
+use std::thread;
+use std::time::{Duration, Instant};
 
 use fathom_program::job;
 use fathom_run::fault::Fault;
 use fathom_run::load::{self, Site};
 use fathom_stats::quantile;
+use fathom_sys::memory;
 
 use super::{put_measured, put_middle};
-use crate::model::{LIMITS, Model, Runner, Scalar};
+use crate::model::{LIMITS, Model, PAGE, Runner, Scalar};
 use crate::single_runs::{self, SingleRuns};
+use crate::trial::spare_memory;
 
 /// How many runs all of this makes where fio is installed.
 pub(super) const OTHER_RUNS: usize = 61;
@@ -135,10 +140,82 @@ fn faults(by_calls: &[f64], of_mapped: &[f64], call: f64) -> Vec<f64> {
     of_mapped.iter().map(|mapped| ((mapped - usual + call) * PAGES).max(0.0)).collect()
 }
 
+/// What a byte of new memory waits for the host of a virtual machine, if it has taken some of what is free here: by first accesses to
+/// memory, and by first accesses again once that has been given back, which finds it there.
+pub(super) fn taken_memory(model: &mut Model) {
+    const MOST: u64 = 1 << 30;
+    // A kernel reports what is free every two seconds: `PAGE_REPORTING_DELAY`.
+    const UNTIL_TAKEN: Duration = Duration::from_millis(2_500);
+    let bytes = (spare_memory() / 8).min(MOST) as usize;
+    for wait in [Duration::ZERO, UNTIL_TAKEN] {
+        thread::sleep(wait);
+        let first = first_accesses(bytes);
+        let again = first_accesses(first.len() * PIECE);
+        if let Some(ns) = taken(&first, &again) {
+            return put_measured(model, Scalar::TakenByte, ns / PIECE as f64);
+        }
+    }
+}
+
+/// What a host gives and takes at once. Source: `pageblock_order`, the least that `mm/page_reporting.c` reports.
+const PIECE: usize = 2 << 20;
+/// So many pieces that were slow are enough.
+const ENOUGH: usize = 32;
+/// No piece that is there takes so long, in ns: zeroing its pages and faults take 200 to 600 us.
+const SLOW: f64 = 3e6;
+
+/// What first accesses to all pages of each piece of memory take, in ns, until enough are slow.
+fn first_accesses(bytes: usize) -> Vec<f64> {
+    let mut took = Vec::new();
+    let Ok(mut mapping) = memory::Mapping::fresh(bytes.max(PIECE)) else { return took };
+    let mut slow = 0;
+    for piece in mapping.bytes().chunks_exact_mut(PIECE) {
+        let began = Instant::now();
+        piece.iter_mut().step_by(PAGE as usize).for_each(|byte| *byte = 1);
+        took.push(began.elapsed().as_nanos() as f64);
+        slow += usize::from(took.last().is_some_and(|ns| *ns > SLOW));
+        if slow == ENOUGH {
+            break;
+        }
+    }
+    took
+}
+
+/// What a piece takes longer whose memory was taken, in ns: none unless a good many took much longer than pieces take again.
+fn taken(first: &[f64], again: &[f64]) -> Option<f64> {
+    const FEWEST: usize = 8;
+    const MUCH: f64 = 4.0;
+    let usual = quantile::median(again)?;
+    let slow: Vec<f64> = first.iter().copied().filter(|ns| *ns > SLOW.max(MUCH * usual)).collect();
+    (slow.len() >= FEWEST).then(|| quantile::median(&slow)).flatten().map(|slow| slow - usual)
+}
+
 #[cfg(test)]
 mod tests {
     use rand_pcg::Pcg64Mcg;
     use rand_pcg::rand_core::{Rng, SeedableRng};
+
+    #[test]
+    fn a_host_that_takes_free_memory_is_found_and_noise_is_not() {
+        let mut generator = Pcg64Mcg::seed_from_u64(7);
+        let mut around =
+            |mean: f64| mean * (0.7 + 0.6 * (f64::from(generator.next_u32()) / f64::from(u32::MAX)));
+        // So many pieces of a hundred are slow, by so much; and how much is found.
+        for (slow, longer, found) in
+            [(100, 12e6, true), (20, 12e6, true), (3, 12e6, false), (0, 0.0, false), (100, 0.5e6, false)]
+        {
+            let mut pieces = |slow: usize| {
+                (0..100).map(|at| around(0.4e6 + if at < slow { longer } else { 0.0 })).collect::<Vec<_>>()
+            };
+            let told = super::taken(&pieces(slow), &pieces(0));
+            assert_eq!(told.is_some(), found, "{slow} {longer} {told:?}");
+            assert!(told.is_none_or(|ns| (ns / longer - 1.0).abs() < 0.2), "{told:?}");
+        }
+        // A slow machine, on which nothing is taken; nothing at all.
+        let slow = (0..100).map(|_| around(4e6)).collect::<Vec<_>>();
+        assert_eq!(super::taken(&slow, &slow), None);
+        assert_eq!(super::taken(&[], &[]), None);
+    }
 
     #[test]
     fn a_server_that_leaves_its_callers_cpu_is_found() {

@@ -218,6 +218,14 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
                 )
                 .chain([4 * KIB, 128 * KIB].map(written_directly))
                 .chain([0, 50].map(|read_percent| mixed_directly((4 * KIB, 16), read_percent)))
+                // Whether the device or the CPU of a thread is what takes long.
+                .chain([Job {
+                    numjobs: 2,
+                    name: "written directly at random by 4096, 16 at once, twice".to_owned(),
+                    ..mixed_directly((4 * KIB, 16), 0)
+                }])
+                // What a byte takes when as many move as the device can.
+                .chain([mixed_directly((512 * KIB, 4), 0)])
                 .collect(),
         },
     ];

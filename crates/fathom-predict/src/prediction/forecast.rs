@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::class;
 use super::refusal::left_out;
-use crate::model::{Made, Model, Residual, State, Tail};
+use crate::model::{FreeMemory, Made, Model, Residual, State, Tail};
+use crate::trial;
 use fathom_program::job::{Direction, Job};
 use fathom_run::load::{Histogram, Outcome};
 
@@ -111,7 +112,7 @@ pub(crate) const SHARES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 impl Estimate {
     /// Of a class whose errors were seen on some jobs that nothing was fitted to: what the parameters are uncertain by
     /// is part of those errors, and a further one is spread as Student's t.
-    fn seen(value: f64, spread: f64, seen: &Residual) -> Self {
+    pub(crate) fn seen(value: f64, spread: f64, seen: &Residual) -> Self {
         let freedom = if seen.freedom > 0 { seen.freedom } else { seen.jobs };
         let reach = (student_quantile(0.95, f64::from(freedom.max(1))) * spread).exp();
         Self { value, low: value / reach, high: value * reach }
@@ -183,11 +184,36 @@ fn level(share: f64, calls: u64) -> f64 {
 }
 
 /// What a model made of one job, or of anything.
+#[derive(Default)]
 pub(super) struct Runs {
     /// As it is, and then with each set of parameters that was drawn.
     pub(super) drawn: Vec<Outcome>,
     /// Where a device is held to a little less or more.
     pub(super) brims: Vec<Outcome>,
+    /// With free memory where it was not.
+    pub(super) other_memory: Vec<Outcome>,
+}
+
+impl Runs {
+    /// What else may be as it is: the intervals hold them all.
+    fn others(&self) -> impl Iterator<Item = &Outcome> {
+        self.brims.iter().chain(&self.other_memory)
+    }
+
+    /// What to say where the rate depends on whether free memory is there.
+    fn depends_on_memory(&self, model: &Model) -> Option<String> {
+        // Less is within what runs differ by anyway.
+        const MUCH: f64 = 1.3;
+        let rate = trial::bytes_per_second;
+        let other = rate(self.other_memory.first()?) / rate(self.drawn.first()?);
+        let what = match model.parameters.choices.free_memory {
+            FreeMemory::There => "the host of this virtual machine has taken back",
+            FreeMemory::Taken => "the host of this virtual machine has not taken back",
+        };
+        (!(1.0 / MUCH..MUCH).contains(&other)).then(|| {
+            format!("a run is in one of two states: with free memory that {what} it runs at {:.0} % of the rate above", other * 100.0)
+        })
+    }
 }
 
 /// What is known of a model's own errors.
@@ -204,7 +230,7 @@ impl Forecast {
         let class = class(job, &model.parameters);
         let caveats =
             unvalidated(&class, model).into_iter().chain(left_out(job)).chain(states(&class, model));
-        let caveats = caveats.collect();
+        let caveats = caveats.chain(runs.depends_on_memory(model)).collect();
         let known = match model.residuals.get(&class) {
             Some(residual) => Known::OfClass(residual),
             None => Known::Spread(own_error(&class, model)),
@@ -229,7 +255,7 @@ impl Forecast {
         directions: &[Direction],
         runs: &Runs,
     ) -> Self {
-        let Runs { drawn, brims } = runs;
+        let drawn = &runs.drawn;
         // Times are as much shorter as rates are higher.
         let over = |figure: &dyn Fn(&Outcome) -> f64, power: i32| {
             let of = |runs: &[Outcome]| match (known, runs.first()) {
@@ -240,7 +266,7 @@ impl Forecast {
                     Estimate::of(&runs.iter().map(figure).collect::<Vec<_>>(), *own)
                 }
             };
-            of(drawn).reaching(brims.iter().map(|brim| of(std::slice::from_ref(brim))))
+            of(drawn).reaching(runs.others().map(|other| of(std::slice::from_ref(other))))
         };
         // What transfers were longer by says nothing of syncs.
         let latencies = |of: &dyn Fn(&Outcome) -> &Histogram, are_transfers: bool| {
@@ -250,7 +276,7 @@ impl Forecast {
                 let told = match (known, drawn.first()) {
                     (Known::OfClass(seen), Some(one)) if are_transfers => {
                         let of = |one: &Outcome| seen.latency(share, of(one).count(), plain(one));
-                        of(one).reaching(brims.iter().map(of))
+                        of(one).reaching(runs.others().map(of))
                     }
                     _ => over(&plain, -1),
                 };

@@ -61,7 +61,7 @@ pub fn predict_trace(
         .collect();
     let names: Vec<&str> = parts.iter().map(|(class, _)| class.as_str()).collect();
     let class = format!("trace: {}", names.join(", "));
-    let runs = Runs { drawn, brims };
+    let runs = Runs { drawn, brims, ..Runs::default() };
     Ok((Forecast { caveats, ..Forecast::new(name, class, &Known::Spread(own), &directions, &runs) }, plain))
 }
 
