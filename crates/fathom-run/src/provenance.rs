@@ -150,15 +150,14 @@ impl Provenance {
 impl MachineFacts {
     /// The machine that this process runs on.
     pub fn here() -> Self {
-        let facts = facts::machine();
         Self {
-            kernel: facts.kernel,
-            arch: facts.arch,
-            cpus: facts.cpus,
-            memory_bytes: facts.memory_bytes,
-            virtualisation: facts.virtualisation,
-            load: facts.load,
-            returns_free_memory: facts.returns_free_memory,
+            kernel: facts::kernel(),
+            arch: facts::arch(),
+            cpus: fathom_sys::affinity::allowed_cpus().len(),
+            memory_bytes: facts::memory_bytes(),
+            virtualisation: facts::virtualisation(),
+            load: facts::load_averages(),
+            returns_free_memory: facts::returns_free_memory(),
         }
     }
 }

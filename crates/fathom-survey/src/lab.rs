@@ -223,11 +223,7 @@ fn survey_in(
 
 /// The kernel at hand.
 fn kernel() -> Kernel {
-    Kernel {
-        name: facts::machine().kernel,
-        page_size: facts::page_size(),
-        generations: facts::keeps_generations(),
-    }
+    Kernel { name: facts::kernel(), page_size: facts::page_size(), generations: facts::keeps_generations() }
 }
 
 /// Where only a witness knows the truth and the plan asks none, it is asked after everything else,

@@ -59,25 +59,6 @@ pub struct Device {
     pub largest_request_bytes: Option<u64>,
 }
 
-/// The machine that the kernel runs on.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Machine {
-    /// Name and release: `Linux 6.18.1`.
-    pub kernel: String,
-    /// `x86_64`, `aarch64`.
-    pub arch: String,
-    /// CPUs that this process may use.
-    pub cpus: usize,
-    /// Memory in bytes.
-    pub memory_bytes: u64,
-    /// `none`, `container`, `hypervisor` or a product's name.
-    pub virtualisation: String,
-    /// Load averages over 1, 5 and 15 minutes.
-    pub load: Vec<f64>,
-    /// Whether free memory goes back to the host, where who takes it next has to wait for it.
-    pub returns_free_memory: bool,
-}
-
 /// Whether the kernel sorts pages into generations (MGLRU). Source: `/sys/kernel/mm/lru_gen/enabled`, bit 0;
 /// kernels without that file have an active and an inactive list.
 pub fn keeps_generations() -> bool {
@@ -268,19 +249,26 @@ pub fn cpu_caches() -> Vec<(u32, u64)> {
     caches
 }
 
-/// The machine, as `/proc`, `uname(2)` and the firmware tell it.
-pub fn machine() -> Machine {
+/// Name and release of the kernel: `Linux 6.18.1`. Source: `uname(2)`.
+pub fn kernel() -> String {
     let name = rustix::system::uname();
+    format!("{} {}", name.sysname().to_string_lossy(), name.release().to_string_lossy())
+}
+
+/// The processor's architecture: `x86_64`, `aarch64`. Source: `uname(2)`.
+pub fn arch() -> String {
+    rustix::system::uname().machine().to_string_lossy().into_owned()
+}
+
+/// Memory in bytes. Source: `proc_meminfo(5)`, MemTotal.
+pub fn memory_bytes() -> u64 {
+    memory(&meminfo(), "MemTotal").unwrap_or(0)
+}
+
+/// Load averages over 1, 5 and 15 minutes. Source: `proc_loadavg(5)`.
+pub fn load_averages() -> Vec<f64> {
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    Machine {
-        kernel: format!("{} {}", name.sysname().to_string_lossy(), name.release().to_string_lossy()),
-        arch: name.machine().to_string_lossy().into_owned(),
-        cpus: crate::affinity::allowed_cpus().len(),
-        memory_bytes: memory(&meminfo(), "MemTotal").unwrap_or(0),
-        virtualisation: virtualisation(),
-        load: load.split(' ').take(3).filter_map(|figure| figure.parse().ok()).collect(),
-        returns_free_memory: returns_free_memory(),
-    }
+    load.split(' ').take(3).filter_map(|figure| figure.parse().ok()).collect()
 }
 
 /// Bytes that programs may still take without anything being swapped. Source: `proc_meminfo(5)`, MemAvailable.
@@ -305,7 +293,7 @@ fn reclaimed(vmstat: &str, page: u64) -> Option<u64> {
 
 /// Whether free memory goes back to the host of this virtual machine. Source: `mm/page_reporting.c`;
 /// `VIRTIO_BALLOON_F_REPORTING`, feature 5 of the virtio balloon.
-fn returns_free_memory() -> bool {
+pub fn returns_free_memory() -> bool {
     const BALLOON: &str = "/sys/bus/virtio/drivers/virtio_balloon";
     const ORDER: &str = "/sys/module/page_reporting/parameters/page_reporting_order";
     let read = |path: &Path| fs::read_to_string(path).ok();
@@ -434,7 +422,8 @@ fn btrfs_bdi(source: &str) -> Option<PathBuf> {
         .map(|path| path.join("bdi"))
 }
 
-fn virtualisation() -> String {
+/// What the machine runs in: `none`, `container`, `hypervisor` or a product's name. Source: the firmware, `/proc/cpuinfo`.
+pub fn virtualisation() -> String {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let guest = cpu.lines().any(|line| line.starts_with("flags") && line.contains(" hypervisor"));
     let contained = Path::new("/.dockerenv").exists() || Path::new("/run/.containerenv").exists();
@@ -519,6 +508,6 @@ mod tests {
         let mount = mount_of(Path::new("/")).unwrap();
         assert!(!mount.fs_type.is_empty());
         assert!(space(Path::new("/")).unwrap().block_size > 0);
-        assert!(machine().cpus >= 1);
+        assert!(memory_bytes() > 0 && kernel().starts_with("Linux ") && load_averages().len() == 3);
     }
 }

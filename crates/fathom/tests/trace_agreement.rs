@@ -88,7 +88,7 @@ fn the_kernel_reads_ahead_as_the_model_does() {
     }
     let shares = [tally.windows, tally.folios, tally.outcomes];
     let [windows, folios, outcomes] = shares.map(|[same, all]| format!("{same} of {all}"));
-    let (release, rules, patterns) = (facts::machine().kernel, kernel().word(), tally.patterns);
+    let (release, rules, patterns) = (facts::kernel(), kernel().word(), tally.patterns);
     println!(
         "{release}, rules of {rules}: the same in {patterns} patterns are {windows} windows, {folios} folios and {outcomes} misses and hits"
     );
@@ -116,7 +116,7 @@ fn the_kernel_makes_the_folios_of_a_write_as_the_model_does() {
     }
     println!(
         "{}, rules of {}: folios of {same} writes of {all} are the same",
-        facts::machine().kernel,
+        facts::kernel(),
         kernel().word()
     );
     // xfs writes extent by extent of what earlier writes have reserved, and so in smaller folios now and then.
@@ -221,7 +221,7 @@ fn possible() -> Result<(), String> {
 
 /// Whose rules hold here.
 fn kernel() -> Kernel {
-    Kernel::of_release(&facts::machine().kernel)
+    Kernel::of_release(&facts::kernel())
 }
 
 impl Place {

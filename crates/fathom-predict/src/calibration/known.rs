@@ -58,7 +58,7 @@ pub fn found_by_other_means(
         }
     }
     declare(model, Scalar::Cpus, Some(affinity::allowed_cpus().len() as u64));
-    model.parameters.choices.kernel = Kernel::of_release(&facts::machine().kernel);
+    model.parameters.choices.kernel = Kernel::of_release(&facts::kernel());
     match device {
         None => of_server(model, machine, &findings)?,
         Some(device) => {

@@ -11,7 +11,7 @@ pub fn surroundings(variable: &dyn Fn(&str) -> Option<String>) -> Surroundings<'
     Surroundings {
         page_size: facts::page_size(),
         cpus: affinity::online_cpus() as u64,
-        memory_mib: facts::machine().memory_bytes >> 20,
+        memory_mib: facts::memory_bytes() >> 20,
         variable,
         file: &|path| std::fs::read_to_string(path).ok(),
         path: "",

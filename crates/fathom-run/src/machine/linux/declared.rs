@@ -67,7 +67,7 @@ fn server(mount: &Mount) -> Option<Server> {
 
 /// The limit of the group that this process is in now, or all the memory there is.
 fn memory_bound() -> MemoryBound {
-    let total = facts::machine().memory_bytes;
+    let total = facts::memory_bytes();
     match cgroup::memory_limit().filter(|limit| limit.bytes < total) {
         Some(MemoryLimit { bytes, file }) => {
             let source = file.file_name().map(|name| name.to_string_lossy().into_owned());

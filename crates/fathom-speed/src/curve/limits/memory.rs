@@ -139,7 +139,7 @@ impl Limit {
     /// The limit that is there, where the file goes past it; half of the file in a group of its own otherwise.
     fn of(file_bytes: u64) -> Result<Self, String> {
         let there = cgroup::memory_limit().map_or_else(
-            || (facts::machine().memory_bytes, PathBuf::from("/proc/meminfo")),
+            || (facts::memory_bytes(), PathBuf::from("/proc/meminfo")),
             |limit| (limit.bytes, limit.file),
         );
         let (bytes, file) = there;
