@@ -113,10 +113,19 @@ impl Mapping {
     /// # Errors
     /// What `mmap(2)` gives, ENOMEM above all.
     pub fn large(length: usize) -> rustix::io::Result<Self> {
-        let mut mapping = Self::fresh(length)?;
+        let mut mapping = Self::fresh_large(length)?;
+        mapping.bytes().fill(0x5A);
+        Ok(mapping)
+    }
+
+    /// Maps `length` bytes that have not been touched, for pages as large as the kernel gives.
+    ///
+    /// # Errors
+    /// What `mmap(2)` gives, ENOMEM above all.
+    pub fn fresh_large(length: usize) -> rustix::io::Result<Self> {
+        let mapping = Self::fresh(length)?;
         // SAFETY: the range is the mapping just made; a kernel without huge pages refuses the advice.
         let _ = unsafe { madvise(mapping.start.as_ptr().cast(), length, Advice::LinuxHugepage) };
-        mapping.bytes().fill(0x5A);
         Ok(mapping)
     }
 

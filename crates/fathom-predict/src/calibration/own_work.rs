@@ -164,10 +164,11 @@ const ENOUGH: usize = 32;
 /// No piece that is there takes so long, in ns: zeroing its pages and faults take 200 to 600 us.
 const SLOW: f64 = 3e6;
 
-/// What first accesses to all pages of each piece of memory take, in ns, until enough are slow.
+/// What first accesses to all pages of each piece of memory take, in ns, until enough are slow. The pages are large: small ones come
+/// from what programs have just given back, which no host has taken yet.
 fn first_accesses(bytes: usize) -> Vec<f64> {
     let mut took = Vec::new();
-    let Ok(mut mapping) = memory::Mapping::fresh(bytes.max(PIECE)) else { return took };
+    let Ok(mut mapping) = memory::Mapping::fresh_large(bytes.max(PIECE)) else { return took };
     let mut slow = 0;
     for piece in mapping.bytes().chunks_exact_mut(PIECE) {
         let began = Instant::now();
