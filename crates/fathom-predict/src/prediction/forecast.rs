@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::class;
 use super::refusal::left_out;
 use crate::model::{FreeMemory, Made, Model, Residual, State, Tail};
-use crate::trial;
 use fathom_program::job::{Direction, Job};
 use fathom_run::load::{Histogram, Outcome};
 
@@ -204,7 +203,12 @@ impl Runs {
     fn depends_on_memory(&self, model: &Model) -> Option<String> {
         // Less is within what runs differ by anyway.
         const MUCH: f64 = 1.3;
-        let rate = trial::bytes_per_second;
+        let rate = |one: &Outcome| {
+            [Direction::Read, Direction::Write]
+                .into_iter()
+                .map(|side| one.bytes_per_second(side))
+                .sum::<f64>()
+        };
         let other = rate(self.other_memory.first()?) / rate(self.drawn.first()?);
         let what = match model.parameters.choices.free_memory {
             FreeMemory::There => "the host of this virtual machine has taken back",
