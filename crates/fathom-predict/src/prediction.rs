@@ -187,12 +187,13 @@ fn at_brims(parameters: &Parameters, jobs: &[Job], seed: u64) -> Vec<(Parameters
 /// The machine with its free memory where it was not, for jobs that read into the page cache or write there, if its host takes free
 /// memory: which of both a run finds depends on what was freed before, and how long ago.
 pub(crate) fn other_memory(parameters: &Parameters, jobs: &[Job]) -> Option<Parameters> {
-    let mut other = parameters.clone();
+    let matters = parameters[Scalar::TakenByte] > 0.0 && jobs.iter().any(|job| !job.direct);
+    let mut other = matters.then(|| parameters.clone())?;
     other.choices.free_memory = match parameters.choices.free_memory {
         FreeMemory::There => FreeMemory::Taken,
         FreeMemory::Taken => FreeMemory::There,
     };
-    (parameters[Scalar::TakenByte] > 0.0 && jobs.iter().any(|job| !job.direct)).then_some(other)
+    Some(other)
 }
 
 /// Sets of parameters drawn from their intervals, each with the seed of its run.

@@ -140,10 +140,10 @@ impl SingleRuns {
 }
 
 impl Run {
-    /// As Fathom prints it. Reads that verify what was written do not count.
+    /// As Fathom prints it.
     pub fn of(job: &Job, outcome: &Outcome) -> Self {
         let latencies_ns = SHARES.map(|share| outcome.latency_of_most_ns(share));
-        Self { rate: job.directions().map(|side| outcome.bytes_per_second(side)).sum(), latencies_ns }
+        Self { rate: outcome.bytes_per_second_of(job), latencies_ns }
     }
 
     fn by_fio(job: &Job, told: &FioReport) -> Self {

@@ -7,7 +7,7 @@ use fathom_program::job;
 use fathom_run::fault::Fault;
 use fathom_run::load::{self, Site};
 use fathom_stats::quantile;
-use fathom_sys::memory;
+use fathom_sys::{facts, memory};
 
 use super::{put_measured, put_middle};
 use crate::model::{LIMITS, Model, PAGE, Runner, Scalar};
@@ -147,10 +147,11 @@ pub(super) fn taken_memory(model: &mut Model) {
     // A kernel reports what is free every two seconds: `PAGE_REPORTING_DELAY`.
     const UNTIL_TAKEN: Duration = Duration::from_millis(2_500);
     let bytes = (spare_memory() / 8).min(MOST) as usize;
-    for wait in [Duration::ZERO, UNTIL_TAKEN] {
+    let later = facts::returns_free_memory().then_some(UNTIL_TAKEN);
+    for wait in [Duration::ZERO].into_iter().chain(later) {
         thread::sleep(wait);
         let first = first_accesses(bytes);
-        let again = first_accesses(first.len() * PIECE);
+        let again = first_accesses(first.len().min(ENOUGH) * PIECE);
         if let Some(ns) = taken(&first, &again) {
             return put_measured(model, Scalar::TakenByte, ns / PIECE as f64);
         }

@@ -132,16 +132,13 @@ impl<'a> Check<'a> {
     /// Of the runs of a job; `still` is the model without its noise.
     fn of(one: &'a SingleRuns, model: &Model, still: &Model) -> Option<Self> {
         let runs = one.by(model.parameters.choices.runner);
+        let taken = other_memory(&still.parameters, slice::from_ref(&one.job))
+            .and_then(|parameters| simulated(&one.job, &Model { parameters, ..still.clone() }));
         let (still, told) = (simulated(&one.job, still)?, simulated(&one.job, model)?);
         let (rate, told_ns) = (trial::bytes_per_second(&still), ns_per_transfer(&still));
-        let off_by = |rate: f64| runs.iter().map(|run| (rate / run.rate).ln()).collect::<Vec<f64>>();
-        let with_taken = other_memory(&model.parameters, slice::from_ref(&one.job));
-        let taken =
-            with_taken.and_then(|parameters| simulated(&one.job, &Model { parameters, ..model.clone() }));
-        let found =
-            off_by(rate).into_iter().zip(off_by(taken.map_or(rate, |one| trial::bytes_per_second(&one))));
-        let (errors, was_taken): (Vec<f64>, Vec<Option<bool>>) =
-            found.map(|(there, taken)| with_its_memory([there, taken])).unzip();
+        let rates = [rate, taken.map_or(rate, |one| trial::bytes_per_second(&one))];
+        let found = runs.iter().map(|run| with_its_memory(rates.map(|rate| (rate / run.rate).ln())));
+        let (errors, was_taken): (Vec<f64>, Vec<Option<bool>>) = found.unzip();
         let latency = |(index, share): (usize, f64)| {
             let of_runs: Vec<f64> = runs.iter().filter_map(|run| run.latencies_ns[index]).collect();
             Some([quantile::median(&of_runs)?, told.latency_ns(share)])
@@ -151,7 +148,7 @@ impl<'a> Check<'a> {
         (!errors.is_empty()).then(|| Self {
             job: &one.job,
             told_ns,
-            took_ns: off_by(rate).into_iter().map(|error| told_ns * error.exp()).collect(),
+            took_ns: runs.iter().map(|run| told_ns * rate / run.rate).collect(),
             errors,
             was_taken: was_taken.into_iter().flatten().collect(),
             latencies,
@@ -199,8 +196,8 @@ fn of_class(checks: &[&Check<'_>], left: f64, waits: bool) -> Option<Class> {
         latencies: SHARES.into_iter().enumerate().filter_map(tail).collect(),
         ..Residual::default()
     };
-    let [within, of_middles] =
-        [0, 1].map(|at| checks.iter().map(|one| of_runs(one)[at]).sum::<f64>() / count);
+    let of_runs: Vec<[f64; 2]> = checks.iter().map(of_runs).collect();
+    let [within, of_middles] = [0, 1].map(|at| of_runs.iter().map(|one| one[at]).sum::<f64>() / count);
     // The middles of few runs differ even where jobs do not.
     let between = of_jobs.iter().map(|error| (error - off).powi(2)).sum::<f64>() - (count - 1.0) * of_middles;
     Some(Class { residual, off, between: between.max(0.0), within, left })
@@ -278,6 +275,12 @@ mod tests {
     use super::*;
     use crate::prediction::Estimate;
 
+    /// Draws of a normal distribution.
+    fn normal(seed: u64) -> impl FnMut() -> f64 {
+        let mut dice = Pcg64Mcg::seed_from_u64(seed);
+        move || (0..12).map(|_| f64::from(dice.next_u32()) / f64::from(u32::MAX)).sum::<f64>() - 6.0
+    }
+
     #[test]
     fn a_latency_is_corrected_by_as_much_as_jobs_agree_about_it() {
         let told = |ratios: &[f64]| {
@@ -318,9 +321,7 @@ mod tests {
 
     #[test]
     fn runs_of_two_speeds_are_two_states_and_noise_or_jobs_that_differ_are_not() {
-        let mut dice = Pcg64Mcg::seed_from_u64(7);
-        let mut normal =
-            || (0..12).map(|_| f64::from(dice.next_u32()) / f64::from(u32::MAX)).sum::<f64>() - 6.0;
+        let mut normal = normal(7);
         let mut told = |jobs: usize, run: &dyn Fn(usize, usize) -> f64, noise: f64| {
             let of_job = |job: usize| (0..4).map(|at| run(job, at) + noise * normal()).collect::<Vec<_>>();
             let runs: Vec<Vec<f64>> = (0..jobs).map(of_job).collect();
@@ -399,9 +400,7 @@ mod tests {
 
     #[test]
     fn intervals_hold_nine_of_ten_runs_of_jobs_that_were_not_seen() {
-        let mut dice = Pcg64Mcg::seed_from_u64(3);
-        let mut normal =
-            || (0..12).map(|_| f64::from(dice.next_u32()) / f64::from(u32::MAX)).sum::<f64>() - 6.0;
+        let mut normal = normal(3);
         // How classes differ, how jobs of a class do, and how runs of a job do.
         for [of_class, of_job, of_run] in
             [[0.0, 0.1, 0.02], [0.1, 0.2, 0.02], [0.3, 0.05, 0.1], [0.1, 0.0, 0.1]]

@@ -183,11 +183,7 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
                     ..direct(4 * KIB)
                 }])
                 // Two that share the device and nothing else.
-                .chain([Job {
-                    numjobs: 2,
-                    name: "direct at random by 4096, 16 at once, twice".to_owned(),
-                    ..queued((4 * KIB, 16))
-                }])
+                .chain([twice(queued((4 * KIB, 16)))])
                 .collect(),
         },
         Stage {
@@ -219,11 +215,7 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
                 .chain([4 * KIB, 128 * KIB].map(written_directly))
                 .chain([0, 50].map(|read_percent| mixed_directly((4 * KIB, 16), read_percent)))
                 // Whether the device or the CPU of a thread is what takes long.
-                .chain([Job {
-                    numjobs: 2,
-                    name: "written directly at random by 4096, 16 at once, twice".to_owned(),
-                    ..mixed_directly((4 * KIB, 16), 0)
-                }])
+                .chain([twice(mixed_directly((4 * KIB, 16), 0))])
                 // What a byte takes when as many move as the device can.
                 .chain([mixed_directly((512 * KIB, 4), 0)])
                 .collect(),
@@ -325,6 +317,11 @@ fn mixed_directly((bytes, depth): (u64, u32), read_percent: u8) -> Job {
         name: format!("{kind} directly at random by {bytes}, {depth} at once"),
         ..plain
     }
+}
+
+/// A job of two threads that each do so.
+fn twice(job: Job) -> Job {
+    Job { numjobs: 2, name: format!("{}, twice", job.name), ..job }
 }
 
 /// Writes into a file that is made anew for each run, and goes before the device sees much of it.

@@ -200,16 +200,11 @@ impl Runs {
     }
 
     /// What to say where the rate depends on whether free memory is there.
-    fn depends_on_memory(&self, model: &Model) -> Option<String> {
+    fn depends_on_memory(&self, job: &Job, model: &Model) -> Option<String> {
         // Less is within what runs differ by anyway.
         const MUCH: f64 = 1.3;
-        let rate = |one: &Outcome| {
-            [Direction::Read, Direction::Write]
-                .into_iter()
-                .map(|side| one.bytes_per_second(side))
-                .sum::<f64>()
-        };
-        let other = rate(self.other_memory.first()?) / rate(self.drawn.first()?);
+        let [other, own] = [self.other_memory.first()?, self.drawn.first()?];
+        let other = other.bytes_per_second_of(job) / own.bytes_per_second_of(job);
         let what = match model.parameters.choices.free_memory {
             FreeMemory::There => "the host of this virtual machine has taken back",
             FreeMemory::Taken => "the host of this virtual machine has not taken back",
@@ -234,7 +229,7 @@ impl Forecast {
         let class = class(job, &model.parameters);
         let caveats =
             unvalidated(&class, model).into_iter().chain(left_out(job)).chain(states(&class, model));
-        let caveats = caveats.chain(runs.depends_on_memory(model)).collect();
+        let caveats = caveats.chain(runs.depends_on_memory(job, model)).collect();
         let known = match model.residuals.get(&class) {
             Some(residual) => Known::OfClass(residual),
             None => Known::Spread(own_error(&class, model)),
@@ -343,4 +338,46 @@ pub(super) fn unvalidated(class: &str, model: &Model) -> Option<String> {
     let unknown = !model.residuals.contains_key(class);
     unknown
         .then(|| format!("modelled, not validated: no run was compared with this model in the class {class}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::predict;
+    use super::super::tests::{QUICK, job, silent};
+    use super::*;
+
+    #[test]
+    fn intervals_reach_to_the_rate_with_free_memory_that_a_host_has_taken() {
+        let mut model = silent();
+        model.set("taken_byte=2").unwrap();
+        let told = |model: &Model, direct: bool, read_percent: u8| {
+            let one = Job { direct, read_percent, ..job("new") };
+            predict(&[one], model, QUICK).unwrap().forecasts.remove(0)
+        };
+        for read_percent in [0, 100] {
+            let there = told(&model, false, read_percent);
+            let mut taken = model.clone();
+            taken.set("free_memory=taken").unwrap();
+            let taken = told(&taken, false, read_percent);
+            let [fast, slow] = [&there, &taken].map(|one| one.sides[0].bytes_per_second);
+            let bytes = (1 << 20) as f64;
+            // Read-ahead goes on meanwhile.
+            let most = 2.001e-9 * bytes;
+            let longer = bytes / slow.value - bytes / fast.value;
+            assert!(
+                longer > most * if read_percent == 0 { 0.99 } else { 0.4 } && longer < most,
+                "{fast:?} {slow:?}"
+            );
+            assert!(fast.low <= slow.value && slow.high >= fast.value);
+            let share = format!("it runs at {:.0} % of the rate above", slow.value / fast.value * 100.0);
+            assert!(
+                there.caveats.iter().any(|caveat| caveat.contains(&share)),
+                "{share} {:?}",
+                there.caveats
+            );
+            assert!(taken.caveats.iter().any(|caveat| caveat.contains("has not taken")));
+            let direct = told(&model, true, read_percent);
+            assert!(!direct.caveats.iter().any(|caveat| caveat.contains("two states")));
+        }
+    }
 }

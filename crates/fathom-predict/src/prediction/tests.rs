@@ -89,37 +89,6 @@ fn the_longest_of_a_few_calls_is_none_of_a_hundred() {
 }
 
 #[test]
-fn intervals_reach_to_the_rate_with_free_memory_that_a_host_has_taken() {
-    let mut model = silent();
-    model.set("taken_byte=2").unwrap();
-    let told = |model: &Model, direct: bool, read_percent: u8| {
-        let one = Job { direct, read_percent, ..job("new") };
-        predict(&[one], model, QUICK).unwrap().forecasts.remove(0)
-    };
-    for read_percent in [0, 100] {
-        let there = told(&model, false, read_percent);
-        let mut taken = model.clone();
-        taken.set("free_memory=taken").unwrap();
-        let taken = told(&taken, false, read_percent);
-        let [fast, slow] = [&there, &taken].map(|one| one.sides[0].bytes_per_second);
-        let bytes = (1 << 20) as f64;
-        // Read-ahead goes on meanwhile.
-        let most = 2.001e-9 * bytes;
-        let longer = bytes / slow.value - bytes / fast.value;
-        assert!(
-            longer > most * if read_percent == 0 { 0.99 } else { 0.4 } && longer < most,
-            "{fast:?} {slow:?}"
-        );
-        assert!(fast.low <= slow.value && slow.high >= fast.value);
-        let share = format!("it runs at {:.0} % of the rate above", slow.value / fast.value * 100.0);
-        assert!(there.caveats.iter().any(|caveat| caveat.contains(&share)), "{share} {:?}", there.caveats);
-        assert!(taken.caveats.iter().any(|caveat| caveat.contains("has not taken")));
-        let direct = told(&model, true, read_percent);
-        assert!(!direct.caveats.iter().any(|caveat| caveat.contains("two states")));
-    }
-}
-
-#[test]
 fn the_interval_of_a_job_that_ends_as_a_slice_does_reaches_into_the_next() {
     let mut model = silent();
     ["device=token_bucket", "limit_slice=100ms", "limit_read_rate=10M", "submission=0", "device_latency=1us"]

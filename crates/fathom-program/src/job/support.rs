@@ -145,7 +145,7 @@ mod tests {
         let reason = refused(vec![read(false)]).unwrap();
         assert!(reason.starts_with("[r]: create_on_open=1") && reason.lines().count() == 1, "{reason}");
         assert_eq!(refused(vec![read(false), write(true)]), Some(reason.clone()), "who writes comes later");
-        assert_eq!(refused(vec![read(false), read(true)]), Some(reason.clone()), "nobody writes");
+        assert_eq!(refused(vec![read(false), read(true)]), Some(reason.clone()), "no job writes");
         let other = Job { filename: None, ..write(false) };
         assert_eq!(refused(vec![other, read(true)]), Some(reason), "another file");
         for jobs in [vec![write(false), read(true)], vec![read(false), write(false)], vec![write(false)]] {

@@ -280,6 +280,11 @@ impl Outcome {
     pub fn bytes_per_second(&self, direction: Direction) -> f64 {
         per_second(self.transfers[direction as usize].bytes, self.ran_ns(direction))
     }
+
+    /// Bytes per second in all directions of its job. Reads that verify what was written do not count.
+    pub fn bytes_per_second_of(&self, job: &Job) -> f64 {
+        job.directions().map(|direction| self.bytes_per_second(direction)).sum()
+    }
 }
 
 /// So many of something in so many ns, per second.
