@@ -108,6 +108,10 @@ struct JobThread<'a> {
 /// How long before its end a wait begins to spin: waking from a sleep takes about that long.
 const SPIN: Duration = Duration::from_micros(100);
 
+/// How long threads that are ready rest before they begin, as in fio 3.33 (`run_threads` of `backend.c`). Where a thread and
+/// those that serve it (a loop device's worker, a FUSE daemon) run depends on how busy they were just before.
+const REST: Duration = Duration::from_millis(100);
+
 /// The outcomes of jobs that run at the same time, and whether their end was that of all.
 fn together(jobs: &[Job], site: &mut Site) -> Result<(Vec<Vec<Outcome>>, bool), Fault> {
     // Looking takes time, and tells something of syncs alone.
@@ -205,6 +209,8 @@ fn threads<C: Counter>(
                 }
                 if let Some(calm) = calm {
                     calm.await_it();
+                } else {
+                    std::thread::sleep(REST);
                 }
                 start.wait();
                 let turn = Turn { thread, number, course, control, site };

@@ -304,11 +304,14 @@ fn tracefs() -> Result<(OwnedFd, PathBuf)> {
     Ok((mount, path))
 }
 
-/// Removes the instances of runs that are gone; one that somebody holds open stays.
+/// Removes the instances of processes that are gone. One of another container's process stays by its open marker.
 fn remove_leftovers(root: &Path) {
     let Ok(instances) = fs::read_dir(root.join("instances")) else { return };
     for instance in instances.flatten() {
-        if instance.file_name().to_string_lossy().starts_with(PREFIX) {
+        let name = instance.file_name().to_string_lossy().into_owned();
+        let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next());
+        // A living process may not have opened its marker yet.
+        if owner.is_some_and(|process| !Path::new("/proc").join(process).exists()) {
             let _ = fs::remove_dir(instance.path());
         }
     }
@@ -455,8 +458,13 @@ mod tests {
         trace.mark(8).unwrap();
         let instance = trace.instance.clone();
         let (_tracefs, root) = tracefs().unwrap();
+        let unopened = |process: u32| root.join("instances").join(format!("{PREFIX}{process}-unopened"));
+        let (living, gone) = (unopened(std::process::id()), unopened(u32::MAX));
+        fs::create_dir(&living).and_then(|()| fs::create_dir(&gone)).unwrap();
         remove_leftovers(&root);
-        assert!(instance.exists(), "a living instance was removed");
+        assert!(instance.exists() && living.exists(), "a living process lost its instance");
+        assert!(!gone.exists(), "a leftover stayed");
+        fs::remove_dir(&living).unwrap();
         let recorded = trace.finish().unwrap();
         fs::remove_file(&path).unwrap();
         fs::remove_file(path.with_extension("new")).unwrap();
