@@ -77,7 +77,7 @@ pub use self::picture::View;
 use self::places::Shared;
 pub use self::prices::{Prices, thresholds};
 pub use self::request::{At, Request, Urgency};
-pub use self::state::{Done, State, Totals, near_at_start};
+pub use self::state::{Done, State, Totals};
 use crate::parameters::{Parameters, Scalar};
 pub use crate::read_ahead::Advice;
 

@@ -196,6 +196,11 @@ impl Model {
         }
         let mut model: Self =
             serde_json::from_value(value).map_err(|error| format!("not a model: {error}"))?;
+        // Models of before have one price for both.
+        if !text.contains("\"queued_wake\"") {
+            let both = model.parameters.number(Scalar::Wake);
+            model.parameters.put(Scalar::QueuedWake, both);
+        }
         // Models of before say how many CPUs there were among the facts of their machine alone.
         let cpus = model.parameters.number(Scalar::Cpus);
         if let (Origin::Assumed, Some(made)) = (cpus.origin, &model.made) {

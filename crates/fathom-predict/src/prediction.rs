@@ -225,7 +225,7 @@ fn drawn_from(parameters: &Parameters, dice: &mut Pcg64Mcg) -> Parameters {
 /// # Errors
 /// A job that has no sense.
 pub fn simulate(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<Vec<Outcome>>, String> {
-    let parameters = &as_found(jobs, parameters);
+    let parameters = &threads::as_found(jobs, parameters);
     let jobs = &steady_from_the_start(jobs).map(|job| as_opened(job, parameters)).collect::<Vec<_>>();
     let mut bench =
         Bench { path: Path::new(parameters), state: State::new(parameters), files: HashMap::new() };
@@ -250,38 +250,6 @@ fn steady_from_the_start(jobs: &[Job]) -> impl Iterator<Item = Job> {
         Job { runtime, steady_state: None, ..job }
     };
     jobs.iter().map(ended)
-}
-
-/// The machine as jobs find it: with no more CPUs than they may run on, none of which sleeps where as many threads run; and with a
-/// server that has left the CPU of a job that has read its files in before, and of those of which several run.
-fn as_found(jobs: &[Job], parameters: &Parameters) -> Parameters {
-    const OF_REQUESTS: [Scalar; 7] = [
-        Scalar::Submission,
-        Scalar::DeviceLatency,
-        Scalar::DeviceReadRequest,
-        Scalar::DeviceWriteLatency,
-        Scalar::DeviceWriteRequest,
-        Scalar::Wake,
-        Scalar::AskedFirst,
-    ];
-    let mut parameters = parameters.clone();
-    let there = parameters[Scalar::Cpus];
-    let cpus = match refusal::allowed_cpus(jobs).map(|allowed| allowed as f64) {
-        Some(allowed) if there > 0.0 => there.min(allowed),
-        allowed => allowed.unwrap_or(there),
-    };
-    parameters.put_value(Scalar::Cpus, cpus);
-    let threads = groups(jobs).map(|group| group.iter().map(|job| job.numjobs).sum()).min().unwrap_or(1_u32);
-    if threads > 1 && cpus > 0.0 && f64::from(threads) >= cpus {
-        let share = parameters[Scalar::AwakeShare];
-        for scalar in OF_REQUESTS {
-            parameters.put_value(scalar, parameters[scalar] * share);
-        }
-    }
-    if threads > 1 || jobs.iter().any(|job| job.pre_read) {
-        parameters.put_value(Scalar::ServerNear, 0.0);
-    }
-    parameters
 }
 
 /// The calls that each thread of jobs makes that run at the same time, in order: for those who compare machines.

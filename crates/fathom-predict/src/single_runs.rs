@@ -5,7 +5,7 @@ use fathom_program::job::{Job, JobFile, words_of};
 use fathom_program::shuffle::shuffle;
 use fathom_run::fault::Fault;
 use fathom_run::load::program::{FioReport, run_as_written, version};
-use fathom_run::load::{self, Needs, Outcome, Site};
+use fathom_run::load::{self, Needs, Outcome, Site, Start};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
@@ -57,6 +57,7 @@ pub fn run(
     let mut order: Vec<(usize, Runner)> =
         (0..jobs.len()).flat_map(|at| programs.iter().map(move |&by| (at, by))).collect();
     let mut generator = Pcg64Mcg::seed_from_u64(seed);
+    site.begin_when(Start::Rested);
     for _ in 0..rounds {
         shuffle(&mut order, &mut generator);
         for &(at, by) in &order {

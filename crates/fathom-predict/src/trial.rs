@@ -11,7 +11,7 @@ use crate::model::{Model, Scalar};
 use fathom_program::job::{Direction, Job};
 use fathom_program::shuffle::shuffle;
 use fathom_run::fault::Fault;
-use fathom_run::load::{self, Folios, Needs, Outcome, Site};
+use fathom_run::load::{self, Folios, Needs, Outcome, Site, Start};
 
 /// A job and what its runs gave.
 #[derive(Debug, Clone)]
@@ -65,8 +65,6 @@ const ENOUGH_LAPS: usize = 2;
 /// How long a run is put off at most while somebody works alongside: others do so for some tens of ms at a time, or for
 /// seconds, which would be too long to wait before each of two thousand laps.
 const PATIENCE: Duration = Duration::from_millis(150);
-/// The same where the device has rested, and is not to rest for much longer.
-const PATIENCE_AT_REST: Duration = Duration::from_millis(20);
 
 /// How many times as long as the one before a round may take.
 const ROUNDS_DIFFER: f64 = 1.2;
@@ -282,12 +280,11 @@ fn laps(
 }
 
 fn lap(job: &Job, turns: &Turns, site: &mut Site) -> Result<Option<Outcome>, Fault> {
-    let is_at_rest = !turns.rest.is_zero() && !is_short(job);
-    site.await_calm(match turns.state {
+    site.begin_when(match turns.state {
         // What was read in has used up what a device that is held lets through, and waiting would bring it back.
-        Settled::ByDropping => Duration::ZERO,
-        _ if is_at_rest => PATIENCE_AT_REST,
-        _ => PATIENCE,
+        Settled::ByDropping => Start::Calm(Duration::ZERO),
+        _ if is_short(job) => Start::Calm(PATIENCE),
+        _ => Start::Rested,
     });
     let threads = from_its_state(job, *turns, site, |site| load::run(job, site))?;
     Ok(Outcome::together(&threads))

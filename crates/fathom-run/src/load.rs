@@ -41,7 +41,7 @@ pub use self::histogram::Histogram;
 pub use self::needs::Needs;
 pub use self::outcome::{Errors, Latencies, Outcome, Transfers, Wrote, per_second};
 pub use self::sampling::{Sampled, SampledRates};
-pub use self::site::{Cached, Limits, Site};
+pub use self::site::{Cached, Limits, Site, Start};
 pub use self::steady::Steadiness;
 
 pub use self::site::Folios;
@@ -108,8 +108,7 @@ struct JobThread<'a> {
 /// How long before its end a wait begins to spin: waking from a sleep takes about that long.
 const SPIN: Duration = Duration::from_micros(100);
 
-/// How long threads that are ready rest before they begin, as in fio 3.33 (`run_threads` of `backend.c`). Where a thread and
-/// those that serve it (a loop device's worker, a FUSE daemon) run depends on how busy they were just before.
+/// How long threads that are ready rest before they begin.
 const REST: Duration = Duration::from_millis(100);
 
 /// The outcomes of jobs that run at the same time, and whether their end was that of all.
@@ -187,6 +186,8 @@ fn threads<C: Counter>(
     let files = last.map_or(0, |last| last as usize + 1);
     let course = Course::of(threads.iter().map(|thread| (thread.job, thread.number)), files);
     let calm = site.calm();
+    // What is read in before the run keeps all busy, in fio as here.
+    let rest = if threads.iter().any(|thread| thread.job.pre_read) { Duration::ZERO } else { REST };
     if let Some(calm) = calm {
         calm.begin();
     }
@@ -210,7 +211,7 @@ fn threads<C: Counter>(
                 if let Some(calm) = calm {
                     calm.await_it();
                 } else {
-                    std::thread::sleep(REST);
+                    std::thread::sleep(rest);
                 }
                 start.wait();
                 let turn = Turn { thread, number, course, control, site };

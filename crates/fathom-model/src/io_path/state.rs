@@ -32,7 +32,6 @@ pub(crate) use self::journal::{Change, Journal, Judged, Settling};
 use self::ledger::Ledger;
 pub use self::ledger::{Done, Totals};
 use self::near::Near;
-pub use self::near::near_at_start;
 pub(crate) use self::queue::{Moment, Queue};
 use self::recency::Recency;
 pub(crate) use self::stdio::{Next, Streams, goes_through_streams};

@@ -96,9 +96,10 @@ rows! {
     NewBlock = ("new_block", Ns, 300.0, Assumed), "Time of the first write into a block of the file.";
     AddedFolio = ("added_folio", Ns, 0.0, Fitted(ColdReads, 20.0)), "Time to make a folio for data that are read from the device.";
     AddedPage = ("added_page", Ns, 0.0, Fitted(ColdReads, 20.0)), "Time that each page of a folio adds when the folio is made for data from the device.";
-    Wake = ("wake", Ns, 0.0, Fitted(ColdReads, 10_000.0)), "Time of the CPU to wake up once the device has answered.";
+    Wake = ("wake", Ns, 0.0, Fitted(ColdReads, 10_000.0)), "Time of the CPU to wake up once the device has answered a call that waits for it.";
+    QueuedWake = ("queued_wake", Ns, 0.0, Fitted(ColdReads, 10_000.0)), "Time of the CPU to wake up once the device has answered a request that its caller waits for after it has handed it over.";
     QueuedCall = ("queued_call", Ns, 1_000.0, Fitted(ColdReads, 20.0)), "Time that a request takes of its caller's CPU, besides the call and the submission, if the caller goes on meanwhile.";
-    ServerNear = ("server_near", Ns, 0.0, Measured), "Time from the beginning of a run of fio, and from each sync on, for which a server works on the CPU of who waits for it; then each request has to wake another CPU.";
+    ServerNear = ("server_near", Ns, 0.0, Measured), "Time from the beginning of a run, and from each sync on, for which a server works on the CPU of the thread that waits for it; then each request has to wake another CPU.";
     ServerNearShare = ("server_near_share", Share, 1.0, Measured), "Share of a request's time, besides that of its bytes, for as long as 'server_near' says.";
     AwakeShare = ("awake_share", Share, 1.0, Fitted(ColdReads, 1.0)), "Share of a request's time, besides that of its bytes, where as many threads run as there are CPUs, so that none of these sleeps.";
     Caller = ("caller", Ns, 0.0, Measured), "Time that a job spends between two calls: its clock and its bookkeeping.";

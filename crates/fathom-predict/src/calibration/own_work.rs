@@ -92,15 +92,16 @@ pub(super) fn programs_own_work(model: &mut Model, site: &mut Site) -> Result<()
     Ok(())
 }
 
-/// For how long a server works on the CPU of fio's thread, from a run's beginning on, and how much faster it answers meanwhile: by
+/// For how long a server works on the CPU of a job's thread, from a run's beginning on, and how much faster it answers meanwhile: by
 /// direct reads, one after the other. Nothing where the first reads of a run take as long as the others.
 pub(super) fn near_server(model: &mut Model, site: &mut Site) -> Result<(), Fault> {
     const ROUNDS: usize = 4;
     const MS: [u32; 3] = [30, 200, 800];
     let is_held = LIMITS.iter().any(|limit| model.parameters[*limit] > 0.0);
-    if is_held || !single_runs::programs().contains(&Runner::Fio) {
+    if is_held {
         return Ok(());
     }
+    let by = single_runs::programs()[0];
     let words = "bs=4k\ntime_based\n";
     let direct = |ms: u32| {
         format!("[{ms} ms]\n{words}rw=randread\nsize=64m\ndirect=1\nfilename=checks\nruntime={ms}ms\n")
@@ -108,8 +109,8 @@ pub(super) fn near_server(model: &mut Model, site: &mut Site) -> Result<(), Faul
     let own =
         format!("[own]\n{words}rw=read\nsize=512k\npre_read=1\ninvalidate=0\nfilename=near\nruntime=30ms\n");
     let mut jobs = written_jobs(&(MS.map(direct).concat() + &own))?;
-    single_runs::run(&mut jobs, &[Runner::Fio], ROUNDS, 1, site)?;
-    let rates = |at: usize| jobs[at].by(Runner::Fio).iter().map(|run| run.rate).collect::<Vec<_>>();
+    single_runs::run(&mut jobs, &[by], ROUNDS, 1, site)?;
+    let rates = |at: usize| jobs[at].by(by).iter().map(|run| run.rate).collect::<Vec<_>>();
     let Some((until, rates_by_then)) = near([0, 1, 2].map(rates), MS.map(f64::from)) else { return Ok(()) };
     let own = quantile::median(&rates(3)).map_or(0.0, |rate| 1.0 / rate);
     let [near, apart] = rates_by_then.map(|rate| (1.0 / rate - own).max(0.0));

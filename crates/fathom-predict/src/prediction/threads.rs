@@ -1,9 +1,43 @@
-//! How the threads of jobs hang together: what each has under way, and whose end others wait for.
+//! How the threads of jobs hang together: the CPUs that they find, what each has under way, and whose end others wait for.
 
-use fathom_model::io_path::{Ends, Queueing, near_at_start};
+use fathom_model::io_path::{Ends, Queueing};
 use fathom_program::job::{Direction, Engine, Job};
+use fathom_run::load::groups;
 
 use crate::model::{Parameters, Queued, Scalar};
+
+/// The machine as jobs find it: with no more CPUs than they may run on, none of which sleeps where as many threads run; and with a
+/// server that has left the CPU of a job that has read its files in before, and of those of which several run.
+pub(super) fn as_found(jobs: &[Job], parameters: &Parameters) -> Parameters {
+    const OF_REQUESTS: [Scalar; 8] = [
+        Scalar::Submission,
+        Scalar::DeviceLatency,
+        Scalar::DeviceReadRequest,
+        Scalar::DeviceWriteLatency,
+        Scalar::DeviceWriteRequest,
+        Scalar::Wake,
+        Scalar::QueuedWake,
+        Scalar::AskedFirst,
+    ];
+    let mut parameters = parameters.clone();
+    let there = parameters[Scalar::Cpus];
+    let cpus = match super::refusal::allowed_cpus(jobs).map(|allowed| allowed as f64) {
+        Some(allowed) if there > 0.0 => there.min(allowed),
+        allowed => allowed.unwrap_or(there),
+    };
+    parameters.put_value(Scalar::Cpus, cpus);
+    let threads = groups(jobs).map(|group| group.iter().map(|job| job.numjobs).sum()).min().unwrap_or(1_u32);
+    if threads > 1 && cpus > 0.0 && f64::from(threads) >= cpus {
+        let share = parameters[Scalar::AwakeShare];
+        for scalar in OF_REQUESTS {
+            parameters.put_value(scalar, parameters[scalar] * share);
+        }
+    }
+    if threads > 1 || jobs.iter().any(|job| job.pre_read) {
+        parameters.put_value(Scalar::ServerNear, 0.0);
+    }
+    parameters
+}
 
 /// How a job has requests under way; none where it waits for each call. Buffered requests of libaio are done before
 /// `io_submit(2)` returns. Of buffered ones of io_uring reads go on where they wait for the device, and cost what buffered calls
@@ -32,8 +66,8 @@ pub(super) fn queueing(job: &Job, parameters: &Parameters) -> Option<Queueing> {
             low: if job.depth.low == 0 { depth } else { job.depth.low.min(depth) },
             submit_ns,
             reap_ns,
-            wake_ns: parameters[Scalar::Wake],
-            near: (near_at_start(parameters), parameters[Scalar::ServerNearShare]),
+            wake_ns: parameters[Scalar::QueuedWake],
+            near: (parameters[Scalar::ServerNear] as u64, parameters[Scalar::ServerNearShare]),
         }
     })
 }

@@ -25,11 +25,11 @@ pub(super) fn paper(job: &Job, model: &Model) -> Result<f64, String> {
 /// # Errors
 /// None: there is a preset of that name.
 pub(super) fn as_in_paper(model: &Model) -> Result<Model, String> {
-    use Scalar::{AddedFolio, AddedPage, Caller, CallerWrittenByte, Folio, Wake};
+    use Scalar::{AddedFolio, AddedPage, Caller, CallerWrittenByte, Folio, QueuedWake, Wake};
     let mut simple = model.clone();
     simple.set("preset=paper")?;
     let parameters = &mut simple.parameters;
-    for zero in [Folio, AddedFolio, AddedPage, Wake, Caller, CallerWrittenByte] {
+    for zero in [Folio, AddedFolio, AddedPage, Wake, QueuedWake, Caller, CallerWrittenByte] {
         parameters.put_value(zero, 0.0);
     }
     // Copies cost what their bytes do.

@@ -25,6 +25,16 @@ use fathom_program::workload::ScratchFile;
 
 pub use crate::machine::linux::Limits;
 
+/// When the threads of a run begin, once all are ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// After a rest of 100 ms, as in fio 3.33 (`run_threads` of `backend.c`). Where a thread and those that serve it (a loop
+    /// device's worker, a FUSE daemon) run depends on how busy they were just before.
+    Rested,
+    /// When nobody works alongside on the same core, or after so long.
+    Calm(Duration),
+}
+
 /// A private directory on a real mount, with the files of the jobs that ran there.
 #[derive(Debug)]
 pub struct Site {
@@ -36,6 +46,7 @@ pub struct Site {
     ticks_per_second: f64,
     limits: Limits,
     watch: Watch,
+    start: Start,
     calm: Option<Calm>,
     pub(super) disks: Option<Disks>,
     /// What the kernel had taken out of memory when this was made, in bytes.
@@ -76,7 +87,6 @@ impl Site {
         let device = facts::mount_of(path).ok().and_then(|mount| facts::device_of(&mount));
         let device = device.map(|device| device.name);
         let reclaimed_before = facts::reclaimed_bytes();
-        let calm = None;
         Ok(Self {
             files,
             residency,
@@ -85,25 +95,29 @@ impl Site {
             ticks_per_second,
             limits,
             watch: watch.into(),
-            calm,
+            start: Start::Rested,
+            calm: None,
             disks: None,
             reclaimed_before,
             has_holes: true,
         })
     }
 
-    /// From now on each run is put off for so long at most until its CPU works for it alone.
-    pub fn await_calm(&mut self, patience: Duration) {
-        self.calm = Some(self.calm.take().unwrap_or_else(Calm::learn).with_patience(patience));
+    /// From now on each run's threads begin then.
+    pub fn begin_when(&mut self, start: Start) {
+        self.start = start;
+        if let Start::Calm(patience) = start {
+            self.calm = Some(self.calm.take().unwrap_or_else(Calm::learn).with_patience(patience));
+        }
     }
 
     pub(super) fn calm(&self) -> Option<&Calm> {
-        self.calm.as_ref()
+        self.calm.as_ref().filter(|_| self.start != Start::Rested)
     }
 
     /// Whether somebody worked alongside the last run when it ended, where runs wait for calm.
     pub fn was_disturbed(&self) -> bool {
-        self.calm.as_ref().is_some_and(Calm::was_disturbed)
+        self.calm().is_some_and(Calm::was_disturbed)
     }
 
     /// Bytes written so far, with those that filled the files.

@@ -18,7 +18,8 @@ const WIDEST: f64 = 1.2;
 const CLOSER_LOOKS: usize = 5;
 /// Making and asking take long beside an age if they take this share of it.
 const CROWDED: f64 = 0.05;
-/// A file whose making took more than so many times as long as usual, and more than this share of its age, tells nothing.
+/// A file whose making, or the asking about it, took more than so many times as long as making usually does, and more than this
+/// share of its age, tells nothing.
 const MOST_TIMES_USUAL: f64 = 3.0;
 const LITTLE: f64 = 0.02;
 /// Probes on each side of a step, where they can be had: fewer may be chance.
@@ -324,9 +325,10 @@ impl Made {
         Self { since, took, usually, place_ns: usually.iter().sum(), last }
     }
 
-    /// Whether an age is known well enough: making the file took no longer than usual, or little beside the age.
-    fn is_clear(&self, at: usize, what: usize, age_ns: f64) -> bool {
-        let took = self.took[at][what];
+    /// Whether an age is known well enough: neither making the file nor asking about it took longer than making usually
+    /// does, or it took little of the age.
+    fn is_clear(&self, at: usize, what: usize, age_ns: f64, asking_ns: f64) -> bool {
+        let took = self.took[at][what].max(asking_ns);
         took <= MOST_TIMES_USUAL * self.usually[what] || took <= LITTLE * age_ns
     }
 }
@@ -380,12 +382,12 @@ fn note(
         let known = if observer.is_certain() { 0 } else { what.known_passes() };
         let known: Vec<Passed> = (&mut *passed).take(known).collect();
         let asked: Vec<Passed> = (&mut *passed).take(observer.alike() as usize).collect();
-        let Some(begun) = asked.first() else { continue };
+        let [Some(begun), Some(ended)] = [asked.first(), asked.last()] else { continue };
         let step = |pass: Option<&Passed>, step: usize| {
             pass.and_then(|pass| pass.steps.get(step)).cloned().unwrap_or_default()
         };
         let age_ns = begun.began_ns - made.since[at][what as usize];
-        if !made.is_clear(at, what as usize, age_ns) {
+        if !made.is_clear(at, what as usize, age_ns, ended.ended_ns - begun.began_ns) {
             continue;
         }
         let latencies = asked.iter().flat_map(|pass| step(Some(pass), 0));
