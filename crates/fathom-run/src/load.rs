@@ -108,7 +108,7 @@ struct JobThread<'a> {
 /// How long before its end a wait begins to spin: waking from a sleep takes about that long.
 const SPIN: Duration = Duration::from_micros(100);
 
-/// How long threads that are ready rest before they begin.
+/// How long all rests before files are opened, dropped from the cache or read in, which keeps a CPU busy.
 const REST: Duration = Duration::from_millis(100);
 
 /// The outcomes of jobs that run at the same time, and whether their end was that of all.
@@ -134,7 +134,6 @@ fn started<'a>(jobs: &'a [Job], site: &mut Site) -> Result<(Vec<JobThread<'a>>, 
     for job in jobs {
         for number in 0..job.numjobs {
             let files = job.files_of(number).map_err(Fault::Unsupported)?;
-            site.prepare(job, &files)?;
             let numbered = |file: ThreadFile| {
                 let next = FileId(known.len() as u32);
                 (*known.entry(file.name.clone()).or_insert(next), file)
@@ -186,8 +185,6 @@ fn threads<C: Counter>(
     let files = last.map_or(0, |last| last as usize + 1);
     let course = Course::of(threads.iter().map(|thread| (thread.job, thread.number)), files);
     let calm = site.calm();
-    // What is read in before the run keeps all busy, in fio as here.
-    let rest = if threads.iter().any(|thread| thread.job.pre_read) { Duration::ZERO } else { REST };
     if let Some(calm) = calm {
         calm.begin();
     }
@@ -197,6 +194,9 @@ fn threads<C: Counter>(
             let (control, start, failed, course) = (&control, &start, &failed, &course);
             scope.spawn(move || {
                 affinity::sleep_precisely();
+                if calm.is_none() {
+                    std::thread::sleep(REST);
+                }
                 let ready = place::take(thread.job, number).and_then(|()| ready(thread, site));
                 // All have opened their files.
                 start.wait();
@@ -210,8 +210,6 @@ fn threads<C: Counter>(
                 }
                 if let Some(calm) = calm {
                     calm.await_it();
-                } else {
-                    std::thread::sleep(rest);
                 }
                 start.wait();
                 let turn = Turn { thread, number, course, control, site };
@@ -247,6 +245,7 @@ fn threads<C: Counter>(
 /// A thread's calls, and what makes them.
 fn ready(thread: &JobThread<'_>, site: &Site) -> Result<(JobCalls, System<OfJob>), Fault> {
     let job = thread.job;
+    site.prepare(job, thread.files.iter().map(|(_, file)| file))?;
     let open = |(_, file): &(FileId, ThreadFile)| {
         let path = site.path_of(job, &file.name);
         let open = match job.files.existing {

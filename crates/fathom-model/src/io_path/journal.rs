@@ -69,7 +69,7 @@ pub(super) fn draw(net: &mut NetBuilder, prices: &Arc<Prices>, ports: Ports, sha
     net.transition("see it committed")
         .input(committed)
         .input_by(by_job, |(job,)| *job)
-        .delay_by(move |(_, judged), rng| price.around(price.scattered(judged.is_scattered), rng))
+        .delay_by(move |(_, judged), rng| price.around(price.scattered(judged.scattered), rng))
         .output(returned, |(_, judged), _| judged.work)
         .add();
     draw_commit(net, prices, steps, requests, kernel);

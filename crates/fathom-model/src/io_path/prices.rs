@@ -148,16 +148,19 @@ impl Prices {
         if is_near { self[Scalar::ServerNearShare] } else { 1.0 }
     }
 
-    /// What a sync takes longer by whether its new blocks lie apart, in ns.
-    pub(super) fn scattered(&self, is_scattered: bool) -> f64 {
-        if is_scattered { self[Scalar::ScatteredSync] } else { 0.0 }
+    /// What a sync takes longer if its new blocks lie apart in so many stretches, in ns.
+    pub(super) fn scattered(&self, stretches: u64) -> f64 {
+        match stretches.checked_sub(1) {
+            Some(more) => self[Scalar::ScatteredSync] + more as f64 * self[Scalar::ScatteredExtent],
+            None => 0.0,
+        }
     }
 
     /// What a sync takes once its data are written, where no journal does more, in ns.
     pub(super) fn syncing(&self, judged: &Judged) -> f64 {
         self[Scalar::JournalCommit]
             + self[Scalar::DeviceFlush]
-            + self.scattered(judged.is_scattered)
+            + self.scattered(judged.scattered)
             + judged.unsynced as f64 * self[Scalar::SyncedByte]
     }
 

@@ -217,7 +217,7 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
                 // Whether the device or the CPU of a thread is what takes long.
                 .chain([twice(mixed_directly((4 * KIB, 16), 0))])
                 // What a byte takes when as many move as the device can.
-                .chain([mixed_directly((512 * KIB, 4), 0)])
+                .chain([mixed_directly((MIB, 8), 0)])
                 .collect(),
         },
     ];

@@ -353,8 +353,12 @@ impl Site {
     }
 
     /// Brings the cache into the state that a thread begins with.
-    pub(super) fn prepare(&self, job: &Job, files: &[ThreadFile]) -> Result<(), Fault> {
-        for file in files.iter().filter(|_| job.engine.opens_files()) {
+    pub(super) fn prepare<'a>(
+        &self,
+        job: &Job,
+        files: impl IntoIterator<Item = &'a ThreadFile>,
+    ) -> Result<(), Fault> {
+        for file in files.into_iter().filter(|_| job.engine.opens_files()) {
             let (path, region) = (self.path_of(job, &file.name), file.region);
             let file = self.descriptor_of(job, &file.name, false)?;
             if job.pre_read {

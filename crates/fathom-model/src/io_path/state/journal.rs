@@ -110,6 +110,8 @@ struct Scattered {
     transaction: Option<u64>,
     /// The blocks of extents in that transaction.
     leaves: BTreeSet<u64>,
+    /// How many stretches were added since a sync has written them.
+    stretches: u64,
 }
 
 impl Scattered {
@@ -123,13 +125,15 @@ impl Scattered {
         if self.transaction.replace(transaction) != Some(transaction) {
             self.leaves.clear();
         }
+        self.stretches += 1;
         self.leaves.insert(stretch / STRETCHES).then_some(self.leaves.len())
     }
 
-    /// Forgets the blocks, which a sync writes; returns their transaction.
-    fn write(&mut self) -> Option<u64> {
+    /// Forgets the blocks, which a sync writes; returns their transaction and in how many stretches they lay.
+    fn write(&mut self) -> Option<(u64, u64)> {
         self.leaves.clear();
-        self.transaction.take()
+        let stretches = std::mem::take(&mut self.stretches);
+        self.transaction.take().map(|transaction| (transaction, stretches))
     }
 }
 
@@ -138,8 +142,8 @@ impl Scattered {
 pub(crate) struct Judged {
     /// What it waits for now.
     pub(crate) settling: Settling,
-    /// Whether it writes extents of new blocks that lie apart.
-    pub(crate) is_scattered: bool,
+    /// In how many stretches the new blocks lie apart whose extents it writes.
+    pub(crate) scattered: u64,
     /// Bytes that were written into its file since the last sync.
     pub(crate) unsynced: u64,
     pub(crate) work: Work,
@@ -270,21 +274,22 @@ impl Journal {
     /// A sync whose data are written: what it waits for, and the first step of a commit if one starts.
     pub(crate) fn settle(&mut self, work: &Work, unsynced: u64) -> (Judged, Option<bool>) {
         let (settling, step) = self.settling(work);
-        (Judged { settling, is_scattered: self.writes_scattered(work), unsynced, work: *work }, step)
+        (Judged { settling, scattered: self.written_scattered(work), unsynced, work: *work }, step)
     }
 
-    /// Whether a sync writes the extents of new blocks that lie apart.
-    fn writes_scattered(&mut self, work: &Work) -> bool {
+    /// In how many stretches new blocks lie apart whose extents a sync writes.
+    fn written_scattered(&mut self, work: &Work) -> u64 {
         match work.call.kind {
             CallKind::Fsync | CallKind::Fdatasync => {
                 let scattered = self.changes[work.call.file.0 as usize].scattered.write();
-                scattered.is_some_and(|of| self.mode == Mode::None || of > self.committed)
+                let is_written = |&(of, _): &(u64, u64)| self.mode == Mode::None || of > self.committed;
+                scattered.filter(is_written).map_or(0, |(_, stretches)| stretches)
             }
             CallKind::Sync => {
                 self.changes.iter_mut().for_each(|changes| changes.scattered = Scattered::default());
-                false
+                0
             }
-            _ => false,
+            _ => 0,
         }
     }
 

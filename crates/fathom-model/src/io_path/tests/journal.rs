@@ -86,6 +86,19 @@ fn a_sync_of_new_blocks_that_lie_apart_takes_longer() {
 }
 
 #[test]
+fn each_further_stretch_of_new_blocks_has_its_price() {
+    let synced = |price: &str| {
+        let parameters = journaled("ordered").with(&[("scattered_extent", price)]);
+        let took = took(&parameters, |file| {
+            let writes = [300, 320, 340].map(|at| call(CallKind::Write, file, at));
+            writes.into_iter().chain([call(CallKind::Fsync, file, 0)]).collect()
+        });
+        took[3]
+    };
+    assert_eq!(synced("9000"), synced("0") + 2 * 9_000);
+}
+
+#[test]
 fn a_transaction_has_each_block_of_extents_once_that_new_blocks_are_in() {
     let parameters = journaled("ordered").with(&[("journal_blocks", "1"), ("scattered_blocks", "2")]);
     // The file has 256 pages. Each row of pages is written, and then synced.
