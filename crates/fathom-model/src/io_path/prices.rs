@@ -148,9 +148,9 @@ impl Prices {
         if is_near { self[Scalar::ServerNearShare] } else { 1.0 }
     }
 
-    /// What a sync takes longer if its new blocks lie apart in so many stretches, in ns.
-    pub(super) fn scattered(&self, stretches: u64) -> f64 {
-        match stretches.checked_sub(1) {
+    /// What a sync takes longer if its new blocks lie apart in so many rows, in ns.
+    pub(super) fn scattered(&self, rows: u64) -> f64 {
+        match rows.checked_sub(1) {
             Some(more) => self[Scalar::ScatteredSync] + more as f64 * self[Scalar::ScatteredExtent],
             None => 0.0,
         }

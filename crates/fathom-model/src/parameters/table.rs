@@ -144,7 +144,7 @@ rows! {
     ScatteredBlocks = ("scattered_blocks", Count, 0.0, Measured), "Blocks that the first block of extents adds to a transaction if new blocks are not contiguous.";
     // A request more of a fast device.
     ScatteredSync = ("scattered_sync", Ns, 0.0, Fitted(Syncs, 20_000.0)), "Time that a sync takes longer if its new blocks are not contiguous.";
-    ScatteredExtent = ("scattered_extent", Ns, 0.0, Fitted(Syncs, 2_000.0)), "Time that each further stretch of new blocks adds to a sync if they are not contiguous.";
+    ScatteredExtent = ("scattered_extent", Ns, 0.0, Fitted(Syncs, 2_000.0)), "Time that each further row of contiguous new blocks adds to a sync.";
     LogBytes = ("log_bytes", Bytes, 0.0, Measured), "Bytes that a sync writes besides its data on a file system without jbd2; 0 for 'journal_commit' alone.";
     LogRequests = ("log_requests", Count, 1.0, Measured), "Writes in which a sync writes 'log_bytes'.";
     CommitInterval = ("commit_interval", Ns, 5e9, Assumed), "Age at which a transaction is committed.";

@@ -110,8 +110,8 @@ struct Scattered {
     transaction: Option<u64>,
     /// The blocks of extents in that transaction.
     leaves: BTreeSet<u64>,
-    /// How many stretches were added since a sync has written them.
-    stretches: u64,
+    /// The stretches since a sync has written them.
+    stretches: BTreeSet<u64>,
 }
 
 impl Scattered {
@@ -125,15 +125,17 @@ impl Scattered {
         if self.transaction.replace(transaction) != Some(transaction) {
             self.leaves.clear();
         }
-        self.stretches += 1;
+        self.stretches.insert(stretch);
         self.leaves.insert(stretch / STRETCHES).then_some(self.leaves.len())
     }
 
-    /// Forgets the blocks, which a sync writes; returns their transaction and in how many stretches they lay.
+    /// Forgets the blocks, which a sync writes; returns their transaction and in how many rows they lay.
     fn write(&mut self) -> Option<(u64, u64)> {
         self.leaves.clear();
         let stretches = std::mem::take(&mut self.stretches);
-        self.transaction.take().map(|transaction| (transaction, stretches))
+        let begins_row = |&stretch: &u64| stretch == 0 || !stretches.contains(&(stretch - 1));
+        let rows = stretches.iter().copied().filter(begins_row).count() as u64;
+        self.transaction.take().map(|transaction| (transaction, rows))
     }
 }
 
@@ -142,7 +144,7 @@ impl Scattered {
 pub(crate) struct Judged {
     /// What it waits for now.
     pub(crate) settling: Settling,
-    /// In how many stretches the new blocks lie apart whose extents it writes.
+    /// In how many rows the new blocks lie apart whose extents it writes.
     pub(crate) scattered: u64,
     /// Bytes that were written into its file since the last sync.
     pub(crate) unsynced: u64,
@@ -277,13 +279,13 @@ impl Journal {
         (Judged { settling, scattered: self.written_scattered(work), unsynced, work: *work }, step)
     }
 
-    /// In how many stretches new blocks lie apart whose extents a sync writes.
+    /// In how many rows new blocks lie apart whose extents a sync writes.
     fn written_scattered(&mut self, work: &Work) -> u64 {
         match work.call.kind {
             CallKind::Fsync | CallKind::Fdatasync => {
                 let scattered = self.changes[work.call.file.0 as usize].scattered.write();
                 let is_written = |&(of, _): &(u64, u64)| self.mode == Mode::None || of > self.committed;
-                scattered.filter(is_written).map_or(0, |(_, stretches)| stretches)
+                scattered.filter(is_written).map_or(0, |(_, rows)| rows)
             }
             CallKind::Sync => {
                 self.changes.iter_mut().for_each(|changes| changes.scattered = Scattered::default());

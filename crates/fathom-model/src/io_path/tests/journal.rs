@@ -86,14 +86,15 @@ fn a_sync_of_new_blocks_that_lie_apart_takes_longer() {
 }
 
 #[test]
-fn each_further_stretch_of_new_blocks_has_its_price() {
+fn each_further_row_of_new_blocks_has_its_price() {
     let synced = |price: &str| {
         let parameters = journaled("ordered").with(&[("scattered_extent", price)]);
         let took = took(&parameters, |file| {
-            let writes = [300, 320, 340].map(|at| call(CallKind::Write, file, at));
+            // Written backwards, two of them are a row.
+            let writes = [301, 300, 320, 340].map(|at| call(CallKind::Write, file, at));
             writes.into_iter().chain([call(CallKind::Fsync, file, 0)]).collect()
         });
-        took[3]
+        took[4]
     };
     assert_eq!(synced("9000"), synced("0") + 2 * 9_000);
 }
