@@ -108,7 +108,7 @@ fn windows_are_read_off_the_latencies() {
                 let levels = split(&Rounds::new(&latencies, truth.len()).unwrap(), None);
                 let steady = levels.ok().and_then(|levels| {
                     let stalls = (0..levels.stalls.len()).filter(|&at| levels.stalls[at]).collect::<Vec<_>>();
-                    steady::find(truth.len(), &stalls, &steady::Options::default()).ok()
+                    steady::find(truth.len(), &stalls).ok()
                 });
                 score.count(steady.map(|steady| steady.period == window));
             }
