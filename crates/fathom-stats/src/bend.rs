@@ -43,8 +43,6 @@ pub struct Bends {
     pub half: Half,
     /// The ranges of sizes with one price per unit of size, ascending; at least one.
     pub pieces: Vec<Piece>,
-    /// The largest deviation of a size's median from the law, as a share.
-    pub worst_deviation: f64,
 }
 
 /// Where the fixed cost stops to dominate.
@@ -213,8 +211,7 @@ fn bends(law: &Law, all: &[Observed], points: &[Point], replicates: usize, rng: 
     });
     let pieces: Vec<Piece> = pieces.collect();
     let half = half(estimate(&|law: &Law| law.fixed / law.prices[0]), points, pieces[0].last);
-    let worst_deviation = residuals.iter().map(|residual| residual.abs().exp_m1()).fold(0.0, f64::max);
-    Bends { fixed: estimate(&|law: &Law| law.fixed), half, pieces, worst_deviation }
+    Bends { fixed: estimate(&|law: &Law| law.fixed), half, pieces }
 }
 
 fn half(size: Estimate, points: &[Point], last: usize) -> Half {
