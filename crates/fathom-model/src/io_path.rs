@@ -81,25 +81,6 @@ pub use self::state::{Done, State, near_at_start};
 use crate::parameters::{Parameters, Scalar};
 pub use crate::read_ahead::Advice;
 
-/// What of the path serves a kind.
-trait Served {
-    /// Whether the read path serves it.
-    fn reads(self) -> bool;
-    /// Whether the write path serves it.
-    fn writes(self) -> bool;
-}
-
-impl Served for CallKind {
-    fn reads(self) -> bool {
-        matches!(self, Self::Read | Self::Prefetch)
-    }
-
-    fn writes(self) -> bool {
-        // An eviction waits for writes of the device, as syncs do.
-        self == Self::Write || self.is_sync() || self == Self::Evict
-    }
-}
-
 /// The path with all its layers.
 #[derive(Clone, Debug)]
 pub struct Path {
@@ -115,10 +96,7 @@ impl Path {
         Self { prices: Arc::new(Prices::of(parameters)), device }
     }
 
-    /// The net that runs a program.
-    ///
-    /// # Panics
-    /// Never: the net is the same for every program.
+    /// The net that runs a program; it is the same for every program.
     #[must_use]
     pub(crate) fn net(&self, program: Arc<dyn Application>) -> Net {
         let mut net = NetBuilder::new("I/O path");
@@ -190,9 +168,6 @@ impl Path {
     }
 
     /// Runs a program from a state to its end, and gives the state after it.
-    ///
-    /// # Panics
-    /// Never: the state is a token that is always there.
     #[must_use]
     pub fn run<T: Thread + Send + 'static>(&self, program: Program<T>, state: State, seed: u64) -> State {
         self.run_load(&Arc::new(Load::new(program)), state, seed)

@@ -28,7 +28,8 @@ fn of<'a>(runs: &Runs<'a>, parameter: &str) -> &'a [Samples] {
 /// what was asked and how it is drawn.
 pub fn survey_page(survey: &Survey, runs: &Runs<'_>, registry: &[&'static dyn Experiment]) -> String {
     let mount = &survey.provenance.mount;
-    let mut page = Page::new(&format!("Fathom: {} on {}", mount.fs_type, mount.path));
+    let place = format!("{} on {}", mount.fs_type, mount.path);
+    let mut page = Page::new(&format!("Fathom: {place}"), &place);
     page.push(&heading(survey));
     page.push("<h2 id=\"answers\">Answers</h2>\n");
     page.push(&cards::cards(survey));
@@ -54,10 +55,8 @@ fn heading(survey: &Survey) -> String {
         ("surveyed", format!("{}, Fathom {}, seed {}", from.started, from.version, from.seed)),
     ];
     format!(
-        "<h1>{} on {}</h1>\n<nav><a href=\"#answers\">answers</a> \u{b7} <a href=\"#instrument\">instrument</a> \
+        "<nav><a href=\"#answers\">answers</a> \u{b7} <a href=\"#instrument\">instrument</a> \
          \u{b7} <a href=\"#experiments\">experiments</a></nav>\n{}",
-        escaped(&mount.fs_type),
-        escaped(&mount.path),
         page::definitions(&facts)
     )
 }
