@@ -116,13 +116,14 @@ impl Path {
         let (calls, reads, writes) = (net.place("calls"), net.place("reads"), net.place("writes"));
         let (arrived, written) = (net.place("arrived"), net.place("written"));
         // A library that buffers stands between the application and the kernel.
-        let (done, system_calls) = match self.prices.stdio_buffer {
-            0 => (shared.returned, calls),
-            _ => (net.place("done"), net.place("system calls")),
+        let is_buffered = self.prices[Scalar::StdioBuffer] > 0.0;
+        let (done, system_calls) = match is_buffered {
+            true => (net.place("done"), net.place("system calls")),
+            false => (shared.returned, calls),
         };
         let above = Shared { returned: done, ..shared };
         net.module("application", |net| application::draw(net, program, calls, above));
-        if self.prices.stdio_buffer > 0 {
+        if is_buffered {
             let ports = stdio::Ports { calls, done, system_calls };
             net.module("stdio", |net| stdio::draw(net, &self.prices, ports, shared));
         }

@@ -61,7 +61,7 @@ pub(super) fn draw(
         .update_into(kernel, (reads, writes, returned), move |(work,), state, _| match work.call.kind {
             CallKind::Read | CallKind::Prefetch => (Some(*work), None, None),
             // What does not stay in the cache alone goes to the device at once, in either direction.
-            CallKind::Write if behind.write_through > 0 || state.files.get(work.call.file).is_direct => {
+            CallKind::Write if behind[Scalar::WriteThrough] > 0.0 || state.files.get(work.call.file).is_direct => {
                 (Some(*work), None, None)
             }
             // An eviction waits for writes of the device, as syncs do.
