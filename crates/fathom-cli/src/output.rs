@@ -66,8 +66,12 @@ impl Output {
     }
 
     /// Shows a result: its text to people, and then its JSON where that is wanted.
-    pub(crate) fn show(self, text: &str, value: &(impl Json + ?Sized)) -> Result<(), Failure> {
-        self.tell(text)?;
+    pub(crate) fn show(
+        self,
+        text: impl FnOnce(Colours) -> String,
+        value: &(impl Json + ?Sized),
+    ) -> Result<(), Failure> {
+        self.tell(&text(self.colours()))?;
         self.write(value)
     }
 

@@ -35,6 +35,11 @@ impl<'a> Firing<'a> {
         self.now
     }
 
+    /// The transition's delay, as computed for this firing.
+    pub(crate) fn delay(&self) -> Span {
+        self.delay
+    }
+
     /// The instant at which the tokens produced become available: `now` plus the transition's delay.
     ///
     /// ```

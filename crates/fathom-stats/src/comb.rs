@@ -211,10 +211,8 @@ fn measure(profile: &Profile, found: &Found, except: usize) -> Option<Comb> {
         .take_while(|&tooth| tooth < positions)
         .filter(|tooth| *tooth >= SKIP && tooth % except != 0)
         .collect();
-    let bases: Vec<Vec<usize>> = teeth
-        .iter()
-        .map(|&tooth| search::interior(tooth, found.base, positions, SKIP).collect())
-        .collect();
+    let bases: Vec<Vec<usize>> =
+        teeth.iter().map(|&tooth| search::interior(tooth, found.base, positions, SKIP).collect()).collect();
     let heights: Vec<f64> = (0..profile.rounds())
         .filter_map(|round| {
             let row = profile.round(round);

@@ -181,8 +181,7 @@ impl Sequence<'_> {
         let stalls = tail.present + tail.extras;
         let chance = hypergeometric_upper_tail(length, stalls, tail.teeth, tail.present);
         // For each period as many phases, for each of them as many lengths as there are teeth.
-        let candidates =
-            self.is_stall.len() as f64 * self.is_stall.len() as f64 / MIN_TEETH as f64;
+        let candidates = self.is_stall.len() as f64 * self.is_stall.len() as f64 / MIN_TEETH as f64;
         let p_value = (chance * candidates).min(1.0);
         (p_value <= SIGNIFICANCE).then_some(Steady { confidence: 1.0 - p_value, ..tail })
     }

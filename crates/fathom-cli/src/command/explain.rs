@@ -37,6 +37,6 @@ pub(crate) fn run(options: &ExplainOptions) -> Result<ExitCode, Failure> {
     let explained = spinner("predicting with each parameter in turn")
         .during(|| explain(&file.jobs, names, [first, second], unmodelled, options.seed))
         .map_err(|reason| Failure::Failed(format!("{}: {reason}", options.job.display())))?;
-    json.show(&report::explanation(&explained, json.colours()), &explained)?;
+    json.show(|colours| report::explanation(&explained, colours), &explained)?;
     Ok(ExitCode::SUCCESS)
 }

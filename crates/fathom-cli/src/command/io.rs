@@ -39,7 +39,7 @@ fn write(options: &WriteOptions) -> Result<(), Failure> {
     };
     let transfer = meter(options.block_size.saturating_mul(options.count), watch.clone())
         .during(|| transfer::write(&options.file, writing, &watch))?;
-    json.show(&report::transfer(&transfer), &transfer)
+    json.show(|_| report::transfer(&transfer), &transfer)
 }
 
 fn read(options: &ReadOptions) -> Result<ExitCode, Failure> {
@@ -52,7 +52,7 @@ fn read(options: &ReadOptions) -> Result<ExitCode, Failure> {
         let transfer = reading(&options.file, |path, watch| {
             transfer::read(path, options.block_size, options.count, &mut |_| Ok(()), watch)
         })?;
-        json.show(&report::transfer(&transfer), &transfer)?;
+        json.show(|_| report::transfer(&transfer), &transfer)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut out = console::unbuffered()?;
@@ -80,7 +80,7 @@ fn read(options: &ReadOptions) -> Result<ExitCode, Failure> {
 fn count(options: &CountOptions) -> Result<(), Failure> {
     let json = options.json.open()?;
     let transfer = reading(&options.file, |path, watch| transfer::count(path, options.block_size, watch))?;
-    json.show(&report::transfer(&transfer), &transfer)
+    json.show(|_| report::transfer(&transfer), &transfer)
 }
 
 fn size(options: &SizeOptions) -> Result<ExitCode, Failure> {
@@ -92,6 +92,6 @@ fn size(options: &SizeOptions) -> Result<ExitCode, Failure> {
     let is_cold = matches!(options.state, State::Cold);
     let answer = spinner("growing a file and reading it")
         .during(|| session.file_size(options.time, options.block_size, is_cold))?;
-    json.show(&report::file_size(&answer), &answer)?;
+    json.show(|_| report::file_size(&answer), &answer)?;
     Ok(failure::done(answer.bytes.is_some()))
 }

@@ -48,7 +48,7 @@ pub(crate) fn run(options: &SurveyOptions) -> Result<ExitCode, Failure> {
     drop(bar);
     let Surveyed { survey, answers, left_behind } = surveyed?;
     // Printed first: a folder that can't be written must not cost the answers.
-    json.show(&report::survey(&survey, json.colours()), &survey)?;
+    json.show(|colours| report::survey(&survey, colours), &survey)?;
     keep::put(destination, "survey", NEXT, |directory| {
         let folder = folder.map_or_else(|| run_folder::create(directory), Ok)?;
         folder.write(&survey, plan.effort, &answers)?;

@@ -113,7 +113,7 @@ fn show(options: &ShowOptions) -> Result<(), Failure> {
     keep::check(destination)?;
     let shown = spinner("reading the trace").during(|| show::show(&options.trace))?;
     let named = NamedTrace { name: options.trace.display().to_string(), shown };
-    json.show(&named.text(json.colours()), &named.shown)?;
+    json.show(|colours| named.text(colours), &named.shown)?;
     keep_page(destination, &named)
 }
 

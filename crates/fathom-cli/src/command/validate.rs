@@ -29,7 +29,7 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
     let result = runs("predicting, then running", session.progress().clone())
         .during(|| session.validate(&model, &against, repeats, &mut console::note))?;
     let validation = WithModel { result, model };
-    json.show(&validation.text(json.colours()), &validation)?;
+    json.show(|colours| validation.text(colours), &validation)?;
     if let Some(file) = &options.markdown {
         let written = fs::write(file, report::validation_markdown(&validation.result));
         written.map_err(|error| Failure::unwritable("--markdown", file, &error))?;

@@ -16,7 +16,7 @@ pub(crate) fn run(options: &XorOptions) -> Result<ExitCode, Failure> {
     let json = options.json.open()?;
     let request = Request { method: options.method(), threads: options.threads };
     let answer = reading(&options.file, |path, watch| xor::xor(path, request, watch))?;
-    json.show(&answer.text(json.colours()), &answer)?;
+    json.show(|colours| answer.text(colours), &answer)?;
     keep::result(destination, "xor", "", &answer)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use fathom_net::{NetBuilder, Place, Span};
 
+use super::CallKind;
 use super::places::Shared;
 use super::prices::Prices;
 use super::state::State;
 use super::work::Work;
-use super::CallKind;
 use crate::parameters::Scalar;
 use crate::read_ahead::Advice;
 
@@ -61,7 +61,9 @@ pub(super) fn draw(
         .update_into(kernel, (reads, writes, returned), move |(work,), state, _| match work.call.kind {
             CallKind::Read | CallKind::Prefetch => (Some(*work), None, None),
             // What does not stay in the cache alone goes to the device at once, in either direction.
-            CallKind::Write if behind[Scalar::WriteThrough] > 0.0 || state.files.get(work.call.file).is_direct => {
+            CallKind::Write
+                if behind[Scalar::WriteThrough] > 0.0 || state.files.get(work.call.file).is_direct =>
+            {
                 (Some(*work), None, None)
             }
             // An eviction waits for writes of the device, as syncs do.

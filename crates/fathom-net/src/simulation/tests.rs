@@ -1,6 +1,7 @@
 //! The rule, held against SNAKES and against what arcs and markings say: for that every binding that may fire is listed,
 //! and one of them is chosen to fire.
 
+#[allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 #[path = "../../tests/net/oracle.rs"]
 mod oracle;
 mod properties;

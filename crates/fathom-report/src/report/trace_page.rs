@@ -7,7 +7,7 @@ use fathom_trace::show::{BLOCK, Histogram, Moved, Shown};
 
 use super::counts;
 use super::figure::{Axis, Figure, Quantity, Rounded, Series, Style};
-use super::page::{Page, definitions, escaped, table};
+use super::page::{Page, definitions, table};
 use super::validation::percent;
 use fathom_program::units::{Bytes, Nanos};
 

@@ -122,7 +122,7 @@ pub(super) fn cumulated(name: &str, ns: &[f64]) -> Series {
     let ascending = sorted(ns);
     let count = ascending.len();
     let stride = count.div_ceil(STEPS).max(1);
-    let drawn = |rank: &usize| rank % stride == 0 || rank + TAIL >= count;
+    let drawn = |rank: &usize| rank.is_multiple_of(stride) || rank + TAIL >= count;
     let steps = (0..count).filter(drawn).map(|rank| (ascending[rank], (rank + 1) as f64 / count as f64));
     Series::of(name, Style::Steps, steps)
 }
