@@ -24,17 +24,19 @@ pub(crate) mod xor;
 
 use std::path::Path;
 
+use fathom::machine::Fault;
 use fathom::provenance::Provenance;
 use fathom::report::{comma_separated, fio, google_benchmark, hyperfine};
 use fathom::results::{Json, Report};
 use fathom::session::{Budget, Error, Session};
 use fathom::speed::measurement::Measurement;
 use fathom::speed::rounds;
+use fathom::watch::Watch;
 
 use crate::args::budget::{BudgetOptions, LimitOptions};
 use crate::args::format::Format;
 use crate::args::measuring::MeasuringOptions;
-use crate::console::{self, Rounds};
+use crate::console::{self, Progress, meter};
 use crate::failure::Failure;
 use crate::guard;
 use crate::interrupt;
@@ -50,7 +52,7 @@ fn session(path: &Path, BudgetOptions { limits, seed }: BudgetOptions) -> Result
 /// The session of what is measured in rounds; the place for the result is checked.
 fn begin(options: &MeasuringOptions) -> Result<Session, Failure> {
     let session = session(&options.path, options.budget)?;
-    keep::check(options.place())?;
+    keep::check(options.destination())?;
     Ok(session)
 }
 
@@ -60,8 +62,16 @@ fn in_rounds<T>(
     measure: impl FnOnce(&mut Session, &mut dyn FnMut(rounds::Progress)) -> Result<T, Error>,
 ) -> Result<T, Failure> {
     let mut session = begin(options)?;
-    let bar = Rounds::new(options.budget.limits.max_time);
-    Ok(measure(&mut session, &mut |progress| bar.at(progress))?)
+    let bar = Progress::over(vec![options.budget.limits.max_time.as_millis() as u64]);
+    Ok(measure(&mut session, &mut |progress| bar.rounds(progress))?)
+}
+
+/// Reads a file, or standard input where that is `-`, with a bar.
+fn reading<T>(file: &Path, read: impl FnOnce(&Path, &Watch) -> Result<T, Fault>) -> Result<T, Failure> {
+    let path = if file == Path::new("-") { Path::new("/dev/stdin") } else { file };
+    let watch = Watch::from(guard::over_reading(path)?);
+    let total = path.metadata().map_or(0, |about| about.len());
+    Ok(meter(total, watch.clone()).during(|| read(path, &watch))?)
 }
 
 /// Prints the result of a command: as text for people, as JSON, or its `measurements` for other people's tools. Then keeps it,
@@ -84,5 +94,5 @@ fn publish(
         }
         Format::Hyperfine => json(&hyperfine::of(measurements))?,
     })?;
-    keep::result(options.place(), command, next, result)
+    keep::result(options.destination(), command, next, result)
 }

@@ -132,6 +132,13 @@ impl Progress {
         self.bar.set_message(next.to_owned());
     }
 
+    /// So far the rounds are that may take as many milliseconds as the bar's steps weigh.
+    pub(crate) fn rounds(&self, progress: rounds::Progress) {
+        self.bar.set_position(self.bar.elapsed().as_millis() as u64);
+        let rounds::Progress { rounds, open, settings } = progress;
+        self.bar.set_message(format!("round {}, {open} of {settings} not yet settled", rounds + 1));
+    }
+
     /// Prints something where the bar is, which then goes on below it.
     pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         self.bar.suspend(print)
@@ -183,6 +190,11 @@ pub(crate) fn spinner(what: &'static str) -> Late {
 }
 
 impl Late {
+    /// Shows it as long as `work` goes on.
+    pub(crate) fn during<T>(self, work: impl FnOnce() -> T) -> T {
+        work()
+    }
+
     /// Draws a bar on a thread of its own once a second has passed, unless it is dropped before.
     fn show(
         total: Option<u64>,
@@ -221,23 +233,5 @@ impl Drop for Late {
             // It draws and nothing else: a panic there is no reason for another.
             let _ = thread.join();
         }
-    }
-}
-
-/// A bar over the time that rounds may take, on a terminal alone. Dropping it removes it.
-pub(crate) struct Rounds(Progress);
-
-impl Rounds {
-    /// A bar that is full after so long.
-    pub(crate) fn new(time: Duration) -> Self {
-        Self(Progress::over(vec![time.as_millis() as u64]))
-    }
-
-    /// So far the rounds are.
-    pub(crate) fn at(&self, progress: rounds::Progress) {
-        let bar = &self.0.bar;
-        bar.set_position(bar.elapsed().as_millis() as u64);
-        let rounds::Progress { rounds, open, settings } = progress;
-        bar.set_message(format!("round {}, {open} of {settings} not yet settled", rounds + 1));
     }
 }

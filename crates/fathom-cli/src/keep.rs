@@ -10,7 +10,7 @@ use crate::failure::Failure;
 
 /// Where a result goes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Place<'a> {
+pub(crate) enum Destination<'a> {
     /// A folder that was named: a result that can't be kept there is a failure.
     Folder(&'a Path),
     /// The shelf of the last results, as a service: where it can't be had, a line says why.
@@ -19,35 +19,46 @@ pub(crate) enum Place<'a> {
     Nowhere,
 }
 
+impl<'a> Destination<'a> {
+    /// A folder that was named; without one the shelf, if the result `is_kept` there.
+    pub(crate) fn of(folder: Option<&'a Path>, is_kept: bool) -> Self {
+        match folder {
+            Some(folder) => Self::Folder(folder),
+            None if is_kept => Self::Shelf,
+            None => Self::Nowhere,
+        }
+    }
+}
+
 /// Makes sure that a folder that was named can take a result.
-pub(crate) fn check(place: Place<'_>) -> Result<(), Failure> {
-    match place {
-        Place::Folder(folder) => Ok(results::check_free(folder)?),
-        Place::Shelf | Place::Nowhere => Ok(()),
+pub(crate) fn check(destination: Destination<'_>) -> Result<(), Failure> {
+    match destination {
+        Destination::Folder(folder) => Ok(results::check_free(folder)?),
+        Destination::Shelf | Destination::Nowhere => Ok(()),
     }
 }
 
 /// Keeps a result of `command`, and says on standard error where its page is and what comes `next`.
 pub(crate) fn result(
-    place: Place<'_>,
+    destination: Destination<'_>,
     command: &str,
     next: &str,
     result: &dyn Report,
 ) -> Result<(), Failure> {
-    put(place, command, next, |folder| results::keep(folder, result))
+    put(destination, command, next, |folder| results::keep(folder, result))
 }
 
 /// The same for a result that `write` puts into a folder; it gives the path of the page.
 pub(crate) fn put(
-    place: Place<'_>,
+    destination: Destination<'_>,
     command: &str,
     next: &str,
     write: impl FnOnce(&Path) -> Result<PathBuf, Error>,
 ) -> Result<(), Failure> {
-    let told = match place {
-        Place::Nowhere => return Ok(()),
-        Place::Folder(folder) => whereabouts(&write(folder)?, folder),
-        Place::Shelf => match shelved(command, write) {
+    let told = match destination {
+        Destination::Nowhere => return Ok(()),
+        Destination::Folder(folder) => whereabouts(&write(folder)?, folder),
+        Destination::Shelf => match shelved(command, write) {
             Ok((folder, page)) => whereabouts(&page, &folder),
             // The result is printed already: for want of a place nothing of it has failed.
             Err(reason) => format!(

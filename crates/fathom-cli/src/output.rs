@@ -65,6 +65,16 @@ impl Output {
         console::tell(text, self.is_stdout())
     }
 
+    /// Shows a result: its text to people, and then its JSON where that is wanted.
+    pub(crate) fn show(
+        self,
+        text: impl FnOnce(Colours) -> String,
+        value: &(impl Json + ?Sized),
+    ) -> Result<(), Failure> {
+        self.tell(&text(self.colours()))?;
+        self.write(value)
+    }
+
     /// Writes one value and a line end.
     pub(crate) fn write(self, value: &(impl Json + ?Sized)) -> Result<(), Failure> {
         match self {

@@ -41,7 +41,7 @@
 //! // The file once, in order, 64 KiB at a time.
 //! let calls = (0..16).map(|at| Call::new(CallKind::Read, file).at(at << 16, 1 << 16));
 //! let after = Path::new(&parameters).run(repeated(calls.collect(), 1), state, 1);
-//! assert_eq!(after.totals().bytes, 1 << 20);
+//! assert_eq!(after.done().len(), 16);
 //! assert!(after.done()[0].took_ns() > 80_000, "the first read waits for the device");
 //! ```
 
@@ -77,28 +77,9 @@ pub use self::picture::View;
 use self::places::Shared;
 pub use self::prices::{Prices, thresholds};
 pub use self::request::{At, Request, Urgency};
-pub use self::state::{Done, State, Totals};
+pub use self::state::{Done, State};
 use crate::parameters::{Parameters, Scalar};
 pub use crate::read_ahead::Advice;
-
-/// What of the path serves a kind.
-trait Served {
-    /// Whether the read path serves it.
-    fn reads(self) -> bool;
-    /// Whether the write path serves it.
-    fn writes(self) -> bool;
-}
-
-impl Served for CallKind {
-    fn reads(self) -> bool {
-        matches!(self, Self::Read | Self::Prefetch)
-    }
-
-    fn writes(self) -> bool {
-        // An eviction waits for writes of the device, as syncs do.
-        self == Self::Write || self.is_sync() || self == Self::Evict
-    }
-}
 
 /// The path with all its layers.
 #[derive(Clone, Debug)]
@@ -115,10 +96,7 @@ impl Path {
         Self { prices: Arc::new(Prices::of(parameters)), device }
     }
 
-    /// The net that runs a program.
-    ///
-    /// # Panics
-    /// Never: the net is the same for every program.
+    /// The net that runs a program; it is the same for every program.
     #[must_use]
     pub(crate) fn net(&self, program: Arc<dyn Application>) -> Net {
         let mut net = NetBuilder::new("I/O path");
@@ -138,13 +116,14 @@ impl Path {
         let (calls, reads, writes) = (net.place("calls"), net.place("reads"), net.place("writes"));
         let (arrived, written) = (net.place("arrived"), net.place("written"));
         // A library that buffers stands between the application and the kernel.
-        let (done, system_calls) = match self.prices.stdio_buffer {
-            0 => (shared.returned, calls),
-            _ => (net.place("done"), net.place("system calls")),
+        let is_buffered = self.prices[Scalar::StdioBuffer] > 0.0;
+        let (done, system_calls) = match is_buffered {
+            true => (net.place("done"), net.place("system calls")),
+            false => (shared.returned, calls),
         };
         let above = Shared { returned: done, ..shared };
         net.module("application", |net| application::draw(net, program, calls, above));
-        if self.prices.stdio_buffer > 0 {
+        if is_buffered {
             let ports = stdio::Ports { calls, done, system_calls };
             net.module("stdio", |net| stdio::draw(net, &self.prices, ports, shared));
         }
@@ -190,9 +169,6 @@ impl Path {
     }
 
     /// Runs a program from a state to its end, and gives the state after it.
-    ///
-    /// # Panics
-    /// Never: the state is a token that is always there.
     #[must_use]
     pub fn run<T: Thread + Send + 'static>(&self, program: Program<T>, state: State, seed: u64) -> State {
         self.run_load(&Arc::new(Load::new(program)), state, seed)

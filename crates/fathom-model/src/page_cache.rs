@@ -60,8 +60,6 @@ pub struct Folio {
     pub is_marked: bool,
     /// The read that will fill it; `None` once it is up to date.
     pub awaits: Option<FetchId>,
-    /// Whether it is on the active list.
-    pub is_active: bool,
     /// Whether its data are newer than the device's.
     pub is_dirty: bool,
     /// Whether data of it are on their way to the device.
@@ -135,7 +133,6 @@ impl PageCache {
             pages: 1 << order,
             is_marked: flags & MARKED != 0,
             awaits: std::num::NonZeroU32::new(awaits).map(FetchId),
-            is_active: flags & ACTIVE != 0,
             is_dirty: flags & DIRTY != 0,
             is_on_its_way: flags & WRITEBACK != 0,
             slot,

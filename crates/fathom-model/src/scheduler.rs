@@ -4,7 +4,8 @@
 //! Pure: it is told what time it is and gives one request after the other. Of the classes of `ioprio` there is one.
 //!
 //! ```
-//! use fathom_model::scheduler::{Deadline, Direction, Merged, Settings, Span};
+//! use fathom_model::scheduler::{Deadline, Merged, Settings, Span};
+//! use fathom_program::call::Direction;
 //!
 //! let mut queue = Deadline::new(Settings::default());
 //! let write = |start, length| Span { direction: Direction::Write, start, length };
@@ -17,6 +18,8 @@
 
 use std::collections::BTreeMap;
 
+use fathom_program::call::Direction;
+
 /// What `/sys/block/*/queue` has of it, times in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Settings {
@@ -28,15 +31,6 @@ pub struct Settings {
     pub writes_starved: u32,
     /// The largest request, in the unit of [`Span::length`].
     pub largest: u64,
-}
-
-/// Where a request goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From the device.
-    Read,
-    /// To it.
-    Write,
 }
 
 /// What a request moves; in sectors, pages or whatever else.

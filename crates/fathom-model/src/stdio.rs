@@ -5,7 +5,8 @@
 //! stream is one that was opened for reading and writing (`r+`), and is buffered in full.
 //!
 //! ```
-//! use fathom_model::stdio::{Asked, Library, Stream, Syscall};
+//! use fathom_model::stdio::{Asked, Library, Stream};
+//! use fathom_program::call::CallKind;
 //!
 //! let mut stream = Stream::new(4096);
 //! let mut fread = |bytes| {
@@ -13,12 +14,14 @@
 //!     stream.fread(bytes, &mut library);
 //!     library.asked
 //! };
-//! let asked = |offset, bytes| Asked { call: Syscall::Read, offset, bytes };
+//! let asked = |offset, bytes| Asked { call: CallKind::Read, offset, bytes };
 //! assert_eq!(fread(1_000), [asked(0, 4096)]);
 //! assert_eq!(fread(1_000), [], "it is in the buffer");
 //! // What the buffer still holds, then a whole block past it, then the buffer again.
 //! assert_eq!(fread(8_000), [asked(4096, 4096), asked(8192, 4096)]);
 //! ```
+
+use fathom_program::call::CallKind;
 
 /// A stream: what `struct _IO_FILE` says of its buffer, pointers counted from where that begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,23 +59,12 @@ pub struct Library {
 /// A system call that a stream makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// Which.
-    pub call: Syscall,
+    /// `read(2)`, `write(2)` or `lseek(2)`.
+    pub call: CallKind,
     /// Where the descriptor is before it; of `lseek` where it is afterwards.
     pub offset: u64,
     /// How many bytes are asked for.
     pub bytes: u64,
-}
-
-/// The system calls that streams make.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Syscall {
-    /// `read(2)`.
-    Read,
-    /// `write(2)`.
-    Write,
-    /// `lseek(2)`.
-    Seek,
 }
 
 /// Smaller buffers are not worth keeping reads and writes aligned for.
@@ -281,7 +273,7 @@ impl Stream {
             self.seek(self.descriptor + self.write_base - self.read_end, library);
             self.offset = Some(self.descriptor);
         }
-        library.asked.push(Asked { call: Syscall::Write, offset: self.descriptor, bytes });
+        library.asked.push(Asked { call: CallKind::Write, offset: self.descriptor, bytes });
         self.descriptor += bytes;
         library.length = library.length.max(self.descriptor);
         self.offset = self.offset.map(|offset| offset + bytes);
@@ -300,7 +292,7 @@ impl Stream {
     }
 
     fn read(&mut self, bytes: u64, library: &mut Library) -> u64 {
-        library.asked.push(Asked { call: Syscall::Read, offset: self.descriptor, bytes });
+        library.asked.push(Asked { call: CallKind::Read, offset: self.descriptor, bytes });
         let count = bytes.min(library.length.saturating_sub(self.descriptor));
         self.descriptor += count;
         count
@@ -308,6 +300,6 @@ impl Stream {
 
     fn seek(&mut self, to: u64, library: &mut Library) {
         self.descriptor = to;
-        library.asked.push(Asked { call: Syscall::Seek, offset: to, bytes: 0 });
+        library.asked.push(Asked { call: CallKind::Seek, offset: to, bytes: 0 });
     }
 }

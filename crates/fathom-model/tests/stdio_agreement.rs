@@ -8,7 +8,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use fathom_model::stdio::{Asked, Library, Stream, Syscall};
+use fathom_model::stdio::{Asked, Library, Stream};
+use fathom_program::call::CallKind;
 
 /// Buffers; zero for the one that glibc takes by itself.
 const BUFFERS: [u64; 10] = [0, 2, 100, 127, 128, 512, 1000, 4096, 16_384, 65_536];
@@ -176,9 +177,9 @@ fn call_of(line: &str, position: &mut u64) -> (Asked, u64) {
     let before = *position;
     *position = if name == "lseek" { result } else { before + result };
     let asked = match name {
-        "read" => Asked { call: Syscall::Read, offset: before, bytes: bytes() },
-        "write" => Asked { call: Syscall::Write, offset: before, bytes: bytes() },
-        "lseek" => Asked { call: Syscall::Seek, offset: result, bytes: 0 },
+        "read" => Asked { call: CallKind::Read, offset: before, bytes: bytes() },
+        "write" => Asked { call: CallKind::Write, offset: before, bytes: bytes() },
+        "lseek" => Asked { call: CallKind::Seek, offset: result, bytes: 0 },
         _ => panic!("{line}"),
     };
     (asked, *position)
@@ -199,11 +200,11 @@ fn on_model(size: u64, length: u64, operations: &[(char, u64)]) -> Vec<(Asked, u
     let mut end = length;
     let outcome = |asked: Asked| {
         let after = match asked.call {
-            Syscall::Read => asked.offset + asked.bytes.min(end.saturating_sub(asked.offset)),
-            Syscall::Write => asked.offset + asked.bytes,
-            Syscall::Seek => asked.offset,
+            CallKind::Read => asked.offset + asked.bytes.min(end.saturating_sub(asked.offset)),
+            CallKind::Write => asked.offset + asked.bytes,
+            _ => asked.offset,
         };
-        if asked.call == Syscall::Write {
+        if asked.call == CallKind::Write {
             end = end.max(after);
         }
         (asked, after)

@@ -22,25 +22,12 @@ use crate::structure::{ArcKind, Page, Port, Structure};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetError {
     net: String,
-    problems: Vec<Problem>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Problem {
-    ForeignHandle { user: String },
-    PortOutsideModule { place: u32 },
-    Other(String),
+    problems: Vec<String>,
 }
 
 impl NetError {
-    pub(crate) fn new(net: String, problems: Vec<Problem>) -> Self {
+    pub(crate) fn new(net: String, problems: Vec<String>) -> Self {
         Self { net, problems }
-    }
-}
-
-impl Problem {
-    pub(crate) fn is_foreign_handle(&self) -> bool {
-        matches!(self, Self::ForeignHandle { .. })
     }
 }
 
@@ -58,28 +45,14 @@ impl fmt::Display for NetError {
 
 impl std::error::Error for NetError {}
 
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ForeignHandle { user } => {
-                write!(f, "{user} uses a place of another net; use a handle that this net gave out")
-            }
-            Self::PortOutsideModule { place } => {
-                write!(f, "place #{place} is made a port outside any module; use the place itself")
-            }
-            Self::Other(problem) => f.write_str(problem),
-        }
-    }
-}
-
 /// Checks the whole of a net whose handles are its own.
-pub(crate) fn problems(net: &Structure, initial: &[Count]) -> Vec<Problem> {
+pub(crate) fn problems(net: &Structure, initial: &[Count]) -> Vec<String> {
     let mut found = Vec::new();
     found.extend(names_used_twice(net));
     found.extend(places_out_of_reach(net, initial));
     found.extend(unused_ports(net));
     found.extend(impossible_inhibitors(net));
-    found.into_iter().map(Problem::Other).collect()
+    found
 }
 
 fn names_used_twice(net: &Structure) -> Vec<String> {

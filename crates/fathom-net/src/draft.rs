@@ -4,7 +4,6 @@ use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::binding::Token;
-use crate::check::Problem;
 use crate::handle::Transition;
 use crate::logic::Logic;
 use crate::marking::Marking;
@@ -21,7 +20,9 @@ pub(crate) struct Draft {
     pub(crate) stores: Vec<Box<dyn AnyStore>>,
     pub(crate) initial: Vec<Put>,
     pub(crate) logic: Vec<Box<dyn Logic>>,
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<String>,
+    /// Whether another net gave out one of its places.
+    pub(crate) has_foreign: bool,
 }
 
 /// Puts tokens of the initial marking where they belong, once the whole net is known.
@@ -41,6 +42,7 @@ impl Draft {
             initial: Vec::new(),
             logic: Vec::new(),
             problems: Vec::new(),
+            has_foreign: false,
         }
     }
 
@@ -55,7 +57,9 @@ impl Draft {
     /// Notes a place handle that another net gave out.
     pub(crate) fn check_handle(&mut self, at: Address, user: &str) {
         if at.net != self.id {
-            self.problems.push(Problem::ForeignHandle { user: user.into() });
+            self.has_foreign = true;
+            self.problems
+                .push(format!("{user} uses a place of another net; use a handle that this net gave out"));
         }
     }
 
@@ -78,7 +82,9 @@ impl Draft {
         let path = self.structure.pages[self.page].path.clone();
         self.check_handle(at, &path);
         if self.page == 0 {
-            self.problems.push(Problem::PortOutsideModule { place: at.node });
+            let place = at.node;
+            self.problems
+                .push(format!("place #{place} is made a port outside any module; use the place itself"));
         }
         self.structure.pages[self.page].ports.push(Port { place: at.node, gives });
     }

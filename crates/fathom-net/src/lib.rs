@@ -43,7 +43,7 @@ pub use net::Net;
 pub use pattern::{Bind, Guard, Guarded, Pattern, Refs, Start};
 pub use place::{In, Index, Out, Place, Sink, Source};
 pub use rng::Rng;
-pub use simulation::{Enabled, Simulation};
+pub use simulation::Simulation;
 pub use sinks::Sinks;
 pub use time::{Span, Time};
 pub use transition::{Inputs, Outputs, TransitionBuilder};

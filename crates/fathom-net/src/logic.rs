@@ -36,11 +36,11 @@ impl<'a> Firing<'a> {
     }
 
     /// The transition's delay, as computed for this firing.
-    pub fn delay(&self) -> Span {
+    pub(crate) fn delay(&self) -> Span {
         self.delay
     }
 
-    /// The instant at which the tokens produced become available: `now` plus `delay`.
+    /// The instant at which the tokens produced become available: `now` plus the transition's delay.
     ///
     /// ```
     /// # use fathom_net::{Span, Time};
@@ -121,6 +121,7 @@ pub(crate) trait Logic: Send + Sync {
     /// Fires the binding of the oldest tokens.
     fn fire_first(&self, marking: &mut Marking, firing: &mut Firing<'_>);
     /// Every binding, printed, in the order of the colours; equal ones once.
+    #[cfg(test)]
     fn bindings(&self, marking: &Marking) -> Vec<(Slots, String)>;
     /// Takes the binding's tokens, and puts what the arc expressions make of them.
     fn fire(&self, slots: &Slots, marking: &mut Marking, firing: &mut Firing<'_>);
@@ -140,6 +141,7 @@ impl<P: Pattern> Logic for Compiled<P> {
         self.fire(&slots.expect("an enabled transition has a binding"), marking, firing);
     }
 
+    #[cfg(test)]
     fn bindings(&self, marking: &Marking) -> Vec<(Slots, String)> {
         let mut found = Vec::new();
         let _ = self.pattern.search(marking, &mut { NO_SLOTS }, &mut |slots, refs| {

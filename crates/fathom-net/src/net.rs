@@ -3,7 +3,6 @@
 use std::any::Any;
 
 use crate::binding::Token;
-use crate::handle::Transition;
 use crate::logic::Logic;
 use crate::marking::Marking;
 use crate::place::{Address, Place};
@@ -57,18 +56,6 @@ impl Net {
         &self.structure.name
     }
 
-    /// The transition of a name, `read/cache/lookup`.
-    ///
-    /// ```
-    /// let net = fathom_net::NetBuilder::new("empty").build()?;
-    /// assert!(net.transition("read/cache/lookup").is_none());
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
-    pub fn transition(&self, name: &str) -> Option<Transition> {
-        let position = self.structure.transitions.iter().position(|node| node.name == name)?;
-        Some(Transition(position as u32))
-    }
-
     /// The place of a name and colour; `None` if no place has both.
     ///
     /// ```
@@ -90,20 +77,6 @@ impl Net {
     /// The path of every module, those around it before it; the first is the whole net, and empty.
     pub fn modules(&self) -> impl Iterator<Item = &str> {
         self.structure.pages.iter().map(|page| page.path.as_str())
-    }
-
-    /// The name of a transition, with those of the modules around it.
-    ///
-    /// ```
-    /// let mut net = fathom_net::NetBuilder::new("doc");
-    /// let jobs = net.place::<u8>("jobs");
-    /// net.initial(jobs, [1]);
-    /// let drop = net.transition("drop").input(jobs).add();
-    /// assert_eq!(net.build()?.transition_name(drop), "drop");
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
-    pub fn transition_name(&self, transition: Transition) -> &str {
-        &self.structure.transitions[transition.0 as usize].name
     }
 
     pub(crate) fn compile(

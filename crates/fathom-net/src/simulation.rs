@@ -3,10 +3,9 @@
 use crate::binding::Token;
 use crate::enabled::EnabledSet;
 use crate::handle::Transition;
-use crate::logic::{Firing, Logic};
+use crate::logic::Firing;
 use crate::marking::Marking;
 use crate::net::Net;
-use crate::pattern::Slots;
 use crate::place::{Address, Place, Source};
 use crate::rng::Rng;
 use crate::time::Time;
@@ -47,32 +46,8 @@ pub struct Simulation<'n> {
     pub(crate) marking: Marking,
     enabled: EnabledSet,
     rng: Rng,
-    /// Firings since the start.
-    fired: u64,
     /// Places that gained a token as time advanced; empty between advances, kept for its memory.
     gained: Vec<u32>,
-}
-
-/// A binding that may fire now, from [`Simulation::enabled`].
-#[derive(Clone, Debug)]
-pub struct Enabled {
-    transition: Transition,
-    binding: String,
-    slots: Slots,
-    /// Firings before this binding was found: it is stale after the next.
-    found_at: u64,
-}
-
-impl Enabled {
-    /// The transition.
-    pub fn transition(&self) -> Transition {
-        self.transition
-    }
-
-    /// The tokens bound, printed in the order of the arcs.
-    pub fn binding(&self) -> &str {
-        &self.binding
-    }
 }
 
 impl<'n> Simulation<'n> {
@@ -83,7 +58,6 @@ impl<'n> Simulation<'n> {
             marking: net.initial.clone(),
             enabled: EnabledSet::new(&net.levels),
             rng: Rng::new(seed),
-            fired: 0,
             gained: Vec::new(),
         };
         simulation.refresh();
@@ -211,52 +185,6 @@ impl<'n> Simulation<'n> {
         }
     }
 
-    /// Every binding that may fire next, after advancing time to it if need be: all those enabled, of the highest
-    /// priority that has any, by transition and in the order of the colours. Empty if the net is dead.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let jobs = net.place::<u8>("jobs");
-    /// # net.initial(jobs, [7, 7, 9]);
-    /// # net.transition("drop").input(jobs).add();
-    /// # let net = net.build()?;
-    /// let mut sim = fathom_net::Simulation::new(&net, 1);
-    /// let enabled = sim.enabled();
-    /// assert_eq!(enabled.len(), 2, "two tokens of one colour make one binding");
-    /// assert_eq!(enabled[1].binding(), "(9,)");
-    /// sim.fire(&enabled[1]);
-    /// assert_eq!(sim.enabled().len(), 1);
-    /// # Ok::<(), fathom_net::NetError>(())
-    /// ```
-    pub fn enabled(&mut self) -> Vec<Enabled> {
-        while self.enabled.eligible().is_empty() && self.advance() {}
-        let mut eligible = self.enabled.eligible().to_vec();
-        eligible.sort_unstable();
-        let found_at = self.fired;
-        let bindings = |number: u32| {
-            let transition = Transition(number);
-            let found = self.net.logic[number as usize].bindings(&self.marking);
-            found.into_iter().map(move |(slots, binding)| Enabled { transition, binding, slots, found_at })
-        };
-        eligible.into_iter().flat_map(bindings).collect()
-    }
-
-    /// Fires a binding that [`enabled`](Self::enabled) gave.
-    ///
-    /// # Panics
-    /// If something fired since the binding was found.
-    pub fn fire(&mut self, enabled: &Enabled) {
-        assert!(
-            enabled.found_at == self.fired,
-            "binding {} of transition `{}` is stale: something fired since; ask `enabled` again",
-            enabled.binding,
-            self.net.transition_name(enabled.transition)
-        );
-        self.fire_with(enabled.transition.0, |logic, marking, firing| {
-            logic.fire(&enabled.slots, marking, firing);
-        });
-    }
-
     /// The next transition to fire, once time has advanced to it.
     #[inline]
     fn next(&mut self) -> Option<u32> {
@@ -287,19 +215,12 @@ impl<'n> Simulation<'n> {
 
     #[inline]
     fn fire_first(&mut self, transition: u32) {
-        self.fire_with(transition, |logic, marking, firing| logic.fire_first(marking, firing));
-    }
-
-    /// Fires, and looks again at the transitions that this concerns.
-    #[inline]
-    fn fire_with(&mut self, transition: u32, fire: impl FnOnce(&dyn Logic, &mut Marking, &mut Firing<'_>)) {
-        let logic = self.net.logic[transition as usize].as_ref();
         let mut firing = Firing::new(self.marking.now, &mut self.rng);
-        fire(logic, &mut self.marking, &mut firing);
-        self.fired += 1;
+        self.net.logic[transition as usize].fire_first(&mut self.marking, &mut firing);
         self.look_again(transition);
     }
 
+    /// Looks at the transitions that a firing concerns.
     #[inline]
     fn look_again(&mut self, fired: u32) {
         let Self { net, marking, enabled, .. } = self;
@@ -337,7 +258,9 @@ impl std::fmt::Debug for Simulation<'_> {
         f.debug_struct("Simulation")
             .field("net", &self.net.name())
             .field("now", &self.marking.now)
-            .field("firings", &self.fired)
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -221,17 +221,8 @@ impl<'n, P: Pattern, Side> TransitionBuilder<'n, P, Side> {
         }
     }
 
-    /// Moves on to the arcs out, of which there may be none: for transitions built in a loop. The
-    /// first arc out does it too.
-    ///
-    /// ```
-    /// # let mut net = fathom_net::NetBuilder::new("doc");
-    /// # let start = net.place("start");
-    /// let ends: Vec<_> = (0..3).map(|i| net.place(&format!("end {i}"))).collect();
-    /// let fork = net.transition("fork").consume(start, 1).outputs();
-    /// ends.into_iter().fold(fork, |fork, end| fork.produce(end, 1)).add();
-    /// ```
-    pub fn outputs(self) -> TransitionBuilder<'n, P, Outputs> {
+    /// Moves on to the arcs out.
+    pub(crate) fn outputs(self) -> TransitionBuilder<'n, P, Outputs> {
         let Self { net, node, logic, bound, .. } = self;
         TransitionBuilder { net, node, logic, bound, side: PhantomData }
     }

@@ -42,7 +42,7 @@ pub use self::fields::*;
 pub use self::file::{JobFile, Mistake, Section, Surroundings, parse};
 pub use self::files::{Layout, ThreadFile};
 pub use self::iolog::{IoLog, LogAction, LogEntry};
-pub use self::option::{list, markdown as option_table};
+pub use self::option::{distance, list, markdown as option_table};
 
 /// One job: some threads that do the same to files of one size.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use fathom_stats::difference::{self, Estimated};
+use fathom_stats::{Estimate, Interval, difference};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -278,14 +278,14 @@ fn of_curves(result: u64, first: &Curve, other: &Curve) -> Vec<Topic> {
 
 impl Like {
     /// Both as numbers with intervals, where they are quantities.
-    fn numbers(&self) -> Option<[Estimated; 2]> {
+    fn numbers(&self) -> Option<[Estimate; 2]> {
         if matches!(self.nature, Nature::Fixed | Nature::Incidental) {
             return None;
         }
         let number = |at: usize| {
             let value = self.values[at].as_number().filter(|&value| value > 0.0)?;
-            let interval = self.intervals[at].unwrap_or([value, value]);
-            Some(Estimated { value, interval, level: LEVEL })
+            let [low, high] = self.intervals[at].unwrap_or([value, value]);
+            Some(Estimate { value, interval: Interval { low, high }, level: LEVEL })
         };
         Some([number(0)?, number(1)?])
     }
@@ -304,13 +304,13 @@ impl Like {
             None => Verdict::Different,
         };
         let [first, other] = self.values;
-        let ratio = ratio.map(|ratio| [ratio.value, ratio.interval[0], ratio.interval[1]]);
+        let ratio = ratio.map(|ratio| [ratio.value, ratio.interval.low, ratio.interval.high]);
         Pair { kind: self.kind, method: self.method, first, other, ratio, verdict }
     }
 }
 
 /// Whether an interval lies outside of, inside of or across the factors that count as none.
-fn beyond([low, high]: [f64; 2], factor: f64) -> Verdict {
+fn beyond(Interval { low, high }: Interval, factor: f64) -> Verdict {
     if low > factor || high < 1.0 / factor {
         Verdict::Different
     } else if high <= factor && low >= 1.0 / factor {

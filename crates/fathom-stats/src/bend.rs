@@ -22,28 +22,17 @@ pub struct Point {
     pub times: Vec<f64>,
 }
 
-/// What counts as a law, and as a change of it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Options {
-    /// Smallest change of the price of a byte that is told, and largest deviation from the law that is
-    /// forgiven, as a share. Default 0.1: a reader would not call less a bend.
-    pub min_change: f64,
-    /// How far single sizes may stand off any law (page and sector boundaries), as a standard
-    /// deviation. Default 0.03: three of them make `min_change`.
-    pub wobble: f64,
-    /// Fewest sizes of one price. Default 2: one size alone is no regime.
-    pub min_sizes: usize,
-    /// Confidence level of the intervals. Default 0.95.
-    pub level: f64,
-    /// Simulated repetitions behind them. Default 200.
-    pub replicates: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { min_change: 0.1, wobble: 0.03, min_sizes: 2, level: 0.95, replicates: 200 }
-    }
-}
+/// Smallest change of the price of a byte that is told, and largest deviation from the law that is forgiven, as a
+/// share: a reader would not call less a bend.
+const MIN_CHANGE: f64 = 0.1;
+/// How far single sizes may stand off any law (page and sector boundaries), as a standard deviation: three of them make
+/// [`MIN_CHANGE`].
+const WOBBLE: f64 = 0.03;
+/// Fewest sizes of one price: one size alone is no regime.
+const MIN_SIZES: usize = 2;
+/// Confidence level of the intervals, and the simulated repetitions behind them.
+const LEVEL: f64 = 0.95;
+const REPLICATES: usize = 200;
 
 /// A law that the times follow.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,8 +43,6 @@ pub struct Bends {
     pub half: Half,
     /// The ranges of sizes with one price per unit of size, ascending; at least one.
     pub pieces: Vec<Piece>,
-    /// The largest deviation of a size's median from the law, as a share.
-    pub worst_deviation: f64,
 }
 
 /// Where the fixed cost stops to dominate.
@@ -96,7 +83,7 @@ const FEWEST_ROUNDS: usize = 4;
 /// fewer than 4 rounds.
 ///
 /// ```
-/// use fathom_stats::bend::{Half, Options, Point, fit};
+/// use fathom_stats::bend::{Half, Point, fit};
 /// use rand::SeedableRng;
 /// let time = |size: f64, round: u32| (200.0 + 0.1 * size) * (1.0 + 0.01 * f64::from(round % 3));
 /// let points: Vec<Point> = (9..20)
@@ -104,12 +91,17 @@ const FEWEST_ROUNDS: usize = 4;
 ///     .map(|size| Point { size, times: (0..12).map(|round| time(size, round)).collect() })
 ///     .collect();
 /// let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
-/// let bends = fit(&points, &Options::default(), &mut rng).unwrap();
+/// let bends = fit(&points, &mut rng).unwrap();
 /// assert!((bends.fixed.value - 200.0).abs() < 10.0);
 /// assert!(matches!(bends.half, Half::At(size) if (size.value - 2000.0).abs() < 200.0));
 /// assert_eq!(bends.pieces.len(), 1);
 /// ```
-pub fn fit(points: &[Point], options: &Options, rng: &mut impl Rng) -> Result<Bends, String> {
+pub fn fit(points: &[Point], rng: &mut impl Rng) -> Result<Bends, String> {
+    replicated(points, REPLICATES, rng)
+}
+
+/// The same with so many simulated repetitions.
+fn replicated(points: &[Point], replicates: usize, rng: &mut impl Rng) -> Result<Bends, String> {
     let ascending = points.windows(2).all(|pair| pair[0].size < pair[1].size);
     let rounds = points.iter().map(|point| point.times.len()).min().unwrap_or(0);
     if points.len() < FEWEST_SIZES || !ascending || rounds < FEWEST_ROUNDS {
@@ -117,10 +109,10 @@ pub fn fit(points: &[Point], options: &Options, rng: &mut impl Rng) -> Result<Be
     }
     let half = |parity: usize| observe(points, |round| round % 2 == parity);
     let all = observe(points, |_| true);
-    let starts = confirmed(law::search(&half(0), options), &half(1), options);
-    let law = Law::fit(&all, &starts, options.wobble);
-    check(&law, &all, options)?;
-    Ok(bends(&law, &all, points, options, rng))
+    let starts = confirmed(law::search(&half(0)), &half(1));
+    let law = Law::fit(&all, &starts);
+    check(&law, &all)?;
+    Ok(bends(&law, &all, points, replicates, rng))
 }
 
 /// The logs of the medians and their standard errors over the rounds that `is_kept`.
@@ -149,13 +141,13 @@ fn observe(points: &[Point], is_kept: impl Fn(usize) -> bool) -> Vec<Observed> {
 const LEAST_ERROR: f64 = 0.002;
 
 /// The starts of pieces whose change of price the second set of rounds shows as well.
-fn confirmed(mut starts: Vec<usize>, second: &[Observed], options: &Options) -> Vec<usize> {
+fn confirmed(mut starts: Vec<usize>, second: &[Observed]) -> Vec<usize> {
     // Joining two pieces changes the prices of those beside them: again until nothing goes.
     loop {
-        let law = Law::fit(second, &starts, options.wobble);
+        let law = Law::fit(second, &starts);
         let doubtful = (1..starts.len())
             .map(|piece| (piece, law.change_score(second, piece)))
-            .filter(|&(piece, score)| score < CONFIRMED || law.change(piece).abs() < options.min_change)
+            .filter(|&(piece, score)| score < CONFIRMED || law.change(piece).abs() < MIN_CHANGE)
             .min_by(|a, b| a.1.total_cmp(&b.1));
         let Some((piece, _)) = doubtful else { return starts };
         starts.remove(piece);
@@ -166,10 +158,10 @@ fn confirmed(mut starts: Vec<usize>, second: &[Observed], options: &Options) -> 
 const CONFIRMED: f64 = 3.0;
 
 /// Refuses a law that the medians stand off by more than it may tell, and more than noise explains.
-fn check(law: &Law, all: &[Observed], options: &Options) -> Result<(), String> {
+fn check(law: &Law, all: &[Observed]) -> Result<(), String> {
     let excess = |(index, point): (usize, &Observed)| {
         let deviation = law.residual(index, point).abs();
-        (deviation, deviation - options.min_change - 3.0 * point.error)
+        (deviation, deviation - MIN_CHANGE - 3.0 * point.error)
     };
     let worst = all.iter().enumerate().map(excess).max_by(|a, b| a.1.total_cmp(&b.1));
     match worst {
@@ -181,7 +173,7 @@ fn check(law: &Law, all: &[Observed], options: &Options) -> Result<(), String> {
     }
 }
 
-fn bends(law: &Law, all: &[Observed], points: &[Point], options: &Options, rng: &mut impl Rng) -> Bends {
+fn bends(law: &Law, all: &[Observed], points: &[Point], replicates: usize, rng: &mut impl Rng) -> Bends {
     let residuals: Vec<f64> =
         all.iter().enumerate().map(|(index, point)| law.residual(index, point)).collect();
     let count = residuals.len() as f64;
@@ -189,7 +181,7 @@ fn bends(law: &Law, all: &[Observed], points: &[Point], options: &Options, rng: 
     let noise = all.iter().map(|point| point.error.powi(2)).sum::<f64>() / count;
     let left = residuals.iter().map(|residual| residual * residual).sum::<f64>() / freedom;
     let wobble = (left - noise).max(0.0);
-    let repeated: Vec<Law> = (0..options.replicates)
+    let repeated: Vec<Law> = (0..replicates)
         .map(|_| {
             let again: Vec<Observed> = all
                 .iter()
@@ -200,16 +192,16 @@ fn bends(law: &Law, all: &[Observed], points: &[Point], options: &Options, rng: 
                     Observed { log_time: law.log_time(index, point.size) + error, ..*point }
                 })
                 .collect();
-            Law::fit(&again, &law.starts, options.wobble)
+            Law::fit(&again, &law.starts)
         })
         .collect();
     let estimate = |of: &dyn Fn(&Law) -> f64| {
         let values: Vec<f64> = repeated.iter().map(of).collect();
-        let tail = 0.5 * (1.0 - options.level);
+        let tail = 0.5 * (1.0 - LEVEL);
         let end = |p: f64| quantile::quantile(&values, p).unwrap_or(f64::NAN);
         let value = of(law);
         let interval = Interval { low: end(tail).min(value), high: end(1.0 - tail).max(value) };
-        Estimate { value, interval, level: options.level }
+        Estimate { value, interval, level: LEVEL }
     };
     let ends = law.starts.iter().skip(1).copied().chain([points.len()]);
     let pieces = law.starts.iter().zip(ends).enumerate().map(|(piece, (&first, end))| Piece {
@@ -219,8 +211,7 @@ fn bends(law: &Law, all: &[Observed], points: &[Point], options: &Options, rng: 
     });
     let pieces: Vec<Piece> = pieces.collect();
     let half = half(estimate(&|law: &Law| law.fixed / law.prices[0]), points, pieces[0].last);
-    let worst_deviation = residuals.iter().map(|residual| residual.abs().exp_m1()).fold(0.0, f64::max);
-    Bends { fixed: estimate(&|law: &Law| law.fixed), half, pieces, worst_deviation }
+    Bends { fixed: estimate(&|law: &Law| law.fixed), half, pieces }
 }
 
 fn half(size: Estimate, points: &[Point], last: usize) -> Half {

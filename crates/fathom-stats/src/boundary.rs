@@ -18,8 +18,6 @@ pub struct Boundary {
     /// Confidence level that the interval reaches (the binomial coverage of its order
     /// statistics), at most what was asked for if there are few rounds.
     pub level: f64,
-    /// Positions on the wrong side of the step.
-    pub misfits: usize,
 }
 
 /// Why there is no boundary.
@@ -62,7 +60,7 @@ pub fn find(latencies: &Rounds, reference: Option<&[f64]>, level: f64) -> Result
     if !levels.stalls.contains(&true) {
         return Err(Reason::NoStall);
     }
-    let (position, misfits) = step(&levels.stalls);
+    let position = step(&levels.stalls);
     let stalls_before = levels.stalls[..position].iter().filter(|&&stall| stall).count();
     let behind = &levels.stalls[position..];
     let hits_behind = behind.iter().filter(|&&stall| !stall).count();
@@ -74,18 +72,17 @@ pub fn find(latencies: &Rounds, reference: Option<&[f64]>, level: f64) -> Result
     let mut steps: Vec<usize> = (0..latencies.rounds())
         .map(|round| {
             let row = latencies.round(round);
-            step(&row.iter().map(|&l| l > levels.threshold).collect::<Vec<_>>()).0
+            step(&row.iter().map(|&l| l > levels.threshold).collect::<Vec<_>>())
         })
         .collect();
     steps.sort_unstable();
     let (interval, level) = order_interval(&steps, level);
-    Ok(Boundary { position, interval, level, misfits })
+    Ok(Boundary { position, interval, level })
 }
 
-/// The place of the step with the fewest positions on its wrong side, and how many those are. Of
-/// equally good places the one furthest along wins: a stall at the edge of the hits is then an
-/// isolated one.
-fn step(stalls: &[bool]) -> (usize, usize) {
+/// The place of the step with the fewest positions on its wrong side. Of equally good places the one
+/// furthest along wins: a stall at the edge of the hits is then an isolated one.
+fn step(stalls: &[bool]) -> usize {
     let mut misfits = stalls.iter().filter(|&&stall| !stall).count();
     let mut best = (0, misfits);
     for (i, &stall) in stalls.iter().enumerate() {
@@ -98,7 +95,7 @@ fn step(stalls: &[bool]) -> (usize, usize) {
             best = (i + 1, misfits);
         }
     }
-    best
+    best.0
 }
 
 /// Probability, times the number of places, that so many of the stalled samples lie behind the

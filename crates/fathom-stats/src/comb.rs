@@ -9,7 +9,7 @@
 //! round is divided by its own median: that is blind to outliers, to bursts that hit neighbouring
 //! samples of one round, and to drift over rounds. A position is a *tooth* of the period k if it
 //! stands above the interior of the blocks around it (their later halves, because the operation
-//! after a tooth is often elevated too) by at least [`Options::min_height`] and by three standard
+//! after a tooth is often elevated too) by at least `MIN_HEIGHT` and by three standard
 //! errors. Comparing with the neighbourhood makes it blind to drift within a round as well. The
 //! period is accepted if at least 90 % of its multiples are teeth, if that many would be
 //! implausible given how often other positions look like teeth (a binomial test, corrected for
@@ -28,15 +28,23 @@ use crate::quantile;
 use profile::Profile;
 use search::{Found, Series};
 
+/// Confidence level of the heights' intervals.
+const LEVEL: f64 = 0.95;
+/// Smallest effect of interest: how much higher than the interior a tooth has to be, as a share of the interior. System
+/// calls are uneven by 1 to 3 % within a block for reasons of alignment, and a real tooth costs a tenth more at the least
+/// (xfs), less where cost falls with it.
+const MIN_HEIGHT: f64 = 0.06;
+/// Fewest teeth of the fundamental comb, and of the taller one.
+const MIN_TEETH: usize = 8;
+const MIN_TALLER_TEETH: usize = 5;
+/// Positions at the start that are not judged: the first operations pay for setting up the file.
+const SKIP: usize = 4;
+/// Largest probability, corrected for the periods tried, that chance made the comb.
+const SIGNIFICANCE: f64 = 1e-3;
+
 /// What counts as a comb.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Options {
-    /// Confidence level of the heights' intervals. Default 0.95.
-    pub level: f64,
-    /// Smallest effect of interest: how much higher than the interior a tooth has to be, as a
-    /// share of the interior. Default 0.06: system calls are uneven by 1 to 3 % within a block for
-    /// reasons of alignment, and a real tooth costs a tenth more at the least (xfs), less where cost falls with it.
-    pub min_height: f64,
     /// What has to be excluded before a period is called the smallest, or absent: the multiples of
     /// a finer one may not be higher than this, as a share of the interior, at three standard
     /// errors. Default 0.02: within blocks, the places where a finer block would begin differ by
@@ -44,30 +52,11 @@ pub struct Options {
     pub negligible_height: f64,
     /// Smallest period that is looked for, in positions. Default 2, the smallest that can be seen.
     pub min_period: usize,
-    /// Fewest teeth of the fundamental comb. Default 8.
-    pub min_teeth: usize,
-    /// Fewest teeth of the taller comb. Default 5.
-    pub min_taller_teeth: usize,
-    /// Positions at the start that are not judged: the first operations pay for setting up the
-    /// file. Default 4; the first tooth judged is never position 0.
-    pub skip: usize,
-    /// Largest probability, corrected for the periods tried, that chance made the comb.
-    /// Default 0.001.
-    pub significance: f64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            level: 0.95,
-            min_height: 0.06,
-            negligible_height: 0.02,
-            min_period: 2,
-            min_teeth: 8,
-            min_taller_teeth: 5,
-            skip: 4,
-            significance: 1e-3,
-        }
+        Self { negligible_height: 0.02, min_period: 2 }
     }
 }
 
@@ -167,16 +156,17 @@ pub fn find(latencies: &Rounds, options: &Options) -> Result<Combs, NoComb> {
     let series = Series {
         level: &profile.level,
         error: &profile.error,
-        skip: options.skip.max(1),
+        skip: SKIP,
         min_period: options.min_period.max(2),
-        min_teeth: options.min_teeth.max(2),
-        options,
+        min_teeth: MIN_TEETH,
+        min_height: MIN_HEIGHT,
+        negligible_height: options.negligible_height,
     };
     let fundamental = series.search()?;
-    let taller = find_taller(&profile, fundamental.period, options);
+    let taller = find_taller(&profile, fundamental.period);
     let tall_period = taller.as_ref().map_or(usize::MAX, |found| found.period);
     let measured = |found: &Found, except: usize| {
-        measure(&profile, found, except, options).ok_or(NoComb::TooFewRounds { rounds })
+        measure(&profile, found, except).ok_or(NoComb::TooFewRounds { rounds })
     };
     Ok(Combs {
         fundamental: measured(&fundamental, tall_period)?,
@@ -188,18 +178,18 @@ pub fn find(latencies: &Rounds, options: &Options) -> Result<Combs, NoComb> {
 const FEWEST_ROUNDS: usize = 8;
 
 /// Searches the heights of the fundamental's teeth for a period; answers in positions.
-fn find_taller(profile: &Profile, fundamental: usize, options: &Options) -> Result<Found, NoComb> {
+fn find_taller(profile: &Profile, fundamental: usize) -> Result<Found, NoComb> {
     let every = |values: &[f64]| values.iter().copied().step_by(fundamental).collect::<Vec<_>>();
     let (level, error) = (every(&profile.level), every(&profile.error));
-    // Teeth are few and differ for many reasons: only heights of interest are looked for.
-    let options = &Options { min_height: 0.10, negligible_height: 0.06, ..*options };
     let teeth = Series {
         level: &level,
         error: &error,
-        skip: options.skip.div_ceil(fundamental).max(1),
+        skip: SKIP.div_ceil(fundamental),
         min_period: 2,
-        min_teeth: options.min_taller_teeth.max(2),
-        options,
+        min_teeth: MIN_TALLER_TEETH,
+        // Teeth are few and differ for many reasons: only heights of interest are looked for.
+        min_height: 0.10,
+        negligible_height: 0.06,
     };
     match teeth.search() {
         Ok(found) => Ok(Found { period: found.period * fundamental, base: fundamental, ..found }),
@@ -213,18 +203,16 @@ fn find_taller(profile: &Profile, fundamental: usize, options: &Options) -> Resu
 
 /// The height of the teeth of `found` that are no multiples of `except`, with its interval. The
 /// rounds are the independent samples: within a round the bases of neighbouring teeth overlap.
-fn measure(profile: &Profile, found: &Found, except: usize, options: &Options) -> Option<Comb> {
+fn measure(profile: &Profile, found: &Found, except: usize) -> Option<Comb> {
     let positions = profile.level.len();
     let mut scratch = Vec::new();
     let teeth: Vec<usize> = (1..)
         .map(|j| j * found.period)
         .take_while(|&tooth| tooth < positions)
-        .filter(|tooth| *tooth >= options.skip && tooth % except != 0)
+        .filter(|tooth| *tooth >= SKIP && tooth % except != 0)
         .collect();
-    let bases: Vec<Vec<usize>> = teeth
-        .iter()
-        .map(|&tooth| search::interior(tooth, found.base, positions, options.skip.max(1)).collect())
-        .collect();
+    let bases: Vec<Vec<usize>> =
+        teeth.iter().map(|&tooth| search::interior(tooth, found.base, positions, SKIP).collect()).collect();
     let heights: Vec<f64> = (0..profile.rounds())
         .filter_map(|round| {
             let row = profile.round(round);
@@ -239,7 +227,7 @@ fn measure(profile: &Profile, found: &Found, except: usize, options: &Options) -
         .collect();
     Some(Comb {
         period: found.period,
-        height_ratio: median_interval(&heights, options.level)?.map(f64::exp),
+        height_ratio: median_interval(&heights, LEVEL)?.map(f64::exp),
         teeth: found.teeth,
         present: found.present,
         p_value: found.p_value,

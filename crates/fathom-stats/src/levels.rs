@@ -16,10 +16,6 @@ pub struct Levels {
     pub threshold: f64,
     /// Per position: whether more than half of its rounds stalled.
     pub stalls: Vec<bool>,
-    /// Positions whose rounds disagree: more than 20 % but fewer than 80 % of them stalled.
-    pub ambiguous: Vec<usize>,
-    /// Typical latency of a hit, in the unit of the latencies.
-    pub floor: f64,
 }
 
 /// Why latencies do not fall into two levels.
@@ -63,7 +59,6 @@ pub enum Reason {
 /// let latencies = [90_000.0, 2_000.0, 2_100.0, 1_900.0, 85_000.0, 2_000.0, 70_000.0, 2_050.0];
 /// let levels = levels::split(&Rounds::new(&latencies, 4).unwrap(), None).unwrap();
 /// assert_eq!(levels.stalls, [true, false, false, false]);
-/// assert_eq!(levels.ambiguous, [2]);
 /// ```
 pub fn split(latencies: &Rounds, reference: Option<&[f64]>) -> Result<Levels, Reason> {
     let reference: Vec<f64> =
@@ -96,9 +91,9 @@ pub fn split(latencies: &Rounds, reference: Option<&[f64]>) -> Result<Levels, Re
         Err(Reason::OneLevel)
     };
     match (judged, known_hit) {
-        (Ok(threshold), _) => Ok(classify(latencies, threshold, floor)),
+        (Ok(threshold), _) => Ok(classify(latencies, threshold)),
         // Everything is near the known hits: hits throughout.
-        (Err(Reason::OneLevel), Some(_)) => Ok(classify(latencies, floor + FEWEST_TIMES.ln(), floor)),
+        (Err(Reason::OneLevel), Some(_)) => Ok(classify(latencies, floor + FEWEST_TIMES.ln())),
         (Err(reason), _) => Err(reason),
     }
 }
@@ -173,18 +168,11 @@ fn parts_cleanly(ascending: &[f64], floor: f64, threshold: f64) -> bool {
     between <= stalls / 4
 }
 
-/// Classes of the positions by the share of their rounds above the log threshold.
-fn classify(latencies: &Rounds, threshold: f64, floor: f64) -> Levels {
-    let rounds = latencies.rounds() as f64;
-    let shares: Vec<f64> = (0..latencies.positions())
-        .map(|position| latencies.position(position).filter(|&l| log(l) > threshold).count() as f64 / rounds)
-        .collect();
-    Levels {
-        threshold: threshold.exp(),
-        stalls: shares.iter().map(|&share| share > 0.5).collect(),
-        ambiguous: (0..shares.len()).filter(|&i| shares[i] > 0.2 && shares[i] < 0.8).collect(),
-        floor: floor.exp(),
-    }
+/// Classes of the positions by how many of their rounds are above the log threshold.
+fn classify(latencies: &Rounds, threshold: f64) -> Levels {
+    let stalled = |position| latencies.position(position).filter(|&l| log(l) > threshold).count();
+    let stalls = (0..latencies.positions()).map(|position| 2 * stalled(position) > latencies.rounds());
+    Levels { threshold: threshold.exp(), stalls: stalls.collect() }
 }
 
 #[cfg(test)]

@@ -8,10 +8,6 @@ use crate::interval::{Estimate, Interval};
 pub struct Line {
     /// Growth of y per unit of x.
     pub slope: Estimate,
-    /// y at x = 0.
-    pub intercept: Estimate,
-    /// Standard deviation of the residuals with n - 2 degrees of freedom, in the unit of y.
-    pub residual_sd: f64,
     /// Largest absolute residual, in the unit of y.
     pub max_residual: f64,
 }
@@ -26,7 +22,7 @@ pub struct Line {
 /// ```
 /// use fathom_stats::linear::least_squares;
 /// let line = least_squares(&[0.0, 1.0, 2.0, 3.0], &[1.0, 3.0, 5.0, 7.0], 0.95).unwrap();
-/// assert_eq!((line.slope.value, line.intercept.value), (2.0, 1.0));
+/// assert_eq!(line.slope.value, 2.0);
 /// assert_eq!(line.max_residual, 0.0);
 /// ```
 pub fn least_squares(x: &[f64], y: &[f64], level: f64) -> Option<Line> {
@@ -41,23 +37,15 @@ pub fn least_squares(x: &[f64], y: &[f64], level: f64) -> Option<Line> {
         return None;
     }
     let slope = products / squares;
-    let intercept = mean_y - slope * mean_x;
     // Residuals about the means: the intercept may lie far outside the data and cost digits.
     let residual = |(x, y): (&f64, &f64)| (y - mean_y) - slope * (x - mean_x);
     let residual_squares: f64 = x.iter().zip(y).map(|p| residual(p).powi(2)).sum();
     let residual_sd = (residual_squares / (count - 2.0)).sqrt();
     let t = student_quantile(0.5 + 0.5 * level, count - 2.0);
-    let slope_error = t * residual_sd / squares.sqrt();
-    let intercept_error = t * residual_sd * (1.0 / count + mean_x * mean_x / squares).sqrt();
-    let estimate = |value: f64, error: f64| Estimate {
-        value,
-        interval: Interval { low: value - error, high: value + error },
-        level,
-    };
+    let error = t * residual_sd / squares.sqrt();
+    let interval = Interval { low: slope - error, high: slope + error };
     Some(Line {
-        slope: estimate(slope, slope_error),
-        intercept: estimate(intercept, intercept_error),
-        residual_sd,
+        slope: Estimate { value: slope, interval, level },
         max_residual: x.iter().zip(y).map(|p| residual(p).abs()).fold(0.0, f64::max),
     })
 }

@@ -169,7 +169,7 @@ fn deviations(slopes: &[Vec<f64>], left: &[f64]) -> Vec<f64> {
 }
 
 /// By Gauss and Jordan with the largest pivot; none of a matrix that has none.
-fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
+pub(crate) fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     let size = matrix.len();
     for (at, row) in matrix.iter_mut().enumerate() {
         row.extend((0..size).map(|column| f64::from(u8::from(column == at))));
@@ -183,9 +183,8 @@ fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
         }
         matrix[at].iter_mut().for_each(|cell| *cell /= pivot);
         let pivot_row = matrix[at].clone();
-        for (other, row) in matrix.iter_mut().enumerate().filter(|(other, _)| *other != at) {
+        for (_, row) in matrix.iter_mut().enumerate().filter(|(other, _)| *other != at) {
             let factor = row[at];
-            debug_assert_ne!(other, at);
             row.iter_mut().zip(&pivot_row).for_each(|(cell, above)| *cell -= factor * above);
         }
     }

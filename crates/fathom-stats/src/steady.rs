@@ -5,27 +5,15 @@
 
 use crate::distribution::{binomial_upper_tail, hypergeometric_upper_tail};
 
-/// What counts as steady.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Options {
-    /// Fewest teeth, and fewest whole periods, of the tail. Default 5: the ramp itself repeats
-    /// sizes two or three times.
-    pub min_teeth: usize,
-    /// Share of the teeth that have to be stalls. Default 0.9.
-    pub present_share: f64,
-    /// Stalls of the tail that are no teeth, as a share of the teeth. Default 0.1; two
-    /// are forgiven in any case unless they are as many as a third of the teeth.
-    pub extra_share: f64,
-    /// Largest probability, corrected for the number of candidates, that stalls at random places
-    /// make the tail. Default 0.01.
-    pub significance: f64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { min_teeth: 5, present_share: 0.9, extra_share: 0.1, significance: 0.01 }
-    }
-}
+/// Fewest teeth, and fewest whole periods, of the tail: the ramp itself repeats sizes two or three times.
+const MIN_TEETH: usize = 5;
+/// Share of the teeth that have to be stalls.
+const PRESENT_SHARE: f64 = 0.9;
+/// Stalls of the tail that are no teeth, as a share of the teeth; two are forgiven in any case unless they are as many
+/// as a third of the teeth.
+const EXTRA_SHARE: f64 = 0.1;
+/// Largest probability, corrected for the number of candidates, that stalls at random places make the tail.
+const SIGNIFICANCE: f64 = 0.01;
 
 /// A tail of stalls at one distance.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -82,25 +70,25 @@ pub enum Reason {
 /// [`Reason`] if there is no steady tail.
 ///
 /// ```
-/// use fathom_stats::steady::{find, Options};
+/// use fathom_stats::steady::find;
 /// let mut stalls = vec![0, 1, 4, 12, 16, 24];
 /// stalls.extend((32..512).step_by(32));
-/// let steady = find(512, &stalls, &Options::default()).unwrap();
+/// let steady = find(512, &stalls).unwrap();
 /// assert_eq!((steady.period, steady.onset, steady.extras), (32, 32, 0));
 /// ```
-pub fn find(positions: usize, stalls: &[usize], options: &Options) -> Result<Steady, Reason> {
+pub fn find(positions: usize, stalls: &[usize]) -> Result<Steady, Reason> {
     let mut is_stall = vec![false; positions];
     stalls.iter().filter(|&&stall| stall < positions).for_each(|&stall| is_stall[stall] = true);
     let stalls: Vec<usize> = (0..positions).filter(|&i| is_stall[i]).collect();
     let Some(&last) = stalls.last() else {
         return Err(Reason::NoStalls);
     };
-    if 10 * stalls.len() >= 9 * positions && positions >= options.min_teeth {
+    if 10 * stalls.len() >= 9 * positions && positions >= MIN_TEETH {
         return Err(Reason::Saturated);
     }
-    let sequence = Sequence { is_stall: &is_stall, stalls: &stalls, options };
+    let sequence = Sequence { is_stall: &is_stall, stalls: &stalls };
     let mut tails: Vec<Steady> =
-        (2..=positions / options.min_teeth.max(1)).filter_map(|period| sequence.best_tail(period)).collect();
+        (2..=positions / MIN_TEETH).filter_map(|period| sequence.best_tail(period)).collect();
     tails.sort_by(|a, b| b.confidence.total_cmp(&a.confidence).then(b.present.cmp(&a.present)));
     match tails.as_slice() {
         [] => Err(sequence.why_not(last)),
@@ -116,7 +104,6 @@ const ANCHORS: usize = 4;
 struct Sequence<'a> {
     is_stall: &'a [bool],
     stalls: &'a [usize],
-    options: &'a Options,
 }
 
 impl Sequence<'_> {
@@ -134,7 +121,7 @@ impl Sequence<'_> {
         let mut best = None;
         let (mut teeth, mut present) = (0, 0);
         // No tail of this period may lack more teeth than this, however long it grows.
-        let most_missing = (1.0 - self.options.present_share) * (end / period + 1) as f64;
+        let most_missing = (1.0 - PRESENT_SHARE) * (end / period + 1) as f64;
         let last_tooth = anchor + (end - 1 - anchor) / period * period;
         for onset in (anchor % period..=last_tooth).rev().step_by(period) {
             teeth += 1;
@@ -153,15 +140,15 @@ impl Sequence<'_> {
 
     fn is_acceptable(&self, tail: &Steady) -> bool {
         let teeth = tail.teeth as f64;
-        let forgiven = (self.options.extra_share * teeth).max((teeth / 3.0).min(2.0));
+        let forgiven = (EXTRA_SHARE * teeth).max((teeth / 3.0).min(2.0));
         let length = self.is_stall.len() - tail.onset;
         // Two windows of half the size at the end of the ramp are not the first period: the
         // onset has a period of its own, without other stalls.
         let begins = self.stalls_in(tail.onset, tail.onset + tail.period) == 1;
         begins
-            && tail.present >= self.options.min_teeth
-            && length >= self.options.min_teeth * tail.period
-            && tail.present as f64 >= self.options.present_share * teeth
+            && tail.present >= MIN_TEETH
+            && length >= MIN_TEETH * tail.period
+            && tail.present as f64 >= PRESENT_SHARE * teeth
             && tail.extras as f64 <= forgiven
             && !self.hides_fraction(tail)
     }
@@ -194,10 +181,9 @@ impl Sequence<'_> {
         let stalls = tail.present + tail.extras;
         let chance = hypergeometric_upper_tail(length, stalls, tail.teeth, tail.present);
         // For each period as many phases, for each of them as many lengths as there are teeth.
-        let candidates =
-            self.is_stall.len() as f64 * self.is_stall.len() as f64 / self.options.min_teeth as f64;
+        let candidates = self.is_stall.len() as f64 * self.is_stall.len() as f64 / MIN_TEETH as f64;
         let p_value = (chance * candidates).min(1.0);
-        (p_value <= self.options.significance).then_some(Steady { confidence: 1.0 - p_value, ..tail })
+        (p_value <= SIGNIFICANCE).then_some(Steady { confidence: 1.0 - p_value, ..tail })
     }
 
     /// Whether the second tail explains the sequence almost as well as the first.
@@ -211,10 +197,10 @@ impl Sequence<'_> {
     fn why_not(&self, last: usize) -> Reason {
         let before = self.stalls.len().checked_sub(2).map(|i| self.stalls[i]);
         let last_distance = before.map_or(0, |before| last - before);
-        let room = self.is_stall.len() / self.options.min_teeth.max(1);
+        let room = self.is_stall.len() / MIN_TEETH;
         // A distance that fits the sequence less than twice min_teeth times cannot have shown
         // itself steady after a ramp; neither can a handful of stalls.
-        let few = self.stalls.len() < 2 * self.options.min_teeth;
+        let few = self.stalls.len() < 2 * MIN_TEETH;
         if few || 2 * last_distance > room {
             Reason::TooFewPeriods { last_distance }
         } else {

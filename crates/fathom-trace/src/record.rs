@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use fathom_sys::call_number::FILE_CALLS;
 use fathom_sys::tracing::{CALL_ENTERED, CALL_LEFT, THREAD_MADE, Trace};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use self::kernel::{Layouts, Maker, Names, Paths, TracedCall, names};
 use self::running::{Found, Look, Seen, Watch, follow, look};
@@ -37,7 +37,7 @@ const BUFFER_KIB: u32 = 48 << 10;
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Who records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// The kernel's tracer, and strace for paths; as root.

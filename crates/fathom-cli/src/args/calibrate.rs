@@ -12,7 +12,7 @@ use crate::args::keep::KeepOptions;
 use crate::args::model::OnOptions;
 use crate::args::run::ReplayOptions;
 use crate::failure::Failure;
-use crate::keep::Place;
+use crate::keep::Destination;
 use crate::output::JsonOptions;
 
 #[derive(Debug, Args)]
@@ -89,12 +89,8 @@ pub(crate) struct ValidateOptions {
 
 impl CalibrateOptions {
     /// Where the page goes.
-    pub(crate) fn place(&self) -> Place<'_> {
-        match &self.report {
-            Some(folder) => Place::Folder(folder),
-            None if self.no_report => Place::Nowhere,
-            None => Place::Shelf,
-        }
+    pub(crate) fn destination(&self) -> Destination<'_> {
+        Destination::of(self.report.as_deref(), !self.no_report)
     }
 }
 

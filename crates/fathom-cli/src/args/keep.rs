@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::keep::Place;
+use crate::keep::Destination;
 
 #[derive(Debug, Args)]
 pub(crate) struct KeepOptions {
@@ -19,12 +19,8 @@ pub(crate) struct KeepOptions {
 
 impl KeepOptions {
     /// Where the result goes; `for_people` says that standard output carries text.
-    pub(crate) fn place(&self, for_people: bool) -> Place<'_> {
-        match &self.out {
-            Some(folder) => Place::Folder(folder),
-            // A program that reads the result has it, and looks at no page.
-            None if for_people && !self.no_report => Place::Shelf,
-            None => Place::Nowhere,
-        }
+    pub(crate) fn destination(&self, for_people: bool) -> Destination<'_> {
+        // A program that reads the result has it, and looks at no page.
+        Destination::of(self.out.as_deref(), for_people && !self.no_report)
     }
 }

@@ -8,7 +8,7 @@ use crate::args::budget::BudgetOptions;
 use crate::args::changed;
 use crate::args::format::Format;
 use crate::args::keep::KeepOptions;
-use crate::keep::Place;
+use crate::keep::Destination;
 
 /// Where to measure, how a result is shown and kept, and how far the measuring may go.
 #[derive(Debug, Args)]
@@ -28,8 +28,8 @@ pub(crate) struct MeasuringOptions {
 
 impl MeasuringOptions {
     /// Where the result goes.
-    pub(crate) fn place(&self) -> Place<'_> {
-        self.keep.place(self.format == Format::Text)
+    pub(crate) fn destination(&self) -> Destination<'_> {
+        self.keep.destination(self.format == Format::Text)
     }
 }
 

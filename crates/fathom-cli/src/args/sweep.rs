@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use fathom::sweep::{Axis, By, Of, Shard};
 
-use crate::keep::Place;
+use crate::keep::Destination;
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepOptions {
@@ -55,9 +55,9 @@ pub(crate) struct SweepOptions {
 
 impl SweepOptions {
     /// Where the result goes that is in no folder of a sweep.
-    pub(crate) fn place(&self) -> Place<'_> {
+    pub(crate) fn destination(&self) -> Destination<'_> {
         let is_told = self.format == SweepFormat::Text && !self.no_report;
-        if is_told && self.out.is_none() && self.shard.is_none() { Place::Shelf } else { Place::Nowhere }
+        Destination::of(None, is_told && self.out.is_none() && self.shard.is_none())
     }
 }
 

@@ -7,6 +7,7 @@ use fathom::replay::{Cache, Pace};
 use fathom::speed::curve as speed;
 use fathom::speed::pattern::Pattern;
 use fathom::workload::{CallKind, Traversal};
+use fathom_trace::record::Method;
 
 use super::*;
 
@@ -27,6 +28,7 @@ fn the_library_has_every_word_of_the_options() {
     all::<curve::Order, speed::Order>();
     all::<curve::State, speed::State>();
     all::<State, speed::State>();
+    all::<trace::MethodName, Method>();
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use fathom::speed::xor::{MOST_THREADS, Method};
 
+use crate::args::library;
 use crate::output::JsonOptions;
 
 #[derive(Debug, Args)]
@@ -39,12 +40,7 @@ enum Way {
 impl XorOptions {
     /// How to read; none where each way is tried.
     pub(crate) fn method(&self) -> Option<Method> {
-        match self.method {
-            Way::Auto => None,
-            Way::Read => Some(Method::Read),
-            Way::Mmap => Some(Method::Mmap),
-            Way::Direct => Some(Method::Direct),
-        }
+        if let Way::Auto = self.method { None } else { Some(library(self.method)) }
     }
 }
 

@@ -14,13 +14,11 @@ use crate::keep;
 
 pub(crate) fn run(options: &CalibrateOptions) -> Result<ExitCode, Failure> {
     let mut session = session(&options.path, options.budget)?;
-    keep::check(options.place())?;
+    keep::check(options.destination())?;
     let cant = |error: std::io::Error| Failure::unwritable("--out", &options.out, &error);
     // Taken now, so that a wrong name costs no time; a file that is there is kept.
     let mut file = OpenOptions::new().write(true).create_new(true).open(&options.out).map_err(cant)?;
-    let bar = runs("calibrating", session.progress().clone());
-    let made = session.calibrate();
-    drop(bar);
+    let made = runs("calibrating", session.progress().clone()).during(|| session.calibrate());
     if made.is_err() {
         // It is empty.
         let _ = std::fs::remove_file(&options.out);
@@ -35,6 +33,6 @@ pub(crate) fn run(options: &CalibrateOptions) -> Result<ExitCode, Failure> {
         "Next: 'fathom validate {path} --on {name}' measures how good its predictions are; \
          'fathom predict JOB.fio --on {name}' predicts jobs without running them.\n"
     );
-    keep::result(options.place(), "calibrate", &next, &calibration)?;
+    keep::result(options.destination(), "calibrate", &next, &calibration)?;
     Ok(ExitCode::SUCCESS)
 }

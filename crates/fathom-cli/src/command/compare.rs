@@ -26,8 +26,7 @@ pub(crate) fn run(options: &CompareOptions) -> Result<ExitCode, Failure> {
         fs::write(page, report::comparison_page(&comparison, &outcomes))
             .map_err(|error| Failure::unwritable("--page", page, &error))?;
     }
-    json.tell(&report::comparison(&comparison))?;
-    json.write(&comparison)?;
+    json.show(|_| report::comparison(&comparison), &comparison)?;
     Ok(match (comparison.has_differences(), comparison.is_empty()) {
         (true, _) => ExitCode::from(DIFFERENT),
         (false, true) => ExitCode::from(INCONCLUSIVE),

@@ -34,11 +34,9 @@ pub(crate) fn run(options: &ExplainOptions) -> Result<ExitCode, Failure> {
     };
     let names = sides.map(|path| path.display().to_string());
     let [first, second] = &models;
-    let bar = spinner("predicting with each parameter in turn");
-    let told = explain(&file.jobs, names, [first, second], unmodelled, options.seed);
-    drop(bar);
-    let told = told.map_err(|reason| Failure::Failed(format!("{}: {reason}", options.job.display())))?;
-    json.tell(&report::explanation(&told, json.colours()))?;
-    json.write(&told)?;
+    let explained = spinner("predicting with each parameter in turn")
+        .during(|| explain(&file.jobs, names, [first, second], unmodelled, options.seed))
+        .map_err(|reason| Failure::Failed(format!("{}: {reason}", options.job.display())))?;
+    json.show(|colours| report::explanation(&explained, colours), &explained)?;
     Ok(ExitCode::SUCCESS)
 }

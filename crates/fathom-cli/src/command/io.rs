@@ -6,32 +6,30 @@ use std::process::ExitCode;
 
 use fathom::machine::Fault;
 use fathom::report;
-use fathom::results::Json;
-use fathom::speed::transfer::{self, Transfer, Writing};
+use fathom::speed::transfer::{self, Writing};
 use fathom::watch::Watch;
 
-use super::session;
+use super::{reading, session};
 use crate::args::budget::BudgetOptions;
 use crate::args::io::{CountOptions, IoCommand, ReadOptions, SizeOptions, WriteOptions};
 use crate::args::{State, library};
 use crate::console::{self, meter, spinner};
 use crate::failure::{self, Failure, plain};
 use crate::guard;
-use crate::output::Output;
 
 pub(crate) fn run(command: &IoCommand) -> Result<ExitCode, Failure> {
     match command {
-        IoCommand::Write(options) => write(options),
-        IoCommand::Read(options) => read(options),
-        IoCommand::Count(options) => count(options),
-        IoCommand::Size(options) => size(options),
+        IoCommand::Write(options) => write(options)?,
+        IoCommand::Read(options) => return read(options),
+        IoCommand::Count(options) => count(options)?,
+        IoCommand::Size(options) => return size(options),
     }
+    Ok(ExitCode::SUCCESS)
 }
 
-fn write(options: &WriteOptions) -> Result<ExitCode, Failure> {
+fn write(options: &WriteOptions) -> Result<(), Failure> {
     let json = options.json.open()?;
     let watch = Watch::from(guard::interruptible()?);
-    let bar = meter(options.block_size.saturating_mul(options.count), watch.clone());
     let writing = Writing {
         block: options.block_size,
         count: options.count,
@@ -39,10 +37,9 @@ fn write(options: &WriteOptions) -> Result<ExitCode, Failure> {
         force: options.force,
         sync: options.sync,
     };
-    let outcome = transfer::write(&options.file, writing, &watch);
-    drop(bar);
-    let transfer = outcome?;
-    publish(&report::transfer(&transfer), &transfer, json)
+    let transfer = meter(options.block_size.saturating_mul(options.count), watch.clone())
+        .during(|| transfer::write(&options.file, writing, &watch))?;
+    json.show(|_| report::transfer(&transfer), &transfer)
 }
 
 fn read(options: &ReadOptions) -> Result<ExitCode, Failure> {
@@ -52,10 +49,11 @@ fn read(options: &ReadOptions) -> Result<ExitCode, Failure> {
     }
     let json = options.json.open()?;
     if options.discard {
-        let transfer = watched(&options.file, |path, watch| {
+        let transfer = reading(&options.file, |path, watch| {
             transfer::read(path, options.block_size, options.count, &mut |_| Ok(()), watch)
         })?;
-        return publish(&report::transfer(&transfer), &transfer, json);
+        json.show(|_| report::transfer(&transfer), &transfer)?;
+        return Ok(ExitCode::SUCCESS);
     }
     let mut out = console::unbuffered()?;
     let mut is_closed = false;
@@ -66,7 +64,7 @@ fn read(options: &ReadOptions) -> Result<ExitCode, Failure> {
             Err(Fault::Unsupported(format!("can't write to standard output: {}", plain(&error))))
         }
     };
-    let outcome = watched(&options.file, |path, watch| {
+    let outcome = reading(&options.file, |path, watch| {
         transfer::read(path, options.block_size, options.count, &mut copy, watch)
     });
     if is_closed {
@@ -79,10 +77,10 @@ fn read(options: &ReadOptions) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn count(options: &CountOptions) -> Result<ExitCode, Failure> {
+fn count(options: &CountOptions) -> Result<(), Failure> {
     let json = options.json.open()?;
-    let transfer = watched(&options.file, |path, watch| transfer::count(path, options.block_size, watch))?;
-    publish(&report::transfer(&transfer), &transfer, json)
+    let transfer = reading(&options.file, |path, watch| transfer::count(path, options.block_size, watch))?;
+    json.show(|_| report::transfer(&transfer), &transfer)
 }
 
 fn size(options: &SizeOptions) -> Result<ExitCode, Failure> {
@@ -91,29 +89,9 @@ fn size(options: &SizeOptions) -> Result<ExitCode, Failure> {
     }
     let mut session = session(&options.path, BudgetOptions { limits: options.limits, seed: 0 })?;
     let json = options.json.open()?;
-    let bar = spinner("growing a file and reading it");
-    let answer = session.file_size(options.time, options.block_size, matches!(options.state, State::Cold));
-    drop(bar);
-    let answer = answer?;
-    publish(&report::file_size(&answer), &answer, json)?;
+    let is_cold = matches!(options.state, State::Cold);
+    let answer = spinner("growing a file and reading it")
+        .during(|| session.file_size(options.time, options.block_size, is_cold))?;
+    json.show(|_| report::file_size(&answer), &answer)?;
     Ok(failure::done(answer.bytes.is_some()))
-}
-
-/// Runs what only reads, with a bar.
-fn watched(
-    file: &Path,
-    job: impl FnOnce(&Path, &Watch) -> Result<Transfer, Fault>,
-) -> Result<Transfer, Failure> {
-    let path = if file == Path::new("-") { Path::new("/dev/stdin") } else { file };
-    let watch = Watch::from(guard::over_reading(path)?);
-    let bar = meter(path.metadata().map_or(0, |about| about.len()), watch.clone());
-    let outcome = job(path, &watch);
-    drop(bar);
-    Ok(outcome?)
-}
-
-fn publish(text: &str, value: &impl Json, json: Output) -> Result<ExitCode, Failure> {
-    json.tell(text)?;
-    json.write(value)?;
-    Ok(ExitCode::SUCCESS)
 }

@@ -58,8 +58,7 @@ fn score(options: &LabOptions) -> Result<ExitCode, Failure> {
     let reports = surveyed(&lab, &cases, &plan, options, &json)?;
     let kinds: Vec<Kind> = plan.evidence.clone();
     let report = LabReport::new(started, MachineFacts::here().kernel, &kinds, reports);
-    json.tell(&format!("\n{}", lab::report::table(&report)))?;
-    json.write(&report)?;
+    json.show(|_| format!("\n{}", lab::report::table(&report)), &report)?;
     Ok(if report.has_wrong() { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 

@@ -27,8 +27,8 @@ pub(crate) fn run(options: &PredictOptions) -> Result<ExitCode, Failure> {
             "--format fio-json is for jobs; for a trace use --format json".to_owned(),
         ));
     }
-    let place = options.keep.place(options.format == PredictFormat::Text);
-    keep::check(place)?;
+    let destination = options.keep.destination(options.format == PredictFormat::Text);
+    keep::check(destination)?;
     let mut model = options.what_if.model(&options.on)?;
     if let Some(by) = options.runner {
         if by == Runner::Fio && model.runner() != Runner::Fio {
@@ -40,11 +40,10 @@ pub(crate) fn run(options: &PredictOptions) -> Result<ExitCode, Failure> {
         }
         model.parameters.choices.runner = by;
     }
-    let bar = spinner("predicting");
     let settings = Settings { draws: options.draws, seed: options.seed };
-    let foretold = session::predict(&work, options.replaying.how(), &model, settings);
-    drop(bar);
-    let (mut result, outcomes) = foretold.map_err(|error| match error {
+    let predicted =
+        spinner("predicting").during(|| session::predict(&work, options.replaying.how(), &model, settings));
+    let (mut result, outcomes) = predicted.map_err(|error| match error {
         session::Error::Failed(reason) => Failure::Failed(format!("{}: {reason}", options.work())),
         other => other.into(),
     })?;
@@ -62,6 +61,6 @@ pub(crate) fn run(options: &PredictOptions) -> Result<ExitCode, Failure> {
         (PredictFormat::Json, _) => predicted.json()? + "\n",
         _ => predicted.text(console::colours(false)),
     })?;
-    keep::result(place, "predict", NEXT, &predicted)?;
+    keep::result(destination, "predict", NEXT, &predicted)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -40,9 +40,7 @@ pub(crate) fn run(options: &ProbeOptions) -> Result<ExitCode, Failure> {
             })
         })
         .transpose()?;
-    let bar = spinner("running the workload");
-    let samples = session.probe(&workload)?;
-    drop(bar);
+    let samples = spinner("running the workload").during(|| session.probe(&workload))?;
     let text = match options.summary {
         Some(summary) => summarised(&samples, summary),
         None => raw(&samples)?,

@@ -85,7 +85,7 @@ pub(crate) fn read(jobs: &Jobs<'_>, on_files: Option<&Path>) -> Result<(Work, Ou
 fn begin(options: &RunOptions, seed: u64, is_text: bool) -> Result<Session, Failure> {
     let (_, path) = options.work().map_err(Failure::Usage)?;
     let session = session(path, BudgetOptions { limits: options.limits, seed })?;
-    keep::check(options.keep.place(is_text))?;
+    keep::check(options.keep.destination(is_text))?;
     Ok(session)
 }
 
@@ -123,14 +123,12 @@ fn jobs(options: &RunOptions, mut file: JobFile, wanted: &Wanted) -> Result<(), 
         true => timer("running the jobs", needs.time),
         false => spinner("running the jobs"),
     };
-    let done = session.run(&file.jobs);
-    drop(bar);
-    let done = done?;
+    let done = bar.during(|| session.run(&file.jobs))?;
     let logged = log::write(&file.jobs, &done.outcomes);
     let logged = logged.map_err(|(path, error)| Failure::unwritable("the log", &path, &error))?;
     logged.iter().for_each(|note| console::note(note));
     console::print(&shown(wanted, &file, &done)?)?;
-    keep::result(options.keep.place(wanted.is_text()), "run", AFTER_JOBS, &done.ran)
+    keep::result(options.keep.destination(wanted.is_text()), "run", AFTER_JOBS, &done.ran)
 }
 
 fn replay(options: &RunOptions, trace: &Path) -> Result<(), Failure> {
@@ -138,12 +136,9 @@ fn replay(options: &RunOptions, trace: &Path) -> Result<(), Failure> {
         return Err(Failure::Usage("--format: a trace's replay is shown as text alone".to_owned()));
     }
     let mut session = begin(options, 0, true)?;
-    let bar = spinner("replaying");
-    let replayed = session.replay(trace, options.replaying.how());
-    drop(bar);
-    let replayed = replayed?;
+    let replayed = spinner("replaying").during(|| session.replay(trace, options.replaying.how()))?;
     console::print(&replayed.text(console::colours(false)))?;
-    keep::result(options.keep.place(true), "run", AFTER_A_TRACE, &replayed)
+    keep::result(options.keep.destination(true), "run", AFTER_A_TRACE, &replayed)
 }
 
 fn shown(wanted: &Wanted, file: &JobFile, done: &Done) -> Result<String, Failure> {

@@ -13,7 +13,7 @@ use crate::args::SurveyOptions;
 use crate::console::Progress;
 use crate::failure::{self, Failure};
 use crate::guard;
-use crate::keep::{self, Place};
+use crate::keep::{self, Destination};
 
 const NEXT: &str =
     "Next: 'fathom curve' measures how fast it is; 'fathom compare' says what differs from another survey.\n";
@@ -26,11 +26,11 @@ pub(crate) fn run(options: &SurveyOptions) -> Result<ExitCode, Failure> {
         None => Some(session(&options.path, options.plan.budget)?),
     };
     let json = options.json.open()?;
-    let place = options.keep.place(!json.is_stdout());
+    let destination = options.keep.destination(!json.is_stdout());
     // Made before anything is measured.
-    let folder = match place {
-        Place::Folder(folder) => Some(run_folder::create(folder)?),
-        Place::Shelf | Place::Nowhere => None,
+    let folder = match destination {
+        Destination::Folder(folder) => Some(run_folder::create(folder)?),
+        Destination::Shelf | Destination::Nowhere => None,
     };
     let weights = plan.experiments.iter().map(|one| u64::from(one.about().cost.seconds));
     let bar = Progress::over(weights.collect());
@@ -48,9 +48,8 @@ pub(crate) fn run(options: &SurveyOptions) -> Result<ExitCode, Failure> {
     drop(bar);
     let Surveyed { survey, answers, left_behind } = surveyed?;
     // Printed first: a folder that can't be written must not cost the answers.
-    json.tell(&report::survey(&survey, json.colours()))?;
-    json.write(&survey)?;
-    keep::put(place, "survey", NEXT, |directory| {
+    json.show(|colours| report::survey(&survey, colours), &survey)?;
+    keep::put(destination, "survey", NEXT, |directory| {
         let folder = folder.map_or_else(|| run_folder::create(directory), Ok)?;
         folder.write(&survey, plan.effort, &answers)?;
         let runs = answers.iter().map(|one| (one.finding.parameter.as_str(), one.runs.as_slice())).collect();

@@ -40,7 +40,7 @@ pub(crate) fn run(options: &SweepOptions) -> Result<ExitCode, Failure> {
             let next = format!("\nWhen all parts are done: 'fathom sweep --merge {}'.\n", folder.display());
             console::advise(&next);
         }
-        None if options.merge.is_none() => keep::result(options.place(), "sweep", NEXT, &result)?,
+        None if options.merge.is_none() => keep::result(options.destination(), "sweep", NEXT, &result)?,
         None => {}
     }
     Ok(done(is_complete))
@@ -61,15 +61,14 @@ fn best(options: &SweepOptions, by: By, model: &Path, jobs: &Path) -> Result<Exi
         return Err(Failure::Usage("--best gives one combination, and no CSV: say --format json".to_owned()));
     }
     let plan = planned(options, model, jobs)?;
-    let bar = spinner("comparing combinations");
-    let found = session::best(&plan, by, &AtomicBool::new(false));
-    drop(bar);
+    let found =
+        spinner("comparing combinations").during(|| session::best(&plan, by, &AtomicBool::new(false)));
     let result = WithModel { result: found?, model: plan.model };
     console::print(&match options.format {
         SweepFormat::Json => fathom::results::Json::json(&result)? + "\n",
         _ => result.text(console::colours(false)),
     })?;
-    keep::result(options.place(), "sweep", NEXT, &result)?;
+    keep::result(options.destination(), "sweep", NEXT, &result)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,6 +1,6 @@
 //! `fathom trace`: traces in, out, and what they do.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::Path;
 use std::process::ExitCode;
@@ -12,13 +12,12 @@ use fathom_trace::record::{self, Method, Recorded, Subject};
 use fathom_trace::{Error, export, show};
 use serde::Serialize;
 
-use crate::args::trace::{
-    ExportOptions, ImportOptions, MethodName, RecordOptions, ShowOptions, TraceCommand,
-};
+use crate::args::library;
+use crate::args::trace::{ExportOptions, ImportOptions, RecordOptions, ShowOptions, TraceCommand};
 use crate::console::{self, spinner};
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::keep::{self, Place};
+use crate::keep::{self, Destination};
 use crate::output::Output;
 
 /// Operations that are read and drawn in seconds.
@@ -39,10 +38,7 @@ fn record(options: &RecordOptions) -> Result<ExitCode, Failure> {
         Some(process) => Subject::Process(process),
         None => Subject::Command(options.command.clone()),
     };
-    let method = options.method.map(|name| match name {
-        MethodName::Kernel => Method::Kernel,
-        MethodName::Strace => Method::Strace,
-    });
+    let method = options.method.map(library);
     // A signal from the terminal reaches the command too; what it did until then is kept.
     let interrupt = interrupt::flag()?;
     let recorded = record::record(&subject, &options.out, method, &interrupt)?;
@@ -84,11 +80,10 @@ struct Report {
 }
 
 fn import(options: &ImportOptions) -> Result<(), Failure> {
-    let bar = spinner("importing");
     let rows = options.rows_per_part.map(|rows| usize::try_from(rows).unwrap_or(usize::MAX));
-    let imported = import::import(&options.from, options.format, &options.out, rows, &AtomicBool::new(false));
-    drop(bar);
-    let (format, imported) = imported?;
+    let (format, imported) = spinner("importing").during(|| {
+        import::import(&options.from, options.format, &options.out, rows, &AtomicBool::new(false))
+    })?;
     let operations = imported.operations;
     if options.json {
         let report = Report { schema: "fathom.trace-import/1", format: format.name(), imported };
@@ -96,11 +91,6 @@ fn import(options: &ImportOptions) -> Result<(), Failure> {
     }
     console::print(&told(format, &imported, &options.out))?;
     draw(&options.out, operations, options.no_report)
-}
-
-/// Half a trace is none.
-fn discard(path: &Path) {
-    let _ = std::fs::remove_file(path);
 }
 
 fn told(format: Format, imported: &Imported, out: &Path) -> String {
@@ -119,21 +109,18 @@ fn told(format: Format, imported: &Imported, out: &Path) -> String {
 
 fn show(options: &ShowOptions) -> Result<(), Failure> {
     let json = options.json.open()?;
-    let place = options.keep.place(!json.is_stdout());
-    keep::check(place)?;
-    let bar = spinner("reading the trace");
-    let shown = show::show(&options.trace);
-    drop(bar);
-    let named = NamedTrace { name: options.trace.display().to_string(), shown: shown? };
-    json.tell(&named.text(json.colours()))?;
-    json.write(&named.shown)?;
-    keep_page(place, &named)
+    let destination = options.keep.destination(!json.is_stdout());
+    keep::check(destination)?;
+    let shown = spinner("reading the trace").during(|| show::show(&options.trace))?;
+    let named = NamedTrace { name: options.trace.display().to_string(), shown };
+    json.show(|colours| named.text(colours), &named.shown)?;
+    keep_page(destination, &named)
 }
 
 /// Keeps what a trace does.
-fn keep_page(place: Place<'_>, trace: &NamedTrace) -> Result<(), Failure> {
+fn keep_page(destination: Destination<'_>, trace: &NamedTrace) -> Result<(), Failure> {
     let next = format!("Next: 'fathom run {}' replays it, on scratch files.\n", trace.name);
-    keep::result(place, "trace", &next, trace)
+    keep::result(destination, "trace", &next, trace)
 }
 
 /// The page of a trace that was just written, where it is soon read; otherwise how to have it.
@@ -143,19 +130,18 @@ fn draw(trace: &Path, operations: u64, no_report: bool) -> Result<(), Failure> {
     if no_report || operations == 0 || operations > READ_AT_ONCE {
         return Ok(());
     }
-    let bar = spinner("drawing what was traced");
-    let shown = show::show(trace)?;
-    drop(bar);
-    keep_page(Place::Shelf, &NamedTrace { name: trace.display().to_string(), shown })
+    let shown = spinner("drawing what was traced").during(|| show::show(trace))?;
+    keep_page(Destination::Shelf, &NamedTrace { name: trace.display().to_string(), shown })
 }
 
 fn export(options: &ExportOptions) -> Result<(), Failure> {
     let out = &options.out;
     let file = File::options().write(true).create_new(true).open(out);
     let file = file.map_err(|error| Error::new("create", out, error))?;
-    let bar = spinner("exporting");
-    let exported = export::fio(&options.trace, &mut BufWriter::new(file)).inspect_err(|_| discard(out))?;
-    drop(bar);
+    let exported = spinner("exporting")
+        .during(|| export::fio(&options.trace, &mut BufWriter::new(file)))
+        // Half a trace is none.
+        .inspect_err(|_| drop(fs::remove_file(out)))?;
     console::print(&format!(
         "{} operations in {}; {} others left out\n",
         exported.operations,

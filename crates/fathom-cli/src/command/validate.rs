@@ -19,26 +19,21 @@ pub(crate) fn run(options: &ValidateOptions) -> Result<ExitCode, Failure> {
     let (given, against) = (options.on.model()?, options.against()?);
     let mut session = session(&options.path, options.budget)?;
     let json = options.json.open()?;
-    let place = options.keep.place(!json.is_stdout());
-    keep::check(place)?;
+    let destination = options.keep.destination(!json.is_stdout());
+    keep::check(destination)?;
     let model = match given {
         Some(model) => model,
-        None => {
-            let _bar = runs("calibrating", session.progress().clone());
-            session.calibrate()?.0
-        }
+        None => runs("calibrating", session.progress().clone()).during(|| session.calibrate())?.0,
     };
-    let bar = runs("predicting, then running", session.progress().clone());
     let repeats = usize::from(options.repeats);
-    let held = session.validate(&model, &against, repeats, &mut console::note);
-    drop(bar);
-    let validation = WithModel { result: held?, model };
-    json.tell(&validation.text(json.colours()))?;
-    json.write(&validation)?;
+    let result = runs("predicting, then running", session.progress().clone())
+        .during(|| session.validate(&model, &against, repeats, &mut console::note))?;
+    let validation = WithModel { result, model };
+    json.show(|colours| validation.text(colours), &validation)?;
     if let Some(file) = &options.markdown {
         let written = fs::write(file, report::validation_markdown(&validation.result));
         written.map_err(|error| Failure::unwritable("--markdown", file, &error))?;
     }
-    keep::result(place, "validate", NEXT, &validation)?;
+    keep::result(destination, "validate", NEXT, &validation)?;
     Ok(failure::done(validation.result.refused.is_empty()))
 }

@@ -19,9 +19,6 @@ pub enum View<'a> {
 
 impl Path {
     /// The names of the modules; the top, which has the empty name, is left out.
-    ///
-    /// # Panics
-    /// Never: the net is the same for every program.
     #[must_use]
     pub fn modules(&self) -> Vec<String> {
         self.net(Arc::new(Load::new(repeated(Vec::new(), 1)))).modules().skip(1).map(str::to_owned).collect()
@@ -29,9 +26,6 @@ impl Path {
 
     /// A drawing; with the marking after some firings of a cold file of 1 MiB being read in order, where they
     /// are given. None where there is no such module.
-    ///
-    /// # Panics
-    /// Never: the state is a token that is always there.
     #[must_use]
     pub fn picture(&self, view: View<'_>, parameters: &Parameters, firings: Option<u64>) -> Option<Drawing> {
         let mut state = State::new(parameters);

@@ -25,7 +25,6 @@ pub struct Prices {
     pub(super) has_queue: bool,
     /// Whether files have places on the device.
     pub(super) has_map: bool,
-    pub(super) stdio_buffer: u64,
     pub(super) caches: Caches,
     near: Vec<(f64, f64)>,
     new: Vec<(f64, f64)>,
@@ -35,7 +34,6 @@ pub struct Prices {
     pub(super) limits: [[f64; 2]; 2],
     pub(super) limited: Limited,
     pub(super) has_jbd2: bool,
-    pub(super) limit_burst: u64,
     pub(super) limit_slice: u64,
     pub(super) jiffy: u64,
     pub(super) disk_pages: f64,
@@ -43,7 +41,6 @@ pub struct Prices {
     pub(super) answers_together: bool,
     /// Whether an open drops the cached pages of its file.
     pub(super) opening_drops: bool,
-    pub(super) write_through: u64,
     /// What a new page of the page cache waits for its memory, in ns.
     taken_page: f64,
 }
@@ -65,7 +62,6 @@ impl Prices {
             scalars: parameters.scalars(),
             has_queue: parameters.choices.scheduler != Scheduler::None || value(Scalar::WbtLat) > 0.0,
             has_map: parameters.choices.allocation != Allocation::None,
-            stdio_buffer: value(Scalar::StdioBuffer) as u64,
             caches: Caches::of(parameters),
             near: parameters.curve(Curve::Near),
             new: parameters.curve(Curve::New),
@@ -79,14 +75,12 @@ impl Prices {
             ],
             limited: parameters.choices.limited,
             has_jbd2: parameters.choices.journal != Journal::Price,
-            limit_burst: value(Scalar::LimitBurst) as u64,
             limit_slice: value(Scalar::LimitSlice) as u64,
             jiffy: (value(Scalar::Jiffy) as u64).max(1),
             disk_pages: (value(Scalar::Disk) / PAGE as f64).max(1.0),
             device_depth: value(Scalar::DeviceDepth).max(1.0) as u32,
             answers_together: parameters.choices.answers == Answers::Together,
             opening_drops: parameters.choices.opening == Opening::Drops,
-            write_through: parameters[Scalar::WriteThrough] as u64,
             taken_page: match parameters.choices.free_memory {
                 FreeMemory::There => 0.0,
                 FreeMemory::Taken => value(Scalar::TakenByte) * PAGE as f64,

@@ -270,7 +270,7 @@ impl State {
             return Outcome::Return;
         }
         work.copied = 0;
-        work.read.end = end.min(from / PAGE * PAGE + prices.write_through.max(PAGE));
+        work.read.end = end.min(from / PAGE * PAGE + (prices[Scalar::WriteThrough] as u64).max(PAGE));
         while work.has_more() {
             self.write_stretch(work, self.clock.ns(work.begun), prices, effects);
         }

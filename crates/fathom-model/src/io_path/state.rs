@@ -29,12 +29,12 @@ use self::crowd::Crowd;
 pub(crate) use self::effects::Effects;
 use self::files::{File, Files};
 pub(crate) use self::journal::{Change, Journal, Judged, Settling};
+pub use self::ledger::Done;
 use self::ledger::Ledger;
-pub use self::ledger::{Done, Totals};
 use self::near::Near;
 pub(crate) use self::queue::{Moment, Queue};
 use self::recency::Recency;
-pub(crate) use self::stdio::{Next, Streams, goes_through_streams};
+pub(crate) use self::stdio::{Streams, goes_through_streams};
 use self::writeback::{Dirty, Writeback};
 use super::request::RequestIds;
 use super::work::Work;
@@ -80,7 +80,7 @@ impl Default for State {
 
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} after {} calls", self.cache, self.ledger.totals.calls)
+        write!(f, "{:?} after {} calls", self.cache, self.ledger.done.len())
     }
 }
 
@@ -91,7 +91,7 @@ impl State {
         let cache = parameters[Scalar::Cache] as u64 / PAGE;
         Self {
             limits: prices::limits(parameters),
-            clock: Clock::new(),
+            clock: Clock::default(),
             ids: RequestIds::default(),
             files: Files::new((parameters[Scalar::Block] as u64).max(512)),
             cache: PageCache::new((cache > 0).then_some(cache)),
@@ -103,17 +103,10 @@ impl State {
             allocation: Allocation::new(parameters),
             queue: Queue::new(parameters),
             streams: Streams::new(parameters[Scalar::StdioBuffer] as u64),
-            ledger: Ledger::new(),
+            ledger: Ledger::default(),
             crowd: Crowd::new(parameters),
             near: Near::new(parameters),
         }
-    }
-
-    /// Keeps the totals alone, not every call: for runs of millions.
-    #[must_use]
-    pub fn totals_only(mut self) -> Self {
-        self.ledger.keeps_each = false;
-        self
     }
 
     /// A new, empty file.
@@ -205,16 +198,10 @@ impl State {
         [self.cache.dirty_pages(), self.writeback.pages()]
     }
 
-    /// Every call of the last run, in the order in which they ended; empty where totals alone are kept.
+    /// Every call of the last run, in the order in which they ended.
     #[must_use]
     pub fn done(&self) -> &[Done] {
         &self.ledger.done
-    }
-
-    /// The totals of the last run's calls.
-    #[must_use]
-    pub fn totals(&self) -> Totals {
-        self.ledger.totals
     }
 
     /// What time it is: the sum of all runs.
@@ -225,7 +212,7 @@ impl State {
 
     /// Forgets the calls, before another run.
     pub fn forget_done(&mut self) {
-        self.ledger.clear();
+        self.ledger.done.clear();
     }
 
     /// A run of so many jobs begins.

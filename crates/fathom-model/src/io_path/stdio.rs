@@ -7,7 +7,7 @@ use fathom_net::{NetBuilder, Place, Span, Time};
 
 use super::places::Shared;
 use super::prices::Prices;
-use super::state::{Next, State};
+use super::state::State;
 use super::work::Work;
 use crate::file_read::Read;
 use crate::parameters::Scalar;
@@ -61,15 +61,12 @@ pub(super) fn draw(net: &mut NetBuilder, prices: &Arc<Prices>, ports: Ports, sha
 impl State {
     /// The next system call of a job's call of the library, or that call when it returns.
     fn go_on(&mut self, work: &Work, now: Time) -> (Option<Work>, Option<Work>) {
-        match self.streams.next(work.turn.job) {
-            Some(Next::Call(work)) => {
-                let call = work.call;
-                let reader = self.files.reader(call.file, work.call.descriptor);
-                let read = Read::new(call.file, call.offset, call.bytes, reader);
-                (Some(Work { begun: now, read, ..work }), None)
-            }
-            Some(Next::Return(work)) => (None, Some(work)),
-            None => (None, None),
-        }
+        let (call, returned) = self.streams.next(work.turn.job);
+        let begun = call.map(|work| {
+            let call = work.call;
+            let reader = self.files.reader(call.file, call.descriptor);
+            Work { begun: now, read: Read::new(call.file, call.offset, call.bytes, reader), ..work }
+        });
+        (begun, returned)
     }
 }

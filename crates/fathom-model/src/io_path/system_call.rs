@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use fathom_net::{NetBuilder, Place, Span};
 
+use super::CallKind;
 use super::places::Shared;
 use super::prices::Prices;
 use super::state::State;
 use super::work::Work;
-use super::{CallKind, Served};
 use crate::parameters::Scalar;
 use crate::read_ahead::Advice;
 
@@ -59,12 +59,16 @@ pub(super) fn draw(
         })
         .with(cpus, |transition, cpus| transition.produce(cpus, 1))
         .update_into(kernel, (reads, writes, returned), move |(work,), state, _| match work.call.kind {
-            kind if kind.reads() => (Some(*work), None, None),
+            CallKind::Read | CallKind::Prefetch => (Some(*work), None, None),
             // What does not stay in the cache alone goes to the device at once, in either direction.
-            CallKind::Write if behind.write_through > 0 || state.files.get(work.call.file).is_direct => {
+            CallKind::Write
+                if behind[Scalar::WriteThrough] > 0.0 || state.files.get(work.call.file).is_direct =>
+            {
                 (Some(*work), None, None)
             }
-            kind if kind.writes() => (None, Some(*work), None),
+            // An eviction waits for writes of the device, as syncs do.
+            CallKind::Write | CallKind::Evict => (None, Some(*work), None),
+            kind if kind.is_sync() => (None, Some(*work), None),
             _ => {
                 state.others(work, behind.opening_drops);
                 (None, None, Some(*work))

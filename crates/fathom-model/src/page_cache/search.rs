@@ -14,7 +14,7 @@ const NODE: u64 = 64;
 
 /// Where a walk stands, beside its index.
 #[derive(Clone, Copy)]
-enum Place {
+enum Walk {
     /// At a page.
     Page(u64),
     /// At a slot of the level above: 64 pages that are all of one folio.
@@ -54,17 +54,17 @@ impl PageCache {
     }
 
     /// `xas_load`: the folio's first page, or its first block.
-    fn load(&self, file: FileId, index: u64) -> Option<Place> {
+    fn load(&self, file: FileId, index: u64) -> Option<Walk> {
         let folio = self.folio(file, index)?;
-        Some(if folio.pages < NODE { Place::Page(folio.first) } else { Place::Block(folio.first / NODE) })
+        Some(if folio.pages < NODE { Walk::Page(folio.first) } else { Walk::Block(folio.first / NODE) })
     }
 
     /// `xas_next`, once the index has moved on to `claimed`.
-    fn after(&self, file: FileId, place: Place, claimed: u64) -> Option<Place> {
+    fn after(&self, file: FileId, place: Walk, claimed: u64) -> Option<Walk> {
         match place {
-            Place::Page(page) if page % NODE < NODE - 1 => self.at(file, page + 1),
-            Place::Page(page) if claimed % NODE != NODE - 1 => self.enter(file, page / NODE + 1, claimed),
-            Place::Block(block) if claimed / NODE % NODE != block % NODE => {
+            Walk::Page(page) if page % NODE < NODE - 1 => self.at(file, page + 1),
+            Walk::Page(page) if claimed % NODE != NODE - 1 => self.enter(file, page / NODE + 1, claimed),
+            Walk::Block(block) if claimed / NODE % NODE != block % NODE => {
                 self.enter(file, block + 1, claimed)
             }
             stays => Some(stays),
@@ -72,13 +72,13 @@ impl PageCache {
     }
 
     /// `xas_prev`, once the index has moved back to `claimed`.
-    fn before(&self, file: FileId, place: Place, claimed: u64) -> Option<Place> {
+    fn before(&self, file: FileId, place: Walk, claimed: u64) -> Option<Walk> {
         match place {
-            Place::Page(page) if page % NODE > 0 => self.at(file, page - 1),
-            Place::Page(page) if !claimed.is_multiple_of(NODE) => {
+            Walk::Page(page) if page % NODE > 0 => self.at(file, page - 1),
+            Walk::Page(page) if !claimed.is_multiple_of(NODE) => {
                 self.enter(file, (page / NODE).checked_sub(1)?, claimed)
             }
-            Place::Block(block) if claimed / NODE % NODE != block % NODE => {
+            Walk::Block(block) if claimed / NODE % NODE != block % NODE => {
                 self.enter(file, block.checked_sub(1)?, claimed)
             }
             stays => Some(stays),
@@ -86,15 +86,15 @@ impl PageCache {
     }
 
     /// Comes to a node from its neighbour: the place in it follows the index again.
-    fn enter(&self, file: FileId, block: u64, claimed: u64) -> Option<Place> {
+    fn enter(&self, file: FileId, block: u64, claimed: u64) -> Option<Walk> {
         let page = block * NODE + claimed % NODE;
         match self.folio(file, page) {
-            Some(folio) if folio.pages >= NODE => Some(Place::Block(block)),
+            Some(folio) if folio.pages >= NODE => Some(Walk::Block(block)),
             _ => self.at(file, page),
         }
     }
 
-    fn at(&self, file: FileId, page: u64) -> Option<Place> {
-        self.holds(file, page).then_some(Place::Page(page))
+    fn at(&self, file: FileId, page: u64) -> Option<Walk> {
+        self.holds(file, page).then_some(Walk::Page(page))
     }
 }

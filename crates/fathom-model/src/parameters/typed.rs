@@ -1,5 +1,7 @@
 //! Parameters as somebody types them: `readahead=1M`, `far_of=4M:0.2,8M:0.4`, `device=plain_queue`.
 
+use fathom_program::job::distance;
+
 use super::{CHOICES, ChoiceRow, Curve, Number, Origin, Parameter, Parameters, Unit};
 
 /// Other names that people know parameters by.
@@ -48,18 +50,7 @@ fn all() -> impl Iterator<Item = (String, Named)> {
 
 /// The name that was meant, where one is near.
 fn hint(name: &str) -> String {
-    let shared = |known: &str| {
-        let mut letters: Vec<char> = known.chars().collect();
-        let mut missing = 0;
-        for letter in name.chars() {
-            match letters.iter().position(|&other| other == letter) {
-                Some(at) => _ = letters.remove(at),
-                None => missing += 1,
-            }
-        }
-        missing + letters.len()
-    };
-    let nearest = all().map(|(known, _)| (shared(&known), known)).min_by_key(|(far, _)| *far);
+    let nearest = all().map(|(known, _)| (distance(name, &known), known)).min_by_key(|(far, _)| *far);
     nearest
         .filter(|(far, _)| *far <= 2)
         .map_or_else(String::new, |(_, known)| format!("; did you mean '{known}'?"))

@@ -4,7 +4,5 @@
 mod drawing;
 mod log;
 mod oracle;
-mod properties;
 mod queueing;
 mod simpn;
-mod snakes;

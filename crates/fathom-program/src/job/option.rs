@@ -79,8 +79,8 @@ pub(super) fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> 
     }
 }
 
-/// How many letters must be put in, taken out or changed.
-fn distance(a: &str, b: &str) -> usize {
+/// How many letters of one name must be put in, taken out or changed to make another of it.
+pub fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().take(64).enumerate() {
         let mut diagonal = std::mem::replace(&mut row[0], i + 1);

@@ -33,13 +33,12 @@ fathomfs.ModelError: there is no parameter 'readahaed'; did you mean 'readahead'
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Union
 
 from . import _native
 from ._native import FathomError, JobError, MeasurementError, ModelError, ResultError, TraceError
-from ._results import Best, Comparison, Prediction, Result, Run, Survey, Sweep, TraceShown, Validation
+from ._results import Best, Comparison, Prediction, Result, Run, Survey, Sweep, TraceShown, Validation, Written
 from ._traces import Trace
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ Jobs = Union[str, "os.PathLike[str]", Mapping[str, Mapping[str, Any]]]
 _MIB = 1 << 20
 
 
-class Model:
+class Model(Written):
     """A model of a machine and a file system.
 
     >>> model = Model.assumed().with_(readahead="1M")
@@ -83,7 +82,7 @@ class Model:
     1048576.0
     """
 
-    __slots__ = ("_json", "_settings")
+    __slots__ = ("_settings",)
 
     def __init__(self, text: str | None = None, settings: Iterable[str] = ()) -> None:
         """A model from the JSON that was written of one; without, the built-in example."""
@@ -155,7 +154,7 @@ class Model:
         place = None if folder is None else os.fspath(folder)
         size = max(1, min(256, count // 64)) if executor or progress else count
         parts = []
-        for done, part in _shared(_native.sweep_cells, _cells, (plan,), range(count), (place,), executor, size):
+        for done, part in _shared(_native.sweep_cells, (plan,), range(count), (place,), executor, size):
             parts.append(part)
             if progress:
                 progress(done, count)
@@ -186,7 +185,7 @@ class Model:
         race, tasks = _native.race_next(plan, by, None, [])
         while tasks:
             size = max(1, min(256, len(tasks) // 16)) if executor else len(tasks)
-            tried = _shared(_native.race_try, _tries, (plan, by), tasks, (), executor, size)
+            tried = _shared(_native.race_try, (plan, by), tasks, (), executor, size)
             race, tasks = _native.race_next(plan, by, race, [part for _, part in tried])
         return Best(_native.race_end(plan, race), self._json)
 
@@ -196,22 +195,8 @@ class Model:
         axes = [(name, [_word(value) for value in values]) for name, values in grid.items()]
         return _native.sweep_plan(self._json, _jobs(jobs), axes, draws, seed)
 
-    def to_json(self) -> str:
-        """The JSON, as the command `fathom` writes it."""
-        return self._json
-
-    def to_dict(self) -> dict[str, Any]:
-        """The parameters as dictionaries, lists, strings and numbers."""
-        return json.loads(self._json)
-
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._json, self._settings)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Model) and self._json == other._json
-
-    def __hash__(self) -> int:
-        return hash(self._json)
 
     def __repr__(self) -> str:
         made = self.to_dict().get("made")
@@ -285,36 +270,26 @@ def compare(
 
 
 def _shared(
-    whole: Callable[..., str],
-    part: Callable[..., str],
+    do: Callable[..., str],
     before: tuple[Any, ...],
     work: Iterable[Any],
     after: tuple[Any, ...],
     executor: Executor | None,
     size: int,
 ) -> Iterable[tuple[int, str]]:
-    """What each batch of so much work gave, and how much is done. An executor has `part` work on it, or all CPUs `whole`."""
+    """What each batch of so much work gave, and how much is done. A worker of an executor has one CPU for itself; without an
+    executor all CPUs work."""
     todo = list(work)
     batches = [todo[at : at + size] for at in range(0, len(todo), size)]
-    futures = [executor.submit(part, *before, batch, *after) for batch in batches] if executor else []
+    futures = [executor.submit(do, *before, batch, *after, 1) for batch in batches] if executor else []
     done = 0
     try:
         for at, batch in enumerate(batches):
             done += len(batch)
-            yield done, futures[at].result() if executor else whole(*before, batch, *after, 0)
+            yield done, futures[at].result() if executor else do(*before, batch, *after, 0)
     finally:
         for future in futures:
             future.cancel()
-
-
-def _cells(plan: str, cells: list[int], folder: str | None) -> str:
-    """Some cells of a sweep in a worker, which has one CPU for itself."""
-    return _native.sweep_cells(plan, cells, folder, 1)
-
-
-def _tries(plan: str, by: str, tasks: list[tuple[int, int, int]]) -> str:
-    """Some tasks of a search in a worker."""
-    return _native.race_try(plan, by, tasks, 1)
 
 
 def _place(path: str | os.PathLike[str], max_write: int, max_time: float, seed: int) -> tuple[str, int, float, int]:

@@ -9,10 +9,31 @@ from typing import Any, ClassVar
 from . import _native
 
 
-class Result:
+class Written:
+    """What is JSON, as the command `fathom` writes it."""
+
+    __slots__ = ("_json",)
+    _json: str
+
+    def to_json(self) -> str:
+        """The JSON, as the command `fathom` writes it."""
+        return self._json
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as dictionaries, lists, strings and numbers."""
+        return json.loads(self._json)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._json == other._json  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(self._json)
+
+
+class Result(Written):
     """What a call gave, with the fields of its JSON Schema as attributes."""
 
-    __slots__ = ("_fields", "_json", "_model")
+    __slots__ = ("_fields", "_model")
     _kind: ClassVar[str] = ""
 
     def __init__(self, text: str, model: str | None = None) -> None:
@@ -28,12 +49,6 @@ class Result:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._json, self._model)
 
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._json == other._json  # type: ignore[attr-defined]
-
-    def __hash__(self) -> int:
-        return hash(self._json)
-
     def __repr__(self) -> str:
         return f"<fathomfs.{type(self).__name__}: {self.schema}>"
 
@@ -47,14 +62,6 @@ class Result:
 
     def _rendered(self) -> tuple[str, str]:
         return _native.render(self._kind, self._json, self._model)
-
-    def to_json(self) -> str:
-        """The JSON, as the command `fathom` writes it."""
-        return self._json
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as dictionaries, lists, strings and numbers."""
-        return json.loads(self._json)
 
     def page(self) -> str:
         """The result as an HTML page with its figures, which needs no network."""

@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 _AHEAD = 32
 
 
-def _look(plan: str, at: int) -> str:
-    """What is found in one stretch, in a worker."""
-    return _native.trace_look(plan, at)
-
-
 def _looks(executor: Executor, plan: str, count: int) -> Iterator[str]:
     """What an executor found in each stretch, in order."""
     futures: deque[Future[str]] = deque()
@@ -31,7 +26,7 @@ def _looks(executor: Executor, plan: str, count: int) -> Iterator[str]:
         for at in range(count):
             if len(futures) == _AHEAD:
                 yield futures.popleft().result()
-            futures.append(executor.submit(_look, plan, at))
+            futures.append(executor.submit(_native.trace_look, plan, at))
         while futures:
             yield futures.popleft().result()
     finally:

@@ -49,8 +49,7 @@ pub fn comparison(comparison: &Comparison) -> String {
 
 /// The comparison as one HTML file that needs no network; `outcomes` are what was compared.
 pub fn comparison_page(comparison: &Comparison, outcomes: &[(String, Outcome)]) -> String {
-    let mut page = Page::new("Fathom: comparison");
-    page.push("<h1>Comparison</h1>\n");
+    let mut page = Page::new("Fathom: comparison", "Comparison");
     let sides: Vec<Vec<String>> = comparison
         .results
         .iter()

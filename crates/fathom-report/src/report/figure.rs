@@ -199,6 +199,28 @@ impl Series {
         Self { name: name.into(), style, ..Self::default() }
     }
 
+    /// A series of these points.
+    pub(super) fn of(
+        name: impl Into<String>,
+        style: Style,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) -> Self {
+        let mut series = Self::new(name, style);
+        points.into_iter().for_each(|(x, y)| series.push(x, y));
+        series
+    }
+
+    /// A series of these points with their edges.
+    pub(super) fn within(
+        name: impl Into<String>,
+        style: Style,
+        points: impl IntoIterator<Item = (f64, f64, [f64; 2])>,
+    ) -> Self {
+        let mut series = Self::new(name, style);
+        points.into_iter().for_each(|(x, y, edges)| series.push_within(x, y, edges));
+        series
+    }
+
     /// One more point.
     pub(super) fn push(&mut self, x: f64, y: f64) {
         self.x.push(Rounded(x));

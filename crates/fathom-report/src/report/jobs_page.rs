@@ -50,8 +50,7 @@ fn latencies(ran: &Ran) -> Figure {
 
 /// A replayed trace as one HTML file that needs no network.
 pub(crate) fn replay_page(replayed: &Replayed) -> String {
-    let mut page = Page::new("Fathom: a replayed trace");
-    page.push("<h1>A replayed trace</h1>\n");
+    let mut page = Page::new("Fathom: a replayed trace", "A replayed trace");
     let text = replay::replay(replayed);
     page.push(&text.lines().map(|line| format!("<p>{}</p>\n", escaped(line))).collect::<String>());
     for (name, moved) in [("reads", &replayed.reads), ("writes", &replayed.writes)] {

@@ -67,9 +67,8 @@ pub(super) fn memory(past: &PastMemory) -> Figure {
         ("at first", (|point| point.first) as fn(&fathom_speed::curve::limits::WorkingSet) -> Rate),
         ("again", |point| point.again),
     ] {
-        let mut series = Series::new(name, Style::Points);
-        past.points.iter().for_each(|point| push(&mut series, point.file_bytes, of(point)));
-        figure.series.push(series);
+        let points = past.points.iter().map(|point| drawn(point.file_bytes, of(point)));
+        figure.series.push(Series::within(name, Style::Points, points));
     }
     figure.marks.extend(past.fall_bytes.map(|[low, high]| {
         Mark::at(
@@ -91,9 +90,8 @@ pub(super) fn dirty(past: &PastDirty) -> Figure {
         Axis::new("written", Quantity::Bytes),
         Axis::new("bytes per second", Quantity::BytesPerSecond).log(),
     );
-    let mut series = Series::new("from the beginning", Style::Points);
-    past.points.iter().for_each(|point| push(&mut series, point.written_bytes, point.rate));
-    figure.series.push(series);
+    let points = past.points.iter().map(|point| drawn(point.written_bytes, point.rate));
+    figure.series.push(Series::within("from the beginning", Style::Points, points));
     figure.marks.extend(
         past.waits_from_bytes.map(|[bytes, ..]| Mark::at("writers begin to wait", Origin::Timing, [bytes])),
     );
@@ -104,7 +102,7 @@ pub(super) fn dirty(past: &PastDirty) -> Figure {
     figure
 }
 
-fn push(series: &mut Series, bytes: u64, rate: Rate) {
+fn drawn(bytes: u64, rate: Rate) -> (f64, f64, [f64; 2]) {
     let median = rate.bytes_per_second;
-    series.push_within(bytes as f64, median, rate.interval.unwrap_or([median, median]));
+    (bytes as f64, median, rate.interval.unwrap_or([median, median]))
 }

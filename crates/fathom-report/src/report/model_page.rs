@@ -13,8 +13,7 @@ pub(crate) fn calibration_page(model: &Model, accounts: &[Account]) -> String {
         Some(made) => format!("model: {} on {}", made.mount.fs_type, made.mount.path),
         None => "model of no machine".to_owned(),
     };
-    let mut page = Page::new(&format!("Fathom: {title}"));
-    page.push(&format!("<h1>{}</h1>\n", escaped(&title)));
+    let mut page = Page::new(&format!("Fathom: {title}"), &title);
     page.push(&made(model));
     page.push("<h2>Parameters</h2>\n");
     parameters(&mut page, model);
@@ -93,11 +92,10 @@ fn of_unit(model: &Model, unit: &str, x: Axis) -> Option<Figure> {
     let title = format!("Parameters in {}", unit.replace('_', " "));
     let mut figure = Figure::new(format!("parameters-{unit}"), title, x, Axis::of_names(names));
     for from in [Origin::Measured, Origin::Declared, Origin::Set, Origin::Assumed] {
-        let mut series = Series::new(from.word(), Style::Points);
-        for (at, (_, one)) in drawn.iter().enumerate().filter(|(_, (_, one))| one.origin == from) {
-            series.push_within(one.value, at as f64, one.interval.unwrap_or([one.value; 2]));
-        }
-        figure.draw(series);
+        let of = (0..).zip(&drawn).filter(|(_, (_, one))| one.origin == from);
+        let points =
+            of.map(|(at, (_, one))| (one.value, f64::from(at), one.interval.unwrap_or([one.value; 2])));
+        figure.draw(Series::within(from.word(), Style::Points, points));
     }
     let zero: Vec<String> = zero.iter().map(|(number, _)| number.name()).collect();
     figure.shown = match zero.is_empty() {
@@ -118,14 +116,15 @@ fn fit(number: usize, account: &Account) -> Figure {
         Axis::new("time of a call", Quantity::Nanoseconds).log(),
         Axis::of_names(account.jobs.iter().map(|(name, ..)| name.clone()).collect()),
     );
-    let mut measured = Series::new("measured", Style::Points);
-    let mut simulated = Series::new("simulated", Style::Points);
-    for (at, (_, took, told)) in account.jobs.iter().enumerate() {
-        measured.push(*took, at as f64);
-        simulated.push(*told, at as f64);
-    }
-    figure.series = vec![measured, simulated];
-    let worst = account.jobs.iter().map(|(_, took, told)| (took / told - 1.0).abs()).fold(0.0, f64::max);
+    let jobs = (0..).map(f64::from).zip(&account.jobs);
+    let measured = jobs.clone().map(|(at, (_, measured, _))| (*measured, at));
+    let simulated = jobs.map(|(at, (.., simulated))| (*simulated, at));
+    figure.series = vec![
+        Series::of("measured", Style::Points, measured),
+        Series::of("simulated", Style::Points, simulated),
+    ];
+    let off = account.jobs.iter().map(|(_, measured, simulated)| (measured / simulated - 1.0).abs());
+    let worst = off.fold(0.0, f64::max);
     figure.shown =
         format!("The median over the runs of each job. The worst rate is off by {}.", percent(worst));
     figure
@@ -142,13 +141,13 @@ fn residuals(page: &mut Page, model: &Model) {
         Axis::new("share of what was measured", Quantity::Share).fixed(),
         Axis::of_names(model.residuals.keys().cloned().collect()),
     );
-    let mut mean = Series::new("mean error", Style::Points);
-    let mut spread = Series::new("added to the intervals of predictions", Style::Points);
-    for (at, residual) in model.residuals.values().enumerate() {
-        mean.push(residual.mean_error, at as f64);
-        spread.push(residual.spread, at as f64);
-    }
-    figure.series = vec![mean, spread];
+    let residuals = (0..).map(f64::from).zip(model.residuals.values());
+    let means = residuals.clone().map(|(at, residual)| (residual.mean_error, at));
+    let spreads = residuals.map(|(at, residual)| (residual.spread, at));
+    figure.series = vec![
+        Series::of("mean error", Style::Points, means),
+        Series::of("added to the intervals of predictions", Style::Points, spreads),
+    ];
     let x = [Rounded(0.0), Rounded(0.05)];
     figure.marks.push(Mark::new("within 5 %", Drawn::Reference, Shape::Between { x }));
     figure.shown =

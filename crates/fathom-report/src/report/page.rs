@@ -23,17 +23,17 @@ pub(super) struct Page {
 const POLICY: &str = include_str!("page/policy.txt");
 
 impl Page {
-    /// A page without content.
-    pub(super) fn new(title: &str) -> Self {
-        Self { title: title.to_owned(), body: String::new(), figures: Vec::new() }
+    /// A page of this title, with a heading and nothing else.
+    pub(super) fn new(title: &str, heading: &str) -> Self {
+        let body = format!("<h1>{}</h1>\n", escaped(heading));
+        Self { title: title.to_owned(), body, figures: Vec::new() }
     }
 
     /// A page of what was measured, with where, when and by which clock.
     pub(super) fn measured(what: &str, from: &Provenance) -> Self {
         let (mount, clock) = (&from.mount, &from.instrument);
-        let mut page = Self::new(&format!("Fathom: {what}, {} on {}", mount.fs_type, mount.path));
-        let title = format!("{what}: {} on {}", mount.fs_type, mount.path);
-        page.push(&format!("<h1>{}</h1>\n", escaped(&title)));
+        let place = format!("{} on {}", mount.fs_type, mount.path);
+        let mut page = Self::new(&format!("Fathom: {what}, {place}"), &format!("{what}: {place}"));
         page.push(&definitions(&[
             ("mounted from", mount.source.clone()),
             ("options", mount.options.clone()),
@@ -255,7 +255,7 @@ mod tests {
         let axis = || Axis::new(hostile, Quantity::Bytes);
         let mut figure = Figure::new("a\"b".to_owned(), hostile, axis(), axis());
         figure.series.push(Series::new(hostile, Style::Line));
-        let mut page = Page::new(hostile);
+        let mut page = Page::new(hostile, hostile);
         page.figure(figure);
         let html = page.html();
         assert!(!html.contains("<script>alert") && !html.contains("<!--"));

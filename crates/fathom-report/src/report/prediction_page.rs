@@ -11,8 +11,8 @@ use fathom_predict::prediction::{Latencies, Predicted};
 ///
 /// `remarks` stand above its figures, a sentence each without the full stop.
 pub(crate) fn prediction_page(predicted: &Predicted, model: &Model, remarks: &[String]) -> String {
-    let mut page = Page::new("Fathom: what jobs will do");
-    page.push("<h1>What jobs will do</h1>\n<p>Simulated: nothing was run.</p>\n");
+    let mut page = Page::new("Fathom: what jobs will do", "What jobs will do");
+    page.push("<p>Simulated: nothing was run.</p>\n");
     page.push(&model_page::made(model));
     if !predicted.settings.is_empty() {
         let settings = escaped(&predicted.settings.join(", "));
@@ -66,12 +66,9 @@ fn latencies(predicted: &Predicted) -> Figure {
         Axis::new("time of a call", Quantity::Nanoseconds).log(),
     );
     let mut add = |name: String, latency: &Latencies| {
-        let mut series = Series::new(name, Style::Points);
         let of = [latency.mean_ns, latency.median_ns, latency.p90_ns, latency.p99_ns, latency.p999_ns];
-        for (at, one) in of.iter().enumerate() {
-            series.push_within(at as f64, one.value, [one.low, one.high]);
-        }
-        figure.series.push(series);
+        let points = (0..).zip(of).map(|(at, one)| (f64::from(at), one.value, [one.low, one.high]));
+        figure.series.push(Series::within(name, Style::Points, points));
     };
     for job in &predicted.jobs {
         job.sides.iter().for_each(|side| add(format!("{}, {}", job.name, side.direction), &side.latency));

@@ -138,14 +138,12 @@ pub(super) fn rates(number: usize, curves: &[(String, Vec<&Point>)]) -> Figure {
         Axis::new("bytes per second", Quantity::BytesPerSecond).log(),
     );
     for (name, points) in curves {
-        let mut series = Series::new(name, Style::Points);
-        for point in points {
-            if let Some(rate) = point.bytes_per_second {
-                let interval = point.bytes_per_second_interval.unwrap_or([rate, rate]);
-                series.push_within(point.setting.block_bytes as f64, rate, interval);
-            }
-        }
-        figure.series.push(series);
+        let rates = points.iter().filter_map(|point| {
+            let rate = point.bytes_per_second?;
+            let interval = point.bytes_per_second_interval.unwrap_or([rate, rate]);
+            Some((point.setting.block_bytes as f64, rate, interval))
+        });
+        figure.series.push(Series::within(name, Style::Points, rates));
     }
     figure.shown = "Medians with their 95 % intervals.".to_owned();
     figure
@@ -171,12 +169,11 @@ fn latencies(number: usize, points: &[&Point]) -> Figure {
         Axis::new("time of a call", Quantity::Nanoseconds).log(),
     );
     for (name, points) in by_family(points) {
-        let mut series = Series::new(name, Style::Points);
-        for point in points.iter().filter(|point| point.latency.calls > 0) {
-            let Point { setting, latency, .. } = point;
-            series.push_within(setting.block_bytes as f64, latency.p50_ns, [latency.min_ns, latency.p99_ns]);
-        }
-        figure.series.push(series);
+        let measured = points.iter().filter(|point| point.latency.calls > 0);
+        let times = measured.map(|Point { setting, latency, .. }| {
+            (setting.block_bytes as f64, latency.p50_ns, [latency.min_ns, latency.p99_ns])
+        });
+        figure.series.push(Series::within(name, Style::Points, times));
     }
     figure.shown = "Medians; bars from the shortest call to the one that 99 of 100 do not exceed.".to_owned();
     figure
@@ -192,18 +189,16 @@ fn distributions(number: usize, points: &[&Point]) -> Figure {
             continue;
         };
         let latency = &point.latency;
-        let mut series = Series::new(format!("{name}, {}", Bytes(point.setting.block_bytes)), Style::Markers);
-        for (ns, share) in [
+        let quantiles = [
             (latency.min_ns, 1.0 / latency.calls as f64),
             (latency.p50_ns, 0.5),
             (latency.p90_ns, 0.9),
             (latency.p99_ns, 0.99),
             (latency.p999_ns, 0.999),
             (latency.max_ns, 1.0),
-        ] {
-            series.push(ns, share);
-        }
-        figure.series.push(series);
+        ];
+        let name = format!("{name}, {}", Bytes(point.setting.block_bytes));
+        figure.series.push(Series::of(name, Style::Markers, quantiles));
     }
     figure.shown = "The shortest call, the median, 90 %, 99 %, 99.9 % and the longest.".to_owned();
     figure
@@ -222,12 +217,11 @@ fn prices_by_size(prices: &Syscalls) -> Figure {
     );
     for &call in syscalls::ALL {
         let of = prices.measurements.iter().filter(|one| one.name == call.name());
-        let mut series = Series::new(call.name(), Style::Points);
-        for (size, one) in of.filter_map(|one| Some((file_bytes(one)?, one))) {
+        let prices = of.filter_map(|one| {
             let interval = one.call_ns_interval.unwrap_or([one.call_ns, one.call_ns]);
-            series.push_within(size as f64, one.call_ns, interval);
-        }
-        figure.draw(series);
+            Some((file_bytes(one)? as f64, one.call_ns, interval))
+        });
+        figure.draw(Series::within(call.name(), Style::Points, prices));
     }
     figure.shown = format!(
         "Medians of {} rounds with their 95 % intervals; the clock's {} are taken out of each batch of calls.",

@@ -5,6 +5,8 @@ mod certificate;
 mod pictures;
 mod thin;
 
+use std::collections::BTreeMap;
+
 use self::pictures::Answer;
 use super::page::{self, Page, escaped};
 use fathom_program::units::Bytes;
@@ -15,26 +17,19 @@ use fathom_survey::recipe;
 use fathom_survey::survey::Survey;
 
 /// The samples behind a survey, by parameter.
-#[derive(Debug, Default)]
-pub struct Runs<'a>(Vec<(&'a str, &'a [Samples])>);
+pub type Runs<'a> = BTreeMap<&'a str, &'a [Samples]>;
 
-impl<'a> FromIterator<(&'a str, &'a [Samples])> for Runs<'a> {
-    fn from_iter<I: IntoIterator<Item = (&'a str, &'a [Samples])>>(runs: I) -> Self {
-        Self(runs.into_iter().collect())
-    }
-}
-
-impl<'a> Runs<'a> {
-    fn of(&self, parameter: &str) -> &'a [Samples] {
-        self.0.iter().find(|(name, _)| *name == parameter).map_or(&[], |(_, runs)| runs)
-    }
+/// Those of a parameter; nothing where it was not timed.
+fn of<'a>(runs: &Runs<'a>, parameter: &str) -> &'a [Samples] {
+    runs.get(parameter).copied().unwrap_or_default()
 }
 
 /// The survey as one HTML file that needs no network; at most 6 MB whatever the number of samples. `registry` knows
 /// what was asked and how it is drawn.
 pub fn survey_page(survey: &Survey, runs: &Runs<'_>, registry: &[&'static dyn Experiment]) -> String {
     let mount = &survey.provenance.mount;
-    let mut page = Page::new(&format!("Fathom: {} on {}", mount.fs_type, mount.path));
+    let place = format!("{} on {}", mount.fs_type, mount.path);
+    let mut page = Page::new(&format!("Fathom: {place}"), &place);
     page.push(&heading(survey));
     page.push("<h2 id=\"answers\">Answers</h2>\n");
     page.push(&cards::cards(survey));
@@ -60,10 +55,8 @@ fn heading(survey: &Survey) -> String {
         ("surveyed", format!("{}, Fathom {}, seed {}", from.started, from.version, from.seed)),
     ];
     format!(
-        "<h1>{} on {}</h1>\n<nav><a href=\"#answers\">answers</a> \u{b7} <a href=\"#instrument\">instrument</a> \
+        "<nav><a href=\"#answers\">answers</a> \u{b7} <a href=\"#instrument\">instrument</a> \
          \u{b7} <a href=\"#experiments\">experiments</a></nav>\n{}",
-        escaped(&mount.fs_type),
-        escaped(&mount.path),
         page::definitions(&facts)
     )
 }
@@ -77,9 +70,9 @@ fn section(
 ) {
     let about = experiment.map(|experiment| experiment.about());
     page.push(&cards::account(finding, about));
-    let (own, lender) = (runs.of(&finding.parameter), about.and_then(|about| about.samples_of));
+    let (own, lender) = (of(runs, &finding.parameter), about.and_then(|about| about.samples_of));
     let used = match (own.is_empty(), lender) {
-        (true, Some(lender)) => runs.of(lender),
+        (true, Some(lender)) => of(runs, lender),
         _ => own,
     };
     let figures = pictures::of(&Answer::new(survey, finding, experiment), used);

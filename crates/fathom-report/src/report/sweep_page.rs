@@ -13,8 +13,8 @@ const MOST_SERIES: usize = 24;
 
 /// A sweep as one HTML file that needs no network; `model` is what nothing is set on yet.
 pub(crate) fn sweep_page(sweep: &Sweep, model: &Model) -> String {
-    let mut page = Page::new("Fathom: a sweep");
-    page.push("<h1>What jobs will do, by settings</h1>\n<p>Simulated: nothing was run.</p>\n");
+    let mut page = Page::new("Fathom: a sweep", "What jobs will do, by settings");
+    page.push("<p>Simulated: nothing was run.</p>\n");
     page.push(&model_page::made(model));
     for axis in sweep.axes.iter().filter(|axis| axis.values.len() == 1) {
         let set = escaped(&format!("{}={}", axis.name, axis.values[0]));

@@ -95,13 +95,7 @@ fn preamble(survey: &Survey) -> String {
 fn row(finding: &Finding, colours: Colours) -> Vec<String> {
     let value =
         finding.value.as_ref().map_or_else(|| "-".to_owned(), |value| shortened(value, &finding.unit));
-    let interval = match (finding.interval, &finding.value) {
-        (Some([low, high]), _) if low < high => {
-            format!("{} to {}", number(low, &finding.unit), number(high, &finding.unit))
-        }
-        (_, Some(_)) => "exact".to_owned(),
-        _ => "-".to_owned(),
-    };
+    let interval = interval(finding).unwrap_or_else(|| "-".to_owned());
     let mut evidence: Vec<String> = Vec::new();
     for piece in finding.evidence.iter().filter(|piece| !is_spare(piece, finding)) {
         let word = brief(piece, finding);
@@ -111,6 +105,18 @@ fn row(finding: &Finding, colours: Colours) -> Vec<String> {
         }
     }
     vec![finding.parameter.clone(), value, interval, painted(finding, colours), evidence.join(", ")]
+}
+
+/// The interval of an answer; an answer without one is exact.
+pub(super) fn interval(finding: &Finding) -> Option<String> {
+    let exact = || finding.value.as_ref().map(|_| "exact".to_owned());
+    between(finding.interval, &finding.unit).or_else(exact)
+}
+
+/// An interval in words, if it has a width.
+pub(super) fn between(interval: Option<[f64; 2]>, unit: &str) -> Option<String> {
+    let [low, high] = interval.filter(|[low, high]| low < high)?;
+    Some(format!("{} to {}", number(low, unit), number(high, unit)))
 }
 
 /// Columns of the table's values.

@@ -7,14 +7,13 @@ use fathom_trace::show::{BLOCK, Histogram, Moved, Shown};
 
 use super::counts;
 use super::figure::{Axis, Figure, Quantity, Rounded, Series, Style};
-use super::page::{Page, definitions, escaped, table};
+use super::page::{Page, definitions, table};
 use super::validation::percent;
 use fathom_program::units::{Bytes, Nanos};
 
 /// What a trace does, as one HTML file that needs no network; `name` is the trace's file.
 pub(crate) fn trace_page(shown: &Shown, name: &str) -> String {
-    let mut page = Page::new(&format!("Fathom: what {name} does"));
-    page.push(&format!("<h1>What {} does</h1>\n", escaped(name)));
+    let mut page = Page::new(&format!("Fathom: what {name} does"), &format!("What {name} does"));
     page.push(&definitions(&facts(shown)));
     page.push("<h2>Offsets of reads and writes</h2>\n");
     if let Some(figure) = picture::picture(shown) {
@@ -129,15 +128,12 @@ fn hit_ratios(shown: &Shown) -> Option<Figure> {
         Axis::new("size of the cache", Quantity::Bytes).log(),
         Axis::new("share of accesses that hit", Quantity::Share).fixed(),
     );
-    let mut all = Series::new("all accesses", Style::Steps);
-    let mut reads = Series::new("reads", Style::Steps);
-    for point in &shown.hit_ratios {
-        all.push(point.cache_bytes as f64, point.hit_ratio);
-        reads.push(point.cache_bytes as f64, point.read_hit_ratio);
-    }
-    figure.series.push(all);
+    let points = shown.hit_ratios.iter();
+    let all = points.clone().map(|point| (point.cache_bytes as f64, point.hit_ratio));
+    figure.series.push(Series::of("all accesses", Style::Steps, all));
     if shown.reads.count > 0 && shown.writes.count > 0 {
-        figure.series.push(reads);
+        let reads = points.map(|point| (point.cache_bytes as f64, point.read_hit_ratio));
+        figure.series.push(Series::of("reads", Style::Steps, reads));
     }
     let error = match shown.hit_ratio_error * 100.0 {
         0.0 => String::new(),
@@ -175,9 +171,8 @@ fn again(shown: &Shown) -> Option<Figure> {
         Axis::of_names(names),
         Axis::new("share of accesses", Quantity::Share).fixed(),
     );
-    let mut series = Series::new("reuse distances", Style::Bars);
-    shares.iter().enumerate().for_each(|(at, share)| series.push(at as f64, *share));
-    figure.series.push(series);
+    let shares = (0..).map(f64::from).zip(shares);
+    figure.series.push(Series::of("reuse distances", Style::Bars, shares));
     figure.shown = format!(
         "{} 'Never before' are first touches, which no cache can answer without reading ahead.",
         sampled(shown)
@@ -197,13 +192,13 @@ fn working_set(shown: &Shown) -> Option<Figure> {
         Axis::new("time since the first operation", Quantity::Nanoseconds).fixed(),
         Axis::new(format!("bytes in blocks touched within {}", Nanos(window)), Quantity::Bytes).fixed(),
     );
-    let mut touched = Series::new("touched", Style::Steps);
-    let mut new = Series::new("for the first time", Style::Steps);
-    for (at, one) in shown.working_set.iter().enumerate() {
-        touched.push(at as f64 * window, one.touched_bytes as f64);
-        new.push(at as f64 * window, one.new_bytes as f64);
-    }
-    figure.series = vec![touched, new];
+    let windows = (0..).map(|at| f64::from(at) * window).zip(&shown.working_set);
+    let touched = windows.clone().map(|(at, one)| (at, one.touched_bytes as f64));
+    let new = windows.map(|(at, one)| (at, one.new_bytes as f64));
+    figure.series = vec![
+        Series::of("touched", Style::Steps, touched),
+        Series::of("for the first time", Style::Steps, new),
+    ];
     figure.y.range = Some([Rounded(0.0), Rounded(most as f64)]);
     figure.shown = format!("{} Each step is a window of {}.", sampled(shown), Nanos(window));
     Some(figure)
@@ -221,13 +216,11 @@ fn sizes(shown: &Shown) -> Option<Figure> {
         Axis::new("share of its kind", Quantity::Share).fixed(),
     );
     for (name, moved) in directions(shown) {
-        let mut series = Series::new(name, Style::Bars);
-        for (least, count) in moved.sizes.steps() {
-            if let Ok(at) = sizes.binary_search(&least) {
-                series.push(at as f64, count as f64 / moved.count as f64);
-            }
-        }
-        figure.series.push(series);
+        let shares = moved.sizes.steps().filter_map(|(least, count)| {
+            let at = sizes.binary_search(&least).ok()?;
+            Some((at as f64, count as f64 / moved.count as f64))
+        });
+        figure.series.push(Series::of(name, Style::Bars, shares));
     }
     figure.shown = "Counted by powers of two: 'from 4 KiB' is up to 8 KiB.".to_owned();
     Some(figure)

@@ -87,11 +87,10 @@ fn against(jobs: &[Held]) -> Figure {
     names.sort_unstable();
     names.dedup();
     for class in names {
-        let mut series = Series::new(class, Style::Estimates);
-        for job in jobs.iter().filter(|job| job.class == class) {
-            series.push_within(job.measured, job.predicted.value, [job.predicted.low, job.predicted.high]);
-        }
-        figure.series.push(series);
+        let of = jobs.iter().filter(|job| job.class == class);
+        let points =
+            of.map(|job| (job.measured, job.predicted.value, [job.predicted.low, job.predicted.high]));
+        figure.series.push(Series::within(class, Style::Estimates, points));
     }
     let ends = |pick: fn(f64, f64) -> f64, from| jobs.iter().map(|job| job.measured).fold(from, pick);
     let line = vec![Rounded(ends(f64::min, f64::INFINITY)), Rounded(ends(f64::max, 0.0))];
@@ -118,9 +117,8 @@ fn classes(classes: &[Class]) -> Figure {
         ("paper E's model", |class| class.paper_error),
         ("a latency and a bandwidth", |class| class.plain_error),
     ] {
-        let mut series = Series::new(name, Style::Points);
-        classes.iter().enumerate().for_each(|(at, class)| series.push(of(class), at as f64));
-        figure.series.push(series);
+        let errors = (0..).zip(classes).map(|(at, class)| (of(class), f64::from(at)));
+        figure.series.push(Series::of(name, Style::Points, errors));
     }
     figure.shown =
         "Means of the errors' sizes, of throughput. An error at or below the noise floor can't be distinguished from \

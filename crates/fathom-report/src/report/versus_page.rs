@@ -136,11 +136,10 @@ fn ratios(number: usize, work: &str, entries: &[&Entry]) -> Figure {
         (", within its calls", |entry| entry.call_rate_over_fathoms),
     ] {
         for (program, entries) in by_program(entries) {
-            let mut series = Series::new(format!("{program}{words}"), Style::Points);
-            for (entry, [ratio, low, high]) in entries.iter().filter_map(|&entry| Some((entry, of(entry)?))) {
-                series.push_within(entry.block_bytes as f64, ratio, [low, high]);
-            }
-            figure.draw(series);
+            let ratios = entries.iter().filter_map(|entry| {
+                of(entry).map(|[ratio, low, high]| (entry.block_bytes as f64, ratio, [low, high]))
+            });
+            figure.draw(Series::within(format!("{program}{words}"), Style::Points, ratios));
         }
     }
     figure.marks.push(Mark::level("as fast as Fathom", Origin::Reference, 1.0));
@@ -169,13 +168,10 @@ pub(crate) fn versus_jobs_page(versus: &JobsVersus) -> String {
         ("transfers per second", (|one| one.rate_over_fios) as Ratio),
         ("99th percentile of latencies", |one| one.p99_over_fios),
     ] {
-        let mut series = Series::new(words, Style::Points);
-        for (at, contest) in versus.jobs.iter().enumerate() {
-            if let Some([ratio, low, high]) = of(contest) {
-                series.push_within(at as f64, ratio, [low, high]);
-            }
-        }
-        figure.draw(series);
+        let ratios = (0..).zip(&versus.jobs).filter_map(|(at, contest)| {
+            of(contest).map(|[ratio, low, high]| (f64::from(at), ratio, [low, high]))
+        });
+        figure.draw(Series::within(words, Style::Points, ratios));
     }
     figure.shown = "Medians over the rounds with their 95 % intervals; where an interval contains 1, there is no clear difference."
         .to_owned();

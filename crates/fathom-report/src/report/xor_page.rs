@@ -8,12 +8,8 @@ use fathom_speed::xor::Xor;
 
 /// The XOR as one HTML file that needs no network.
 pub(crate) fn xor_page(xor: &Xor) -> String {
-    let mut page = Page::new(&format!("Fathom: XOR of {}", xor.path));
-    page.push(&format!(
-        "<h1>{}</h1>\n<p>XOR of the words of {}</p>\n",
-        escaped(&xor.xor),
-        escaped(&xor.path)
-    ));
+    let mut page = Page::new(&format!("Fathom: XOR of {}", xor.path), &xor.xor);
+    page.push(&format!("<p>XOR of the words of {}</p>\n", escaped(&xor.path)));
     page.push(&definitions(&[
         ("bytes", Bytes(xor.bytes).to_string()),
         ("took", format!("{}: {}", Nanos(xor.duration_ns as f64), rate(xor.bytes_per_second))),
@@ -44,13 +40,10 @@ fn rates(xor: &Xor) -> Figure {
         Axis::new("bytes per second", Quantity::BytesPerSecond).fixed(),
         Axis::of_names(names),
     );
-    let mut trials = Series::new("trials, each on a part of the file", Style::Bars);
-    for (at, trial) in xor.trials.iter().enumerate() {
-        trials.push(trial.bytes_per_second, at as f64);
-    }
-    let mut whole = Series::new("the file", Style::Bars);
-    whole.push(xor.bytes_per_second, xor.trials.len() as f64);
-    [trials, whole].into_iter().for_each(|series| figure.draw(series));
+    let trials = (0..).zip(&xor.trials).map(|(at, trial)| (trial.bytes_per_second, f64::from(at)));
+    figure.draw(Series::of("trials, each on a part of the file", Style::Bars, trials));
+    let whole = (xor.bytes_per_second, xor.trials.len() as f64);
+    figure.draw(Series::of("the file", Style::Bars, [whole]));
     figure.marks.push(Mark::at("the file as a whole", Origin::Timing, [xor.bytes_per_second]));
     figure.shown = match xor.trials.is_empty() {
         true => "No other way was tried: --method named this one, or there was no choice.".to_owned(),

@@ -1,6 +1,6 @@
 //! Where curves bend, and why: only as far as the samples and what the system declares carry it.
 
-use fathom_stats::bend::{self, Bends, Half, Options};
+use fathom_stats::bend::{self, Bends, Half};
 use fathom_stats::interval::Estimate;
 use fathom_sys::facts;
 use rand_pcg::Pcg64Mcg;
@@ -118,7 +118,7 @@ fn of(points: &[Point], declared: &Declared, seed: u64) -> Family {
     let observed: Vec<bend::Point> = usable.iter().map(|point| times(point)).collect();
     family.sentences.extend(span(points));
     let mut generator = Pcg64Mcg::seed_from_u64(seed);
-    match bend::fit(&observed, &Options::default(), &mut generator) {
+    match bend::fit(&observed, &mut generator) {
         Ok(bends) => describe(&mut family, &bends, &usable, declared),
         Err(reason) => family.sentences.push(format!("no bend can be told: {reason}")),
     }

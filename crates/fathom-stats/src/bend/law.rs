@@ -1,6 +1,6 @@
 //! The law itself: a fixed cost and a price per byte for each range of sizes, fitted on a log scale.
 
-use super::Options;
+use super::{MIN_SIZES, WOBBLE};
 
 /// A median time.
 #[derive(Debug, Clone, Copy)]
@@ -12,6 +12,13 @@ pub(super) struct Observed {
     pub(super) error: f64,
 }
 
+impl Observed {
+    /// How far it may stand off a law by chance, squared.
+    fn variance(&self) -> f64 {
+        self.error.powi(2) + WOBBLE.powi(2)
+    }
+}
+
 /// `time = fixed + prices[piece] * size`.
 #[derive(Debug, Clone)]
 pub(super) struct Law {
@@ -19,7 +26,6 @@ pub(super) struct Law {
     /// Index of the first size of each piece; the first is 0.
     pub(super) starts: Vec<usize>,
     pub(super) prices: Vec<f64>,
-    wobble: f64,
 }
 
 /// Fixed costs that are tried, as shares of the shortest time: from nearly nothing to nearly all of it.
@@ -27,17 +33,17 @@ const SHARES: usize = 12;
 
 impl Law {
     /// The law of least squares with pieces from these starts.
-    pub(super) fn fit(points: &[Observed], starts: &[usize], wobble: f64) -> Self {
+    pub(super) fn fit(points: &[Observed], starts: &[usize]) -> Self {
         let of = |fixed: f64| {
             let mut cost = 0.0;
             let ends = starts.iter().skip(1).copied().chain([points.len()]);
             let prices = starts.iter().zip(ends).map(|(&start, end)| {
-                let (price, part) = price(&points[start..end], fixed, wobble);
+                let (price, part) = price(&points[start..end], fixed);
                 cost += part;
                 price
             });
             let prices = prices.collect();
-            (cost, Self { fixed, starts: starts.to_vec(), prices, wobble })
+            (cost, Self { fixed, starts: starts.to_vec(), prices })
         };
         let shortest = shortest(points);
         let share = least(|share| of(share * shortest).0);
@@ -65,7 +71,7 @@ impl Law {
             let end = self.starts.get(piece + 1).copied().unwrap_or(points.len());
             let weights = points[self.starts[piece]..end].iter().map(|point| {
                 let bytes = self.prices[piece] * point.size;
-                (bytes / (self.fixed + bytes)).powi(2) / (point.error.powi(2) + self.wobble.powi(2))
+                (bytes / (self.fixed + bytes)).powi(2) / point.variance()
             });
             1.0 / weights.sum::<f64>()
         };
@@ -77,24 +83,24 @@ impl Law {
 ///
 /// A further piece must lower the squared deviations, in variances, by what the best of all places
 /// would by chance do once in a hundred times.
-pub(super) fn search(points: &[Observed], options: &Options) -> Vec<usize> {
+pub(super) fn search(points: &[Observed]) -> Vec<usize> {
     let shortest = shortest(points);
     let penalty = 2.0 * (100.0 * points.len() as f64).ln();
     let candidates = (0..=SHARES).map(|step| {
         let fixed = shortest * step as f64 / (SHARES as f64 + 0.5);
-        partition(points, fixed, penalty, options)
+        partition(points, fixed, penalty)
     });
     candidates.min_by(|a, b| a.0.total_cmp(&b.0)).map_or_else(|| vec![0], |(_, starts)| starts)
 }
 
 /// The least penalised cost at one fixed cost, and the starts of its pieces, by dynamic programming.
-fn partition(points: &[Observed], fixed: f64, penalty: f64, options: &Options) -> (f64, Vec<usize>) {
+fn partition(points: &[Observed], fixed: f64, penalty: f64) -> (f64, Vec<usize>) {
     let count = points.len();
     let mut best = vec![(f64::INFINITY, 0); count + 1];
     best[0] = (0.0, 0);
-    for end in options.min_sizes..=count {
-        for start in 0..=end - options.min_sizes {
-            let (_, part) = price(&points[start..end], fixed, options.wobble);
+    for end in MIN_SIZES..=count {
+        for start in 0..=end - MIN_SIZES {
+            let (_, part) = price(&points[start..end], fixed);
             let cost = best[start].0 + part + penalty;
             if cost < best[end].0 {
                 best[end] = (cost, start);
@@ -112,8 +118,8 @@ fn partition(points: &[Observed], fixed: f64, penalty: f64, options: &Options) -
 }
 
 /// The price of least squares for one piece, and the squared deviations that it leaves, in variances.
-fn price(points: &[Observed], fixed: f64, wobble: f64) -> (f64, f64) {
-    let weight = |point: &Observed| 1.0 / (point.error.powi(2) + wobble.powi(2));
+fn price(points: &[Observed], fixed: f64) -> (f64, f64) {
+    let weight = |point: &Observed| 1.0 / point.variance();
     // The largest size shows its price best.
     let start = points.last().map_or(1.0, |point| (point.log_time.exp() - fixed) / point.size);
     let mut log_price = start.max(f64::MIN_POSITIVE).ln();

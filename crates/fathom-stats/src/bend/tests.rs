@@ -21,12 +21,12 @@ fn planted(seed: u64, sigma: f64, time: impl Fn(f64) -> f64) -> Vec<Point> {
 }
 
 fn answer(seed: u64, points: &[Point]) -> Result<Bends, String> {
-    fit(points, &Options::default(), &mut Pcg64Mcg::seed_from_u64(seed))
+    fit(points, &mut Pcg64Mcg::seed_from_u64(seed))
 }
 
 /// The same, where the intervals don't matter.
 fn law(seed: u64, points: &[Point]) -> Result<Bends, String> {
-    fit(points, &Options { replicates: 10, ..Options::default() }, &mut Pcg64Mcg::seed_from_u64(seed))
+    replicated(points, 10, &mut Pcg64Mcg::seed_from_u64(seed))
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The search for one period in a series of levels.
 
-use super::{NoComb, Options};
+use super::{NoComb, SIGNIFICANCE};
 use crate::distribution::binomial_upper_tail;
 use crate::quantile;
 
@@ -12,7 +12,9 @@ pub(super) struct Series<'a> {
     pub(super) skip: usize,
     pub(super) min_period: usize,
     pub(super) min_teeth: usize,
-    pub(super) options: &'a Options,
+    /// How much higher than the interior a tooth has to be, and how high may be neglected, as shares of the interior.
+    pub(super) min_height: f64,
+    pub(super) negligible_height: f64,
 }
 
 /// An accepted period.
@@ -93,7 +95,7 @@ impl Series<'_> {
                 continue;
             }
             let p_value = self.p_value(period, tally, candidates);
-            if p_value > self.options.significance {
+            if p_value > SIGNIFICANCE {
                 continue;
             }
             if tally.share() < PRESENT_SHARE {
@@ -132,7 +134,7 @@ impl Series<'_> {
         for position in class {
             let (height, error) = self.height(position, period, &mut scratch);
             tally.total += 1;
-            let enough = self.options.min_height.ln_1p().max(ERRORS_ABOVE * error);
+            let enough = self.min_height.ln_1p().max(ERRORS_ABOVE * error);
             tally.present += usize::from(height >= enough);
         }
         tally
@@ -178,7 +180,7 @@ impl Series<'_> {
         let mut divisors = (self.min_period..=period / 2).filter(|divisor| period.is_multiple_of(*divisor));
         divisors.find_map(|divisor| {
             let (height, error) = self.between_teeth(period, divisor);
-            let negligible = self.options.negligible_height.ln_1p();
+            let negligible = self.negligible_height.ln_1p();
             let bound = height + ERRORS_ABOVE * error;
             if bound < negligible && !self.stands_out(period, divisor, height, error) {
                 return None;
@@ -208,7 +210,7 @@ impl Series<'_> {
                 height.abs() - 2.0 * error
             })
             .fold(0.0, f64::max);
-        let least = self.options.negligible_height.ln_1p() / 4.0;
+        let least = self.negligible_height.ln_1p() / 4.0;
         height > least.max(ERRORS_ABOVE * error).max(UNEVENNESS_ABOVE * uneven)
             && !self.falls(period, divisor)
     }
@@ -243,13 +245,13 @@ impl Series<'_> {
     fn is_weak_comb(&self, period: usize) -> bool {
         let base = |i| interior(i, period, self.level.len(), self.skip);
         let (height, error) = self.pooled_height(self.multiples(period), 1.0 - DOUBTFUL_SHARE, base);
-        height > self.options.negligible_height.ln_1p().max(4.0 * error)
+        height > self.negligible_height.ln_1p().max(4.0 * error)
     }
 
     /// Whether even many teeth together are known too poorly to show more than a negligible height.
     fn is_blind(&self) -> bool {
         let error = quantile::median(self.error).unwrap_or(0.0);
         let pooled = error * (std::f64::consts::FRAC_PI_2 / self.min_teeth as f64).sqrt();
-        ERRORS_ABOVE * pooled > self.options.negligible_height.ln_1p()
+        ERRORS_ABOVE * pooled > self.negligible_height.ln_1p()
     }
 }

@@ -8,6 +8,7 @@
 //!   the larger it is, up to some multiple of the knee or without an end. That is what a cache does that
 //!   keeps what was used last and is walked through in order; pages that lie at random soften it.
 
+use crate::nonlinear::inverse;
 use crate::quantile;
 
 /// Knees are tried in steps of this factor, the eighth root of 2.
@@ -127,10 +128,9 @@ fn best(curve: Curve<'_>, shapes: impl Iterator<Item = Shape>) -> Option<Law> {
     laws.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(law, _)| law)
 }
 
-/// Least squares of the wanted costs, as shares of what is observed, by the normal equations with Gauss'
-/// elimination.
+/// Least squares of the wanted costs, as shares of what is observed, by the normal equations.
 fn least_squares(shape: Shape, curve: Curve<'_>, wanted: [bool; 3]) -> Option<[f64; 3]> {
-    let mut left = [[0.0; 3]; 3];
+    let mut left = vec![vec![0.0; 3]; 3];
     let mut right = [0.0; 3];
     // Sizes span decades: the price of the operation is brought to the scale of the others first.
     let smallest = *curve.sizes.first()?;
@@ -146,33 +146,11 @@ fn least_squares(shape: Shape, curve: Curve<'_>, wanted: [bool; 3]) -> Option<[f
         }
     }
     for at in (0..3).filter(|&at| !wanted[at]) {
-        left[at] = [0.0; 3];
+        left[at] = vec![0.0; 3];
         left.iter_mut().for_each(|row| row[at] = 0.0);
         (left[at][at], right[at]) = (1.0, 0.0);
     }
-    let [operation, unit, bend] = solve(left, right)?;
-    Some([operation * smallest, unit, bend])
-}
-
-fn solve<const N: usize>(mut left: [[f64; N]; N], mut right: [f64; N]) -> Option<[f64; N]> {
-    for pivot in 0..N {
-        let largest = (pivot..N).max_by(|&a, &b| left[a][pivot].abs().total_cmp(&left[b][pivot].abs()))?;
-        left.swap(pivot, largest);
-        right.swap(pivot, largest);
-        if left[pivot][pivot].abs() < 1e-300 {
-            return None;
-        }
-        for row in pivot + 1..N {
-            let share = left[row][pivot] / left[pivot][pivot];
-            let above = left[pivot];
-            left[row].iter_mut().zip(above).for_each(|(value, above)| *value -= share * above);
-            right[row] -= share * right[pivot];
-        }
-    }
-    let mut solved = [0.0; N];
-    for row in (0..N).rev() {
-        let known: f64 = (row + 1..N).map(|column| left[row][column] * solved[column]).sum();
-        solved[row] = (right[row] - known) / left[row][row];
-    }
-    Some(solved)
+    let inverse = inverse(left)?;
+    let solved = |at: usize| inverse[at].iter().zip(&right).map(|(a, b)| a * b).sum::<f64>();
+    Some([solved(0) * smallest, solved(1), solved(2)])
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::tests::{Planted, Score};
 
 fn found(positions: usize, stalls: &[usize]) -> Result<Steady, Reason> {
-    find(positions, stalls, &Options::default())
+    find(positions, stalls)
 }
 
 /// Read-ahead as Linux ramps it up: the window doubles from `first` until it is `window`, and

@@ -65,7 +65,6 @@ pub fn find(latencies: &[f64], positions: usize, step: u64, wanted: Wanted) -> R
     let options = comb::Options {
         min_period: wanted.smallest.div_ceil(step) as usize,
         negligible_height: wanted.negligible,
-        ..comb::Options::default()
     };
     let combs = comb::find(&rounds, &options).map_err(|reason| match reason {
         NoComb::Absent { largest_period } => NoAnswer::Absent(largest_period as u64 * step),

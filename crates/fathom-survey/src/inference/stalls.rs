@@ -104,7 +104,7 @@ pub fn regularity(waits: &Waits) -> Regularity {
 /// end of the file is never fetched, so nothing is set off where its turn would be.
 fn steady_to_the_end(count: usize, stalls: &[usize]) -> Result<Steady, Reason> {
     let Some(&last) = stalls.last() else { return Err(Reason::NoStalls) };
-    let steady = steady::find(last + 1, stalls, &steady::Options::default())?;
+    let steady = steady::find(last + 1, stalls)?;
     if count - last > 2 * steady.period {
         return Err(Reason::Irregular);
     }

@@ -9,7 +9,7 @@ use super::slice::Slice;
 use crate::io_path::prices::Prices;
 use crate::io_path::request::{Request, Urgency};
 use crate::io_path::state::Journal;
-use crate::parameters::Limited;
+use crate::parameters::{Limited, Scalar};
 
 /// What one direction has used.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,7 +78,7 @@ impl Prices {
             let rate = self.limits[usize::from(request.is_write)][at];
             if rate > 0.0 {
                 // A request may go before its tokens are there, by as much as the bucket holds.
-                wait = wait.max(paid[at].saturating_sub(now + self.limit_burst));
+                wait = wait.max(paid[at].saturating_sub(now + self[Scalar::LimitBurst] as u64));
                 paid[at] = paid[at].max(now) + (cost * 1e9 / rate) as u64;
             }
         }

@@ -11,7 +11,7 @@ use crate::parameters::{Allocation as Choice, Eviction, Parameters, Scalar};
 /// The map of the file system.
 #[derive(Clone, Debug)]
 pub(crate) struct Allocation {
-    when: When,
+    choice: Choice,
     scheme: Scheme,
     block: u64,
     /// Whether a file's blocks of pointers leave memory with its data.
@@ -25,14 +25,6 @@ pub(crate) struct Allocation {
     pieces: BTreeMap<FetchId, FetchId>,
     /// Blocks of pointers that are being read.
     reading: BTreeMap<FetchId, (FileId, Pointer)>,
-}
-
-/// When a file's pages get their place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum When {
-    Never,
-    Written,
-    WrittenBack,
 }
 
 /// A request of a file.
@@ -53,11 +45,7 @@ impl Allocation {
         let block = value(Scalar::Block).max(512);
         let pointers = value(Scalar::PointersPerIndirect);
         Self {
-            when: match parameters.choices.allocation {
-                Choice::None => When::Never,
-                Choice::Delayed => When::WrittenBack,
-                Choice::Indirect | Choice::Extents => When::Written,
-            },
+            choice: parameters.choices.allocation,
             scheme: match parameters.choices.allocation {
                 Choice::Indirect => Scheme::Indirect {
                     direct: value(Scalar::DirectPointers),
@@ -83,12 +71,13 @@ impl Allocation {
 
     /// Pages are written into the cache; returns the number of blocks of pointers that this changes.
     pub(crate) fn written(&mut self, file: FileId, pages: [u64; 2]) -> u64 {
-        if self.when == When::Written { self.allocate(file, pages) } else { 0 }
+        let is_now = matches!(self.choice, Choice::Indirect | Choice::Extents);
+        if is_now { self.allocate(file, pages) } else { 0 }
     }
 
     /// Pages leave for the device; returns the number of blocks of pointers that this changes.
     pub(crate) fn written_back(&mut self, file: FileId, pages: [u64; 2]) -> u64 {
-        if self.when == When::WrittenBack { self.allocate(file, pages) } else { 0 }
+        if self.choice == Choice::Delayed { self.allocate(file, pages) } else { 0 }
     }
 
     fn allocate(&mut self, file: FileId, pages: [u64; 2]) -> u64 {

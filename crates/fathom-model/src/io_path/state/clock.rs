@@ -3,7 +3,7 @@
 use fathom_net::{Span, Time};
 
 /// When the run under way began, and how far it has come.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Clock {
     started: Time,
     /// When something last happened, in the net's time.
@@ -11,11 +11,6 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// The clock of a machine that has just been started.
-    pub(crate) fn new() -> Self {
-        Self { started: Time::ZERO, latest: Time::ZERO }
-    }
-
     /// When the run under way began; between two runs, when the last one ended.
     pub(crate) fn started(&self) -> Time {
         self.started

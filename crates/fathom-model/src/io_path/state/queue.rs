@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use fathom_program::call::Direction;
+
 use crate::file_read::PAGE;
 use crate::io_path::prices;
 use crate::io_path::request::{At, Request, Urgency};
 use crate::page_cache::FileId;
 use crate::parameters::{Parameters, Scalar, Scheduler};
-use crate::scheduler::{Deadline, Direction, Merged, Settings, Span};
+use crate::scheduler::{Deadline, Merged, Settings, Span};
 use crate::writeback_throttle::Throttle;
 
 /// The queue.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::io_path::CallKind;
 use crate::io_path::work::{SystemCall, Work};
 use crate::page_cache::FileId;
-use crate::stdio::{Asked, Library, Stream, Syscall};
+use crate::stdio::{Library, Stream};
 
 /// The streams of all jobs, one for each file.
 #[derive(Clone, Debug)]
@@ -31,15 +31,6 @@ struct UnderWay {
     work: Work,
     /// The system calls that it still has to make.
     calls: VecDeque<SystemCall>,
-}
-
-/// What a call of the library does next.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Next {
-    /// It makes this system call.
-    Call(Work),
-    /// It returns.
-    Return(Work),
 }
 
 /// Whether the library has a part in calls of a kind.
@@ -75,8 +66,14 @@ impl Streams {
                 _ => {}
             }
         }
-        let mut calls: VecDeque<SystemCall> =
-            library.asked.iter().map(|asked| asked.as_part_of(call)).collect();
+        let asked = library.asked.iter().map(|asked| SystemCall {
+            kind: asked.call,
+            offset: asked.offset,
+            bytes: asked.bytes,
+            fresh_pages: 0,
+            ..call
+        });
+        let mut calls: VecDeque<SystemCall> = asked.collect();
         if !is_buffered {
             calls.push_back(call);
         }
@@ -84,12 +81,12 @@ impl Streams {
         Work { copied: library.copied, ..*work }
     }
 
-    /// The next system call of a job's call of the library, or its return.
-    pub(crate) fn next(&mut self, job: u32) -> Option<Next> {
-        let under_way = self.under_way.get_mut(&job)?;
+    /// The next system call of a job's call of the library, or that call when it returns.
+    pub(crate) fn next(&mut self, job: u32) -> (Option<Work>, Option<Work>) {
+        let Some(under_way) = self.under_way.get_mut(&job) else { return (None, None) };
         match under_way.calls.pop_front() {
-            Some(call) => Some(Next::Call(Work { call, ..under_way.work })),
-            None => self.under_way.remove(&job).map(|under_way| Next::Return(under_way.work)),
+            Some(call) => (Some(Work { call, ..under_way.work }), None),
+            None => (None, self.under_way.remove(&job).map(|under_way| under_way.work)),
         }
     }
 }
@@ -113,16 +110,5 @@ impl Open {
             _ => return,
         }
         self.last = Some(call.kind);
-    }
-}
-
-impl Asked {
-    fn as_part_of(&self, call: SystemCall) -> SystemCall {
-        let kind = match self.call {
-            Syscall::Read => CallKind::Read,
-            Syscall::Write => CallKind::Write,
-            Syscall::Seek => CallKind::Seek,
-        };
-        SystemCall { kind, offset: self.offset, bytes: self.bytes, fresh_pages: 0, ..call }
     }
 }

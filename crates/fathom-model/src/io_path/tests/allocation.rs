@@ -98,6 +98,6 @@ fn with_a_queue_between_map_and_device_the_same_data_arrive() {
     let (mut state, file) = machine(&parameters, 32 << 20);
     state.evict(file);
     let after = Path::new(&parameters).run(repeated(reads(file, 65_536, 512), 1), state, 1);
-    assert_eq!(after.totals().bytes, 32 << 20);
+    assert_eq!(after.done().len(), 512);
     assert_eq!(after.cache().pages(), 8192);
 }

@@ -1,8 +1,9 @@
 //! The answers first: a card each, and what each rests on.
 
 use crate::report::page::{escaped, table};
+use crate::report::text::{between, interval};
 use fathom_survey::experiment::About;
-use fathom_survey::finding::{Agreement, Evidence, Finding, Kind, Status, number};
+use fathom_survey::finding::{Agreement, Evidence, Finding, Kind, Status};
 use fathom_survey::survey::Survey;
 
 /// A card per parameter: value, interval, verdict, one sentence.
@@ -20,7 +21,7 @@ fn card(finding: &Finding) -> String {
          <div class=\"verdict\">{}</div><p>{}</p></li>",
         class(finding),
         escaped(&value),
-        escaped(&interval(finding)),
+        escaped(&interval(finding).unwrap_or_default()),
         escaped(&verdict(finding)),
         escaped(&sentence(finding))
     )
@@ -39,16 +40,6 @@ fn class(finding: &Finding) -> &'static str {
 
 pub(super) fn value(finding: &Finding) -> String {
     finding.value.as_ref().map_or_else(|| "no answer".to_owned(), |value| value.in_words(&finding.unit))
-}
-
-fn interval(finding: &Finding) -> String {
-    match (finding.interval, &finding.value) {
-        (Some([low, high]), _) if low < high => {
-            format!("{} to {}", number(low, &finding.unit), number(high, &finding.unit))
-        }
-        (_, Some(_)) => "exact".to_owned(),
-        _ => String::new(),
-    }
 }
 
 fn verdict(finding: &Finding) -> String {
@@ -104,15 +95,11 @@ fn line(piece: &Evidence, unit: &str) -> Vec<String> {
         (Some(value), _) => value.in_words(unit),
         (None, status) => status.to_string(),
     };
-    let interval = match piece.interval {
-        Some([low, high]) if low < high => format!("{} to {}", number(low, unit), number(high, unit)),
-        _ => String::new(),
-    };
     vec![
         piece.kind.to_string(),
         piece.method.clone(),
         says,
-        interval,
+        between(piece.interval, unit).unwrap_or_default(),
         piece.confidence.map_or_else(String::new, |confidence| format!("{confidence}")),
         piece.samples.map_or_else(String::new, |samples| samples.to_string()),
         piece.caveats.join("; "),

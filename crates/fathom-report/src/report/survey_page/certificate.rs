@@ -2,7 +2,7 @@
 
 use fathom_stats::quantile;
 
-use super::Runs;
+use super::{Runs, of};
 use crate::report::page::{definitions, table};
 use fathom_program::units::{Bytes, Nanos, WithinPpm};
 use fathom_run::samples::Samples;
@@ -52,7 +52,7 @@ pub(super) fn certificate(survey: &Survey, runs: &Runs<'_>) -> String {
     let lines: Vec<Vec<String>> = survey
         .findings
         .iter()
-        .filter_map(|finding| line(&finding.parameter, runs.of(&finding.parameter)))
+        .filter_map(|finding| line(&finding.parameter, of(runs, &finding.parameter)))
         .collect();
     let quality = match lines.is_empty() {
         true => "<p>Nothing was timed.</p>\n".to_owned(),

@@ -6,7 +6,7 @@ use crate::report::figure::{Series, Style};
 
 /// The readings at one place of the horizontal axis, in ns, ascending.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct Readings {
     pub(super) x: f64,
     ns: Vec<f64>,
 }
@@ -26,7 +26,7 @@ const FEWEST_FOR_BAND: usize = 8;
 /// Interquartile ranges above the upper quartile from which a reading is far out (Tukey's outer fence).
 const FAR: f64 = 3.0;
 
-impl Place {
+impl Readings {
     /// The readings at `x`; nothing where there are none.
     pub(super) fn new(x: f64, ns: &[f64]) -> Option<Self> {
         (!ns.is_empty()).then(|| Self { x, ns: sorted(ns) })
@@ -58,34 +58,28 @@ impl Place {
 }
 
 /// The places of one series in the order of the axis.
-pub(super) fn drawn(name: &str, style: Style, places: &[Place]) -> Drawn {
-    let mut line = Series::new(name, style);
+pub(super) fn drawn(name: &str, style: Style, places: &[Readings]) -> Drawn {
     let kept = extremes(places);
-    for place in &kept {
-        line.push_within(place.x, place.median(), place.band());
-    }
+    let line = Series::within(name, style, kept.iter().map(|place| (place.x, place.median(), place.band())));
     let mut far: Vec<(f64, f64)> =
         places.iter().flat_map(|place| place.outliers().iter().map(|&ns| (place.x, ns))).collect();
     let all = far.len();
     far.sort_by(|a, b| b.1.total_cmp(&a.1));
     far.truncate(MOST_OUTLIERS);
-    let mut outliers = Series::new(format!("{name}: far out"), Style::Dots);
-    for (x, ns) in far {
-        outliers.push(x, ns);
-    }
+    let outliers = Series::of(format!("{name}: far out"), Style::Dots, far);
     let shown = words(name, places, kept.len(), all, outliers.x.len());
     Drawn { line, outliers, shown }
 }
 
 /// All places, or of every few neighbours the one with the lowest and the one with the highest median: a spike
 /// among many stays a spike.
-fn extremes(places: &[Place]) -> Vec<&Place> {
+fn extremes(places: &[Readings]) -> Vec<&Readings> {
     if places.len() <= MOST_POINTS {
         return places.iter().collect();
     }
-    let by_median = |a: &(usize, &Place), b: &(usize, &Place)| a.1.median().total_cmp(&b.1.median());
-    let pair = |some: &'_ [Place]| -> [usize; 2] {
-        let at = |found: Option<(usize, &Place)>| found.map_or(0, |(at, _)| at);
+    let by_median = |a: &(usize, &Readings), b: &(usize, &Readings)| a.1.median().total_cmp(&b.1.median());
+    let pair = |some: &'_ [Readings]| -> [usize; 2] {
+        let at = |found: Option<(usize, &Readings)>| found.map_or(0, |(at, _)| at);
         let lowest = at(some.iter().enumerate().min_by(by_median));
         let highest = at(some.iter().enumerate().max_by(by_median));
         [lowest.min(highest), lowest.max(highest)]
@@ -97,7 +91,7 @@ fn neighbours(places: usize) -> usize {
     (2 * places).div_ceil(MOST_POINTS)
 }
 
-fn words(name: &str, places: &[Place], kept: usize, far: usize, dots: usize) -> String {
+fn words(name: &str, places: &[Readings], kept: usize, far: usize, dots: usize) -> String {
     let readings: usize = places.iter().map(|place| place.ns.len()).sum();
     let fewest = places.iter().map(|place| place.ns.len()).min().unwrap_or(0);
     let band = match fewest < FEWEST_FOR_BAND {
@@ -128,22 +122,18 @@ pub(super) fn cumulated(name: &str, ns: &[f64]) -> Series {
     let ascending = sorted(ns);
     let count = ascending.len();
     let stride = count.div_ceil(STEPS).max(1);
-    let mut series = Series::new(name, Style::Steps);
-    for (rank, &value) in ascending.iter().enumerate() {
-        if rank % stride == 0 || rank + TAIL >= count {
-            series.push(value, (rank + 1) as f64 / count as f64);
-        }
-    }
-    series
+    let drawn = |rank: &usize| rank.is_multiple_of(stride) || rank + TAIL >= count;
+    let steps = (0..count).filter(drawn).map(|rank| (ascending[rank], (rank + 1) as f64 / count as f64));
+    Series::of(name, Style::Steps, steps)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn flat(count: usize, spike: usize) -> Vec<Place> {
+    fn flat(count: usize, spike: usize) -> Vec<Readings> {
         let ns = |at| if at == spike { vec![900.0; 10] } else { vec![100.0; 10] };
-        (0..count).filter_map(|at| Place::new(at as f64, &ns(at))).collect()
+        (0..count).filter_map(|at| Readings::new(at as f64, &ns(at))).collect()
     }
 
     #[test]
@@ -160,7 +150,7 @@ mod tests {
     fn readings_far_out_are_dots_and_are_counted() {
         let mut ns: Vec<f64> = (0..40).map(|at| 100.0 + f64::from(at)).collect();
         ns.push(5000.0);
-        let places = vec![Place::new(0.0, &ns).unwrap()];
+        let places = vec![Readings::new(0.0, &ns).unwrap()];
         let drawn = drawn("reads", Style::Line, &places);
         assert_eq!(drawn.outliers.y.len(), 1);
         assert!(drawn.shown.contains("1 readings lie far out"), "{}", drawn.shown);

@@ -27,9 +27,9 @@ pub(super) fn picture(shown: &Shown) -> Option<Figure> {
         let dots: Vec<&Dot> = picture.dots.iter().filter(|dot| dot.access == access).collect();
         let told_apart = apart(&dots, picture.operations, picture.bytes);
         let every = told_apart.len().div_ceil(MOST).max(1) as u64;
-        let mut series = Series::new(name, Style::Specks);
         let kept = told_apart.iter().filter(|dot| is_drawn(dot, every));
-        kept.for_each(|dot| series.push(dot.order as f64, dot.offset as f64));
+        let points = kept.map(|dot| (dot.order as f64, dot.offset as f64));
+        let series = Series::of(name, Style::Specks, points);
         if series.x.is_empty() {
             continue;
         }

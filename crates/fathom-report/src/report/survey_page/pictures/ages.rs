@@ -30,9 +30,8 @@ pub(super) fn ages(answer: &Answer<'_>, runs: &[Samples]) -> Option<Figure> {
         Axis::new("time since the change", Quantity::Nanoseconds),
         Axis::new("time of a call", Quantity::Nanoseconds).log(),
     );
-    let mut series = Series::new("syncs, each of a change of its own", Style::Specks);
-    syncs.asked.iter().for_each(|[age, ns]| series.push(*age, *ns));
-    figure.series.push(series);
+    let asked = syncs.asked.iter().map(|[age, ns]| (*age, *ns));
+    figure.series.push(Series::of("syncs, each of a change of its own", Style::Specks, asked));
     for (name, known) in [("nothing left to write", &syncs.idle), ("changed at that moment", &syncs.busy)] {
         figure.marks.extend(quantile::median(known).map(|ns| Mark::level(name, Origin::Reference, ns)));
     }

@@ -6,7 +6,7 @@ use fathom_stats::quantile;
 
 use super::marks::Answer;
 use crate::report::figure::{Axis, Figure, Mark, Origin, Quantity, Rounded, Series, Shape, Style};
-use crate::report::survey_page::thin::{self, Drawn, Place, drawn};
+use crate::report::survey_page::thin::{self, Drawn, Readings, drawn};
 use fathom_program::units::{Bytes, Nanos};
 use fathom_program::workload::{Buffer, CacheState, CallKind, Pass};
 use fathom_run::samples::Samples;
@@ -87,7 +87,7 @@ pub(super) fn folded(answer: &Answer<'_>, runs: &[Samples]) -> Option<Figure> {
     }
     let mut gathered: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     each(run, main, |x, ns| gathered.entry((x % fold) as u64).or_default().push(ns));
-    let places: Vec<Place> = gathered.iter().filter_map(|(&x, ns)| Place::new(x as f64, ns)).collect();
+    let places: Vec<Readings> = gathered.iter().filter_map(|(&x, ns)| Readings::new(x as f64, ns)).collect();
     let fold_words = Bytes(fold as u64);
     let mut figure = Figure::new(
         answer.id(2),
@@ -112,7 +112,7 @@ pub(super) fn interleaved(answer: &Answer<'_>, runs: &[Samples]) -> Option<Figur
             each(run, pass, |x, ns| gathered.entry(x as u64).or_default().push(ns));
         }
     }
-    let places: Vec<Place> = gathered.iter().filter_map(|(&x, ns)| Place::new(x as f64, ns)).collect();
+    let places: Vec<Readings> = gathered.iter().filter_map(|(&x, ns)| Readings::new(x as f64, ns)).collect();
     let length = places.last()?.x;
     let mut figure = Figure::new(
         answer.id(1),
@@ -138,7 +138,7 @@ pub(super) fn probes(answer: &Answer<'_>, runs: &[Samples]) -> Option<Figure> {
             each(run, pass, |x, ns| gathered.entry((x - base).max(0.0) as u64).or_default().push(ns));
         }
     }
-    let places: Vec<Place> = gathered.iter().filter_map(|(&x, ns)| Place::new(x as f64, ns)).collect();
+    let places: Vec<Readings> = gathered.iter().filter_map(|(&x, ns)| Readings::new(x as f64, ns)).collect();
     let mut figure = Figure::new(
         answer.id(1),
         "Time of one read at a distance from the first",
@@ -222,18 +222,14 @@ pub(super) fn quantiles(answer: &Answer<'_>) -> Option<Figure> {
         Axis::new("share that took no longer", Quantity::Share).fixed(),
     );
     for case in &cases.distributions {
-        let mut series = Series::new(case.case.as_str(), Style::Markers);
-        let one = 1.0 / case.samples.max(1) as f64;
-        for (ns, share) in [
-            (case.shortest_ns, one),
+        let quantiles = [
+            (case.shortest_ns, 1.0 / case.samples.max(1) as f64),
             (case.median_ns, 0.5),
             (case.p90_ns, 0.9),
             (case.p99_ns, 0.99),
             (case.longest_ns, 1.0),
-        ] {
-            series.push(ns, share);
-        }
-        figure.series.push(series);
+        ];
+        figure.series.push(Series::of(case.case.as_str(), Style::Markers, quantiles));
     }
     figure.marks = answer.upright();
     figure.shown = "Of each case the shortest, the median, 90 %, 99 % and the longest.".to_owned();
@@ -276,8 +272,8 @@ fn latency_axis() -> Axis {
 }
 
 /// A frame that medians and bands fill; readings far out may lie above it.
-fn frame(figure: &mut Figure, places: &[Place]) {
-    let medians: Vec<f64> = places.iter().map(Place::median).collect();
+fn frame(figure: &mut Figure, places: &[Readings]) {
+    let medians: Vec<f64> = places.iter().map(Readings::median).collect();
     let at = |share| quantile::quantile(&medians, share);
     let (Some(quick), Some(highest)) = (at(0.1), at(1.0)) else { return };
     // Waits of a hundred times a hit and hits in one linear frame would hide the hits.
@@ -303,14 +299,14 @@ fn each(run: &Samples, pass: usize, mut with: impl FnMut(f64, f64)) {
     }
 }
 
-fn places(run: &Samples, pass: usize) -> Vec<Place> {
+fn places(run: &Samples, pass: usize) -> Vec<Readings> {
     let mut gathered: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     each(run, pass, |x, ns| gathered.entry(x as u64).or_default().push(ns));
-    gathered.iter().filter_map(|(&x, ns)| Place::new(x as f64, ns)).collect()
+    gathered.iter().filter_map(|(&x, ns)| Readings::new(x as f64, ns)).collect()
 }
 
 /// Reads by size, each less what an empty operation of its run took.
-fn by_size(runs: &[Samples], y: impl Fn(f64, f64) -> f64) -> Vec<Place> {
+fn by_size(runs: &[Samples], y: impl Fn(f64, f64) -> f64) -> Vec<Readings> {
     let mut gathered: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for run in runs {
         let empty: Vec<f64> = run
@@ -326,7 +322,7 @@ fn by_size(runs: &[Samples], y: impl Fn(f64, f64) -> f64) -> Vec<Place> {
             gathered.entry(size).or_default().push(y(size as f64, ns));
         }
     }
-    gathered.iter().filter_map(|(&x, values)| Place::new(x as f64, values)).collect()
+    gathered.iter().filter_map(|(&x, values)| Readings::new(x as f64, values)).collect()
 }
 
 /// The passes of a run that do the same at the same places.
@@ -371,7 +367,7 @@ fn levels(run: &Samples, main: usize) -> Vec<Mark> {
 }
 
 /// Where in a period the slowest readings of the second half stand.
-fn slowest(places: &[Place], period: f64) -> f64 {
+fn slowest(places: &[Readings], period: f64) -> f64 {
     let mut gathered: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for place in &places[places.len() / 2..] {
         gathered.entry((place.x % period) as u64).or_default().push(place.median());

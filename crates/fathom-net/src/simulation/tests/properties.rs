@@ -1,7 +1,7 @@
 //! Properties that hold of every net: random timed nets with weights, priorities and inhibitor arcs, watched firing by
 //! firing.
 
-use fathom_net::{Net, NetBuilder, Place, Simulation, Span, Time, Transition};
+use crate::{Net, NetBuilder, Place, Simulation, Span, Time, Transition};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -100,7 +100,7 @@ proptest! {
         let mut sim = Simulation::new(&built.net, seed);
         let mut before = Time::ZERO;
         for _ in 0..FIRINGS {
-            let choices: Vec<Transition> = sim.enabled().iter().map(|e| e.transition()).collect();
+            let choices: Vec<Transition> = sim.enabled().iter().map(|enabled| enabled.transition).collect();
             if choices.is_empty() {
                 break;
             }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use fathom_net::{Net, NetBuilder, Pattern, Place, Refs, Rng, Simulation, TransitionBuilder};
+use crate::{Net, NetBuilder, Pattern, Place, Refs, Rng, Simulation, TransitionBuilder};
 
 const NETS: usize = 600;
 /// Larger state spaces say no more and take SNAKES long.
@@ -54,7 +54,7 @@ fn agrees_with_snakes() {
     }
     let json: Vec<String> = nets.iter().map(|(spec, _)| json(spec)).collect();
     let input = format!("[{}]", json.join(",\n"));
-    let Some(output) = crate::oracle::run("agrees_with_snakes", "snakes", "snakes_graph.py", &input) else {
+    let Some(output) = super::oracle::run("agrees_with_snakes", "snakes", "snakes_graph.py", &input) else {
         return;
     };
     let lines: Vec<&str> = output.lines().collect();
@@ -62,8 +62,6 @@ fn agrees_with_snakes() {
     for ((spec, ours), theirs) in nets.iter().zip(lines) {
         assert_eq!(ours.join(";"), theirs, "SNAKES disagrees on {spec:#?}");
     }
-    let firings: usize = nets.iter().map(|(_, edges)| edges.len()).sum();
-    println!("agrees with SNAKES on {NETS} nets and {firings} firings");
 }
 
 fn random_net(rng: &mut Rng) -> Spec {
@@ -129,9 +127,9 @@ fn explore(net: &Net, places: &[Place<u8>]) -> Option<Vec<String>> {
         for enabled in sim.enabled() {
             let mut next = sim.clone();
             next.fire(&enabled);
-            let name = net.transition_name(enabled.transition());
+            let name = &net.structure.transitions[enabled.transition.0 as usize].name;
             let to = state(&next, places);
-            edges.push(edge(&state(&sim, places), name, enabled.binding(), &to));
+            edges.push(edge(&state(&sim, places), name, &enabled.binding, &to));
             if seen.insert(to) {
                 left.push(next);
             }
@@ -165,10 +163,10 @@ fn walk_stays_inside(net: &Net, places: &[Place<u8>]) {
         let mut sim = Simulation::new(net, seed);
         for _ in 0..30 {
             let enabled = sim.enabled();
-            let follows = |enabled| {
+            let follows = |enabled: &super::Enabled| {
                 let mut next = sim.clone();
                 next.fire(enabled);
-                (enabled.transition(), state(&next, places))
+                (enabled.transition, state(&next, places))
             };
             let allowed: Vec<_> = enabled.iter().map(follows).collect();
             let Some(fired) = sim.step() else { break };
@@ -226,7 +224,7 @@ impl Values for (&u8, &u8, &u8) {
     }
 }
 
-type Lacking = Option<(fathom_net::Index<u8, u8>, u8)>;
+type Lacking = Option<(crate::Index<u8, u8>, u8)>;
 
 fn finish<P>(builder: TransitionBuilder<'_, P>, places: &[Place<u8>], spec: &TransitionSpec, lacking: Lacking)
 where
