@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use fuser::Errno;
+
 use crate::plan::{Call, Fault, Happens, When};
 
 /// The calls so far.
@@ -20,15 +22,7 @@ pub(crate) struct Fate {
     /// It moves half of its bytes.
     pub(crate) short: bool,
     /// It fails.
-    pub(crate) error: Option<Failure>,
-}
-
-/// How a call fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Failure {
-    InputOutput,
-    NoSpace,
-    Interrupted,
+    pub(crate) error: Option<Errno>,
 }
 
 impl Count {
@@ -46,9 +40,7 @@ impl Count {
             };
             if met {
                 match fault.happens {
-                    Happens::InputOutput => fate.error = Some(Failure::InputOutput),
-                    Happens::NoSpace => fate.error = Some(Failure::NoSpace),
-                    Happens::Interrupted => fate.error = Some(Failure::Interrupted),
+                    Happens::Fails(error) => fate.error = Some(error),
                     Happens::Short => fate.short = true,
                     Happens::Hang(time) => fate.hang += time,
                 }
@@ -73,10 +65,10 @@ mod tests {
         let mut fate = |call, bytes| count.fate(&plan.faults, call, bytes);
         assert_eq!(fate(Call::Read, 0), Fate::default());
         assert_eq!(fate(Call::Write, 60), Fate::default());
-        assert_eq!(fate(Call::Read, 0).error, Some(Failure::InputOutput));
+        assert_eq!(fate(Call::Read, 0).error, Some(Errno::EIO));
         assert_eq!(fate(Call::Read, 0), Fate::default());
         let full = fate(Call::Write, 60);
-        assert_eq!((full.error, full.short), (Some(Failure::NoSpace), true));
+        assert_eq!((full.error, full.short), (Some(Errno::ENOSPC), true));
         assert_eq!(fate(Call::Write, 40), Fate { short: true, ..Fate::default() });
     }
 }

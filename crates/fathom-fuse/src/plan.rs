@@ -1,8 +1,10 @@
 //! What is planted: block size, latencies and faults, and the words for them.
 
-use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
+
+use fuser::Errno;
+use strum::EnumString;
 
 /// Everything that decides how the file system behaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,12 +89,8 @@ pub struct Fault {
 /// What a fault does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Happens {
-    /// The call fails with EIO.
-    InputOutput,
-    /// The call fails with ENOSPC.
-    NoSpace,
-    /// The call fails with EINTR.
-    Interrupted,
+    /// The call fails: EIO, ENOSPC or EINTR.
+    Fails(Errno),
     /// Half of the bytes are moved.
     Short,
     /// The call is answered this much later.
@@ -111,7 +109,8 @@ pub enum When {
 }
 
 /// A request of the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, EnumString)]
+#[strum(serialize_all = "snake_case")]
 #[expect(missing_docs, reason = "each is the system call of that name")]
 pub enum Call {
     Read,
@@ -128,22 +127,6 @@ pub enum Call {
     Readdir,
     Statfs,
 }
-
-const CALLS: [(Call, &str); 13] = [
-    (Call::Read, "read"),
-    (Call::Write, "write"),
-    (Call::Fsync, "fsync"),
-    (Call::Open, "open"),
-    (Call::Create, "create"),
-    (Call::Mkdir, "mkdir"),
-    (Call::Unlink, "unlink"),
-    (Call::Rename, "rename"),
-    (Call::Rmdir, "rmdir"),
-    (Call::Stat, "stat"),
-    (Call::Truncate, "truncate"),
-    (Call::Readdir, "readdir"),
-    (Call::Statfs, "statfs"),
-];
 
 impl Default for Plan {
     fn default() -> Self {
@@ -218,8 +201,8 @@ impl Plan {
             "st_blocks" => self.blocks = Blocks::Constant(value.parse().ok()?),
             "open" if value == "direct" => self.direct = true,
             "unlink" if value == "hides" => self.hides = true,
-            "eio" => self.faults.push(fault(Happens::InputOutput, place(value)?)),
-            "eintr" => self.faults.push(fault(Happens::Interrupted, place(value)?)),
+            "eio" => self.faults.push(fault(Happens::Fails(Errno::EIO), place(value)?)),
+            "eintr" => self.faults.push(fault(Happens::Fails(Errno::EINTR), place(value)?)),
             "short" => self.faults.push(fault(Happens::Short, place(value)?)),
             "hang" => {
                 let (at, time) = value.split_once(':')?;
@@ -227,7 +210,7 @@ impl Plan {
             }
             "enospc" => {
                 let bytes = When::AfterBytes(value.parse().ok()?);
-                self.faults.push(fault(Happens::NoSpace, (Call::Write, bytes)));
+                self.faults.push(fault(Happens::Fails(Errno::ENOSPC), (Call::Write, bytes)));
             }
             _ => return None,
         }
@@ -237,12 +220,11 @@ impl Plan {
 
 fn place(text: &str) -> Option<(Call, When)> {
     let (name, count) = text.split_once('@')?;
-    let (call, _) = CALLS.iter().find(|(_, other)| *other == name)?;
     let when = match count.strip_suffix('+') {
         Some(count) => When::From(count.parse().ok()?),
         None => When::Nth(count.parse().ok()?),
     };
-    Some((*call, when))
+    Some((name.parse().ok()?, when))
 }
 
 fn duration(text: &str) -> Option<Duration> {
@@ -258,90 +240,52 @@ fn duration(text: &str) -> Option<Duration> {
     Some(Duration::from_nanos(count.checked_mul(unit)?))
 }
 
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plain = Self::default();
-        let mut words = Vec::new();
-        let mut word = |differs: bool, key: &str, value: String| {
-            if differs {
-                words.push(format!("{key}={value}"));
-            }
-        };
-        word(self.block_bytes != plain.block_bytes, "block", self.block_bytes.to_string());
-        word(self.size_bytes != plain.size_bytes, "size", self.size_bytes.to_string());
-        for (key, time, usual) in [
-            ("call", self.call, plain.call),
-            ("page", self.page, plain.page),
-            ("new_block", self.new_block, plain.new_block),
-            ("rtt", self.round_trip, plain.round_trip),
-            ("flush", self.flush, plain.flush),
-            ("attr", self.attributes, plain.attributes),
-            ("entry", self.entries, plain.entries),
-            ("negative", self.negative, plain.negative),
-        ] {
-            word(time != usual, key, in_words(time));
-        }
-        word(self.max_read != plain.max_read, "max_read", self.max_read.unwrap_or(0).to_string());
-        word(self.max_write != plain.max_write, "max_write", self.max_write.to_string());
-        word(self.writes == Writes::Cached, "cache", "writeback".to_owned());
-        word(self.writes == Writes::Late, "write", "late".to_owned());
-        word(self.threads != plain.threads, "threads", self.threads.to_string());
-        word(self.background != plain.background, "background", self.background.to_string());
-        match self.blocks {
-            Blocks::Taken => {}
-            Blocks::Length => words.push("st_blocks=length".to_owned()),
-            Blocks::Constant(bytes) => words.push(format!("st_blocks={bytes}")),
-        }
-        let flags = [(self.direct, "open=direct"), (self.hides, "unlink=hides")];
-        words.extend(flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, word)| word.to_owned()));
-        words.extend(self.faults.iter().map(Fault::to_string));
-        f.write_str(&words.join(","))
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let call = CALLS.iter().find(|(call, _)| *call == self.call).map_or("", |(_, name)| name);
-        let at = match self.when {
-            When::Nth(count) => format!("{call}@{count}"),
-            When::From(count) => format!("{call}@{count}+"),
-            When::AfterBytes(bytes) => bytes.to_string(),
-        };
-        match self.happens {
-            Happens::InputOutput => write!(f, "eio={at}"),
-            Happens::NoSpace => write!(f, "enospc={at}"),
-            Happens::Interrupted => write!(f, "eintr={at}"),
-            Happens::Short => write!(f, "short={at}"),
-            Happens::Hang(time) => write!(f, "hang={at}:{}", in_words(time)),
-        }
-    }
-}
-
-fn in_words(time: Duration) -> String {
-    let ns = time.as_nanos();
-    let unit = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
-    let found = unit.into_iter().find(|(_, size)| ns > 0 && ns.is_multiple_of(*size));
-    found.map_or_else(|| format!("{ns}ns"), |(name, size)| format!("{}{name}", ns / size))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn words_and_plans_are_the_same() {
-        for text in [
-            "",
-            "block=512",
-            "block=65536,size=1000,call=5us,page=700ns,new_block=1ms",
-            "st_blocks=length,open=direct,unlink=hides",
-            "st_blocks=131072",
-            "rtt=300us,flush=1ms,attr=1s,entry=0ns,negative=2500ms,max_read=65536,max_write=8192,cache=writeback",
-            "write=late,threads=12,background=8",
-            "eio=unlink@1+,short=read@7,enospc=1048576,hang=write@2:30s,eintr=fsync@1",
-        ] {
-            assert_eq!(text.parse::<Plan>().unwrap().to_string(), text);
-        }
+    fn a_plan_is_what_the_words_say() {
+        let read = |text: &str| text.parse::<Plan>().unwrap();
+        let usual = Plan::default;
+        assert_eq!(read(""), usual());
+        let slow = Plan {
+            block_bytes: 65536,
+            size_bytes: 1000,
+            call: Duration::from_micros(5),
+            page: Duration::from_nanos(700),
+            new_block: Duration::from_millis(1),
+            ..usual()
+        };
+        assert_eq!(read("block=65536,size=1000,call=5us,page=700ns,new_block=1ms"), slow);
+        let odd = Plan { blocks: Blocks::Length, direct: true, hides: true, ..usual() };
+        assert_eq!(read("st_blocks=length,open=direct,unlink=hides"), odd);
+        assert_eq!(read("st_blocks=131072"), Plan { blocks: Blocks::Constant(131_072), ..usual() });
+        let far = Plan {
+            round_trip: Duration::from_micros(300),
+            flush: Duration::from_millis(1),
+            attributes: Duration::from_secs(1),
+            entries: Duration::ZERO,
+            negative: Duration::from_millis(2500),
+            max_read: Some(65536),
+            max_write: 8192,
+            writes: Writes::Cached,
+            ..usual()
+        };
+        let words = "rtt=300us,flush=1ms,attr=1s,entry=0ns,negative=2500ms,max_read=65536,max_write=8192,cache=writeback";
+        assert_eq!(read(words), far);
+        let many = Plan { writes: Writes::Late, threads: 12, background: 8, ..usual() };
+        assert_eq!(read("write=late,threads=12,background=8"), many);
+        let fault = |happens, call, when| Fault { happens, call, when };
+        let faults = [
+            fault(Happens::Fails(Errno::EIO), Call::Unlink, When::From(1)),
+            fault(Happens::Short, Call::Read, When::Nth(7)),
+            fault(Happens::Fails(Errno::ENOSPC), Call::Write, When::AfterBytes(1 << 20)),
+            fault(Happens::Hang(Duration::from_secs(30)), Call::Write, When::Nth(2)),
+            fault(Happens::Fails(Errno::EINTR), Call::Fsync, When::Nth(1)),
+        ];
+        let words = "eio=unlink@1+,short=read@7,enospc=1048576,hang=write@2:30s,eintr=fsync@1";
+        assert_eq!(read(words).faults, faults);
     }
 
     #[test]

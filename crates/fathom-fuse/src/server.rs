@@ -15,10 +15,10 @@ use fuser::{
     TimeOrNow, WriteFlags,
 };
 
-use self::common::{answer, errno, own_ids, times, wait};
-use crate::faults::{Count, Failure, Fate};
+use self::common::{answer, own_ids, times, wait};
+use crate::faults::{Count, Fate};
 use crate::plan::{Blocks, Call, Plan, Writes};
-use crate::tree::{Body, Node, Refusal, Tree};
+use crate::tree::{Body, Node, Tree};
 
 const PAGE: u64 = 4096;
 
@@ -67,16 +67,11 @@ impl Server {
         let is_late = call == Call::Write && self.plan.writes == Writes::Late;
         let round_trip = if is_late { Duration::ZERO } else { self.plan.round_trip };
         wait(round_trip + self.plan.call + work + fate.hang);
-        match fate.error {
-            Some(Failure::InputOutput) => Err(Errno::EIO),
-            Some(Failure::NoSpace) => Err(Errno::ENOSPC),
-            Some(Failure::Interrupted) => Err(Errno::EINTR),
-            None => Ok(fate.short),
-        }
+        fate.error.map_or(Ok(fate.short), Err)
     }
 
     fn attributes(&self, tree: &Tree, number: u64) -> Result<FileAttr, Errno> {
-        let node: &Node = tree.node(number).map_err(errno)?;
+        let node: &Node = tree.node(number)?;
         let block = u64::from(self.plan.block_bytes);
         let (size, blocks, kind) = match &node.body {
             Body::Directory(_) => (0, 0, FileType::Directory),
@@ -119,7 +114,7 @@ impl Server {
         self.meet(call, 0, Duration::ZERO)?;
         let mut state = self.state();
         let owner = (request.uid(), request.gid());
-        let number = state.tree.add(at.0.0, at.1, body, (mode & 0o7777) as u16, owner).map_err(errno)?;
+        let number = state.tree.add(at.0.0, at.1, body, (mode & 0o7777) as u16, owner)?;
         self.attributes(&state.tree, number)
     }
 
@@ -135,7 +130,7 @@ impl Server {
     }
 
     /// Takes a name away, or only out of sight while it is open.
-    fn unlink_or_hide(&self, parent: u64, name: &OsStr) -> Result<(), Refusal> {
+    fn unlink_or_hide(&self, parent: u64, name: &OsStr) -> Result<(), Errno> {
         let state = &mut *self.state();
         let number = state.tree.number(parent, name)?;
         if !self.plan.hides || state.open.get(&number).is_none_or(|count| *count == 0) {
@@ -160,7 +155,7 @@ impl Server {
     fn write_down(&self, number: u64, offset: u64, data: &[u8]) -> Result<u32, Errno> {
         let new = {
             let state = self.state();
-            let new = state.tree.new_blocks(number, offset, data.len()).map_err(errno)?;
+            let new = state.tree.new_blocks(number, offset, data.len())?;
             if state.tree.allocated_bytes() + new * u64::from(self.plan.block_bytes) > self.plan.size_bytes {
                 return Err(Errno::ENOSPC);
             }
@@ -169,7 +164,7 @@ impl Server {
         let short = self.meet(Call::Write, data.len() as u64, times(self.plan.new_block, new))?;
         let kept = if short { data.len() / 2 } else { data.len() };
         let mut state = self.state();
-        state.tree.write(number, offset, &data[..kept]).map_err(errno)?;
+        state.tree.write(number, offset, &data[..kept])?;
         if self.plan.writes == Writes::Late {
             state.late.insert(number);
         }
@@ -191,7 +186,7 @@ impl Filesystem for Server {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         wait(self.plan.round_trip);
         let mut state = self.state();
-        let found = state.tree.look_up(parent.0, name).map_err(errno);
+        let found = state.tree.look_up(parent.0, name);
         let found = found.and_then(|number| self.attributes(&state.tree, number));
         if let (Err(_), false) = (&found, self.plan.negative.is_zero()) {
             // The number zero says that there is nothing, and for how long that is so.
@@ -239,9 +234,9 @@ impl Filesystem for Server {
             }
             let mut state = self.state();
             if let Some(size) = size {
-                state.tree.resize(number.0, size).map_err(errno)?;
+                state.tree.resize(number.0, size)?;
             }
-            let node = state.tree.node_mut(number.0).map_err(errno)?;
+            let node = state.tree.node_mut(number.0)?;
             node.mode = mode.map_or(node.mode, |mode| (mode & 0o7777) as u16);
             node.owner = (user.unwrap_or(node.owner.0), group.unwrap_or(node.owner.1));
             if let Some(TimeOrNow::SpecificTime(time)) = modified {
@@ -289,9 +284,9 @@ impl Filesystem for Server {
             }
             let tree = &mut self.state().tree;
             if tree.number(to_parent.0, to).is_ok() {
-                tree.remove(to_parent.0, to, false).map_err(errno)?;
+                tree.remove(to_parent.0, to, false)?;
             }
-            tree.rename(parent.0, name, to).map_err(errno)
+            tree.rename(parent.0, name, to)
         };
         answer(renamed(), reply);
     }
@@ -321,12 +316,12 @@ impl Filesystem for Server {
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let met = self.meet(Call::Unlink, 0, Duration::ZERO);
-        answer(met.and_then(|_| self.unlink_or_hide(parent.0, name).map_err(errno)), reply);
+        answer(met.and_then(|_| self.unlink_or_hide(parent.0, name)), reply);
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let met = self.meet(Call::Rmdir, 0, Duration::ZERO);
-        answer(met.and_then(|_| self.state().tree.remove(parent.0, name, true).map_err(errno)), reply);
+        answer(met.and_then(|_| self.state().tree.remove(parent.0, name, true)), reply);
     }
 
     fn open(&self, _: &Request, number: INodeNo, _: OpenFlags, reply: ReplyOpen) {
@@ -373,7 +368,7 @@ impl Filesystem for Server {
         let pages = u64::from(size).div_ceil(PAGE);
         let data = self.meet(Call::Read, 0, times(self.plan.page, pages)).and_then(|short| {
             let length = if short { size / 2 } else { size };
-            self.state().tree.read(number.0, offset, length as usize).map_err(errno)
+            self.state().tree.read(number.0, offset, length as usize)
         });
         match data {
             Ok(data) => reply.data(&data),
@@ -417,7 +412,7 @@ impl Filesystem for Server {
 
     fn readdir(&self, _: &Request, number: INodeNo, _: FileHandle, from: u64, mut reply: ReplyDirectory) {
         let met = self.meet(Call::Readdir, 0, Duration::ZERO);
-        match met.and_then(|_| self.state().tree.list(number.0).map_err(errno)) {
+        match met.and_then(|_| self.state().tree.list(number.0)) {
             Ok(entries) => {
                 for (index, (name, number, is_directory)) in entries.iter().enumerate().skip(from as usize) {
                     let kind = if *is_directory { FileType::Directory } else { FileType::RegularFile };
@@ -450,7 +445,7 @@ impl Filesystem for Server {
         match found {
             Ok(Some(offset)) => reply.offset(offset as i64),
             Ok(None) => reply.error(Errno::ENXIO),
-            Err(refusal) => reply.error(errno(refusal)),
+            Err(error) => reply.error(error),
         }
     }
 }

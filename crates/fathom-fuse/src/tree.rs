@@ -1,8 +1,10 @@
-//! Directories and files in memory. It knows nothing of FUSE.
+//! Directories and files in memory. It knows nothing of FUSE but the numbers of errors.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::time::SystemTime;
+
+use fuser::Errno;
 
 /// The number of the root directory.
 pub(crate) const ROOT: u64 = 1;
@@ -39,17 +41,7 @@ pub(crate) enum Body {
     },
 }
 
-/// Why an operation can't be done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    Missing,
-    Exists,
-    NotEmpty,
-    NotADirectory,
-    IsADirectory,
-}
-
-type Result<T> = std::result::Result<T, Refusal>;
+type Result<T> = std::result::Result<T, Errno>;
 
 impl Tree {
     pub(crate) fn new(block_bytes: u32, owner: (u32, u32)) -> Self {
@@ -66,11 +58,11 @@ impl Tree {
     }
 
     pub(crate) fn node(&self, number: u64) -> Result<&Node> {
-        self.nodes.get(&number).ok_or(Refusal::Missing)
+        self.nodes.get(&number).ok_or(Errno::ENOENT)
     }
 
     pub(crate) fn node_mut(&mut self, number: u64) -> Result<&mut Node> {
-        self.nodes.get_mut(&number).ok_or(Refusal::Missing)
+        self.nodes.get_mut(&number).ok_or(Errno::ENOENT)
     }
 
     /// Bytes of space that are handed out.
@@ -97,7 +89,7 @@ impl Tree {
         let number = self.next;
         let entries = self.entries_mut(parent)?;
         if entries.contains_key(name) {
-            return Err(Refusal::Exists);
+            return Err(Errno::EEXIST);
         }
         entries.insert(name.to_owned(), number);
         let changed = SystemTime::now();
@@ -108,13 +100,13 @@ impl Tree {
 
     /// What a name stands for.
     pub(crate) fn number(&self, parent: u64, name: &OsStr) -> Result<u64> {
-        self.entries(parent)?.get(name).copied().ok_or(Refusal::Missing)
+        self.entries(parent)?.get(name).copied().ok_or(Errno::ENOENT)
     }
 
     /// Gives an entry another name in the same directory.
     pub(crate) fn rename(&mut self, parent: u64, from: &OsStr, to: &OsStr) -> Result<()> {
         let entries = self.entries_mut(parent)?;
-        let number = entries.remove(from).ok_or(Refusal::Missing)?;
+        let number = entries.remove(from).ok_or(Errno::ENOENT)?;
         entries.insert(to.to_owned(), number);
         Ok(())
     }
@@ -123,9 +115,9 @@ impl Tree {
     pub(crate) fn remove(&mut self, parent: u64, name: &OsStr, is_directory: bool) -> Result<()> {
         let number = self.number(parent, name)?;
         match (&self.node(number)?.body, is_directory) {
-            (Body::Directory(inside), true) if !inside.is_empty() => return Err(Refusal::NotEmpty),
-            (Body::Directory(_), false) => return Err(Refusal::IsADirectory),
-            (Body::File { .. }, true) => return Err(Refusal::NotADirectory),
+            (Body::Directory(inside), true) if !inside.is_empty() => return Err(Errno::ENOTEMPTY),
+            (Body::Directory(_), false) => return Err(Errno::EISDIR),
+            (Body::File { .. }, true) => return Err(Errno::ENOTDIR),
             _ => {}
         }
         self.entries_mut(parent)?.remove(name);
@@ -158,7 +150,7 @@ impl Tree {
     /// Bytes of a file; fewer where it ends.
     pub(crate) fn read(&self, number: u64, offset: u64, length: usize) -> Result<Vec<u8>> {
         let Body::File { size, blocks } = &self.node(number)?.body else {
-            return Err(Refusal::IsADirectory);
+            return Err(Errno::EISDIR);
         };
         let length = (length as u64).min(size.saturating_sub(offset)) as usize;
         let mut data = vec![0; length];
@@ -172,7 +164,7 @@ impl Tree {
 
     /// How many blocks a write would take that have no space yet.
     pub(crate) fn new_blocks(&self, number: u64, offset: u64, length: usize) -> Result<u64> {
-        let Body::File { blocks, .. } = &self.node(number)?.body else { return Err(Refusal::IsADirectory) };
+        let Body::File { blocks, .. } = &self.node(number)?.body else { return Err(Errno::EISDIR) };
         let touched = pieces(self.block, offset, length);
         let new =
             touched.filter(|&(at, ..)| !blocks.contains_key(&((offset + at as u64) / self.block))).count();
@@ -183,7 +175,7 @@ impl Tree {
         let (block_bytes, new) = (self.block, self.new_blocks(number, offset, data.len())?);
         let node = self.node_mut(number)?;
         node.changed = SystemTime::now();
-        let Body::File { size, blocks } = &mut node.body else { return Err(Refusal::IsADirectory) };
+        let Body::File { size, blocks } = &mut node.body else { return Err(Errno::EISDIR) };
         for (at, from, count) in pieces(block_bytes, offset, data.len()) {
             let block = blocks
                 .entry((offset + at as u64) / block_bytes)
@@ -200,7 +192,7 @@ impl Tree {
         let block_bytes = self.block;
         let node = self.node_mut(number)?;
         node.changed = SystemTime::now();
-        let Body::File { size, blocks } = &mut node.body else { return Err(Refusal::IsADirectory) };
+        let Body::File { size, blocks } = &mut node.body else { return Err(Errno::EISDIR) };
         let cut = blocks.split_off(&to.div_ceil(block_bytes));
         if let Some(last) = blocks.get_mut(&(to / block_bytes)) {
             last[(to % block_bytes) as usize..].fill(0);
@@ -213,7 +205,7 @@ impl Tree {
     /// Where data or a hole begins, at `offset` or after it; nothing where there is none.
     pub(crate) fn seek(&self, number: u64, offset: u64, for_data: bool) -> Result<Option<u64>> {
         let Body::File { size, blocks } = &self.node(number)?.body else {
-            return Err(Refusal::IsADirectory);
+            return Err(Errno::EISDIR);
         };
         if offset >= *size {
             return Ok(None);
@@ -231,14 +223,14 @@ impl Tree {
     fn entries(&self, number: u64) -> Result<&BTreeMap<OsString, u64>> {
         match &self.node(number)?.body {
             Body::Directory(entries) => Ok(entries),
-            Body::File { .. } => Err(Refusal::NotADirectory),
+            Body::File { .. } => Err(Errno::ENOTDIR),
         }
     }
 
     fn entries_mut(&mut self, number: u64) -> Result<&mut BTreeMap<OsString, u64>> {
         match &mut self.node_mut(number)?.body {
             Body::Directory(entries) => Ok(entries),
-            Body::File { .. } => Err(Refusal::NotADirectory),
+            Body::File { .. } => Err(Errno::ENOTDIR),
         }
     }
 }
@@ -307,11 +299,11 @@ mod tests {
     fn an_unlinked_file_lives_until_it_is_forgotten() {
         let (mut tree, file) = with_file();
         tree.write(file, 0, &[7; 10]).unwrap();
-        assert_eq!(tree.remove(ROOT, OsStr::new("a"), true), Err(Refusal::NotADirectory));
+        assert_eq!(tree.remove(ROOT, OsStr::new("a"), true), Err(Errno::ENOTDIR));
         tree.remove(ROOT, OsStr::new("a"), false).unwrap();
         assert_eq!(tree.read(file, 0, 1), Ok(vec![7]));
         tree.forget(file, 1);
-        assert_eq!((tree.read(file, 0, 1), tree.allocated_bytes()), (Err(Refusal::Missing), 0));
+        assert_eq!((tree.read(file, 0, 1), tree.allocated_bytes()), (Err(Errno::ENOENT), 0));
     }
 
     #[test]
@@ -320,10 +312,10 @@ mod tests {
         let name = OsStr::new("d");
         let inner = tree.add(ROOT, name, Body::empty_directory(), 0o700, (0, 0)).unwrap();
         tree.add(inner, OsStr::new("x"), Body::empty_file(), 0o600, (0, 0)).unwrap();
-        assert_eq!(tree.remove(ROOT, name, true), Err(Refusal::NotEmpty));
+        assert_eq!(tree.remove(ROOT, name, true), Err(Errno::ENOTEMPTY));
         tree.remove(inner, OsStr::new("x"), false).unwrap();
         tree.remove(ROOT, name, true).unwrap();
         assert_eq!(tree.list(ROOT).unwrap().len(), 3);
-        assert_eq!(tree.look_up(ROOT, name), Err(Refusal::Missing));
+        assert_eq!(tree.look_up(ROOT, name), Err(Errno::ENOENT));
     }
 }

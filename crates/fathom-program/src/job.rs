@@ -35,7 +35,6 @@ pub use crate::call::{DIRECTIONS, Direction};
 
 pub use self::command_line::{CommandLine, Output, parse_command, words_of};
 pub use self::conduct::*;
-use self::engine::ENGINES;
 pub use self::engine::Engine;
 pub use self::existing::{Existing, OnFiles};
 pub use self::fields::*;

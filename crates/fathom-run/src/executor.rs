@@ -14,7 +14,7 @@ mod verify;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fathom_program::call::Call;
 use fathom_program::program::{Await, Step, Thread};
@@ -93,9 +93,13 @@ const CLAIM: u64 = 8 << 20;
 const SLICE: Duration = Duration::from_millis(50);
 
 impl Control<'_> {
-    pub(crate) fn stop(&self) -> Option<Fault> {
-        let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-        (is_set(self.interrupt) || is_set(self.failed)).then_some(Fault::Interrupted)
+    fn is_over(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Whether to go on: nobody has ended the run.
+    pub(crate) fn go_on(&self) -> Result<(), Fault> {
+        if self.is_over() { Err(Fault::Interrupted) } else { Ok(()) }
     }
 
     /// Takes what was written from the common budget.
@@ -112,7 +116,7 @@ impl Control<'_> {
         let moment = moment.min(self.deadline);
         loop {
             let now = clock.stop();
-            if now >= moment || self.stop().is_some() {
+            if now >= moment || self.is_over() {
                 return now;
             }
             std::hint::spin_loop();
@@ -141,7 +145,7 @@ impl Control<'_> {
                 std::hint::spin_loop();
                 continue;
             }
-            if self.stop().is_some() {
+            if self.is_over() {
                 return;
             }
             std::thread::sleep((left - self.spin).min(SLICE));
@@ -198,8 +202,8 @@ impl Counters {
             if self.are(awaits) {
                 break Ok(());
             }
-            if let Some(fault) = control.stop() {
-                break Err(fault);
+            if control.is_over() {
+                break Err(Fault::Interrupted);
             }
             if clock.stop() >= control.deadline {
                 break Err(Fault::OutOfTime);
@@ -239,9 +243,7 @@ fn steps<C: Counter, T: Thread, E: Engine, R: Recorder<T::Label>>(
     let origin = origin.unwrap_or_else(|| clock.stop());
     let mut now = origin;
     loop {
-        if let Some(fault) = control.stop() {
-            return Err(fault);
-        }
+        control.go_on()?;
         match thread.next(now - origin) {
             Step::Call(call, label) => {
                 if now >= control.deadline {
@@ -260,7 +262,7 @@ fn steps<C: Counter, T: Thread, E: Engine, R: Recorder<T::Label>>(
                 let moved = match outcome.and_then(|moved| engine.check(&call, moved)) {
                     Ok(moved) => moved,
                     Err(Fault::Mismatch(_)) if recorder.forgives_mismatch() => call.bytes,
-                    Err(fault) => return Err(control.stop().unwrap_or(fault)),
+                    Err(fault) => return control.go_on().and(Err(fault)),
                 };
                 recorder.record(&call, label, window, moved);
                 control.counters.signal(thread.signals());
@@ -287,6 +289,12 @@ fn steps<C: Counter, T: Thread, E: Engine, R: Recorder<T::Label>>(
             Step::End => return Ok(clock.stop().saturating_sub(origin)),
         }
     }
+}
+
+/// When everything must have ended, in ticks of the clock.
+pub(crate) fn deadline<C: Counter>(clock: C, end: Option<Instant>, ticks_per_second: f64) -> u64 {
+    let left = end.map(|end| end.saturating_duration_since(Instant::now()).as_secs_f64());
+    left.map_or(u64::MAX, |left| clock.stop().saturating_add((left * ticks_per_second) as u64))
 }
 
 /// All records, or the fault that made the others stop.

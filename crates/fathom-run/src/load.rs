@@ -28,7 +28,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fathom_sys::affinity;
 use fathom_sys::clock::Counter;
@@ -37,7 +37,7 @@ use fathom_sys::usage::Usage;
 pub use self::around::{files_below, length_below, surroundings};
 pub use self::burst::{Burst, burst};
 pub use self::disks::Disk;
-pub use self::histogram::Histogram;
+pub use self::histogram::{Histogram, quantile};
 pub use self::needs::Needs;
 pub use self::outcome::{Errors, Latencies, Outcome, Transfers, Wrote, per_second};
 pub use self::sampling::{Sampled, SampledRates};
@@ -175,7 +175,7 @@ fn threads<C: Counter>(
         interrupt: site.interrupt(),
         failed: &failed,
         budget,
-        deadline: deadline(clock, site),
+        deadline: executor::deadline(clock, site.deadline(), site.ticks_per_second()),
         ticks_per_second: site.ticks_per_second(),
         counters: &Counters::default(),
         spin: SPIN,
@@ -218,10 +218,11 @@ fn threads<C: Counter>(
                 let goes_on_after_mismatches = thread.job.course.continues[2];
                 let forgiven = forgiven(thread.job);
                 let sampling = Sampling::of(thread.job, control.ticks_per_second);
+                let outcome = Outcome { calls, log, ..Outcome::default() };
                 let mut record =
-                    Record { calls, log, forgiven, goes_on_after_mismatches, sampling, ..Record::default() };
+                    Record { outcome, forgiven, goes_on_after_mismatches, sampling, ..Record::default() };
                 let outcome = ready.and_then(|(cached, ready)| {
-                    record.cached_before = cached;
+                    record.outcome.cached_before = cached;
                     work(clock, ready, turn, record)
                 });
                 let outcome = course.fault(number).map_or(outcome, Err);
@@ -337,16 +338,17 @@ fn deep<C: Counter>(
     let mut requests = Requests::new(turn.thread.job, system.descriptors)?;
     requests.verifier = system.buffer.verifier;
     let control = turn.control;
-    let record = counted(clock, record, |record, origin| match is_steered(turn.thread.job) {
+    let mut record = counted(clock, record, |record, origin| match is_steered(turn.thread.job) {
         false => asynchronous::run(clock, &mut calls, &mut requests, record, control, origin),
         true => {
             let (mut calls, mut watched) = (turn.steered(calls), turn.watched(record));
             let ran = asynchronous::run(clock, &mut calls, &mut requests, &mut watched, control, origin);
-            record.steadiness = calls.steadiness();
+            record.outcome.steadiness = calls.steadiness();
             ran
         }
     })?;
-    Ok(Record { levels: Some(requests.levels), ..record })
+    record.outcome.levels = Some(requests.levels);
+    Ok(record)
 }
 
 /// Runs a thread whose calls are made one after the other.
@@ -379,7 +381,7 @@ fn drive_unlocked<C: Counter, E: executor::Engine>(
         true => {
             let (mut calls, mut watched) = (turn.steered(calls), turn.watched(record));
             let ran = executor::run(clock, &mut calls, &mut engine, &mut watched, control, Some(origin));
-            record.steadiness = calls.steadiness();
+            record.outcome.steadiness = calls.steadiness();
             ran
         }
     })
@@ -394,19 +396,11 @@ fn counted<C: Counter>(
 ) -> Result<Record, Fault> {
     let origin = clock.stop();
     record.sampling.begin(origin);
-    (record.began, record.usage) = (origin, Usage::of_this_thread());
+    (record.began, record.outcome.usage) = (origin, Usage::of_this_thread());
     let ticks = run(&mut record, origin)?;
     record.elapsed = (origin + ticks).saturating_sub(record.began);
-    record.usage = Usage::of_this_thread().since(record.usage);
+    record.outcome.usage = Usage::of_this_thread().since(record.outcome.usage);
     Ok(record)
-}
-
-/// The end of the time allowed, in ticks of the clock.
-fn deadline<C: Counter>(clock: C, site: &Site) -> u64 {
-    let left = site.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
-    left.map_or(u64::MAX, |left: Duration| {
-        clock.stop().saturating_add((left.as_secs_f64() * site.ticks_per_second()) as u64)
-    })
 }
 
 #[cfg(test)]
@@ -419,6 +413,7 @@ mod tests {
     use fathom_program::job::{Blocks, Depth, Others, Pattern, PatternPart, SteadyState, Trim, Verify};
     use fathom_sys::file::Errno;
     use std::io::Write;
+    use std::time::Instant;
 
     fn site(space: u64, max_write: u64) -> Site {
         let instrument = Instrument::calibrate().unwrap();

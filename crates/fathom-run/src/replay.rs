@@ -182,12 +182,11 @@ fn threads<'a, C: Counter>(
     let ticks = |time: Duration| (time.as_secs_f64() * ticks_per_second) as u64;
     let program = plan.program(how.pace, ticks_per_second);
     let now = clock.stop();
-    let left = bounds.deadline.map(|end| end.saturating_duration_since(Instant::now()));
     let control = Control {
         interrupt: &bounds.interrupt,
         failed: &AtomicBool::new(false),
         budget: &AtomicU64::new(u64::MAX),
-        deadline: left.map_or(u64::MAX, |left| now.saturating_add(ticks(left))),
+        deadline: executor::deadline(clock, bounds.deadline, ticks_per_second),
         ticks_per_second,
         counters: &Counters::new(&program.counters),
         spin: SPIN,

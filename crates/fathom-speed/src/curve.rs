@@ -15,6 +15,7 @@ use strum::IntoStaticStr;
 
 use crate::measurement::{Latencies, Measurement};
 use crate::rounds::Series;
+use fathom_program::job::Direction;
 use fathom_run::load::Cached;
 use fathom_run::provenance::Provenance;
 
@@ -182,8 +183,9 @@ pub struct Sample {
     pub proof: Proof,
 }
 
+// The worst comes last.
 /// Whether the cache was in the wanted state before a sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
     /// It was.
@@ -225,6 +227,11 @@ impl Operation {
     /// The word for it in text and files.
     pub fn word(self) -> &'static str {
         self.into()
+    }
+
+    /// Where it moves bytes.
+    pub(crate) fn direction(self) -> Direction {
+        if self == Operation::Read { Direction::Read } else { Direction::Write }
     }
 }
 

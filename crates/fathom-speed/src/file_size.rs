@@ -198,7 +198,7 @@ impl<'a> Growing<'a> {
             true => cache::evict(&self.file, 0, 0).map_err(|errno| self.error("evict", errno))?,
             false => drop(self.pass(size)?),
         }
-        let cached = cache::cachestat(&self.file, 0, size).ok().map(|stat| stat.cached);
+        let cached = cache::cachestat(&self.file, 0, size).ok().map(|stat| stat.nr_cache);
         let expected = if self.question.cold { 0 } else { size.div_ceil(facts::page_size()) };
         self.is_unproven |= cached != Some(expected);
         self.pass(size)

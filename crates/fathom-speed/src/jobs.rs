@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use fathom_program::job::{DIRECTIONS, Direction, Job};
-use fathom_run::load::{Histogram, Outcome};
+use fathom_run::load::{Histogram, Outcome, quantile};
 use fathom_run::provenance::Provenance;
 
 /// The name of the schema that [`Ran`] is published under.
@@ -110,12 +110,6 @@ impl RanSide {
 
     /// The time in ns that a share of 0 to 1 of the calls does not exceed, within a 128th of itself.
     pub fn quantile(&self, share: f64) -> f64 {
-        let rank = (share * self.calls as f64).ceil().max(1.0) as u64;
-        let mut seen = 0;
-        let found = self.latencies_ns.iter().find(|(_, count)| {
-            seen += count;
-            seen >= rank
-        });
-        found.map_or(self.max_ns, |&(ns, _)| ns)
+        quantile(self.latencies_ns.iter().copied(), self.calls, share).unwrap_or(self.max_ns)
     }
 }

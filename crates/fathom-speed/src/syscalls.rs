@@ -214,7 +214,7 @@ pub fn measure(
     let numbered = plan.sizes.iter().enumerate();
     let wanted: Vec<_> = numbered.map(|(at, &size)| ScratchFile::filled(&at.to_string(), size)).collect();
     let mut files = Files::below(path, bytes_written)?;
-    files.provide(&wanted, &|| Fault::if_stopped(interrupt, None).err())?;
+    files.provide(&wanted, &|| Fault::if_stopped(interrupt, None))?;
     let directory = files.directory().to_owned();
     let pinned = affinity::pin_to_current_cpu();
     let mut cases = cases(&plan.sizes);

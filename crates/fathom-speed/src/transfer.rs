@@ -305,7 +305,7 @@ pub(crate) fn opened(path: &Path) -> Result<File, Fault> {
 pub(super) fn cached_share(file: &File) -> Option<f64> {
     let about = file.metadata().ok().filter(|about| about.is_file() && about.len() > 0)?;
     let stat = cache::cachestat(file.as_fd(), 0, about.len()).ok()?;
-    Some((stat.cached as f64 / about.len().div_ceil(facts::page_size()) as f64).min(1.0))
+    Some((stat.nr_cache as f64 / about.len().div_ceil(facts::page_size()) as f64).min(1.0))
 }
 
 /// Fills a buffer unless the file ends before; gives the bytes that it has.

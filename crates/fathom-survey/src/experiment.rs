@@ -61,7 +61,7 @@ pub use self::readahead::first_read_pages;
 pub use self::readahead_window::ReadaheadWindow;
 pub use self::session::{Effort, Memory, Session};
 pub use self::write_path::WritePath;
-use crate::case::{Basis, Case, Conditions, Kernel, Truth};
+use crate::case::{Basis, Case, Conditions, Kernel, Served, Truth};
 use crate::finding::{Evidence, Finding, Kind, Value};
 use fathom_program::units::Bytes;
 use fathom_run::machine::Fault;
@@ -305,6 +305,15 @@ fn needs_no_file(case: &Case) -> bool {
 /// Evidence of a question that makes no sense here.
 fn in_memory(kind: Kind, method: &str) -> Evidence {
     Evidence::senseless(kind, method, "files live in memory alone")
+}
+
+/// The right answer where a server is planted; with another server nobody knows it, and without one there is none.
+fn truth_of_served(case: &Case, planted: impl FnOnce(Served) -> Truth) -> Truth {
+    match case.conditions.served {
+        Some(served) => planted(served),
+        None if case.is_served() => Truth::Unknown,
+        None => Truth::NotApplicable { basis: Basis::Local },
+    }
 }
 
 /// The right answer to a question that makes no sense where files live in memory alone.

@@ -63,34 +63,8 @@ pub struct Setup<'a> {
     pub interrupt: Arc<AtomicBool>,
 }
 
-/// One case and what became of it.
-#[derive(Debug)]
-pub struct CaseResult {
-    /// The case.
-    pub case: Case,
-    /// What became of it.
-    pub outcome: Outcome,
-}
-
-/// What became of a case.
-#[derive(Debug)]
-pub enum Outcome {
-    /// It was built and surveyed.
-    Surveyed {
-        /// The findings with their samples, in the order of the plan.
-        answers: Vec<Answer>,
-        /// The score of each, in the same order.
-        scores: Vec<ParameterScore>,
-        /// From building it to letting it go.
-        duration: Duration,
-    },
-    /// Something that could be installed or freed is missing: one sentence.
-    Skipped(String),
-    /// The kernel can't mount it: one sentence.
-    Unsupported(String),
-    /// Building or surveying it failed: one sentence.
-    Failed(String),
-}
+/// The findings with their samples, in the order of the plan, the score of each, and how long all took.
+type Surveyed = (Vec<Answer>, Vec<ParameterScore>, Duration);
 
 /// Directories that the private mounts may cover, in order of preference.
 const COVERABLE: [&str; 4] = ["/mnt", "/media", "/srv", "/tmp"];
@@ -147,12 +121,16 @@ impl Lab {
         case: &Case,
         setup: &Setup<'_>,
         progress: &mut dyn FnMut(usize, &str),
-    ) -> CaseResult {
-        let outcome = self.outcome(case, setup, progress);
-        CaseResult { case: case.clone(), outcome }
+    ) -> CaseReport {
+        CaseReport::of(case, self.surveyed(case, setup, progress))
     }
 
-    fn outcome(&self, case: &Case, setup: &Setup<'_>, progress: &mut dyn FnMut(usize, &str)) -> Outcome {
+    fn surveyed(
+        &self,
+        case: &Case,
+        setup: &Setup<'_>,
+        progress: &mut dyn FnMut(usize, &str),
+    ) -> Result<Surveyed, Unbuilt> {
         let started = Instant::now();
         let max_write = setup.limits.max_write.max(case.write_bytes());
         let deadline = setup.limits.deadline.map(|deadline| deadline.max(started + case.time()));
@@ -168,27 +146,22 @@ impl Lab {
         {
             let (free, needed) =
                 (fathom_program::units::Bytes(space.free_bytes), fathom_program::units::Bytes(needed));
-            return Outcome::Skipped(format!(
+            return Err(Unbuilt::Skipped(format!(
                 "{} has {free} free and an image may take {needed}: keep images elsewhere",
                 self.images.display()
-            ));
+            )));
         }
-        let site = match Site::build(case, &self.base, &self.images, &self.host) {
-            Ok(site) => site,
-            Err(Unbuilt::Skipped(reason)) => return Outcome::Skipped(reason),
-            Err(Unbuilt::Unsupported(reason)) => return Outcome::Unsupported(reason),
-            Err(Unbuilt::Failed(reason)) => return Outcome::Failed(reason),
-        };
+        let site = Site::build(case, &self.base, &self.images, &self.host)?;
         let before = names_in(site.point());
         let surveyed = survey_in(site.point(), case, setup, progress);
         let left: Vec<OsString> = names_in(site.point()).difference(&before).cloned().collect();
         drop(site);
         match surveyed {
-            Err(fault) => Outcome::Failed(fault.to_string()),
+            Err(fault) => Err(Unbuilt::Failed(fault.to_string())),
             Ok(_) if !left.is_empty() => {
-                Outcome::Failed(format!("the survey has left {} behind", left[0].display()))
+                Err(Unbuilt::Failed(format!("the survey has left {} behind", left[0].display())))
             }
-            Ok((answers, scores)) => Outcome::Surveyed { answers, scores, duration: started.elapsed() },
+            Ok((answers, scores)) => Ok((answers, scores, started.elapsed())),
         }
     }
 }

@@ -61,7 +61,7 @@ fn main() -> ExitCode {
         let interrupt = Arc::new(AtomicBool::new(false));
         let setup = Setup { instrument: &instrument, plan: &plan, limits, interrupt };
         let case = drawn(seed);
-        let report = CaseReport::from(lab.run_case(&case, &setup, &mut |_, _| {}));
+        let report = lab.run_case(&case, &setup, &mut |_, _| {});
         tell(&case.mount_options, &report);
         report
     };

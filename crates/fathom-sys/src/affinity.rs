@@ -31,9 +31,7 @@ pub fn online_cpus() -> usize {
 /// Binds the calling thread to `cpu` until the result is dropped; `None` where that is not permitted.
 pub fn pin_to(cpu: usize) -> Option<Pinned> {
     let before = sched_getaffinity(None).ok()?;
-    let mut only = CpuSet::new();
-    only.set(cpu);
-    sched_setaffinity(None, &only).ok()?;
+    crate::placement::run_on(&[cpu as u32]).ok()?;
     Some(Pinned { before })
 }
 

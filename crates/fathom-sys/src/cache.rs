@@ -2,7 +2,9 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use rustix::fs::{Advice, fadvise, fsync};
+use linux_raw_sys::general::{cachestat as CacheStat, cachestat_range};
+pub use rustix::fs::Advice;
+use rustix::fs::{fadvise, fsync};
 use rustix::io::{Errno, Result};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
@@ -10,29 +12,6 @@ use crate::error::done;
 
 /// The number of `cachestat(2)` on every architecture with the generic table and on x86-64.
 const SYS_CACHESTAT: libc::c_long = 451;
-
-/// Struct `cachestat_range` of `uapi/linux/mman.h`.
-#[repr(C)]
-struct Range {
-    offset: u64,
-    length: u64,
-}
-
-/// Struct `cachestat` of `uapi/linux/mman.h`: all counts are in pages.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CacheStat {
-    /// Pages in the cache.
-    pub cached: u64,
-    /// Pages to be written back.
-    pub dirty: u64,
-    /// Pages being written back.
-    pub writeback: u64,
-    /// Pages evicted, whose shadow entry remains.
-    pub evicted: u64,
-    /// Pages evicted so recently that a refault would activate them.
-    pub recently_evicted: u64,
-}
 
 /// Writes a file's dirty pages back and drops its clean ones from the page cache.
 ///
@@ -50,38 +29,14 @@ pub fn evict(file: impl AsFd, offset: u64, length: u64) -> Result<()> {
     fadvise(&file, offset, std::num::NonZeroU64::new(length), Advice::DontNeed)
 }
 
-/// What a program tells the kernel about its future accesses. Source: `posix_fadvise(2)`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hint {
-    /// POSIX_FADV_SEQUENTIAL: Linux doubles the read-ahead window.
-    Sequential,
-    /// POSIX_FADV_RANDOM: Linux reads nothing ahead.
-    Random,
-    /// POSIX_FADV_DONTNEED: clean pages are dropped from the cache.
-    DontNeed,
-}
-
-/// Gives the kernel a hint about a range; `length` zero means until the end of the file.
-///
-/// # Errors
-/// What `posix_fadvise(2)` gives.
-pub fn advise(file: impl AsFd, offset: u64, length: u64, hint: Hint) -> Result<()> {
-    let advice = match hint {
-        Hint::Sequential => Advice::Sequential,
-        Hint::Random => Advice::Random,
-        Hint::DontNeed => Advice::DontNeed,
-    };
-    fadvise(&file, offset, std::num::NonZeroU64::new(length), advice)
-}
-
-/// Asks for a range to be brought into the page cache. Source: `posix_fadvise(2)`, POSIX_FADV_WILLNEED: pages
-/// that are there cost a look each; others are made, and their data asked for but not waited for.
+/// Tells the kernel of future accesses to a range; `length` zero means until the end of the file. Source: `posix_fadvise(2)`:
+/// of POSIX_FADV_WILLNEED, pages that are there cost a look each; others are made, and their data asked for but not waited for.
 ///
 /// # Errors
 /// What `posix_fadvise(2)` gives.
 #[inline(always)]
-pub fn prefetch(file: impl AsFd, offset: u64, length: u64) -> Result<()> {
-    fadvise(&file, offset, std::num::NonZeroU64::new(length), Advice::WillNeed)
+pub fn advise(file: impl AsFd, offset: u64, length: u64, advice: Advice) -> Result<()> {
+    fadvise(&file, offset, std::num::NonZeroU64::new(length), advice)
 }
 
 /// Writes the dirty pages of a range and waits until the device has taken them. Metadata, and the device's own
@@ -100,13 +55,15 @@ pub fn write_out(file: impl AsFd, offset: u64, length: u64, flags: u32) -> Resul
     done(unsafe { libc::sync_file_range(file.as_fd().as_raw_fd(), range[0], range[1], flags) }.into())
 }
 
-/// Counts a range's pages in the cache without touching them. Source: `cachestat(2)`, Linux 6.5.
+/// Counts a range's pages in the cache without touching them: those that are there, dirty, or being written back. Source:
+/// `cachestat(2)`, Linux 6.5.
 ///
 /// # Errors
 /// ENOSYS on older kernels; EPERM where the caller neither owns the file nor may write to it.
 pub fn cachestat(file: impl AsFd, offset: u64, length: u64) -> Result<CacheStat> {
-    let range = Range { offset, length };
-    let mut stat = CacheStat::default();
+    let range = cachestat_range { off: offset, len: length };
+    let mut stat =
+        CacheStat { nr_cache: 0, nr_dirty: 0, nr_writeback: 0, nr_evicted: 0, nr_recently_evicted: 0 };
     let descriptor = file.as_fd().as_raw_fd();
     // SAFETY: both structures have the kernel's layout and outlive the call, which writes only to the second.
     done(unsafe { libc::syscall(SYS_CACHESTAT, descriptor, &raw const range, &raw mut stat, 0_u32) })?;
@@ -153,7 +110,7 @@ mod tests {
         let by_mincore =
             mincore(&file, 0, 3 * 4096, page).unwrap().iter().filter(|&&cached| cached).count() as u64;
         match cachestat(&file, 0, 3 * 4096) {
-            Ok(stat) => assert_eq!(stat.cached, by_mincore),
+            Ok(stat) => assert_eq!(stat.nr_cache, by_mincore),
             Err(error) => assert_eq!(error, Errno::NOSYS),
         }
         assert_eq!(by_mincore, (3 * 4096_u64).div_ceil(page as u64));

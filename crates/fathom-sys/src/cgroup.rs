@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::facts::{Mount, number, parse_mount};
+
 /// The version of a hierarchy of control groups, which decides the names of its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
@@ -42,15 +44,16 @@ pub fn hierarchy(controller: &str) -> Option<Hierarchy> {
 
 /// The same by the text of `/proc/self/mountinfo` and of `/proc/self/cgroup`.
 fn hierarchy_in(mounts: &str, places: &str, controller: &str) -> Option<Hierarchy> {
-    let first = mounts.lines().filter_map(parse_mount).find_map(|(version, root, point, options)| {
+    let first = mounts.lines().filter_map(parse_mount).find_map(|mount| {
+        let version = version_of(&mount)?;
         let has = match version {
-            Version::One => options.split(',').any(|option| option == controller),
-            Version::Two => fs::read_to_string(point.join("cgroup.controllers"))
+            Version::One => mount.options.split(',').any(|option| option == controller),
+            Version::Two => fs::read_to_string(mount.point.join("cgroup.controllers"))
                 .is_ok_and(|list| list.split_whitespace().any(|name| name == controller)),
         };
-        has.then_some((version, root, point))
+        has.then_some((version, mount))
     });
-    let (version, root, point) = first?;
+    let (version, Mount { root, point, .. }) = first?;
     let place = places.lines().find_map(|line| place(line, version, controller))?;
     // In a container the mount may begin further down, or the place be told from outside.
     let below = Path::new(place).strip_prefix(&root).unwrap_or(Path::new(""));
@@ -72,7 +75,7 @@ fn limit_in(hierarchy: &Hierarchy) -> Option<MemoryLimit> {
     let groups = hierarchy.own.ancestors().take_while(|group| group.starts_with(&hierarchy.mount));
     let limits = groups.flat_map(|group| names.iter().map(|name| group.join(name))).filter_map(|file| {
         // "max" is no number, and version 1 has an endless limit that is one.
-        let bytes = fs::read_to_string(&file).ok()?.trim().parse().ok().filter(|&bytes| bytes < ENDLESS)?;
+        let bytes = number(&file).filter(|&bytes| bytes < ENDLESS)?;
         Some(MemoryLimit { bytes, file })
     });
     limits.min_by_key(|limit| limit.bytes)
@@ -162,18 +165,13 @@ fn named_limit_of(text: &str, numbers: &str, name: &str) -> Option<u64> {
 /// More than any machine has: `PAGE_COUNTER_MAX` of version 1 is the largest whole number of pages.
 const ENDLESS: u64 = 1 << 60;
 
-/// Version, root, mount point and options of a line of `/proc/self/mountinfo`, where it is a hierarchy.
-fn parse_mount(line: &str) -> Option<(Version, PathBuf, PathBuf, &str)> {
-    let (before, after) = line.split_once(" - ")?;
-    let mut fields = before.split(' ').skip(3);
-    let (root, point) = (PathBuf::from(fields.next()?), PathBuf::from(fields.next()?));
-    let mut fields = after.split(' ');
-    let version = match fields.next()? {
-        "cgroup" => Version::One,
-        "cgroup2" => Version::Two,
-        _ => return None,
-    };
-    Some((version, root, point, fields.nth(1).unwrap_or_default()))
+/// The version of a mounted hierarchy; none of another mount.
+fn version_of(mount: &Mount) -> Option<Version> {
+    match mount.fs_type.as_str() {
+        "cgroup" => Some(Version::One),
+        "cgroup2" => Some(Version::Two),
+        _ => None,
+    }
 }
 
 /// The path of a line of `/proc/self/cgroup`, where it is about the wanted hierarchy.
@@ -193,13 +191,11 @@ mod tests {
 
     #[test]
     fn both_versions_are_told_apart() {
+        let version = |line| version_of(&parse_mount(line).unwrap());
         let one = "35 30 0:31 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory";
-        let (version, root, point, options) = parse_mount(one).unwrap();
-        assert_eq!((version, options), (Version::One, "rw,memory"));
-        assert_eq!((root, point), (PathBuf::from("/"), PathBuf::from("/sys/fs/cgroup/memory")));
         let two = "36 30 0:32 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate";
-        assert_eq!(parse_mount(two).unwrap().0, Version::Two);
-        assert_eq!(parse_mount("36 35 98:0 / / rw - ext4 /dev/a rw"), None);
+        assert_eq!((version(one), version(two)), (Some(Version::One), Some(Version::Two)));
+        assert_eq!(version("36 35 98:0 / / rw - ext4 /dev/a rw"), None);
         assert_eq!(place("4:memory,cpu:/a:b", Version::One, "memory"), Some("/a:b"));
         assert_eq!(place("0::/user", Version::Two, "memory"), Some("/user"));
         assert_eq!(place("4:memory:/a", Version::Two, "memory"), None);

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+pub use rustix::fs::sync;
+
 use crate::facts;
 
 /// Settings of the virtual memory: `Documentation/admin-guide/sysctl/vm.rst`.
@@ -45,18 +47,13 @@ pub fn flusher_delays() -> Option<[Duration; 2]> {
 
 /// How often the worker of xfs writes what its log holds back. Source: `xfs_log_worker`.
 pub fn xfs_log_period() -> Option<Duration> {
-    let text = fs::read_to_string("/proc/sys/fs/xfs/xfssyncd_centisecs").ok()?;
-    text.trim().parse().ok().map(|centiseconds: u64| Duration::from_millis(10 * centiseconds))
+    let centiseconds = facts::number("/proc/sys/fs/xfs/xfssyncd_centisecs")?;
+    Some(Duration::from_millis(10 * centiseconds))
 }
 
 /// A setting under `vm.`, where there is one of that name.
 pub fn setting(name: &str) -> Option<u64> {
-    fs::read_to_string(Path::new(SETTINGS).join(name)).ok()?.trim().parse().ok()
-}
-
-/// Has everything written that is dirty, of all file systems. Source: `sync(2)`.
-pub fn sync() {
-    rustix::fs::sync();
+    facts::number(Path::new(SETTINGS).join(name))
 }
 
 fn dirtyable_bytes() -> Option<u64> {

@@ -95,16 +95,8 @@ pub fn list(directory: BorrowedFd<'_>, buffer: &mut [MaybeUninit<u8>]) -> Result
     Ok(names)
 }
 
-/// Asks for the attributes of an open file. Source: `fstat(2)`.
-///
-/// # Errors
-/// What `fstat(2)` gives.
-#[inline(always)]
-pub fn stat_open(file: BorrowedFd<'_>) -> Result<()> {
-    rustix::fs::fstat(file).map(drop)
-}
-
-/// The same of the file system's server, whatever is remembered of them. Source: `statx(2)`, AT_STATX_FORCE_SYNC.
+/// Asks the file system's server for the attributes of an open file, whatever is remembered of them. Source: `statx(2)`,
+/// AT_STATX_FORCE_SYNC.
 ///
 /// # Errors
 /// What `statx(2)` gives.
@@ -127,7 +119,7 @@ mod tests {
         let mut buffer = vec![MaybeUninit::uninit(); 4096];
         let file = create(root, c"a").unwrap();
         assert_eq!(create(root, c"a").unwrap_err(), Errno::EXIST);
-        stat_open(file.as_fd()).and_then(|()| stat_anew(file.as_fd())).unwrap();
+        stat_anew(file.as_fd()).unwrap();
         assert_eq!(list(root, &mut buffer), Ok(3));
         rename(root, c"a", c"b").unwrap();
         assert_eq!((stat(root, c"a"), stat(root, c"b")), (Err(Errno::NOENT), Ok(())));

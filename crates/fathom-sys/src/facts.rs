@@ -17,7 +17,9 @@ pub struct Mount {
     pub id: u64,
     /// Major and minor number of the file system's `st_dev`; the major of nameless devices is 0.
     pub device: (u32, u32),
-    /// Where the file system is mounted.
+    /// Which directory of the file system is mounted.
+    pub root: PathBuf,
+    /// Where it is mounted.
     pub point: PathBuf,
     /// The type: `ext4`, `overlay`, `fuse.sshfs`.
     pub fs_type: String,
@@ -104,6 +106,12 @@ pub fn mount_of(path: &Path) -> Result<Mount> {
     })
 }
 
+/// The mount that the upper layer of an overlay lies on; none of other mounts.
+pub fn upper_of(mount: &Mount) -> Option<Mount> {
+    let upper = option_value(&mount.options, "upperdir").filter(|_| mount.fs_type == "overlay")?;
+    mount_of(Path::new(upper)).ok()
+}
+
 /// Space on the file system at `path`.
 ///
 /// # Errors
@@ -135,17 +143,14 @@ pub fn declared_read_ahead(mount: &Mount) -> Option<(u64, PathBuf)> {
 /// A kernel before 6.2 does not say whether a share is strict: one below 100 % is, as FUSE sets it.
 pub fn strict_share(mount: &Mount) -> Option<u64> {
     let directory = backing_device(mount)?;
-    let share = number(&directory.join("max_ratio"))?;
-    (number(&directory.join("strict_limit")).unwrap_or(u64::from(share < 100)) > 0).then_some(share)
+    let share = number(directory.join("max_ratio"))?;
+    (number(directory.join("strict_limit")).unwrap_or(u64::from(share < 100)) > 0).then_some(share)
 }
 
 /// The directory of sysfs about the backing device of `mount`.
 fn backing_device(mount: &Mount) -> Option<PathBuf> {
     let candidates = match mount.fs_type.as_str() {
-        "overlay" => {
-            let upper = option_value(&mount.options, "upperdir")?;
-            return backing_device(&mount_of(Path::new(upper)).ok()?);
-        }
+        "overlay" => return backing_device(&upper_of(mount)?),
         "btrfs" => btrfs_bdi(&mount.source).into_iter().collect(),
         // Their pages are the only copy: there is nothing to read ahead from.
         "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" => Vec::new(),
@@ -172,12 +177,12 @@ pub fn device_of(mount: &Mount) -> Option<Device> {
     let Some(queue) = queue else { return Some(Device { name, ..Device::default() }) };
     Some(Device {
         name,
-        rotational: number(&queue.join("rotational")).map(|flag| flag == 1),
+        rotational: number(queue.join("rotational")).map(|flag| flag == 1),
         scheduler: word(&queue.join("scheduler")).map(|line| chosen(&line)),
-        logical_block_bytes: number(&queue.join("logical_block_size")),
-        physical_block_bytes: number(&queue.join("physical_block_size")),
-        read_ahead_bytes: number(&queue.join("read_ahead_kb")).map(|kib| kib * 1024),
-        largest_request_bytes: number(&queue.join("max_sectors_kb")).map(|kib| kib * 1024),
+        logical_block_bytes: number(queue.join("logical_block_size")),
+        physical_block_bytes: number(queue.join("physical_block_size")),
+        read_ahead_bytes: number(queue.join("read_ahead_kb")).map(|kib| kib * 1024),
+        largest_request_bytes: number(queue.join("max_sectors_kb")).map(|kib| kib * 1024),
     })
 }
 
@@ -241,7 +246,7 @@ pub fn cpu_caches() -> Vec<(u32, u64)> {
     let holds_data = |path: &Path| word(&path.join("type")).is_some_and(|kind| kind != "Instruction");
     let of = |path: PathBuf| {
         let kib: u64 = word(&path.join("size"))?.trim_end_matches('K').parse().ok()?;
-        Some((number(&path.join("level"))? as u32, kib * 1024))
+        Some((number(path.join("level"))? as u32, kib * 1024))
     };
     let indices = entries.flatten().map(|entry| entry.path()).filter(|path| holds_data(path));
     let mut caches: Vec<(u32, u64)> = indices.filter_map(of).collect();
@@ -363,8 +368,7 @@ pub fn fuse_background(mount: &Mount) -> Option<u64> {
     if !mount.fs_type.starts_with("fuse") {
         return None;
     }
-    let setting = format!("/sys/fs/fuse/connections/{}/max_background", mount.device.1);
-    fs::read_to_string(setting).ok()?.trim().parse().ok()
+    number(format!("/sys/fs/fuse/connections/{}/max_background", mount.device.1))
 }
 
 /// The value of `key=value` in a comma-separated option list.
@@ -372,12 +376,12 @@ pub fn option_value<'a>(options: &'a str, key: &str) -> Option<&'a str> {
     options.split(',').find_map(|option| option.strip_prefix(key)?.strip_prefix('='))
 }
 
-fn parse_mount(line: &str) -> Option<Mount> {
+pub(crate) fn parse_mount(line: &str) -> Option<Mount> {
     let (before, after) = line.split_once(" - ")?;
     let mut left = before.split(' ');
     let id = left.next()?.parse().ok()?;
     let (major, minor) = left.nth(1)?.split_once(':')?;
-    let point = unescape(left.nth(1)?);
+    let (root, point) = (unescape(left.next()?), unescape(left.next()?));
     let mount_options = left.next()?;
     let mut right = after.split(' ');
     let fs_type = right.next()?.to_owned();
@@ -386,7 +390,8 @@ fn parse_mount(line: &str) -> Option<Mount> {
         Some(super_options) => format!("{mount_options},{super_options}"),
         None => mount_options.to_owned(),
     };
-    Some(Mount { id, device: (major.parse().ok()?, minor.parse().ok()?), point, fs_type, source, options })
+    let device = (major.parse().ok()?, minor.parse().ok()?);
+    Some(Mount { id, device, root, point, fs_type, source, options })
 }
 
 /// Undoes the kernel's octal escapes: `\040` is a space.
@@ -441,8 +446,9 @@ fn chosen(schedulers: &str) -> String {
     bracketed.map_or(schedulers, |(name, _)| name).to_owned()
 }
 
-fn number(path: &Path) -> Option<u64> {
-    word(path)?.parse().ok()
+/// The number that a file of the kernel holds.
+pub(crate) fn number(path: impl AsRef<Path>) -> Option<u64> {
+    word(path.as_ref())?.parse().ok()
 }
 
 fn word(path: &Path) -> Option<String> {
@@ -486,7 +492,7 @@ mod tests {
         let mount = parse_mount(line).unwrap();
         assert_eq!(mount.id, 36);
         assert_eq!(mount.device, (98, 0));
-        assert_eq!(mount.point, Path::new("/mnt 2"));
+        assert_eq!((mount.root.as_path(), mount.point.as_path()), (Path::new("/mnt1"), Path::new("/mnt 2")));
         assert_eq!(mount.fs_type, "ext3");
         assert_eq!(option_value(&mount.options, "errors"), Some("continue"));
     }

@@ -44,17 +44,6 @@ pub fn open_direct(path: &Path) -> Result<OwnedFd> {
     rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECT, Mode::empty())
 }
 
-/// Opens an existing file for reading and writing past the page cache. Offsets, lengths and addresses
-/// must then be aligned as the file system wants it. Source: `open(2)`, O_DIRECT.
-///
-/// # Errors
-/// EINVAL where the file system has no such mode, and whatever else `open(2)` gives.
-#[inline(always)]
-pub fn open_past_cache(path: &Path) -> Result<OwnedFd> {
-    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::DIRECT;
-    rustix::fs::open(path, flags, Mode::empty())
-}
-
 /// Closes a descriptor and reports the kernel's answer, which dropping would hide. Source: `close(2)`.
 ///
 /// # Errors
@@ -138,6 +127,10 @@ pub struct Access {
 }
 
 impl Access {
+    /// For reading and writing past the page cache: offsets, lengths and addresses must be aligned as the file system wants it.
+    pub const DIRECT: Self = Self { write: true, direct: true, sync: false, dsync: false };
+
+    #[inline(always)]
     fn flags(self) -> OFlags {
         let mut flags = OFlags::CLOEXEC | OFlags::NOFOLLOW;
         flags |= if self.write { OFlags::RDWR } else { OFlags::RDONLY };
@@ -156,6 +149,7 @@ impl Access {
 ///
 /// # Errors
 /// What `open(2)` gives; EINVAL where the file system has no O_DIRECT.
+#[inline(always)]
 pub fn open_for(path: &Path, access: Access) -> Result<OwnedFd> {
     rustix::fs::open(path, access.flags(), Mode::empty())
 }
@@ -195,14 +189,6 @@ pub fn preadv(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> Result<us
 #[inline(always)]
 pub fn pwritev(file: BorrowedFd<'_>, buffer: &[u8], offset: u64) -> Result<usize> {
     rustix::io::pwritev(file, &[std::io::IoSlice::new(buffer)], offset)
-}
-
-/// Sets space aside up to `length` bytes, and makes the file that long. Source: `fallocate(2)`, mode 0.
-///
-/// # Errors
-/// EOPNOTSUPP where the file system can't, ENOSPC where there is not enough.
-pub fn allocate(file: BorrowedFd<'_>, length: u64) -> Result<()> {
-    rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, length)
 }
 
 /// Opens a scratch file with the flags of a recorded open, as open(2) numbers them: access, creation, truncation,

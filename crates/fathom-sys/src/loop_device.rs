@@ -59,9 +59,7 @@ impl LoopDevice {
         let config = configuration(backing.as_fd().as_raw_fd(), sector_size);
         // SAFETY: the structure has the kernel's layout and outlives the call, which only reads it.
         let result = unsafe { libc::ioctl(open.as_raw_fd(), LOOP_CONFIGURE as _, &raw const config) };
-        if result != 0 {
-            return Err(Error::new("attach", &path, crate::error::last_errno()));
-        }
+        crate::error::done(result.into()).map_err(|errno| Error::new("attach", &path, errno))?;
         Ok(Self { path, _open: open })
     }
 

@@ -26,20 +26,18 @@ impl Mapping {
     /// # Errors
     /// What `mmap(2)` gives, ENOMEM above all.
     pub fn fresh(length: usize) -> rustix::io::Result<Self> {
-        // SAFETY: a new anonymous private mapping at an address of the kernel's choice aliases nothing.
-        let start = unsafe {
-            mmap_anonymous(
-                std::ptr::null_mut(),
-                length,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::PRIVATE,
-            )?
-        };
+        let mapping = Self::anonymous(length, MapFlags::PRIVATE)?;
         // A kernel without transparent huge pages refuses this advice and needs none.
         // SAFETY: the range is the mapping just made.
-        let _ = unsafe { madvise(start, length, Advice::LinuxNoHugepage) };
-        let start = NonNull::new(start.cast()).ok_or(rustix::io::Errno::NOMEM)?;
-        Ok(Self { start, length })
+        let _ = unsafe { madvise(mapping.start.as_ptr().cast(), length, Advice::LinuxNoHugepage) };
+        Ok(mapping)
+    }
+
+    fn anonymous(length: usize, flags: MapFlags) -> rustix::io::Result<Self> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new anonymous private mapping at an address of the kernel's choice aliases nothing.
+        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), length, protection, flags)? };
+        Ok(Self { start: NonNull::new(start.cast()).ok_or(rustix::io::Errno::NOMEM)?, length })
     }
 
     /// Maps `length` bytes and touches every page, so that no later call pays for a fault.
@@ -57,14 +55,8 @@ impl Mapping {
     /// ENOMEM where none is free.
     pub fn huge(length: usize) -> rustix::io::Result<Self> {
         const HUGE: usize = 2 << 20;
-        let length = length.next_multiple_of(HUGE);
         let flags = MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::HUGE_2MB;
-        // SAFETY: a new anonymous private mapping at an address of the kernel's choice aliases nothing.
-        let start = unsafe {
-            mmap_anonymous(std::ptr::null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, flags)?
-        };
-        let start = NonNull::new(start.cast()).ok_or(rustix::io::Errno::NOMEM)?;
-        Ok(Self { start, length }.filled())
+        Ok(Self::anonymous(length.next_multiple_of(HUGE), flags)?.filled())
     }
 
     /// The same as [`touched`](Self::touched), at an address that is a multiple of `align`, a power of two.
@@ -158,16 +150,23 @@ pub struct FileMapping {
 unsafe impl Send for FileMapping {}
 
 impl FileMapping {
-    /// Maps `length` bytes of a file from its start; `length` must not be zero. Source: `mmap(2)`, MAP_SHARED.
+    /// Maps `length` bytes of a file at `offset`, a multiple of the page size; `length` must not be zero. Source: `mmap(2)`,
+    /// MAP_SHARED.
     ///
     /// # Errors
     /// ENODEV where the file system can't map files, EACCES where the file is not open for that.
-    pub fn shared(file: impl AsFd, length: usize, write: bool) -> rustix::io::Result<Self> {
+    pub fn shared(file: impl AsFd, offset: u64, length: usize, write: bool) -> rustix::io::Result<Self> {
         let protection = if write { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
         // SAFETY: a new mapping at an address of the kernel's choice aliases no Rust object.
-        let start = unsafe { mmap(std::ptr::null_mut(), length, protection, MapFlags::SHARED, file, 0)? };
+        let start =
+            unsafe { mmap(std::ptr::null_mut(), length, protection, MapFlags::SHARED, file, offset)? };
         let start = NonNull::new(start.cast()).ok_or(rustix::io::Errno::NOMEM)?;
         Ok(Self { start, length, write })
+    }
+
+    /// Where it begins, and how long it is.
+    pub(crate) fn bytes(&self) -> (*const u8, usize) {
+        (self.start.as_ptr(), self.length)
     }
 
     /// Copies from the mapping at `offset`; gives the bytes copied, fewer at the end.
@@ -251,7 +250,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("fathom-mapped-{}", std::process::id()));
         std::fs::write(&path, [0; 8192]).unwrap();
         let file = crate::file::open(&path).unwrap();
-        let mut mapping = FileMapping::shared(&file, 8192, true).unwrap();
+        let mut mapping = FileMapping::shared(&file, 0, 8192, true).unwrap();
         assert_eq!(mapping.copy_in(4090, &[7; 10]), 10);
         let read = std::fs::read(&path).unwrap();
         std::fs::remove_file(path).unwrap();
@@ -266,7 +265,7 @@ mod tests {
         std::fs::write(&path, &written).unwrap();
         let file = std::fs::File::open(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
-        let mapping = FileMapping::shared(&file, BYTES, false).unwrap();
+        let mapping = FileMapping::shared(&file, 0, BYTES, false).unwrap();
         // One line after the other, far apart, and each only when the one before has come: nothing is fetched ahead.
         let visit = |flushes: bool| {
             let flushed = flushes && mapping.leave_cpu_caches(0, BYTES);

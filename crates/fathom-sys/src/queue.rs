@@ -17,12 +17,12 @@
 //!
 //! # Example
 //! ```
-//! use fathom_sys::{memory::Mapping, queue::{Engine, Operation, Queue, Setup, UringOptions}};
+//! use fathom_sys::{memory::Mapping, queue::{Engine, Operation, Queue, Setup, Treatment, UringOptions}};
 //!
 //! let file = std::fs::File::open("/proc/self/exe")?;
 //! let setup = Setup::new(Engine::IoUring(UringOptions::default()), 2, 4);
 //! if let Ok(mut queue) = Queue::new(&setup, Mapping::fresh(8)?, vec![file.into()]) {
-//!     queue.prepare(1, Operation::Read, 0, 0, 4);
+//!     queue.prepare(1, Operation::Read, 0, 0, 4, Treatment::default());
 //!     queue.submit()?;
 //!     assert_eq!(queue.wait(1, 1, None)?, 1);
 //!     let completion = queue.pop().unwrap();
@@ -116,7 +116,7 @@ pub enum Operation {
     Fdatasync,
 }
 
-/// How a single request is treated, where it is not like the others.
+/// How a single request is treated; the default is like the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Treatment {
     /// Its I/O priority, as `ioprio_set(2)` numbers them; zero for that of the thread. io_uring and libaio alone have it.
@@ -283,16 +283,7 @@ impl Queue {
     /// # Panics
     /// Where the slot is busy, `length` exceeds the slot's buffer, or there is no such slot or file.
     #[inline]
-    pub fn prepare(&mut self, slot: u32, operation: Operation, file: usize, offset: u64, length: u32) {
-        self.prepare_treated(slot, operation, file, offset, length, Treatment::default());
-    }
-
-    /// As [`prepare`](Self::prepare), for a request that is not treated like the others.
-    ///
-    /// # Panics
-    /// As there.
-    #[inline]
-    pub fn prepare_treated(
+    pub fn prepare(
         &mut self,
         slot: u32,
         operation: Operation,

@@ -110,7 +110,7 @@ impl Pipe {
 }
 
 /// Sets a range's blocks aside and leaves the file's length alone: what fio's engine `falloc` does for a read.
-/// For a write it calls [`allocate_range`], for a trim [`crate::file::punch`]. Source: `fallocate(2)`,
+/// For a write it calls [`allocate`], for a trim [`crate::file::punch`]. Source: `fallocate(2)`,
 /// FALLOC_FL_KEEP_SIZE.
 ///
 /// # Errors
@@ -120,12 +120,12 @@ pub fn allocate_keeping_size(file: BorrowedFd<'_>, offset: u64, length: u64) -> 
     rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, offset, length)
 }
 
-/// Sets a range's blocks aside and makes the file that long. Source: `fallocate(2)`, mode 0.
+/// Sets a range's blocks aside and makes the file reach to its end. Source: `fallocate(2)`, mode 0.
 ///
 /// # Errors
 /// EOPNOTSUPP where the file system can't, ENOSPC where there is not enough.
 #[inline(always)]
-pub fn allocate_range(file: BorrowedFd<'_>, offset: u64, length: u64) -> Result<()> {
+pub fn allocate(file: BorrowedFd<'_>, offset: u64, length: u64) -> Result<()> {
     rustix::fs::fallocate(file, FallocateFlags::empty(), offset, length)
 }
 
@@ -221,7 +221,7 @@ mod tests {
             (crate::file::status(fd), crate::file::allocated_bytes(fd).unwrap() >= 8192),
             (Ok(0), true)
         );
-        allocate_range(fd, 4096, 4096).unwrap();
+        allocate(fd, 4096, 4096).unwrap();
         assert_eq!(crate::file::status(fd), Ok(8192));
     }
 

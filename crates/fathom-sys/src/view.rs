@@ -6,21 +6,19 @@
 //! was there before.
 
 use std::os::fd::BorrowedFd;
-use std::ptr::{self, NonNull};
+use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering, compiler_fence};
 
 use rustix::io::{Errno, Result};
-use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
 use self::vector::Vector;
+use crate::memory::FileMapping;
 
 /// A part of a file, mapped for reading and unmapped when dropped.
 #[derive(Debug)]
-pub struct FileView {
-    start: NonNull<u8>,
-    length: usize,
-}
+pub struct FileView(FileMapping);
 
 /// What a view's reader learnt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,37 +38,27 @@ impl FileView {
     /// `sigaction(2)` gives.
     pub fn of(file: BorrowedFd<'_>, offset: u64, length: usize) -> Result<Self> {
         watch()?;
-        // SAFETY: a new shared read-only mapping at an address of the kernel's choice aliases no Rust object.
-        let start =
-            unsafe { mmap(ptr::null_mut(), length, ProtFlags::READ, MapFlags::SHARED, file, offset)? };
-        Ok(Self { start: NonNull::new(start.cast()).ok_or(Errno::NOMEM)?, length })
+        FileMapping::shared(file, offset, length, false).map(Self)
     }
 
     /// Reads all of it once and folds it into one word. A view is good for one reading: pages that were
     /// lost stay zero, and nothing would tell the next reader.
     pub fn xor(self) -> Folded {
-        let start = self.start.as_ptr();
+        let (start, length) = self.0.bytes();
         GUARD.with(|guard| {
             guard.lost.store(NOTHING, Ordering::Relaxed);
-            guard.end.store(start as usize + self.length, Ordering::Relaxed);
+            guard.end.store(start as usize + length, Ordering::Relaxed);
             guard.start.store(start as usize, Ordering::Relaxed);
             // The handler runs on this thread: it must see the guard before the first byte is read.
             compiler_fence(Ordering::SeqCst);
             // SAFETY: the range is mapped for reading until `self` is dropped; pages that the file lost
             // are replaced by the handler.
-            let word = unsafe { fold(start, self.length) };
+            let word = unsafe { fold(start, length) };
             compiler_fence(Ordering::SeqCst);
             guard.start.store(0, Ordering::Relaxed);
             let lost = guard.lost.load(Ordering::Relaxed);
             Folded { word, lost_from: (lost != NOTHING).then(|| lost - start as usize) }
         })
-    }
-}
-
-impl Drop for FileView {
-    fn drop(&mut self) {
-        // SAFETY: the range was mapped by `of`, zero pages included, and no reference into it exists.
-        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
     }
 }
 
@@ -179,7 +167,7 @@ fn watch() -> Result<()> {
         let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
         // SAFETY: both structures outlive the call, and the handler does only what signal-safety(7) allows.
         let result = unsafe { libc::sigaction(libc::SIGBUS, &raw const action, &raw mut before) };
-        if result == 0 { Ok(before) } else { Err(crate::error::last_errno()) }
+        crate::error::done(result.into()).map(|()| before)
     });
     before.as_ref().map(|_| ()).map_err(|&errno| errno)
 }

@@ -13,8 +13,9 @@ use rustc_hash::FxHashMap;
 
 use crate::operation::{CallKind, Direction, FileId, Files, Operation};
 
-/// The flags of open(2) that decide positions and inheritance, as on x86-64 and aarch64.
-pub(crate) const O_TRUNC: u32 = 0o1000;
+/// `O_TRUNC` of open(2).
+pub const O_TRUNC: u32 = 0o1000;
+/// Others that decide positions and inheritance, as on x86-64 and aarch64.
 pub(crate) const O_APPEND: u32 = 0o2000;
 pub(crate) const O_CLOEXEC: u32 = 0o200_0000;
 
@@ -141,6 +142,12 @@ struct Descriptor {
     closes_on_exec: bool,
 }
 
+impl Descriptor {
+    fn new(description: Description, closes_on_exec: bool) -> Self {
+        Self { description: Rc::new(Cell::new(description)), closes_on_exec }
+    }
+}
+
 type Table = Rc<RefCell<FxHashMap<i32, Descriptor>>>;
 
 #[derive(Debug, Clone)]
@@ -214,10 +221,7 @@ impl Processes {
         flags: u32,
     ) {
         let description = Description::new(file, position, flags & O_APPEND != 0, true);
-        let entry = Descriptor {
-            description: Rc::new(Cell::new(description)),
-            closes_on_exec: flags & O_CLOEXEC != 0,
-        };
+        let entry = Descriptor::new(description, flags & O_CLOEXEC != 0);
         self.thread(process).table.borrow_mut().insert(descriptor, entry);
     }
 
@@ -343,10 +347,7 @@ impl Processes {
                 self.sizes.insert(file, 0);
             }
             let description = Description::new(file, Some(0), call.flags & O_APPEND != 0, true);
-            let entry = Descriptor {
-                description: Rc::new(Cell::new(description)),
-                closes_on_exec: call.flags & O_CLOEXEC != 0,
-            };
+            let entry = Descriptor::new(description, call.flags & O_CLOEXEC != 0);
             thread.table.borrow_mut().insert(descriptor, entry);
         }
         Some(file)
@@ -444,8 +445,7 @@ fn known(call: &Call, thread: &Thread, files: &mut Files) -> Option<Descriptor> 
     if !is_file && entry.is_none() {
         return None;
     }
-    let description = Description::new(files.id(path), None, false, is_file);
-    let entry = Descriptor { description: Rc::new(Cell::new(description)), closes_on_exec: false };
+    let entry = Descriptor::new(Description::new(files.id(path), None, false, is_file), false);
     thread.table.borrow_mut().insert(call.descriptor, entry.clone());
     Some(entry)
 }

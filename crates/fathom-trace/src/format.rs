@@ -124,14 +124,7 @@ impl<W: Write + Send> Writer<W> {
 }
 
 fn properties(origin: &Origin) -> WriterProperties {
-    let level = match origin.level {
-        Level::File => "file",
-        Level::Block => "block",
-    };
-    let clock = match origin.clock {
-        Clock::Unix => "unix",
-        Clock::Source => "source",
-    };
+    let (level, clock) = (origin.level.into(), origin.clock.into());
     let keys = [("schema", SCHEMA), ("level", level), ("clock", clock), ("source", &origin.source)];
     let pairs = keys.map(|(key, value)| KeyValue::new(format!("fathom.{key}"), value.to_owned()));
     // Numbers as differences to their predecessors, which are small or alike; words by their places in a dictionary.

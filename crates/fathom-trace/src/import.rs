@@ -329,41 +329,55 @@ impl<R: Read> Window<R> {
     }
 }
 
-fn lines<E: From<io::Error>>(
-    source: impl Read,
-    mut reader: impl Lines,
+/// Reads a stream to its end; `take` uses up what it can of the window each time that there is more in it.
+fn windows<R: Read, E: From<io::Error>>(
+    source: R,
     mut sink: impl FnMut(&[Operation], &Files) -> std::result::Result<(), E>,
+    mut take: impl FnMut(&mut Window<R>, &mut Output, &mut Rejected),
 ) -> std::result::Result<Imported, E> {
     let (mut window, mut output, mut imported) =
         (Window::new(source), Output::default(), Imported::default());
-    let (mut number, mut too_long) = (0, false);
     loop {
         imported.bytes += window.refill()? as u64;
-        while let Some(length) = line_length(&window) {
+        take(&mut window, &mut output, &mut imported.rejected);
+        sink(&output.operations, &output.files)?;
+        imported.operations += output.operations.len() as u64;
+        imported.ignored += std::mem::take(&mut output.ignored);
+        output.operations.clear();
+        if window.at_end {
+            return Ok(imported);
+        }
+    }
+}
+
+fn lines<E: From<io::Error>>(
+    source: impl Read,
+    mut reader: impl Lines,
+    sink: impl FnMut(&[Operation], &Files) -> std::result::Result<(), E>,
+) -> std::result::Result<Imported, E> {
+    let (mut number, mut too_long) = (0, false);
+    windows(source, sink, |window, output, rejected| {
+        while let Some(length) = line_length(window) {
             let line = &window.rest()[..length];
             // The rest of a line that was rejected for its length is no line of its own.
             if !std::mem::take(&mut too_long) {
                 number += 1;
-                let taken = reader.line(chomp(line), &mut output);
-                taken.unwrap_or_else(|reason| imported.rejected.add(number, reason));
+                let taken = reader.line(chomp(line), output);
+                taken.unwrap_or_else(|reason| rejected.add(number, reason));
             }
             window.used = (window.used + length + 1).min(window.end);
         }
         if window.rest().len() > LONGEST {
             if !std::mem::replace(&mut too_long, true) {
                 number += 1;
-                imported.rejected.add(number, "longer than a line may be");
+                rejected.add(number, "longer than a line may be");
             }
             window.used = window.end;
         }
         if window.at_end {
-            reader.end(&mut output);
+            reader.end(output);
         }
-        give(&mut output, &mut imported, &mut sink)?;
-        if window.at_end {
-            return Ok(imported);
-        }
-    }
+    })
 }
 
 /// The length of the next line; at the end of the source, of one that nothing ends.
@@ -379,16 +393,13 @@ fn chomp(line: &[u8]) -> &[u8] {
 fn records<E: From<io::Error>>(
     source: impl Read,
     mut reader: impl Records,
-    mut sink: impl FnMut(&[Operation], &Files) -> std::result::Result<(), E>,
+    sink: impl FnMut(&[Operation], &Files) -> std::result::Result<(), E>,
 ) -> std::result::Result<Imported, E> {
-    let (mut window, mut output, mut imported) =
-        (Window::new(source), Output::default(), Imported::default());
     let mut number = 0;
     let mut in_garbage = false;
-    loop {
-        imported.bytes += window.refill()? as u64;
+    windows(source, sink, |window, output, rejected| {
         while !window.rest().is_empty() {
-            let used = match reader.record(window.rest(), &mut output) {
+            let used = match reader.record(window.rest(), output) {
                 Taken::Record(size) => {
                     number += 1;
                     in_garbage = false;
@@ -398,14 +409,14 @@ fn records<E: From<io::Error>>(
                     // A run of bytes that make no sense counts once.
                     if !in_garbage {
                         number += 1;
-                        imported.rejected.add(number, reason);
+                        rejected.add(number, reason);
                     }
                     in_garbage = true;
                     size
                 }
                 Taken::Needs(size) if window.at_end || size > LONGEST => {
                     number += 1;
-                    imported.rejected.add(number, "cut off");
+                    rejected.add(number, "cut off");
                     window.rest().len()
                 }
                 Taken::Needs(_) => break,
@@ -413,23 +424,7 @@ fn records<E: From<io::Error>>(
             window.used = (window.used + used.max(1)).min(window.end);
         }
         if window.at_end {
-            reader.end(&mut output);
+            reader.end(output);
         }
-        give(&mut output, &mut imported, &mut sink)?;
-        if window.at_end {
-            return Ok(imported);
-        }
-    }
-}
-
-fn give<E>(
-    output: &mut Output,
-    imported: &mut Imported,
-    sink: &mut impl FnMut(&[Operation], &Files) -> std::result::Result<(), E>,
-) -> std::result::Result<(), E> {
-    sink(&output.operations, &output.files)?;
-    imported.operations += output.operations.len() as u64;
-    imported.ignored += std::mem::take(&mut output.ignored);
-    output.operations.clear();
-    Ok(())
+    })
 }

@@ -10,10 +10,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::calls::ReplayCalls;
 use self::names::Names;
+pub use crate::calls::O_TRUNC;
 use crate::operation::{CallKind, Direction, FileId, Files, Level, Operation};
-
-/// What [`Operation::flags`] holds of an open: `O_TRUNC`.
-pub const O_TRUNC: u32 = 0o1000;
 
 /// When an operation begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -178,11 +176,7 @@ fn key(operation: &Operation) -> Key {
 
 /// Whether it moves the position, or depends on it.
 fn is_positional(operation: &Operation) -> bool {
-    operation.descriptor.is_some()
-        && matches!(
-            operation.kind,
-            CallKind::Read | CallKind::Readv | CallKind::Write | CallKind::Writev | CallKind::Seek
-        )
+    operation.descriptor.is_some() && operation.kind.is_positional()
 }
 
 impl Planner<'_> {

@@ -82,7 +82,7 @@ fn survey(lab: &Lab, name: &str, progress: &mut dyn FnMut(usize, &str)) -> CaseR
         limits: Limits { max_write: 256 << 20, deadline: None },
         interrupt: Arc::new(AtomicBool::new(false)),
     };
-    CaseReport::from(lab.run_case(&case(name), &setup, progress))
+    lab.run_case(&case(name), &setup, progress)
 }
 
 fn no_answer_is_wrong() {

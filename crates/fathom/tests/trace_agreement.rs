@@ -397,7 +397,7 @@ fn on_kernel(
         let opened = file::open_readable(path).unwrap();
         cache::evict(&opened, 0, 0).unwrap();
         if is_random {
-            cache::advise(&opened, 0, 0, cache::Hint::Random).unwrap();
+            cache::advise(&opened, 0, 0, cache::Advice::Random).unwrap();
         }
         for &(offset, bytes) in reads {
             trace.mark(number as u64).unwrap();

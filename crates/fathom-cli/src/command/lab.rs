@@ -80,7 +80,7 @@ fn surveyed(
             deadline: Some(Instant::now() + options.plan.budget.limits.max_time),
         };
         let setup = Setup { instrument: &instrument, plan, limits, interrupt: interrupt.clone() };
-        let report = CaseReport::from(lab.run_case(case, &setup, &mut |_, _| {}));
+        let report = lab.run_case(case, &setup, &mut |_, _| {});
         if interrupt.load(Ordering::Relaxed) {
             return Err(Failure::from(Fault::Interrupted));
         }

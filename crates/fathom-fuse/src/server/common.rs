@@ -4,8 +4,6 @@ use std::time::{Duration, Instant};
 
 use fuser::{Errno, ReplyEmpty};
 
-use crate::tree::Refusal;
-
 /// A shorter delay is spent spinning. Threads that sleep wait together on few CPUs, and threads that spin don't.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(200);
 /// A sleep ends too late by about so much: the usual slack of timers, `PR_SET_TIMERSLACK`.
@@ -15,16 +13,6 @@ pub(super) fn answer<T>(outcome: Result<T, Errno>, reply: ReplyEmpty) {
     match outcome {
         Ok(_) => reply.ok(),
         Err(error) => reply.error(error),
-    }
-}
-
-pub(super) fn errno(refusal: Refusal) -> Errno {
-    match refusal {
-        Refusal::Missing => Errno::ENOENT,
-        Refusal::Exists => Errno::EEXIST,
-        Refusal::NotEmpty => Errno::ENOTEMPTY,
-        Refusal::NotADirectory => Errno::ENOTDIR,
-        Refusal::IsADirectory => Errno::EISDIR,
     }
 }
 

@@ -1,9 +1,12 @@
 //! The engines of jobs.
 
+use strum::{EnumMessage, EnumString, IntoStaticStr, VariantArray};
+
 use crate::call::CallKind;
 
-/// The system calls that transfer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The system calls that transfer; the names are fio's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumMessage, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Engine {
     /// `pread(2)`, `pwrite(2)`.
     Psync,
@@ -24,6 +27,7 @@ pub enum Engine {
     /// Nothing at all.
     Null,
     /// `io_submit(2)`, `io_getevents(2)`.
+    #[strum(to_string = "libaio", serialize = "linuxaio", serialize = "aio")]
     Libaio,
     /// `io_uring_enter(2)`.
     IoUring,
@@ -47,39 +51,20 @@ pub enum Engine {
     Cpuio,
 }
 
-/// Every engine under the names that fio has for it; those that do not transfer data come last.
-pub(super) const ENGINES: [(Engine, &[&str]); 20] = [
-    (Engine::Sync, &["sync"]),
-    (Engine::Psync, &["psync"]),
-    (Engine::Vsync, &["vsync"]),
-    (Engine::Pvsync, &["pvsync"]),
-    (Engine::Pvsync2, &["pvsync2"]),
-    (Engine::Mmap, &["mmap"]),
-    (Engine::Posixaio, &["posixaio"]),
-    (Engine::Splice, &["splice"]),
-    (Engine::Libaio, &["libaio", "linuxaio", "aio"]),
-    (Engine::IoUring, &["io_uring"]),
-    (Engine::Null, &["null"]),
-    (Engine::Falloc, &["falloc"]),
-    (Engine::Ftruncate, &["ftruncate"]),
-    (Engine::Filecreate, &["filecreate"]),
-    (Engine::Filestat, &["filestat"]),
-    (Engine::Filedelete, &["filedelete"]),
-    (Engine::Dircreate, &["dircreate"]),
-    (Engine::Dirstat, &["dirstat"]),
-    (Engine::Dirdelete, &["dirdelete"]),
-    (Engine::Cpuio, &["cpuio"]),
-];
-
 impl Engine {
     /// The engine of this name.
     pub fn named(name: &str) -> Option<Self> {
-        ENGINES.iter().find(|(_, names)| names.contains(&name)).map(|&(engine, _)| engine)
+        name.parse().ok()
     }
 
     /// fio's name for it.
     pub fn name(self) -> &'static str {
-        ENGINES.iter().find(|(engine, _)| *engine == self).map_or("", |(_, names)| names[0])
+        self.into()
+    }
+
+    /// Every name of every engine.
+    pub(super) fn names() -> impl Iterator<Item = &'static str> {
+        Self::VARIANTS.iter().flat_map(Self::get_serializations).copied()
     }
 
     /// Whether several requests can be under way.
@@ -115,7 +100,7 @@ impl Engine {
 
     /// Whether it moves data from and to files.
     pub fn transfers(self) -> bool {
-        ENGINES[..10].iter().any(|&(engine, _)| engine == self)
+        self.opens_files() && !matches!(self, Engine::Falloc | Engine::Ftruncate)
     }
 }
 

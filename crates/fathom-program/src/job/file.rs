@@ -203,7 +203,7 @@ impl<'a> Reader<'a> {
             name.clone_into(&mut draft.job.name);
         }
         let mut sorted: Vec<&Line> = lines.iter().collect();
-        sorted.sort_by_key(|line| -known(&line.key).map_or(0, |row| row.priority()));
+        sorted.sort_by_key(|line| -known(&line.key).map_or(0, |row| row.priority));
         let mut private = Vec::new();
         for Line { number, key, value } in sorted {
             let mistake = |reason| Mistake { line: *number, reason };

@@ -62,7 +62,7 @@ pub(super) fn set(draft: &mut Draft, key: &str, text: Option<&str>) -> Result<&'
             .push(format!("{key}={}: fio takes this for {number}{unit}, and so it is here", value.text));
     }
     match row.meaning {
-        _ if value.is_void() && !row.is_per_direction() => {}
+        _ if value.is_void() && !row.is_per_direction => {}
         Meaning::Sets(set) => set(draft, &value),
         Meaning::Reads(read) => read(draft, &value).map_err(said)?,
         Meaning::Nothing | Meaning::Refused => {}
@@ -72,7 +72,9 @@ pub(super) fn set(draft: &mut Draft, key: &str, text: Option<&str>) -> Result<&'
 
 /// `: did you mean ...?` for the name that differs in the fewest letters, if that is not more than half of them.
 pub(super) fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> String {
-    let closest = names.map(|name| (distance(wrong, name), name)).min();
+    // A name may be as long as a line of a file.
+    let start: String = wrong.chars().take(64).collect();
+    let closest = names.map(|name| (distance(&start, name), name)).min();
     match closest {
         Some((letters, name)) if letters <= wrong.len().div_ceil(2) => format!(": did you mean {name}?"),
         _ => String::new(),
@@ -81,16 +83,7 @@ pub(super) fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> 
 
 /// How many letters of one name must be put in, taken out or changed to make another of it.
 pub fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().take(64).enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.bytes().enumerate() {
-            let changed = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
+    strsim::levenshtein(a, b)
 }
 
 /// The options by all their names.

@@ -219,7 +219,7 @@ impl<L: Copy> Requests<L> {
         match call.kind {
             CallKind::Fsync => super::window(clock, || file::fsync(file)),
             CallKind::Fdatasync => super::window(clock, || file::fdatasync(file)),
-            CallKind::DontNeed => super::window(clock, || cache::advise(file, 0, 0, cache::Hint::DontNeed)),
+            CallKind::DontNeed => super::window(clock, || cache::advise(file, 0, 0, cache::Advice::DontNeed)),
             CallKind::SyncRange => {
                 super::window(clock, || cache::write_out(file, call.offset, call.bytes, call.flags))
             }
@@ -242,17 +242,9 @@ impl<L: Copy> Requests<L> {
         self.prepared.push(slot);
         let bytes = if call.kind.direction().is_some() { call.bytes as u32 } else { 0 };
         let file = call.descriptor as usize;
-        let priority = match &mut self.treatments {
-            None => {
-                self.queue.prepare(slot, operation, file, call.offset, bytes);
-                0
-            }
-            Some(treatments) => {
-                let treatment = treatments.next(call);
-                self.queue.prepare_treated(slot, operation, file, call.offset, bytes, treatment);
-                treatments.priority(treatment)
-            }
-        };
+        let (treatment, priority) =
+            self.treatments.as_mut().map_or_else(Default::default, |treatments| treatments.next(call));
+        self.queue.prepare(slot, operation, file, call.offset, bytes, treatment);
         self.under_way[slot as usize] =
             Some(Request { call: *call, label, begun: now, issued: now, priority });
     }
@@ -293,9 +285,7 @@ fn steps<C: Counter, T: Thread, R: Recorder<T::Label>>(
 ) -> Result<u64, Fault> {
     let mut now = origin;
     loop {
-        if let Some(fault) = control.stop() {
-            return Err(fault);
-        }
+        control.go_on()?;
         if *unclaimed >= super::CLAIM {
             control.claim(std::mem::take(unclaimed))?;
         }
@@ -307,7 +297,9 @@ fn steps<C: Counter, T: Thread, R: Recorder<T::Label>>(
                 let Some(operation) = requests.operation(call.kind) else {
                     requests.submit(clock)?;
                     let (window, outcome) = requests.alone(clock, &call);
-                    outcome.map_err(|errno| control.stop().unwrap_or(requests.failure(&call, errno)))?;
+                    if let Err(errno) = outcome {
+                        return control.go_on().and(Err(requests.failure(&call, errno)));
+                    }
                     recorder.record(&call, label, window, 0);
                     now = window.stop;
                     continue;
@@ -365,9 +357,7 @@ fn stop_or_submit<C: Counter, L: Copy>(
     control: &Control<'_>,
     now: u64,
 ) -> Result<(), Fault> {
-    if let Some(fault) = control.stop() {
-        return Err(fault);
-    }
+    control.go_on()?;
     if now >= control.deadline {
         return Err(Fault::OutOfTime);
     }

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use fathom_program::call::{Call, CallKind, Direction};
 use fathom_program::job::{Engine as Named, Job, OpenSync, Pattern};
+use fathom_sys::cache::Advice;
 use fathom_sys::clock::Counter;
 use fathom_sys::file::{self, Access, Errno};
 use fathom_sys::memory::{FileMapping, Mapping};
-use fathom_sys::{Error, cache, dirty, entry};
+use fathom_sys::{Error, cache, dirty, entry, transfer};
 
 use super::{Verifier, Window, mark, window};
 use crate::fault::Fault;
@@ -41,12 +42,21 @@ pub(crate) trait Descriptors {
     /// A call that makes or ends a descriptor, or works on a path, in its window.
     fn lifecycle<C: Counter>(&mut self, clock: C, call: &Call) -> (Window, Result<usize, Errno>);
 
+    /// A descriptor, where it is open.
+    fn open(&self, descriptor: u32) -> Option<impl AsFd>;
+
     /// Acts on an open descriptor.
+    #[inline(always)]
     fn with<R>(
         &self,
         descriptor: u32,
         act: impl FnOnce(BorrowedFd<'_>) -> (Window, Result<R, Errno>),
-    ) -> (Window, Result<R, Errno>);
+    ) -> (Window, Result<R, Errno>) {
+        match self.open(descriptor) {
+            Some(file) => act(file.as_fd()),
+            None => (Window { start: 0, stop: 0 }, Err(Errno::BADF)),
+        }
+    }
 
     /// The path that a call works on.
     fn path(&self, call: &Call) -> &Path;
@@ -165,10 +175,10 @@ impl<D: Descriptors> Engine for System<D> {
             CallKind::Pwrite => self.moving(clock, call, |file, data| file::pwrite(file, data, offset)),
             CallKind::Preadv => self.moving(clock, call, |file, data| file::preadv(file, data, offset)),
             CallKind::Pwritev => self.moving(clock, call, |file, data| file::pwritev(file, data, offset)),
-            CallKind::Prefetch => self.on(clock, call, |file| cache::prefetch(file, offset, bytes)),
-            CallKind::DontNeed => {
-                self.on(clock, call, |file| cache::advise(file, 0, 0, cache::Hint::DontNeed))
+            CallKind::Prefetch => {
+                self.on(clock, call, |file| cache::advise(file, offset, bytes, Advice::WillNeed))
             }
+            CallKind::DontNeed => self.on(clock, call, |file| cache::advise(file, 0, 0, Advice::DontNeed)),
             CallKind::Seek => self.on(clock, call, |file| file::seek(file, offset).map(drop)),
             CallKind::Fsync => self.on(clock, call, |file| file::fsync(file)),
             CallKind::Fdatasync => self.on(clock, call, |file| file::fdatasync(file)),
@@ -183,7 +193,7 @@ impl<D: Descriptors> Engine for System<D> {
             CallKind::Evict => self.on(clock, call, |file| cache::evict(file, 0, 0)),
             CallKind::Truncate => self.on(clock, call, |file| file::ftruncate(file, bytes)),
             CallKind::Allocate => {
-                self.on(clock, call, |file| file::allocate(file, offset.saturating_add(bytes)))
+                self.on(clock, call, |file| transfer::allocate(file, 0, offset.saturating_add(bytes)))
             }
             CallKind::Discard => self.on(clock, call, |file| file::punch(file, offset, bytes)),
             CallKind::Map | CallKind::Fork | CallKind::Flush => self.on(clock, call, |_| Ok(())),
@@ -242,7 +252,7 @@ impl Descriptors for Own {
     fn lifecycle<C: Counter>(&mut self, clock: C, call: &Call) -> (Window, Result<usize, Errno>) {
         match call.kind {
             CallKind::Stat => {
-                return self.with(0, |file| window(clock, || entry::stat_open(file).map(|()| 0)));
+                return self.with(0, |file| window(clock, || file::status(file).map(|_| 0)));
             }
             CallKind::StatAnew => {
                 return self.with(0, |file| window(clock, || entry::stat_anew(file).map(|()| 0)));
@@ -259,7 +269,7 @@ impl Descriptors for Own {
         // Else its close would be in nobody's window, yet change the file.
         drop(open);
         let (window, opened) = match call.kind {
-            CallKind::OpenDirect => window(clock, || file::open_past_cache(&self.path)),
+            CallKind::OpenDirect => window(clock, || file::open_for(&self.path, Access::DIRECT)),
             CallKind::Create => {
                 self.created = true;
                 // There may be no old file.
@@ -272,15 +282,8 @@ impl Descriptors for Own {
     }
 
     #[inline(always)]
-    fn with<R>(
-        &self,
-        _: u32,
-        act: impl FnOnce(BorrowedFd<'_>) -> (Window, Result<R, Errno>),
-    ) -> (Window, Result<R, Errno>) {
-        match &self.open {
-            Some(file) => act(file.as_fd()),
-            None => (Window { start: 0, stop: 0 }, Err(Errno::BADF)),
-        }
+    fn open(&self, _: u32) -> Option<impl AsFd> {
+        self.open.as_ref()
     }
 
     fn path(&self, _: &Call) -> &Path {
@@ -337,12 +340,8 @@ impl Descriptors for OfJob {
     }
 
     #[inline(always)]
-    fn with<R>(
-        &self,
-        descriptor: u32,
-        act: impl FnOnce(BorrowedFd<'_>) -> (Window, Result<R, Errno>),
-    ) -> (Window, Result<R, Errno>) {
-        act(self.0[descriptor as usize].1.as_fd())
+    fn open(&self, descriptor: u32) -> Option<impl AsFd> {
+        Some(&self.0[descriptor as usize].1)
     }
 
     fn path(&self, call: &Call) -> &Path {
@@ -363,7 +362,7 @@ impl Mapped {
         let map = |((path, file), &length): (&(PathBuf, OwnedFd), &u64)| {
             let failed = |errno| Error::new("mmap", path, errno);
             let length = usize::try_from(length.max(1)).map_err(|_| failed(Errno::NOMEM))?;
-            let mapping = FileMapping::shared(file, length, job.does(Direction::Write)).map_err(failed)?;
+            let mapping = FileMapping::shared(file, 0, length, job.does(Direction::Write)).map_err(failed)?;
             if job.engine_options.huge_pages {
                 mapping.prefer_huge_pages();
             }

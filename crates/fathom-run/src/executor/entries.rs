@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use fathom_program::call::{Call, CallKind};
@@ -100,15 +100,8 @@ impl Descriptors for Entries {
     }
 
     #[inline(always)]
-    fn with<R>(
-        &self,
-        _: u32,
-        act: impl FnOnce(BorrowedFd<'_>) -> (Window, Result<R, Errno>),
-    ) -> (Window, Result<R, Errno>) {
-        match &self.open {
-            Some(file) => act(file.as_fd()),
-            None => (Window { start: 0, stop: 0 }, Err(Errno::BADF)),
-        }
+    fn open(&self, _: u32) -> Option<impl AsFd> {
+        self.open.as_ref()
     }
 
     fn path(&self, _: &Call) -> &Path {

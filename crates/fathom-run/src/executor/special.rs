@@ -107,7 +107,7 @@ impl Engine for Special {
             Way::Allocate if is_read => {
                 window(clock, || transfer::allocate_keeping_size(file, offset, bytes).map(|()| all))
             }
-            Way::Allocate => window(clock, || transfer::allocate_range(file, offset, bytes).map(|()| all)),
+            Way::Allocate => window(clock, || transfer::allocate(file, offset, bytes).map(|()| all)),
             Way::Truncate if is_read => window(clock, || Err(Errno::INVAL)),
             Way::Truncate => window(clock, || file::ftruncate(file, offset).map(|()| all)),
             Way::Null | Way::Burn(_) => window(clock, || Ok(all)),

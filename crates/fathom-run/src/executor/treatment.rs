@@ -26,13 +26,8 @@ impl Treatments {
         is_needed.then_some(Self { priorities, common, forced, prepared: 0, drawn: 0 })
     }
 
-    /// The priority that a request has in the end.
-    pub(super) fn priority(&self, treatment: Treatment) -> u16 {
-        if treatment.priority == 0 { self.common } else { treatment.priority }
-    }
-
-    /// That of the next request.
-    pub(super) fn next(&mut self, call: &Call) -> Treatment {
+    /// How the next request is treated, and the priority that it has in the end.
+    pub(super) fn next(&mut self, call: &Call) -> (Treatment, u16) {
         let mut treatment = Treatment::default();
         if let Some(direction) = call.kind.direction() {
             self.drawn = self.drawn.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -50,7 +45,7 @@ impl Treatments {
             self.prepared = (self.prepared + 1) % self.forced;
             treatment.is_forced = self.prepared == 0;
         }
-        treatment
+        (treatment, if treatment.priority == 0 { self.common } else { treatment.priority })
     }
 }
 
@@ -68,10 +63,10 @@ mod tests {
         options.priorities.level = [4, 0];
         options.priorities.splits[1] = vec![(4096, 20, None), (4096, 50, Some((2, 7))), (8192, 100, None)];
         let mut treatments = Treatments::of(&options, Some((5, 2))).unwrap();
-        assert_eq!(treatments.priority(Treatment::default()), 2 << 13 | 5);
+        assert_eq!(treatments.next(&Call::new(CallKind::Fsync, FileId(0))).1, 2 << 13 | 5);
         let mut count = |kind, bytes, priority: u16| {
             let call = Call::new(kind, FileId(0)).at(0, bytes);
-            (0..1000).filter(|_| treatments.next(&call).priority == priority).count()
+            (0..1000).filter(|_| treatments.next(&call).0.priority == priority).count()
         };
         // The real-time class is 1, best effort is 2.
         assert!(count(CallKind::Pread, 4096, 1 << 13 | 4).abs_diff(300) < 5);
@@ -81,7 +76,7 @@ mod tests {
         assert_eq!(count(CallKind::Fsync, 0, 0), 1000);
         let mut forced = Treatments::of(&options, None).unwrap();
         let call = Call::new(CallKind::Fsync, FileId(0));
-        let every_third: Vec<bool> = (0..6).map(|_| forced.next(&call).is_forced).collect();
+        let every_third: Vec<bool> = (0..6).map(|_| forced.next(&call).0.is_forced).collect();
         assert_eq!(every_third, [false, false, true, false, false, true]);
     }
 }

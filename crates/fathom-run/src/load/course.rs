@@ -117,9 +117,7 @@ impl Course {
         };
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         while !is_free() {
-            if let Some(fault) = control.stop() {
-                return Err(fault);
-            }
+            control.go_on()?;
             lock = self.changed.wait_timeout(lock, SLICE).unwrap_or_else(PoisonError::into_inner).0;
         }
         Ok(())

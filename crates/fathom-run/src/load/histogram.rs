@@ -118,15 +118,8 @@ impl Histogram {
 
     /// The value that a share of 0 to 1 of all values does not exceed, within a 128th of itself.
     pub fn quantile(&self, share: f64) -> u64 {
-        let rank = (share * self.count as f64).ceil().max(1.0) as u64;
-        let mut seen = 0;
-        for (middle, count) in self.bins() {
-            seen += count;
-            if seen >= rank {
-                return middle.clamp(self.min(), self.max);
-            }
-        }
-        self.max
+        let middle = quantile(self.bins(), self.count, share);
+        middle.map_or(self.max, |middle| middle.clamp(self.min(), self.max))
     }
 
     /// The middle and the count of each bucket that is not empty, in ascending order.
@@ -134,6 +127,16 @@ impl Histogram {
         let filled = self.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
         filled.map(|(index, &count)| (middle(index), count))
     }
+}
+
+/// The bin in which a share of 0 to 1 of `count` values ends; bins are values and how many there are of them, in ascending order.
+pub fn quantile<T>(bins: impl IntoIterator<Item = (T, u64)>, count: u64, share: f64) -> Option<T> {
+    let rank = (share * count as f64).ceil().max(1.0) as u64;
+    let mut seen = 0;
+    bins.into_iter().find_map(|(value, count)| {
+        seen += count;
+        (seen >= rank).then_some(value)
+    })
 }
 
 #[inline(always)]

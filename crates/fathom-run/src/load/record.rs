@@ -6,51 +6,38 @@ use fathom_program::program::stopwatch;
 use fathom_sys::file::Errno;
 use fathom_sys::usage::Usage;
 
-use super::histogram::Histogram;
 use super::sampling::Sampling;
-use super::steady::Steadiness;
-use super::{Cached, Errors, JobThread, Outcome, Transfers, Wrote, log};
-use crate::executor::{Levels, Recorder, Window};
+use super::{JobThread, Outcome, Wrote, log};
+use crate::executor::{Recorder, Window};
 
-/// What one thread did, in ticks.
+/// What one thread did so far. Times are in ticks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Record {
-    /// What was cached of its files when it began.
-    pub(super) cached_before: Option<Cached>,
-    pub(super) transfers: [Transfers; DIRECTIONS],
-    pub(super) trims: Transfers,
-    pub(super) syncs: Histogram,
+    /// Without what is worked out at the end: the times in ns, the rates, and what the device wrote.
+    pub(super) outcome: Outcome,
     /// When it began to count.
     pub(super) began: u64,
     pub(super) elapsed: u64,
-    /// Of that, how long what was written was read again, in ticks, less when it began where it still is.
+    /// Of that, how long what was written was read again, less when it began where it still is.
     pub(super) verified: u64,
-    pub(super) usage: Usage,
-    /// Every call, where it is logged.
-    pub(super) calls: Option<Vec<log::Made>>,
     /// Errors of reads and of writes, by number, that do not end the job.
     pub(super) forgiven: [Vec<u32>; DIRECTIONS],
     /// Whether blocks that are not what was written do not end it either.
     pub(super) goes_on_after_mismatches: bool,
-    pub(super) errors: Errors,
-    pub(super) depth: Option<u32>,
-    /// Of an engine that has several requests under way.
-    pub(super) levels: Option<Levels>,
-    pub(super) log: Option<Box<log::Log>>,
     pub(super) sampling: Sampling,
-    pub(super) steadiness: Option<Steadiness>,
 }
 
 impl Recorder<bool> for Record {
     #[inline(always)]
     fn record(&mut self, call: &Call, counts: bool, window: Window, moved: u64) {
-        if let Some(calls) = &mut self.calls
+        let outcome = &mut self.outcome;
+        if let Some(calls) = &mut outcome.calls
             && calls.len() < log::MOST
         {
             calls.push(log::Made { call: *call, start: window.start, counts });
         }
         if counts && window.stop >= self.sampling.due {
-            self.sample(window.stop);
+            sample(&mut self.sampling, outcome, window.stop);
         }
         match call.kind.direction() {
             _ if !counts => {}
@@ -60,28 +47,28 @@ impl Recorder<bool> for Record {
                 CallKind::Discard | CallKind::Create | CallKind::Stat | CallKind::Unlink
             ) =>
             {
-                self.trims.bytes += call.bytes;
-                self.trims.latency.record(window.ticks());
+                outcome.trims.bytes += call.bytes;
+                outcome.trims.latency.record(window.ticks());
             }
             Some(direction) => {
-                let transfers = &mut self.transfers[direction as usize];
+                let transfers = &mut outcome.transfers[direction as usize];
                 transfers.bytes += moved;
                 transfers.latency.record(window.ticks());
-                if let Some(log) = &mut self.log {
+                if let Some(log) = &mut outcome.log {
                     log.transfer(direction, call.offset, moved, [window.start, window.stop]);
                 }
             }
-            None => self.syncs.record(window.ticks()),
+            None => outcome.syncs.record(window.ticks()),
         }
     }
 
     #[inline(always)]
     fn submitted(&mut self, call: &Call, counts: bool, [begun, issued, done]: [u64; 3]) {
         if let (true, Some(direction)) = (counts, call.kind.direction()) {
-            let transfers = &mut self.transfers[direction as usize];
+            let transfers = &mut self.outcome.transfers[direction as usize];
             transfers.submission.record(issued.saturating_sub(begun));
             transfers.total.record(done.saturating_sub(begun));
-            if let Some(log) = &mut self.log {
+            if let Some(log) = &mut self.outcome.log {
                 log.submitted(issued.saturating_sub(begun));
             }
         }
@@ -89,7 +76,7 @@ impl Recorder<bool> for Record {
 
     fn prioritized(&mut self, call: &Call, counts: bool, priority: u16, [begun, issued, done]: [u64; 3]) {
         if let (true, Some(direction)) = (counts, call.kind.direction()) {
-            let latencies = self.transfers[direction as usize].of_priority(priority);
+            let latencies = self.outcome.transfers[direction as usize].of_priority(priority);
             latencies.latency.record(done.saturating_sub(issued));
             latencies.total.record(done.saturating_sub(begun));
         }
@@ -101,28 +88,29 @@ impl Recorder<bool> for Record {
         let side = call.kind.direction().unwrap_or(Direction::Write) as usize;
         let number = errno.raw_os_error().unsigned_abs();
         let is_forgiven = self.forgiven[side].contains(&number);
-        self.errors.add(u32::from(is_forgiven), errno);
+        self.outcome.errors.add(u32::from(is_forgiven), errno);
         is_forgiven
     }
 
     #[cold]
     fn forgives_mismatch(&mut self) -> bool {
-        self.errors.add(u32::from(self.goes_on_after_mismatches), Errno::ILSEQ);
+        self.outcome.errors.add(u32::from(self.goes_on_after_mismatches), Errno::ILSEQ);
         self.goes_on_after_mismatches
     }
 
     #[cold]
     fn start_counting(&mut self, now: u64) {
-        for transfers in self.transfers.iter_mut().chain([&mut self.trims]) {
+        let outcome = &mut self.outcome;
+        for transfers in outcome.transfers.iter_mut().chain([&mut outcome.trims]) {
             transfers.bytes = 0;
             transfers.latency.clear();
             transfers.submission.clear();
             transfers.total.clear();
             transfers.by_priority.clear();
         }
-        self.syncs.clear();
+        outcome.syncs.clear();
         self.sampling.begin(now);
-        (self.began, self.usage) = (now, Usage::of_this_thread());
+        (self.began, outcome.usage) = (now, Usage::of_this_thread());
     }
 
     #[cold]
@@ -131,13 +119,11 @@ impl Recorder<bool> for Record {
     }
 }
 
-impl Record {
-    #[cold]
-    fn sample(&mut self, now: u64) {
-        let [reads, writes] = &self.transfers;
-        let sides = [reads, writes, &self.trims];
-        self.sampling.take(now, sides.map(|side| side.bytes), sides.map(|side| side.latency.count()));
-    }
+#[cold]
+fn sample(sampling: &mut Sampling, outcome: &Outcome, now: u64) {
+    let [reads, writes] = &outcome.transfers;
+    let sides = [reads, writes, &outcome.trims];
+    sampling.take(now, sides.map(|side| side.bytes), sides.map(|side| side.latency.count()));
 }
 
 /// The errors that `continue_on_error` names: those of `ignore_error`, else what a device gives.
@@ -156,23 +142,9 @@ pub(super) fn outcome(
     ns_per_tick: f64,
     device_wrote: Option<Wrote>,
 ) -> Outcome {
-    let outcome = Outcome {
-        transfers: record.transfers,
-        trims: record.trims,
-        syncs: record.syncs,
-        elapsed_ns: (record.elapsed as f64 * ns_per_tick) as u64,
-        ns_per_tick,
-        cached_before: record.cached_before,
-        usage: record.usage,
-        device_wrote,
-        errors: record.errors,
-        depth: record.depth,
-        levels: record.levels,
-        sampled: record.sampling.rates,
-        steadiness: record.steadiness,
-        log: record.log,
-        calls: record.calls,
-    };
+    let elapsed_ns = (record.elapsed as f64 * ns_per_tick) as u64;
+    let sampled = record.sampling.rates;
+    let outcome = Outcome { elapsed_ns, ns_per_tick, device_wrote, sampled, ..record.outcome };
     let verified_ns = (record.verified as f64 * ns_per_tick) as u64;
     let outcome = outcome.apart(thread.job, verified_ns);
     if thread.job.engine.on_names().is_some() { outcome.of_names(thread.job) } else { outcome }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use fathom_sys::cache::{self, Hint};
+use fathom_sys::cache::{self, Advice};
 use fathom_sys::file::Errno;
 use fathom_sys::memory::{FileMapping, Mapping};
 use fathom_sys::{Error, below, facts, file, transfer};
@@ -178,7 +178,7 @@ impl Site {
             if self.files.path(&name).is_dir() {
                 continue;
             }
-            self.files.provide(&[ScratchFile::directory(&name, 0)], &|| None)?;
+            self.files.provide(&[ScratchFile::directory(&name, 0)], &|| Ok(()))?;
             self.files.settle(&name);
         }
         Ok(())
@@ -198,7 +198,7 @@ impl Site {
             Layout::Hole => ScratchFile::sparse(name, length),
             Layout::Empty => ScratchFile::empty(name),
         };
-        self.files.provide(&[plain], &|| None)
+        self.files.provide(&[plain], &|| Ok(()))
     }
 
     /// What a job will write at least: its layout, and its transfers where these have an end.
@@ -216,21 +216,21 @@ impl Site {
 
     fn fill(&mut self, name: &str, length: u64) -> Result<(), Fault> {
         let (interrupt, deadline) = (Arc::clone(self.watch.interrupt()), self.limits.deadline);
-        let stop = move || Fault::if_stopped(&interrupt, deadline).err();
-        self.files.provide(&[ScratchFile::filled(name, length)], &stop)
+        let go_on = move || Fault::if_stopped(&interrupt, deadline);
+        self.files.provide(&[ScratchFile::filled(name, length)], &go_on)
     }
 
     /// Sets space aside, so that a full disk shows before the run; where the file system can't, the
     /// file grows as it is written, as it does where its size is kept.
     fn allocate(&mut self, name: &str, length: u64, keeps_size: bool) -> Result<(), Fault> {
-        self.files.provide(&[ScratchFile::empty(name)], &|| None)?;
+        self.files.provide(&[ScratchFile::empty(name)], &|| Ok(()))?;
         if self.files.entry(name).filled >= length {
             return Ok(());
         }
         let file = self.files.descriptor(name)?;
         let set_aside = match keeps_size {
             true => transfer::allocate_keeping_size(file.as_fd(), 0, length),
-            false => file::allocate(file.as_fd(), length),
+            false => transfer::allocate(file.as_fd(), 0, length),
         };
         match set_aside {
             Ok(()) | Err(Errno::OPNOTSUPP) => {}
@@ -283,7 +283,7 @@ impl Site {
             let file = self.files.descriptor(&name)?;
             if self.holds(&file, region)
                 && end > 0
-                && let Ok(mapping) = FileMapping::shared(&file, end, false)
+                && let Ok(mapping) = FileMapping::shared(&file, 0, end, false)
             {
                 mapping.leave_cpu_caches(region.offset, region.length as usize);
             }
@@ -312,19 +312,19 @@ impl Site {
     fn read_hole(&mut self, bytes: u64) -> Result<Folios, Fault> {
         // Where there are no holes, what a file is lengthened by is written.
         const TRIED: u64 = 1 << 20;
-        self.files.provide(&[ScratchFile::sparse(HOLE, TRIED)], &|| None)?;
+        self.files.provide(&[ScratchFile::sparse(HOLE, TRIED)], &|| Ok(()))?;
         let (folios, path) = (Folios(self.files.descriptor(HOLE)?), self.files.path(HOLE));
         let taken =
             file::allocated_bytes(folios.0.as_fd()).map_err(|errno| Error::new("stat", &path, errno))?;
         if taken >= TRIED / 2 {
             return Err(Fault::Unsupported("holes take space here".to_owned()));
         }
-        self.files.provide(&[ScratchFile::sparse(HOLE, bytes)], &|| None)?;
+        self.files.provide(&[ScratchFile::sparse(HOLE, bytes)], &|| Ok(()))?;
         let region = Region { file: bytes, offset: 0, length: bytes };
         self.read_in(&folios.0, &path, region)?;
         // A file system that lives in memory gives a hole pages only where it is mapped, and keeps them.
         if self.holds(&folios.0, region)
-            && let Ok(mapping) = FileMapping::shared(&folios.0, bytes as usize, false)
+            && let Ok(mapping) = FileMapping::shared(&folios.0, 0, bytes as usize, false)
         {
             mapping.leave_cpu_caches(0, bytes as usize);
         }
@@ -366,7 +366,7 @@ impl Site {
             } else if job.invalidate {
                 // What is dirty of somebody else's file stays so.
                 let dropped = match job.files.existing {
-                    Some(_) => cache::advise(&file, 0, 0, Hint::DontNeed),
+                    Some(_) => cache::advise(&file, 0, 0, Advice::DontNeed),
                     None => cache::evict(&file, 0, 0),
                 };
                 dropped.map_err(|errno| Error::new("drop the cached pages of", &path, errno))?;
@@ -426,12 +426,12 @@ impl Site {
 
     /// Tells the kernel the order of the offsets to come, on the descriptor that will be used.
     pub(super) fn hint(&self, job: &Job, file: &OwnedFd, path: &Path) -> Result<(), Fault> {
-        let hint = match job.expected_order() {
+        let advice = match job.expected_order() {
             None => return Ok(()),
-            Some(Pattern::Sequential) => Hint::Sequential,
-            Some(Pattern::Random) => Hint::Random,
+            Some(Pattern::Sequential) => Advice::Sequential,
+            Some(Pattern::Random) => Advice::Random,
         };
-        Ok(cache::advise(file, 0, 0, hint).map_err(|errno| Error::new("fadvise", path, errno))?)
+        Ok(cache::advise(file, 0, 0, advice).map_err(|errno| Error::new("fadvise", path, errno))?)
     }
 
     /// The first file of a job's thread.
@@ -494,7 +494,7 @@ pub struct Folios(pub(super) OwnedFd);
 impl Drop for Folios {
     fn drop(&mut self) {
         // Whoever keeps them does no harm but to the next run.
-        let _ = cache::advise(&self.0, 0, 0, Hint::DontNeed);
+        let _ = cache::advise(&self.0, 0, 0, Advice::DontNeed);
     }
 }
 

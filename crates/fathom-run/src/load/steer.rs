@@ -17,16 +17,18 @@ use crate::executor::{Recorder, Window};
 
 /// Whether a job's threads have to be steered.
 pub(super) fn is_steered(job: &Job) -> bool {
-    let rates = &job.rates;
-    let has_least = rates.least != [0; 3] || rates.least_iops != [0; 3];
     let has_latency = !job.latency.target.is_zero() || job.latency.most.iter().any(|most| !most.is_zero());
     let burns = job.engine == Engine::Cpuio && job.engine_options.cpu.2;
     burns
         || job.course.exitall
-        || has_least
+        || has_least(job)
         || has_latency
         || job.steady_state.is_some()
         || job.placement.flow.0 > 0
+}
+
+fn has_least(job: &Job) -> bool {
+    job.rates.least != [0; 3] || job.rates.least_iops != [0; 3]
 }
 
 /// A thread of a job with what steers it. Times are in ticks.
@@ -65,7 +67,6 @@ impl<'a> Steered<'a> {
     ) -> Self {
         let has_target = !job.latency.target.is_zero();
         let search = || DepthSearch::new(&job.latency, job.depth.most.max(1), ticks_per_second);
-        let has_least = job.rates.least != [0; 3] || job.rates.least_iops != [0; 3];
         Self {
             calls,
             job,
@@ -79,7 +80,7 @@ impl<'a> Steered<'a> {
             renews: true,
             forgets: false,
             steady: job.steady_state.filter(|_| course.is_first_reported(number)).map(Steady::new),
-            least: has_least.then(Least::default),
+            least: has_least(job).then(Least::default),
             has_turn: job.placement.flow.0 == 0,
         }
     }
@@ -243,7 +244,7 @@ impl<'a> Watched<'a> {
 
 impl Recorder<bool> for Watched<'_> {
     fn record(&mut self, call: &Call, counts: bool, window: Window, moved: u64) {
-        self.record.depth = self.member.depth();
+        self.record.outcome.depth = self.member.depth();
         self.record.record(call, counts, window, moved);
         if let (Some(direction), false) = (call.kind.direction(), self.job.is_queued()) {
             self.judge(call, direction, window.ticks(), moved);

@@ -116,7 +116,7 @@ impl Linux {
     fn provide(&mut self, wanted: &[ScratchFile]) -> Result<(), Fault> {
         self.check_interrupt()?;
         let (interrupt, deadline) = (Arc::clone(&self.interrupt), self.limits.deadline);
-        let provided = self.files.provide(wanted, &|| Fault::if_stopped(&interrupt, deadline).err());
+        let provided = self.files.provide(wanted, &|| Fault::if_stopped(&interrupt, deadline));
         provided.inspect_err(|_| self.forget(wanted))
     }
 
@@ -145,7 +145,7 @@ impl Linux {
                 Err(fault) => return Err(fault),
             }
             if let Some(words) = &workload.between_rounds {
-                run_between(words, &|| self.check_interrupt().err())?;
+                run_between(words, &|| self.check_interrupt())?;
             }
         }
         Ok(tally)
@@ -241,13 +241,11 @@ impl Linux {
         let mut windows = vec![Window { start: 0, stop: 0 }; order.len() * pass.ops.len()];
         windows.clear();
         let mut kept = Windows { windows, moved: [0; 2] };
-        let left = self.limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let deadline = left.map(|left| clock.start() + (left.as_secs_f64() * self.ticks_per_second) as u64);
         let control = Control {
             interrupt: &self.interrupt,
             failed: &AtomicBool::new(false),
             budget: &AtomicU64::new(u64::MAX),
-            deadline: deadline.unwrap_or(u64::MAX),
+            deadline: executor::deadline(clock, self.limits.deadline, self.ticks_per_second),
             ticks_per_second: self.ticks_per_second,
             counters: &Counters::default(),
             spin: if affinity::online_cpus() == 1 { SPIN_ALONE } else { SPIN },
@@ -347,7 +345,7 @@ fn label<'a>(
 }
 
 /// Runs the command between rounds to its end, or ends it when it is time to stop.
-fn run_between(words: &[String], stop: &dyn Fn() -> Option<Fault>) -> Result<(), Fault> {
+fn run_between(words: &[String], go_on: &dyn Fn() -> Result<(), Fault>) -> Result<(), Fault> {
     let Some((program, arguments)) = words.split_first() else { return Ok(()) };
     let failed = |why: &dyn std::fmt::Display| {
         Fault::Unsupported(format!("the command between rounds, '{program}', {why}"))
@@ -365,7 +363,7 @@ fn run_between(words: &[String], stop: &dyn Fn() -> Option<Fault>) -> Result<(),
             Ok(None) => {}
             Err(error) => return Err(failed(&format_args!("can't be waited for: {error}"))),
         }
-        if let Some(fault) = stop() {
+        if let Err(fault) = go_on() {
             let _ = child.kill();
             let _ = child.wait();
             return Err(fault);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::How;
 use crate::executor::{Recorder, Window};
-use crate::load::Histogram as Latencies;
+use crate::load::{Histogram as Latencies, quantile};
 
 /// What [`Replayed`] is called where it is written.
 pub const SCHEMA: &str = "fathom.replay/1";
@@ -122,12 +122,8 @@ impl Replayed {
     pub fn quantile_ns(&self, share: f64) -> Option<u64> {
         let mut all = [self.reads.latencies_ns.as_slice(), &self.writes.latencies_ns].concat();
         all.sort_unstable();
-        let wanted = share * all.iter().map(|(_, count)| count).sum::<u64>() as f64;
-        let mut sum = 0;
-        all.into_iter().find_map(|(ns, count)| {
-            sum += count;
-            (sum as f64 >= wanted).then_some(ns)
-        })
+        let count = all.iter().map(|(_, count)| count).sum();
+        quantile(all, count, share)
     }
 
     pub(super) fn of(plan: &Plan, how: How, records: &[Record<'_>], ticks_per_second: f64) -> Self {

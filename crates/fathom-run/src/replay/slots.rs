@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use fathom_program::call::{Call, CallKind};
 use fathom_sys::Error;
@@ -41,6 +41,15 @@ impl Slots {
 
     fn fill(&self, slot: u32, file: OwnedFd) {
         *self.open[slot as usize].write().unwrap_or_else(PoisonError::into_inner) = Some(file);
+    }
+}
+
+/// A descriptor that is open, and that nobody closes before this is dropped.
+struct Held<'a>(RwLockReadGuard<'a, Option<OwnedFd>>);
+
+impl AsFd for Held<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_ref().expect("it is open").as_fd()
     }
 }
 
@@ -89,16 +98,9 @@ impl Descriptors for &Slots {
         }
     }
 
-    fn with<R>(
-        &self,
-        descriptor: u32,
-        act: impl FnOnce(BorrowedFd<'_>) -> (Window, Result<R, Errno>),
-    ) -> (Window, Result<R, Errno>) {
+    fn open(&self, descriptor: u32) -> Option<impl AsFd> {
         let held = self.open[descriptor as usize].read().unwrap_or_else(PoisonError::into_inner);
-        match held.as_ref() {
-            Some(file) => act(file.as_fd()),
-            None => (Window { start: 0, stop: 0 }, Err(Errno::BADF)),
-        }
+        held.is_some().then_some(Held(held))
     }
 
     fn path(&self, call: &Call) -> &Path {

@@ -6,7 +6,7 @@ use crate::curve::grid::{Planned, share};
 use crate::curve::{Latency, Operation, Order, Point, Proof, Refusal, Sample, Setting, State};
 use crate::measurement::Latencies;
 use crate::rounds::{self, Bench, Progress, Settings};
-use fathom_program::job::{Blocks, DIRECTIONS, Direction, Job, Pattern};
+use fathom_program::job::{Blocks, DIRECTIONS, Job, Pattern};
 use fathom_program::units::Bytes;
 use fathom_run::fault::Fault;
 use fathom_run::instrument::Certificate;
@@ -121,7 +121,9 @@ impl Bench for Linux<'_> {
         self.spots[index].calls = Some(calls);
         let outcomes = self.run(&planned.setting, calls, None, round + 1)?;
         for outcome in &outcomes {
-            self.spots[index].seen.merge(&outcome.transfers[direction(&planned.setting) as usize].latency);
+            self.spots[index]
+                .seen
+                .merge(&outcome.transfers[planned.setting.operation.direction() as usize].latency);
         }
         Ok(sample(&planned.setting, round, &outcomes, self.overhead_ns))
     }
@@ -143,10 +145,6 @@ fn latency(seen: &Histogram, ns_per_tick: f64, overhead_ns: f64) -> Latency {
         p999_ns: at(0.999),
         max_ns: ns(seen.max()),
     }
-}
-
-fn direction(setting: &Setting) -> Direction {
-    if setting.operation == Operation::Read { Direction::Read } else { Direction::Write }
 }
 
 /// The file of this size that is kept in the cache, or out of it.
@@ -203,7 +201,7 @@ fn sample(setting: &Setting, round: u32, outcomes: &[Outcome], overhead_ns: f64)
     };
     let (mut rate, mut time) = (0.0, 0.0);
     for outcome in outcomes {
-        let transfers = &outcome.transfers[direction(setting) as usize];
+        let transfers = &outcome.transfers[setting.operation.direction() as usize];
         let count = transfers.latency.count();
         // A call can't take less than nothing, whatever the clock costs.
         let taken =
@@ -218,17 +216,9 @@ fn sample(setting: &Setting, round: u32, outcomes: &[Outcome], overhead_ns: f64)
             let longest = outcome.syncs.max() as f64 * outcome.ns_per_tick;
             sample.sync_ns = Some(sample.sync_ns.map_or(longest, |other| longest.max(other)));
         }
-        sample.proof = worse(sample.proof, Proof::of(setting.state, outcome.cached_before));
+        sample.proof = sample.proof.max(Proof::of(setting.state, outcome.cached_before));
     }
     sample.elapsed_ns = sample.bytes as f64 / rate;
     sample.call_ns = time / sample.calls.max(1) as f64;
     sample
-}
-
-fn worse(one: Proof, other: Proof) -> Proof {
-    match (one, other) {
-        (Proof::Refuted, _) | (_, Proof::Refuted) => Proof::Refuted,
-        (Proof::Unknown, _) | (_, Proof::Unknown) => Proof::Unknown,
-        _ => Proof::Proven,
-    }
 }

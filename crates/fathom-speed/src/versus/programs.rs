@@ -119,7 +119,7 @@ impl Bench for Programs<'_> {
         if task.program == Program::Fathom {
             let outcomes = load::run(&job, self.site)?;
             let one = outcomes.first().ok_or_else(|| Fault::Unsupported("no thread ran".to_owned()))?;
-            let done = &one.transfers[task.direction() as usize];
+            let done = &one.transfers[task.operation.direction() as usize];
             return Ok(Sample {
                 round,
                 bytes: done.bytes,
@@ -141,7 +141,7 @@ impl Bench for Programs<'_> {
             return Err(Fault::Unsupported(format!("{} failed: {said}", task.name())));
         }
         let told = match task.program {
-            Program::Fio(_) => told_by_fio(&output.stdout, task.direction()),
+            Program::Fio(_) => told_by_fio(&output.stdout, task.operation.direction()),
             _ => told_by_dd(&String::from_utf8_lossy(&output.stderr)),
         };
         let Reported { bytes, inside_ns, calls_ns } = told.ok_or_else(|| {
@@ -175,10 +175,6 @@ fn pass(operation: Operation, file_bytes: u64, block_bytes: u64, state: State) -
 }
 
 impl Task {
-    fn direction(&self) -> Direction {
-        if self.operation == Operation::Read { Direction::Read } else { Direction::Write }
-    }
-
     fn job(&self, file_bytes: u64) -> Job {
         pass(self.operation, file_bytes, self.block_bytes, self.state)
     }
@@ -201,7 +197,7 @@ impl Task {
 
     fn arguments(&self, path: &str, file_bytes: u64) -> Vec<String> {
         match self.program {
-            Program::Fathom => vec![format!("p{} in this process", self.direction().name())],
+            Program::Fathom => vec![format!("p{} in this process", self.operation.direction().name())],
             Program::Dd(_) if self.operation == Operation::Read => {
                 vec![format!("if={path}"), "of=/dev/null".to_owned(), format!("bs={}", self.block_bytes)]
             }

@@ -74,7 +74,7 @@ impl Whole {
         let (mut cached, mut looked_at) = (0, 0);
         for part in looked_at_of(self.size, page) {
             let length = part.end - part.start;
-            cached += cache::cachestat(self.file.as_fd(), part.start, length).ok()?.cached;
+            cached += cache::cachestat(self.file.as_fd(), part.start, length).ok()?.nr_cache;
             looked_at += length.div_ceil(page);
         }
         Some((cached as f64 / looked_at as f64).min(1.0))

@@ -71,15 +71,6 @@ const NOTHING_OF_WITNESS: u64 = 1 << 41;
 /// Files of these numbers are made and removed.
 const NEW: u64 = 1 << 20;
 
-/// The answer to one question by timing.
-fn timing(session: &mut Session<'_>, what: What, method: &str) -> Result<Evidence, Fault> {
-    let Watched(all) = session.recall(watch)?;
-    Ok(match &all[what as usize] {
-        Ok(believed) => believed.evidence(Kind::Timing, method),
-        Err(silence) => silence.evidence(Kind::Timing, method),
-    })
-}
-
 impl Believed {
     fn evidence(&self, kind: Kind, method: &str) -> Evidence {
         let (low, high) = (self.low as u64, self.high as u64);
@@ -184,18 +175,3 @@ pub(super) fn declared(
 
 /// Two ticks of a kernel's slowest clock.
 const TICKS: Duration = Duration::from_millis(20);
-
-/// What was planted, within a tenth.
-fn truth(case: &Case, what: What) -> Truth {
-    let Some(served) = case.conditions.served else {
-        return if case.is_served() { Truth::Unknown } else { Truth::NotApplicable { basis: Basis::Local } };
-    };
-    let planted = match what {
-        What::Attributes => served.attributes,
-        What::Names => served.names,
-        What::Absences => served.absences,
-    };
-    let ns = planted.as_nanos() as f64;
-    // A time that is over is seen at the clock's next tick.
-    Truth::within([0.9 * ns, 1.1 * ns + TICKS.as_nanos() as f64])
-}

@@ -4,8 +4,9 @@
 //! into a request takes another one: its time has a step there, and at each multiple.
 
 use super::prelude::*;
-use super::remembered;
 use super::silence::{Answer, evidence, inconclusive};
+use super::{remembered, truth_of_served};
+use crate::case::Served;
 use crate::inference::steps::{self, Sizes};
 use fathom_program::call::Direction;
 use fathom_run::witness::{Server, Unseen};
@@ -69,12 +70,8 @@ impl Experiment for Question {
     }
 
     fn truth(&self, case: &Case, _: &Kernel) -> Truth {
-        match (case.conditions.served, self.direction) {
-            (Some(served), Direction::Read) => Truth::known(served.read_request, Basis::Set),
-            (Some(served), Direction::Write) => Truth::known(served.write_request, Basis::Set),
-            (None, _) if case.is_served() => Truth::Unknown,
-            (None, _) => Truth::NotApplicable { basis: Basis::Local },
-        }
+        let sides = |served: Served| [served.read_request, served.write_request];
+        truth_of_served(case, |served| Truth::known(sides(served)[self.direction as usize], Basis::Set))
     }
 
     fn explain(&self, finding: &Finding) -> String {

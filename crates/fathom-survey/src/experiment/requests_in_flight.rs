@@ -5,8 +5,8 @@
 //! single answer takes.
 
 use super::prelude::*;
-use super::remembered;
 use super::silence::{Answer, evidence, inconclusive};
+use super::{remembered, truth_of_served};
 use crate::inference::{in_flight, steps};
 use fathom_stats::quantile;
 
@@ -69,11 +69,7 @@ impl Experiment for RequestsInFlight {
     }
 
     fn truth(&self, case: &Case, _: &Kernel) -> Truth {
-        match case.conditions.served {
-            Some(served) => Truth::known(served.threads.min(served.background).into(), Basis::Set),
-            None if case.is_served() => Truth::Unknown,
-            None => Truth::NotApplicable { basis: Basis::Local },
-        }
+        truth_of_served(case, |served| Truth::known(served.threads.min(served.background).into(), Basis::Set))
     }
 
     fn explain(&self, finding: &Finding) -> String {

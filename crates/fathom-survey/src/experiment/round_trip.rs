@@ -1,9 +1,9 @@
 //! What asking the server of a file system takes.
 
 use super::prelude::*;
-use super::remembered;
 use super::silence::told;
 use super::sync_latency::spread;
+use super::{remembered, truth_of_served};
 
 pub(super) struct RoundTrip;
 
@@ -55,12 +55,11 @@ impl Experiment for RoundTrip {
     }
 
     fn truth(&self, case: &Case, _: &Kernel) -> Truth {
-        match case.conditions.served.map(|served| served.round_trip.as_nanos() as f64) {
+        truth_of_served(case, |served| {
+            let planted = served.round_trip.as_nanos() as f64;
             // Busy CPUs keep both processes waiting.
-            Some(planted) => Truth::within([planted, 1.5 * planted + 2.0 * BARE_NS]),
-            None if case.is_served() => Truth::Unknown,
-            None => Truth::NotApplicable { basis: Basis::Local },
-        }
+            Truth::within([planted, 1.5 * planted + 2.0 * BARE_NS])
+        })
     }
 
     fn explain(&self, finding: &Finding) -> String {

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use fathom_sys::file::{self, Errno};
-use fathom_sys::{Error, facts};
+use fathom_sys::{Error, facts, transfer};
 
 /// So few that none of them needs a block that is not there yet.
 const HOLES_PER_SYNC: usize = 64;
@@ -19,7 +19,7 @@ pub(super) fn leave(point: &Path, device: &str, bytes: u64) -> Result<(), Error>
     let failed = |operation, errno| Error::new(operation, &path, errno);
     let (mut length, mut step) = (0, 64 << 20);
     while step >= facts::page_size() {
-        match file::allocate(filler.as_fd(), length + step) {
+        match transfer::allocate(filler.as_fd(), 0, length + step) {
             Ok(()) => length += step,
             Err(Errno::NOSPC) => step /= 2,
             Err(errno) => return Err(failed("set space aside for", errno)),

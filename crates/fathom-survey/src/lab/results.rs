@@ -3,8 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Surveyed;
+use super::build::Unbuilt;
 use super::score::{ParameterScore, Score, Scored};
-use super::{CaseResult, Outcome};
+use crate::case::Case;
 use crate::finding::{Finding, Kind};
 
 /// The name of the schema that [`LabReport`] is published under.
@@ -106,27 +108,27 @@ impl LabReport {
     }
 }
 
-impl From<CaseResult> for CaseReport {
-    fn from(result: CaseResult) -> Self {
+impl CaseReport {
+    pub(super) fn of(case: &Case, surveyed: Result<Surveyed, Unbuilt>) -> Self {
         let mut report = Self {
-            name: result.case.name,
-            fs_type: result.case.fs_type,
+            name: case.name.clone(),
+            fs_type: case.fs_type.clone(),
             outcome: OutcomeName::Surveyed,
             reason: None,
             duration_ns: 0,
             parameters: Vec::new(),
             findings: Vec::new(),
         };
-        (report.outcome, report.reason) = match result.outcome {
-            Outcome::Surveyed { answers, scores, duration } => {
+        (report.outcome, report.reason) = match surveyed {
+            Ok((answers, scores, duration)) => {
                 report.duration_ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
                 report.parameters = scores;
                 report.findings = answers.into_iter().map(|answer| answer.finding).collect();
                 (OutcomeName::Surveyed, None)
             }
-            Outcome::Skipped(reason) => (OutcomeName::Skipped, Some(reason)),
-            Outcome::Unsupported(reason) => (OutcomeName::Unsupported, Some(reason)),
-            Outcome::Failed(reason) => (OutcomeName::Failed, Some(reason)),
+            Err(Unbuilt::Skipped(reason)) => (OutcomeName::Skipped, Some(reason)),
+            Err(Unbuilt::Unsupported(reason)) => (OutcomeName::Unsupported, Some(reason)),
+            Err(Unbuilt::Failed(reason)) => (OutcomeName::Failed, Some(reason)),
         };
         report
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use rustix::io::Errno;
 
 use super::{Engine, Setup, UringOptions};
+use crate::facts::number;
 
 /// `IORING_MAX_ENTRIES` of `io_uring/io_uring.h`.
 const MOST_ENTRIES: u32 = 32768;
@@ -72,7 +73,7 @@ pub(super) fn of_threads(errno: Errno, depth: u32) -> Refusal {
 
 /// An error of `io_uring_setup(2)`.
 pub(super) fn of_uring(errno: Errno, depth: u32, options: &UringOptions) -> Refusal {
-    of_uring_where(errno, depth, options, number_in("/proc/sys/kernel/io_uring_disabled"))
+    of_uring_where(errno, depth, options, number("/proc/sys/kernel/io_uring_disabled"))
 }
 
 fn of_uring_where(errno: Errno, depth: u32, options: &UringOptions, disabled: Option<u64>) -> Refusal {
@@ -114,9 +115,8 @@ pub(super) fn of_buffers(errno: Errno) -> Refusal {
 pub(super) fn of_libaio(errno: Errno, depth: u32) -> Refusal {
     let remedy = match errno {
         Errno::AGAIN => {
-            let [used, most] = ["/proc/sys/fs/aio-nr", "/proc/sys/fs/aio-max-nr"].map(|path| {
-                number_in(path).map_or_else(|| "an unknown number".to_owned(), |n| n.to_string())
-            });
+            let [used, most] = ["/proc/sys/fs/aio-nr", "/proc/sys/fs/aio-max-nr"]
+                .map(|path| number(path).map_or_else(|| "an unknown number".to_owned(), |n| n.to_string()));
             format!("{used} of {most} requests are set up: raise the sysctl fs.aio-max-nr or lower iodepth")
         }
         Errno::NOSYS => "this kernel or container has no io_setup: use ioengine=io_uring or psync".to_owned(),
@@ -127,10 +127,6 @@ pub(super) fn of_libaio(errno: Errno, depth: u32) -> Refusal {
         _ => "use ioengine=io_uring or psync".to_owned(),
     };
     Refusal::new(errno, format!("a libaio context for {depth} requests was refused"), remedy)
-}
-
-fn number_in(path: &str) -> Option<u64> {
-    std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
 #[cfg(test)]

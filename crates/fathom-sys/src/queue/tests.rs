@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::file::Access;
 
 const BLOCK: usize = 4096;
 
@@ -69,7 +70,7 @@ fn finish(queue: &mut Queue) -> Vec<(u32, Result<u32>)> {
 /// The same request for slots 0 to 7, block after block.
 fn each_slot(queue: &mut Queue, operation: Operation) -> Vec<(u32, Result<u32>)> {
     for slot in 0..8 {
-        queue.prepare(slot, operation, 0, u64::from(slot) * BLOCK as u64, BLOCK as u32);
+        queue.prepare(slot, operation, 0, u64::from(slot) * BLOCK as u64, BLOCK as u32, Treatment::default());
     }
     finish(queue)
 }
@@ -85,8 +86,8 @@ fn what_is_written_is_in_the_file_and_is_read_again() {
             };
             (0..8).for_each(|slot| queue.buffer(slot).fill(slot as u8 + 1));
             assert_eq!(each_slot(&mut queue, Operation::Write), all, "{name}");
-            queue.prepare(3, Operation::Fsync, 0, 0, 0);
-            queue.prepare(4, Operation::Fdatasync, 0, 0, 0);
+            queue.prepare(3, Operation::Fsync, 0, 0, 0, Treatment::default());
+            queue.prepare(4, Operation::Fdatasync, 0, 0, 0, Treatment::default());
             assert_eq!(finish(&mut queue), [(3, Ok(0)), (4, Ok(0))], "{name}");
             let mut block = [0; BLOCK];
             for slot in 0..8 {
@@ -108,9 +109,9 @@ fn a_read_at_the_end_is_short_and_behind_it_empty() {
         let file = scratch(&std::env::temp_dir());
         file.write_all_at(&[9; 100], 0).unwrap();
         let Some(mut queue) = queue(name, &setup, vec![file.into()]) else { continue };
-        queue.prepare(0, Operation::Read, 0, 95, 20);
-        queue.prepare(1, Operation::Read, 0, 100, 20);
-        queue.prepare(7, Operation::Read, 0, 0, 20);
+        queue.prepare(0, Operation::Read, 0, 95, 20, Treatment::default());
+        queue.prepare(1, Operation::Read, 0, 100, 20, Treatment::default());
+        queue.prepare(7, Operation::Read, 0, 0, 20, Treatment::default());
         assert_eq!(finish(&mut queue), [(0, Ok(5)), (1, Ok(0)), (7, Ok(20))], "{name}");
         assert_eq!(queue.buffer(0)[..5], [9; 5], "{name}");
     }
@@ -124,10 +125,10 @@ fn one_request_fails_and_the_others_do_not() {
         let Some(mut queue) = queue(name, &setup, vec![File::open(&path).unwrap().into()]) else { continue };
         for (slot, operation) in [Operation::Read, Operation::Write, Operation::Read].into_iter().enumerate()
         {
-            queue.prepare(slot as u32, operation, 0, 0, 10);
+            queue.prepare(slot as u32, operation, 0, 0, 10, Treatment::default());
         }
         assert_eq!(finish(&mut queue), [(0, Ok(10)), (1, Err(Errno::BADF)), (2, Ok(10))], "{name}");
-        queue.prepare(5, Operation::Nop, 0, 0, 0);
+        queue.prepare(5, Operation::Nop, 0, 0, 0, Treatment::default());
         let knows_none = matches!(setup.engine, Engine::Libaio | Engine::Posix);
         let nothing = if knows_none { Err(Errno::INVAL) } else { Ok(0) };
         assert_eq!(finish(&mut queue), [(5, nothing)], "{name}");
@@ -140,14 +141,14 @@ fn direct_requests_want_alignment() {
     let path = std::env::temp_dir().join(format!("fathom-queue-direct-{}", std::process::id()));
     std::fs::write(&path, [7; 8 * BLOCK]).unwrap();
     for (name, setup) in engines() {
-        let Ok(file) = crate::file::open_past_cache(&path) else {
+        let Ok(file) = crate::file::open_for(&path, Access::DIRECT) else {
             eprintln!("skipped: direct_requests_want_alignment: no O_DIRECT in {}", path.display());
             break;
         };
         let Some(mut queue) = queue(name, &setup, vec![file]) else { continue };
         assert!(each_slot(&mut queue, Operation::Write).iter().all(|done| done.1 == Ok(4096)), "{name}");
         assert!(each_slot(&mut queue, Operation::Read).iter().all(|done| done.1 == Ok(4096)), "{name}");
-        queue.prepare(0, Operation::Read, 0, 1, 100);
+        queue.prepare(0, Operation::Read, 0, 1, 100, Treatment::default());
         assert_eq!(finish(&mut queue), [(0, Err(Errno::INVAL))], "{name}");
     }
     std::fs::remove_file(path).unwrap();
@@ -247,7 +248,14 @@ fn forbid(calls: &[libc::c_long]) -> Result<()> {
 fn interrupted(name: &str, setup: &Setup, file: OwnedFd) -> std::result::Result<(), &'static str> {
     let Some(mut queue) = queue(name, setup, vec![file]) else { return Err("refused") };
     for slot in 0..setup.depth {
-        queue.prepare(slot, Operation::Read, 0, u64::from(slot) * BLOCK as u64, BLOCK as u32);
+        queue.prepare(
+            slot,
+            Operation::Read,
+            0,
+            u64::from(slot) * BLOCK as u64,
+            BLOCK as u32,
+            Treatment::default(),
+        );
     }
     queue.submit().unwrap();
     queue.wait(1, 1, None).unwrap();
@@ -284,10 +292,18 @@ fn no_write_comes_after_a_queue_is_dropped() {
         for _ in 0..5 {
             std::fs::write(&path, []).unwrap();
             // Direct writes that lengthen the file take their turns, so that many are left when the first is done.
-            let file = crate::file::open_past_cache(&path).or_else(|_| crate::file::open(&path)).unwrap();
+            let file =
+                crate::file::open_for(&path, Access::DIRECT).or_else(|_| crate::file::open(&path)).unwrap();
             let Some(mut queue) = queue(name, &setup, vec![file]) else { break };
             for slot in 0..setup.depth {
-                queue.prepare(slot, Operation::Write, 0, u64::from(slot) * BLOCK as u64, BLOCK as u32);
+                queue.prepare(
+                    slot,
+                    Operation::Write,
+                    0,
+                    u64::from(slot) * BLOCK as u64,
+                    BLOCK as u32,
+                    Treatment::default(),
+                );
             }
             queue.submit().unwrap();
             queue.wait(1, 1, None).unwrap();
@@ -306,7 +322,7 @@ fn a_panic_in_the_midst_waits_as_well() {
         let file = scratch(&std::env::temp_dir());
         let Some(mut queue) = queue(name, &setup, vec![file.try_clone().unwrap().into()]) else { continue };
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
-            queue.prepare(0, Operation::Write, 0, 0, 10);
+            queue.prepare(0, Operation::Write, 0, 0, 10, Treatment::default());
             queue.submit().unwrap();
             queue.buffer(0)[0] = 1;
         }));
@@ -322,7 +338,7 @@ fn what_was_not_submitted_is_not_done() {
     for (name, setup) in engines() {
         let file = scratch(&std::env::temp_dir());
         let Some(mut queue) = queue(name, &setup, vec![file.try_clone().unwrap().into()]) else { continue };
-        queue.prepare(0, Operation::Write, 0, 0, 10);
+        queue.prepare(0, Operation::Write, 0, 0, 10, Treatment::default());
         assert_eq!((queue.file_of.len(), queue.prepared, queue.in_flight), (8, 1, 0));
         assert_eq!((queue.wait(1, 1, None), queue.pop()), (Ok(0), None));
         drop(queue);
@@ -334,7 +350,7 @@ fn what_was_not_submitted_is_not_done() {
 fn waiting(setup: &Setup) -> Option<(Queue, OwnedFd)> {
     let (read, write) = rustix::pipe::pipe().unwrap();
     let mut queue = queue("io_uring on a pipe", &Setup { depth: 1000, ..*setup }, vec![read])?;
-    (0..1000).for_each(|slot| queue.prepare(slot, Operation::Read, 0, u64::MAX, 1));
+    (0..1000).for_each(|slot| queue.prepare(slot, Operation::Read, 0, u64::MAX, 1, Treatment::default()));
     assert_eq!(queue.submit(), Ok(1000));
     Some((queue, write))
 }
@@ -379,7 +395,7 @@ fn another_file_takes_a_files_place() {
         let [first, second] = files;
         let Some(mut queue) = queue(name, &setup, vec![first.into()]) else { continue };
         for expected in [1, 2] {
-            queue.prepare(0, Operation::Read, 0, 0, 1);
+            queue.prepare(0, Operation::Read, 0, 0, 1, Treatment::default());
             assert_eq!(finish(&mut queue), [(0, Ok(1))]);
             assert_eq!(queue.buffer(0)[0], expected, "{name}");
             drop(queue.replace_file(0, second.try_clone().unwrap().into()).unwrap());
@@ -395,7 +411,7 @@ fn polled_completions_are_refused_by_request_or_come() {
     file.write_all_at(&[1; BLOCK], 0).unwrap();
     let setup = Setup::new(Engine::IoUring(options), 4, BLOCK);
     let Some(mut queue) = queue("io_uring, hipri", &setup, vec![file.into()]) else { return };
-    queue.prepare(0, Operation::Read, 0, 0, BLOCK as u32);
+    queue.prepare(0, Operation::Read, 0, 0, BLOCK as u32, Treatment::default());
     // The file is not open for O_DIRECT.
     assert_eq!(finish(&mut queue), [(0, Err(Errno::OPNOTSUPP))]);
 }
@@ -408,7 +424,9 @@ fn results_beyond_the_maximum_stay_for_the_next_wait() {
         let Some(mut queue) = queue(name, &setup, vec![file.into()]) else { continue };
         // Round and round: heads, tails and places wrap.
         for _ in 0..500 {
-            (0..8).for_each(|slot| queue.prepare(slot, Operation::Read, 0, slot.into(), 1));
+            (0..8).for_each(|slot| {
+                queue.prepare(slot, Operation::Read, 0, slot.into(), 1, Treatment::default())
+            });
             assert_eq!(queue.submit(), Ok(8), "{name}");
             assert_eq!(queue.wait(3, 2, None), Ok(3), "{name}");
             (0..3).for_each(|_| assert_eq!(queue.pop().unwrap().result, Ok(1)));

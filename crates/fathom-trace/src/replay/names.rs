@@ -2,9 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::operation::{FileId, Files};
-
 use super::O_TRUNC;
+use crate::operation::{FileId, Files};
 
 /// `O_CREAT` and `O_EXCL` of open(2).
 const O_CREAT: u32 = 0o100;

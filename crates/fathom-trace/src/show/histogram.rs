@@ -1,7 +1,7 @@
 //! Counts by powers of two.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeSeq};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// How many values lie in [2^k, 2^(k+1)), for each k; 0 counts by itself.
 ///
@@ -63,12 +63,7 @@ impl Histogram {
 
 impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let steps: Vec<(u64, u64)> = self.steps().collect();
-        let mut list = serializer.serialize_seq(Some(steps.len()))?;
-        for step in steps {
-            list.serialize_element(&step)?;
-        }
-        list.end()
+        serializer.collect_seq(self.steps())
     }
 }
 

@@ -15,6 +15,10 @@ pub(in super::super) struct Known {
     pub(super) about: &'static str,
     /// The engines that have it; none for all.
     pub(in super::super) engines: &'static [&'static str],
+    /// Whether fio reads it before the others of its section (positive), or after them.
+    pub(in super::super) priority: i32,
+    /// Whether a part of a list may be left out, which keeps what was there.
+    pub(super) is_per_direction: bool,
 }
 
 /// What becomes of an option.
@@ -50,45 +54,27 @@ impl Known {
         !self.engines.is_empty()
     }
 
-    /// Whether fio reads it before the others of its section (positive), or after them.
-    pub(in super::super) fn priority(&self) -> i32 {
-        match self.name() {
-            "ioengine" => 2,
-            "lockfile" | "log_alternate_epoch" | "cpus_allowed_policy" | "kb_base" | "unit_base" => 1,
-            "filename" | "filename_format" => -1,
-            _ => 0,
-        }
-    }
-
-    /// Whether a part of a list may be left out, which keeps what was there.
-    pub(super) fn is_per_direction(&self) -> bool {
-        let names = [
-            "bs",
-            "ba",
-            "rate",
-            "rate_min",
-            "rate_iops",
-            "rate_iops_min",
-            "max_latency",
-            "percentage_random",
-        ];
-        names.contains(&self.name())
-    }
-
     /// Whether a refused option says that what it is for is not wanted.
     pub(super) fn is_off(&self, text: Option<&str>) -> bool {
-        match text {
-            Some("none") => self.name() == "zonemode",
-            Some(text) => {
-                matches!(self.kind, Kind::Switch { .. } | Kind::Numbers { .. }) && text.trim() == "0"
-            }
-            None => false,
-        }
+        matches!(self.kind, Kind::Switch { .. } | Kind::Numbers { .. })
+            && text.is_some_and(|text| text.trim() == "0")
     }
 
     const fn of(self, engines: &'static [&'static str]) -> Self {
         Self { engines, ..self }
     }
+
+    const fn priority(self, priority: i32) -> Self {
+        Self { priority, ..self }
+    }
+
+    const fn per_direction(self) -> Self {
+        Self { is_per_direction: true, ..self }
+    }
+}
+
+const fn option(names: &'static str, kind: Kind, about: &'static str, meaning: Meaning) -> Known {
+    Known { names, kind, meaning, about, engines: &[], priority: 0, is_per_direction: false }
 }
 
 const fn sets(
@@ -97,7 +83,7 @@ const fn sets(
     about: &'static str,
     set: fn(&mut Draft, &Value<'_>),
 ) -> Known {
-    Known { names, kind, meaning: Meaning::Sets(set), about, engines: &[] }
+    option(names, kind, about, Meaning::Sets(set))
 }
 
 const fn reads(
@@ -106,15 +92,15 @@ const fn reads(
     about: &'static str,
     read: fn(&mut Draft, &Value<'_>) -> Result<(), String>,
 ) -> Known {
-    Known { names, kind, meaning: Meaning::Reads(read), about, engines: &[] }
+    option(names, kind, about, Meaning::Reads(read))
 }
 
 const fn nothing(names: &'static str, kind: Kind, about: &'static str) -> Known {
-    Known { names, kind, meaning: Meaning::Nothing, about, engines: &[] }
+    option(names, kind, about, Meaning::Nothing)
 }
 
 const fn refused(names: &'static str, kind: Kind, about: &'static str) -> Known {
-    Known { names, kind, meaning: Meaning::Refused, about, engines: &[] }
+    option(names, kind, about, Meaning::Refused)
 }
 
 /// Engines that need what a scratch file is not, with the reason.
@@ -203,7 +189,7 @@ pub(super) const OPTIONS: &[Known] = &[
     reads("rw readwrite", Kind::Choice(DIRECTIONS), "the order and the directions; `randread:N` draws a new offset for every N-th transfer, `read:N` skips N bytes after each", text::direction),
     sets("rwmixread", PERCENT, "percentage of reads in a mix, drawn for each transfer (50); the last of the two holds", |d, v| d.mix = v.int() as u8),
     sets("rwmixwrite", PERCENT, "percentage of writes in a mix (50)", |d, v| d.mix = 100 - v.int() as u8),
-    sets("bs blocksize", numbers(1, i64::MAX), "bytes per transfer (4k)", |d, v| put(&mut d.blocks, v.each())),
+    sets("bs blocksize", numbers(1, i64::MAX), "bytes per transfer (4k)", |d, v| put(&mut d.blocks, v.each())).per_direction(),
     sets("bsrange blocksize_range", Kind::Ranges, "any multiple of LOW up to HIGH; holds against `bs`", |d, v| {
         put(&mut d.ranges, v.each_range().map(|range| range.map(|(least, most)| Some(Blocks { least, most }))));
     }),
@@ -213,7 +199,7 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("ba blockalign", numbers(1, i64::MAX), "random offsets are multiples of this (the least block); implies `norandommap`", |d, v| {
         put(&mut d.job.order.align, v.each());
         d.job.random_map = false;
-    }),
+    }).per_direction(),
     sets("rw_sequencer", Kind::Choice(&["sequential", "identical"]), "whether the transfers of a run `rw=randread:N` follow each other or repeat one offset", |d, v| d.job.order.identical = v.text == "identical"),
     sets("size", SHARE, "how much each thread transfers, and the length of the part of the file that it uses; in percent: of `filesize`", |d, v| d.size = v.first()),
     sets("io_size io_limit", SHARE, "how much each thread transfers, in more or less than one pass (`size`)", |d, v| d.io_size = v.first()),
@@ -234,14 +220,14 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("allrandrepeat", BOOL, "all random numbers are the same in each run", |d, v| d.job.order.all_repeatable = v.on()),
     sets("random_generator", Kind::Choice(&["tausworthe", "lfsr", "tausworthe64"]), "`lfsr` visits each block once without a map; the generator itself is not fio's", |d, v| d.job.order.generator = Some(text_of(v)).filter(|name| name == "lfsr")),
     reads("random_distribution", Kind::Choice(&["random", "zipf", "pareto", "normal", "zoned", "zoned_abs"]), "`zipf:THETA`, `pareto:H`, `normal:DEVIATION`, each with `:CENTER`; `zoned:ACCESSES/SIZE:...`; implies `norandommap`", text::distribution),
-    sets("percentage_random", PERCENT, "percentage of random transfers that are random; the others follow the last one", |d, v| put(&mut d.job.order.percentage_random, v.each().map(|n| n.map(|n| n as u8)))),
+    sets("percentage_random", PERCENT, "percentage of random transfers that are random; the others follow the last one", |d, v| put(&mut d.job.order.percentage_random, v.each().map(|n| n.map(|n| n as u8)))).per_direction(),
     refused("percentage_sequential", Kind::Gone, "fio no longer has it"),
     // Files.
-    sets("filename", Kind::Text, "the files, with `:` between them; a device or a path becomes a scratch file below PATH, which the run says", |d, v| d.job.files.paths = text::names(v.text)),
+    sets("filename", Kind::Text, "the files, with `:` between them; a device or a path becomes a scratch file below PATH, which the run says", |d, v| d.job.files.paths = text::names(v.text)).priority(-1),
     sets("directory", Kind::Text, "where the files are wanted; they are scratch files below PATH", |d, v| d.directory = Some(text_of(v))),
-    sets("filename_format", Kind::Text, "names from `$jobname`, `$jobnum`, `$filenum`: without `$jobnum` all threads share a file", |d, v| d.job.files.format = Some(text_of(v)).filter(|text| text != "$jobname.$jobnum.$filenum")),
+    sets("filename_format", Kind::Text, "names from `$jobname`, `$jobnum`, `$filenum`: without `$jobnum` all threads share a file", |d, v| d.job.files.format = Some(text_of(v)).filter(|text| text != "$jobname.$jobnum.$filenum")).priority(-1),
     nothing("unique_filename", BOOL, "it is for clients of a fio server"),
-    sets("lockfile", Kind::Choice(&["none", "exclusive", "readwrite"]), "threads lock a file for each transfer", |d, v| d.job.files.lock = Some(text_of(v)).filter(|text| text != "none")),
+    sets("lockfile", Kind::Choice(&["none", "exclusive", "readwrite"]), "threads lock a file for each transfer", |d, v| d.job.files.lock = Some(text_of(v)).filter(|text| text != "none")).priority(1),
     sets("opendir", Kind::Text, "all files below a directory, in the order of their paths; only with `--on-files`", |d, v| d.job.files.opendir = Some(text_of(v))),
     sets("nrfiles nr_files", INT, "number of files of each thread, among which `size` is split (1)", |d, v| d.job.files.count = v.int().max(1)),
     sets("openfiles", INT, "how many are in use at once: the next one when one is done (all)", |d, v| d.job.files.open = v.int()),
@@ -267,7 +253,7 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("pre_read", BOOL, "read the used part into the cache first, and do not invalidate", |d, v| d.job.pre_read = v.on()),
     sets("invalidate", BOOL, "drop the file's clean pages before each pass (1)", |d, v| d.job.invalidate = v.on()),
     // Engines.
-    reads("ioengine", Kind::Text, "the system calls: `psync` (pread, pwrite), `sync` (lseek, read, write), `pvsync`, `pvsync2`, `vsync`, `mmap`, `posixaio`, `splice`, `null`, `libaio`, `io_uring`, `cpuio`, `falloc`, `ftruncate`, `filecreate`, `filestat`, `filedelete`, `dircreate`, `dirstat`, `dirdelete` (one call for each file or directory, whose latency is the one reported; the blocks of `size` are counted and not made)", text::engine),
+    reads("ioengine", Kind::Text, "the system calls: `psync` (pread, pwrite), `sync` (lseek, read, write), `pvsync`, `pvsync2`, `vsync`, `mmap`, `posixaio`, `splice`, `null`, `libaio`, `io_uring`, `cpuio`, `falloc`, `ftruncate`, `filecreate`, `filestat`, `filedelete`, `dircreate`, `dirstat`, `dirdelete` (one call for each file or directory, whose latency is the one reported; the blocks of `size` are counted and not made)", text::engine).priority(2),
     sets("direct", BOOL, "O_DIRECT", |d, v| d.job.direct = v.on()),
     sets("buffered", BOOL, "the opposite of `direct`", |d, v| d.job.direct = !v.on()),
     refused("atomic", BOOL, "fio 3.33 opens files with a flag that Linux never got; later versions write with `RWF_ATOMIC`, which needs direct=1 and a device that has it"),
@@ -327,14 +313,14 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("thinktime_blocks", INT, "number of transfers between two waits (1)", |d, v| d.job.thinking.blocks = v.int().max(1)),
     sets("thinktime_blocks_type", Kind::Choice(&["complete", "issue"]), "which transfers are counted", |d, v| d.job.thinking.by_issue = v.text == "issue"),
     sets("thinktime_iotime", SECONDS, "time between two waits", |d, v| d.job.thinking.iotime = v.time()),
-    sets("rate", LONG, "most bytes per second of each direction; the direction that is due first goes first", |d, v| put(&mut d.job.rate, v.each())),
-    sets("rate_min ratemin", LONG, "a job below it fails", |d, v| put(&mut d.job.rates.least, v.each())),
-    sets("rate_iops", INT, "most transfers per second", |d, v| put(&mut d.job.rates.iops, v.each().map(|n| n.map(|n| n as u32)))),
-    sets("rate_iops_min", INT, "a job below it fails", |d, v| put(&mut d.job.rates.least_iops, v.each().map(|n| n.map(|n| n as u32)))),
+    sets("rate", LONG, "most bytes per second of each direction; the direction that is due first goes first", |d, v| put(&mut d.job.rate, v.each())).per_direction(),
+    sets("rate_min ratemin", LONG, "a job below it fails", |d, v| put(&mut d.job.rates.least, v.each())).per_direction(),
+    sets("rate_iops", INT, "most transfers per second", |d, v| put(&mut d.job.rates.iops, v.each().map(|n| n.map(|n| n as u32)))).per_direction(),
+    sets("rate_iops_min", INT, "a job below it fails", |d, v| put(&mut d.job.rates.least_iops, v.each().map(|n| n.map(|n| n as u32)))).per_direction(),
     sets("rate_process", Kind::Choice(&["linear", "poisson"]), "when rated transfers begin", |d, v| d.job.rates.poisson = v.text == "poisson"),
     sets("rate_cycle ratecycle", INT, "milliseconds over which least rates are averaged (1000)", |d, v| d.job.rates.cycle = milliseconds(v)),
     sets("rate_ignore_thinktime", BOOL, "time spent waiting for `thinktime` is not made up for", |d, v| d.job.rates.ignore_thinktime = v.on()),
-    sets("max_latency", MICROS, "a longer transfer ends the job", |d, v| put(&mut d.job.latency.most, v.each().map(|n| n.map(std::time::Duration::from_micros)))),
+    sets("max_latency", MICROS, "a longer transfer ends the job", |d, v| put(&mut d.job.latency.most, v.each().map(|n| n.map(std::time::Duration::from_micros)))).per_direction(),
     sets("latency_target", MICROS, "search the largest depth that holds this latency", |d, v| d.job.latency.target = v.time()),
     sets("latency_window", MICROS, "for how long it must hold", |d, v| d.job.latency.window = v.time()),
     sets("latency_percentile", Kind::Fractions(1, 100.0), "for how many of a hundred transfers (100)", |d, v| d.job.latency.percentile = v.fractions.first().copied().unwrap_or(100.0)),
@@ -386,7 +372,7 @@ pub(super) const OPTIONS: &[Known] = &[
     nothing("thread", FLAG, "threads are threads always; fio's default are processes"),
     reads("cpus_allowed", Kind::Text, "`0-3,5`: the CPUs of the job", text::cpus),
     sets("cpumask", numbers(i32::MIN as i64, u32::MAX as i64), "the same as a mask", text::cpu_mask),
-    sets("cpus_allowed_policy", Kind::Choice(&["shared", "split"]), "`split`: one CPU for each thread", |d, v| d.job.placement.split = v.text == "split"),
+    sets("cpus_allowed_policy", Kind::Choice(&["shared", "split"]), "`split`: one CPU for each thread", |d, v| d.job.placement.split = v.text == "split").priority(1),
     sets("numa_cpu_nodes", Kind::Text, "the nodes of the job", |d, v| d.job.placement.numa[0] = Some(text_of(v))),
     reads("numa_mem_policy", Kind::Text, "the NUMA node of its memory", text::numa_memory),
     sets("nice", numbers(-20, 19), "its niceness", |d, v| d.job.placement.nice = v.long() as i8),
@@ -457,7 +443,7 @@ pub(super) const OPTIONS: &[Known] = &[
     nothing("log_compression_cpus", Kind::Text, "no log is compressed"),
     nothing("log_store_compressed", BOOL, "a log is written as text, which needs no `fio --inflate-log`"),
     sets("log_unix_epoch", BOOL, "times since 1970", |d, v| d.job.logs.epoch = v.on().then_some(0)),
-    sets("log_alternate_epoch", BOOL, "times of a clock", |d, v| d.job.logs.epoch = v.on().then_some(d.job.logs.epoch.unwrap_or(0))),
+    sets("log_alternate_epoch", BOOL, "times of a clock", |d, v| d.job.logs.epoch = v.on().then_some(d.job.logs.epoch.unwrap_or(0))).priority(1),
     sets("log_alternate_epoch_clock_id", INT, "the number of that clock, as `clock_gettime` has it", |d, v| d.job.logs.epoch = d.job.logs.epoch.map(|_| v.int())),
     sets("per_job_logs", BOOL, "0: no number in the names of logs", |d, v| d.job.logs.shared = !v.on()),
     sets("bwavgtime", INT, "milliseconds of one sample of the bandwidth (500)", |d, v| d.job.reporting.sampled_every[0] = milliseconds(v)),
@@ -484,8 +470,8 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("kb_base", Kind::Choice(&["1024", "1000"]), "what `k` is, from the option behind it on", |d, v| {
         d.kb_base = if v.text == "1000" { 1000 } else { 1024 };
         d.job.reporting.kb_base = d.kb_base as u32;
-    }),
-    sets("unit_base", Kind::Choice(&["0", "8", "1"]), "1: rates in bits", |d, v| d.job.reporting.unit_base = if v.text == "1" { 1 } else { 8 }),
+    }).priority(1),
+    sets("unit_base", Kind::Choice(&["0", "8", "1"]), "1: rates in bits", |d, v| d.job.reporting.unit_base = if v.text == "1" { 1 } else { 8 }).priority(1),
     sets("name", Kind::Text, "what the job is called", |d, v| d.job.name = text_of(v)),
     nothing("description", Kind::Text, "a remark"),
     refused("rwmixcycle", Kind::Gone, "fio no longer has it"),

@@ -54,10 +54,8 @@ pub(super) fn engine(draft: &mut Draft, value: &Value<'_>) -> Done {
     if let Some(reason) = refused_engine(name) {
         return Err(reason);
     }
-    draft.job.engine = Engine::named(name).ok_or_else(|| {
-        let names = super::super::ENGINES.iter().flat_map(|(_, names)| *names).copied();
-        format!("there is no engine '{name}'{}", super::nearest(name, names))
-    })?;
+    draft.job.engine = Engine::named(name)
+        .ok_or_else(|| format!("there is no engine '{name}'{}", super::nearest(name, Engine::names())))?;
     Ok(())
 }
 

@@ -44,8 +44,7 @@ pub(super) fn declared(path: &Path, file: &Path, caches_files: bool) -> Result<D
 fn server(mount: &Mount) -> Option<Server> {
     let is_served = ["fuse", "nfs", "cifs", "smb", "ceph", "9p", "virtiofs", "afs"];
     if mount.fs_type == "overlay" {
-        let upper = facts::option_value(&mount.options, "upperdir").map(Path::new);
-        return upper.and_then(|upper| facts::mount_of(upper).ok()).and_then(|below| server(&below));
+        return facts::upper_of(mount).and_then(|below| server(&below));
     }
     if !is_served.iter().any(|kind| mount.fs_type.starts_with(kind)) {
         return None;
@@ -91,11 +90,7 @@ fn commits(mount: &Mount) -> Commits {
         "btrfs" => Commits::About(seconds(BTRFS_COMMIT)),
         "xfs" => dirty::xfs_log_period().map_or(Commits::Unknown, Commits::Within),
         "ext2" | "vfat" | "exfat" | "squashfs" | "iso9660" | "tmpfs" | "ramfs" => Commits::Never,
-        "overlay" => {
-            let upper = facts::option_value(&mount.options, "upperdir").map(Path::new);
-            let below = upper.and_then(|upper| facts::mount_of(upper).ok());
-            below.map_or(Commits::Unknown, |below| commits(&below))
-        }
+        "overlay" => facts::upper_of(mount).map_or(Commits::Unknown, |below| commits(&below)),
         _ => Commits::Unknown,
     }
 }

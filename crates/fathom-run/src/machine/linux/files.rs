@@ -114,17 +114,21 @@ impl Files {
         wanted.iter().map(|file| file.size.saturating_sub(filled(&file.name))).sum()
     }
 
-    /// Makes and fills the files, which stay open; `stop` is asked between chunks.
+    /// Makes and fills the files, which stay open; between chunks it is asked whether to go on.
     ///
     /// # Errors
-    /// A mount that is read-only, what `stop` says, and what making and filling the files gives.
-    pub fn provide(&mut self, wanted: &[ScratchFile], stop: &dyn Fn() -> Option<Fault>) -> Result<(), Fault> {
+    /// A mount that is read-only, what `go_on` says, and what making and filling the files gives.
+    pub fn provide(
+        &mut self,
+        wanted: &[ScratchFile],
+        go_on: &dyn Fn() -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
         self.check_writable()?;
         for file in wanted {
             match file.entries {
-                Some(entries) => self.fill_directory(&file.name, entries, stop)?,
+                Some(entries) => self.fill_directory(&file.name, entries, go_on)?,
                 None => {
-                    self.fill(file, stop)?;
+                    self.fill(file, go_on)?;
                     self.lengthen(file)?;
                 }
             }
@@ -137,7 +141,7 @@ impl Files {
         &mut self,
         name: &str,
         entries: u64,
-        stop: &dyn Fn() -> Option<Fault>,
+        go_on: &dyn Fn() -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         let path = self.path(name);
         if !self.entries.contains_key(name) {
@@ -149,9 +153,7 @@ impl Files {
         let directory = self.descriptor(name)?;
         let about = self.entry(name);
         for number in about.filled..entries {
-            if let Some(fault) = stop() {
-                return Err(fault);
-            }
+            go_on()?;
             entry::create(directory.as_fd(), &entry_name(number))
                 .map_err(|errno| Error::new("create a file in", &path, errno))?;
             about.filled = number + 1;
@@ -173,7 +175,7 @@ impl Files {
         Ok(())
     }
 
-    fn fill(&mut self, wanted: &ScratchFile, stop: &dyn Fn() -> Option<Fault>) -> Result<(), Fault> {
+    fn fill(&mut self, wanted: &ScratchFile, go_on: &dyn Fn() -> Result<(), Fault>) -> Result<(), Fault> {
         let path = self.path(&wanted.name);
         if !self.entries.contains_key(&wanted.name) {
             let open = Some(file::create_new(&path)?);
@@ -187,9 +189,7 @@ impl Files {
         let mut data =
             Mapping::touched(CHUNK as usize).map_err(|errno| Error::new("map a buffer for", &path, errno))?;
         while entry.filled < wanted.size {
-            if let Some(fault) = stop() {
-                return Err(fault);
-            }
+            go_on()?;
             let length = CHUNK.min(wanted.size - entry.filled) as usize;
             match file::pwrite(target.as_fd(), &data.bytes()[..length], entry.filled) {
                 // A short write goes on where it ended; one of nothing at all never would.

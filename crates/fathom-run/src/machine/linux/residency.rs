@@ -30,7 +30,7 @@ pub(crate) enum Residency {
 pub(crate) fn detect(files: &mut Files) -> Result<Residency, Fault> {
     let name = FILE;
     let size = 4 * facts::page_size();
-    files.provide(&[ScratchFile::filled(name, size)], &|| None)?;
+    files.provide(&[ScratchFile::filled(name, size)], &|| Ok(()))?;
     let file = files.descriptor(name)?;
     let mut byte = [0];
     let read = pread(file.as_fd(), &mut byte, 0);
@@ -38,7 +38,7 @@ pub(crate) fn detect(files: &mut Files) -> Result<Residency, Fault> {
         1 => {}
         moved => return Err(Fault::short("read", &files.path(name), 0, 1, moved)),
     }
-    if cachestat(&file, 0, 1).is_ok_and(|stat| stat.cached == 1) {
+    if cachestat(&file, 0, 1).is_ok_and(|stat| stat.nr_cache == 1) {
         return Ok(Residency::Cachestat);
     }
     let page = facts::page_size() as usize;
@@ -66,7 +66,7 @@ impl Residency {
         let pages = (offset + length - low).div_ceil(page);
         let cached = match self {
             Residency::Invisible => return Ok(None),
-            Residency::Cachestat => cachestat(file, low, pages * page)?.cached,
+            Residency::Cachestat => cachestat(file, low, pages * page)?.nr_cache,
             Residency::Mincore => {
                 let pages = mincore(file, low, (pages * page) as usize, page as usize)?;
                 pages.into_iter().filter(|&cached| cached).count() as u64
@@ -110,7 +110,7 @@ impl Residency {
         let high = offsets.iter().max().copied().unwrap_or(0) + size.max(1);
         let pages = (high - low).div_ceil(page);
         if self == Residency::Cachestat {
-            let whole = cachestat(&file, low, pages * page).map_err(failed)?.cached;
+            let whole = cachestat(&file, low, pages * page).map_err(failed)?.nr_cache;
             if whole == 0 {
                 return Ok(vec![CacheState::Cold; offsets.len()]);
             }

@@ -8,7 +8,7 @@ use fathom_sys::cache::{cachestat, evict};
 use fathom_sys::file::{self, Errno};
 use fathom_sys::memory::Mapping;
 use fathom_sys::tracing::{Event, FUSE_REQUEST, PAGE_ADDED, Record, Trace};
-use fathom_sys::{Error, affinity, dirty, facts, journal, layout};
+use fathom_sys::{Error, affinity, dirty, facts, journal, layout, transfer};
 
 use super::Linux;
 use crate::instrument::Clock;
@@ -49,7 +49,7 @@ impl Witness for Linux {
         if facts::space(&self.files.path(name))?.free_bytes / 2 < length {
             return Ok(false);
         }
-        self.on(name, "set space aside for", |file| match file::allocate(file.as_fd(), length) {
+        self.on(name, "set space aside for", |file| match transfer::allocate(file.as_fd(), 0, length) {
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => Ok(false),
             done => done.map(|()| true),
         })
@@ -184,7 +184,7 @@ impl Witness for Linux {
     fn is_dirty(&mut self, name: &str) -> Result<Option<bool>, Fault> {
         self.on(name, "look at the cache of", |file| match cachestat(file, 0, 0) {
             Err(Errno::NOSYS | Errno::OPNOTSUPP) => Ok(None),
-            stat => stat.map(|stat| Some(stat.dirty > 0)),
+            stat => stat.map(|stat| Some(stat.nr_dirty > 0)),
         })
     }
 
