@@ -98,7 +98,7 @@ rows! {
     AddedPage = ("added_page", Ns, 0.0, Fitted(ColdReads, 20.0)), "Time that each page of a folio adds when the folio is made for data from the device.";
     Wake = ("wake", Ns, 0.0, Fitted(ColdReads, 10_000.0)), "Time of the CPU to wake up once the device has answered.";
     QueuedCall = ("queued_call", Ns, 1_000.0, Fitted(ColdReads, 20.0)), "Time that a request takes of its caller's CPU, besides the call and the submission, if the caller goes on meanwhile.";
-    ServerNear = ("server_near", Ns, 0.0, Measured), "Time from the beginning of a run of fio, and from each sync on, for which a server works on the CPU of who waits for it; then each request has to wake another CPU.";
+    ServerNear = ("server_near", Ns, 0.0, Measured), "Time from the beginning of a run of fio, and from each sync on, for which a server works on the CPU of the thread that waits for it; then each request has to wake another CPU.";
     ServerNearShare = ("server_near_share", Share, 1.0, Measured), "Share of a request's time, besides that of its bytes, for as long as 'server_near' says.";
     AwakeShare = ("awake_share", Share, 1.0, Fitted(ColdReads, 1.0)), "Share of a request's time, besides that of its bytes, where as many threads run as there are CPUs, so that none of these sleeps.";
     Caller = ("caller", Ns, 0.0, Measured), "Time that a job spends between two calls: its clock and its bookkeeping.";
@@ -128,7 +128,7 @@ rows! {
     DeviceDepth = ("device_depth", Count, 32.0, Measured), "Reads that the device works at side by side.";
     DeviceFlush = ("device_flush", Ns, 100_000.0, Fitted(Syncs, 20.0)), "Time in which the device makes its write cache durable.";
     Seek = ("seek", Ns, 8e6, Assumed), "Time to move a disk's arm across a third of the disk.";
-    Rotation = ("rotation", Ns, 8.3e6, Assumed), "Time of a turn of the disk.";
+    Rotation = ("rotation", Ns, 8.3e6, Assumed), "Time of one rotation of the disk.";
     Disk = ("disk", Bytes, 1e12, Assumed), "Length of the disk.";
     LimitReadRate = ("limit_read_rate", Bytes, 0.0, Declared), "Bytes a second that a token bucket lets be read; 0 for no limit.";
     LimitWriteRate = ("limit_write_rate", Bytes, 0.0, Declared), "Bytes a second that a token bucket lets be written; 0 for no limit.";
