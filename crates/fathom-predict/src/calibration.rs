@@ -48,7 +48,7 @@ pub struct Account {
     /// The measured time of each run of each job, in ns per transfer.
     #[serde(default)]
     pub runs: Vec<Vec<f64>>,
-    /// How many of them somebody disturbed who worked on the same core, and no calm one came.
+    /// How many of them were disturbed by work on the same core, with no quiet one instead.
     #[serde(default)]
     pub disturbed: usize,
     /// By how much the later half of its runs took longer than the earlier one, as a share.

@@ -47,7 +47,7 @@ pub struct Model {
     pub parameters: Parameters,
     /// How far it was off on the jobs that it was fitted to, by class of job.
     pub residuals: BTreeMap<String, Residual>,
-    /// Bytes per second of the jobs that the calibration ran, by name: who runs them again sees what has changed since.
+    /// Bytes per second of the jobs that the calibration ran, by name: to run them again shows what has changed since.
     pub checks: BTreeMap<String, f64>,
 }
 
@@ -74,7 +74,7 @@ pub struct Written {
     /// How far it was off on the jobs that it was fitted to, by class of job.
     #[serde(default)]
     residuals: BTreeMap<String, Residual>,
-    /// Bytes per second of the jobs that the calibration ran, by name: who runs them again sees what has changed since.
+    /// Bytes per second of the jobs that the calibration ran, by name: to run them again shows what has changed since.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     checks: BTreeMap<String, f64>,
 }
@@ -110,7 +110,7 @@ struct Entry {
     value: f64,
     /// `bytes`, `ns`, `ns_per_byte`, `count` or `share`: the parameter's own.
     unit: String,
-    /// Where the value lies with 95 % confidence, where somebody knows.
+    /// Where the value lies with 95 % confidence, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     interval: Option<[f64; 2]>,
     /// Where it comes from: `measured`, `declared`, `assumed` or `set`.
@@ -141,7 +141,7 @@ pub struct Residual {
     /// Where single runs of each job fell into one of two states, those; the slower one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<State>,
-    /// How far latencies were off: what the machine does besides the path is in none of its prices.
+    /// How far latencies were off: what the machine does besides the I/O path is in none of its parameters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latencies: Vec<Tail>,
 }

@@ -20,7 +20,7 @@ pub struct Trial {
     pub job: Job,
     /// Its runs, the threads of each together, in the order in which they were made.
     pub runs: Vec<Outcome>,
-    /// How many of them somebody disturbed who worked on the same core, and no calm one came.
+    /// How many of them were disturbed by work on the same core, with no quiet one instead.
     pub disturbed: usize,
     /// Why there is none, where the system refused.
     pub refusal: Option<String>,

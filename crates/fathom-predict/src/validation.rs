@@ -89,7 +89,7 @@ pub struct Held {
     pub measured: f64,
     /// What each run gave, in the order of the runs.
     pub runs: Vec<f64>,
-    /// How many of them somebody disturbed who worked on the same core, and no calm one came.
+    /// How many of them were disturbed by work on the same core, with no quiet one instead.
     #[serde(default)]
     pub disturbed: usize,
     /// What fio's runs of the same job came to, where it ran it.

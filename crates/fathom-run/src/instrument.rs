@@ -107,7 +107,7 @@ fn cycles(reasons: &mut Vec<String>) -> Result<(CycleCounter, Certificate), Stri
     reasons.push(match compared(counter, &cpus)? {
         0 => "it is read on one CPU alone".to_owned(),
         readings => format!(
-            "it is synchronised: it never went back between {} CPUs, which read it by turns {readings} times",
+            "it is synchronised: it never went back between {} CPUs, which read it alternately {readings} times",
             cpus.len().min(MOST_CPUS)
         ),
     });

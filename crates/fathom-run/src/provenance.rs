@@ -41,7 +41,7 @@ pub struct MachineFacts {
     pub virtualisation: String,
     /// Load averages over 1, 5 and 15 minutes when it began.
     pub load: Vec<f64>,
-    /// Whether its free memory goes back to the host of a virtual machine, where who takes it next has to wait for it.
+    /// Whether its free memory goes back to the host of a virtual machine, so that the next program that takes it has to wait.
     #[serde(default)]
     pub returns_free_memory: bool,
 }

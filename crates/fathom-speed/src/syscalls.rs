@@ -51,7 +51,7 @@ pub const CALLS: u64 = 4096;
 /// Calls before each batch, which are not timed: the file, its page and the code come into the caches.
 const WARM_UP: u64 = 256;
 
-/// The prices, as they are written with `--json`.
+/// The times of calls, as they are written with `--json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "fathom.syscalls/1")]
 pub struct Syscalls {

@@ -177,7 +177,9 @@ pub fn count(path: &Path, block: u64, watch: &Watch) -> Result<Transfer, Fault> 
     if let Some(declared) = transfer.declared_bytes.filter(|&declared| declared != counted) {
         transfer.caveats.push(match declared {
             0 => "fstat says that it is empty: the kernel makes up such files while they are read".to_owned(),
-            _ => format!("fstat says {declared} bytes and {counted} were read: somebody changes it"),
+            _ => format!(
+                "fstat says {declared} bytes and {counted} were read: another program changes the file"
+            ),
         });
     }
     Ok(transfer)

@@ -105,24 +105,24 @@ pub enum NoComb {
         rounds: usize,
     },
     /// The sequence is too short to hold enough teeth even of the shortest period.
-    #[strum(to_string = "{positions} positions are too few to hold enough teeth")]
+    #[strum(to_string = "{positions} positions are too few to hold enough peaks")]
     TooFewTeeth {
         /// How many positions (for the taller comb: teeth of the fundamental) there are.
         positions: usize,
     },
     /// The positions are too noisy to see a tooth of the smallest height of interest: more rounds
     /// are needed.
-    #[strum(to_string = "noise hides teeth of the smallest height of interest")]
+    #[strum(to_string = "noise hides peaks of the smallest height of interest")]
     TooNoisy,
     /// No period up to the largest tried has teeth of the smallest height of interest.
-    #[strum(to_string = "no comb with a period of up to {largest_period} positions")]
+    #[strum(to_string = "no peaks recur with a period of up to {largest_period} positions")]
     Absent {
         /// The largest period that was tried, in positions.
         largest_period: usize,
     },
     /// Something recurs at this period, but not regularly enough for an answer: teeth are
     /// missing, or a weaker comb shows between the teeth.
-    #[strum(to_string = "the teeth at a period of {period} positions are irregular")]
+    #[strum(to_string = "the peaks at a period of {period} positions are irregular")]
     Inconsistent {
         /// The doubtful period, in positions.
         period: usize,

@@ -179,7 +179,7 @@ fn strace_tells(subject: &Subject, mut writer: Writer<File>, out: &Path) -> Resu
     let imported = imported.map_err(|error| Error::new("record", out, error))?;
     writer.finish()?;
     if imported.bytes == 0 {
-        return Err(Error::new("record", out, "strace told nothing: it may not trace here"));
+        return Err(Error::new("record", out, "strace wrote nothing: it may not trace here"));
     }
     let (operations, lost) = (imported.operations, imported.rejected.count);
     Ok(Recorded { method: Method::Strace, operations, lost, unnamed: 0, ran_ns, exit_code: status.code() })
@@ -410,7 +410,7 @@ fn told(log: &Log, files: &mut Files) -> io::Result<(u32, Paths)> {
     let mut first = String::new();
     BufReader::new(File::open(&log.0)?).read_line(&mut first)?;
     let root = first.split(' ').next().and_then(|word| word.parse().ok());
-    let root = root.ok_or_else(|| io::Error::other("strace told nothing: it may not trace here"))?;
+    let root = root.ok_or_else(|| io::Error::other("strace wrote nothing: it may not trace here"))?;
     let mut paths = Paths::default();
     let directory = bytes(std::env::current_dir().ok());
     import::read_strace(File::open(&log.0)?, directory, |operations, told| {

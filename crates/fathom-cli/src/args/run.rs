@@ -96,7 +96,7 @@ pub(crate) enum JobFormat {
     FioJsonPlus,
     /// What fio writes with --output-format=terse: a line of fields for each job.
     FioTerse,
-    /// What fio writes unless it is told otherwise.
+    /// What fio writes by default.
     FioNormal,
 }
 

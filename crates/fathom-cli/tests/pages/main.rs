@@ -351,3 +351,44 @@ fn a_page_of_a_million_readings_scrolls_without_stalls() {
         assert!(at(1.0) < 200.0, "{line}");
     }
 }
+
+#[test]
+#[ignore = "it measures: run it on a machine with nothing else to do"]
+fn the_page_of_every_command_opens_within_a_second() {
+    if is_skipped("the_page_of_every_command_opens_within_a_second") {
+        return;
+    }
+    let place = TestDirectory::new("pages-opened");
+    let mut browser = Browser::start(1200, 900, "light");
+    let (survey, answers) = hostile_survey();
+    for (command, html) in results::pages().iter().chain(&[("survey", page(&survey, &answers))]) {
+        let file = place.join(&format!("{command}.html"));
+        fs::write(&file, html).unwrap();
+        // The medians of the load event, and of the moment at which all figures are drawn.
+        let mut times: Vec<[f64; 2]> = (0..7).map(|_| opened(&mut browser, &file)).collect();
+        let [loaded, drawn] = [0, 1].map(|which| {
+            times.sort_by(|a, b| a[which].total_cmp(&b[which]));
+            times[3][which]
+        });
+        let line = format!("{command}: {} bytes, loaded {loaded:.0} ms, drawn {drawn:.0} ms\n", html.len());
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
+        assert!(drawn < 1000.0, "{line}");
+    }
+}
+
+/// When a page that is opened anew has loaded and when all of its figures are there, in ms since it was asked for.
+fn opened(browser: &mut Browser, file: &std::path::Path) -> [f64; 2] {
+    browser.ask("Page.navigate", json!({"url": format!("file://{}", file.display())}));
+    browser.until("document.readyState === 'complete'");
+    let times = browser.value(
+        "new Promise(done => {\
+           const look = () => {\
+             const loaded = performance.getEntriesByType('navigation')[0].loadEventEnd;\
+             const drawn = [...document.querySelectorAll('.chart')].every(chart => chart.querySelector('svg'));\
+             if (loaded > 0 && drawn) done([loaded, performance.now()]); else requestAnimationFrame(look);\
+           };\
+           look();\
+         })",
+    );
+    [0, 1].map(|which| times[which].as_f64().unwrap())
+}

@@ -129,7 +129,7 @@ rows! {
     DeviceDepth = ("device_depth", Count, 32.0, Measured), "Reads that the device works at side by side.";
     DeviceFlush = ("device_flush", Ns, 100_000.0, Fitted(Syncs, 20.0)), "Time in which the device makes its write cache durable.";
     Seek = ("seek", Ns, 8e6, Assumed), "Time to move a disk's arm across a third of the disk.";
-    Rotation = ("rotation", Ns, 8.3e6, Assumed), "Time of a turn of the disk.";
+    Rotation = ("rotation", Ns, 8.3e6, Assumed), "Time of one rotation of the disk.";
     Disk = ("disk", Bytes, 1e12, Assumed), "Length of the disk.";
     LimitReadRate = ("limit_read_rate", Bytes, 0.0, Declared), "Bytes a second that a token bucket lets be read; 0 for no limit.";
     LimitWriteRate = ("limit_write_rate", Bytes, 0.0, Declared), "Bytes a second that a token bucket lets be written; 0 for no limit.";

@@ -156,7 +156,7 @@ pub struct Round {
     pub runs: u32,
 }
 
-/// A cell that can't be told apart from the best one.
+/// A combination that can't be distinguished from the best one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rival {
     /// Its place in the grid, from zero.

@@ -291,7 +291,7 @@ fn by_fio(validation: &Validation) -> Option<String> {
     let by_what =
         if is_field(&validation.jobs) { "what they print" } else { "the time within calls and syncs" };
     Some(format!(
-        "fio ran {jobs} of the {} jobs as well, in turns with Fathom: by {by_what} it moved {} {} in the median, and in half of \
+        "fio ran {jobs} of the {} jobs as well, alternating with Fathom: by {by_what} it moved {} {} in the median, and in half of \
          the jobs the two differ by {} or less",
         validation.jobs.len(),
         percent(faster.abs()),

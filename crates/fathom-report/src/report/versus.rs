@@ -83,7 +83,7 @@ pub fn versus_jobs(versus: &JobsVersus, colours: Colours) -> String {
     let lines: Vec<Vec<String>> = versus.jobs.iter().map(job_line).collect();
     let header = JOBS_HEADER.map(|title| colours.strong(title)).to_vec();
     format!(
-        "{}: fathom and {} in turns\n\n{}\n{}{}\n",
+        "{}: fathom and {}, alternating\n\n{}\n{}{}\n",
         place(&versus.provenance),
         versus.fio,
         rows(&header, &lines),

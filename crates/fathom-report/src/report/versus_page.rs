@@ -12,7 +12,7 @@ use fathom_speed::versus::{Entry, Sample, Versus};
 pub(crate) fn versus_page(versus: &Versus) -> String {
     let mut page = Page::measured("Fathom, dd and fio", &versus.provenance);
     page.push(&format!(
-        "<p>Each reads or writes one file of {} from its beginning to its end, in turns with the others. Times are those \
+        "<p>Each reads or writes one file of {} from its beginning to its end, alternating with the others. Times are those \
          inside: what a program says that its pass took, without starting and ending.</p>\n",
         Bytes(versus.file_bytes)
     ));
@@ -153,7 +153,7 @@ fn ratios(number: usize, work: &str, entries: &[&Entry]) -> Figure {
 pub(crate) fn versus_jobs_page(versus: &JobsVersus) -> String {
     let mut page = Page::measured("Fathom and fio", &versus.provenance);
     page.push(&format!(
-        "<p>Each job ran by itself, by Fathom and by {}, in turns and in random order. Rates are those that the programs \
+        "<p>Each job ran by itself, by Fathom and by {}, alternating and in random order. Rates are those that the programs \
          print; 99 % is the time within which 99 of 100 transfers were done.</p>\n",
         escaped(&versus.fio)
     ));

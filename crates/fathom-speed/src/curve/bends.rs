@@ -25,7 +25,7 @@ pub struct Family {
     pub fixed_ns: Option<[f64; 3]>,
     /// The size of a call at which moving the bytes costs as much as that: the estimate and its 95 % interval.
     pub half_bytes: Option<[f64; 3]>,
-    /// The ranges of sizes in which a byte has one price; more than one where the curve bends again.
+    /// The ranges of sizes in which a byte has one cost; more than one where the curve bends again.
     pub prices: Vec<Price>,
     /// The bends in words, each with its reason where there is one; or why nothing is said.
     pub sentences: Vec<String>,
@@ -51,7 +51,7 @@ pub struct Worth {
     pub threads: u32,
     /// One ratio per size of a call.
     pub ratios: Vec<Ratio>,
-    /// The size from which on sequential reads are not told to be faster; nothing where they are at every size.
+    /// The size from which on sequential reads are not found to be faster; nothing where they are at every size.
     pub meet_bytes: Option<u64>,
     /// The same in words.
     pub sentence: String,
@@ -120,7 +120,7 @@ fn of(points: &[Point], declared: &Declared, seed: u64) -> Family {
     let mut generator = Pcg64Mcg::seed_from_u64(seed);
     match bend::fit(&observed, &mut generator) {
         Ok(bends) => describe(&mut family, &bends, &usable, declared),
-        Err(reason) => family.sentences.push(format!("no bend can be told: {reason}")),
+        Err(reason) => family.sentences.push(format!("whether the curve bends is unknown: {reason}")),
     }
     family
 }

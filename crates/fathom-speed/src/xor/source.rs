@@ -87,7 +87,7 @@ impl Whole {
         let changed = |what: String| {
             let path = self.path.display();
             Err(Fault::Unsupported(format!(
-                "{path} {what} while it was read: try again when nobody writes to it"
+                "{path} {what} while it was read: try again when no program writes to it"
             )))
         };
         if self.before.is_file() && now.len() != self.size {

@@ -125,7 +125,7 @@ fn overwritten(witness: &mut dyn Witness) -> Result<Evidence, Fault> {
             Ok(Evidence::measured(Kind::Witness, method, word(EXTENTS)))
         }
         Some([_, _]) => Ok(Evidence::measured(Kind::Witness, method, word(COPY_ON_WRITE))),
-        _ => silent("the file system draws no map of a file's extents"),
+        _ => silent("the file system has no map of a file's extents (FIEMAP)"),
     }
 }
 

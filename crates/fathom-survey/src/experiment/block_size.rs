@@ -156,7 +156,7 @@ fn disagreement(finding: &Finding, block: u64) -> Option<String> {
             Bytes(declared)
         ));
     }
-    other("seek_hole").map(|extent| format!("Holes are told apart from data in units of {}.", Bytes(extent)))
+    other("seek_hole").map(|extent| format!("Holes and data alternate in units of {}.", Bytes(extent)))
 }
 
 /// The block from the smallest comb, unless that is the page's and another stands above it, or may.
@@ -186,7 +186,7 @@ fn judge(session: &mut Session<'_>, found: &Combs) -> Answer<Evidence> {
             taller.height
         )),
         Taller::Absent(largest) => evidence.caveat(format!(
-            "there is one comb up to {}: the block is as large as the page, or larger",
+            "there is one period up to {}: the block is as large as the page, or larger",
             Bytes(largest)
         )),
         Taller::Unclear => evidence.caveat("whether a larger unit recurs among the blocks stayed open"),

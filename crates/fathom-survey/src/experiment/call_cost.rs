@@ -31,7 +31,7 @@ impl Experiment for CallCost {
         match finding.by(METHOD).and(finding.value.as_ref()).and_then(Value::as_number) {
             Some(ns) => format!("Besides what grows with its size, a cached read costs {}.", Nanos(ns)),
             None => {
-                "Cached reads draw no straight line, so a call has no cost apart from its size.".to_owned()
+                "Over their sizes the times of cached reads form no straight line, so a call has no cost of its own.".to_owned()
             }
         }
     }

@@ -65,7 +65,11 @@ impl Experiment for ExtentLength {
             .pop()
             .and_then(|layout| layout.extents);
         let Some(written) = written else {
-            return silent(WRITTEN, Status::Inconclusive, "the file system draws no map of a file's extents");
+            return silent(
+                WRITTEN,
+                Status::Inconclusive,
+                "the file system has no map of a file's extents (FIEMAP)",
+            );
         };
         let backward = backward(witness)?;
         let note = format!(

@@ -52,7 +52,7 @@ impl Experiment for InlineLimit {
         let method = "fiemap_inline";
         let silent = |reason: &str| Ok(vec![Evidence::inconclusive(Kind::Witness, method, reason)]);
         match is_inline(witness, LONGEST)? {
-            None => return silent("the file system draws no map of a file's extents"),
+            None => return silent("the file system has no map of a file's extents (FIEMAP)"),
             Some(true) => {
                 return silent("even a large file seems to take no block: nothing follows from that");
             }

@@ -39,7 +39,7 @@ impl Experiment for PageCost {
                 Nanos(ns),
                 PAGE as f64 / ns * 1e9 / (1_u64 << 30) as f64
             ),
-            None => "Cached reads draw no straight line, so a page has no one cost.".to_owned(),
+            None => "Over their sizes the times of cached reads form no straight line, so a page has no single cost.".to_owned(),
         }
     }
 }

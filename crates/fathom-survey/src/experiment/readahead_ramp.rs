@@ -84,7 +84,7 @@ impl Experiment for ReadaheadRamp {
             _ if finding.status == Status::NotApplicable => {
                 "Nothing is read ahead here, so there is no ramp.".to_owned()
             }
-            _ => "The waits at the start of a sequential read do not draw one ramp.".to_owned(),
+            _ => "The waits at the start of a sequential read do not form one ramp.".to_owned(),
         }
     }
 }
@@ -153,7 +153,7 @@ fn drawn(waits: &Waits, first: u64, window: u64) -> Result<Vec<u64>, String> {
         Some(run) if run.len() >= FEWEST_LEVELS => {
             Ok(run[0].iter().flatten().map(|&reads| reads as u64 * READ).collect())
         }
-        _ => Err("the waits at the start draw no clear ramp".to_owned()),
+        _ => Err("the waits at the start form no clear ramp".to_owned()),
     }
 }
 

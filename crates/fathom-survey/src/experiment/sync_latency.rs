@@ -84,7 +84,7 @@ impl Experiment for SyncLatency {
         let Some(median) = finding.value.as_ref().and_then(Value::as_number) else {
             return match finding.status {
                 Status::NotApplicable => "Files live in memory here, and fsync returns at once.".to_owned(),
-                _ => "No latency of fsync could be told.".to_owned(),
+                _ => "The latency of fsync could not be determined.".to_owned(),
             };
         };
         let spread = finding.by(METHOD).map_or(&[][..], |timed| &timed.distributions);

@@ -47,7 +47,7 @@ impl Experiment for WritePath {
             parameter: "write_path",
             unit: "word",
             question: "Which call waits until written data have reached the server or the device: the write, the close of the file, or neither?",
-            method: "A file is written, closed, opened again and synced, in turns with the same calls without the write. The call that waits takes a round trip to the server longer; without a server, longer than all others.",
+            method: "A file is written, closed, opened again and synced, alternating with the same calls without the write. The call that waits takes a round trip to the server longer; without a server, longer than all others.",
             source: "KERNEL: fuse_flush, nfs_file_flush, generic_write_sync",
             cost: Cost { seconds: 1, write_bytes: 1 << 20, read_bytes: 0 },
             nature: Nature::Fixed,

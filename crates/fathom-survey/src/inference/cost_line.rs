@@ -58,7 +58,7 @@ pub fn find(sizes: &[f64], groups: &[Medians]) -> Result<CostLine, String> {
     let lines: Vec<(f64, f64)> =
         groups.iter().filter_map(|group| relative_line(sizes, &group.latencies)).collect();
     let common: Vec<f64> = (0..sizes.len()).map(|at| middle(groups, at)).collect();
-    let (intercept, slope) = relative_line(sizes, &common).ok_or("no latency was kept")?;
+    let (intercept, slope) = relative_line(sizes, &common).ok_or("no latency was measured")?;
     let at = |size: f64| intercept + slope * size;
     let (small, large) = (quantile::quantile(sizes, 0.0), quantile::quantile(sizes, 1.0));
     let (small, large) = (at(small.unwrap_or(0.0)), at(large.unwrap_or(0.0)));

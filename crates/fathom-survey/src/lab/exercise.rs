@@ -70,6 +70,9 @@ fn judged(answer: &str, truth: &Truth, unit: &str) -> (Score, String) {
     let score = score(truth, status, value.as_ref(), None);
     let line = match (&score, truth_in_words(truth, unit)) {
         (Score::Right, _) => format!("right: {said}"),
+        (Score::Wrong, Some(truth)) if truth.split(" to ").any(|end| end == said) => {
+            format!("WRONG: the answer is {said}, just outside of the truth, {truth}")
+        }
         (Score::Wrong, Some(truth)) => format!("WRONG: the answer is {said}, the truth is {truth}"),
         (Score::Silent, Some(truth)) => format!("no answer: the truth is {truth}"),
         _ => format!("not judged: {said}; the truth is not known beforehand"),
@@ -115,6 +118,11 @@ mod tests {
         let within = Truth::Within { interval: [90.0, 110.0], basis: Basis::Set };
         assert_eq!(said("100ns", &within, "ns"), "right: 100 ns");
         assert_eq!(said("1us", &within, "ns"), "WRONG: the answer is 1 us, the truth is 90 ns to 110 ns");
+        let rounded = "WRONG: the answer is 110 ns, just outside of the truth, 90 ns to 110 ns";
+        assert_eq!(
+            said("110ns", &Truth::Within { interval: [90.0, 109.9], basis: Basis::Set }, "ns"),
+            rounded
+        );
         assert!(said("7", &Truth::Unknown, "count").starts_with("not judged"));
     }
 

@@ -80,7 +80,7 @@ pub struct Total {
     pub wrong: u32,
     /// Cases without an answer.
     pub silent: u32,
-    /// Answers that nobody can judge.
+    /// Answers that cannot be judged.
     pub not_scored: u32,
     /// Answers, judged or not, as a share of all; 1 where nothing was asked.
     pub answered_share: f64,

@@ -381,8 +381,8 @@ pub(super) const OPTIONS: &[Known] = &[
     refused("cgroup", Kind::Text, "it needs groups of the first version of cgroups, which fio makes in /cgroup"),
     nothing("cgroup_weight", numbers(100, 1000), "without a group it weighs nothing"),
     nothing("cgroup_nodelete", BOOL, "groups are removed at the end in any case"),
-    nothing("uid", INT, "jobs run as whoever runs fathom"),
-    nothing("gid", INT, "jobs run as whoever runs fathom"),
+    nothing("uid", INT, "jobs run as the user who runs fathom"),
+    nothing("gid", INT, "jobs run as the user who runs fathom"),
     sets("ioscheduler", Kind::Text, "has no effect, and the run says so: it would change the device for everybody", |d, v| {
         d.notes.push(format!("ioscheduler={} has no effect: it would change the device for everybody", v.text));
     }),
@@ -462,11 +462,11 @@ pub(super) const OPTIONS: &[Known] = &[
     sets("disable_clat", BOOL, "completion latencies are left out of them", |d, v| d.job.reporting.disabled[1] = v.on()),
     sets("disable_lat", BOOL, "whole latencies are left out of them", |d, v| d.job.reporting.disabled[2] = v.on()),
     sets("disable_bw_measurement disable_bw", BOOL, "has no effect on the samples, as in fio", |d, v| d.job.reporting.disabled[3] = v.on()),
-    sets("gtod_reduce", BOOL, "no latency is told in fio's formats", |d, v| if v.on() { d.job.reporting.disabled = [true; 4]; d.job.reporting.percentiles_of = [false; 3] }),
+    sets("gtod_reduce", BOOL, "fio's formats have no latencies", |d, v| if v.on() { d.job.reporting.disabled = [true; 4]; d.job.reporting.percentiles_of = [false; 3] }),
     nothing("gtod_cpu", INT, "each transfer reads the clock itself"),
     nothing("clocksource", Kind::Choice(&["gettimeofday", "clock_gettime", "cpu"]), "the clock is chosen and certified here"),
     sets("unified_rw_reporting", Kind::Choice(&["none", "mixed", "both", "0", "1", "2"]), "directions are reported together, or both ways", |d, v| d.job.reporting.unified = match v.text { "mixed" | "1" => 1, "both" | "2" => 2, _ => 0 }),
-    nothing("error_dump", BOOL, "an error is always told"),
+    nothing("error_dump", BOOL, "errors are always reported"),
     sets("kb_base", Kind::Choice(&["1024", "1000"]), "what `k` is, from the option behind it on", |d, v| {
         d.kb_base = if v.text == "1000" { 1000 } else { 1024 };
         d.job.reporting.kb_base = d.kb_base as u32;

@@ -18,13 +18,13 @@ use fathom_survey::inference::throttle::{self, Waiting};
 pub struct PastDirty {
     /// Dirty bytes from which on the kernel writes them by itself.
     pub background_bytes: u64,
-    /// Dirty bytes that nobody may exceed.
+    /// The most bytes that may be dirty.
     pub limit_bytes: u64,
     /// Bytes per call.
     pub block_bytes: u64,
     /// Longer and longer beginnings of a burst.
     pub points: Vec<Written>,
-    /// Dirty bytes from which on writers wait, and the span that the bursts allow; nothing where that can't be told.
+    /// Dirty bytes from which on writers wait, and the span that the bursts allow; nothing where that is unknown.
     pub waits_from_bytes: Option<[f64; 3]>,
     /// The same in words, with its reason; or why nothing is said.
     pub sentence: String,

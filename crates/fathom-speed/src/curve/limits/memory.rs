@@ -27,7 +27,7 @@ pub struct PastMemory {
     pub block_bytes: u64,
     /// One per size of the file, smallest first.
     pub points: Vec<WorkingSet>,
-    /// The last size that is read again from memory, and the first that is not; nothing where that can't be told.
+    /// The last size that is read again from memory, and the first that is not; nothing where that is unknown.
     pub fall_bytes: Option<[u64; 2]>,
     /// The fall in words, with its reason; or why nothing is said.
     pub sentence: String,
@@ -239,7 +239,7 @@ fn fall(points: &[WorkingSet]) -> Result<[u64; 2], String> {
 fn sentence(fall: &Result<[u64; 2], String>, points: &[WorkingSet], limit: &Limit) -> String {
     let [low, high] = match fall {
         Ok(fall) => *fall,
-        Err(reason) => return format!("where the rate falls can't be told: {reason}"),
+        Err(reason) => return format!("where the rate falls is unknown: {reason}"),
     };
     let again = |size: u64| {
         let rate =
