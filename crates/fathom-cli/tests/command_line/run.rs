@@ -1,6 +1,7 @@
 //! `fathom run`: what it prints, what it refuses, and what it leaves behind, which is nothing.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -133,6 +134,26 @@ fn a_dry_run_takes_what_people_write_on_command_lines() {
         assert_eq!(told.code, Some(0), "{line}: {told:?}");
     }
     assert!(place.names().is_empty());
+}
+
+/// `-` and any other pipe give their text once; a remark may be in any encoding.
+#[test]
+fn jobs_come_from_standard_input_and_pipes() {
+    let place = Place::new();
+    let text = b"; gr\xf6\xdfer als je\n[x]\nsize=64k\ndescription=\xe9tat\n";
+    for arguments in [
+        &["run", "--dry-run", "-", place.text()][..],
+        &["run", "--dry-run", "/dev/stdin", place.text()],
+        &["run", "--dry-run", place.text(), "--", "fio", "-"],
+        &["predict", "--on", "assumed", "--draws", "0", "--no-report", "-"],
+    ] {
+        let (input, mut output) = std::io::pipe().unwrap();
+        output.write_all(text).unwrap();
+        drop(output);
+        let told = Outcome::from(command(arguments).stdin(input).output().unwrap());
+        assert!(told.code == Some(0) && told.out.contains("x"), "{arguments:?}: {told:?}");
+    }
+    fathom(&["run", "-", place.text()]).complains(2, "there is no job");
 }
 
 #[test]
