@@ -574,7 +574,7 @@ mod tests {
         let job = small("gone");
         std::fs::remove_dir_all(site.path(&job, 0).parent().unwrap()).unwrap();
         let shown = run(&job, &mut site).unwrap_err().to_string();
-        assert!(shown.contains("job.gone.0") && shown.contains("No such file"), "{shown}");
+        assert!(shown.contains("file.gone.0.0") && shown.contains("No such file"), "{shown}");
     }
 
     #[test]
@@ -849,7 +849,7 @@ mod tests {
         let mut read = small("empty");
         read.files.create_on_open = true;
         let shown = run(&read, &mut site).map(drop).unwrap_err().to_string();
-        assert!(shown.contains("job.empty.0") && shown.lines().count() == 1, "{shown}");
+        assert!(shown.contains("file.empty.0.0") && shown.lines().count() == 1, "{shown}");
     }
 
     #[test]
@@ -887,7 +887,7 @@ mod tests {
                     let shown = again.map(drop).unwrap_err().to_string();
                     let calls = ["unlink", "mkdir", "rmdir"];
                     assert!(calls.iter().any(|call| shown.starts_with(call)), "{shown}");
-                    assert!(shown.contains("job.names.0.0"), "{shown}");
+                    assert!(shown.contains("file.names.0.0"), "{shown}");
                 }
                 _ => assert_eq!(again.unwrap()[0].transfers[0].latency.count(), 20, "{engine:?}"),
             }

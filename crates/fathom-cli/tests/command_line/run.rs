@@ -157,6 +157,16 @@ fn jobs_come_from_standard_input_and_pipes() {
 }
 
 #[test]
+fn a_job_reads_what_another_wrote_by_fios_name_of_its_file() {
+    let text = "[global]\ndirectory=/mnt/a\nbs=4k\n[w]\nrw=write\nsize=64k\n[r]\nstonewall\nrw=read\nfilename=w.0.0\n";
+    let told = run(text, &["--dry-run"]);
+    assert!(told.out.contains("Files of 64 KiB") && told.out.contains("file.mnt_a_w.0.0"), "{told:?}");
+    let done = run(text, &["--format", "json"]);
+    let value: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!(value["bytes_written"], 64 << 10, "nothing was laid out for the reader: {done:?}");
+}
+
+#[test]
 fn jobs_read_files_that_are_there_and_leave_them_as_they_are() {
     let (data, place) = (Place::new(), Place::new());
     let (a, b) = (Path::new(data.text()).join("a"), Path::new(data.text()).join("own.0.0"));
