@@ -632,6 +632,10 @@ mod tests {
             let shown = run(&Job { engine, depth, ..small("deep") }, &mut site).unwrap_err().to_string();
             assert!(shown.contains("deep.0") && shown.contains("1048576"), "{shown}");
         }
+        let (depth, blocks) = (Depth { most: 1 << 30, ..Depth::default() }, [Blocks::fixed(1 << 18); 2]);
+        let vast = Job { engine: Engine::Posixaio, depth, blocks, ..small("vast") };
+        let shown = run(&vast, &mut site).unwrap_err().to_string();
+        assert!(shown.ends_with(": lower bs or iodepth"), "{shown}");
     }
 
     #[test]
