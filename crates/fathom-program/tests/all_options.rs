@@ -18,7 +18,7 @@ const FILES: usize = 2000;
 const BATCH: usize = 100;
 
 /// Reasons for refusing what fio's parser takes: it finds these out when it runs, or has no way to.
-const REASONS: [&str; 30] = [
+const REASONS: [&str; 31] = [
     "there is no such job before this one",
     "can't wait for itself",
     "jobs have this name",
@@ -50,6 +50,8 @@ const REASONS: [&str; 30] = [
     "is not read from a file",
     "there must be 1 to",
     "larger than any file can be",
+    // With --parse-only fio does not look at what stands behind the colon of rw=read:N.
+    "is not a number of bytes",
 ];
 
 fn on_this_machine<T>(ask: impl FnOnce(&Surroundings<'_>) -> T) -> T {
@@ -262,6 +264,8 @@ fn fio_agrees_on_two_thousand_files_of_all_options() {
                     wrong.push(format!("as a command line: {}\n{text}", command_line::words(&file).join(" ")))
                 }
                 (Err(_), false) => {}
+                // fio 3.33 has no engines for directories.
+                (Ok(_), false) if text.contains("ioengine=dir") => {}
                 (Ok(_), false) => wrong.push(format!("fio refuses this, and it is accepted here:\n{text}")),
                 (Err(mistake), true) if REASONS.iter().any(|reason| mistake.reason.contains(reason)) => {}
                 (Err(mistake), true) => wrong.push(format!("fio takes this, and here is {mistake}:\n{text}")),

@@ -78,7 +78,12 @@ impl fmt::Display for Fault {
                 Bytes(*left)
             ),
             Fault::System(error) => error.fmt(f),
-            Fault::Short { call, wanted, moved } => write!(f, "{call}: moved {moved} of {wanted} bytes"),
+            Fault::Short { call, wanted, moved } => {
+                write!(f, "{call}: moved {moved} of {wanted} bytes")?;
+                // The kernel tells why with the next call alone.
+                let is_write = call.split(' ').next().is_some_and(|operation| operation.contains("write"));
+                if is_write { f.write_str(": the file system may be full") } else { Ok(()) }
+            }
             Fault::Mismatch(reason) | Fault::Unsupported(reason) => f.write_str(reason),
         }
     }

@@ -34,7 +34,7 @@ use fathom_sys::affinity;
 use fathom_sys::clock::Counter;
 use fathom_sys::usage::Usage;
 
-pub use self::around::{files_below, length_below, surroundings};
+pub use self::around::{files_below, job_file, length_below, surroundings};
 pub use self::burst::{Burst, burst};
 pub use self::disks::Disk;
 pub use self::histogram::{Histogram, quantile};
@@ -575,7 +575,7 @@ mod tests {
         let job = small("gone");
         std::fs::remove_dir_all(site.path(&job, 0).parent().unwrap()).unwrap();
         let shown = run(&job, &mut site).unwrap_err().to_string();
-        assert!(shown.contains("job.gone.0") && shown.contains("No such file"), "{shown}");
+        assert!(shown.contains("file.gone.0.0") && shown.contains("No such file"), "{shown}");
     }
 
     #[test]
@@ -633,6 +633,10 @@ mod tests {
             let shown = run(&Job { engine, depth, ..small("deep") }, &mut site).unwrap_err().to_string();
             assert!(shown.contains("deep.0") && shown.contains("1048576"), "{shown}");
         }
+        let (depth, blocks) = (Depth { most: 1 << 30, ..Depth::default() }, [Blocks::fixed(1 << 18); 2]);
+        let vast = Job { engine: Engine::Posixaio, depth, blocks, ..small("vast") };
+        let shown = run(&vast, &mut site).unwrap_err().to_string();
+        assert!(shown.ends_with(": lower bs or iodepth"), "{shown}");
     }
 
     #[test]
@@ -850,7 +854,7 @@ mod tests {
         let mut read = small("empty");
         read.files.create_on_open = true;
         let shown = run(&read, &mut site).map(drop).unwrap_err().to_string();
-        assert!(shown.contains("job.empty.0") && shown.lines().count() == 1, "{shown}");
+        assert!(shown.contains("file.empty.0.0") && shown.lines().count() == 1, "{shown}");
     }
 
     #[test]
@@ -888,7 +892,7 @@ mod tests {
                     let shown = again.map(drop).unwrap_err().to_string();
                     let calls = ["unlink", "mkdir", "rmdir"];
                     assert!(calls.iter().any(|call| shown.starts_with(call)), "{shown}");
-                    assert!(shown.contains("job.names.0.0"), "{shown}");
+                    assert!(shown.contains("file.names.0.0"), "{shown}");
                 }
                 _ => assert_eq!(again.unwrap()[0].transfers[0].latency.count(), 20, "{engine:?}"),
             }

@@ -1,6 +1,7 @@
 //! `fathom run`: what it prints, what it refuses, and what it leaves behind, which is nothing.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -133,6 +134,36 @@ fn a_dry_run_takes_what_people_write_on_command_lines() {
         assert_eq!(told.code, Some(0), "{line}: {told:?}");
     }
     assert!(place.names().is_empty());
+}
+
+/// `-` and any other pipe give their text once; a remark may be in any encoding.
+#[test]
+fn jobs_come_from_standard_input_and_pipes() {
+    let place = Place::new();
+    let text = b"; gr\xf6\xdfer als je\n[x]\nsize=64k\ndescription=\xe9tat\n";
+    for arguments in [
+        &["run", "--dry-run", "-", place.text()][..],
+        &["run", "--dry-run", "/dev/stdin", place.text()],
+        &["run", "--dry-run", place.text(), "--", "fio", "-"],
+        &["predict", "--on", "assumed", "--draws", "0", "--no-report", "-"],
+    ] {
+        let (input, mut output) = std::io::pipe().unwrap();
+        output.write_all(text).unwrap();
+        drop(output);
+        let told = Outcome::from(command(arguments).stdin(input).output().unwrap());
+        assert!(told.code == Some(0) && told.out.contains("x"), "{arguments:?}: {told:?}");
+    }
+    fathom(&["run", "-", place.text()]).complains(2, "there is no job");
+}
+
+#[test]
+fn a_job_reads_what_another_wrote_by_fios_name_of_its_file() {
+    let text = "[global]\ndirectory=/mnt/a\nbs=4k\n[w]\nrw=write\nsize=64k\n[r]\nstonewall\nrw=read\nfilename=w.0.0\n";
+    let told = run(text, &["--dry-run"]);
+    assert!(told.out.contains("Files of 64 KiB") && told.out.contains("file.mnt_a_w.0.0"), "{told:?}");
+    let done = run(text, &["--format", "json"]);
+    let value: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!(value["bytes_written"], 64 << 10, "nothing was laid out for the reader: {done:?}");
 }
 
 #[test]

@@ -96,10 +96,10 @@ fn refusal(job: &Job) -> Option<String> {
             );
         }
         Engine::Posixaio => {}
-        Engine::Pvsync2 if !own.uncached && !own.nowait && !own.hipri => {}
-        Engine::IoUring if own.hipri || own.sqthread_poll => {
+        Engine::Pvsync2 | Engine::IoUring if own.hipri || own.sqthread_poll => {
             return because("hipri or sqthread_poll: in the model no CPU polls for requests");
         }
+        Engine::Pvsync2 => {}
         // Reads that wait for the device go on meanwhile. What memory serves is there at once.
         Engine::IoUring
             if job.direct || job.depth.most <= 1 || job.pre_read || job.directions().count() == 1 => {}

@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path};
 
+use super::files::numbered;
 use super::{Engine, Files, Job, Region};
 
 /// The files that jobs may read.
@@ -94,11 +95,8 @@ impl Job {
 
     /// The paths of a thread's files as fio names them.
     pub fn fio_paths(&self, thread: u32, directory: Option<&str>) -> Vec<String> {
-        let format = self.files.format.as_deref().unwrap_or("$jobname.$jobnum.$filenum");
-        let name = |number: u32| {
-            let name = format.replace("$jobname", &self.name).replace("$jobnum", &thread.to_string());
-            name.replace("$filenum", &number.to_string()).replace("$clientuid", "localhost")
-        };
+        let format = self.format();
+        let name = |number: u32| numbered(&format, thread, number);
         let names = match self.files.paths.as_slice() {
             [] => (0..self.files.count.max(1)).map(name).collect(),
             paths => paths.to_vec(),

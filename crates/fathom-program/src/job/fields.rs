@@ -109,6 +109,9 @@ pub struct Files {
     pub scratch: Vec<String>,
     /// `filename_format` where it is not the default.
     pub format: Option<String>,
+    /// The names in the scratch directory of files that no path names, with `$jobnum` and `$filenum` in them; empty for those
+    /// that follow from the job's name.
+    pub own: String,
     /// `opendir`: all files below this directory.
     pub opendir: Option<String>,
     /// Files that are there and are read alone, in place of scratch files.

@@ -541,6 +541,7 @@ mod tests {
             ("bs=2m", "line 3: [x]: a block of 2097152 bytes does not fit into 1048576 bytes"),
             ("numjobs=0", "line 3: [x]: numjobs=0 leaves nothing to do"),
             ("ioengine=rbd", "line 3: ioengine: 'rbd' needs a Ceph cluster"),
+            ("ioengine=/usr/lib/spdk_nvme", "'/usr/lib/spdk_nvme' loads a library: a job file loads none"),
             ("ioengine=libaoi", "there is no engine 'libaoi': did you mean libaio?"),
             (
                 "hipri\nioengine=libaio",
@@ -578,6 +579,7 @@ mod tests {
             ("iodepth=4", "iodepth=4 has no effect with ioengine=psync"),
             ("runtime=1min", "runtime=1min: fio takes this for 1 us"),
             ("bs=1.5k", "bs=1.5k: fio takes this for 1, and so"),
+            ("iodepth=-1", "iodepth=-1: fio leaves this as it was"),
             ("direct=1\nioengine=mmap", "direct=1 has no effect with ioengine=mmap"),
             ("time_based", "time_based has no effect without runtime="),
             ("ioscheduler=noop", "ioscheduler=noop has no effect: it would change the device for everybody"),

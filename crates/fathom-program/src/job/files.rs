@@ -6,7 +6,7 @@ use crate::dice::Dice;
 /// A file of a job's thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadFile {
-    /// Its name in the private directory; named files and a thread's own can't collide.
+    /// Its name in the private directory. A file that one job names after another's own is that one, as in fio.
     pub name: String,
     /// The part that is worked on.
     pub region: Region,
@@ -55,15 +55,30 @@ impl Job {
         if let Some(files) = self.existing(thread) {
             return files.iter().map(|(path, _)| path.clone()).collect();
         }
-        let own = || format!("job.{}.{thread}", self.name.replace('/', "_"));
-        match (&self.filename, self.file_count()) {
-            (Some(name), _) => vec![format!("file.{name}")],
-            (None, 1) => vec![own()],
-            (None, _) if self.files.scratch.len() > 1 => {
+        match &self.filename {
+            Some(name) => vec![format!("file.{name}")],
+            None if self.files.scratch.len() > 1 => {
                 self.files.scratch.iter().map(|name| format!("file.{name}")).collect()
             }
-            (None, count) => (0..count).map(|number| format!("{}.{number}", own())).collect(),
+            None => {
+                let format = self.own_format();
+                (0..self.file_count()).map(|number| numbered(&format, thread, number)).collect()
+            }
         }
+    }
+
+    /// The names of the files that its threads have of their own, with `$jobnum` and `$filenum` for their numbers.
+    pub fn own_format(&self) -> String {
+        match self.files.own.as_str() {
+            "" => format!("file.{}.$jobnum.$filenum", self.name.replace('/', "_")),
+            own => format!("file.{own}"),
+        }
+    }
+
+    /// `filename_format` of this job, in which the numbers of thread and file are open.
+    pub(super) fn format(&self) -> String {
+        let format = self.files.format.as_deref().unwrap_or("$jobname.$jobnum.$filenum");
+        format.replace("$jobname", &self.name).replace("$clientuid", "localhost")
     }
 
     /// The files of a thread. As in fio, `size` is split evenly and the first ones get a block more where it does not
@@ -147,6 +162,11 @@ impl Job {
     }
 }
 
+/// A name of a format.
+pub(super) fn numbered(format: &str, thread: u32, number: u32) -> String {
+    format.replace("$jobnum", &thread.to_string()).replace("$filenum", &number.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,9 +178,9 @@ mod tests {
     #[test]
     fn a_size_is_split_and_the_first_files_get_what_is_over() {
         let mut job = Job { size: Some(40 << 10), ..Job::named("x") };
-        assert_eq!(job.file_names(1), ["job.x.1"]);
+        assert_eq!(job.file_names(1), ["file.x.1.0"]);
         job.files.count = 3;
-        assert_eq!(job.file_names(1), ["job.x.1.0", "job.x.1.1", "job.x.1.2"]);
+        assert_eq!(job.file_names(1), ["file.x.1.0", "file.x.1.1", "file.x.1.2"]);
         // A third of 40 KiB are 13653 bytes, and what is over is less than a block.
         assert_eq!(lengths(&job), [13653; 3]);
         job.blocks = [Blocks::fixed(1); DIRECTIONS];

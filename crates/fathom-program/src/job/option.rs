@@ -62,7 +62,9 @@ pub(super) fn set(draft: &mut Draft, key: &str, text: Option<&str>) -> Result<&'
             .push(format!("{key}={}: fio takes this for {number}{unit}, and so it is here", value.text));
     }
     match row.meaning {
-        _ if value.is_void() && !row.is_per_direction => {}
+        _ if value.is_void() && !row.is_per_direction => {
+            draft.notes.push(format!("{key}={}: fio leaves this as it was, and so it is here", value.text));
+        }
         Meaning::Sets(set) => set(draft, &value),
         Meaning::Reads(read) => read(draft, &value).map_err(said)?,
         Meaning::Nothing | Meaning::Refused => {}

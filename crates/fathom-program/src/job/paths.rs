@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::files::numbered;
 use super::{Job, is_plain};
 
 /// Gives every path of the jobs a scratch file, the same one for the same path, and says which.
@@ -17,7 +18,7 @@ pub(super) fn place(jobs: &mut [Job], directories: &[Option<String>]) -> Vec<Str
             directory.iter().for_each(|directory| {
                 notes.push(format!("directory={directory}: the files are scratch files below PATH"));
             });
-            share_by_format(job);
+            name_own(job, directory.as_deref());
             continue;
         }
         for path in &mut job.files.paths {
@@ -38,14 +39,32 @@ pub(super) fn place(jobs: &mut [Job], directories: &[Option<String>]) -> Vec<Str
     notes
 }
 
+/// Files that no path names are called what fio calls them, so that another job may name them: `filename=write.0.0`.
 /// A format without the number of the thread gives all threads one file.
-fn share_by_format(job: &mut Job) {
-    let Some(format) = job.files.format.as_ref().filter(|format| !format.contains("$jobnum")) else { return };
-    if job.files.count <= 1 {
-        let name =
-            format.replace("$jobname", &job.name).replace("$filenum", "0").replace("$clientuid", "localhost");
-        job.filename = Some(plain(&name));
+fn name_own(job: &mut Job, directory: Option<&str>) {
+    if job.files.format.is_none() && directory.is_none() {
+        return;
     }
+    let mut format = job.format();
+    if job.files.count > 1 && !format.contains("$filenum") {
+        format += ".$filenum";
+    }
+    let own = flat(&format!("{}/{format}", directory.unwrap_or_default()));
+    // The numbers are at the end as a rule.
+    let start = own.char_indices().map(|(at, _)| at).find(|at| own.len() - at <= LONGEST).unwrap_or(0);
+    job.files.own = own[start..].trim_start_matches('.').to_owned();
+    if job.files.count <= 1 && !job.files.own.contains("$jobnum") {
+        job.filename = Some(numbered(&job.files.own, 0, 0));
+    }
+}
+
+/// Bytes of a name: file systems take 255 of them, and numbers follow.
+const LONGEST: usize = 200;
+
+/// A path as one name, which may be too long.
+fn flat(path: &str) -> String {
+    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | "." | "..")).collect();
+    parts.join("_").replace('\0', "_").trim_start_matches('.').to_owned()
 }
 
 /// A plain name that reminds of a path: `/dev/sdb` is `dev_sdb`.
@@ -53,10 +72,8 @@ fn plain(path: &str) -> String {
     if is_plain(path) {
         return path.to_owned();
     }
-    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | "." | "..")).collect();
-    let name = parts.join("_").replace('\0', "_");
-    let name = name.trim_start_matches('.');
-    let end = name.char_indices().map(|(at, _)| at).take_while(|&at| at < 200).last().unwrap_or(0);
+    let name = flat(path);
+    let end = name.char_indices().map(|(at, _)| at).take_while(|&at| at < LONGEST).last().unwrap_or(0);
     let end = end + name[end..].chars().next().map_or(0, char::len_utf8);
     if end == 0 { "file".to_owned() } else { name[..end].to_owned() }
 }
@@ -96,5 +113,29 @@ mod tests {
         assert_eq!(jobs[1].filename.as_deref(), Some("mnt_y_a"));
         assert_eq!(jobs[2].filename, None);
         assert!(notes[2].starts_with("directory=/mnt: "));
+        assert_eq!(jobs[2].file_names(1), ["file.mnt_own.1.0"]);
+    }
+
+    #[test]
+    fn a_file_that_a_job_names_may_be_the_own_one_of_another() {
+        let (write, read) = (Job::named("write"), job("write.0.0"));
+        let mut jobs = [write.clone(), read.clone(), write, read];
+        place(&mut jobs, &[None, None, Some("/d".to_owned()), Some("/d/".to_owned())]);
+        let names = jobs.each_ref().map(|job| job.file_names(0)[0].clone());
+        assert_eq!(names, ["file.write.0.0", "file.write.0.0", "file.d_write.0.0", "file.d_write.0.0"]);
+        let formed = |name: &str, format: &str, count| {
+            let mut job = Job::named(name);
+            (job.files.format, job.files.count) = (Some(format.to_owned()), count);
+            job
+        };
+        let mut jobs = [formed("a", "data.$jobnum", 1), formed("b", "data.$jobnum", 1), formed("c", "c", 2)];
+        place(&mut jobs, &[None, None, None]);
+        assert_eq!(
+            jobs.each_ref().map(|job| job.file_names(3)[0].clone()),
+            ["file.data.3", "file.data.3", "file.c.0"]
+        );
+        let (mut long, deep) = (Job::named("x"), format!("/{}", "d".repeat(300)));
+        place(std::slice::from_mut(&mut long), &[Some(deep)]);
+        assert!(long.file_names(7)[0].len() < 255 && long.file_names(7)[0].ends_with("d_x.7.0"));
     }
 }

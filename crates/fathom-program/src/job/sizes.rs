@@ -28,10 +28,10 @@ pub(super) fn settle(jobs: &mut [Job]) -> Vec<String> {
         (is_unsized || is_share) && job.filesize.is_none()
     };
     let known = |name: &Option<String>, jobs: &[Job]| {
-        let same = jobs.iter().filter(|job| name.is_some() && job.filename == *name && !is_open(job));
-        same.filter_map(|job| job.region_of(job.numjobs.saturating_sub(1)).ok())
-            .map(|region| region.file)
-            .max()
+        let name = format!("file.{}", name.as_ref()?);
+        let sized = jobs.iter().filter(|job| !is_open(job));
+        let threads = sized.flat_map(|job| (0..job.numjobs).filter_map(|thread| job.files_of(thread).ok()));
+        threads.flatten().filter(|file| file.name == name).map(|file| file.region.file).max()
     };
     let mut names: Vec<&Option<String>> =
         jobs.iter().filter(|job| is_open(job)).map(|job| &job.filename).collect();
@@ -166,6 +166,13 @@ mod tests {
         assert_eq!((a, share), (Ok(1 << 30), Ok(1 << 28)));
         assert_eq!((sized, same), (Ok(1 << 20), Ok(1 << 20)));
         assert_eq!(none, Ok(1 << 30));
+        let mut again = [Job { size: Some(3 << 20), ..Job::named("w") }, on("w.0.0")];
+        settle(&mut again);
+        assert_eq!(
+            again[1].region().map(|region| region.length),
+            Ok(3 << 20),
+            "what another job calls its own"
+        );
         let mut far = [Job { offset: 124 << 30, ..on("d") }];
         settle(&mut far);
         assert_eq!(far[0].region().map(|region| region.length), Ok(1 << 30));

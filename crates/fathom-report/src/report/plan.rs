@@ -223,7 +223,8 @@ mod tests {
         ] {
             assert!(lines[1].contains(words), "{words}: {shown}");
         }
-        for words in ["2 ", "sequential reads of 4 KiB", "1 MiB ", "job.own.0 to job.own.3, 1 MiB each"] {
+        for words in ["2 ", "sequential reads of 4 KiB", "1 MiB ", "file.own.0.0 to file.own.3.0, 1 MiB each"]
+        {
             assert!(lines[2].contains(words), "{words}: {shown}");
         }
         assert_eq!(

@@ -89,13 +89,15 @@ impl Buffer {
 pub(crate) fn memory(bytes: usize, job: &Job, path: &Path) -> Result<Mapping, Fault> {
     let bytes = bytes.max(1);
     match (job.buffers.memory.is_some(), job.buffers.align as usize) {
-        (true, _) => Ok(Mapping::huge(bytes).map_err(|errno| Error::new("map huge pages for", path, errno))?),
+        (true, _) => Ok(Mapping::huge(bytes).map_err(|errno| {
+            Error::new("map huge pages for", path, errno).with_remedy("raise the sysctl vm.nr_hugepages")
+        })?),
         (false, align) => Ok(Mapping::aligned(bytes, align).map_err(|errno| unmapped(path, errno))?),
     }
 }
 
 fn unmapped(path: &Path, errno: Errno) -> Error {
-    Error::new("map a buffer for", path, errno)
+    Error::new("map a buffer for", path, errno).with_remedy("lower bs or iodepth")
 }
 
 /// System calls.

@@ -13,11 +13,19 @@ pub fn surroundings(variable: &dyn Fn(&str) -> Option<String>) -> Surroundings<'
         cpus: affinity::online_cpus() as u64,
         memory_mib: facts::memory_bytes() >> 20,
         variable,
-        file: &|path| std::fs::read_to_string(path).ok(),
+        file: &|path| {
+            let bytes = std::fs::read(job_file(Path::new(path))).ok()?;
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        },
         path: "",
         on_files: None,
         added: &[],
     }
+}
+
+/// Where a job file of this path is read: as in fio `-` is standard input.
+pub fn job_file(path: &Path) -> &Path {
+    if path == Path::new("-") { Path::new("/dev/stdin") } else { path }
 }
 
 /// The regular files below a directory of another one, by their paths below that, in order. No links are followed.

@@ -221,10 +221,9 @@ pub fn run_as_written(words: &[String], job: &Job, site: &mut Site) -> Result<Fi
     let mut command = Command::new("fio");
     command.args(words).arg(format!("--directory={directory}"));
     command.args(job.size.map(|size| format!("--size={size}")));
-    command.arg(match (&job.filename, job.files.scratch.len() > 1, names.len()) {
-        (None, false, 1) => "--filename_format=job.$jobname.$jobnum".to_owned(),
-        (None, false, _) => "--filename_format=job.$jobname.$jobnum.$filenum".to_owned(),
-        _ => format!("--filename={}", names.join(":")),
+    command.arg(match job.filename.is_none() && job.files.scratch.len() <= 1 {
+        true => format!("--filename_format={}", job.own_format()),
+        false => format!("--filename={}", names.join(":")),
     });
     command.args(["--group_reporting", "--thread", "--eta=never"]).args(REPORT);
     let told = FioReport::of(&finish(&mut command, &path, site)?)?;

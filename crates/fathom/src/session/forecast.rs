@@ -20,6 +20,9 @@ use fathom_speed::jobs::{self, Ran, RanJob};
 
 use super::{Error, Session};
 
+/// What every Parquet file begins with.
+const MAGIC: [u8; 4] = *b"PAR1";
+
 /// Has a reader of jobs look at what is around a file of this path, with the variables of this process's environment.
 fn surrounded<T>(
     path: &str,
@@ -50,7 +53,7 @@ pub enum Work {
 
 impl Work {
     /// Reads a job file, with the variables of this process's environment; or notes where a trace is. Traces are told
-    /// by what every Parquet file begins with; a folder is one of a trace's parts.
+    /// by what every Parquet file begins with; a folder is one of a trace's parts. `-` is standard input, as in fio.
     ///
     /// # Errors
     /// A file that can't be read; a line of a job file that fio would refuse, or that is not understood.
@@ -63,17 +66,26 @@ impl Work {
     /// # Errors
     /// As [`read`](Self::read); a job that writes, or a file that is not there.
     pub fn read_on(path: &Path, on_files: Option<&Path>) -> Result<Self, Error> {
-        let mut magic = [0; 4];
-        let is_parquet =
-            File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == *b"PAR1";
-        if is_parquet || path.is_dir() {
+        let failed = |error| Error::Failed(format!("{}: {}", path.display(), plain(&error)));
+        let mut bytes = Vec::new();
+        let is_trace = path.is_dir() || {
+            // A pipe gives its beginning once.
+            let mut file = File::open(load::job_file(path)).map_err(failed)?;
+            file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut bytes).map_err(failed)?;
+            let is_parquet = bytes == MAGIC;
+            if !is_parquet {
+                file.read_to_end(&mut bytes).map_err(failed)?;
+            }
+            is_parquet
+        };
+        if is_trace {
             return match on_files {
                 None => Ok(Self::Trace(path.to_owned())),
                 Some(_) => Err(Error::Failed(format!("--on-files: {} is a trace", path.display()))),
             };
         }
-        let text = fs::read_to_string(path)
-            .map_err(|error| Error::Failed(format!("{}: {}", path.display(), plain(&error))))?;
+        // fio takes remarks and descriptions in any encoding.
+        let text = String::from_utf8_lossy(&bytes);
         Self::parse(&text, &path.to_string_lossy(), on_files)
     }
 

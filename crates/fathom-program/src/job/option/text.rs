@@ -54,6 +54,9 @@ pub(super) fn engine(draft: &mut Draft, value: &Value<'_>) -> Done {
     if let Some(reason) = refused_engine(name) {
         return Err(reason);
     }
+    if name.contains('/') {
+        return Err(format!("'{name}' loads a library: a job file loads none"));
+    }
     draft.job.engine = Engine::named(name)
         .ok_or_else(|| format!("there is no engine '{name}'{}", super::nearest(name, Engine::names())))?;
     Ok(())

@@ -137,6 +137,8 @@ const SYNCS: usize = 4;
 enum Reason {
     /// fio asks for syncs by what has completed, which differs until its queue is full. All else agrees.
     SyncsAtDepth,
+    /// Those syncs use up `number_ios` in fio, which transfers less then.
+    SyncsUseUpTransfers,
     /// fio's answers to other random numbers differ, and the one here lies among them.
     Drawn,
     /// fio's `mmap` takes no blocks that are not whole pages together with `fsync`.
@@ -253,6 +255,7 @@ fn compared(place: &Place, jobs: &[String]) -> Vec<Result<Reason, String>> {
             match (alike(true), is_deep && alike(false)) {
                 (true, _) => return Vec::new(),
                 (false, true) => Ok(Reason::SyncsAtDepth),
+                (false, false) if is_deep && has("number_ios=") => Ok(Reason::SyncsUseUpTransfers),
                 (false, false) if is_pass_of_several(job) => Ok(Reason::PassOfSeveral),
                 (false, false) if has("zonemode") && has("nrfiles=") => Ok(Reason::StretchesOfSeveral),
                 (false, false) if has("zonemode") && has("random_distribution") => Ok(Reason::DrawnBeyond),
