@@ -36,12 +36,13 @@ use fathom_sys::usage::Usage;
 
 pub use self::around::{files_below, job_file, length_below, surroundings};
 pub use self::burst::{Burst, burst};
+pub use self::calm::Start;
 pub use self::disks::Disk;
 pub use self::histogram::{Histogram, quantile};
 pub use self::needs::Needs;
 pub use self::outcome::{Errors, Latencies, Outcome, Transfers, Wrote, per_second};
 pub use self::sampling::{Sampled, SampledRates};
-pub use self::site::{Cached, Limits, Site, Start};
+pub use self::site::{Cached, Limits, Site};
 pub use self::steady::Steadiness;
 
 pub use self::site::Folios;

@@ -41,7 +41,10 @@ impl Scratch {
             let name = format!("{PREFIX}{:08x}", generator.random::<u32>());
             let directory = parent.join(name);
             match DirBuilder::new().mode(0o700).create(&directory) {
-                Ok(()) => return Self::lock(directory),
+                Ok(()) => match Self::lock(directory)? {
+                    Some(scratch) => return Ok(scratch),
+                    None => continue,
+                },
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(Error::from_io("make a scratch directory in", parent, &error)),
             }
@@ -49,24 +52,23 @@ impl Scratch {
         Err(Error::new("make a scratch directory in", parent, file::Errno::EXIST))
     }
 
-    fn lock(directory: PathBuf) -> Result<Self> {
+    /// None where another run has taken the new directory for one that a killed run left behind, before it was locked.
+    fn lock(directory: PathBuf) -> Result<Option<Self>> {
         let path = directory.join(LOCK);
-        let locked = file::create_new(&path).and_then(|lock| {
-            fathom_sys::file::lock_exclusive(&lock)
-                .map_err(|errno| Error::new("lock", &path, errno))
-                .map(|()| lock)
-        });
-        match locked {
-            Ok(lock) => {
+        let locked = file::create_new(&path).map(|lock| (file::lock_exclusive(&lock), lock));
+        let error = match locked {
+            Ok((Err(file::Errno::AGAIN), _)) => return Ok(None),
+            Ok((Ok(()), _)) | Err(_) if !directory.exists() => return Ok(None),
+            Ok((Ok(()), lock)) => {
                 living().push(directory.clone());
-                Ok(Self { directory, lock: Some(lock) })
+                return Ok(Some(Self { directory, lock: Some(lock) }));
             }
-            Err(error) => {
-                // The first error is what the user must hear of; the directory is as good as empty.
-                let _ = remove_all(&directory);
-                Err(error)
-            }
-        }
+            Ok((Err(errno), _)) => Error::new("lock", &path, errno),
+            Err(error) => error,
+        };
+        // The first error is what the user must hear of; the directory is as good as empty.
+        let _ = remove_all(&directory);
+        Err(error)
     }
 
     /// The directory.
@@ -188,23 +190,34 @@ pub fn remove_leftovers(parent: &Path) -> Vec<PathBuf> {
         .flatten()
         .filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX))
         .map(|entry| entry.path())
-        .filter(|path| is_abandoned(path) && remove_all(path).is_ok())
+        .filter(|path| remove_abandoned(path))
         .collect()
 }
 
-fn is_abandoned(directory: &Path) -> bool {
-    let Ok(about) = fs::symlink_metadata(directory) else { return false };
+/// Whether a directory's owner was gone, and it is too.
+fn remove_abandoned(directory: &Path) -> bool {
+    let Some(lock) = lock_of_abandoned(directory) else { return false };
+    // Whoever is just making it misses it under its own name, and makes another.
+    let renamed = directory.with_extension("left");
+    let directory = if fs::rename(directory, &renamed).is_ok() { &renamed } else { directory };
+    // FUSE and NFS only rename a file that is removed while it is open.
+    drop(lock);
+    remove_all(directory).is_ok()
+}
+
+/// The lock of a directory whose owner is gone, as far as it has one.
+fn lock_of_abandoned(directory: &Path) -> Option<Option<OwnedFd>> {
+    let about = fs::symlink_metadata(directory).ok()?;
     if !about.is_dir() || about.uid() != fathom_sys::facts::user_id() {
-        return false;
+        return None;
     }
     match file::open(&directory.join(LOCK)) {
-        Ok(lock) => file::lock_exclusive(&lock).is_ok(),
+        Ok(lock) => file::lock_exclusive(&lock).is_ok().then_some(Some(lock)),
         // Killed between making the directory and its lock, unless it is being made right now.
-        Err(_) => about
-            .modified()
-            .ok()
-            .and_then(|time| time.elapsed().ok())
-            .is_some_and(|age| age > Duration::from_secs(2)),
+        Err(_) => {
+            let age = about.modified().ok().and_then(|time| time.elapsed().ok());
+            age.is_some_and(|age| age > Duration::from_secs(2)).then_some(None)
+        }
     }
 }
 
@@ -227,6 +240,23 @@ mod tests {
         let path = living.path().to_owned();
         drop(living);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_new_directory_is_never_taken_for_a_leftover() {
+        let parent = Scratch::create(&std::env::temp_dir()).unwrap();
+        thread::scope(|scope| {
+            let cleaning = scope.spawn(|| {
+                for _ in 0..300 {
+                    remove_leftovers(parent.path());
+                    thread::sleep(Duration::from_micros(100));
+                }
+            });
+            while !cleaning.is_finished() {
+                let one = Scratch::create(parent.path()).unwrap();
+                fs::write(one.path().join("file"), "data").unwrap();
+            }
+        });
     }
 
     #[test]

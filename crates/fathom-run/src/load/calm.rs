@@ -24,6 +24,16 @@ const AFTER: Duration = Duration::from_micros(500);
 const IN_ALL: Duration = Duration::from_secs(15);
 const PART: u32 = 100;
 
+/// When the threads of a run begin, once all are ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// After a rest of 100 ms, as in fio 3.33 (`run_threads` of `backend.c`). Where a thread and those that serve it (a loop
+    /// device's worker, a FUSE daemon) run depends on how busy they were just before.
+    Rested,
+    /// When nobody works alongside on the same core, or after so long.
+    Calm(Duration),
+}
+
 /// What is known of the CPU's own speed, and of the last run.
 #[derive(Debug)]
 pub(super) struct Calm {

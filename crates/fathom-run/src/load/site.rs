@@ -12,7 +12,7 @@ use fathom_sys::memory::{FileMapping, Mapping};
 use fathom_sys::{Error, below, facts, file, transfer};
 
 use super::Wrote;
-use super::calm::Calm;
+use super::calm::{Calm, Start};
 use super::disks::Disks;
 use crate::fault::Fault;
 use crate::instrument::{Clock, Instrument};
@@ -24,16 +24,6 @@ use fathom_program::job::{Job, Layout, Pattern, Region, ThreadFile};
 use fathom_program::workload::ScratchFile;
 
 pub use crate::machine::linux::Limits;
-
-/// When the threads of a run begin, once all are ready.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
-    /// After a rest of 100 ms, as in fio 3.33 (`run_threads` of `backend.c`). Where a thread and those that serve it (a loop
-    /// device's worker, a FUSE daemon) run depends on how busy they were just before.
-    Rested,
-    /// When nobody works alongside on the same core, or after so long.
-    Calm(Duration),
-}
 
 /// A private directory on a real mount, with the files of the jobs that ran there.
 #[derive(Debug)]
