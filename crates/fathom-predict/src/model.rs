@@ -199,7 +199,7 @@ impl Model {
         // Models of before have one price for both.
         if !text.contains("\"queued_wake\"") {
             let both = model.parameters.number(Scalar::Wake);
-            model.parameters.put(Scalar::QueuedWake, both);
+            model.parameters.put(Scalar::QueuedWake, Parameter { interval: None, ..both });
         }
         // Models of before say how many CPUs there were among the facts of their machine alone.
         let cpus = model.parameters.number(Scalar::Cpus);
