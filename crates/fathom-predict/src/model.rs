@@ -196,11 +196,6 @@ impl Model {
         }
         let mut model: Self =
             serde_json::from_value(value).map_err(|error| format!("not a model: {error}"))?;
-        // Models of before have one price for both.
-        if !text.contains("\"queued_wake\"") {
-            let both = model.parameters.number(Scalar::Wake);
-            model.parameters.put(Scalar::QueuedWake, Parameter { interval: None, ..both });
-        }
         // Models of before say how many CPUs there were among the facts of their machine alone.
         let cpus = model.parameters.number(Scalar::Cpus);
         if let (Origin::Assumed, Some(made)) = (cpus.origin, &model.made) {
@@ -262,11 +257,17 @@ impl TryFrom<Written> for Model {
 
     fn try_from(written: Written) -> Result<Self, String> {
         let mut model = Self::assumed();
+        let has_queued_wake = written.scalars.contains_key(Scalar::QueuedWake.row().name);
         for (name, entry) in written.scalars {
             let Named::Number(number) = named(&name)? else {
                 return Err(format!("'{name}' is no scalar: it belongs under 'choices' or 'curves'"));
             };
             put(&mut model, &name, number, entry)?;
+        }
+        // Models of before have one price for both.
+        if !has_queued_wake {
+            let both = model.parameters.number(Scalar::Wake);
+            model.parameters.put(Scalar::QueuedWake, Parameter { interval: None, ..both });
         }
         for (name, points) in written.curves {
             let curve = Curve::named(&name).ok_or_else(|| format!("there is no curve '{name}'"))?;
@@ -285,10 +286,14 @@ impl TryFrom<Written> for Model {
 }
 
 impl From<Model> for Written {
-    /// Leaves out what is assumed as in every model.
+    /// Leaves out what is assumed as in every model. A model without `queued_wake` is read as one of before, whose `wake` is both.
     fn from(model: Model) -> Self {
         let (mut scalars, mut curves) = (BTreeMap::new(), BTreeMap::new());
-        for (number, parameter) in model.parameters.iter().filter(|(number, one)| *one != number.assumed()) {
+        let differs = model.parameters[Scalar::QueuedWake] != model.parameters[Scalar::Wake];
+        let is_told = |(number, one): &(Number, Parameter)| {
+            *one != number.assumed() || (differs && *number == Number::Scalar(Scalar::QueuedWake))
+        };
+        for (number, parameter) in model.parameters.iter().filter(is_told) {
             let (Parameter { value, interval, origin }, unit) =
                 (parameter, number.row().unit.word().to_owned());
             let entry = |bytes| Entry { bytes, value, unit, interval, origin };
@@ -324,6 +329,14 @@ pub fn schema() -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_that_wakes_its_caller_at_once_is_read_as_it_was_written() {
+        let mut model = Model::assumed();
+        model.parameters.put_value(Scalar::Wake, 5_000.0);
+        let again = Model::read(&serde_json::to_string(&model).unwrap()).unwrap();
+        assert_eq!([Scalar::Wake, Scalar::QueuedWake].map(|one| again.parameters[one]), [5_000.0, 0.0]);
+    }
 
     #[test]
     fn what_is_wrong_with_a_model_is_said() {

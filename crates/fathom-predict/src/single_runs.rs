@@ -37,7 +37,7 @@ pub struct SingleRuns {
     pub refusal: Option<String>,
 }
 
-/// The programs that can run jobs here.
+/// The programs that can run jobs here: fio first, where it is installed.
 pub fn programs() -> &'static [Runner] {
     if version("fio").is_some() { &[Runner::Fio, Runner::Fathom] } else { &[Runner::Fathom] }
 }

@@ -97,7 +97,7 @@ impl Control<'_> {
         self.interrupt.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
     }
 
-    /// Whether to go on: nobody has ended the run.
+    /// Whether to go on: neither an interrupt nor a failure has ended the run.
     pub(crate) fn go_on(&self) -> Result<(), Fault> {
         if self.is_over() { Err(Fault::Interrupted) } else { Ok(()) }
     }

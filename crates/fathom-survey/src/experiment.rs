@@ -307,7 +307,7 @@ fn in_memory(kind: Kind, method: &str) -> Evidence {
     Evidence::senseless(kind, method, "files live in memory alone")
 }
 
-/// The right answer where a server is planted; with another server nobody knows it, and without one there is none.
+/// The right answer where a server is planted; with another server it is unknown, and without one there is none.
 fn truth_of_served(case: &Case, planted: impl FnOnce(Served) -> Truth) -> Truth {
     match case.conditions.served {
         Some(served) => planted(served),

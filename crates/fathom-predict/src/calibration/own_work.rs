@@ -61,7 +61,7 @@ pub(super) fn programs_own_work(model: &mut Model, site: &mut Site) -> Result<()
     let mut jobs = written_jobs(&text)?;
     let programs = single_runs::programs();
     single_runs::run(&mut jobs[..2], programs, ROUNDS, 1, site)?;
-    let by = if programs.contains(&Runner::Fio) { Runner::Fio } else { Runner::Fathom };
+    let by = programs[0];
     single_runs::run(&mut jobs[2..], &[by], ROUNDS, 1, site)?;
     let took_for = |name: &str, by: Runner, bytes: u64| -> Vec<f64> {
         let runs = jobs.iter().filter(|one| one.job.name == name).flat_map(|one| one.by(by));

@@ -44,7 +44,7 @@ impl Slots {
     }
 }
 
-/// A descriptor that is open, and that nobody closes before this is dropped.
+/// A descriptor that is open, and that stays open until this is dropped.
 struct Held<'a>(RwLockReadGuard<'a, Option<OwnedFd>>);
 
 impl AsFd for Held<'_> {
