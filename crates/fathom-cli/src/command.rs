@@ -24,6 +24,7 @@ pub(crate) mod xor;
 
 use std::path::Path;
 
+use fathom::load::input;
 use fathom::machine::Fault;
 use fathom::provenance::Provenance;
 use fathom::report::{comma_separated, fio, google_benchmark, hyperfine};
@@ -68,7 +69,7 @@ fn in_rounds<T>(
 
 /// Reads a file, or standard input where that is `-`, with a bar.
 fn reading<T>(file: &Path, read: impl FnOnce(&Path, &Watch) -> Result<T, Fault>) -> Result<T, Failure> {
-    let path = if file == Path::new("-") { Path::new("/dev/stdin") } else { file };
+    let path = input(file);
     let watch = Watch::from(guard::over_reading(path)?);
     let total = path.metadata().map_or(0, |about| about.len());
     Ok(meter(total, watch.clone()).during(|| read(path, &watch))?)

@@ -34,7 +34,7 @@ use fathom_sys::affinity;
 use fathom_sys::clock::Counter;
 use fathom_sys::usage::Usage;
 
-pub use self::around::{files_below, job_file, length_below, surroundings};
+pub use self::around::{files_below, input, length_below, surroundings};
 pub use self::burst::{Burst, burst};
 pub use self::calm::Start;
 pub use self::disks::Disk;

@@ -14,7 +14,7 @@ pub fn surroundings(variable: &dyn Fn(&str) -> Option<String>) -> Surroundings<'
         memory_mib: facts::memory_bytes() >> 20,
         variable,
         file: &|path| {
-            let bytes = std::fs::read(job_file(Path::new(path))).ok()?;
+            let bytes = std::fs::read(input(Path::new(path))).ok()?;
             Some(String::from_utf8_lossy(&bytes).into_owned())
         },
         path: "",
@@ -23,8 +23,8 @@ pub fn surroundings(variable: &dyn Fn(&str) -> Option<String>) -> Surroundings<'
     }
 }
 
-/// Where a job file of this path is read: as in fio `-` is standard input.
-pub fn job_file(path: &Path) -> &Path {
+/// Where what a path names is read: as in fio `-` is standard input.
+pub fn input(path: &Path) -> &Path {
     if path == Path::new("-") { Path::new("/dev/stdin") } else { path }
 }
 

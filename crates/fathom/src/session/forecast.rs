@@ -70,7 +70,7 @@ impl Work {
         let mut bytes = Vec::new();
         let is_trace = path.is_dir() || {
             // A pipe gives its beginning once.
-            let mut file = File::open(load::job_file(path)).map_err(failed)?;
+            let mut file = File::open(load::input(path)).map_err(failed)?;
             file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut bytes).map_err(failed)?;
             let is_parquet = bytes == MAGIC;
             if !is_parquet {
