@@ -182,8 +182,25 @@ impl Path {
     pub fn run_load<T: Thread + Send + 'static, K: Send + 'static>(
         &self,
         load: &Arc<Load<T, K>>,
+        state: State,
+        seed: u64,
+    ) -> State {
+        self.run_in_slices(load, state, seed, u64::MAX, |_| {})
+    }
+
+    /// Runs a program whose calls somebody asks for every so many firings, and at the end: who takes what was done from the state and
+    /// from the load keeps the memory of a long run small.
+    ///
+    /// # Panics
+    /// Never: the state is a token that is always there.
+    #[must_use]
+    pub fn run_in_slices<T: Thread + Send + 'static, K: Send + 'static>(
+        &self,
+        load: &Arc<Load<T, K>>,
         mut state: State,
         seed: u64,
+        firings: u64,
+        mut take: impl FnMut(&mut State),
     ) -> State {
         let jobs = load.jobs();
         let net = self.net(Arc::clone(load) as Arc<dyn Application>);
@@ -193,10 +210,19 @@ impl Path {
         state.begin_run(jobs);
         simulation.change(kernel, |token| std::mem::swap(token, &mut state));
         // The flusher's timer goes on for ever. As long as a job has not ended the state need not be asked.
-        simulation.run_while(|simulation| {
+        let goes_on = |simulation: &Simulation| {
             simulation.count(ended) < jobs as usize
                 || simulation.tokens(kernel).next().is_some_and(|(state, _)| !state.is_over())
-        });
+        };
+        let mut left = 0;
+        while left == 0 {
+            left = firings;
+            simulation.run_while(|simulation| {
+                left -= 1;
+                left > 0 && goes_on(simulation)
+            });
+            simulation.change(kernel, &mut take);
+        }
         simulation.change(kernel, |token| std::mem::swap(token, &mut state));
         state.clock.end_run();
         state

@@ -47,12 +47,14 @@ pub use self::forecast::{Estimate, Forecast, Latencies, Predicted, SCHEMA, Side}
 pub use self::refusal::check;
 pub use self::trace::{Replay, predict_trace, simulate_trace, trace_calls};
 
-use self::counted::Counted;
+use self::counted::Tally;
 use self::forecast::Runs;
 use self::own_work::overhead;
 use self::threads::{ends, queueing, serial_depth};
 use crate::model::{FreeMemory, LIMITS, Model, Parameter, Parameters, Scalar};
-use fathom_program::job::{Course, Direction, Job, Layout, OpenSync, Pattern, Region, ThreadFile};
+use fathom_program::job::{
+    Course, Direction, Distribution, Job, Layout, OpenSync, Pattern, Region, ThreadFile,
+};
 use fathom_run::load::{Cached, Outcome, groups};
 
 /// How to predict.
@@ -264,6 +266,9 @@ pub fn calls(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<Vec
     Ok(load.take_made().into_iter().map(|made| made.into_iter().map(|(call, _)| call).collect()).collect())
 }
 
+/// So many steps of the net are taken between two counts of the calls that were made.
+const SLICE: u64 = 1 << 15;
+
 /// Simulated time is in ns.
 const TICKS_PER_SECOND: f64 = 1e9;
 
@@ -289,16 +294,30 @@ fn counts_from(jobs: &[Job]) -> Option<u64> {
     (is_even && (first.time_based || are_alike())).then_some(first.ramp_time.as_nanos() as u64)
 }
 
-/// A steady run that was ended early, as long as the job makes it: to the end of its time, or of its bytes.
-fn prolonged(run: Outcome, job: &Job) -> Outcome {
-    let bytes: u64 = run.transfers.iter().map(|side| side.bytes).sum();
-    let by_time = job.runtime.as_nanos() as f64 / run.elapsed_ns.max(1) as f64;
+/// Whether a job finds in memory nothing that it has read or written before: it goes through its files once, or drops them before
+/// each pass, and they were there before the first.
+fn comes_back_to_nothing(job: &Job) -> bool {
+    let once_a_pass = job.pattern == Pattern::Sequential
+        || (job.random_map && job.order.distribution == Distribution::Uniform && job.order.every <= 1);
+    once_a_pass && (job.loops() == Ok(false) || (job.drops_caches() && job.layout() == Layout::Filled))
+}
+
+/// A run that was ended early as it was steady, at last as in `steady`, as long as the job makes it: to the end of its time, or of
+/// its bytes.
+fn prolonged(mut run: Outcome, steady: Outcome, job: &Job) -> Outcome {
+    let left = |whole: u64, done: u64, each: u64| whole.saturating_sub(done) as f64 / each.max(1) as f64;
+    let [done, each] = [&run, &steady].map(|one| one.transfers.iter().map(|side| side.bytes).sum::<u64>());
     let by_bytes = match job.transfer() {
-        Ok(Some(wanted)) if !job.time_based => wanted as f64 / bytes.max(1) as f64,
+        Ok(Some(wanted)) if !job.time_based => left(wanted, done, each),
         _ => f64::INFINITY,
     };
-    let factor = if job.runtime.is_zero() { by_bytes } else { by_time.min(by_bytes) };
-    if factor.is_finite() && factor > 1.0 { run.prolonged(factor) } else { run }
+    let runtime = job.runtime.as_nanos() as u64;
+    let by_time = if runtime == 0 { f64::INFINITY } else { left(runtime, run.elapsed_ns, steady.elapsed_ns) };
+    let factor = by_bytes.min(by_time);
+    if factor.is_finite() && factor > 0.0 {
+        run.follow(&steady.prolonged(factor));
+    }
+    run
 }
 
 /// The simulated machine with its files.
@@ -317,28 +336,27 @@ impl Bench {
     ) -> Result<Vec<Vec<Outcome>>, String> {
         let (load, cached) = self.load(jobs, parameters, seed, |call| (call.kind, call.bytes))?;
         let started = self.state.now().as_ticks();
-        self.state = self.path.run_load(&load, std::mem::take(&mut self.state), seed);
-        let (done, made) = (self.state.done(), load.take_made());
-        // What came before a ramp's or a delay's end does not count.
-        let from: Vec<(u64, u64)> = load.counts_from().into_iter().map(Option::unwrap_or_default).collect();
         let depths = jobs.iter().flat_map(|job| std::iter::repeat_n(serial_depth(job), job.numjobs as usize));
-        let mut counted: Vec<_> = depths.map(Counted::of_depth).collect();
-        for one in done {
-            let job = one.job as usize;
-            let (call, counts) = made[job][one.number as usize];
-            counted[job].add(one, (counts && one.number >= from[job].0).then_some(call));
-        }
+        let mut tally = Tally::new(depths);
+        let state = std::mem::take(&mut self.state);
+        self.state = self.path.run_in_slices(&load, state, seed, SLICE, |state| tally.take(&load, state));
+        // What came before a ramp's or a delay's end does not count.
+        let from = load.counts_from().into_iter().map(|from| from.map_or(0, |(_, from)| from));
+        let steady_since = load.steady_since().map(|since| started + since);
         let ends = load.verified().into_iter().zip(load.stopped());
-        let mut threads = counted.into_iter().zip(cached).zip(from).zip(ends);
+        let mut threads = tally.threads().zip(cached).zip(from).zip(ends);
         let mut outcomes = Vec::with_capacity(jobs.len());
         for job in jobs {
             // Where not every transfer is followed by a wait, the last one need not be.
             let thinks = job.thinking.blocks <= 1 && job.thinking.iotime.is_zero();
             let thinks = if thinks { job.thinktime.as_nanos() as u64 } else { 0 };
             let threads = threads.by_ref().take(job.numjobs as usize).map(
-                |(((counted, cached), (_, from)), (verified, stopped))| {
+                |(((counted, cached), from), (verified, stopped))| {
                     let one = counted.outcome(started + from).apart(job, verified);
-                    let one = if load.was_stopped() { prolonged(one, job) } else { one };
+                    let one = match steady_since {
+                        Some(since) => prolonged(one, counted.outcome_since(since), job),
+                        None => one,
+                    };
                     let elapsed_ns = match stopped {
                         Some(end) => one.elapsed_ns.max(end.saturating_sub(from)),
                         None => one.elapsed_ns + thinks,
@@ -390,7 +408,7 @@ impl Bench {
         let load = Load::with(Program::of(threads), files, |thread| overheads[thread], keep);
         let load = load.queued(&queueing).ending(ends(jobs));
         let load = match counts_from(jobs) {
-            Some(from) => load.until_steady(from),
+            Some(from) => load.until_steady(from, jobs.iter().all(comes_back_to_nothing)),
             None => load,
         };
         Ok((Arc::new(load), cached))

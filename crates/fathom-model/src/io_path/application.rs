@@ -67,9 +67,9 @@ struct Progress<T: Thread, K> {
     descriptors: Vec<Descriptors>,
     descriptor_counts: Vec<u32>,
     ends: Ends,
-    /// Who ends the run early, if anybody does; and whether that came.
+    /// What ends the run early, if anything does; and once that came, since when its calls came at a steady rate, in ns.
     watch: Option<Watch>,
-    is_stopped: bool,
+    steady_since: Option<u64>,
 }
 
 /// A thread, with the call that it makes next.
@@ -88,7 +88,7 @@ struct Caller<T: Thread, K> {
     work: u64,
     is_held: bool,
     last_end: u64,
-    made: Vec<(K, T::Label)>,
+    made: Made<(K, T::Label)>,
     /// Its requests, if it may have several under way.
     under_way: Option<Box<UnderWay<T::Label>>>,
     /// The first call that counts, and when counting began; none where all count.
@@ -98,6 +98,25 @@ struct Caller<T: Thread, K> {
     /// How many times as long its work took at last, because other CPUs worked as well.
     slowed: f64,
     mapped: Mapped,
+}
+
+/// The calls that a thread has made, in order, but for those that were handed out.
+#[derive(Debug)]
+struct Made<C> {
+    handed_out: u64,
+    calls: Vec<C>,
+}
+
+impl<C> Made<C> {
+    /// How many there are, with those that were handed out.
+    fn count(&self) -> u64 {
+        self.handed_out + self.calls.len() as u64
+    }
+
+    fn hand_out(&mut self) -> Vec<C> {
+        self.handed_out = self.count();
+        std::mem::take(&mut self.calls)
+    }
 }
 
 /// What a thread does once it has its turn.
@@ -159,7 +178,7 @@ impl<T: Thread, K> Load<T, K> {
             work: 0,
             is_held: false,
             last_end: 0,
-            made: Vec::new(),
+            made: Made { handed_out: 0, calls: Vec::new() },
             under_way: None,
             counts_from: None,
             verified: 0,
@@ -173,7 +192,7 @@ impl<T: Thread, K> Load<T, K> {
             descriptor_counts: Vec::new(),
             ends: Ends::default(),
             watch: None,
-            is_stopped: false,
+            steady_since: None,
         };
         Self { files, keep, progress: Mutex::new(progress) }
     }
@@ -189,17 +208,17 @@ impl<T: Thread, K> Load<T, K> {
         self
     }
 
-    /// The same, ended once its calls come at a steady rate and memory does not change any more; what comes before `from`, in ns,
-    /// does not count.
+    /// The same, ended once its calls come at a steady rate and memory does not change any more, or `may_fill` and does so evenly;
+    /// what comes before `from`, in ns, does not count.
     #[must_use]
-    pub fn until_steady(self, from: u64) -> Self {
-        self.progress(|progress| progress.watch = Some(Watch::new(from)));
+    pub fn until_steady(self, from: u64, may_fill: bool) -> Self {
+        self.progress(|progress| progress.watch = Some(Watch::new(from, may_fill)));
         self
     }
 
-    /// Whether the run ended before its threads were through, because it was steady.
-    pub fn was_stopped(&self) -> bool {
-        self.progress(|progress| progress.is_stopped)
+    /// Since when the calls came at a steady rate, in ns, if the run ended before its threads were through because of that.
+    pub fn steady_since(&self) -> Option<u64> {
+        self.progress(|progress| progress.steady_since)
     }
 
     /// For each thread how long it read again what it had written, in ns.
@@ -217,9 +236,9 @@ impl<T: Thread, K> Load<T, K> {
         act(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What is kept of the calls that each thread has made, in order; it is handed out once.
+    /// What is kept of the calls that each thread has made, in order; each is handed out once.
     pub fn take_made(&self) -> Vec<Vec<(K, T::Label)>> {
-        let take = |caller: &mut Caller<T, K>| std::mem::take(&mut caller.made);
+        let take = |caller: &mut Caller<T, K>| caller.made.hand_out();
         self.progress(|progress| progress.callers.iter_mut().map(take).collect())
     }
 }
@@ -233,7 +252,7 @@ impl<T: Thread, K> Progress<T, K> {
     fn decide(&mut self, thread: usize, now: u64) {
         let mut at = now;
         let next = loop {
-            if self.is_stopped {
+            if self.steady_since.is_some() {
                 break None;
             }
             match self.callers[thread].thread.next(at) {
@@ -251,13 +270,13 @@ impl<T: Thread, K> Progress<T, K> {
                 }
                 Step::StartCounting => {
                     let caller = &mut self.callers[thread];
-                    caller.counts_from = Some((caller.made.len() as u64, at));
+                    caller.counts_from = Some((caller.made.count(), at));
                 }
                 Step::End => break None,
             }
         };
         let caller = &mut self.callers[thread];
-        let (is_first, overhead, slowed) = (caller.made.is_empty(), caller.overhead, caller.slowed);
+        let (is_first, overhead, slowed) = (caller.made.count() == 0, caller.overhead, caller.slowed);
         let own = next.map_or(0.0, |(call, _)| {
             let written = if call.kind.is_write() { call.bytes as f64 } else { 0.0 };
             let counts = call.kind.direction().is_some() || overhead.is_within_waits;
@@ -285,14 +304,14 @@ impl<T: Thread, K> Progress<T, K> {
         let Some((call, label)) = caller.next.take() else {
             return Issued { is_over: true, ..Issued::default() };
         };
-        caller.made.push((keep(call), label));
+        caller.made.calls.push((keep(call), label));
         Issued { call: Some((turn, call, false)), ..Issued::default() }
     }
 
     /// The next call of a thread that is not held.
     fn ready(&self, thread: usize) -> Option<Ready> {
         let caller = &self.callers[thread];
-        let turn = Turn { job: thread as u32, number: caller.made.len() as u64 };
+        let turn = Turn { job: thread as u32, number: caller.made.count() };
         let [wait, work] = [caller.wait, caller.work].map(Span::ticks);
         (!caller.is_held).then_some(Ready { turn, wait, work })
     }
@@ -334,10 +353,9 @@ impl<T: Thread + Send, K: Send> Application for Load<T, K> {
                 Some(_) => progress.issue_queued(job, now, state, self.keep),
                 None => progress.issue(ready.turn, now.as_ticks(), self.keep),
             };
-            if issued.call.is_some() {
-                let watch = progress.watch.as_mut();
-                progress.is_stopped |=
-                    watch.is_some_and(|watch| watch.has_seen_enough(now.as_ticks(), state));
+            if let (Some((_, call, _)), Some(watch)) = (&issued.call, &mut progress.watch) {
+                let steady_since = watch.steady_since(now.as_ticks(), call, state);
+                progress.steady_since = progress.steady_since.or(steady_since);
             }
             let call = issued.call.map(|(turn, call, is_queued)| {
                 let file = |id: FileId| self.files.get(id.0 as usize).copied().unwrap_or(id);

@@ -198,6 +198,13 @@ impl State {
         [self.cache.dirty_pages(), self.writeback.pages()]
     }
 
+    /// When the oldest data of the run became dirty that only their age will have written back, in ns of the run; none where there are
+    /// none, or others have the flusher write all that is dirty.
+    pub(crate) fn ages_since(&self) -> Option<u64> {
+        let since = self.writeback.ages_since(self.cache.dirty_pages())?;
+        Some(since.saturating_sub(self.clock.started().as_ticks()))
+    }
+
     /// Every call of the last run, in the order in which they ended.
     #[must_use]
     pub fn done(&self) -> &[Done] {

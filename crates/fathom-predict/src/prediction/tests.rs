@@ -470,12 +470,41 @@ fn a_steady_job_is_simulated_until_nothing_new_comes() {
         near(many.calls() as f64, 51_200.0 * 256.0)
             && near(many.elapsed_ns as f64, 100.0 * few.elapsed_ns as f64)
     );
+    // What fills memory evenly and is not read again goes on, too, and need not be simulated to its end.
+    let cold =
+        |seconds| Job { direct: false, engine: Engine::IoUring, size: Some(8 << 30), ..direct(seconds) };
+    let [short, long] = [2, 400].map(|seconds| of(&cold(seconds)));
+    assert!(near(long.calls() as f64, 200.0 * short.calls() as f64), "{} {}", short.calls(), long.calls());
     // The first pass reads from the device, all others from memory.
     let warming =
         Job { direct: false, engine: Engine::Psync, invalidate: false, size: Some(32 << 20), ..direct(2) };
     let warm = of(&warming);
     let rate = warm.bytes_per_second(Direction::Read);
     assert!(rate > 20.0 * 4096.0 * 1e9 / 80_000.0, "{rate}");
+}
+
+/// A run that is ended early goes on as it was at last, and not as it began.
+#[test]
+fn how_a_run_begins_counts_once() {
+    let mut parameters = silent().parameters;
+    for set in [("server_near", "2e8"), ("server_near_share", "0.2"), ("write_through", "1e6")] {
+        parameters.set(set.0, set.1).unwrap();
+    }
+    let calls = |seconds| {
+        let job = Job {
+            direct: true,
+            pattern: Pattern::Random,
+            size: Some(64 << 20),
+            time_based: true,
+            runtime: Duration::from_secs(seconds),
+            ..Job::named("direct")
+        };
+        simulate(&[job], &parameters, 1).unwrap()[0][0].calls() as f64
+    };
+    let [one, hundred] = [1, 100].map(calls);
+    let each = (hundred - one) / 99.0;
+    // A fifth of the first second is five times as fast, but for its bytes.
+    assert!((1.5..1.9).contains(&(one / each)), "{one} in the first second, {each} in each of the others");
 }
 
 #[test]

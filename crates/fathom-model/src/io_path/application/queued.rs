@@ -102,9 +102,9 @@ impl<L> UnderWay<L> {
 impl<T: Thread, K> Progress<T, K> {
     /// What a thread does next, and after how much time of its CPU; none where it waits for a request or a call.
     pub(super) fn plan(&mut self, thread: usize, now: u64) -> Option<Ready> {
-        let is_stopped = self.is_stopped;
+        let is_stopped = self.steady_since.is_some();
         let caller = &mut self.callers[thread];
-        let (number, overhead) = (caller.made.len() as u64, caller.overhead);
+        let (number, overhead) = (caller.made.count(), caller.overhead);
         let queue = caller.under_way.as_mut()?;
         let Queueing { depth, low, submit_ns, reap_ns, .. } = queue.queueing;
         let [submit_ns, reap_ns] = [submit_ns, reap_ns].map(|ns| ns * queue.queueing.share(now));
@@ -161,13 +161,13 @@ impl<T: Thread, K> Progress<T, K> {
         keep: fn(Call) -> K,
     ) -> Issued {
         let caller = &mut self.callers[thread];
-        let number = caller.made.len() as u64;
+        let number = caller.made.count();
         let turn = Turn { job: thread as u32, number };
         let Some(queue) = &mut caller.under_way else { return Issued::default() };
         queue.free = now.as_ticks();
         match queue.act.take() {
             Some(Act::HandOver(call, label)) => {
-                caller.made.push((keep(call), label));
+                caller.made.calls.push((keep(call), label));
                 let is_queued = call.kind.direction().is_some();
                 queue.busy += u32::from(is_queued);
                 // A call that is no request keeps the thread until it has returned.

@@ -3,12 +3,13 @@
 //!
 //! Moments are in ns since the machine was started.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use crate::file_read::PAGE;
 use crate::io_path::prices;
 use crate::io_path::request::Request;
-use crate::page_cache::FileId;
+use crate::page_cache::{FetchId, FileId};
 use crate::page_set::PageSet;
 use crate::page_writeback::{Dirtier, Found, Speed, Thresholds, writeback_chunk_size};
 use crate::parameters::{Parameters, Scalar};
@@ -30,7 +31,7 @@ pub(crate) struct Writeback {
     dirtiers: Vec<Dirtier>,
     /// By file.
     files: Vec<Dirty>,
-    flying: Vec<Flying>,
+    flying: BTreeMap<FetchId, Flying>,
     /// Pages of folios that are on their way: NR_WRITEBACK.
     pages: u64,
     /// When a writer last began to pause: `dirty_sleep`.
@@ -62,7 +63,7 @@ pub(crate) struct Dirty {
 /// A write of the device under way.
 #[derive(Clone, Copy, Debug)]
 struct Flying {
-    request: Request,
+    file: FileId,
     number: u64,
     /// Pages of its folios.
     held: u64,
@@ -110,7 +111,7 @@ impl Writeback {
             queue: value(Scalar::Queue).max(1) as usize,
             dirtiers: Vec::new(),
             files: Vec::new(),
-            flying: Vec::new(),
+            flying: BTreeMap::new(),
             pages: 0,
             slept_at: None,
             written_out: 0,
@@ -208,7 +209,7 @@ impl Writeback {
 
     /// A write goes to the device that holds pages of folios.
     pub(crate) fn send(&mut self, request: Request, held: u64) {
-        self.flying.push(Flying { request, number: self.written_out, held });
+        self.flying.insert(request.id, Flying { file: request.file, number: self.written_out, held });
         self.written_out += 1;
         self.pages += held;
     }
@@ -216,8 +217,7 @@ impl Writeback {
     /// A write of the device is done. Returns the jobs whose sync has no write left to wait for, and whether the flusher
     /// is to run; none if writeback has not sent it.
     pub(crate) fn land(&mut self, request: &Request) -> Option<(Vec<u32>, Option<()>)> {
-        let at = self.flying.iter().position(|flying| flying.request.id == request.id)?;
-        let Flying { number, held, .. } = self.flying.swap_remove(at);
+        let Flying { number, held, .. } = self.flying.remove(&request.id)?;
         self.pages -= held;
         self.speed.written += held;
         let mut synced = Vec::new();
@@ -241,8 +241,8 @@ impl Writeback {
 
     /// A job's sync waits for the writes under way of a file, or of all files; false if there are none.
     pub(crate) fn wait(&mut self, job: u32, file: Option<FileId>) -> bool {
-        let is_of = |flying: &&Flying| file.is_none_or(|file| file == flying.request.file);
-        let left = self.flying.iter().filter(is_of).count();
+        let is_of = |flying: &&Flying| file.is_none_or(|file| file == flying.file);
+        let left = self.flying.values().filter(is_of).count();
         if left > 0 {
             self.barriers.push(Barrier { job, file, before: self.written_out, left });
         }
@@ -333,6 +333,12 @@ impl Writeback {
 
     fn is_over_background(&self, dirty: u64) -> bool {
         dirty > self.thresholds.background
+    }
+
+    /// When the oldest data became dirty that nothing but their age will have the flusher write; none where it writes anyway.
+    pub(crate) fn ages_since(&self, dirty: u64) -> Option<u64> {
+        let dirty_files = self.files.iter().filter(|file| file.pages.pages() > 0);
+        dirty_files.map(|file| file.since).min().filter(|_| !self.is_over_background(dirty))
     }
 
     /// Of the files that were dirtied by then the one whose turn it is: the one that was dirtied first.
