@@ -4,17 +4,44 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+/// What `--plan` takes. Indented by four, so that Markdown leaves the lines as they are.
+const SETTINGS: &str = "\
+Settings of --plan. BYTES and N are whole numbers; TIME is a number with a unit, such as 250us or 10ms:
+
+    block=BYTES        size of a block, a power of two (4096)
+    size=BYTES         size of the file system (1 GiB)
+    call=TIME          what each call takes
+    rtt=TIME           what each request takes besides, also one that looks a name up or closes a file
+    page=TIME          what reading takes besides, per page of 4 KiB
+    new_block=TIME     what writing takes besides, per block that is new
+    flush=TIME         what closing a file takes besides
+    attr=TIME          how long the kernel may keep attributes (3600s)
+    entry=TIME         how long it may keep what a name stands for (3600s)
+    negative=TIME      how long it may keep that a name does not exist (0)
+    max_read=BYTES     most that one request reads
+    max_write=BYTES    most that one request writes (1 MiB)
+    threads=N          requests that are served at once (2)
+    background=N       requests for read-ahead and writeback that the kernel sends at once (16)
+    cache=writeback    the kernel keeps what is written until the file is closed
+    write=late         the file system keeps what is written until the file is closed, as sshfs does
+    open=direct        files bypass the page cache
+    unlink=hides       a file that is removed while open is renamed until it is closed, as by libfuse
+    st_blocks=length   st_blocks shows the length of a file; st_blocks=BYTES the same for each file
+    eio=CALL@N         the Nth call fails with EIO; N+ means the Nth and all later ones
+    eintr=CALL@N       the Nth call fails with EINTR
+    short=CALL@N       the Nth call moves half of its bytes
+    hang=CALL@N:TIME   the Nth call is answered so much later
+    enospc=BYTES       writes fail with ENOSPC after so many bytes
+
+CALL is read, write, fsync, open, create, mkdir, unlink, rename, rmdir, stat, truncate, readdir or statfs;
+each is counted from the mount on.";
+
 #[derive(Debug, Args)]
+#[command(after_help = SETTINGS)]
 pub(crate) struct FuseOptions {
     /// An empty directory to mount it on.
     pub(crate) dir: PathBuf,
-    /// How the file system behaves, as settings separated by commas. Sizes: block=BYTES, size=BYTES.
-    /// Latencies: call=TIME, page=TIME (per page read), new_block=TIME, rtt=TIME (per request), flush=TIME (per close).
-    /// What the kernel may believe, and for how long: attr=TIME, entry=TIME, negative=TIME. Requests:
-    /// max_read=BYTES, max_write=BYTES, threads=N (served at once), background=N (sent at once by the kernel for reading
-    /// ahead and writing back). Writes wait at each call, or with cache=writeback in the kernel until the file is closed,
-    /// or with write=late in the server until then. Faults at the Nth call since the mount, or with N+ at every call from then on: eio=CALL@N, eintr=CALL@N, short=CALL@N,
-    /// hang=CALL@N:TIME. No space after so many bytes: enospc=BYTES.
-    #[arg(long, default_value = "", hide_default_value = true, value_name = "WORDS")]
+    /// How the file system behaves: settings of the list below, separated by commas, such as rtt=2ms,eio=write@5.
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "SETTINGS")]
     pub(crate) plan: String,
 }

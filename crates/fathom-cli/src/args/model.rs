@@ -22,7 +22,8 @@ pub(crate) struct OnOptions {
 /// What is different from the model.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SetOptions {
-    /// Give a parameter of the model another value, such as readahead=1M, or far_of=4M:0.2,8M:0.4 for points of a curve; 'fathom net parameters' lists all.
+    /// Give a parameter of the model another value, such as readahead=1M or dirty_ratio=5; a curve takes points, as in
+    /// new=4K:1300,64K:3550. 'fathom net parameters' lists all.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
 }

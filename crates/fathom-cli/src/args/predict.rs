@@ -12,7 +12,7 @@ use crate::args::run::{Jobs, ReplayOptions};
 
 #[derive(Debug, Args)]
 pub(crate) struct PredictOptions {
-    /// A job file in fio's format ('fathom run --dry-run' says whether its options are supported), or a trace that
+    /// A job file in fio's format ('fathom run --dry-run' says whether its options are supported; '-' is standard input), or a trace that
     /// 'fathom trace record' or 'fathom trace import' wrote.
     #[arg(value_name = "JOB.fio|TRACE", required_unless_present = "fio", conflicts_with = "fio")]
     job: Option<PathBuf>,

@@ -16,7 +16,7 @@ use crate::args::{changed, library};
 })))]
 #[command(mut_args(changed("max_time", |arg| arg.default_value("10m"))))]
 pub(crate) struct RunOptions {
-    /// A job file in fio's format ('fathom run --dry-run' says whether its options are supported; - is standard input), or a
+    /// A job file in fio's format ('fathom run --dry-run' says whether its options are supported; '-' is standard input), or a
     /// trace that 'fathom trace record' or 'fathom trace import' wrote.
     #[arg(value_name = "JOB.fio|TRACE", required_unless_present = "fio")]
     job: Option<PathBuf>,

@@ -13,7 +13,7 @@ pub(crate) struct SweepOptions {
     /// argument; 'fathom predict' takes it as --on MODEL.json.
     #[arg(value_name = "MODEL.json", required_unless_present = "merge")]
     pub(crate) model: Option<PathBuf>,
-    /// A job file in fio's format ('fathom run --dry-run' says whether its options are supported).
+    /// A job file in fio's format ('fathom run --dry-run' says whether its options are supported; '-' is standard input).
     #[arg(value_name = "JOB.fio", required_unless_present = "merge")]
     pub(crate) jobs: Option<PathBuf>,
     /// Values of a parameter of the model, such as readahead=128K,1M. Values that have commas of their own are separated by

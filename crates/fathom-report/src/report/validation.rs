@@ -4,38 +4,47 @@ use super::colours::Colours;
 use super::table::rate;
 use super::{sketch, table};
 use fathom_predict::calibration::{Account, REPEATS};
-use fathom_predict::model::Model;
+use fathom_predict::model::{Model, Origin};
 use fathom_predict::validation::{self, Again, Agreement, Class, Held, Validation, agreement};
-use fathom_program::units::{Bytes, Nanos};
+use fathom_program::units::Bytes;
 use fathom_run::provenance::{MachineFacts, Provenance};
 
-/// The parameters of a model with where they come from, and how well they explain what they were fitted to.
+/// How well a model explains what it was fitted to, by what the jobs were about, and where its parameters come from. The page has
+/// each job and each parameter.
 pub fn calibration(model: &Model, accounts: &[Account]) -> String {
-    let mut text = table::rows(&PARAMETERS, &parameters(model));
+    let rows: Vec<Vec<String>> = accounts.iter().map(about).collect();
+    let mut text = table::rows(&["measured jobs", "count", "median error", "largest", "drift"], &rows);
+    text += "\nerror: how far the rate of the model is from the one that was measured; drift: how much longer later runs took\n";
     for account in accounts {
-        let rows: Vec<Vec<String>> = account
-            .jobs
-            .iter()
-            .map(|(name, measured, simulated)| {
-                let error = percent(measured / simulated - 1.0);
-                vec![name.clone(), Nanos(*measured).to_string(), Nanos(*simulated).to_string(), error]
-            })
-            .collect();
-        text += &format!("\n{}; later runs took {} longer", account.name, percent(account.drift));
         let runs: usize = account.runs.iter().map(Vec::len).sum();
-        text += &match account.disturbed {
-            0 => "\n".to_owned(),
-            disturbed => format!("; {disturbed} of {runs} were disturbed\n"),
-        };
-        text += &table::rows(&["job", "measured per call", "simulated", "rate off by"], &rows);
+        if account.disturbed > 0 {
+            text += &format!("{}: {} of {runs} runs were disturbed\n", account.name, account.disturbed);
+        }
         text += &account.refused.iter().map(|reason| format!("not run: {reason}\n")).collect::<String>();
     }
+    let of = |origin| model.parameters.iter().filter(|(_, one)| one.origin == origin).count();
+    let counted = [Origin::Measured, Origin::Declared, Origin::Set, Origin::Assumed]
+        .map(|origin| (of(origin), origin.word()))
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"));
+    text += &format!("parameters: {}\n", counted.collect::<Vec<_>>().join(", "));
     let short_of_time = short_of_time(accounts.iter().flat_map(|account| &account.runs), REPEATS);
     let machine = model
         .made
         .iter()
         .flat_map(|made| reclaimed(made.reclaimed_bytes).into_iter().chain(returned(&made.machine)));
     text + &short_of_time.into_iter().chain(machine).map(|remark| format!("\n{remark}\n")).collect::<String>()
+}
+
+/// The line of jobs that are about one thing.
+fn about(account: &Account) -> Vec<String> {
+    let mut errors: Vec<f64> =
+        account.jobs.iter().map(|(_, measured, simulated)| (measured / simulated - 1.0).abs()).collect();
+    errors.sort_by(f64::total_cmp);
+    let [median, largest] = [errors.get(errors.len() / 2), errors.last()]
+        .map(|error| error.map_or_else(|| "-".to_owned(), |error| percent(*error)));
+    vec![account.name.clone(), account.jobs.len().to_string(), median, largest, percent(account.drift)]
 }
 
 /// The ends of the scale on which errors are drawn, as shares, and the columns on each side of its middle.

@@ -15,13 +15,13 @@ use fathom_run::load::{self, groups};
 
 use super::Error;
 
-/// The path of a job file, and its text.
+/// The path of a job file, and its text. `-` is standard input, as in fio.
 ///
 /// # Errors
 /// A file that can't be read, a trace.
 pub fn job_text(jobs: &Path) -> Result<(String, String), Error> {
     let failed = |reason: &str| Error::Failed(format!("{}: {reason}", jobs.display()));
-    let text = fs::read(jobs).map_err(|error| failed(&plain(&error)))?;
+    let text = fs::read(load::input(jobs)).map_err(|error| failed(&plain(&error)))?;
     let text = String::from_utf8(text).map_err(|_| failed("not a job file: a sweep is one of jobs"))?;
     Ok((jobs.to_string_lossy().into_owned(), text))
 }

@@ -79,9 +79,17 @@ function markLooks(figure) {
   });
 }
 
+// A series without the places that no line or marker within the frame needs: a saved picture holds what it shows.
+function cropped(series, px, { left, right }) {
+  const xs = series.x.map(px), reaches = at => Math.max(xs[at], xs[at + 1]) >= left - 9 && Math.min(xs[at], xs[at + 1]) <= right + 9;
+  const isNear = (_, at) => xs[at] >= left - 9 && xs[at] <= right + 9 || reaches(at - 1) || reaches(at);
+  return { ...series, ...Object.fromEntries(['x', 'y', 'low', 'high'].map(name => [name, series[name] && series[name].filter(isNear)])) };
+}
+
 // What stands where within the picture.
 function drawSeries(group, look, { figure, px, py, frame, key }, hits) {
-  const { series, colour, beside } = look, ofThings = isOfThings(figure), of = ofThings ? px : py;
+  const { colour, beside } = look, ofThings = isOfThings(figure), of = ofThings ? px : py;
+  const series = ofThings || figure.x.names || look.isBars ? look.series : cropped(look.series, px, frame);
   const xs = series.x.map(x => px(figure.x.names ? x + beside : x));
   const ys = series.y.map(y => py(ofThings ? -y - beside : y));
   const [low, high] = [series.low, series.high].map(edges => edges && edges.map(of));
@@ -197,8 +205,8 @@ function picture(state, width, least) {
   drawAxes(svg, state, frame, ticksOf, px, py);
   const clip = add(svg, 'clipPath', { id: `frame-${key}` });
   add(clip, 'rect', { x: left, y: top, width: Math.max(1, frame.right - left), height: Math.max(1, frame.bottom - top) });
-  const within = add(svg, 'g', { 'clip-path': `url(#frame-${key})` }), drawn = { figure, px, py, frame, key };
-  const group = look => add(within, 'g', { class: look.series ? 'trace' : 'mark' });
+  const clipped = add(svg, 'g', { 'clip-path': `url(#frame-${key})` }), drawn = { figure, px, py, frame, key };
+  const group = look => add(clipped, 'g', { class: look.series ? 'trace' : 'mark' });
   for (const look of all) if (!hidden.has(look.name)) drawSeries(group(look), look, drawn, hits);
   for (const look of marks) if (!hidden.has(look.name)) drawMark(group(look), look, drawn, hits);
   return { svg, hits, frame };
