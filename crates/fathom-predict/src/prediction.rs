@@ -280,10 +280,11 @@ type Loaded<K> = (Arc<Load<JobCalls, K>>, Vec<Cached>);
 fn counts_from(jobs: &[Job]) -> Option<u64> {
     let first = jobs.first()?;
     let goes_on = |job: &Job| {
-        let Course { new_group, exitall_on_error, exitall, exit_what, .. } = job.course;
+        let Course { loops, new_group, exitall_on_error, exitall, exit_what, .. } = job.course;
         job.order.strides == [0; 3]
             && job.verify.is_none()
-            && job.course == Course { new_group, exitall_on_error, exitall, exit_what, ..Course::default() }
+            && job.course
+                == Course { loops, new_group, exitall_on_error, exitall, exit_what, ..Course::default() }
     };
     let ends = |job: &Job| (job.runtime, job.time_based, job.ramp_time);
     let is_even = jobs.iter().all(|job| goes_on(job) && ends(job) == ends(first));

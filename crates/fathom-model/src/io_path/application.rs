@@ -353,8 +353,8 @@ impl<T: Thread + Send, K: Send> Application for Load<T, K> {
                 Some(_) => progress.issue_queued(job, now, state, self.keep),
                 None => progress.issue(ready.turn, now.as_ticks(), self.keep),
             };
-            if let (Some((_, call, _)), Some(watch)) = (&issued.call, &mut progress.watch) {
-                let steady_since = watch.steady_since(now.as_ticks(), call, state);
+            if let (Some((turn, call, _)), Some(watch)) = (&issued.call, &mut progress.watch) {
+                let steady_since = watch.steady_since(now.as_ticks(), turn.job, call, state);
                 progress.steady_since = progress.steady_since.or(steady_since);
             }
             let call = issued.call.map(|(turn, call, is_queued)| {

@@ -60,7 +60,7 @@ impl Tally {
 }
 
 /// So many stretches are kept before neighbours become one.
-const STRETCHES: usize = 8;
+const STRETCHES: usize = 16;
 
 /// The calls of a thread, or of all, in stretches of about the same length, so that the end of a run can be had by itself.
 #[derive(Default)]

@@ -475,6 +475,24 @@ fn a_steady_job_is_simulated_until_nothing_new_comes() {
         |seconds| Job { direct: false, engine: Engine::IoUring, size: Some(8 << 30), ..direct(seconds) };
     let [short, long] = [2, 400].map(|seconds| of(&cold(seconds)));
     assert!(near(long.calls() as f64, 200.0 * short.calls() as f64), "{} {}", short.calls(), long.calls());
+    // So does what writes the same file again and again, whose pages are dropped before each pass; and loops are passes as well.
+    let written = |seconds| Job {
+        direct: false,
+        engine: Engine::Psync,
+        read_percent: 0,
+        size: Some(64 << 20),
+        ..direct(seconds)
+    };
+    let [short, long] = [4, 200].map(|seconds| of(&written(seconds)));
+    let ratio = long.calls() as f64 / short.calls() as f64 / 50.0;
+    assert!((ratio - 1.0).abs() < 0.03, "{ratio}");
+    let loops = |loops| {
+        let mut job = bytes(64);
+        job.course.loops = loops;
+        of(&job)
+    };
+    let [one, many] = [1, 3_000].map(loops);
+    assert!(near(many.calls() as f64, 3_000.0 * one.calls() as f64), "{} {}", one.calls(), many.calls());
     // The first pass reads from the device, all others from memory.
     let warming =
         Job { direct: false, engine: Engine::Psync, invalidate: false, size: Some(32 << 20), ..direct(2) };

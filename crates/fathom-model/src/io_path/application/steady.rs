@@ -5,9 +5,11 @@
 //! become independent of each other however slowly calls forget. Source: A. Law, "Simulation Modeling and Analysis",
 //! chapter 9, batch means.
 
+use std::collections::VecDeque;
+
 use crate::file_read::PAGE;
 use crate::io_path::state::State;
-use fathom_program::call::Call;
+use fathom_program::call::{Call, CallKind};
 
 /// Calls of the first batches.
 const BATCH: u64 = 2_000;
@@ -15,6 +17,8 @@ const BATCH: u64 = 2_000;
 const BATCHES: usize = 16;
 /// How far the mean of the batches may be off with 95 % confidence, as a share, and how far their halves may lie apart.
 const NARROW: f64 = 0.01;
+/// So many passes are compared.
+const PASSES: usize = 3;
 /// The 97.5 % quantile of Student's t for that many.
 const STUDENT: f64 = 2.13;
 /// How far the pages may lie apart that come into memory for each that is moved: one that is not there when it is read costs up to a
@@ -37,9 +41,11 @@ pub(super) struct Watch {
     /// Pages that calls asked for so far.
     moved: f64,
     borders: Vec<Border>,
+    /// Where the first thread began its last passes: it drops what is cached of its files before each.
+    passes: VecDeque<Border>,
 }
 
-/// What was seen when a batch began.
+/// What was seen when a batch or a pass began.
 #[derive(Clone, Copy, Debug)]
 struct Border {
     /// The moment, in ns.
@@ -53,24 +59,34 @@ struct Border {
 
 impl Watch {
     pub(super) fn new(from: u64, may_fill: bool) -> Self {
-        Self { from, may_fill, batch: BATCH, calls: 0, moved: 0.0, borders: Vec::new() }
+        let (borders, passes) = (Vec::new(), VecDeque::new());
+        Self { from, may_fill, batch: BATCH, calls: 0, moved: 0.0, borders, passes }
     }
 
-    /// Counts a call that is made now, in ns. If further ones will show nothing new: since when they came at a steady rate.
-    pub(super) fn steady_since(&mut self, now: u64, call: &Call, state: &State) -> Option<u64> {
+    /// Counts a call that a thread makes now, in ns. If further ones will show nothing new: since when they came at a steady rate.
+    pub(super) fn steady_since(&mut self, now: u64, thread: u32, call: &Call, state: &State) -> Option<u64> {
         if now < self.from {
             return None;
         }
         let is_border = self.calls.is_multiple_of(self.batch);
+        let is_pass = thread == 0 && call.kind == CallKind::DontNeed;
         self.calls += 1;
         let moves = call.kind.direction().is_some();
         self.moved += if moves { call.bytes as f64 / PAGE as f64 } else { 0.0 };
+        if !is_border && !is_pass {
+            return None;
+        }
+        let dirty = state.dirty_and_writeback().iter().sum::<u64>() as f64;
+        let border = Border { at: now, moved: self.moved, cached: state.cache().pages() as f64, dirty };
+        // What waits to become old would be written later, and slow down others then.
+        let is_turned_over = |since| state.ages_since().is_none_or(|ages| ages >= since);
+        if is_pass && let Some(since) = self.passes_are_alike(border).filter(|&since| is_turned_over(since)) {
+            return Some(since);
+        }
         if !is_border {
             return None;
         }
-        let (dirty, cached) =
-            (state.dirty_and_writeback().iter().sum::<u64>() as f64, state.cache().pages() as f64);
-        self.borders.push(Border { at: now, moved: self.moved, cached, dirty });
+        self.borders.push(border);
         if self.borders.len() > 2 * BATCHES {
             self.borders = self.borders.iter().copied().step_by(2).collect();
             self.batch *= 2;
@@ -78,10 +94,26 @@ impl Watch {
         // What came before the batches that are judged warms up.
         let judged = &self.borders[self.borders.len().checked_sub(BATCHES + 1)?..];
         let since = judged[0].at;
-        // What waits to become old would be written later, and slow down others then.
-        let is_turned_over = || state.ages_since().is_none_or(|ages| ages >= since);
-        let is_even = now - self.from > LONG || (is_turned_over() && is_level(judged, self.may_fill));
+        let is_even = now - self.from > LONG || (is_turned_over(since) && is_level(judged, self.may_fill));
         (is_even && is_steady(judged)).then_some(since)
+    }
+
+    /// A pass begins: when the first of the last ones did if they took equally long and left as much dirty, for all that they moved.
+    fn passes_are_alike(&mut self, border: Border) -> Option<u64> {
+        self.passes.push_back(border);
+        if self.passes.len() <= PASSES {
+            return None;
+        }
+        let first = self.passes.pop_front()?;
+        let ends = self.passes.iter();
+        let borders = || [&first].into_iter().chain(ends.clone());
+        let lengths = borders().zip(ends.clone()).map(|(from, to)| (to.at - from.at) as f64);
+        let [least, most] = [f64::min, f64::max].map(|either| lengths.clone().reduce(either));
+        let (least, most) = (least?, most?);
+        let moved = (border.moved - first.moved) / PASSES as f64;
+        let dirtied = |other: &Border| (other.dirty - first.dirty).abs() <= NARROW * moved;
+        let are_alike = most - least <= NARROW * most && ends.clone().all(dirtied);
+        (are_alike && self.calls >= BATCH * BATCHES as u64).then_some(first.at)
     }
 }
 
