@@ -261,12 +261,12 @@ mod tests {
     #[test]
     fn a_size_that_was_found_was_measured_to_take_that_long() {
         let directory = Scratch::create(&std::env::temp_dir()).unwrap();
-        let found = find(directory.path(), question(Duration::from_millis(3), 64 << 20), &watch()).unwrap();
-        assert!(found.bytes.is_some() || !found.caveats.is_empty(), "{found:?}");
-        if found.bytes.is_some() {
-            assert!((found.measurement.call_ns / 3e6 - 1.0).abs() <= TOLERANCE, "{found:?}");
-            assert_eq!(found.measurement.samples_ns.len(), READS);
-        }
+        let find = || find(directory.path(), question(Duration::from_millis(3), 64 << 20), &watch()).unwrap();
+        // A busy machine may leave one without an answer.
+        let found = (0..10).map(|_| find()).find(|found| found.bytes.is_some() || found.caveats.is_empty());
+        let found = found.expect("a size in one of ten tries");
+        assert!((found.measurement.call_ns / 3e6 - 1.0).abs() <= TOLERANCE, "{found:?}");
+        assert_eq!(found.measurement.samples_ns.len(), READS);
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "only the lock is left");
     }
 

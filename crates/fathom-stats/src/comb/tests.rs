@@ -329,10 +329,11 @@ fn edges() {
     let answer = found(&seven, 256);
     assert!(matches!(answer, Err(NoComb::Absent { .. })), "{answer:?}");
     // Negative and zero latencies, as an overhead subtracted may leave, stay finite.
-    let signed: Vec<f64> = (0..2560).map(|i| f64::from(i % 7) - 2.0).collect();
-    if let Ok(combs) = found(&signed, 256) {
-        assert!(combs.fundamental.height_ratio.value.is_finite());
-    }
+    let signed: Vec<f64> =
+        (0..2560).map(|i| if i % 16 == 0 { 5.0 } else { -f64::from(i / 256 % 2) }).collect();
+    let combs = found(&signed, 256).unwrap();
+    assert_eq!(combs.fundamental.period, 16);
+    assert!(combs.fundamental.height_ratio.value.is_finite());
 }
 
 #[test]
