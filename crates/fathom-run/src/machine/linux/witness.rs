@@ -159,7 +159,7 @@ impl Witness for Linux {
         let residency = self.residency;
         self.on(name, "look at the cache of", |file| {
             let mut cached = residency.bytes(file)?;
-            while residency.sees_arrivals_alone() && !patience.is_zero() {
+            while residency == Residency::Mincore && !patience.is_zero() {
                 std::thread::sleep(patience);
                 let now = residency.bytes(file)?;
                 if now == cached {
