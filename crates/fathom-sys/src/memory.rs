@@ -211,9 +211,6 @@ impl FileMapping {
     }
 
     /// Tells the kernel in which order pages will be used. Source: `madvise(2)`.
-    ///
-    /// # Errors
-    /// What `madvise(2)` gives.
     pub fn expect(&self, random: bool) -> rustix::io::Result<()> {
         let advice = if random { Advice::Random } else { Advice::Sequential };
         // SAFETY: the range is the mapping, and this advice changes no contents.

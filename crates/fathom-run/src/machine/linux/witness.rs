@@ -11,6 +11,7 @@ use fathom_sys::tracing::{Event, FUSE_REQUEST, PAGE_ADDED, Record, Trace};
 use fathom_sys::{Error, affinity, dirty, facts, journal, layout, transfer};
 
 use super::Linux;
+use super::residency::Residency;
 use crate::instrument::Clock;
 use crate::machine::{Fault, Machine};
 use crate::witness::{Counter, Declared, Extent, Pinned, Requests, Unseen, Witness};
