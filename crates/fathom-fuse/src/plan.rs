@@ -167,7 +167,9 @@ impl FromStr for Plan {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut plan = Self::default();
         for word in text.split(',').filter(|word| !word.is_empty()) {
-            plan.set(word).ok_or_else(|| format!("'{word}' is no setting of the FUSE file system; 'fathom lab fuse --help' lists them"))?;
+            plan.set(word).ok_or_else(|| {
+                format!("'{word}' is no setting of the FUSE file system; 'fathom lab fuse --help' lists them")
+            })?;
         }
         if !plan.block_bytes.is_power_of_two() || plan.block_bytes < 512 {
             return Err(format!("block={}: it must be a power of two from 512 on", plan.block_bytes));
@@ -306,7 +308,10 @@ mod tests {
             "colour=red",
         ] {
             let complaint = format!("block=4096,{word}").parse::<Plan>().unwrap_err();
-            assert!(complaint.starts_with(&format!("'{word}' is no setting of the FUSE file system")), "{complaint}");
+            assert!(
+                complaint.starts_with(&format!("'{word}' is no setting of the FUSE file system")),
+                "{complaint}"
+            );
         }
         assert!("block=3000".parse::<Plan>().unwrap_err().contains("power of two"));
     }
