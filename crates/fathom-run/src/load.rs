@@ -23,6 +23,7 @@ mod sampling;
 mod site;
 mod steady;
 mod steer;
+mod write_logs;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -44,11 +45,13 @@ pub use self::outcome::{Errors, Latencies, Outcome, Transfers, Wrote, per_second
 pub use self::sampling::{Sampled, SampledRates};
 pub use self::site::{Cached, Limits, Site};
 pub use self::steady::Steadiness;
+pub use self::write_logs::write_logs;
 
 pub use self::site::Folios;
 pub use crate::executor::Levels;
 
 use self::course::Course;
+use self::disks::Disks;
 use self::locks::Locked;
 use self::record::{Record, forgiven, outcome};
 use self::sampling::Sampling;
@@ -289,6 +292,18 @@ impl<'a> Turn<'a> {
     fn await_job(self) -> Result<(), Fault> {
         let awaited = self.thread.job.course.wait_for.as_ref();
         awaited.map_or(Ok(()), |name| self.course.wait_for(name, self.number, self.control))
+    }
+}
+
+impl Site {
+    /// From now on it is counted what the disks below `path` do while jobs run.
+    pub fn watch_disks(&mut self, path: &Path) {
+        self.disks = Disks::below(path);
+    }
+
+    /// What those disks have done so far.
+    pub fn disks(&self) -> Vec<Disk> {
+        self.disks.as_ref().map_or_else(Vec::new, |disks| disks.so_far.clone())
     }
 }
 

@@ -11,7 +11,6 @@ mod linux;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
 
 use crate::measurement::{Latencies, Measurement};
 use crate::rounds::Series;
@@ -80,7 +79,7 @@ pub struct Setting {
 /// What calls do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[derive(IntoStaticStr)]
+#[derive(strum::Display)]
 #[strum(serialize_all = "snake_case")]
 pub enum Operation {
     /// `pread(2)`.
@@ -94,7 +93,7 @@ pub enum Operation {
 /// Where calls go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[derive(IntoStaticStr)]
+#[derive(strum::Display)]
 #[strum(serialize_all = "snake_case")]
 pub enum Order {
     /// One block after the other.
@@ -106,7 +105,7 @@ pub enum Order {
 /// What the page cache holds of the file before the first call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[derive(IntoStaticStr)]
+#[derive(strum::Display)]
 #[strum(serialize_all = "snake_case")]
 pub enum State {
     /// All of it.
@@ -214,7 +213,7 @@ impl Setting {
     /// The curve's name, for people: `sequential read, cached`; the number of threads
     /// follows where there are several.
     pub fn name(&self) -> String {
-        let [operation, order, state] = [self.operation.word(), self.order.word(), self.state.word()];
+        let Setting { operation, order, state, .. } = self;
         let threads = if self.threads == 1 { String::new() } else { format!(", {} threads", self.threads) };
         match self.operation {
             Operation::Append => format!("{operation}{threads}"),
@@ -224,28 +223,9 @@ impl Setting {
 }
 
 impl Operation {
-    /// The word for it in text and files.
-    pub fn word(self) -> &'static str {
-        self.into()
-    }
-
     /// Where it moves bytes.
     pub(crate) fn direction(self) -> Direction {
         if self == Operation::Read { Direction::Read } else { Direction::Write }
-    }
-}
-
-impl Order {
-    /// The word for it in text and files.
-    pub fn word(self) -> &'static str {
-        self.into()
-    }
-}
-
-impl State {
-    /// The word for it in text and files.
-    pub fn word(self) -> &'static str {
-        self.into()
     }
 }
 
@@ -296,10 +276,10 @@ impl Point {
         let elapsed = self.counted().map(|sample| sample.elapsed_ns).collect();
         let cpu = self.counted().map(|sample| [sample.user_ns, sample.system_ns]).collect();
         let setting = &self.setting;
-        let one = Measurement::new(setting.operation.word(), first.calls, first.bytes, elapsed)?;
+        let one = Measurement::new(&setting.operation.to_string(), first.calls, first.bytes, elapsed)?;
         Some(
-            one.with("order", setting.order.word())
-                .with("state", setting.state.word())
+            one.with("order", setting.order)
+                .with("state", setting.state)
                 .with("file_bytes", setting.file_bytes)
                 .with("block_bytes", setting.block_bytes)
                 .threads(setting.threads)

@@ -259,13 +259,23 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::print_stdout, reason = "a test that is skipped says so")]
     fn a_size_that_was_found_was_measured_to_take_that_long() {
         let directory = Scratch::create(&std::env::temp_dir()).unwrap();
-        let found = find(directory.path(), question(Duration::from_millis(3), 64 << 20), &watch()).unwrap();
-        assert!(found.bytes.is_some() || !found.caveats.is_empty(), "{found:?}");
-        if found.bytes.is_some() {
-            assert!((found.measurement.call_ns / 3e6 - 1.0).abs() <= TOLERANCE, "{found:?}");
-            assert_eq!(found.measurement.samples_ns.len(), READS);
+        let find = || find(directory.path(), question(Duration::from_millis(3), 64 << 20), &watch()).unwrap();
+        // A busy machine leaves some without an answer.
+        let found = (0..20).map(|_| find()).find(|found| {
+            assert!(found.bytes.is_some() || !found.caveats.is_empty(), "{found:?}");
+            found.bytes.is_some()
+        });
+        match found {
+            Some(found) => {
+                assert!((found.measurement.call_ns / 3e6 - 1.0).abs() <= TOLERANCE, "{found:?}");
+                assert_eq!(found.measurement.samples_ns.len(), READS);
+            }
+            None => {
+                println!("skipped: a_size_that_was_found_was_measured_to_take_that_long: the machine is busy")
+            }
         }
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "only the lock is left");
     }

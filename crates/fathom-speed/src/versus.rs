@@ -97,7 +97,7 @@ impl Entry {
         let inside = counted.iter().map(|sample| sample.inside_ns).collect();
         let one = Measurement::new(self.program.split(' ').next().unwrap_or_default(), 1, bytes, inside)?;
         let state = if self.state == State::Cold { "cold" } else { "cached" };
-        let one = one.with("operation", self.operation.word());
+        let one = one.with("operation", self.operation);
         Some(one.with("state", state).with("block_bytes", self.block_bytes))
     }
 }

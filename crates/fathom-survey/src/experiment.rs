@@ -62,7 +62,7 @@ pub use self::readahead_window::ReadaheadWindow;
 pub use self::session::{Effort, Memory, Session};
 pub use self::write_path::WritePath;
 use crate::case::{Basis, Case, Conditions, Kernel, Served, Truth};
-use crate::finding::{Evidence, Finding, Kind, Value};
+use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use fathom_program::units::Bytes;
 use fathom_run::machine::Fault;
 use fathom_run::witness::{Declared, Witness};
@@ -131,6 +131,12 @@ pub struct About {
     /// The parameter whose samples answer this question as well.
     #[serde(skip)]
     pub samples_of: Option<&'static str>,
+    /// The explanation where the question makes no sense; where that is empty, the same as where there is no answer.
+    #[serde(skip)]
+    pub senseless: &'static str,
+    /// The explanation where there is no answer.
+    #[serde(skip)]
+    pub untold: &'static str,
     /// Whether it is about the server of a file system: then it comes first where there is one.
     #[serde(skip)]
     pub asks_server: bool,
@@ -151,6 +157,8 @@ impl About {
         figure: Figure::Sweep { passes: &[] },
         recipes: &[],
         samples_of: None,
+        senseless: "",
+        untold: "",
         asks_server: false,
     };
 
@@ -283,8 +291,15 @@ pub trait Experiment: Sync {
         })
     }
 
-    /// One or two sentences on what was found and, where evidence disagrees, why.
-    fn explain(&self, finding: &Finding) -> String;
+    /// One or two sentences on what was found and, where evidence disagrees, why; none where there is no answer.
+    fn explain(&self, finding: &Finding) -> Option<String>;
+
+    /// One or two sentences on what was found, or that nothing was.
+    fn explanation(&self, finding: &Finding) -> String {
+        let About { senseless, untold, .. } = *self.about();
+        let is_senseless = finding.status == Status::NotApplicable && !senseless.is_empty();
+        self.explain(finding).unwrap_or_else(|| if is_senseless { senseless } else { untold }.to_owned())
+    }
 }
 
 /// The experiment of [`REGISTRY`] that finds `parameter`.
@@ -347,6 +362,7 @@ mod tests {
             let found = by_name(about.parameter).unwrap().about();
             assert_eq!((found.parameter, found.question), (about.parameter, about.question));
             assert!(about.question.ends_with('?') && about.method.ends_with('.'), "{}", about.parameter);
+            assert!(about.untold.ends_with('.'), "{}", about.parameter);
         }
     }
 }

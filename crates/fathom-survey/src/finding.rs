@@ -357,6 +357,27 @@ impl Finding {
         }
     }
 
+    /// The answer, where it is a whole number.
+    pub fn whole(&self) -> Option<u64> {
+        match self.value {
+            Some(Value::Whole(whole)) => Some(whole),
+            _ => None,
+        }
+    }
+
+    /// The answer, where it is a number.
+    pub fn number(&self) -> Option<f64> {
+        self.value.as_ref().and_then(Value::as_number)
+    }
+
+    /// The answer, where it is a word.
+    pub fn word(&self) -> Option<&str> {
+        match &self.value {
+            Some(Value::Word(word)) => Some(word),
+            _ => None,
+        }
+    }
+
     /// The evidence got by a method.
     pub fn by(&self, method: &str) -> Option<&Evidence> {
         self.evidence.iter().find(|piece| piece.method == method)

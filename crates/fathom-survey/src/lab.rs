@@ -16,6 +16,7 @@ mod results;
 mod score;
 mod served;
 mod throttle;
+mod unbuilt;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -26,21 +27,26 @@ use std::time::{Duration, Instant};
 
 use fathom_sys::{facts, mount};
 
-pub use self::cases::cases;
 pub use self::exercise::Examined;
 pub use self::fuse::serve;
 pub use self::results::{CaseReport, LabReport, OutcomeName, SCHEMA, Total};
 pub use self::score::{ParameterScore, Score, score};
 pub use crate::case::{Basis, Case, Conditions, Kernel, Layout, Truth};
 
-use self::build::{Site, Unbuilt};
+use self::build::Site;
 use self::fuse::Host;
+use self::unbuilt::Unbuilt;
 use crate::finding::Kind;
 use crate::survey::{self, Answer, Plan};
 use fathom_run::instrument::Instrument;
 use fathom_run::intrusion;
 use fathom_run::machine::Fault;
 use fathom_run::machine::linux::{Limits, Linux};
+
+/// Every case, in the order in which they are run.
+pub fn cases() -> Vec<Case> {
+    [cases::plain_cases(), served::served_cases()].concat()
+}
 
 /// A place to build file systems in: a mount name space of this process alone.
 #[derive(Debug)]
@@ -90,7 +96,7 @@ pub fn enter(images: &Path, keep: &[&Path]) -> Result<Lab, String> {
         return Err(format!("the lab must be entered before threads are started, and there are {threads}"));
     }
     let images = images.canonicalize().map_err(|error| {
-        format!("no images can be kept in {}: {}", images.display(), build::plain(&error))
+        format!("no images can be kept in {}: {}", images.display(), fathom_run::fault::plain(&error))
     })?;
     let here = std::env::current_dir().ok();
     let visible: Vec<PathBuf> =

@@ -96,7 +96,7 @@ pub const RECIPES: &[Recipe] = &[
         did: "350 writes of 1049000 B into a file of 16 GB made by fallocate, each with an fsync that is timed",
         concluded: "peaks at 78, 162, 245, 329: extents of 83 or 84 MiB, with 'more questions than answers'",
         differs: "the file is new and grows instead of being allocated before. Needs --max-write 400M",
-        workload: || workloads::synced_writes(1_049_000, 350, 1),
+        workload: || workloads::block_writes(1_049_000, 350, 1, true),
         look: |samples| look::peaks(samples, 1, 1, 1_049_000),
     },
     Recipe {

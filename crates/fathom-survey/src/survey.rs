@@ -158,7 +158,7 @@ fn ask_one(
         }
     }
     let mut finding = Finding::from_evidence(about.parameter, about.unit, evidence);
-    finding.explanation = experiment.explain(&finding);
+    finding.explanation = experiment.explanation(&finding);
     Ok(Answer { finding, runs, effects: Vec::new(), took: Duration::ZERO })
 }
 

@@ -31,9 +31,6 @@ pub fn evict(file: impl AsFd, offset: u64, length: u64) -> Result<()> {
 
 /// Tells the kernel of future accesses to a range; `length` zero means until the end of the file. Source: `posix_fadvise(2)`:
 /// of POSIX_FADV_WILLNEED, pages that are there cost a look each; others are made, and their data asked for but not waited for.
-///
-/// # Errors
-/// What `posix_fadvise(2)` gives.
 #[inline(always)]
 pub fn advise(file: impl AsFd, offset: u64, length: u64, advice: Advice) -> Result<()> {
     fadvise(&file, offset, std::num::NonZeroU64::new(length), advice)

@@ -9,17 +9,11 @@ use rustix::fs::{AtFlags, Mode, OFlags, RawDir, StatxFlags};
 use rustix::io::{Errno, Result};
 
 /// A directory to name entries by. Opening it asks nothing of the file system's server. Source: `open(2)`, O_PATH.
-///
-/// # Errors
-/// What `open(2)` gives.
 pub fn directory(path: &Path) -> Result<OwnedFd> {
     rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
 /// Makes a file that must not be there, for its owner alone. Source: `openat(2)`, O_CREAT and O_EXCL.
-///
-/// # Errors
-/// What `openat(2)` gives.
 #[inline(always)]
 pub fn create(directory: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -27,18 +21,12 @@ pub fn create(directory: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd> {
 }
 
 /// Opens a file for reading and writing. Source: `openat(2)`.
-///
-/// # Errors
-/// What `openat(2)` gives.
 #[inline(always)]
 pub fn open(directory: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd> {
     rustix::fs::openat(directory, name, OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())
 }
 
 /// Asks for an entry's attributes. Source: `newfstatat(2)`.
-///
-/// # Errors
-/// What `newfstatat(2)` gives.
 #[inline(always)]
 pub fn stat(directory: BorrowedFd<'_>, name: &CStr) -> Result<()> {
     rustix::fs::statat(directory, name, AtFlags::empty()).map(drop)
@@ -59,18 +47,12 @@ pub fn look_up(directory: BorrowedFd<'_>, name: &CStr) -> Result<()> {
 }
 
 /// Takes a name away. Source: `unlinkat(2)`.
-///
-/// # Errors
-/// What `unlinkat(2)` gives.
 #[inline(always)]
 pub fn unlink(directory: BorrowedFd<'_>, name: &CStr) -> Result<()> {
     rustix::fs::unlinkat(directory, name, AtFlags::empty())
 }
 
 /// Gives an entry another name in the same directory. Source: `renameat(2)`.
-///
-/// # Errors
-/// What `renameat(2)` gives.
 #[inline(always)]
 pub fn rename(directory: BorrowedFd<'_>, from: &CStr, to: &CStr) -> Result<()> {
     rustix::fs::renameat(directory, from, directory, to)
@@ -97,9 +79,6 @@ pub fn list(directory: BorrowedFd<'_>, buffer: &mut [MaybeUninit<u8>]) -> Result
 
 /// Asks the file system's server for the attributes of an open file, whatever is remembered of them. Source: `statx(2)`,
 /// AT_STATX_FORCE_SYNC.
-///
-/// # Errors
-/// What `statx(2)` gives.
 #[inline(always)]
 pub fn stat_anew(file: BorrowedFd<'_>) -> Result<()> {
     let flags = AtFlags::STATX_FORCE_SYNC | AtFlags::EMPTY_PATH;

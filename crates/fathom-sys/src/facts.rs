@@ -112,10 +112,7 @@ pub fn upper_of(mount: &Mount) -> Option<Mount> {
     mount_of(Path::new(upper)).ok()
 }
 
-/// Space on the file system at `path`.
-///
-/// # Errors
-/// What `statfs(2)` gives.
+/// Space on the file system at `path`. Source: `statfs(2)`.
 pub fn space(path: &Path) -> Result<Space> {
     let stat = rustix::fs::statfs(path).map_err(|errno| Error::new("statfs", path, errno))?;
     let block_size = u64::try_from(stat.f_bsize).unwrap_or(0);

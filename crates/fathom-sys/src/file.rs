@@ -19,19 +19,13 @@ pub fn create_new(path: &Path) -> crate::Result<OwnedFd> {
         .map_err(|errno| crate::Error::new("create", path, errno))
 }
 
-/// Opens an existing file for reading and writing.
-///
-/// # Errors
-/// What `open(2)` gives.
+/// Opens an existing file for reading and writing. Source: `open(2)`.
 #[inline(always)]
 pub fn open(path: &Path) -> Result<OwnedFd> {
     rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())
 }
 
 /// Opens an existing file for reading, through symbolic links. Source: `open(2)`.
-///
-/// # Errors
-/// What `open(2)` gives.
 pub fn open_readable(path: &Path) -> Result<OwnedFd> {
     rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
 }
@@ -56,9 +50,6 @@ pub fn close(file: OwnedFd) -> Result<()> {
 }
 
 /// Sets the file position to `offset` bytes from the start. Source: `lseek(2)`.
-///
-/// # Errors
-/// What `lseek(2)` gives.
 #[inline(always)]
 pub fn seek(file: BorrowedFd<'_>, offset: u64) -> Result<u64> {
     rustix::fs::seek(file, SeekFrom::Start(offset))
@@ -81,26 +72,17 @@ pub fn seek_hole(file: BorrowedFd<'_>, offset: u64) -> Result<u64> {
 }
 
 /// Asks for a file's status and gives its size in bytes. Source: `fstat(2)`.
-///
-/// # Errors
-/// What `fstat(2)` gives.
 #[inline(always)]
 pub fn status(file: BorrowedFd<'_>) -> Result<u64> {
     rustix::fs::fstat(file).map(|stat| stat.st_size as u64)
 }
 
 /// Bytes that the file system has set aside for a file: `st_blocks` in units of 512. Source: `stat(2)`.
-///
-/// # Errors
-/// What `fstat(2)` gives.
 pub fn allocated_bytes(file: BorrowedFd<'_>) -> Result<u64> {
     rustix::fs::fstat(file).map(|stat| stat.st_blocks as u64 * 512)
 }
 
 /// The number of a file's inode. Source: `stat(2)`, `st_ino`.
-///
-/// # Errors
-/// What `fstat(2)` gives.
 pub fn inode(file: BorrowedFd<'_>) -> Result<u64> {
     rustix::fs::fstat(file).map(|stat| stat.st_ino)
 }
@@ -164,9 +146,6 @@ pub fn create_for(path: &Path, access: Access) -> Result<OwnedFd> {
 }
 
 /// Opens a file for reading and writing by its owner alone, and makes it where there is none. Source: `open(2)`, O_CREAT.
-///
-/// # Errors
-/// What `open(2)` gives.
 #[inline(always)]
 pub fn open_or_create(path: &Path) -> Result<OwnedFd> {
     let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -174,28 +153,19 @@ pub fn open_or_create(path: &Path) -> Result<OwnedFd> {
 }
 
 /// Reads at an offset through a vector of one buffer. Source: `preadv(2)`.
-///
-/// # Errors
-/// What `preadv(2)` gives.
 #[inline(always)]
 pub fn preadv(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> Result<usize> {
     rustix::io::preadv(file, &mut [std::io::IoSliceMut::new(buffer)], offset)
 }
 
 /// Writes at an offset through a vector of one buffer. Source: `pwritev(2)`.
-///
-/// # Errors
-/// What `pwritev(2)` gives.
 #[inline(always)]
 pub fn pwritev(file: BorrowedFd<'_>, buffer: &[u8], offset: u64) -> Result<usize> {
     rustix::io::pwritev(file, &[std::io::IoSlice::new(buffer)], offset)
 }
 
 /// Opens a scratch file with the flags of a recorded open, as open(2) numbers them: access, creation, truncation,
-/// appending, direct and synchronous I/O are taken, what concerns names and descriptors is not.
-///
-/// # Errors
-/// What `open(2)` gives.
+/// appending, direct and synchronous I/O are taken, what concerns names and descriptors is not. Source: `open(2)`.
 #[inline(always)]
 pub fn open_with(path: &Path, flags: u32) -> Result<OwnedFd> {
     let taken = OFlags::RWMODE
@@ -221,9 +191,6 @@ pub fn special_flags(flags: u32) -> Option<&'static str> {
 }
 
 /// Gives a file another name, with the flags of a recorded call. Source: `renameat2(2)`.
-///
-/// # Errors
-/// What `renameat2(2)` gives.
 #[inline(always)]
 pub fn rename(from: &Path, to: &Path, flags: u32) -> Result<()> {
     use rustix::fs::{CWD, RenameFlags, rename, renameat_with};
@@ -235,18 +202,12 @@ pub fn rename(from: &Path, to: &Path, flags: u32) -> Result<()> {
 }
 
 /// Reads at the position through a vector of one buffer. Source: `readv(2)`.
-///
-/// # Errors
-/// What `readv(2)` gives.
 #[inline(always)]
 pub fn readv(file: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize> {
     rustix::io::readv(file, &mut [std::io::IoSliceMut::new(buffer)])
 }
 
 /// Writes at the position through a vector of one buffer. Source: `writev(2)`.
-///
-/// # Errors
-/// What `writev(2)` gives.
 #[inline(always)]
 pub fn writev(file: BorrowedFd<'_>, buffer: &[u8]) -> Result<usize> {
     rustix::io::writev(file, &[std::io::IoSlice::new(buffer)])

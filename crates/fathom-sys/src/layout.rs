@@ -99,10 +99,7 @@ pub fn extents(file: impl AsFd) -> Result<Vec<Extent>> {
     }
 }
 
-/// The alignment that the kernel declares for direct I/O on the regular file at `path`, where it does.
-///
-/// # Errors
-/// What `statx(2)` gives.
+/// The alignment that the kernel declares for direct I/O on the regular file at `path`, where it does. Source: `statx(2)`.
 pub fn direct_alignment(path: &Path) -> crate::Result<Option<DirectAlignment>> {
     let stat = rustix::fs::statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::DIOALIGN);
     match stat {

@@ -3,6 +3,9 @@
 //! This is the only crate with `unsafe`, and every unsafe block says why it is sound. It knows
 //! nothing of experiments or statistics: it hands out raw readings, and others make sense of them.
 //!
+//! A function whose documentation names a call as its source fails with the errors of that call; errors are documented
+//! where there is more to say.
+//!
 //! # Example
 //! ```
 //! use fathom_sys::clock::{Counter, MonotonicRaw};
@@ -13,6 +16,7 @@
 //! assert!(after >= before);
 //! ```
 #![cfg(target_os = "linux")]
+#![allow(clippy::missing_errors_doc, reason = "errors of system calls stand in their manual pages")]
 
 pub mod affinity;
 pub mod below;

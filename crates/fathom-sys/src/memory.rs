@@ -211,9 +211,6 @@ impl FileMapping {
     }
 
     /// Tells the kernel in which order pages will be used. Source: `madvise(2)`.
-    ///
-    /// # Errors
-    /// What `madvise(2)` gives.
     pub fn expect(&self, random: bool) -> rustix::io::Result<()> {
         let advice = if random { Advice::Random } else { Advice::Sequential };
         // SAFETY: the range is the mapping, and this advice changes no contents.
@@ -258,6 +255,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::print_stdout, reason = "a test that is skipped says so")]
     fn what_has_left_the_caches_is_the_same_and_takes_longer_to_read() {
         const BYTES: usize = 128 << 10;
         let path = std::env::temp_dir().join(format!("fathom-lines-{}", std::process::id()));
@@ -281,7 +279,12 @@ mod tests {
         // Whatever else the machine does makes it slower, and of so many one is left alone.
         let fastest = |flushes: bool| (0..100).map(|_| visit(flushes)).min().unwrap();
         let [(near, _), (far, flushed)] = [fastest(false), fastest(true)];
-        assert!(!flushed || far > near, "{far:?} from memory, {near:?} from the caches");
+        match flushed {
+            true => assert!(far > near, "{far:?} from memory, {near:?} from the caches"),
+            false => println!(
+                "skipped: what_has_left_the_caches_takes_longer_to_read: no instruction drops lines here"
+            ),
+        }
         let mut all = vec![0; BYTES];
         assert_eq!((mapping.copy_out(0, &mut all), all), (BYTES, written));
     }

@@ -46,9 +46,6 @@ pub fn unmount(target: &Path) -> Result<()> {
 
 /// Takes `target` out of sight now; the kernel unmounts it when its last user is gone. Source:
 /// `umount2(2)`, MNT_DETACH.
-///
-/// # Errors
-/// What `umount2(2)` gives.
 pub fn detach(target: &Path) -> Result<()> {
     rustix::mount::unmount(target, UnmountFlags::DETACH).map_err(|errno| Error::new("detach", target, errno))
 }

@@ -105,12 +105,19 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::print_stdout, reason = "a test that is skipped says so")]
     fn memory_comes_from_nodes_that_are_there() {
         std::thread::spawn(|| {
-            // A container may forbid the call.
-            if take_memory(&MemoryPolicy::Default).is_ok() {
-                assert_eq!(take_memory(&MemoryPolicy::Bind(vec![1000])), Err(Errno::INVAL));
-                take_memory(&MemoryPolicy::Local).unwrap();
+            match take_memory(&MemoryPolicy::Default) {
+                Ok(()) => {
+                    assert_eq!(take_memory(&MemoryPolicy::Bind(vec![1000])), Err(Errno::INVAL));
+                    take_memory(&MemoryPolicy::Local).unwrap();
+                }
+                // A container may forbid the call, and a kernel may lack it.
+                Err(errno) => {
+                    assert!(matches!(errno, Errno::PERM | Errno::NOSYS), "{errno}");
+                    println!("skipped: memory_comes_from_nodes_that_are_there: set_mempolicy: {errno}");
+                }
             }
         })
         .join()

@@ -13,9 +13,6 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use rustix::io::{Errno, Result};
 
 /// Reads a byte from the file position, `times` times; gives the bytes that were read. Source: `read(2)`.
-///
-/// # Errors
-/// What the first call that fails gives.
 pub fn read(file: BorrowedFd<'_>, times: u64) -> Result<u64> {
     let mut byte = 0_u8;
     // SAFETY: the kernel writes one byte at most, into a live local.
@@ -23,9 +20,6 @@ pub fn read(file: BorrowedFd<'_>, times: u64) -> Result<u64> {
 }
 
 /// Reads the bytes from `start` on one by one; gives the bytes that were read. Source: `pread(2)`.
-///
-/// # Errors
-/// What the first call that fails gives.
 pub fn pread(file: BorrowedFd<'_>, start: u64, times: u64) -> Result<u64> {
     let mut byte = 0_u8;
     let arguments = [number(file), &raw mut byte as usize, 1, start as usize];
@@ -34,9 +28,6 @@ pub fn pread(file: BorrowedFd<'_>, start: u64, times: u64) -> Result<u64> {
 }
 
 /// Writes a byte at the file position, `times` times; gives the bytes that were written. Source: `write(2)`.
-///
-/// # Errors
-/// What the first call that fails gives.
 pub fn write(file: BorrowedFd<'_>, times: u64) -> Result<u64> {
     let byte = b'A';
     // SAFETY: the kernel reads one byte, of a live local.
@@ -44,9 +35,6 @@ pub fn write(file: BorrowedFd<'_>, times: u64) -> Result<u64> {
 }
 
 /// Sets the file position to each byte from `start` on. Source: `lseek(2)`, SEEK_SET.
-///
-/// # Errors
-/// What the first call that fails gives.
 pub fn lseek(file: BorrowedFd<'_>, start: u64, times: u64) -> Result<()> {
     let arguments = [number(file), start as usize, libc::SEEK_SET as usize, 0];
     // SAFETY: the call touches no memory of the program.
@@ -54,9 +42,6 @@ pub fn lseek(file: BorrowedFd<'_>, start: u64, times: u64) -> Result<()> {
 }
 
 /// Asks for the file's status. Source: `fstat(2)`.
-///
-/// # Errors
-/// What the first call that fails gives.
 pub fn fstat(file: BorrowedFd<'_>, times: u64) -> Result<()> {
     let mut about = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the kernel fills one such structure: on 64-bit machines the C library's is the kernel's own.
@@ -91,7 +76,6 @@ unsafe fn repeat(number: c_long, arguments: [usize; 4], steps: [usize; 2], times
 
 /// What the last call returned and the sum of all; ends with the first that fails. Source: `syscall(2)`, the
 /// table of registers.
-#[cfg(target_arch = "x86_64")]
 #[inline(never)]
 unsafe fn enter(
     number: c_long,
@@ -103,6 +87,7 @@ unsafe fn enter(
     let mut sum = 0_u64;
     // SAFETY: the caller vouches for the calls. The kernel changes rax, rcx and r11 and no other register, and
     // nothing is said of memory, so that the compiler assumes any of it to be read and written.
+    #[cfg(target_arch = "x86_64")]
     unsafe {
         std::arch::asm!(
             ".p2align 6",
@@ -133,23 +118,9 @@ unsafe fn enter(
             options(nostack),
         );
     }
-    (last, sum)
-}
-
-/// What the last call returned and the sum of all; ends with the first that fails. Source: `syscall(2)`, the
-/// table of registers.
-#[cfg(target_arch = "aarch64")]
-#[inline(never)]
-unsafe fn enter(
-    number: c_long,
-    [a, b, c, d]: [usize; 4],
-    [b_step, d_step]: [usize; 2],
-    times: u64,
-) -> (isize, u64) {
-    let last: isize;
-    let mut sum = 0_u64;
     // SAFETY: the caller vouches for the calls. The kernel changes x0 and no other register, and nothing is
     // said of memory, so that the compiler assumes any of it to be read and written.
+    #[cfg(target_arch = "aarch64")]
     unsafe {
         std::arch::asm!(
             ".p2align 6",

@@ -2,7 +2,7 @@
 //!
 //! An instance has buffers, filters and switches of its own, so that nobody else's tracing is touched.
 //! It goes when its owner drops it; after a crash the next run removes it. Source: the kernel's
-//! `Documentation/trace/ftrace.rst` and `events.rst`.
+//! `Documentation/trace/ftrace.rst` and `events.rst`. Errors are those of reading and writing its files.
 //!
 //! ```no_run
 //! use fathom_sys::tracing::{Event, PAGE_ADDED, Trace};
@@ -135,9 +135,6 @@ impl Trace {
     }
 
     /// Records the events of this thread, and of every thread and process that comes of it; begins now.
-    ///
-    /// # Errors
-    /// What writing to tracefs gives.
     pub fn of_this_thread_and_its_children(&self) -> Result<()> {
         self.write("options/event-fork", "1")?;
         self.write("set_event_pid", &rustix::thread::gettid().as_raw_nonzero().to_string())?;
@@ -179,9 +176,6 @@ impl Trace {
     }
 
     /// Whether any of those whose events are recorded still runs.
-    ///
-    /// # Errors
-    /// What reading from tracefs gives.
     pub fn follows_anybody(&self) -> Result<bool> {
         Ok(text(&self.instance.join("set_event_pid"))?
             .split_whitespace()
@@ -189,9 +183,6 @@ impl Trace {
     }
 
     /// Records nothing more; what was recorded stays to be read.
-    ///
-    /// # Errors
-    /// What writing to tracefs gives.
     pub fn stop(&self) -> Result<()> {
         self.write("tracing_on", "0")
     }
@@ -217,9 +208,6 @@ impl Trace {
     }
 
     /// How large a sub-buffer is, its header included, in bytes.
-    ///
-    /// # Errors
-    /// What reading from tracefs gives.
     pub fn sub_buffer_bytes(&self) -> Result<usize> {
         // Kernels before 6.8 have no such setting, and pages.
         let kib = text(&self.instance.join("buffer_subbuf_size_kb")).unwrap_or_default();
@@ -227,17 +215,11 @@ impl Trace {
     }
 
     /// The kernel's description of an event's fields.
-    ///
-    /// # Errors
-    /// What reading from tracefs gives.
     pub fn format(&self, point: &str) -> Result<String> {
         text(&self.instance.join("events").join(point).join("format"))
     }
 
     /// How many events found no room so far.
-    ///
-    /// # Errors
-    /// What reading from tracefs gives.
     pub fn lost(&self) -> Result<u64> {
         let cpus = self.instance.join("per_cpu");
         let entries = fs::read_dir(&cpus).map_err(|error| named("list", &cpus, &error))?;
@@ -246,18 +228,12 @@ impl Trace {
     }
 
     /// Records the events of this thread alone.
-    ///
-    /// # Errors
-    /// What writing to tracefs gives.
     pub fn of_this_thread(self) -> Result<Self> {
         self.write("set_event_pid", &rustix::thread::gettid().as_raw_nonzero().to_string())?;
         Ok(self)
     }
 
     /// Puts a number between the events so far and those to come.
-    ///
-    /// # Errors
-    /// What writing to tracefs gives.
     pub fn mark(&self, number: u64) -> Result<()> {
         let text = format!("{MARK}{number}");
         (&self.marker)
@@ -266,9 +242,6 @@ impl Trace {
     }
 
     /// Stops, and gives what was recorded.
-    ///
-    /// # Errors
-    /// What reading from tracefs gives.
     pub fn finish(self) -> Result<Recorded> {
         self.stop()?;
         let lost = self.lost()?;

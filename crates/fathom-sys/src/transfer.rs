@@ -45,9 +45,6 @@ pub struct Pipe {
 
 impl Pipe {
     /// Makes a pipe. Source: `pipe2(2)`.
-    ///
-    /// # Errors
-    /// What `pipe2(2)` gives.
     pub fn new() -> Result<Self> {
         let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         Ok(Self { read, write })

@@ -6,6 +6,7 @@
 //! A process that runs already is not stopped at all: /proc says what its descriptors mean. Without root strace
 //! tells everything, at its price.
 
+mod events;
 mod kernel;
 mod ring;
 mod running;
@@ -23,7 +24,8 @@ use fathom_sys::call_number::FILE_CALLS;
 use fathom_sys::tracing::{CALL_ENTERED, CALL_LEFT, THREAD_MADE, Trace};
 use serde::{Deserialize, Serialize};
 
-use self::kernel::{Layouts, Maker, Names, Paths, TracedCall, names};
+use self::events::Layouts;
+use self::kernel::{Maker, Names, Paths, TracedCall};
 use self::running::{Found, Look, Seen, Watch, follow, look};
 use crate::calls::Processes;
 use crate::error::{Error, Result};
@@ -261,7 +263,7 @@ impl<'a> Recording<'a> {
         let buffers = self.trace.raw_buffers().map_err(|error| self.failed(&error))?;
         let events = (0..buffers.len()).map(|cpu| anonymous(self.out, cpu)).collect::<Result<Vec<File>>>()?;
         let done = AtomicBool::new(false);
-        let calls = names();
+        let calls = events::names();
         let see = |page: &[u8]| {
             if let Some(watch) = watch {
                 watch.see(page, &self.layouts, &calls);
@@ -301,7 +303,7 @@ impl<'a> Recording<'a> {
     ) -> Maker<'b> {
         Maker {
             layouts: &self.layouts,
-            calls: kernel::names(),
+            calls: events::names(),
             processes,
             names,
             root,

@@ -73,7 +73,9 @@ fn crate_arrows() -> Arrows {
 fn named_after<'a>(line: &'a str, prefix: &str) -> Vec<&'a str> {
     let word_end = |rest: &str| rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
     line.match_indices(prefix)
-        .filter(|(at, _)| !line[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$'))
+        .filter(|(at, _)| {
+            !line[..*at].ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | ':'))
+        })
         .map(|(at, _)| &line[at + prefix.len()..])
         .map(|rest| &rest[..word_end(rest)])
         .collect()
@@ -156,6 +158,72 @@ fn modules_use_what_stands_above_them() {
                     "{who} uses {what}, which stands below it at the top of the crate: {at}"
                 );
             }
+        }
+    }
+}
+
+/// The names that follow `prefix` in code, also those of a list in braces: `super::{a, b::c}` gives `a` and `b`.
+fn heads(code: &str, prefix: &str) -> Vec<String> {
+    let mut found: Vec<String> = named_after(code, prefix).into_iter().map(str::to_owned).collect();
+    for (at, _) in code.match_indices(&format!("{prefix}{{")) {
+        let (mut depth, mut is_start) = (0, true);
+        for (place, letter) in code[at + prefix.len()..].char_indices() {
+            match letter {
+                '{' => depth += 1,
+                '}' if depth == 1 => break,
+                '}' => depth -= 1,
+                ',' if depth == 1 => is_start = true,
+                _ if letter.is_whitespace() => continue,
+                _ if depth == 1 && is_start => {
+                    let rest = &code[at + prefix.len() + place..];
+                    let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+                    found.push(rest.chars().take_while(|&c| is_letter(c)).collect());
+                    is_start = false;
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// Which of the modules in a folder use which, whatever depth the code stands at.
+fn sibling_arrows(source: &Path, folder: &Path) -> Arrows {
+    let stem = |path: &std::path::PathBuf| Some(path.file_stem()?.to_str()?.to_owned());
+    let is_here = |path: &std::path::PathBuf| path.parent() == Some(folder);
+    let paths = rust(folder);
+    let modules: BTreeSet<String> = paths.iter().filter(|path| is_here(path)).filter_map(stem).collect();
+    let inside = folder.strip_prefix(source).unwrap_or(folder);
+    let from_top: String =
+        inside.components().map(|part| format!("{}::", part.as_os_str().display())).collect();
+    let mut arrows = Arrows::new();
+    for path in paths {
+        let inner = path.strip_prefix(folder).unwrap_or(&path);
+        let Some(first) = inner.components().next() else { continue };
+        let who = first.as_os_str().to_string_lossy().trim_end_matches(".rs").to_owned();
+        let code: String = code(&path).into_iter().map(|(_, line)| line + "\n").collect();
+        let prefixes = ["super::".repeat(inner.components().count()), format!("crate::{from_top}")];
+        let used = prefixes.iter().flat_map(|prefix| heads(&code, prefix));
+        let used = used.filter(|what| *what != who && modules.contains(what));
+        arrows.entry(who.clone()).or_default().extend(used);
+    }
+    arrows
+}
+
+#[test]
+fn no_modules_of_a_folder_use_each_other_in_a_circle() {
+    for (krate, directory) in crates() {
+        let source = directory.join("src");
+        let folders: BTreeSet<_> =
+            rust(&source).iter().filter_map(|path| Some(path.parent()?.to_owned())).collect();
+        for folder in folders {
+            let mut arrows = sibling_arrows(&source, &folder);
+            while let Some(done) = arrows.iter().find(|(_, used)| used.is_empty()).map(|(who, _)| who.clone())
+            {
+                arrows.remove(&done);
+                arrows.values_mut().for_each(|used| used.retain(|what| *what != done));
+            }
+            assert!(arrows.is_empty(), "{krate}, {}: in circles, or above them: {arrows:?}", name(&folder));
         }
     }
 }

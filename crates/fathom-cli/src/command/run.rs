@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use fathom::job::{JobFile, Output};
-use fathom::load::{Needs, log};
+use fathom::load::{Needs, log, write_logs};
 use fathom::report::fio::{self, Detail};
 use fathom::results::{Json, Report};
 use fathom::session::{Done, Session, Work};
@@ -124,7 +124,7 @@ fn jobs(options: &RunOptions, mut file: JobFile, wanted: &Wanted) -> Result<(), 
         false => spinner("running the jobs"),
     };
     let done = bar.during(|| session.run(&file.jobs))?;
-    let logged = log::write(&file.jobs, &done.outcomes);
+    let logged = write_logs(&file.jobs, &done.outcomes);
     let logged = logged.map_err(|(path, error)| Failure::unwritable("the log", &path, &error))?;
     logged.iter().for_each(|note| console::note(note));
     console::print(&shown(wanted, &file, &done)?)?;

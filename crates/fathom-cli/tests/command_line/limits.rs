@@ -91,8 +91,10 @@ fn limits_are_passed_named_and_put_back() {
     let sizes = memory["points"].as_array().unwrap();
     assert_eq!((&memory["limit_bytes"], sizes.len()), (&(8 << 20).into(), 9), "{memory}");
     // What the kernel shows: below the limit all of it stays, past it some of it can't.
-    let share = |point: &Value| point["cached_share"].as_f64().unwrap_or(f64::NAN);
-    assert!(share(&sizes[8]) <= 0.55 || share(&sizes[8]).is_nan(), "{}", sizes[8]);
+    match sizes[8]["cached_share"].as_f64() {
+        Some(share) => assert!(share <= 0.55, "{}", sizes[8]),
+        None => drop(require("limits_are_passed_named_and_put_back", false, "cached pages are not shown")),
+    }
     for signal in [Signal::INT, Signal::TERM] {
         let child = under_way(&place, &before);
         send(child.id(), signal);

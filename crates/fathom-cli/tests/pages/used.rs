@@ -29,12 +29,12 @@ fn chart(at: u64) -> String {
     format!("document.querySelectorAll('figure[data-figure] .chart')[{at}]")
 }
 
-/// Presses a figure's switch of an axis, where it has one, and presses it again.
-fn switches(browser: &mut Browser, at: u64, axis: &str) {
+/// Presses a figure's switch of an axis, where it has one, and presses it again; gives how many it has.
+fn switches(browser: &mut Browser, at: u64, axis: &str) -> usize {
     let chart = chart(at);
     let button = format!("{chart}.closest('figure').querySelector('[data-act=log-{axis}]')");
     if browser.value(&format!("!!{button}")) != json!(true) {
-        return;
+        return 0;
     }
     let kind = format!("{chart}.state.{axis}");
     let first = browser.value(&kind);
@@ -46,6 +46,7 @@ fn switches(browser: &mut Browser, at: u64, axis: &str) {
         assert_eq!(pressed, json!((first == json!(true)) != changed), "figure {at}, {axis}");
         assert_eq!(empty_figures(browser), json!([]), "figure {at}, {axis}");
     }
+    1
 }
 
 fn press(browser: &mut Browser, key: &str) {
@@ -88,12 +89,11 @@ fn every_figure_is_switched_by_buttons_moved_by_keys_and_told_in_numbers() {
     }
     let place = TestDirectory::new("pages-switched");
     let mut browser = Browser::start(1200, 900, "light");
+    let mut switched = 0;
     for (name, file) in written(&place) {
         let figures = browser.open(&file);
         for at in 0..figures {
-            for axis in ["x", "y"] {
-                switches(&mut browser, at, axis);
-            }
+            switched += ["x", "y"].map(|axis| switches(&mut browser, at, axis)).iter().sum::<usize>();
             answers_to_keys(&mut browser, at);
         }
         assert_eq!(empty_figures(&mut browser), json!([]), "{name}");
@@ -104,6 +104,7 @@ fn every_figure_is_switched_by_buttons_moved_by_keys_and_told_in_numbers() {
         assert_eq!(browser.complaints(), Vec::<String>::new(), "{name}");
         assert_eq!(browser.requests(), Vec::<String>::new(), "{name}");
     }
+    assert!(switched > 0, "no figure has a switch");
 }
 
 /// Presses a button, and waits until a folder holds so many files of a kind that begin as such files do.

@@ -52,7 +52,7 @@ pub(super) fn draw(net: &mut NetBuilder, prices: &Arc<Prices>, ports: Ports, sha
         .guard(|(judged,)| judged.settling != Settling::Commit)
         .delay_by(move |(judged,), rng| match judged.settling {
             Settling::Flush => price.around(price[Scalar::DeviceFlush], rng),
-            Settling::Price => price.around(price.syncing(judged), rng),
+            Settling::Price => price.around(judged.price(&price), rng),
             Settling::Nothing | Settling::Commit => Span::ZERO,
         })
         .update(kernel, |(judged,), state, firing| {

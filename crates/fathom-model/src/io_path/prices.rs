@@ -8,7 +8,6 @@ use fathom_net::{Rng, Span};
 
 use self::caches::Caches;
 use super::request::Request;
-use super::state::Judged;
 use super::work::Work;
 use crate::file_read::PAGE;
 use crate::page_writeback::Thresholds;
@@ -148,14 +147,6 @@ impl Prices {
             Some(more) => self[Scalar::ScatteredSync] + more as f64 * self[Scalar::ScatteredExtent],
             None => 0.0,
         }
-    }
-
-    /// What a sync takes once its data are written, where no journal does more, in ns.
-    pub(super) fn syncing(&self, judged: &Judged) -> f64 {
-        self[Scalar::JournalCommit]
-            + self[Scalar::DeviceFlush]
-            + self.scattered(judged.scattered)
-            + judged.unsynced as f64 * self[Scalar::SyncedByte]
     }
 
     /// Copying `bytes` of a call that moves `of_call` in all: t(x) of paper E, section 5.5.

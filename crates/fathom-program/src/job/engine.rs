@@ -115,3 +115,17 @@ impl super::Job {
         !self.engine.is_asynchronous() && self.depth.offload && self.depth.most > 1
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_names_every_engine() {
+        let table = crate::job::option::markdown();
+        let row = table.lines().find(|row| row.starts_with("| `ioengine`")).unwrap();
+        for engine in Engine::VARIANTS {
+            assert!(row.contains(&format!("`{}`", engine.name())), "{}", engine.name());
+        }
+    }
+}

@@ -82,9 +82,6 @@ impl Page {
     /// Adds the place of a figure, its buttons and what it shows.
     pub(super) fn figure(&mut self, figure: Figure) {
         let (id, title) = (escaped(&figure.id), escaped(&figure.title));
-        let button = |act: &str, label: &str, help: &str| {
-            format!("<button type=\"button\" data-act=\"{act}\" title=\"{help}\">{label}</button>")
-        };
         let mut buttons = String::new();
         for (axis, act, name) in [(&figure.y, "log-y", "vertical"), (&figure.x, "log-x", "horizontal")] {
             if axis.switch {
@@ -96,15 +93,13 @@ impl Page {
                 );
             }
         }
-        for (act, label, help) in [
+        buttons += &self::buttons(&[
             ("in", "+", "Zoom in (key +)"),
             ("out", "\u{2212}", "Zoom out (key -)"),
             ("reset", "reset", "Show all again (key 0)"),
             ("svg", "SVG", "Save as SVG"),
             ("png", "PNG", "Save as PNG"),
-        ] {
-            buttons += &button(act, label, help);
-        }
+        ]);
         // Things that have names take a line each.
         let height = match figure.y.names.len() {
             0 => String::new(),
@@ -131,16 +126,12 @@ impl Page {
         let svg = svg.split_once("?>").map_or(svg, |(_, svg)| svg);
         let svg = svg.replace("id=\"", &format!("id=\"{id}-")).replace("#arrow", &format!("#{id}-arrow"));
         let svg = svg.replace("url(#", &format!("url(#{id}-"));
-        let buttons: String = [
+        let buttons = buttons(&[
             ("wider", "+", "Larger"),
             ("narrower", "\u{2212}", "Smaller"),
             ("natural", "reset", "As it was"),
             ("save", "SVG", "Save as SVG"),
-        ]
-        .map(|(act, label, help)| {
-            format!("<button type=\"button\" data-act=\"{act}\" title=\"{help}\">{label}</button>")
-        })
-        .concat();
+        ]);
         let _ = writeln!(
             self.body,
             "<figure class=\"drawing\" id=\"{id}\"><h4>{title}</h4>\
@@ -172,6 +163,14 @@ impl Page {
             include_str!("page/draw.js"),
         )
     }
+}
+
+/// Buttons: what each does, its label and its help.
+fn buttons(all: &[(&str, &str, &str)]) -> String {
+    let one = |(act, label, help): &(&str, &str, &str)| {
+        format!("<button type=\"button\" data-act=\"{act}\" title=\"{help}\">{label}</button>")
+    };
+    all.iter().map(one).collect()
 }
 
 /// Text as it must be written inside of an element or of a quoted attribute.

@@ -102,9 +102,9 @@ fn command(curve: &Curve) -> String {
     let options = [
         ("block-sizes", list(&|one| one.block_bytes.to_string(), &|_| true)),
         ("file-size", list(&|one| one.file_bytes.to_string(), &|_| true)),
-        ("ops", list(&|one| one.operation.word().to_owned(), &|_| true)),
-        ("order", list(&|one| one.order.word().to_owned(), &moves)),
-        ("state", list(&|one| one.state.word().to_owned(), &moves)),
+        ("ops", list(&|one| one.operation.to_string(), &|_| true)),
+        ("order", list(&|one| one.order.to_string(), &moves)),
+        ("state", list(&|one| one.state.to_string(), &moves)),
         ("threads", list(&|one| one.threads.to_string(), &|_| true)),
     ];
     let options = options.iter().filter(|(_, words)| !words.is_empty());

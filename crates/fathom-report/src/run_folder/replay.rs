@@ -108,7 +108,7 @@ fn combined(old: &Finding, timed: &Finding) -> Result<Finding, Error> {
     let evidence = timed.evidence.iter().chain(kept).cloned().collect();
     let mut finding = Finding::from_evidence(&old.parameter, &old.unit, evidence);
     if let Some(experiment) = experiment::by_name(&old.parameter) {
-        finding.explanation = experiment.explain(&finding);
+        finding.explanation = experiment.explanation(&finding);
     }
     Ok(finding)
 }

@@ -5,8 +5,6 @@ use std::time::Instant;
 
 use fathom_sys::facts::{self, DeviceStat};
 
-use super::site::Site;
-
 /// What one disk did while jobs ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disk {
@@ -20,22 +18,10 @@ pub struct Disk {
     pub watched_ms: u64,
 }
 
-impl Site {
-    /// From now on it is counted what the disks below `path` do while jobs run.
-    pub fn watch_disks(&mut self, path: &Path) {
-        self.disks = Disks::below(path);
-    }
-
-    /// What those disks have done so far.
-    pub fn disks(&self) -> Vec<Disk> {
-        self.disks.as_ref().map_or_else(Vec::new, |disks| disks.so_far.clone())
-    }
-}
-
 /// The disks of a mount.
 #[derive(Debug)]
 pub(super) struct Disks {
-    so_far: Vec<Disk>,
+    pub(super) so_far: Vec<Disk>,
     began: Option<(Instant, Vec<Option<DeviceStat>>)>,
 }
 

@@ -5,18 +5,16 @@
 //! Lines are kept in memory and written once the jobs are done, so that no log is written to while anything is timed.
 
 mod histograms;
-mod transfers;
+pub(super) mod transfers;
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub use self::transfers::Made;
 
 use self::histograms::Histograms;
-use super::outcome::Outcome;
 use fathom_program::job::{DIRECTIONS, Direction, Job};
 use fathom_sys::clock;
 
@@ -42,7 +40,7 @@ pub struct Log {
     has_lines: bool,
     histograms: Option<Histograms>,
     /// Whether there were more lines than are kept.
-    is_cut: bool,
+    pub(super) is_cut: bool,
 }
 
 /// One line: transfers of one direction. Times are in ticks; those of latencies are sums, or the most.
@@ -140,7 +138,7 @@ impl Log {
 
 /// What a file of a log holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Bandwidth,
     Iops,
     Submission,
@@ -184,7 +182,7 @@ impl Kind {
 }
 
 /// The files that jobs log to: the job, the thread, both counted from zero, and what the file holds.
-fn files(jobs: &[Job]) -> Vec<(PathBuf, usize, usize, Kind)> {
+pub(super) fn files(jobs: &[Job]) -> Vec<(PathBuf, usize, usize, Kind)> {
     let (mut files, mut number) = (Vec::new(), 0);
     for (at, job) in jobs.iter().enumerate() {
         let logs = &job.logs;
@@ -237,45 +235,8 @@ pub fn check(jobs: &[Job]) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes the logs of jobs; gives one sentence on each that holds less than there was. Threads that share a file stand in
-/// it one after the other.
-///
-/// # Errors
-/// A file that can't be made or written, with its path.
-pub fn write(jobs: &[Job], outcomes: &[Vec<Outcome>]) -> Result<Vec<String>, (PathBuf, io::Error)> {
-    let mut notes = Vec::new();
-    let mut made: Vec<PathBuf> = Vec::new();
-    for (path, job, thread, kind) in files(jobs) {
-        let Some(outcome) = outcomes.get(job).and_then(|threads| threads.get(thread)) else { continue };
-        let text = match (kind, &outcome.calls, &outcome.log) {
-            (Kind::Transfers, Some(calls), _) => {
-                transfers::text(&jobs[job], thread as u32, calls, outcome.ns_per_tick)
-            }
-            (_, _, Some(log)) => log.text(kind, &jobs[job], outcome.ns_per_tick),
-            _ => String::new(),
-        };
-        let is_first = !made.contains(&path);
-        let to = if is_first { File::create_new(&path) } else { File::options().append(true).open(&path) };
-        to.and_then(|mut to| to.write_all(text.as_bytes())).map_err(|error| (path.clone(), error))?;
-        let is_cut = match kind {
-            Kind::Transfers => outcome.calls.as_ref().is_some_and(|calls| calls.len() >= MOST),
-            _ => outcome.log.as_ref().is_some_and(|log| log.is_cut),
-        };
-        if is_cut {
-            let path = path.display();
-            notes.push(format!(
-                "{path} ends early: the number of lines that a thread keeps is limited; log_avg_msec= writes averages instead"
-            ));
-        }
-        if is_first {
-            made.push(path);
-        }
-    }
-    Ok(notes)
-}
-
 impl Log {
-    fn text(&self, kind: Kind, job: &Job, ns_per_tick: f64) -> String {
+    pub(super) fn text(&self, kind: Kind, job: &Job, ns_per_tick: f64) -> String {
         let mut text = String::new();
         // fio has none of an engine that waits for each call.
         if kind == Kind::Submission && !job.is_queued() {

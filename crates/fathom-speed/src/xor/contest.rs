@@ -3,8 +3,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::trial::Candidate;
-use super::{Method, Trial};
+use super::{Method, Trial, per_second};
 use fathom_program::units::Bytes;
 
 /// A page fault that maps more than this costs a fraction of copying it. The kernel maps around a fault what is of
@@ -14,6 +13,17 @@ const LARGE_FOLIO: u64 = 128 << 10;
 const ENOUGH: u32 = 2;
 /// Whose turn it is: drift meets both alike.
 const TURNS: [usize; 4] = [0, 1, 1, 0];
+
+/// A way to read, with what it has done so far.
+pub(super) struct Candidate {
+    pub(super) method: Method,
+    pub(super) threads: usize,
+    pub(super) parts: u32,
+    bytes: u64,
+    duration_ns: u64,
+    /// Bytes per second of the fastest of its parts: what else runs can only make one slower.
+    fastest: f64,
+}
 
 /// Shared by the threads of a sweep.
 pub(super) struct Contest {
@@ -100,6 +110,36 @@ impl Contest {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Candidate {
+    pub(super) fn new(method: Method, threads: usize) -> Self {
+        Self { method, threads, parts: 0, bytes: 0, duration_ns: 0, fastest: 0.0 }
+    }
+
+    /// It read a part.
+    pub(super) fn note(&mut self, bytes: u64, duration_ns: u64) {
+        self.parts += 1;
+        self.bytes += bytes;
+        self.duration_ns += duration_ns;
+        self.fastest = self.fastest.max(per_second(bytes, duration_ns));
+    }
+
+    /// The first of the fastest.
+    pub(super) fn fastest(candidates: &[Self]) -> Option<&Self> {
+        candidates.iter().reduce(|best, other| if other.fastest > best.fastest { other } else { best })
+    }
+
+    /// What it did in trials; nothing where it needed none.
+    pub(super) fn trial(&self) -> Option<Trial> {
+        (self.bytes > 0).then_some(Trial {
+            method: self.method,
+            threads: self.threads,
+            bytes: self.bytes,
+            duration_ns: self.duration_ns,
+            bytes_per_second: self.fastest,
+        })
     }
 }
 

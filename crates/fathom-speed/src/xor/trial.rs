@@ -3,10 +3,10 @@
 
 use std::ops::Range;
 
-use super::contest::Contest;
+use super::contest::{Candidate, Contest};
 use super::source::Whole;
 use super::sweep::{GRAIN, Sweeper, Swept};
-use super::{Folding, Method, Trial, per_second};
+use super::{Folding, Method};
 use fathom_run::fault::Fault;
 use fathom_run::watch::Watch;
 
@@ -18,17 +18,6 @@ const PARTS: u64 = 8;
 const LONGEST: u64 = 32 << 20;
 /// Of a cached file that is smaller there is nothing to choose: each method has its pieces twice.
 const SMALLEST: u64 = 4 * GRAIN;
-
-/// A way to read, with what it has done so far.
-pub(super) struct Candidate {
-    pub(super) method: Method,
-    threads: usize,
-    pub(super) parts: u32,
-    bytes: u64,
-    duration_ns: u64,
-    /// Bytes per second of the fastest of its parts: what else runs can only make one slower.
-    fastest: f64,
-}
 
 pub(super) fn fold(
     whole: &Whole,
@@ -122,34 +111,4 @@ fn try_out(
         }
     }
     Ok((at, word))
-}
-
-impl Candidate {
-    pub(super) fn new(method: Method, threads: usize) -> Self {
-        Self { method, threads, parts: 0, bytes: 0, duration_ns: 0, fastest: 0.0 }
-    }
-
-    /// It read a part.
-    pub(super) fn note(&mut self, bytes: u64, duration_ns: u64) {
-        self.parts += 1;
-        self.bytes += bytes;
-        self.duration_ns += duration_ns;
-        self.fastest = self.fastest.max(per_second(bytes, duration_ns));
-    }
-
-    /// The first of the fastest.
-    pub(super) fn fastest(candidates: &[Self]) -> Option<&Self> {
-        candidates.iter().reduce(|best, other| if other.fastest > best.fastest { other } else { best })
-    }
-
-    /// What it did in trials; nothing where it needed none.
-    pub(super) fn trial(&self) -> Option<Trial> {
-        (self.bytes > 0).then_some(Trial {
-            method: self.method,
-            threads: self.threads,
-            bytes: self.bytes,
-            duration_ns: self.duration_ns,
-            bytes_per_second: self.fastest,
-        })
-    }
 }

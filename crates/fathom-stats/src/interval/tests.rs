@@ -57,9 +57,12 @@ fn median_interval_edges() {
     for count in 2..30 {
         let samples: Vec<f64> = (0..count).map(f64::from).collect();
         for level in [0.01, 0.1, 0.5, 0.9] {
-            if let Some(estimate) = median_interval(&samples, level) {
-                assert!(estimate.interval.contains(estimate.value), "{count} {level} {estimate:?}");
-            }
+            let estimate = median_interval(&samples, level);
+            // All samples lie on one side of the median with this chance, and then no interval holds it.
+            let is_possible = 1.0 - 0.5_f64.powi(count - 1) >= level;
+            assert_eq!(estimate.is_some(), is_possible, "{count} {level}");
+            let holds = estimate.is_none_or(|estimate| estimate.interval.contains(estimate.value));
+            assert!(holds, "{count} {level} {estimate:?}");
         }
     }
 }

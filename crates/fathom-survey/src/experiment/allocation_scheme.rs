@@ -11,21 +11,16 @@
 
 use std::slice;
 
-use super::layouts;
+use super::layouts::{self, COPY_ON_WRITE, EXTENTS, INDIRECT, MEMORY, scheme_of};
 use super::pointers::{self, Shown};
 use super::silence::told;
 use super::{About, Along, Cost, Experiment, Figure, Others, Session, block_size, direct_pointers};
-use crate::case::{Basis, Case, Kernel, Layout, Truth};
+use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
 use fathom_run::machine::Fault;
 use fathom_run::witness::{Declared, Extent, Witness};
 
 pub(super) struct AllocationScheme;
-
-pub(super) const INDIRECT: &str = "indirect";
-const EXTENTS: &str = "extents";
-pub(super) const COPY_ON_WRITE: &str = "copy_on_write";
-pub(super) const MEMORY: &str = "memory";
 
 impl Experiment for AllocationScheme {
     fn about(&self) -> &'static About {
@@ -39,6 +34,7 @@ impl Experiment for AllocationScheme {
             figure: Figure::Interleaved,
             recipes: &["paper-a-extents"],
             samples_of: Some(direct_pointers::PARAMETER),
+            untold: "Neither blocks of pointers nor a map of extents can be seen.",
             ..About::USUAL
         }
     }
@@ -91,17 +87,14 @@ impl Experiment for AllocationScheme {
         Some(Along::Ends { what: "direct pointers", at: vec![end] })
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        let Some(Value::Word(scheme)) = &finding.value else {
-            return "Neither blocks of pointers nor a map of extents can be seen.".to_owned();
-        };
-        match scheme.as_str() {
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        let told = match finding.word()? {
             INDIRECT => "Files are made of single blocks, with blocks of pointers between them.",
             EXTENTS => "Files are made of runs of blocks, and an overwrite stays in its place.",
             COPY_ON_WRITE => "An overwrite goes to another place: the old bytes are never written over.",
             _ => "Files live in the page cache and nowhere else.",
-        }
-        .to_owned()
+        };
+        Some(told.to_owned())
     }
 }
 
@@ -134,16 +127,4 @@ fn place(extents: &[Extent], byte: u64) -> Option<u64> {
     let extent =
         extents.iter().find(|extent| (extent.logical..extent.logical + extent.length).contains(&byte))?;
     Some(extent.physical + if extent.encoded { 0 } else { byte - extent.logical })
-}
-
-/// The scheme of a case of the lab, where its format is one that the lab knows.
-pub(super) fn scheme_of(case: &Case) -> Option<&'static str> {
-    match case.fs_type.as_str() {
-        "ext2" | "ext3" => Some(INDIRECT),
-        "ext4" if case.layout == Layout::SingleBlocks => Some(INDIRECT),
-        "ext4" | "xfs" => Some(EXTENTS),
-        "btrfs" => Some(COPY_ON_WRITE),
-        "tmpfs" => Some(MEMORY),
-        _ => None,
-    }
 }

@@ -17,6 +17,8 @@ pub(super) static ATTRIBUTE_TIMEOUT: Question = Question {
         nature: Nature::Drifting,
         figure: Figure::Spread,
         asks_server: true,
+        senseless: "The files are here: nothing has to be asked of a server.",
+        untold: "For how long the kernel trusts a file's attributes could not be determined.",
         ..About::USUAL
     },
     what: What::Attributes,
@@ -28,5 +30,4 @@ pub(super) static ATTRIBUTE_TIMEOUT: Question = Question {
             "The kernel trusts a file's attributes for {time}. For that long changes by other machines may not be seen, and a stat takes no round trip."
         )
     },
-    untold: "For how long the kernel trusts a file's attributes could not be determined.",
 };

@@ -52,6 +52,7 @@ impl Experiment for BlockSize {
             nature: Nature::Fixed,
             figure: Figure::Comb,
             recipes: &["paper-d-block", "paper-a-block-512"],
+            untold: "Appends take the same time wherever they begin, so the block size could not be determined.",
             ..About::USUAL
         }
     }
@@ -120,10 +121,8 @@ impl Experiment for BlockSize {
         }
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        let Some(Value::Whole(block)) = finding.value else {
-            return "Appends take the same time wherever they begin, so the block size could not be determined.".to_owned();
-        };
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        let block = finding.whole()?;
         let timed = match finding.answer(Kind::Timing) {
             Some(Value::Whole(timed)) if *timed == block => {
                 format!("The first write into each {} is slower than the ones after it.", Bytes(block))
@@ -131,10 +130,10 @@ impl Experiment for BlockSize {
             Some(Value::Whole(timed)) => format!("Appends show a period of {}.", Bytes(*timed)),
             _ => "Timing did not tell.".to_owned(),
         };
-        match (finding.agreement, disagreement(finding, block)) {
+        Some(match (finding.agreement, disagreement(finding, block)) {
             (Agreement::Disagree, Some(why)) => format!("{timed} {why}"),
             _ => timed,
-        }
+        })
     }
 }
 

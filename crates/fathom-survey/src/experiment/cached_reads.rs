@@ -9,15 +9,15 @@ use std::time::Duration;
 use super::batches::Batches;
 use super::prelude::*;
 use super::silence::{Answer, evidence, inconclusive, recalled};
-use super::{call_cost, page_cost};
 use crate::inference::cost_line::{self, CostLine};
 
 /// What is counted as a page: the unit of the answer is the cost of so many bytes more.
 pub(super) const PAGE: u64 = 4096;
 pub(super) const METHOD: &str = "line_through_cached_reads";
-/// The figure of both questions.
-pub(super) const COST_LINE: Figure =
-    Figure::CostLine { call: call_cost::PARAMETER, page: page_cost::PARAMETER, page_bytes: PAGE };
+/// The two questions, and the figure of both.
+pub(super) const CALL: &str = "call_cost";
+pub(super) const FURTHER: &str = "page_cost";
+pub(super) const COST_LINE: Figure = Figure::CostLine { call: CALL, page: FURTHER, page_bytes: PAGE };
 /// Sizes in pages, shuffled so that what changes along a round does not grow with them.
 const PAGES: [u64; 8] = [6, 1, 12, 2, 16, 3, 8, 4];
 /// Reads of each size in a round, each of other pages.

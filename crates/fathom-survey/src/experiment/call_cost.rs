@@ -1,16 +1,14 @@
 //! The part of a cached read that does not grow with its size.
 
-use super::cached_reads::{self, COST_LINE, METHOD};
+use super::cached_reads::{self, CALL, COST_LINE, METHOD};
 use super::prelude::*;
 
 pub(super) struct CallCost;
 
-pub(super) const PARAMETER: &str = "call_cost";
-
 impl Experiment for CallCost {
     fn about(&self) -> &'static About {
         &About {
-            parameter: PARAMETER,
+            parameter: CALL,
             unit: "ns",
             question: "How long does a cached read take, apart from the time for its pages?",
             method: "Cached reads of 4 to 64 KiB are timed. The answer is where the straight line through their medians reaches zero bytes, less the time to read the clock.",
@@ -18,6 +16,7 @@ impl Experiment for CallCost {
             cost: Cost { seconds: 1, write_bytes: 512 << 10, read_bytes: 128 << 20 },
             figure: COST_LINE,
             recipes: &["paper-b-calls"],
+            untold: "Over their sizes the times of cached reads form no straight line, so a call has no cost of its own.",
             ..About::USUAL
         }
     }
@@ -27,12 +26,8 @@ impl Experiment for CallCost {
         cached_reads::timed(session, |line| line.call, lost)
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        match finding.by(METHOD).and(finding.value.as_ref()).and_then(Value::as_number) {
-            Some(ns) => format!("Besides what grows with its size, a cached read costs {}.", Nanos(ns)),
-            None => {
-                "Over their sizes the times of cached reads form no straight line, so a call has no cost of its own.".to_owned()
-            }
-        }
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        let ns = finding.by(METHOD).and(finding.number())?;
+        Some(format!("Besides what grows with its size, a cached read costs {}.", Nanos(ns)))
     }
 }

@@ -66,6 +66,8 @@ impl Experiment for CommitInterval {
             privileges: "none; other writers on the file system disturb it",
             cost: Cost { seconds: 2, write_bytes: 0, read_bytes: 0 },
             figure: Figure::Ages,
+            senseless: "Nothing is committed here: without a journal each change is written when it has expired.",
+            untold: "When a new file is committed could not be determined.",
             ..About::USUAL
         }
     }
@@ -130,18 +132,11 @@ impl Experiment for CommitInterval {
         }
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        match (&finding.value, finding.status) {
-            (Some(Value::Whole(ns)), _) => format!(
-                "A new file that no program syncs is committed after {}, or at the next whole second of the kernel's clock; where the mount names no interval it is the default of its type. xfs looks every so often instead, and btrfs counts whole seconds.",
-                Nanos(*ns as f64)
-            ),
-            (_, Status::NotApplicable) => {
-                "Nothing is committed here: without a journal each change is written when it has expired."
-                    .to_owned()
-            }
-            _ => "When a new file is committed could not be determined.".to_owned(),
-        }
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        Some(format!(
+            "A new file that no program syncs is committed after {}, or at the next whole second of the kernel's clock; where the mount names no interval it is the default of its type. xfs looks every so often instead, and btrfs counts whole seconds.",
+            Nanos(finding.whole()? as f64)
+        ))
     }
 }
 

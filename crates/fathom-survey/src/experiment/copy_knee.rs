@@ -42,6 +42,7 @@ impl Experiment for CopyKnee {
             cost: Cost { seconds: 4, write_bytes: 2 * LARGEST, read_bytes: 7 << 30 },
             figure: Figure::Rates,
             recipes: &["paper-e-copy"],
+            untold: "Whether a byte takes clearly longer from some buffer size on could not be determined.",
             ..About::USUAL
         }
     }
@@ -96,22 +97,16 @@ impl Experiment for CopyKnee {
         vec![Evidence::inconclusive(Kind::Declared, DECLARED, reason)]
     }
 
-    fn explain(&self, finding: &Finding) -> String {
+    fn explain(&self, finding: &Finding) -> Option<String> {
         let caches = finding.by(DECLARED).and_then(|piece| piece.caveats.first());
         let caches = caches.map(|text| format!(" ({text})")).unwrap_or_default();
-        match &finding.value {
-            Some(Value::Whole(knee)) => {
-                format!(
-                    "Cached reads cost clearly more per byte with buffers of more than about {}{caches}.",
-                    Bytes(*knee)
-                )
-            }
-            Some(_) => {
-                format!("No buffer makes a byte cost noticeably more than a smaller one does{caches}.")
-            }
-            None => "Whether a byte takes clearly longer from some buffer size on could not be determined."
-                .to_owned(),
-        }
+        Some(match finding.value.as_ref()? {
+            Value::Whole(knee) => format!(
+                "Cached reads cost clearly more per byte with buffers of more than about {}{caches}.",
+                Bytes(*knee)
+            ),
+            _ => format!("No buffer makes a byte cost noticeably more than a smaller one does{caches}."),
+        })
     }
 }
 

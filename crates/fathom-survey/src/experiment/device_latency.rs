@@ -55,6 +55,8 @@ impl Experiment for DeviceLatency {
             cost: Cost { seconds: 3, write_bytes: BYTES, read_bytes: 12 << 20 },
             figure: Figure::Spread,
             recipes: &["paper-b-read-cold"],
+            senseless: "Files live in memory here.",
+            untold: "No read is known to have reached a device.",
             ..About::USUAL
         }
     }
@@ -101,18 +103,11 @@ impl Experiment for DeviceLatency {
         }
     }
 
-    fn explain(&self, finding: &Finding) -> String {
+    fn explain(&self, finding: &Finding) -> Option<String> {
         let counted = finding.by(WITNESS).and_then(|seen| seen.caveats.first());
-        let counted = counted.map(|text| format!("; {text}"));
-        match finding.value.as_ref().and_then(Value::as_number) {
-            Some(timed) => format!(
-                "A cold read of 4 KiB takes {} longer than a cached one{}.",
-                Nanos(timed),
-                counted.unwrap_or_default()
-            ),
-            None if finding.status == Status::NotApplicable => "Files live in memory here.".to_owned(),
-            None => "No read is known to have reached a device.".to_owned(),
-        }
+        let counted = counted.map_or_else(String::new, |text| format!("; {text}"));
+        let timed = Nanos(finding.number()?);
+        Some(format!("A cold read of 4 KiB takes {timed} longer than a cached one{counted}."))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::allocation_scheme::{COPY_ON_WRITE, MEMORY, scheme_of};
+use super::layouts::{COPY_ON_WRITE, MEMORY, scheme_of};
 use super::prelude::*;
 use crate::finding::Trial;
 
@@ -28,6 +28,7 @@ impl Experiment for DirectIoAlignment {
             source: "open(2), statx(2)",
             cost: Cost { seconds: 1, write_bytes: 256 << 10, read_bytes: 4 << 20 },
             nature: Nature::Fixed,
+            untold: "Direct reads are not possible, or were not tried.",
             ..About::USUAL
         }
     }
@@ -89,17 +90,12 @@ impl Experiment for DirectIoAlignment {
         }
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        let Some(Value::Whole(bytes)) = finding.value else {
-            return "Direct reads are not possible, or were not tried.".to_owned();
-        };
-        let memory = finding.evidence.iter().flat_map(|piece| &piece.caveats);
-        let memory = memory.into_iter().find(|caveat| caveat.starts_with("memory"));
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        let bytes = Bytes(finding.whole()?);
+        let mut memory = finding.evidence.iter().flat_map(|piece| &piece.caveats);
+        let memory = memory.find(|caveat| caveat.starts_with("memory"));
         let memory = memory.map_or(String::new(), |caveat| format!("; {caveat}"));
-        format!(
-            "Direct reads must begin at multiples of {} and be multiples of it long{memory}.",
-            Bytes(bytes)
-        )
+        Some(format!("Direct reads must begin at multiples of {bytes} and be multiples of it long{memory}."))
     }
 }
 

@@ -21,6 +21,8 @@ impl Experiment for DirectPointers {
             nature: Nature::Fixed,
             figure: Figure::Interleaved,
             recipes: &["paper-c-inode", "paper-c-inode-sync", "paper-d-inode"],
+            senseless: "No blocks of pointers belong to a file here.",
+            untold: "No blocks of pointers show in the cost of writes.",
             ..About::USUAL
         }
     }
@@ -41,16 +43,12 @@ impl Experiment for DirectPointers {
         Some(Along::At(value.as_number()? * others(block_size::PARAMETER)?))
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        let Some(Value::Whole(direct)) = finding.value else {
-            return match finding.status {
-                Status::NotApplicable => "No blocks of pointers belong to a file here.".to_owned(),
-                _ => "No blocks of pointers show in the cost of writes.".to_owned(),
-            };
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        let direct = finding.whole()?;
+        let slower = match finding.answer(Kind::Timing) {
+            Some(_) => "the one after them is slower to write, for it",
+            None => "the one after them",
         };
-        let timed = finding.answer(Kind::Timing).is_some();
-        let slower =
-            if timed { "the one after them is slower to write, for it" } else { "the one after them" };
-        format!("The inode points to {direct} blocks; {slower} needs a block of pointers as well.")
+        Some(format!("The inode points to {direct} blocks; {slower} needs a block of pointers as well."))
     }
 }

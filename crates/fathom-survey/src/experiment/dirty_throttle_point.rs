@@ -40,6 +40,8 @@ impl Experiment for DirtyThrottlePoint {
             privileges: "--intrusive: meanwhile all writers of the machine wait",
             cost: Cost { seconds: 30, write_bytes: 3 << 30, read_bytes: 0 },
             nature: Nature::Drifting,
+            senseless: "No data wait here to be written to a device.",
+            untold: "After how much data writes begin to wait could not be determined.",
             ..About::USUAL
         }
     }
@@ -108,15 +110,11 @@ impl Experiment for DirtyThrottlePoint {
         })
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        match (&finding.value, finding.status) {
-            (Some(Value::Whole(bytes)), _) => format!(
-                "Writers wait once {} are dirty, halfway between the background threshold and the limit; dirty data of all programs count.",
-                Bytes(*bytes)
-            ),
-            (_, Status::NotApplicable) => "No data wait here to be written to a device.".to_owned(),
-            _ => "After how much data writes begin to wait could not be determined.".to_owned(),
-        }
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        Some(format!(
+            "Writers wait once {} are dirty, halfway between the background threshold and the limit; dirty data of all programs count.",
+            Bytes(finding.whole()?)
+        ))
     }
 }
 

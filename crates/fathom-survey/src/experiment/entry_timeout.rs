@@ -16,6 +16,8 @@ pub(super) static ENTRY_TIMEOUT: Question = Question {
         figure: Figure::Spread,
         samples_of: Some(super::attribute_timeout::PARAMETER),
         asks_server: true,
+        senseless: "The files are here: nothing has to be asked of a server.",
+        untold: "For how long the kernel trusts a name could not be determined.",
         ..About::USUAL
     },
     what: What::Names,
@@ -27,5 +29,4 @@ pub(super) static ENTRY_TIMEOUT: Question = Question {
             "The kernel trusts a name that it has looked up for {time}. For that long a path takes no round trip."
         )
     },
-    untold: "For how long the kernel trusts a name could not be determined.",
 };

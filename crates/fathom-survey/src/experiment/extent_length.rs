@@ -7,8 +7,7 @@
 use std::ops::Range;
 use std::slice;
 
-use super::allocation_scheme::{INDIRECT, MEMORY, scheme_of};
-use super::layouts::{self, Layout};
+use super::layouts::{self, INDIRECT, Layout, MEMORY, scheme_of};
 use super::pointers::{self, Shown};
 use super::prelude::*;
 use crate::case::{self};
@@ -40,6 +39,7 @@ impl Experiment for ExtentLength {
             nature: Nature::Incidental,
             figure: Figure::Extents,
             recipes: &["paper-a-extents"],
+            untold: "There are no extents here, or they can't be seen.",
             ..About::USUAL
         }
     }
@@ -113,13 +113,11 @@ impl Experiment for ExtentLength {
         }
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        let Some(Value::Whole(longest)) = finding.value else {
-            return "There are no extents here, or they can't be seen.".to_owned();
-        };
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        let longest = Bytes(finding.whole()?);
         let notes = finding.evidence.iter().filter(|piece| piece.kind != Kind::Timing);
         let notes: Vec<&str> = notes.flat_map(|piece| &piece.caveats).map(String::as_str).collect();
-        format!("The longest run of the fresh file has {}. {}.", Bytes(longest), notes.join("; "))
+        Some(format!("The longest run of the fresh file has {longest}. {}.", notes.join("; ")))
     }
 }
 

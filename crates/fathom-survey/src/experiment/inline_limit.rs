@@ -3,11 +3,9 @@
 //! Where a file system keeps small files in the inode or in its tree, they take no block of their own.
 //! The map of the file's extents says so by a flag; `st_blocks` may be zero as well, but need not be.
 
-use std::ops::Range;
 use std::slice;
 
-use super::allocation_scheme::{COPY_ON_WRITE, scheme_of};
-use super::layouts;
+use super::layouts::{self, COPY_ON_WRITE, last_where, scheme_of};
 use super::prelude::*;
 use crate::case::Layout;
 use crate::finding::Trial;
@@ -39,6 +37,7 @@ impl Experiment for InlineLimit {
             source: "KERNEL: ext4 inline_data, btrfs max_inline",
             cost: Cost { seconds: 1, write_bytes: 256 << 10, read_bytes: 0 },
             nature: Nature::Fixed,
+            untold: "It could not be seen whether small files take a block.",
             ..About::USUAL
         }
     }
@@ -78,17 +77,14 @@ impl Experiment for InlineLimit {
         Truth::known(bytes, Basis::Format)
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        match finding.value {
-            Some(Value::Whole(0)) => "A file of one byte takes a block: nothing is kept inline.".to_owned(),
-            Some(Value::Whole(limit)) => {
-                format!(
-                    "A file of up to {} is kept among the metadata; one byte more takes a block.",
-                    Bytes(limit)
-                )
-            }
-            _ => "It could not be seen whether small files take a block.".to_owned(),
-        }
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        Some(match finding.whole()? {
+            0 => "A file of one byte takes a block: nothing is kept inline.".to_owned(),
+            limit => format!(
+                "A file of up to {} is kept among the metadata; one byte more takes a block.",
+                Bytes(limit)
+            ),
+        })
     }
 }
 
@@ -103,28 +99,6 @@ fn is_inline(witness: &mut dyn Witness, size: u64) -> Result<Option<bool>, Fault
         _ if witness.declared().is_memory_only() && layout.allocated > 0 => Some(false),
         _ => None,
     })
-}
-
-/// The last number of a range that `holds`, where it holds for all numbers up to that, and for the
-/// first without being asked. The limit is looked for in ever longer steps, then by halves.
-pub(super) fn last_where(
-    range: Range<u64>,
-    mut holds: impl FnMut(u64) -> Result<bool, Fault>,
-) -> Result<u64, Fault> {
-    let (mut low, mut high, mut step) = (range.start, range.end, 1);
-    while low + step < high {
-        if !holds(low + step)? {
-            high = low + step;
-            break;
-        }
-        low += step;
-        step *= 2;
-    }
-    while low + 1 < high {
-        let middle = low + (high - low) / 2;
-        if holds(middle)? { low = middle } else { high = middle }
-    }
-    Ok(low)
 }
 
 #[cfg(test)]

@@ -7,6 +7,12 @@ use super::prelude::*;
 use super::silence::{Answer, inconclusive};
 use fathom_run::witness::Extent;
 
+/// Schemes by which file systems keep track of where a file's bytes are.
+pub(super) const INDIRECT: &str = "indirect";
+pub(super) const EXTENTS: &str = "extents";
+pub(super) const COPY_ON_WRITE: &str = "copy_on_write";
+pub(super) const MEMORY: &str = "memory";
+
 /// The file that is made anew each time.
 pub(super) const FILE: &str = "layout";
 
@@ -97,4 +103,38 @@ pub(super) fn unit(witness: &mut dyn Witness, count: impl Fn(&Layout) -> u64) ->
             Bytes(grown[2])
         )),
     }
+}
+
+/// The scheme of a case of the lab, where its format is one that the lab knows.
+pub(super) fn scheme_of(case: &Case) -> Option<&'static str> {
+    match case.fs_type.as_str() {
+        "ext2" | "ext3" => Some(INDIRECT),
+        "ext4" if case.layout == crate::case::Layout::SingleBlocks => Some(INDIRECT),
+        "ext4" | "xfs" => Some(EXTENTS),
+        "btrfs" => Some(COPY_ON_WRITE),
+        "tmpfs" => Some(MEMORY),
+        _ => None,
+    }
+}
+
+/// The last number of a range that `holds`, where it holds for all numbers up to that, and for the
+/// first without being asked. The limit is looked for in ever longer steps, then by halves.
+pub(super) fn last_where(
+    range: Range<u64>,
+    mut holds: impl FnMut(u64) -> Result<bool, Fault>,
+) -> Result<u64, Fault> {
+    let (mut low, mut high, mut step) = (range.start, range.end, 1);
+    while low + step < high {
+        if !holds(low + step)? {
+            high = low + step;
+            break;
+        }
+        low += step;
+        step *= 2;
+    }
+    while low + 1 < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle)? { low = middle } else { high = middle }
+    }
+    Ok(low)
 }

@@ -64,6 +64,7 @@ impl Experiment for MetadataCost {
             cost: Cost { seconds: 3, write_bytes: 0, read_bytes: 0 },
             figure: Figure::Spread,
             asks_server: true,
+            untold: "How long calls on names take could not be determined.",
             ..About::USUAL
         }
     }
@@ -112,10 +113,8 @@ impl Experiment for MetadataCost {
         }
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        let Some(created) = finding.value.as_ref().and_then(Value::as_number) else {
-            return "How long calls on names take could not be determined.".to_owned();
-        };
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        let created = finding.number()?;
         let spreads = finding.by(METHOD).map_or(&[][..], |timed| &timed.distributions);
         let median = |kind: &Calls, size: u64| {
             spreads.iter().find(|one| one.case == case(kind, size)).map(|one| one.median_ns)
@@ -138,12 +137,12 @@ impl Experiment for MetadataCost {
             true => String::new(),
             false => format!(" With {} files times: {}.", SIZES[1], grown.join(", ")),
         };
-        format!(
+        Some(format!(
             "Creating a file takes {} in a directory of {} files; {}.{grown}",
             Nanos(created),
             SIZES[0],
             others.join(", ")
-        )
+        ))
     }
 }
 

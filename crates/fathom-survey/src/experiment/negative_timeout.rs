@@ -16,6 +16,8 @@ pub(super) static NEGATIVE_TIMEOUT: Question = Question {
         figure: Figure::Spread,
         samples_of: Some(super::attribute_timeout::PARAMETER),
         asks_server: true,
+        senseless: "The files are here: nothing has to be asked of a server.",
+        untold: "For how long the kernel remembers that a file does not exist could not be determined.",
         ..About::USUAL
     },
     what: What::Absences,
@@ -27,5 +29,4 @@ pub(super) static NEGATIVE_TIMEOUT: Question = Question {
             "The kernel remembers for {time} that a file does not exist: a new file of another machine may be seen that late."
         )
     },
-    untold: "For how long the kernel remembers that a file does not exist could not be determined.",
 };

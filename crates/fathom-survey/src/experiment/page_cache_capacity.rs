@@ -39,6 +39,8 @@ impl Experiment for PageCacheCapacity {
             nature: Nature::Drifting,
             figure: Figure::Sweep { passes: &PASSES },
             recipes: &["paper-a-cache", "paper-c-cache", "paper-d-cache"],
+            senseless: "Files live in memory here, so nothing of them is cached.",
+            untold: "How much of a file stays in memory after a read could not be determined.",
             ..About::USUAL
         }
     }
@@ -94,17 +96,11 @@ impl Experiment for PageCacheCapacity {
         value.as_number().map(if is_first { Along::At } else { Along::FromEnd })
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        match (&finding.value, finding.status) {
-            (Some(Value::Whole(bytes)), _) => format!(
-                "Of a larger file that is read once, {} stay in memory; what else is charged to the same memory takes the rest.",
-                Bytes(*bytes)
-            ),
-            (_, Status::NotApplicable) => {
-                "Files live in memory here, so nothing of them is cached.".to_owned()
-            }
-            _ => "How much of a file stays in memory after a read could not be determined.".to_owned(),
-        }
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        Some(format!(
+            "Of a larger file that is read once, {} stay in memory; what else is charged to the same memory takes the rest.",
+            Bytes(finding.whole()?)
+        ))
     }
 }
 

@@ -42,6 +42,8 @@ impl Experiment for PageCachePolicy {
             source: "Burnett, Bent, Arpaci-Dusseau & Arpaci-Dusseau, USENIX 2002",
             privileges: About::WHOLE_CACHE,
             cost: Cost { seconds: 40, write_bytes: 0, read_bytes: 24 << 30 },
+            senseless: "Files live in memory here, so nothing of them is dropped.",
+            untold: "Which data the kernel drops first could not be determined.",
             ..About::USUAL
         }
     }
@@ -95,29 +97,23 @@ impl Experiment for PageCachePolicy {
         Truth::word(policy.word(), Basis::Rule)
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        let told = match (&finding.value, finding.status) {
-            (Some(Value::Word(word)), _) => match word.as_str() {
-                "lru" => {
-                    "What was used least recently goes first: one long reading takes the place of all else."
-                }
-                "fifo" => "What came first goes first, however often it was used since.",
-                "clock" => "What came first goes first, unless it was used since the last look at it.",
-                "two_lists" => {
-                    "What was read once goes in order of its coming; what is read a second time, or comes back soon after it left, stays through long readings of other data, and goes in order of that second time."
-                }
-                "segmented" => {
-                    "What was read once goes first; what is read a second time is protected, and goes in order of its last use."
-                }
-                "generations" => {
-                    "What came first goes first, unless it was used five times or more: that stays through long readings."
-                }
-                _ => "Anything may go, whatever its use.",
-            },
-            (_, Status::NotApplicable) => "Files live in memory here, so nothing of them is dropped.",
-            _ => "Which data the kernel drops first could not be determined.",
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        let told = match finding.word()? {
+            "lru" => "What was used least recently goes first: one long reading takes the place of all else.",
+            "fifo" => "What came first goes first, however often it was used since.",
+            "clock" => "What came first goes first, unless it was used since the last look at it.",
+            "two_lists" => {
+                "What was read once goes in order of its coming; what is read a second time, or comes back soon after it left, stays through long readings of other data, and goes in order of that second time."
+            }
+            "segmented" => {
+                "What was read once goes first; what is read a second time is protected, and goes in order of its last use."
+            }
+            "generations" => {
+                "What came first goes first, unless it was used five times or more: that stays through long readings."
+            }
+            _ => "Anything may go, whatever its use.",
         };
-        told.to_owned()
+        Some(told.to_owned())
     }
 }
 

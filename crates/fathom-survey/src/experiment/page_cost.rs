@@ -1,17 +1,14 @@
 //! What each further page of a cached read costs.
 
-use super::cached_reads::{self, COST_LINE, METHOD, PAGE};
-use super::call_cost;
+use super::cached_reads::{self, CALL, COST_LINE, FURTHER, METHOD, PAGE};
 use super::prelude::*;
 
 pub(super) struct PageCost;
 
-pub(super) const PARAMETER: &str = "page_cost";
-
 impl Experiment for PageCost {
     fn about(&self) -> &'static About {
         &About {
-            parameter: PARAMETER,
+            parameter: FURTHER,
             unit: "ns",
             question: "How much longer does a cached read take for each 4 KiB more?",
             method: "Cached reads of 4 to 64 KiB are timed. The answer is the slope of the straight line through their medians, for 4 KiB.",
@@ -19,7 +16,8 @@ impl Experiment for PageCost {
             cost: Cost { seconds: 1, write_bytes: 512 << 10, read_bytes: 128 << 20 },
             figure: COST_LINE,
             recipes: &["paper-b-read-cached"],
-            samples_of: Some(call_cost::PARAMETER),
+            samples_of: Some(CALL),
+            untold: "Over their sizes the times of cached reads form no straight line, so a page has no single cost.",
             ..About::USUAL
         }
     }
@@ -32,14 +30,9 @@ impl Experiment for PageCost {
         cached_reads::timed(session, |line| Some(of_page(line.byte)), "")
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        match finding.by(METHOD).and(finding.value.as_ref()).and_then(Value::as_number) {
-            Some(ns) => format!(
-                "Each 4 KiB of a cached read cost {}, which is {:.1} GiB/s.",
-                Nanos(ns),
-                PAGE as f64 / ns * 1e9 / (1_u64 << 30) as f64
-            ),
-            None => "Over their sizes the times of cached reads form no straight line, so a page has no single cost.".to_owned(),
-        }
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        let ns = finding.by(METHOD).and(finding.number())?;
+        let rate = PAGE as f64 / ns * 1e9 / (1_u64 << 30) as f64;
+        Some(format!("Each 4 KiB of a cached read cost {}, which is {rate:.1} GiB/s.", Nanos(ns)))
     }
 }

@@ -34,6 +34,7 @@ impl Experiment for PageSize {
             nature: Nature::Fixed,
             figure: Figure::Comb,
             recipes: &["paper-a-block-256", "paper-a-block-512", "paper-c-block"],
+            untold: "Reads into unused memory are not slower at regular distances, so the page size could not be determined.",
             ..About::USUAL
         }
     }
@@ -60,11 +61,9 @@ impl Experiment for PageSize {
         Truth::known(kernel.page_size, Basis::Page)
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        let Some(Value::Whole(page)) = finding.value else {
-            return "Reads into unused memory are not slower at regular distances, so the page size could not be determined.".to_owned();
-        };
-        match finding.answer(Kind::Timing) {
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        let page = finding.whole()?;
+        Some(match finding.answer(Kind::Timing) {
             Some(Value::Whole(timed)) if *timed == page => {
                 format!("A read that enters fresh memory pays for a page fault every {}.", Bytes(page))
             }
@@ -74,7 +73,7 @@ impl Experiment for PageSize {
                 Bytes(page)
             ),
             _ => format!("The kernel declares pages of {}; timing did not tell.", Bytes(page)),
-        }
+        })
     }
 }
 

@@ -8,9 +8,7 @@
 use std::ops::Range;
 use std::slice;
 
-use super::allocation_scheme::{INDIRECT, MEMORY, scheme_of};
-use super::inline_limit::last_where;
-use super::layouts;
+use super::layouts::{self, INDIRECT, MEMORY, last_where, scheme_of};
 use super::prelude::*;
 use super::silence::{Answer, evidence, inconclusive, recalled, told};
 use crate::inference::pointers::{Pointers, Sweep, Window, at, peaks, pointers};

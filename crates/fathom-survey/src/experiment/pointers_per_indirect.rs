@@ -21,6 +21,8 @@ impl Experiment for PointersPerIndirect {
             figure: Figure::Interleaved,
             recipes: &["paper-d-inode"],
             samples_of: Some(direct_pointers::PARAMETER),
+            senseless: "No blocks of pointers belong to a file here.",
+            untold: "No blocks of pointers show in the cost of writes.",
             ..About::USUAL
         }
     }
@@ -43,13 +45,10 @@ impl Experiment for PointersPerIndirect {
         Some(Along::Every { first, period: value.as_number()? * block })
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        match (&finding.value, finding.status) {
-            (Some(Value::Whole(pointers)), _) => format!(
-                "One block of pointers leads to {pointers} blocks; the second of them is reached by a block of pointers to such, the doubly indirect one."
-            ),
-            (_, Status::NotApplicable) => "No blocks of pointers belong to a file here.".to_owned(),
-            _ => "No blocks of pointers show in the cost of writes.".to_owned(),
-        }
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        Some(format!(
+            "One block of pointers leads to {} blocks; the second of them is reached by a block of pointers to such, the doubly indirect one.",
+            finding.whole()?
+        ))
     }
 }

@@ -79,6 +79,8 @@ impl Experiment for ReadaheadFirst {
             nature: Nature::Fixed,
             figure: Figure::Probes,
             recipes: &["paper-c-prefetch", "paper-d-prefetch"],
+            senseless: "Files live in memory here, so nothing is read ahead.",
+            untold: "Reads after the first one are not clearly fast or slow.",
             ..About::USUAL
         }
     }
@@ -104,19 +106,15 @@ impl Experiment for ReadaheadFirst {
         }
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        match finding.value {
-            Some(Value::Whole(READ)) => "The first read brings in what it asks for and no more.".to_owned(),
-            Some(Value::Whole(bytes)) => format!(
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        Some(match finding.whole()? {
+            READ => "The first read brings in what it asks for and no more.".to_owned(),
+            bytes => format!(
                 "The first {} of a file bring in {}: the kernel expects a sequential reader there.",
                 Bytes(READ),
                 Bytes(bytes)
             ),
-            _ if finding.status == Status::NotApplicable => {
-                "Files live in memory here, so nothing is read ahead.".to_owned()
-            }
-            _ => "Reads after the first one are not clearly fast or slow.".to_owned(),
-        }
+        })
     }
 }
 

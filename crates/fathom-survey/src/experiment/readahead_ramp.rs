@@ -28,6 +28,8 @@ impl Experiment for ReadaheadRamp {
             cost: Cost { seconds: 10, write_bytes: 0, read_bytes: 256 << 20 },
             nature: Nature::Fixed,
             recipes: &["paper-a-prefetch", "paper-c-prefetch"],
+            senseless: "Nothing is read ahead here, so there is no ramp.",
+            untold: "The waits at the start of a sequential read do not form one ramp.",
             ..About::USUAL
         }
     }
@@ -72,20 +74,13 @@ impl Experiment for ReadaheadRamp {
         Some(Along::Ends { what: "windows", at: ends.collect() })
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        match &finding.value {
-            Some(Value::List(sizes)) => {
-                let words: Vec<String> = sizes.iter().map(|&size| Bytes(size).to_string()).collect();
-                format!(
-                    "Windows of a sequential reader, from the first to the steady one: {}.",
-                    words.join(", ")
-                )
-            }
-            _ if finding.status == Status::NotApplicable => {
-                "Nothing is read ahead here, so there is no ramp.".to_owned()
-            }
-            _ => "The waits at the start of a sequential read do not form one ramp.".to_owned(),
-        }
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        let Some(Value::List(sizes)) = &finding.value else { return None };
+        let words: Vec<String> = sizes.iter().map(|&size| Bytes(size).to_string()).collect();
+        Some(format!(
+            "Windows of a sequential reader, from the first to the steady one: {}.",
+            words.join(", ")
+        ))
     }
 }
 

@@ -22,6 +22,8 @@ impl Experiment for ReadaheadRandom {
             nature: Nature::Fixed,
             figure: Figure::Probes,
             recipes: &["paper-d-prefetch", "paper-d-prefetch-sweep"],
+            senseless: "Files live in memory here, so nothing is read ahead.",
+            untold: "Reads around an isolated one are not clearly fast or slow.",
             ..About::USUAL
         }
     }
@@ -42,16 +44,10 @@ impl Experiment for ReadaheadRandom {
         }
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        match finding.value {
-            Some(Value::Whole(READ)) => "An isolated read brings in what it asks for and no more.".to_owned(),
-            Some(Value::Whole(bytes)) => {
-                format!("An isolated read of {} brings in {}.", Bytes(READ), Bytes(bytes))
-            }
-            _ if finding.status == Status::NotApplicable => {
-                "Files live in memory here, so nothing is read ahead.".to_owned()
-            }
-            _ => "Reads around an isolated one are not clearly fast or slow.".to_owned(),
-        }
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        Some(match finding.whole()? {
+            READ => "An isolated read brings in what it asks for and no more.".to_owned(),
+            bytes => format!("An isolated read of {} brings in {}.", Bytes(READ), Bytes(bytes)),
+        })
     }
 }

@@ -25,6 +25,8 @@ impl Experiment for ReadaheadWindow {
             cost: Cost { seconds: 20, write_bytes: 128 << 20, read_bytes: 1 << 30 },
             nature: Nature::Fixed,
             recipes: &["paper-a-prefetch", "paper-a-prefetch-cached", "paper-c-prefetch"],
+            senseless: "Files live in memory here, so nothing is read ahead.",
+            untold: "The waits of a sequential reader keep to no period that could be relied on.",
             ..About::USUAL
         }
     }
@@ -104,31 +106,25 @@ impl Experiment for ReadaheadWindow {
         Some(if period > 0.0 { Along::EveryWait { period } } else { Along::At(period) })
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        let Some(Value::Whole(window)) = finding.value else {
-            return match finding.status {
-                Status::NotApplicable => "Files live in memory here, so nothing is read ahead.".to_owned(),
-                _ => "The waits of a sequential reader keep to no period that could be relied on.".to_owned(),
-            };
-        };
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        let window = finding.whole()?;
         if window == 0 {
-            return "Every read of the cold file waits for the device: nothing is read ahead.".to_owned();
+            return Some(
+                "Every read of the cold file waits for the device: nothing is read ahead.".to_owned(),
+            );
         }
         let seen =
             format!("A sequential reader sets off a new read-ahead of {} once per window.", Bytes(window));
-        match finding.answer(Kind::Declared) {
-            Some(Value::Whole(declared))
-                if !finding.evidence.iter().all(|piece| {
-                    piece.status != Status::Measured || piece.allows(&Value::Whole(*declared))
-                }) =>
-            {
-                format!(
-                    "{seen} The device's setting is {}, which does not govern this mount or was changed for the device alone.",
-                    Bytes(*declared)
-                )
-            }
+        let dissents = |value| {
+            finding.evidence.iter().any(|piece| piece.status == Status::Measured && !piece.allows(value))
+        };
+        Some(match finding.answer(Kind::Declared).filter(|value| dissents(value)) {
+            Some(Value::Whole(declared)) => format!(
+                "{seen} The device's setting is {}, which does not govern this mount or was changed for the device alone.",
+                Bytes(*declared)
+            ),
             _ => seen,
-        }
+        })
     }
 }
 

@@ -74,16 +74,11 @@ impl Experiment for Question {
         truth_of_served(case, |served| Truth::known(sides(served)[self.direction as usize], Basis::Set))
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        let verb = self.direction.name();
-        match (&finding.value, finding.status) {
-            (Some(Value::Whole(bytes)), _) => format!(
-                "One request {verb}s {} at most: a larger {verb} takes several, each with a round trip unless they overlap.",
-                Bytes(*bytes)
-            ),
-            (_, Status::NotApplicable) => "The files are here: no request goes to a server.".to_owned(),
-            _ => format!("How much one request {verb}s could not be determined."),
-        }
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        let (verb, most) = (self.direction.name(), Bytes(finding.whole()?));
+        Some(format!(
+            "One request {verb}s {most} at most: a larger {verb} takes several, each with a round trip unless they overlap."
+        ))
     }
 }
 

@@ -44,6 +44,8 @@ impl Experiment for RequestsInFlight {
             nature: Nature::Fixed,
             figure: Figure::Spread,
             asks_server: true,
+            senseless: "The files are here: no request goes to a server.",
+            untold: "How many requests are under way at once could not be determined.",
             ..About::USUAL
         }
     }
@@ -72,18 +74,17 @@ impl Experiment for RequestsInFlight {
         truth_of_served(case, |served| Truth::known(served.threads.min(served.background).into(), Basis::Set))
     }
 
-    fn explain(&self, finding: &Finding) -> String {
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        let most = finding.whole()?;
         let timed = finding.by(METHOD).and_then(|timed| timed.value.as_ref());
-        match (timed, &finding.value, finding.status) {
-            (Some(Value::Whole(count)), ..) => format!(
+        Some(match timed {
+            Some(Value::Whole(count)) => format!(
                 "{count} requests are under way at once: more than that at a time wait for their turn, and throughput grows no further."
             ),
-            (_, Some(Value::Whole(most)), _) => format!(
+            _ => format!(
                 "The kernel sends at most {most} requests at once; how many of them the server works on could not be determined."
             ),
-            (.., Status::NotApplicable) => "The files are here: no request goes to a server.".to_owned(),
-            _ => "How many requests are under way at once could not be determined.".to_owned(),
-        }
+        })
     }
 }
 

@@ -24,6 +24,8 @@ impl Experiment for RoundTrip {
             cost: Cost { seconds: 2, write_bytes: 0, read_bytes: 0 },
             figure: Figure::Spread,
             asks_server: true,
+            senseless: "The files are here: there is no server to ask.",
+            untold: "How long a request to the server takes could not be determined.",
             ..About::USUAL
         }
     }
@@ -62,11 +64,7 @@ impl Experiment for RoundTrip {
         })
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        match (finding.value.as_ref().and_then(Value::as_number), finding.status) {
-            (Some(ns), _) => format!("Asking the server takes {}.", Nanos(ns)),
-            (None, Status::NotApplicable) => "The files are here: there is no server to ask.".to_owned(),
-            _ => "How long a request to the server takes could not be determined.".to_owned(),
-        }
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        Some(format!("Asking the server takes {}.", Nanos(finding.number()?)))
     }
 }

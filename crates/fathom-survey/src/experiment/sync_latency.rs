@@ -48,6 +48,8 @@ impl Experiment for SyncLatency {
             nature: Nature::Unsteady,
             figure: Figure::Spread,
             recipes: &["paper-c-inode-sync", "paper-a-extents"],
+            senseless: "Files live in memory here, and fsync returns at once.",
+            untold: "The latency of fsync could not be determined.",
             ..About::USUAL
         }
     }
@@ -80,20 +82,15 @@ impl Experiment for SyncLatency {
         truth_in_memory(case)
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        let Some(median) = finding.value.as_ref().and_then(Value::as_number) else {
-            return match finding.status {
-                Status::NotApplicable => "Files live in memory here, and fsync returns at once.".to_owned(),
-                _ => "The latency of fsync could not be determined.".to_owned(),
-            };
-        };
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        let median = finding.number()?;
         let spread = finding.by(METHOD).map_or(&[][..], |timed| &timed.distributions);
         let slowest = spread.iter().map(|case| case.p99_ns).fold(median, f64::max);
-        format!(
+        Some(format!(
             "After an append of 4 KiB fsync takes {}; of all kinds of sync 1 in 100 takes {} or more.",
             Nanos(median),
             Nanos(slowest)
-        )
+        ))
     }
 }
 

@@ -53,6 +53,8 @@ impl Experiment for WritePath {
             nature: Nature::Fixed,
             figure: Figure::Spread,
             asks_server: true,
+            senseless: "Files live in memory alone: no write has to wait for anything.",
+            untold: "Which call waits for written data could not be determined. Mount options do not say it; on FUSE the server decides, by FUSE_WRITEBACK_CACHE.",
             ..About::USUAL
         }
     }
@@ -131,19 +133,19 @@ impl Experiment for WritePath {
         Truth::word(word, Basis::Set)
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        let word = match &finding.value {
-            Some(Value::Word(word)) => word.as_str(),
-            _ => "",
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        let told = match finding.word()? {
+            THROUGH => {
+                "Each write waits until what keeps the files has it: small writes cost a round trip each, and gathering them pays."
+            }
+            FLUSHED => {
+                "Writes return at once, and closing the file waits for them: others see them then, and an error may come with the close."
+            }
+            _ => {
+                "Writes return at once, and so does the close: what was written is in memory alone until the kernel writes it or a program syncs it."
+            }
         };
-        match (word, finding.status) {
-            (THROUGH, _) => "Each write waits until what keeps the files has it: small writes cost a round trip each, and gathering them pays.",
-            (FLUSHED, _) => "Writes return at once, and closing the file waits for them: others see them then, and an error may come with the close.",
-            (CACHED, _) => "Writes return at once, and so does the close: what was written is in memory alone until the kernel writes it or a program syncs it.",
-            (_, Status::NotApplicable) => "Files live in memory alone: no write has to wait for anything.",
-            _ => "Which call waits for written data could not be determined. Mount options do not say it; on FUSE the server decides, by FUSE_WRITEBACK_CACHE.",
-        }
-        .to_owned()
+        Some(told.to_owned())
     }
 }
 

@@ -63,6 +63,8 @@ impl Experiment for WritebackDelay {
             privileges: "none; what others have dirty on the file system is written first",
             cost: Cost { seconds: 2, write_bytes: 2 << 20, read_bytes: 0 },
             figure: Figure::Ages,
+            senseless: "No data wait here to be written to a device.",
+            untold: "When the kernel writes data that no program syncs could not be determined.",
             ..About::USUAL
         }
     }
@@ -127,21 +129,16 @@ impl Experiment for WritebackDelay {
         }
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        let declared = finding.by(DECLARED).and_then(|declared| declared.interval);
-        match (&finding.value, finding.status, declared) {
-            (Some(Value::Whole(ns)), _, Some([expiry, longest])) => format!(
-                "Data that no program syncs reach the device after about {}: they are due after {}, and the kernel looks for such every {}.",
-                Nanos(*ns as f64),
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        let delay = Nanos(finding.whole()? as f64);
+        Some(match finding.by(DECLARED).and_then(|declared| declared.interval) {
+            Some([expiry, longest]) => format!(
+                "Data that no program syncs reach the device after about {delay}: they are due after {}, and the kernel looks for such every {}.",
                 Nanos(expiry),
                 Nanos(longest - expiry)
             ),
-            (Some(Value::Whole(ns)), _, None) => {
-                format!("Data that no program syncs reach the device after about {}.", Nanos(*ns as f64))
-            }
-            (_, Status::NotApplicable, _) => "No data wait here to be written to a device.".to_owned(),
-            _ => "When the kernel writes data that no program syncs could not be determined.".to_owned(),
-        }
+            None => format!("Data that no program syncs reach the device after about {delay}."),
+        })
     }
 }
 

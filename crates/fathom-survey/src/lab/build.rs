@@ -13,8 +13,9 @@ use fathom_sys::{Error, facts, mount};
 use super::fuse::Host;
 use super::holes;
 use super::throttle::{self, READS, Throttle, WRITTEN};
+use super::unbuilt::{PATIENCE, Unbuilt};
 use crate::case::{Case, Conditions, Layout};
-pub(super) use fathom_run::fault::plain;
+use fathom_run::fault::plain;
 use fathom_run::intrusion::{self, Change, Group, Settings};
 
 /// A mounted case. Dropping it unmounts it and gives the device and its image back.
@@ -28,20 +29,6 @@ pub(super) struct Site {
     group: Option<Group>,
     settings: Vec<Settings>,
 }
-
-/// Why a case could not be built, one sentence.
-#[derive(Debug)]
-pub(super) enum Unbuilt {
-    /// Something that could be installed is missing.
-    Skipped(String),
-    /// The kernel can't mount it.
-    Unsupported(String),
-    /// Something went wrong.
-    Failed(String),
-}
-
-/// How long letting go may take: a moment on most machines, more where others look at new devices.
-pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 impl Site {
     /// Makes an image, formats and mounts it below `base`, and sets the read-ahead window.

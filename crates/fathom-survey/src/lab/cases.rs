@@ -2,17 +2,16 @@
 
 use std::time::Duration;
 
-use super::served::served_cases;
 use crate::case::{Case, Conditions, Layout, WRITE_RATE};
 
 /// mkfs.xfs refuses anything below 300 MB, and a survey wants 256 MiB free.
 pub(super) const IMAGE_BYTES: u64 = 1 << 30;
 
-/// Every case, in the order in which they are run.
+/// The cases without a planted server, in the order in which they are run.
 ///
 /// All windows are tried on ext4 and xfs with blocks of 4 KiB; the other formats share them out, so
 /// that each window is seen on several types without the whole product.
-pub fn cases() -> Vec<Case> {
+pub(super) fn plain_cases() -> Vec<Case> {
     const WINDOWS: [u32; 6] = [32, 64, 128, 256, 512, 1024];
     let ext = [
         ("ext2", 1024, 128),
@@ -47,7 +46,6 @@ pub fn cases() -> Vec<Case> {
     all.push(slow_case());
     all.extend(flusher_cases());
     all.extend(commit_cases());
-    all.extend(served_cases());
     all
 }
 
@@ -242,6 +240,7 @@ mod tests {
     use crate::case::{Basis, Kernel, Truth};
     use crate::experiment::by_name;
     use crate::finding::Value;
+    use crate::lab::cases;
     use std::collections::{BTreeSet, HashMap};
 
     #[test]

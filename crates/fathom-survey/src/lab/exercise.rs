@@ -5,12 +5,14 @@ use std::process::{Command, Stdio};
 
 use fathom_program::units::{parse_bytes, parse_duration};
 
-use super::build::{Site, Unbuilt, plain};
+use super::build::Site;
 use super::report::truth_in_words;
+use super::unbuilt::Unbuilt;
 use super::{Lab, Score, kernel, score};
 use crate::case::{Case, Truth};
 use crate::experiment::Experiment;
 use crate::finding::{Status, Value};
+use fathom_run::fault::plain;
 
 /// What a program answered in one case.
 #[derive(Debug)]

@@ -9,7 +9,9 @@ use std::time::Duration;
 use fathom_fuse::{Plan, Served};
 use fathom_sys::process::Helper;
 
-use super::build::{PATIENCE, Unbuilt, plain};
+use fathom_run::fault::plain;
+
+use super::unbuilt::{PATIENCE, Unbuilt};
 
 /// The process that serves FUSE file systems for the lab.
 ///

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Surveyed;
-use super::build::Unbuilt;
 use super::score::{ParameterScore, Score, Scored};
+use super::unbuilt::Unbuilt;
 use crate::case::Case;
 use crate::finding::{Finding, Kind};
 

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use fathom_sys::cgroup::{self, Version};
 
-use super::build::{Unbuilt, plain};
+use super::unbuilt::Unbuilt;
+use fathom_run::fault::plain;
 use fathom_run::intrusion::{Change, Group, Settings};
 
 /// What makes a device slow.

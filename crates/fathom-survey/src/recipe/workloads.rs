@@ -59,12 +59,7 @@ pub(super) fn growing(most: u64, step: u64, is_backward: bool) -> Workload {
     workload
 }
 
-/// Writes of `size` bytes to a new file, each followed by an fsync that is timed by itself.
-pub(super) fn synced_writes(size: u64, count: u64, rounds: u32) -> Workload {
-    block_writes(size, count, rounds, true)
-}
-
-/// Writes of `size` bytes to a new file, with an fsync after each or without.
+/// Writes of `size` bytes to a new file, with an fsync after each that is timed by itself, or without.
 pub(super) fn block_writes(size: u64, count: u64, rounds: u32, is_synced: bool) -> Workload {
     let ops: &[CallKind] = if is_synced { &[CallKind::Write, CallKind::Fsync] } else { &[CallKind::Write] };
     Workload::new(vec![ScratchFile::empty("recipe")])

@@ -16,7 +16,7 @@ use fathom_sys::clock::monotonic_raw_ns;
 use fathom_sys::tracing::Trace;
 use rustc_hash::FxHashMap;
 
-use super::kernel::{Event, Layouts, events, names};
+use super::events::{Event, Layouts, events, names};
 use super::ring::SubBuffer;
 use crate::calls::{Call, Processes};
 use crate::operation::Files;

@@ -38,7 +38,7 @@ fn surveyed(script: Script, plan: &Plan) -> (Survey, Vec<Answer>) {
         evidence.push(Evidence::measured(Kind::Declared, "a_file", Value::Whole(4096)));
         let finding = Finding::from_evidence(&answer.finding.parameter, &answer.finding.unit, evidence);
         let experiment = fathom::experiment::by_name(&finding.parameter).unwrap();
-        answer.finding = Finding { explanation: experiment.explain(&finding), ..finding };
+        answer.finding = Finding { explanation: experiment.explanation(&finding), ..finding };
     }
     (survey_of(&answers, plan.seed), answers)
 }

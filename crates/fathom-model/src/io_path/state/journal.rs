@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::file_read::PAGE;
 use crate::io_path::CallKind;
+use crate::io_path::prices::Prices;
 use crate::io_path::request::{At, Request, RequestIds, Urgency};
 use crate::io_path::work::Work;
 use crate::page_cache::FileId;
@@ -149,6 +150,16 @@ pub(crate) struct Judged {
     /// Bytes that were written into its file since the last sync.
     pub(crate) unsynced: u64,
     pub(crate) work: Work,
+}
+
+impl Judged {
+    /// What the sync takes from here on, where no journal does more, in ns.
+    pub(crate) fn price(&self, prices: &Prices) -> f64 {
+        prices[Scalar::JournalCommit]
+            + prices[Scalar::DeviceFlush]
+            + prices.scattered(self.scattered)
+            + self.unsynced as f64 * prices[Scalar::SyncedByte]
+    }
 }
 
 /// The journal's own file.

@@ -103,36 +103,6 @@ const fn refused(names: &'static str, kind: Kind, about: &'static str) -> Known 
     option(names, kind, about, Meaning::Refused)
 }
 
-/// Engines that need what a scratch file is not, with the reason.
-pub(super) const REFUSED_ENGINES: &[(&[&str], &str)] = &[
-    (&["net", "netsplice", "http", "nbd"], "needs a server on a network"),
-    (
-        &[
-            "rdma",
-            "librpma_apm",
-            "librpma_gpspm",
-            "librpma_apm_server",
-            "librpma_apm_client",
-            "librpma_gpspm_server",
-            "librpma_gpspm_client",
-        ],
-        "needs RDMA hardware",
-    ),
-    (&["rbd", "rados", "libcephfs"], "needs a Ceph cluster"),
-    (&["gfapi", "gfapi_async"], "needs a GlusterFS volume"),
-    (&["libhdfs", "dfs", "libnfs", "nfs"], "needs a file server"),
-    (&["libiscsi"], "needs an iSCSI target"),
-    (&["pmemblk", "dev-dax", "libpmem", "libpmem2"], "needs persistent memory"),
-    (&["mtd", "sg"], "needs a flash or SCSI device of its own"),
-    (&["libcufile"], "needs a GPU"),
-    (&["io_uring_cmd", "xnvme", "libblkio", "libzbc", "spdk"], "needs an NVMe or zoned device of its own"),
-    (&["ime_psync", "ime_psyncv", "ime_aio"], "needs an IME appliance"),
-    (&["windowsaio", "solarisaio", "guasi", "syslet-rw"], "is not for Linux"),
-    (&["e4defrag"], "rearranges the blocks of ext4 files, and transfers nothing"),
-    (&["exec"], "runs a command: a job file runs none"),
-    (&["external", "cpp_null"], "loads a library: a job file loads none"),
-];
-
 const RING: &[&str] = &["io_uring"];
 const QUEUES: &[&str] = &["libaio", "io_uring"];
 const CPUIO: &[&str] = &["cpuio"];

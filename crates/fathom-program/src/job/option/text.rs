@@ -62,10 +62,39 @@ pub(super) fn engine(draft: &mut Draft, value: &Value<'_>) -> Done {
     Ok(())
 }
 
+/// Engines that need what a scratch file is not, with the reason.
+const REFUSED_ENGINES: &[(&[&str], &str)] = &[
+    (&["net", "netsplice", "http", "nbd"], "needs a server on a network"),
+    (
+        &[
+            "rdma",
+            "librpma_apm",
+            "librpma_gpspm",
+            "librpma_apm_server",
+            "librpma_apm_client",
+            "librpma_gpspm_server",
+            "librpma_gpspm_client",
+        ],
+        "needs RDMA hardware",
+    ),
+    (&["rbd", "rados", "libcephfs"], "needs a Ceph cluster"),
+    (&["gfapi", "gfapi_async"], "needs a GlusterFS volume"),
+    (&["libhdfs", "dfs", "libnfs", "nfs"], "needs a file server"),
+    (&["libiscsi"], "needs an iSCSI target"),
+    (&["pmemblk", "dev-dax", "libpmem", "libpmem2"], "needs persistent memory"),
+    (&["mtd", "sg"], "needs a flash or SCSI device of its own"),
+    (&["libcufile"], "needs a GPU"),
+    (&["io_uring_cmd", "xnvme", "libblkio", "libzbc", "spdk"], "needs an NVMe or zoned device of its own"),
+    (&["ime_psync", "ime_psyncv", "ime_aio"], "needs an IME appliance"),
+    (&["windowsaio", "solarisaio", "guasi", "syslet-rw"], "is not for Linux"),
+    (&["e4defrag"], "rearranges the blocks of ext4 files, and transfers nothing"),
+    (&["exec"], "runs a command: a job file runs none"),
+    (&["external", "cpp_null"], "loads a library: a job file loads none"),
+];
+
 /// Why an engine of this name is refused, if it is one of those.
 pub(in super::super) fn refused_engine(name: &str) -> Option<String> {
-    let engines = super::table::REFUSED_ENGINES.iter();
-    let (_, reason) = engines.into_iter().find(|(names, _)| names.contains(&name))?;
+    let (_, reason) = REFUSED_ENGINES.iter().find(|(names, _)| names.contains(&name))?;
     Some(format!("'{name}' {reason}"))
 }
 

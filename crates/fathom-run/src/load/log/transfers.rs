@@ -18,7 +18,7 @@ pub struct Made {
 
 /// What a thread did to its files, under the names that fio gives them. The first call begins at zero; files are open from
 /// the beginning to the end.
-pub(super) fn text(job: &Job, thread: u32, calls: &[Made], ns_per_tick: f64) -> String {
+pub(in crate::load) fn text(job: &Job, thread: u32, calls: &[Made], ns_per_tick: f64) -> String {
     let names = job.fio_paths(thread, None);
     // The last sync is no transfer, and logged; one before a verification is not.
     let is_logged = |made: &&Made| made.counts || made.call.kind == CallKind::Fsync && job.verify.is_none();

@@ -80,11 +80,6 @@ impl Residency {
         self != Residency::Invisible
     }
 
-    /// Whether pages are seen only once they have arrived.
-    pub(super) fn sees_arrivals_alone(self) -> bool {
-        self == Residency::Mincore
-    }
-
     /// How many bytes of a file are in the cache; none where that is invisible.
     pub(super) fn bytes(self, file: &impl AsFd) -> Result<Option<u64>, file::Errno> {
         let length = file::status(file.as_fd())?;

@@ -11,6 +11,7 @@ use fathom_sys::tracing::{Event, FUSE_REQUEST, PAGE_ADDED, Record, Trace};
 use fathom_sys::{Error, affinity, dirty, facts, journal, layout, transfer};
 
 use super::Linux;
+use super::residency::Residency;
 use crate::instrument::Clock;
 use crate::machine::{Fault, Machine};
 use crate::witness::{Counter, Declared, Extent, Pinned, Requests, Unseen, Witness};
@@ -159,7 +160,7 @@ impl Witness for Linux {
         let residency = self.residency;
         self.on(name, "look at the cache of", |file| {
             let mut cached = residency.bytes(file)?;
-            while residency.sees_arrivals_alone() && !patience.is_zero() {
+            while residency == Residency::Mincore && !patience.is_zero() {
                 std::thread::sleep(patience);
                 let now = residency.bytes(file)?;
                 if now == cached {

@@ -14,10 +14,9 @@ pub(in crate::experiment) struct Question {
     pub(in crate::experiment) method: &'static str,
     /// What the options of the mount say, and which one.
     pub(in crate::experiment) declared: fn(&Server) -> Option<(Duration, String)>,
-    /// The answer in words where it is never believed, for a time, and where it could not be determined.
+    /// The answer in words where it is never believed, and for a time.
     pub(in crate::experiment) never: &'static str,
     pub(in crate::experiment) believed: fn(Nanos) -> String,
-    pub(in crate::experiment) untold: &'static str,
 }
 
 impl Experiment for Question {
@@ -54,14 +53,10 @@ impl Experiment for Question {
         })
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        match (&finding.value, finding.status) {
-            (Some(Value::Whole(0)), _) => self.never.to_owned(),
-            (Some(Value::Whole(ns)), _) => (self.believed)(Nanos(*ns as f64)),
-            (_, Status::NotApplicable) => {
-                "The files are here: nothing has to be asked of a server.".to_owned()
-            }
-            _ => self.untold.to_owned(),
-        }
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        Some(match finding.whole()? {
+            0 => self.never.to_owned(),
+            ns => (self.believed)(Nanos(ns as f64)),
+        })
     }
 }

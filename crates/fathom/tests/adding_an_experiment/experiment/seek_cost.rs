@@ -24,6 +24,7 @@ impl Experiment for SeekCost {
             cost: Cost { seconds: 1, write_bytes: 0, read_bytes: 0 },
             // What else is known of a question: `figure`, `recipes`, `samples_of`.
             nature: Nature::Drifting,
+            untold: "What moving a file's position costs could not be determined.",
             ..About::USUAL
         }
     }
@@ -49,10 +50,8 @@ impl Experiment for SeekCost {
         Truth::Within { interval: [10.0, 100_000.0], basis: Basis::Rule }
     }
 
-    fn explain(&self, finding: &Finding) -> String {
-        match &finding.value {
-            Some(value) => format!("Moving a file's position takes {}.", value.in_words("ns")),
-            None => "What moving a file's position costs could not be determined.".to_owned(),
-        }
+    fn explain(&self, finding: &Finding) -> Option<String> {
+        let value = finding.value.as_ref()?;
+        Some(format!("Moving a file's position takes {}.", value.in_words("ns")))
     }
 }

@@ -17,7 +17,7 @@ fn logged(text: &str) {
         Site::at(&std::env::temp_dir(), 1 << 20, instrument(), limits, Arc::new(AtomicBool::new(false)))
             .unwrap();
     let outcomes = run_all(&file.jobs, &mut site).unwrap();
-    assert_eq!(fathom::load::log::write(&file.jobs, &outcomes).unwrap(), Vec::<String>::new());
+    assert_eq!(fathom::load::write_logs(&file.jobs, &outcomes).unwrap(), Vec::<String>::new());
 }
 
 #[test]

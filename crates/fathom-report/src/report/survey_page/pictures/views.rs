@@ -9,7 +9,7 @@ use crate::report::figure::{Axis, Figure, Mark, Origin, Quantity, Rounded, Serie
 use crate::report::survey_page::thin::{self, Drawn, Readings, drawn};
 use fathom_program::units::{Bytes, Nanos};
 use fathom_program::workload::{Buffer, CacheState, CallKind, Pass};
-use fathom_run::samples::Samples;
+use fathom_run::samples::{Reading, Samples};
 use fathom_survey::experiment;
 use fathom_survey::finding::Kind;
 
@@ -85,9 +85,7 @@ pub(super) fn folded(answer: &Answer<'_>, runs: &[Samples]) -> Option<Figure> {
     if extent(plan) < 2.0 * fold {
         return None;
     }
-    let mut gathered: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    each(run, main, |x, ns| gathered.entry((x % fold) as u64).or_default().push(ns));
-    let places: Vec<Readings> = gathered.iter().filter_map(|(&x, ns)| Readings::new(x as f64, ns)).collect();
+    let places = gathered(|put| each(run, main, |x, ns| put((x % fold) as u64, ns)));
     let fold_words = Bytes(fold as u64);
     let mut figure = Figure::new(
         answer.id(2),
@@ -104,15 +102,15 @@ pub(super) fn folded(answer: &Answer<'_>, runs: &[Samples]) -> Option<Figure> {
 
 /// Writes that several runs made at bytes between each other's.
 pub(super) fn interleaved(answer: &Answer<'_>, runs: &[Samples]) -> Option<Figure> {
-    let mut gathered: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     let mut op = CallKind::Pwrite;
-    for run in runs {
-        for (pass, plan) in run.workload.passes.iter().enumerate().filter(|(_, plan)| plan.timed) {
-            op = plan.ops[0];
-            each(run, pass, |x, ns| gathered.entry(x as u64).or_default().push(ns));
+    let places = gathered(|put| {
+        for run in runs {
+            for (pass, plan) in run.workload.passes.iter().enumerate().filter(|(_, plan)| plan.timed) {
+                op = plan.ops[0];
+                each(run, pass, |x, ns| put(x as u64, ns));
+            }
         }
-    }
-    let places: Vec<Readings> = gathered.iter().filter_map(|(&x, ns)| Readings::new(x as f64, ns)).collect();
+    });
     let length = places.last()?.x;
     let mut figure = Figure::new(
         answer.id(1),
@@ -132,13 +130,12 @@ pub(super) fn probes(answer: &Answer<'_>, runs: &[Samples]) -> Option<Figure> {
     let run = runs.iter().max_by_key(|run| run.workload.passes.len())?;
     let reads = |pass: &&Pass| pass.ops.contains(&CallKind::Pread);
     let base = run.workload.passes.iter().filter(|pass| !pass.timed).find(reads)?.region.offset as f64;
-    let mut gathered: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    for (pass, plan) in run.workload.passes.iter().enumerate() {
-        if plan.timed && plan.ops == [CallKind::Pread] {
-            each(run, pass, |x, ns| gathered.entry((x - base).max(0.0) as u64).or_default().push(ns));
+    let timed = |(_, plan): &(usize, &Pass)| plan.timed && plan.ops == [CallKind::Pread];
+    let places = gathered(|put| {
+        for (pass, _) in run.workload.passes.iter().enumerate().filter(timed) {
+            each(run, pass, |x, ns| put((x - base).max(0.0) as u64, ns));
         }
-    }
-    let places: Vec<Readings> = gathered.iter().filter_map(|(&x, ns)| Readings::new(x as f64, ns)).collect();
+    });
     let mut figure = Figure::new(
         answer.id(1),
         "Time of one read at a distance from the first",
@@ -300,29 +297,32 @@ fn each(run: &Samples, pass: usize, mut with: impl FnMut(f64, f64)) {
 }
 
 fn places(run: &Samples, pass: usize) -> Vec<Readings> {
+    gathered(|put| each(run, pass, |x, ns| put(x as u64, ns)))
+}
+
+/// What is put at places, place by place.
+fn gathered(fill: impl FnOnce(&mut dyn FnMut(u64, f64))) -> Vec<Readings> {
     let mut gathered: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    each(run, pass, |x, ns| gathered.entry(x as u64).or_default().push(ns));
-    gathered.iter().filter_map(|(&x, ns)| Readings::new(x as f64, ns)).collect()
+    fill(&mut |x, value| gathered.entry(x).or_default().push(value));
+    gathered.iter().filter_map(|(&x, values)| Readings::new(x as f64, values)).collect()
 }
 
 /// Reads by size, each less what an empty operation of its run took.
 fn by_size(runs: &[Samples], y: impl Fn(f64, f64) -> f64) -> Vec<Readings> {
-    let mut gathered: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    for run in runs {
-        let empty: Vec<f64> = run
-            .readings
-            .iter()
-            .filter(|one| one.op == CallKind::Pause)
-            .map(|one| run.nanoseconds(one.latency.0 as f64))
-            .collect();
-        let clock = quantile::median(&empty).unwrap_or(0.0);
-        for reading in run.readings.iter().filter(|one| one.op == CallKind::Pread) {
-            let size = run.workload.passes[reading.pass as usize].region.size;
-            let ns = run.nanoseconds(reading.latency.0 as f64) - clock;
-            gathered.entry(size).or_default().push(y(size as f64, ns));
-        }
+    fn of(run: &Samples, op: CallKind) -> impl Iterator<Item = &Reading> {
+        run.readings.iter().filter(move |one| one.op == op)
     }
-    gathered.iter().filter_map(|(&x, values)| Readings::new(x as f64, values)).collect()
+    gathered(|put| {
+        for run in runs {
+            let ns = |reading: &Reading| run.nanoseconds(reading.latency.0 as f64);
+            let empty: Vec<f64> = of(run, CallKind::Pause).map(ns).collect();
+            let clock = quantile::median(&empty).unwrap_or(0.0);
+            for reading in of(run, CallKind::Pread) {
+                let size = run.workload.passes[reading.pass as usize].region.size;
+                put(size, y(size as f64, ns(reading) - clock));
+            }
+        }
+    })
 }
 
 /// The passes of a run that do the same at the same places.
