@@ -292,6 +292,32 @@ class Package(unittest.TestCase):
             ran = fathomfs.run({"reads": {"rw": "randread", "size": "64k"}}, folder)
             self.assertEqual((ran.jobs[0].name, os.listdir(folder)), ("reads", []))
 
+    def test_jobs_that_read_take_the_files_of_another_process(self):
+        jobs = ("jobs", "[a]\nrw=write\nsize=64k\nfilename=a\n[b]\nstonewall\nrw=read\nsize=64k\nfilename=a\n")
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
+            place, met = (folder, 1 << 30, 60.0, 1), []
+
+            def meet(what, directory, jobs):
+                met.append((what, os.path.dirname(directory), jobs))
+                return other if what == "laid out" else None
+
+            with self.assertRaisesRegex(MeasurementError, f"{other}/file.a"):
+                fathomfs._native.run(place, jobs, meet)
+            with open(os.path.join(other, "file.a"), "wb") as file:
+                file.truncate(64 << 10)
+            met.clear()
+            ran = json.loads(fathomfs._native.run(place, jobs, meet))
+            self.assertEqual([job["sides"][0]["bytes"] for job in ran["jobs"]], [64 << 10] * 2)
+            steps = [(what, folder, 1) for what in ("laid out", "begin", "ended")]
+            self.assertEqual((met, os.listdir(folder)), (steps * 2, []))
+
+            def fail(what, directory, jobs):
+                raise ValueError("no more")
+
+            with self.assertRaisesRegex(MeasurementError, "no more"):
+                fathomfs._native.run(place, jobs, fail)
+            self.assertEqual(os.listdir(folder), [])
+
     def test_an_interrupt_ends_a_prediction_and_a_measurement(self):
         # Whoever starts the tests in the background has them ignore interrupts, and Python goes by that.
         self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
