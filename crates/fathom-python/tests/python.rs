@@ -72,6 +72,12 @@ fn sweeps_run_on_mpi() {
 }
 
 #[test]
+fn notebooks_run_from_their_first_cell_to_the_last() {
+    let test = "notebooks_run_from_their_first_cell_to_the_last";
+    run(test, "test_notebooks.py", &[], "nbclient, ipykernel", None);
+}
+
+#[test]
 fn jobs_run_on_the_ranks_of_mpi_together() {
     run("jobs_run_on_the_ranks_of_mpi_together", "test_engines.py", &["Clients"], "mpi4py", Some("mpirun"));
 }
