@@ -72,6 +72,11 @@ fn sweeps_run_on_mpi() {
 }
 
 #[test]
+fn caches_of_other_policies_are_simulated() {
+    run("caches_of_other_policies_are_simulated", "test_engines.py", &["Policies"], "libcachesim", None);
+}
+
+#[test]
 fn notebooks_run_from_their_first_cell_to_the_last() {
     let test = "notebooks_run_from_their_first_cell_to_the_last";
     run(test, "test_notebooks.py", &[], "nbclient, ipykernel", None);

@@ -1,4 +1,4 @@
-"""Sweeps on other people's executors; `tests/python.rs` runs each class where its engine is installed."""
+"""What works with other packages: executors, MPI, simulators of caches; `tests/python.rs` runs each class where its engine is installed."""
 
 import json
 import multiprocessing
@@ -13,7 +13,7 @@ import unittest
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
-from fathomfs import Model
+from fathomfs import Model, Trace
 
 JOBS = {"reads": {"rw": "randread", "size": "1m", "direct": True, "ioengine": "libaio"}}
 GRID = {"readahead": ["128K", "1M"], "bs": ["4k", "16k", "64k"], "iodepth": [1, 8]}
@@ -84,7 +84,7 @@ class Mpi(unittest.TestCase):
     def test_two_ranks_give_the_same_bits(self):
         expected = whole()
         code = (
-            "import sys; from mpi4py.futures import MPIPoolExecutor; from fathomfs import Model\n"
+            "import sys; from mpi4py.futures import MPIPoolExecutor; from fathomfs import Model, Trace\n"
             "if __name__ == '__main__':\n"
             "    with MPIPoolExecutor() as executor:\n"
             f"        swept = Model.assumed().sweep({GRID!r}, {JOBS!r}, executor, draws=3)\n"
@@ -97,6 +97,24 @@ class Mpi(unittest.TestCase):
             done = mpirun(3, "-m", "mpi4py.futures", script)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout.split("\n", 1), ["2", expected.to_json() + "\n"])
+
+
+class Policies(unittest.TestCase):
+    def test_other_policies_are_simulated_by_libcachesim(self):
+        with tempfile.TemporaryDirectory() as folder:
+            log, out = os.path.join(folder, "log.csv"), os.path.join(folder, "t.parquet")
+            with open(log, "w", encoding="utf-8") as text:
+                # One of 2000 blocks, the lower the more often; two of them at once.
+                blocks = [at * 7919 % 2000 * (at * 104729 % 2003) // 2003 for at in range(40_000)]
+                text.writelines(f"{at % 2},R,{block * 4096},8192,{10**15 + at}\n" for at, block in enumerate(blocks))
+            trace = Trace.import_(log, out)
+            sizes = [at * 4096 for at in (128, 256, 1024, 4096)]
+            found = trace.hit_ratios(["LRU", "FIFO", "S3FIFO", "ARC"], cache_bytes=sizes).rows()
+            self.assertEqual([row["cache_bytes"] for row in found], sizes)
+            for row in found:
+                self.assertAlmostEqual(row["hit_ratio"], row["LRU"], places=9)
+            middle = found[2]
+            self.assertGreater(len({round(middle[name], 3) for name in ("LRU", "FIFO", "ARC")}), 1)
 
 
 class Clients(unittest.TestCase):

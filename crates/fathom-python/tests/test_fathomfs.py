@@ -237,6 +237,15 @@ class Package(unittest.TestCase):
                 with self.subTest(library):
                     self.assertEqual(len(rows), count)
                     self.assertEqual({name: rows[-1][name] for name in expected}, expected)
+            curve = parts.hit_ratios()
+            self.assertEqual(curve.points, shown.hit_ratios)
+            self.assertEqual((curve.error, curve.sampled, curve.footprint_bytes), (0, 1, shown.footprint_bytes))
+            self.assertEqual(pickle.loads(pickle.dumps(curve)), curve)
+            for sample, policies, sizes, said in [
+                (0, [], [], "sample=0"), (1, ["FIFO"], [], "cache_bytes|libCacheSim"), (1, ["MAGIC"], [1 << 20], "MAGIC|libCacheSim")
+            ]:
+                with self.assertRaisesRegex(fathomfs.TraceError, said):
+                    trace.hit_ratios(policies, cache_bytes=sizes, sample=sample)
             with self.assertRaisesRegex(fathomfs.TraceError, "no trace|[Pp]arquet|footer"):
                 Trace.open(log)
             with self.assertRaisesRegex(fathomfs.TraceError, "create"):
