@@ -116,13 +116,13 @@ const REST: Duration = Duration::from_millis(100);
 
 /// The outcomes of jobs that run at the same time, and whether their end was that of all.
 fn together(jobs: &[Job], site: &mut Site) -> Result<(Vec<Vec<Outcome>>, bool), Fault> {
-    site.lay_out(jobs)?;
-    let elsewhere = site.with_files_of_others(jobs)?;
-    let jobs = elsewhere.as_deref().unwrap_or(jobs);
     // Looking takes time, and tells something of syncs alone.
     let syncs = jobs.iter().any(|job| job.fsync > 0);
     let wrote = |site: &Site| if syncs { site.device_wrote() } else { None };
     let before = wrote(site);
+    site.lay_out(jobs)?;
+    let elsewhere = site.with_files_of_others(jobs)?;
+    let jobs = elsewhere.as_deref().unwrap_or(jobs);
     let (threads, records, ends_all) = started(jobs, site)?;
     site.meet(Meeting::Ended, jobs)?;
     let device_wrote = wrote(site).zip(before).map(|(after, before)| after.since(before));
