@@ -23,7 +23,7 @@ JOBS = {"reads": {"rw": "randread", "size": "1m", "direct": True, "ioengine": "l
 TEXT = "[reads]\nrw=randread\nsize=1m\ndirect=1\nioengine=libaio\n"
 GRID = {"readahead": ["128K", "1M"], "bs": ["4k", "16k", "64k"], "iodepth": [1, 8]}
 # A simulation of seconds: what an interrupt leaves of it must end by itself.
-SLOW = {"slow": {"rw": "randread", "size": "4g"}}
+SLOW = {"slow": {"rw": "randread", "size": "64g", "io_size": "4g"}}
 
 
 def tables(source):
