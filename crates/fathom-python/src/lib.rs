@@ -14,6 +14,8 @@ use std::time::Duration;
 
 use fathom::comparison::{self, Rules};
 use fathom::experiment::{self, REGISTRY};
+use fathom::fault::Fault;
+use fathom::load::Ranks;
 use fathom::model::Model;
 use fathom::prediction::Settings;
 use fathom::report::Colours;
@@ -288,13 +290,26 @@ fn calibrate(py: Python<'_>, place: Place) -> PyResult<String> {
     measure(py, place, |session| session.calibrate().map(|(model, _)| model))
 }
 
-/// Jobs run for real: `fathom.run/1`.
+/// Jobs run for real: `fathom.run/1`. `meet` waits for other processes that run them at the same time: it takes what all have come to,
+/// the directory of this process's files and the number of jobs, and may give the directory of those to read.
 #[pyfunction]
-fn run(py: Python<'_>, place: Place, jobs: Jobs) -> PyResult<String> {
+#[pyo3(signature = (place, jobs, meet = None))]
+fn run(py: Python<'_>, place: Place, jobs: Jobs, meet: Option<Py<PyAny>>) -> PyResult<String> {
     let Work::Jobs(file) = to_do(&jobs)? else {
         return Err(JobError::new_err("a trace is replayed by 'fathom run'"));
     };
-    measure(py, place, move |session| session.run(&file.jobs).map(|done| done.ran))
+    let ranks = meet.map(|meet| {
+        Ranks::new(move |meeting, directory, jobs| {
+            let met = |py: Python<'_>| -> PyResult<_> {
+                meet.call1(py, (meeting.name(), directory, jobs))?.extract(py)
+            };
+            Python::attach(met).map_err(|error: PyErr| Fault::Unsupported(error.to_string()))
+        })
+    });
+    measure(py, place, move |session| {
+        session.meet_with(ranks);
+        session.run(&file.jobs).map(|done| done.ran)
+    })
 }
 
 /// A model compared with runs of the jobs that people write most: `fathom.validation/1`.
@@ -330,8 +345,8 @@ mod _native {
     use super::table::table;
     #[pymodule_export]
     use super::trace::{
-        trace_import, trace_look, trace_origin, trace_plan, trace_record, trace_show, trace_shown,
-        trace_stream,
+        trace_accesses, trace_hit_ratios, trace_import, trace_look, trace_origin, trace_plan, trace_record,
+        trace_show, trace_shown, trace_stream,
     };
     #[pymodule_export]
     use super::{

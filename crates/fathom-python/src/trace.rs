@@ -1,6 +1,8 @@
 //! Traces: opened, imported, recorded, looked at, and handed on as batches of operations.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::PathBuf;
 
 use fathom::results::{Json, NamedTrace};
@@ -38,6 +40,23 @@ pub(crate) fn trace_show(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     let name = path.display().to_string();
     let shown = work(py, 0, false, move |_| show::show(&path))?.map_err(traced)?;
     NamedTrace { name, shown }.json().map_err(kept)
+}
+
+/// The hit ratios of a trace alone, by following a part of its blocks.
+#[pyfunction]
+pub(crate) fn trace_hit_ratios(py: Python<'_>, path: PathBuf, rate: f64) -> PyResult<String> {
+    let found = work(py, 0, false, move |_| show::hit_ratios(&path, rate))?.map_err(traced)?;
+    to_string(&found).map_err(kept)
+}
+
+/// Writes the accesses of a trace to blocks for libCacheSim, into a file that is there; gives how many there are.
+#[pyfunction]
+pub(crate) fn trace_accesses(py: Python<'_>, path: PathBuf, out: PathBuf) -> PyResult<u64> {
+    let write = move |_| {
+        let file = File::options().write(true).open(&out).map_err(|error| error.to_string())?;
+        show::write_accesses(&path, &mut BufWriter::new(file)).map_err(|error| error.to_string())
+    };
+    work(py, 1, false, write)?.map_err(traced)
 }
 
 /// How a trace is shown in stretches, and how many there are.

@@ -23,7 +23,7 @@ JOBS = {"reads": {"rw": "randread", "size": "1m", "direct": True, "ioengine": "l
 TEXT = "[reads]\nrw=randread\nsize=1m\ndirect=1\nioengine=libaio\n"
 GRID = {"readahead": ["128K", "1M"], "bs": ["4k", "16k", "64k"], "iodepth": [1, 8]}
 # A simulation of seconds: what an interrupt leaves of it must end by itself.
-SLOW = {"slow": {"rw": "randread", "size": "4g"}}
+SLOW = {"slow": {"rw": "randread", "size": "64g", "io_size": "4g"}}
 
 
 def tables(source):
@@ -237,6 +237,15 @@ class Package(unittest.TestCase):
                 with self.subTest(library):
                     self.assertEqual(len(rows), count)
                     self.assertEqual({name: rows[-1][name] for name in expected}, expected)
+            curve = parts.hit_ratios()
+            self.assertEqual(curve.points, shown.hit_ratios)
+            self.assertEqual((curve.error, curve.sampled, curve.footprint_bytes), (0, 1, shown.footprint_bytes))
+            self.assertEqual(pickle.loads(pickle.dumps(curve)), curve)
+            for sample, policies, sizes, said in [
+                (0, [], [], "sample=0"), (1, ["FIFO"], [], "cache_bytes|libCacheSim"), (1, ["MAGIC"], [1 << 20], "MAGIC|libCacheSim")
+            ]:
+                with self.assertRaisesRegex(fathomfs.TraceError, said):
+                    trace.hit_ratios(policies, cache_bytes=sizes, sample=sample)
             with self.assertRaisesRegex(fathomfs.TraceError, "no trace|[Pp]arquet|footer"):
                 Trace.open(log)
             with self.assertRaisesRegex(fathomfs.TraceError, "create"):
@@ -291,6 +300,32 @@ class Package(unittest.TestCase):
             self.assertIn("<iframe", compared._repr_html_())
             ran = fathomfs.run({"reads": {"rw": "randread", "size": "64k"}}, folder)
             self.assertEqual((ran.jobs[0].name, os.listdir(folder)), ("reads", []))
+
+    def test_jobs_that_read_take_the_files_of_another_process(self):
+        jobs = ("jobs", "[a]\nrw=write\nsize=64k\nfilename=a\n[b]\nstonewall\nrw=read\nsize=64k\nfilename=a\n")
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
+            place, met = (folder, 1 << 30, 60.0, 1), []
+
+            def meet(what, directory, jobs):
+                met.append((what, os.path.dirname(directory), jobs))
+                return other if what == "laid out" else None
+
+            with self.assertRaisesRegex(MeasurementError, f"{other}/file.a"):
+                fathomfs._native.run(place, jobs, meet)
+            with open(os.path.join(other, "file.a"), "wb") as file:
+                file.truncate(64 << 10)
+            met.clear()
+            ran = json.loads(fathomfs._native.run(place, jobs, meet))
+            self.assertEqual([job["sides"][0]["bytes"] for job in ran["jobs"]], [64 << 10] * 2)
+            steps = [(what, folder, 1) for what in ("laid out", "begin", "ended")]
+            self.assertEqual((met, os.listdir(folder)), (steps * 2, []))
+
+            def fail(what, directory, jobs):
+                raise ValueError("no more")
+
+            with self.assertRaisesRegex(MeasurementError, "no more"):
+                fathomfs._native.run(place, jobs, fail)
+            self.assertEqual(os.listdir(folder), [])
 
     def test_an_interrupt_ends_a_prediction_and_a_measurement(self):
         # Whoever starts the tests in the background has them ignore interrupts, and Python goes by that.

@@ -18,6 +18,7 @@ mod needs;
 mod outcome;
 mod place;
 pub mod program;
+mod ranks;
 mod record;
 mod sampling;
 mod site;
@@ -42,6 +43,7 @@ pub use self::disks::Disk;
 pub use self::histogram::{Histogram, quantile};
 pub use self::needs::Needs;
 pub use self::outcome::{Errors, Latencies, Outcome, Transfers, Wrote, per_second};
+pub use self::ranks::{Meeting, Ranks};
 pub use self::sampling::{Sampled, SampledRates};
 pub use self::site::{Cached, Limits, Site};
 pub use self::steady::Steadiness;
@@ -121,7 +123,11 @@ fn together(jobs: &[Job], site: &mut Site) -> Result<(Vec<Vec<Outcome>>, bool), 
     let syncs = jobs.iter().any(|job| job.fsync > 0);
     let wrote = |site: &Site| if syncs { site.device_wrote() } else { None };
     let before = wrote(site);
+    site.lay_out(jobs)?;
+    let elsewhere = site.with_files_of_others(jobs)?;
+    let jobs = elsewhere.as_deref().unwrap_or(jobs);
     let (threads, records, ends_all) = started(jobs, site)?;
+    site.meet(Meeting::Ended, jobs)?;
     let device_wrote = wrote(site).zip(before).map(|(after, before)| after.since(before));
     let ns_per_tick = 1e9 / site.ticks_per_second();
     let of = |(thread, record)| outcome(thread, record, ns_per_tick, device_wrote);
@@ -132,7 +138,6 @@ fn together(jobs: &[Job], site: &mut Site) -> Result<(Vec<Vec<Outcome>>, bool), 
 
 /// Gets everything ready and runs the threads of some jobs.
 fn started<'a>(jobs: &'a [Job], site: &mut Site) -> Result<(Vec<JobThread<'a>>, Vec<Record>, bool), Fault> {
-    site.lay_out(jobs)?;
     let mut list = Vec::new();
     let mut known: HashMap<String, FileId> = HashMap::new();
     for job in jobs {
@@ -153,8 +158,8 @@ fn started<'a>(jobs: &'a [Job], site: &mut Site) -> Result<(Vec<JobThread<'a>>, 
         disks.begin();
     }
     let records = match site.clock() {
-        Clock::Cycles(counter) => threads(counter, &list, site, &budget),
-        Clock::Monotonic(counter) => threads(counter, &list, site, &budget),
+        Clock::Cycles(counter) => threads(counter, jobs, &list, site, &budget),
+        Clock::Monotonic(counter) => threads(counter, jobs, &list, site, &budget),
     };
     if let Some(disks) = &mut site.disks {
         disks.end();
@@ -170,6 +175,7 @@ fn started<'a>(jobs: &'a [Job], site: &mut Site) -> Result<(Vec<JobThread<'a>>, 
 /// Runs all threads; each opens its own files and gets everything ready, and then they begin at once.
 fn threads<C: Counter>(
     clock: C,
+    jobs: &[Job],
     threads: &[JobThread<'_>],
     site: &Site,
     budget: &AtomicU64,
@@ -216,6 +222,8 @@ fn threads<C: Counter>(
                     calm.await_it();
                 }
                 start.wait();
+                let met = site.begin_with_others(number, jobs, start, failed);
+                let ready = ready.and_then(|ready| met.map(|()| ready));
                 let turn = Turn { thread, number, course, control, site };
                 let calls = thread.job.course.iologs[1].is_some().then(Vec::new);
                 let log = log::Log::of(thread.job, control.ticks_per_second);

@@ -29,6 +29,7 @@ use parquet::schema::types::{ColumnDescPtr, ColumnPath};
 use rustc_hash::FxHashMap;
 
 use self::columns::Columns;
+pub(crate) use self::columns::Place;
 pub(crate) use self::parts::{Sink, discard};
 pub(crate) use self::stretch::{Stretch, stretches};
 use crate::error::{Error, Result};
@@ -154,6 +155,7 @@ pub struct Reader {
     /// The part's own numbers of files, and ours.
     numbers: FxHashMap<i32, FileId>,
     batch: Vec<Operation>,
+    places: Vec<Place>,
 }
 
 /// Opens a file that is a trace, or a part of one.
@@ -203,6 +205,7 @@ impl Reader {
             files: Files::default(),
             numbers: FxHashMap::default(),
             batch: Vec::new(),
+            places: Vec::new(),
         })
     }
 
@@ -230,6 +233,17 @@ impl Reader {
         let taken = self.columns.take(&mut self.batch, &mut self.files, &mut self.numbers);
         taken.map_err(|reason| Error::new("read", &self.path, reason))?;
         Ok(Some((&self.batch, &self.files)))
+    }
+
+    /// Where the next operations read and wrote, where that is known; nothing at the end.
+    pub(crate) fn read_places(&mut self) -> Result<Option<(&[Place], &Files)>> {
+        let Some(group) = self.next_group()? else { return Ok(None) };
+        let (file, columns, numbers) = (&self.file, &mut self.columns, &self.numbers);
+        guarded(&self.path, || columns.read_places(file.get_row_group(group)?.as_ref(), numbers))?;
+        self.places.clear();
+        let taken = self.columns.take_places(&mut self.places, &mut self.files, &mut self.numbers);
+        taken.map_err(|reason| Error::new("read", &self.path, reason))?;
+        Ok(Some((&self.places, &self.files)))
     }
 
     /// The first start and the last end of the next operations; nothing at the end.

@@ -3,6 +3,7 @@
 //! Two passes over a trace: the first finds its extent, so that the second can lay windows of time over it. Each looks
 //! at stretches of it on all CPUs. Memory grows with the number of files and of blocks that are followed, which is bounded.
 
+mod curve;
 mod histogram;
 mod look;
 mod picture;
@@ -18,6 +19,7 @@ use std::{panic, thread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::curve::{HitRatios, hit_ratios, write_accesses};
 pub use self::histogram::Histogram;
 use self::look::Extent;
 pub use self::look::{BLOCK, Look};
@@ -158,6 +160,14 @@ impl Moved {
         self.forward += next.forward;
         self.backward += next.backward;
     }
+}
+
+/// The blocks that a read or write of so many bytes touches.
+fn blocks(offset: u64, bytes: u64) -> impl Iterator<Item = u64> {
+    let (first, end) = (offset / BLOCK, offset.saturating_add(bytes).div_ceil(BLOCK));
+    // No call moves more than 2 GiB; a line that says so does not keep this busy for ever.
+    let end = if bytes > 0 { end.min(first + (1 << 19) + 1) } else { first };
+    first..end
 }
 
 /// Looks at a trace.

@@ -25,7 +25,7 @@ use fathom_program::units::Bytes;
 use fathom_run::fault::{Fault, plain};
 use fathom_run::instrument::Instrument;
 use fathom_run::intrusion;
-use fathom_run::load::Site;
+use fathom_run::load::{Ranks, Site};
 use fathom_run::machine::linux::{Limits, Linux};
 use fathom_run::provenance::Provenance;
 use fathom_run::watch::Watch;
@@ -55,6 +55,7 @@ pub struct Session {
     seed: u64,
     watch: Watch,
     give_up: Option<fn(&Hang) -> !>,
+    ranks: Option<Ranks>,
     begun: Option<Begun>,
     bytes_written: u64,
 }
@@ -92,6 +93,7 @@ impl Session {
             seed: 1,
             watch: Watch::default(),
             give_up: None,
+            ranks: None,
             begun: None,
             bytes_written: 0,
         })
@@ -115,6 +117,11 @@ impl Session {
     /// The same with a [watchdog]: `give_up` ends the process where a call does not return.
     pub fn watched_by(self, give_up: fn(&Hang) -> !) -> Self {
         Self { give_up: Some(give_up), ..self }
+    }
+
+    /// From now on jobs begin when those of other processes do.
+    pub fn meet_with(&mut self, ranks: Option<Ranks>) {
+        self.ranks = ranks;
     }
 
     /// The absolute path of the directory.

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Union
 
 from . import _native
 from ._native import FathomError, JobError, MeasurementError, ModelError, ResultError, TraceError
-from ._results import Best, Comparison, Prediction, Result, Run, Survey, Sweep, TraceShown, Validation, Written
+from ._results import Best, Comparison, HitRatios, Prediction, Result, Run, Survey, Sweep, TraceShown, Validation, Written
 from ._traces import Trace
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ __all__ = [
     "Best",
     "Comparison",
     "FathomError",
+    "HitRatios",
     "JobError",
     "MeasurementError",
     "Model",

@@ -207,6 +207,30 @@ class TraceShown(Result):
     _kind = "trace-show"
 
 
+class HitRatios(Table):
+    """The hit ratios of caches over the accesses of a trace to blocks of 4096 bytes: `points`, by size; how far off they may be."""
+
+    __slots__ = ()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each size, with the hit ratio of each policy."""
+        return self.to_dict()["points"]
+
+    def __repr__(self) -> str:
+        return f"<fathomfs.HitRatios: {len(self.points)} sizes>"
+
+    def _rendered(self) -> tuple[str, str]:
+        from html import escape
+
+        names = list(self.rows()[0]) if self.points else []
+        lines = ["  ".join([f"{names[0]:>16}", *(f"{name:>14}" for name in names[1:])])] if names else []
+        for row in self.rows():
+            size, *ratios = row.values()
+            lines.append("  ".join([f"{size:>16}", *(f"{ratio:>14.4f}" for ratio in ratios)]))
+        text = "\n".join(lines)
+        return text, f"<!doctype html><pre>{escape(text)}</pre>"
+
+
 def _flat(figures: dict[str, Any]) -> dict[str, Any]:
     """Figures with the ends of their intervals, next to each other."""
     flat = {}

@@ -14,6 +14,7 @@ use fathom_sys::{Error, below, facts, file, transfer};
 use super::Wrote;
 use super::calm::{Calm, Start};
 use super::disks::Disks;
+use super::ranks::Ranks;
 use crate::fault::Fault;
 use crate::instrument::{Clock, Instrument};
 use crate::machine::linux::files::Files;
@@ -28,7 +29,7 @@ pub use crate::machine::linux::Limits;
 /// A private directory on a real mount, with the files of the jobs that ran there.
 #[derive(Debug)]
 pub struct Site {
-    files: Files,
+    pub(super) files: Files,
     residency: Residency,
     /// The block device below, as the kernel calls it, where there is one.
     device: Option<String>,
@@ -39,6 +40,7 @@ pub struct Site {
     start: Start,
     calm: Option<Calm>,
     pub(super) disks: Option<Disks>,
+    pub(super) ranks: Option<Ranks>,
     /// What the kernel had taken out of memory when this was made, in bytes.
     reclaimed_before: Option<u64>,
     /// Whether a file that is all hole takes no space, as far as is known.
@@ -88,6 +90,7 @@ impl Site {
             start: Start::Rested,
             calm: None,
             disks: None,
+            ranks: None,
             reclaimed_before,
             has_holes: true,
         })

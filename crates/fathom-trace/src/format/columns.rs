@@ -11,7 +11,7 @@ use parquet::schema::types::ColumnDescPtr;
 use rustc_hash::FxHashMap;
 
 use super::chunk::{Words, constant};
-use crate::operation::{CallKind, FileId, Files, Operation};
+use crate::operation::{CallKind, Direction, FileId, Files, Operation};
 
 /// A column whose values may be missing: those that are there, and which these are.
 #[derive(Default)]
@@ -59,6 +59,14 @@ pub(super) struct Columns {
     /// The kinds and paths of rows that are to be written.
     kinds: Words,
     paths: Words,
+}
+
+/// What a read or write moved.
+pub(crate) struct Place {
+    pub(crate) file: FileId,
+    pub(crate) direction: Direction,
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
 }
 
 /// Rows that the CPU's nearest cache holds, so that a column after the other can be taken from them.
@@ -221,11 +229,7 @@ impl Columns {
         self.read_times(group)?;
         column!(group, 2, ColumnReader::Int32ColumnReader, &mut self.process, None);
         column!(group, 3, ColumnReader::Int32ColumnReader, &mut self.thread, None);
-        column!(group, 4, ColumnReader::ByteArrayColumnReader, &mut self.kind, None);
-        column!(group, 5, ColumnReader::Int32ColumnReader, &mut self.file, None);
-        if !self.file.iter().all(|number| numbers.contains_key(number)) {
-            column!(group, 6, ColumnReader::ByteArrayColumnReader, &mut self.path, None);
-        }
+        self.read_kinds_and_files(group, numbers)?;
         let descriptor = &mut self.descriptor;
         column!(
             group,
@@ -234,16 +238,83 @@ impl Columns {
             &mut descriptor.values,
             Some(&mut descriptor.present)
         );
-        let offset = &mut self.offset;
-        column!(group, 8, ColumnReader::Int64ColumnReader, &mut offset.values, Some(&mut offset.present));
-        column!(group, 9, ColumnReader::Int64ColumnReader, &mut self.length, None);
-        let result = &mut self.result;
-        column!(group, 10, ColumnReader::Int64ColumnReader, &mut result.values, Some(&mut result.present));
+        self.read_moved(group)?;
         column!(group, 11, ColumnReader::Int32ColumnReader, &mut self.flags, None);
         // Traces that were written before there was such a column lack it.
         if group.num_columns() > 12 {
             let to = &mut self.to;
             column!(group, 12, ColumnReader::ByteArrayColumnReader, &mut to.values, Some(&mut to.present));
+        }
+        Ok(())
+    }
+
+    /// Reads where the operations of a group read and wrote.
+    pub(super) fn read_places(
+        &mut self,
+        group: &dyn RowGroupReader,
+        numbers: &FxHashMap<i32, FileId>,
+    ) -> Result<()> {
+        self.clear();
+        self.read_kinds_and_files(group, numbers)?;
+        self.read_moved(group)
+    }
+
+    fn read_kinds_and_files(
+        &mut self,
+        group: &dyn RowGroupReader,
+        numbers: &FxHashMap<i32, FileId>,
+    ) -> Result<()> {
+        column!(group, 4, ColumnReader::ByteArrayColumnReader, &mut self.kind, None);
+        column!(group, 5, ColumnReader::Int32ColumnReader, &mut self.file, None);
+        if !self.file.iter().all(|number| numbers.contains_key(number)) {
+            column!(group, 6, ColumnReader::ByteArrayColumnReader, &mut self.path, None);
+        }
+        Ok(())
+    }
+
+    fn read_moved(&mut self, group: &dyn RowGroupReader) -> Result<()> {
+        let offset = &mut self.offset;
+        column!(group, 8, ColumnReader::Int64ColumnReader, &mut offset.values, Some(&mut offset.present));
+        column!(group, 9, ColumnReader::Int64ColumnReader, &mut self.length, None);
+        let result = &mut self.result;
+        column!(group, 10, ColumnReader::Int64ColumnReader, &mut result.values, Some(&mut result.present));
+        Ok(())
+    }
+
+    /// Where the rows that were read have read and written, where that is known.
+    pub(super) fn take_places(
+        &self,
+        places: &mut Vec<Place>,
+        files: &mut Files,
+        numbers: &mut FxHashMap<i32, FileId>,
+    ) -> std::result::Result<(), &'static str> {
+        let rows = self.file.len();
+        let lengths =
+            [self.kind.len(), self.offset.present.len(), self.length.len(), self.result.present.len()];
+        if lengths.iter().any(|&length| length != rows) || ![0, rows].contains(&self.path.len()) {
+            return Err(UNEVEN);
+        }
+        let (mut offsets, mut results) = (self.offset.iter(), self.result.iter());
+        let mut kinds: FxHashMap<&[u8], Option<Direction>> = FxHashMap::default();
+        places.reserve(rows);
+        for row in 0..rows {
+            let file = match numbers.entry(self.file[row]) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(new) => *new.insert(files.id(self.path.get(row).ok_or(UNEVEN)?.data())),
+            };
+            let direction = match kinds.entry(self.kind[row].data()) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(new) => {
+                    let kind = CallKind::named(new.key()).ok_or("a kind of operation that is not known")?;
+                    *new.insert(kind.direction())
+                }
+            };
+            let (offset, result) = (offsets.next().flatten(), results.next().flatten());
+            let Some((direction, offset)) = direction.zip(offset) else { continue };
+            // As `Operation::moved_bytes`.
+            let bytes = u64::try_from(result.unwrap_or(self.length[row])).unwrap_or(0);
+            let offset = u64::try_from(offset).map_err(|_| "a negative offset")?;
+            places.push(Place { file, direction, offset, bytes });
         }
         Ok(())
     }

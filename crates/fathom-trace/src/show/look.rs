@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::picture::{Dot, Picture};
 use super::reuse::number;
 use super::timing::Clocks;
-use super::{FILES, FileUse, Mix, Moved, Reuse, SCHEMA, Shown, Window};
+use super::{FILES, FileUse, Mix, Moved, Reuse, SCHEMA, Shown, Window, blocks};
 use crate::error::Result;
 use crate::format::Reader;
 use crate::operation::{CallKind, Direction, FileId, Files, Operation, Origin};
@@ -148,9 +148,7 @@ impl Look {
             let first_ns = self.extent.times.map_or(0, |times| times.0);
             let since = operation.start_ns.abs_diff(first_ns) / (self.extent.span_ns() / WINDOWS as u64 + 1);
             let window = usize::try_from(since).unwrap_or(0).min(WINDOWS - 1) as u8;
-            let (first, last) = (offset / BLOCK, (end - 1) / BLOCK);
-            // No call moves more than 2 GiB; a line that says so does not keep this busy for ever.
-            for block in first..=last.min(first + (1 << 19)) {
+            for block in blocks(offset, bytes) {
                 self.reuse.access(used.number, block, access, window);
             }
         }

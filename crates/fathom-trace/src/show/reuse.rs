@@ -134,7 +134,7 @@ impl Reuse {
 
     /// An access to a block in a window of time; `file` is spread over 64 bits.
     pub fn access(&mut self, file: u64, block: u64, direction: Direction, window: u8) {
-        self.waiting.push(Access { key: mixed(block.wrapping_add(file)), direction, window });
+        self.waiting.push(Access { key: block_key(file, block), direction, window });
         if self.waiting.len() == TOGETHER {
             self.settle();
         }
@@ -358,6 +358,11 @@ pub(super) fn mixed(mut value: u64) -> u64 {
     value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     value ^ (value >> 31)
+}
+
+/// What a block of a file is called.
+pub(super) fn block_key(file: u64, block: u64) -> u64 {
+    mixed(block.wrapping_add(file))
 }
 
 /// A file's number for [`Reuse::access`], the same in all stretches of a trace.

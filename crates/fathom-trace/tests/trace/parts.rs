@@ -1,5 +1,6 @@
 //! Traces in parts: what is said of them is what is said of the whole.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -7,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use crate::support::Scratch;
 use fathom_trace::format::Reader;
 use fathom_trace::import::{Format, import};
-use fathom_trace::show::{Look, Plan, show};
+use fathom_trace::show::{Look, Plan, hit_ratios, show, write_accesses};
 
 /// Requests to three volumes, each of them in most parts, with blocks that come again.
 fn requests(count: u64) -> String {
@@ -50,6 +51,17 @@ fn parts_are_shown_as_the_whole_is() {
     assert!(few.is_err(), "sets are no part of a pattern");
     assert_eq!(show(&at("parts/part-0000?.parquet")).unwrap().operations, 200_000);
     assert_eq!(show(&at("parts/*6.parquet")).unwrap().operations, 20_000);
+
+    let (alone, together) = (hit_ratios(&at("parts"), 1.0).unwrap(), show(&at("whole.parquet")).unwrap());
+    assert_eq!((alone.points, alone.error, alone.sampled), (together.hit_ratios, 0.0, 1.0));
+    assert_eq!(alone.footprint_bytes, together.footprint_bytes);
+    let sampled = hit_ratios(&at("parts"), 0.5).unwrap();
+    assert!((sampled.sampled - 0.5).abs() < 1e-9, "{}", sampled.sampled);
+    // Of each request two blocks, each an object of its own in 24 bytes.
+    let mut accesses = Vec::new();
+    assert_eq!(write_accesses(&at("parts"), &mut accesses).unwrap(), 400_000);
+    let objects: HashSet<&[u8]> = accesses.chunks(24).map(|one| &one[4..12]).collect();
+    assert_eq!((accesses.len(), objects.len() as u64 * 4096), (400_000 * 24, together.footprint_bytes));
 
     let read = |path: &str| Reader::open(&at(path)).and_then(Reader::read_all).unwrap();
     let ((operations, files), (others, other_files)) = (read("whole.parquet"), read("parts"));

@@ -232,6 +232,7 @@ impl Session {
         }
         let begun = self.begin()?;
         let mut site = self.site(&begun, needs.space, self.limits())?;
+        site.meet_with(self.ranks.clone());
         let elsewhere = jobs.iter().find_map(|job| job.files.existing.as_ref());
         site.watch_disks(elsewhere.map_or(&self.path, |existing| Path::new(&existing.directory)));
         let outcomes = load::run_all(jobs, &mut site)?;
