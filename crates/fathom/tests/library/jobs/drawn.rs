@@ -178,6 +178,12 @@ fn comparable(job: &str, counts: &Counts, has_syncs: bool) -> Counts {
     counts.iter().map(of).collect()
 }
 
+/// Whether fio has more of nothing but syncs.
+fn does_less(job: &str, theirs: &Counts, mine: &Counts) -> bool {
+    let [theirs, mine] = [theirs, mine].map(|counts| comparable(job, counts, false));
+    theirs.iter().zip(&mine).all(|(their, own)| their.1.iter().zip(&own.1).all(|(their, own)| their <= own))
+}
+
 fn is_pass_of_several(job: &str) -> bool {
     let has_no_end = [":4k", ":-4k", "randread:4", "norandommap", "random_distribution"];
     let is_endless = has_no_end.iter().any(|word| job.contains(word));
@@ -255,7 +261,9 @@ fn compared(place: &Place, jobs: &[String]) -> Vec<Result<Reason, String>> {
             match (alike(true), is_deep && alike(false)) {
                 (true, _) => return Vec::new(),
                 (false, true) => Ok(Reason::SyncsAtDepth),
-                (false, false) if is_deep && has("number_ios=") => Ok(Reason::SyncsUseUpTransfers),
+                (false, false) if is_deep && has("number_ios=") && does_less(job, &theirs, &mine) => {
+                    Ok(Reason::SyncsUseUpTransfers)
+                }
                 (false, false) if is_pass_of_several(job) => Ok(Reason::PassOfSeveral),
                 (false, false) if has("zonemode") && has("nrfiles=") => Ok(Reason::StretchesOfSeveral),
                 (false, false) if has("zonemode") && has("random_distribution") => Ok(Reason::DrawnBeyond),
