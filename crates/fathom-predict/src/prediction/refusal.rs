@@ -83,7 +83,10 @@ pub(super) fn left_out(job: &Job) -> Vec<String> {
             own.hipri,
             "hipri: the model wakes nobody for a request that is polled for, and takes no CPU for the polling",
         ),
-        (own.force_async > 0, "force_async=: the model hands requests over without another thread"),
+        (
+            own.force_async > 0 || own.sqthread_poll,
+            "force_async= and sqthread_poll: the model hands requests over without another thread",
+        ),
         (own.priorities != Priorities::default(), "cmdprio*: the model's device has no priorities"),
         (has_bound, "rate_min=, rate_iops_min= and max_latency=: the model ends no job because of them"),
         (job.depth.offload, "io_submit_mode=offload: the model hands requests over without another thread"),
@@ -105,9 +108,6 @@ fn refusal(job: &Job) -> Option<String> {
             );
         }
         Engine::Posixaio => {}
-        Engine::IoUring if own.sqthread_poll => {
-            return because("sqthread_poll: in the model no thread of the kernel submits requests");
-        }
         Engine::Pvsync2 => {}
         // Reads that wait for the device go on meanwhile. What memory serves is there at once.
         Engine::IoUring

@@ -168,10 +168,6 @@ fn what_the_model_has_no_part_for_is_refused_by_name() {
         ),
         (with(|job| (job.numjobs, job.files.lock) = (2, Some("exclusive".to_owned()))), "lockfile="),
         (with(|job| (job.numjobs, job.placement.flow.0) = (2, 1)), "flow="),
-        (
-            with(|job| (job.engine, job.engine_options.sqthread_poll) = (Engine::IoUring, true)),
-            "sqthread_poll",
-        ),
         (with(|job| (job.engine, job.engine_options.uncached) = (Engine::Pvsync2, true)), "uncached="),
     ] {
         let error = predict(&[job], &model, Settings::default()).unwrap_err();
