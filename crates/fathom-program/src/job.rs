@@ -321,6 +321,12 @@ impl Job {
         if is_one { 1 } else { self.loop_count() }
     }
 
+    /// Whether a pass of a job that verifies ends where its files do, and not after its size: all loops together then transfer
+    /// their bytes. fio counts the bytes of a pass where they are queued alone. Source: `io_queue_event` of its `backend.c`.
+    pub(crate) fn passes_to_the_end(&self) -> bool {
+        self.verify.is_some() && !self.is_queued() && !self.time_based && self.io_size.is_none()
+    }
+
     /// What fio bounds the bytes of all loops by, where a loop has `bytes`: with `io_size` so many for each.
     pub(crate) fn most_issued(&self, bytes: u64) -> u64 {
         match self.io_size {

@@ -142,7 +142,7 @@ impl JobCalls {
         let mut arrivals = Dice::new(!job.seed ^ (u64::from(thread) << 32));
         let (low, high) = job.course.start_delay;
         let delay = low + high.saturating_sub(low).mul_f64(arrivals.share());
-        Ok(Self {
+        let mut calls = Self {
             next_file: NextFile::new(job, files.len(), thread),
             files,
             file: 0,
@@ -188,7 +188,9 @@ impl JobCalls {
                 true => Job { engine: Engine::Psync, ..job.clone() },
                 false => job.clone(),
             },
-        })
+        };
+        calls.left = calls.bytes_of_pass();
+        Ok(calls)
     }
 
     fn ticks(&self, time: Duration) -> u64 {
@@ -376,7 +378,7 @@ impl JobCalls {
         if !self.repeats() {
             self.loops_left -= 1;
         }
-        self.left = self.whole;
+        self.left = self.bytes_of_pass();
         (self.synced, self.phase) = (0, Phase::Transfers);
         self.next_pass()
     }

@@ -108,7 +108,8 @@ impl Offsets {
         let random_percent = [0, 1].map(|side: usize| u64::from(job.order.percentage_random[side]));
         let is_mixture = job.pattern == Pattern::Random && random_percent != [100; DIRECTIONS];
         let (joins, is_anywhere) = (every > 1 || is_mixture, matches!(order, Order::Anywhere(_)));
-        let is_bounded = job.file_count() <= 1 && strides.is_none();
+        let goes_on = (is_anywhere || job.order.skip != 0) && job.passes_to_the_end();
+        let is_bounded = job.file_count() <= 1 && strides.is_none() && !goes_on;
         let whole = if is_bounded { region.length } else { u64::MAX };
         let is_mixed = job.directions().count() == DIRECTIONS;
         Ok(Self {

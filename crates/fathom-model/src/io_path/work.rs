@@ -41,6 +41,8 @@ pub(crate) struct SystemCall {
     pub(crate) bytes: u64,
     /// Whether it is a request, and its caller goes on meanwhile.
     pub(crate) is_queued: bool,
+    /// The flags of `sync_file_range(2)`; zero for all.
+    pub(crate) flags: u32,
     /// The sync that is part of it.
     pub(crate) syncs: Option<CallKind>,
 }

@@ -16,6 +16,10 @@ use crate::kernel::Kernel;
 use crate::page_cache::FileId;
 use crate::parameters::Scalar;
 
+/// `SYNC_FILE_RANGE_WRITE` and `SYNC_FILE_RANGE_WAIT_AFTER`.
+const WRITES: u32 = 2;
+const WAITS: u32 = 4;
+
 /// Draws the write path. Ports: `writes` and `written` in; `requests`, `wakes`, `dirtied`, `returned` and those of the
 /// journal out. A write goes round once for each pause.
 pub(super) fn draw(
@@ -196,6 +200,11 @@ impl State {
             CallKind::SyncRange => [call.offset / PAGE, (call.offset + call.bytes).div_ceil(PAGE)],
             _ => [0, u64::MAX],
         };
+        // As in sync_file_range(2) zero stands for all three; what is begun alone is waited for by nobody.
+        let of_range =
+            |bit: u32| call.kind != CallKind::SyncRange || call.flags == 0 || call.flags & bit != 0;
+        let (writes, waits) = (of_range(WRITES), of_range(WAITS));
+        let urgency = if waits { Urgency::Sync } else { Urgency::Background };
         self.writeback.start_estimate(now);
         // Data in the journal waited for their place, until `ext4_sync_file` of 6.4 wrote them there as well.
         let is_early = self.limits.kernel < Kernel::V6_6;
@@ -203,14 +212,14 @@ impl State {
             && is_early
             && matches!(call.kind, CallKind::Fsync | CallKind::Fdatasync);
         let is_of = |of: &FileId| !is_journaled && file.is_none_or(|file| file == *of);
-        for file in self.files.all().filter(is_of) {
-            self.write_out(file, pages, u64::MAX, Urgency::Sync, &mut effects);
+        for file in self.files.all().filter(|file| writes && is_of(file)) {
+            self.write_out(file, pages, u64::MAX, urgency, &mut effects);
             if call.kind != CallKind::SyncRange {
                 self.write_pointers(file, &mut effects);
             }
         }
         self.writeback.estimate(now);
-        if !self.writeback.wait(work.turn.job, file) {
+        if !waits || !self.writeback.wait(work.turn.job, file) {
             effects.synced.push(work.turn.job);
         }
         effects

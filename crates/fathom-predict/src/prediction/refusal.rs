@@ -26,6 +26,7 @@ pub fn check(jobs: &[Job]) -> Result<(), String> {
 /// Checks jobs that run at the same time.
 fn together(jobs: &[Job]) -> Result<(), String> {
     let mut files: HashMap<String, bool> = HashMap::new();
+    let flows: u32 = jobs.iter().filter(|job| job.placement.flow.0 > 0).map(|job| job.numjobs).sum();
     let share_cpus = allowed_cpus(jobs).is_some();
     for job in jobs {
         let named = |reason: String| format!("[{}]: {reason}", job.name);
@@ -39,6 +40,17 @@ fn together(jobs: &[Job]) -> Result<(), String> {
                 "can't be predicted: cpus_allowed= with fewer CPUs than threads: in the model all jobs then have the same CPUs"
                     .to_owned(),
             ));
+        }
+        // A thread that is alone waits for no other.
+        let threads: u32 = jobs.iter().map(|job| job.numjobs).sum();
+        let waits = [
+            (job.placement.flow.0 > 0 && flows > 1, "flow="),
+            (job.files.lock.is_some() && threads > 1, "lockfile="),
+        ];
+        if let Some((_, option)) = waits.iter().find(|(waits, _)| *waits) {
+            return Err(named(format!(
+                "can't be predicted: {option}: in the model threads do not wait for each other"
+            )));
         }
         let mut names = (0..job.numjobs).flat_map(|thread| job.file_names(thread));
         let mut differs = |name: &String| {
@@ -65,7 +77,17 @@ pub(super) fn allowed_cpus(jobs: &[Job]) -> Option<usize> {
 pub(super) fn left_out(job: &Job) -> Vec<String> {
     let Rates { least, least_iops, .. } = &job.rates;
     let has_bound = *least != [0; 3] || *least_iops != [0; 3] || job.latency.most != [Duration::ZERO; 3];
+    let own = &job.engine_options;
     let said = [
+        (
+            own.hipri,
+            "hipri: the model wakes nobody for a request that is polled for, and takes no CPU for the polling",
+        ),
+        (
+            own.force_async > 0 || own.sqthread_poll,
+            "force_async= and sqthread_poll: the model hands requests over without another thread",
+        ),
+        (own.priorities != Priorities::default(), "cmdprio*: the model's device has no priorities"),
         (has_bound, "rate_min=, rate_iops_min= and max_latency=: the model ends no job because of them"),
         (job.depth.offload, "io_submit_mode=offload: the model hands requests over without another thread"),
         (job.steady_state.is_some(), "steadystate=: the model's rate is steady from the start"),
@@ -74,31 +96,18 @@ pub(super) fn left_out(job: &Job) -> Vec<String> {
     said.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what.to_owned()).collect()
 }
 
-/// Whether the transfers of a job wait for the device.
-fn waits(job: &Job) -> bool {
-    job.direct || (!job.does(Direction::Write) && job.drops_caches())
-}
-
 fn refusal(job: &Job) -> Option<String> {
     let because = |what: &str| Some(what.to_owned());
     let own = &job.engine_options;
     match job.engine {
         Engine::Psync | Engine::Sync | Engine::Pvsync | Engine::Vsync | Engine::Libaio => {}
         Engine::Null => {}
-        Engine::Posixaio if !waits(job) => {
-            return because(
-                "ioengine=posixaio with cached data: the model does not know when a thread notices that such a request is done",
-            );
-        }
         Engine::Posixaio if job.depth.most > 1 && job.file_names(0).len() > 1 => {
             return because(
                 "ioengine=posixaio with iodepth= and several files: in the model one thread serves all files",
             );
         }
         Engine::Posixaio => {}
-        Engine::Pvsync2 | Engine::IoUring if own.hipri || own.sqthread_poll => {
-            return because("hipri or sqthread_poll: in the model no CPU polls for requests");
-        }
         Engine::Pvsync2 => {}
         // Reads that wait for the device go on meanwhile. What memory serves is there at once.
         Engine::IoUring
@@ -112,23 +121,16 @@ fn refusal(job: &Job) -> Option<String> {
         Engine::Mmap => {
             return because("ioengine=mmap with writes or direct=1: in the model mapped files are only read");
         }
-        Engine::Cpuio => {
-            return because("ioengine=cpuio: in the model it does not compete with other threads for CPUs");
-        }
+        Engine::Cpuio => {}
         other => {
             return Some(format!("ioengine={}: the model knows only plain reads and writes", other.name()));
         }
     }
-    if own.nowait || own.uncached || own.force_async > 0 || own.priorities != Priorities::default() {
-        return because(
-            "nowait=, uncached=, force_async= or cmdprio*: in the model all requests are of one kind",
-        );
+    if own.nowait || own.uncached {
+        return because("nowait= or uncached=: in the model all requests are of one kind");
     }
     if job.order.trim.is_some() {
         return because("rw=trim: the model does not know trimmed blocks");
-    }
-    if job.durability.range.is_some() {
-        return because("sync_file_range=: in the model only whole files are synced");
     }
     let syncs = job.durability.open != OpenSync::No && job.does(Direction::Write);
     if syncs && job.direct && job.is_queued() && job.depth.most > 1 {
@@ -145,14 +147,99 @@ fn refusal(job: &Job) -> Option<String> {
     if job.replay.log.is_some() {
         return because("read_iolog=: import the log by 'fathom trace import' and predict the trace");
     }
-    if job.placement.flow.0 > 0 || job.files.lock.is_some() {
-        return because("flow= or lockfile=: in the model threads do not wait for each other");
-    }
     if !job.latency.target.is_zero() {
         return because("latency_target=: the model does not change a job's depth while it runs");
     }
-    if job.files.unlink_each_loop {
-        return because("unlink_each_loop=1: in the model files are created before jobs begin");
-    }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_program::job::Pattern;
+
+    use super::super::predict;
+    use super::super::tests::{QUICK, job, silent};
+    use super::*;
+    use crate::model::{Model, Scalar};
+
+    fn elapsed(jobs: &[Job], model: &Model) -> u64 {
+        predict(jobs, model, QUICK).unwrap().outcomes[0][0].elapsed_ns
+    }
+
+    fn with(change: impl Fn(&mut Job)) -> Job {
+        let mut job = job("a");
+        change(&mut job);
+        job
+    }
+
+    #[test]
+    fn who_polls_is_not_woken() {
+        let mut model = silent();
+        model.parameters.put_value(Scalar::QueuedWake, 5_000.0);
+        let polled = |is: bool| {
+            with(|job| {
+                (job.engine, job.direct, job.engine_options.hipri) = (Engine::IoUring, true, is);
+            })
+        };
+        assert_eq!(elapsed(&[polled(false)], &model) - elapsed(&[polled(true)], &model), 256 * 5_000);
+    }
+
+    #[test]
+    fn threads_that_share_no_lock_and_no_flow_wait_for_nobody() {
+        let model = silent();
+        let plain = elapsed(&[job("a")], &model);
+        assert_eq!(elapsed(&[with(|job| job.files.lock = Some("exclusive".to_owned()))], &model), plain);
+        assert_eq!(elapsed(&[with(|job| job.placement.flow.0 = 3)], &model), plain);
+    }
+
+    #[test]
+    fn what_sync_file_range_begins_is_waited_for_where_it_says_so() {
+        let model = silent();
+        let writes = |range| with(|job| (job.read_percent, job.durability.range) = (0, range));
+        let synced = |flags| elapsed(&[writes(Some((flags, 16)))], &model);
+        let plain = elapsed(&[writes(None)], &model);
+        let [begun, waited] = [[false, true, false], [false, true, true]].map(synced);
+        // 16 calls but the last find pages to write, and none waits for a device that takes 90 us.
+        assert!(begun > plain && begun < plain + 15 * 20_000, "{plain} {begun}");
+        assert!(waited > plain + 15 * 90_000, "{plain} {waited}");
+        assert_eq!(synced([true; 3]), waited);
+    }
+
+    #[test]
+    fn cpuio_takes_a_cpu_from_those_that_have_no_other() {
+        let mut model = silent();
+        let cached = |name| Job { pre_read: true, pattern: Pattern::Random, ..job(name) };
+        let mut busy = Job { engine: Engine::Cpuio, ..job("busy") };
+        busy.engine_options.cpu = (100, Duration::from_micros(50), true);
+        (busy.runtime, busy.time_based) = (Duration::from_millis(2), true);
+        let mut told = |cpus: f64| {
+            model.parameters.put_value(Scalar::Cpus, cpus);
+            elapsed(&[cached("reads"), busy.clone()], &model)
+        };
+        let (two, one) = (told(2.0), told(1.0));
+        assert!(one > 2 * two, "{one} {two}");
+    }
+
+    #[test]
+    fn files_that_are_made_anew_for_each_loop_get_new_blocks() {
+        let model = silent();
+        let twice = |unlinks| {
+            let job = with(|job| {
+                (job.read_percent, job.course.loops, job.invalidate) = (0, 2, false);
+                job.files.unlink_each_loop = unlinks;
+            });
+            elapsed(&[job], &model)
+        };
+        let (over, anew) = (twice(false), twice(true));
+        assert!(anew >= over + 256 * 300, "a new block takes 300 ns: {over} {anew}");
+    }
+
+    #[test]
+    fn cached_transfers_of_posixaio_take_longer_by_what_was_measured_on_them() {
+        let mut model = silent();
+        model.parameters.put_value(Scalar::PosixAioCall, 5_000.0);
+        model.parameters.put_value(Scalar::Wake, 2_000.0);
+        let by = |engine| elapsed(&[with(|job| (job.engine, job.pre_read) = (engine, true))], &model);
+        assert_eq!(by(Engine::Posixaio) - by(Engine::Psync), 256 * 5_000);
+    }
 }

@@ -66,7 +66,8 @@ pub(super) fn queueing(job: &Job, parameters: &Parameters) -> Option<Queueing> {
             low: if job.depth.low == 0 { depth } else { job.depth.low.min(depth) },
             submit_ns,
             reap_ns,
-            wake_ns: parameters[Scalar::QueuedWake],
+            // Who polls sleeps for no request.
+            wake_ns: if job.engine_options.hipri { 0.0 } else { parameters[Scalar::QueuedWake] },
             near: (parameters[Scalar::ServerNear] as u64, parameters[Scalar::ServerNearShare]),
         }
     })

@@ -3,6 +3,7 @@
 use std::path::{Component, Path};
 
 use super::files::numbered;
+use super::paths::within;
 use super::{Engine, Files, Job, Region};
 
 /// The files that jobs may read.
@@ -97,15 +98,11 @@ impl Job {
     pub fn fio_paths(&self, thread: u32, directory: Option<&str>) -> Vec<String> {
         let format = self.format();
         let name = |number: u32| numbered(&format, thread, number);
-        let names = match self.files.paths.as_slice() {
-            [] => (0..self.files.count.max(1)).map(name).collect(),
-            paths => paths.to_vec(),
+        let (thread, names) = match self.files.paths.as_slice() {
+            [] => (thread, (0..self.files.count.max(1)).map(name).collect()),
+            paths => (0, paths.to_vec()),
         };
-        let within = |name: String| match directory {
-            Some(directory) => format!("{}/{name}", directory.trim_end_matches('/')),
-            None => name,
-        };
-        names.into_iter().map(within).collect()
+        names.iter().map(|name| within(directory, thread, name)).collect()
     }
 
     /// What a thread reads of a file of so many bytes. Without a size that is all of it from the offset on.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 pub(super) use self::table::{Known, Meaning};
 pub use self::text::list;
+pub(in crate::job) use self::text::names;
 pub(super) use self::text::refused_engine;
 use super::value::Number;
 use super::{Blocks, Buffers, Engine, Job, LatencyTarget, SteadyState, Trim, Unfit, Verify};

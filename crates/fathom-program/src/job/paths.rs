@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use super::files::numbered;
+use super::option::names;
 use super::{Job, is_plain};
 
 /// Gives every path of the jobs a scratch file, the same one for the same path, and says which.
 pub(super) fn place(jobs: &mut [Job], directories: &[Option<String>]) -> Vec<String> {
     let mut notes = Vec::new();
-    let mut names: HashMap<String, String> = HashMap::new();
+    let mut scratch: HashMap<String, String> = HashMap::new();
     for (job, directory) in jobs.iter_mut().zip(directories) {
         let is_path = job.name.starts_with('/') && job.files.count <= 1;
         if job.files.paths.is_empty() && is_path {
@@ -22,21 +23,29 @@ pub(super) fn place(jobs: &mut [Job], directories: &[Option<String>]) -> Vec<Str
             continue;
         }
         for path in &mut job.files.paths {
-            if let Some(directory) = directory {
-                *path = format!("{}/{path}", directory.trim_end_matches('/'));
-            }
-            if !names.contains_key(path) {
-                let name = unique(&plain(path), &names);
+            *path = within(directory.as_deref(), 0, path);
+            if !scratch.contains_key(path) {
+                let name = unique(&plain(path), &scratch);
                 if name != *path {
                     notes.push(format!("'{path}' is the scratch file '{name}' below PATH"));
                 }
-                names.insert(path.clone(), name);
+                scratch.insert(path.clone(), name);
             }
         }
-        job.files.scratch = job.files.paths.iter().map(|path| names[path].clone()).collect();
+        job.files.scratch = job.files.paths.iter().map(|path| scratch[path].clone()).collect();
         job.filename = job.files.scratch.first().filter(|_| job.files.scratch.len() == 1).cloned();
     }
     notes
+}
+
+/// A name within the directory that fio takes of a list: files that a path names are in the first one, those of threads in each in
+/// turn.
+pub(super) fn within(directories: Option<&str>, thread: u32, name: &str) -> String {
+    let directories = directories.map(names).unwrap_or_default();
+    match directories.get(thread as usize % directories.len().max(1)) {
+        Some(directory) => format!("{}/{name}", directory.trim_end_matches('/')),
+        None => name.to_owned(),
+    }
 }
 
 /// Files that no path names are called what fio calls them, so that another job may name them: `filename=write.0.0`.
@@ -106,14 +115,23 @@ mod tests {
 
     #[test]
     fn a_directory_is_part_of_the_path() {
-        let mut jobs = [job("a"), job("a"), Job::named("own")];
-        let directories = [Some("/mnt/x/".to_owned()), Some("/mnt/y".to_owned()), Some("/mnt".to_owned())];
+        let mut jobs = [job("a"), job("a"), Job::named("own"), job("a")];
+        let directories = ["/mnt/x/", "/mnt/y", "/mnt", "/mnt/y:/mnt/z"].map(|name| Some(name.to_owned()));
         let notes = place(&mut jobs, &directories);
         assert_eq!(jobs[0].filename.as_deref(), Some("mnt_x_a"));
         assert_eq!(jobs[1].filename.as_deref(), Some("mnt_y_a"));
         assert_eq!(jobs[2].filename, None);
         assert!(notes[2].starts_with("directory=/mnt: "));
+        assert_eq!(jobs[3].filename.as_deref(), Some("mnt_y_a"), "as in fio the first of a list");
         assert_eq!(jobs[2].file_names(1), ["file.mnt_own.1.0"]);
+    }
+
+    #[test]
+    fn threads_take_the_directories_of_a_list_in_turn() {
+        let job = Job { numjobs: 3, ..Job::named("r") };
+        let paths = [0, 1, 2].map(|thread| job.fio_paths(thread, Some("/a:/b/")).remove(0));
+        assert_eq!(paths, ["/a/r.0.0", "/b/r.1.0", "/a/r.2.0"]);
+        assert_eq!(within(Some("/a\\:b"), 1, "f"), "/a:b/f");
     }
 
     #[test]

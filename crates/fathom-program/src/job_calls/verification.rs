@@ -185,6 +185,14 @@ impl JobCalls {
         }
     }
 
+    /// The most bytes of the next pass.
+    pub(super) fn bytes_of_pass(&self) -> u64 {
+        match self.verification.is_some() && self.job.passes_to_the_end() {
+            true => self.whole.saturating_mul(self.job.loops_of_size()).saturating_sub(self.moved),
+            false => self.whole,
+        }
+    }
+
     /// Whether a job that verifies passes over its size once more.
     pub(super) fn repeats(&self) -> bool {
         let (limit, block) = (self.job.io_size.unwrap_or(0), self.job.largest_block());
@@ -198,6 +206,32 @@ impl JobCalls {
 mod tests {
     use super::*;
     use crate::job::Verify;
+
+    #[test]
+    fn a_pass_that_steps_back_goes_on_to_the_end_of_the_file() {
+        use crate::call::FileId;
+        use crate::job::{Blocks, Engine};
+        use crate::program::Thread;
+        let mut job = Job { verify: Some(Verify::default()), read_percent: 0, ..Job::named("x") };
+        (job.size, job.blocks, job.course.loops) = (Some(288 << 10), [Blocks::fixed(6 << 10); 2], 3);
+        job.order.skip = -(4 << 10);
+        let reads = |job: &Job| {
+            let region = job.region().unwrap();
+            let mut calls = JobCalls::new(job, &[(FileId(0), region)], 0, 1e9).unwrap();
+            let mut reads = Vec::new();
+            loop {
+                match calls.next(0) {
+                    Step::Call(call, true) if call.kind == CallKind::Pread => reads.push(call.offset >> 10),
+                    Step::End => return reads,
+                    _ => {}
+                }
+            }
+        };
+        // The last block before the end, and the last after it; fio 3.33 has these two.
+        assert_eq!(reads(&job), [282, 2]);
+        job.engine = Engine::Libaio;
+        assert_eq!(reads(&job), [94; 3]);
+    }
 
     #[test]
     fn a_write_takes_the_place_of_those_that_it_touches() {

@@ -19,6 +19,7 @@ pub(super) fn served(call: &Call, descriptor: u32, state: &State) -> SystemCall 
         faults: None,
         offset,
         bytes,
+        flags: if call.kind == CallKind::SyncRange { call.flags } else { 0 },
         is_queued: false,
         syncs: None,
     };

@@ -250,6 +250,7 @@ mod tests {
                 faults: None,
                 offset: at,
                 bytes: block,
+                flags: 0,
                 is_queued: false,
                 syncs: None,
             };

@@ -419,7 +419,7 @@ pub(super) fn percentiles(draft: &mut Draft, value: &Value<'_>) {
 }
 
 /// The names between colons that no backslash protects.
-pub(super) fn names(text: &str) -> Vec<String> {
+pub(in crate::job) fn names(text: &str) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut escaped = false;
     for character in text.trim().chars() {
