@@ -123,6 +123,11 @@ fn sweeping() {
 }
 
 #[test]
+fn many_clients() {
+    run("many-clients.md");
+}
+
+#[test]
 fn reading_a_trace() {
     run("reading-a-trace.md");
 }

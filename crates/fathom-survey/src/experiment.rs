@@ -133,10 +133,10 @@ pub struct About {
     pub samples_of: Option<&'static str>,
     /// The explanation where the question makes no sense; where that is empty, the same as where there is no answer.
     #[serde(skip)]
-    pub senseless: &'static str,
+    pub not_applicable: &'static str,
     /// The explanation where there is no answer.
     #[serde(skip)]
-    pub untold: &'static str,
+    pub inconclusive: &'static str,
     /// Whether it is about the server of a file system: then it comes first where there is one.
     #[serde(skip)]
     pub asks_server: bool,
@@ -157,8 +157,8 @@ impl About {
         figure: Figure::Sweep { passes: &[] },
         recipes: &[],
         samples_of: None,
-        senseless: "",
-        untold: "",
+        not_applicable: "",
+        inconclusive: "",
         asks_server: false,
     };
 
@@ -296,9 +296,10 @@ pub trait Experiment: Sync {
 
     /// One or two sentences on what was found, or that nothing was.
     fn explanation(&self, finding: &Finding) -> String {
-        let About { senseless, untold, .. } = *self.about();
-        let is_senseless = finding.status == Status::NotApplicable && !senseless.is_empty();
-        self.explain(finding).unwrap_or_else(|| if is_senseless { senseless } else { untold }.to_owned())
+        let About { not_applicable, inconclusive, .. } = *self.about();
+        let does_not_apply = finding.status == Status::NotApplicable && !not_applicable.is_empty();
+        self.explain(finding)
+            .unwrap_or_else(|| if does_not_apply { not_applicable } else { inconclusive }.to_owned())
     }
 }
 
@@ -319,7 +320,7 @@ fn needs_no_file(case: &Case) -> bool {
 
 /// Evidence of a question that makes no sense here.
 fn in_memory(kind: Kind, method: &str) -> Evidence {
-    Evidence::senseless(kind, method, "files live in memory alone")
+    Evidence::not_applicable(kind, method, "files live in memory alone")
 }
 
 /// The right answer where a server is planted; with another server it is unknown, and without one there is none.
@@ -362,7 +363,7 @@ mod tests {
             let found = by_name(about.parameter).unwrap().about();
             assert_eq!((found.parameter, found.question), (about.parameter, about.question));
             assert!(about.question.ends_with('?') && about.method.ends_with('.'), "{}", about.parameter);
-            assert!(about.untold.ends_with('.'), "{}", about.parameter);
+            assert!(about.inconclusive.ends_with('.'), "{}", about.parameter);
         }
     }
 }

@@ -196,7 +196,7 @@ impl Evidence {
     }
 
     /// Evidence that the question makes no sense, and why.
-    pub fn senseless(kind: Kind, method: &str, reason: impl Into<String>) -> Self {
+    pub fn not_applicable(kind: Kind, method: &str, reason: impl Into<String>) -> Self {
         Self::silent(kind, method, Status::NotApplicable, reason)
     }
 

@@ -168,18 +168,18 @@ class _Ranks:
         if is_first and self.place:
             others = [other for other in range(self.size) if other != self.rank]
             self.sent = [self.control.isend(line, other, tag=_END) for other in others]
-        is_told = self.rank != 0
+        is_said = self.rank != 0
         if self.place:
             # Of those that know it first, one gets to remove this.
             try:
-                os.rmdir(os.path.join(self.place, "untold" if is_first or is_lost else "known"))
-                is_told = False
+                os.rmdir(os.path.join(self.place, "not said" if is_first or is_lost else "known"))
+                is_said = False
             except OSError:
-                is_told = True
+                is_said = True
         if is_lost:
             # MPI is not to be trusted any more, and mpirun will soon kill what is left.
             self._remove(all_do=True)
-            if not is_told:
+            if not is_said:
                 print(f"fathom: {line}", file=sys.stderr, flush=True)
             os._exit(143)
         end = time.monotonic() + _PATIENCE
@@ -189,7 +189,7 @@ class _Ranks:
                 time.sleep(0.001)
             step()
         failure = MeasurementError(line if self.place else _line(error))
-        failure.is_told = is_told
+        failure.is_said = is_said
         raise failure from None
 
     def _remove(self, all_do: bool = False) -> None:
@@ -232,7 +232,7 @@ def _directory(path: str) -> tuple[str, int]:
     os.mkdir(place, 0o700)
     lock = os.open(os.path.join(place, "lock"), os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    os.mkdir(os.path.join(place, "untold"))
+    os.mkdir(os.path.join(place, "not said"))
     return place, lock
 
 
@@ -297,7 +297,7 @@ def main(words: list[str]) -> int:
                 with open(options.json, "w", encoding="utf-8") as file:
                     file.write(results[-1].to_json() + "\n")
     except (FathomError, OSError) as error:
-        if not getattr(error, "is_told", not is_first):
+        if not getattr(error, "is_said", not is_first):
             print(f"fathom: {_line(error)}", file=sys.stderr, flush=True)
         return 1 if isinstance(error, (MeasurementError, OSError)) else 2
     return 0

@@ -34,7 +34,7 @@ impl Experiment for AllocationScheme {
             figure: Figure::Interleaved,
             recipes: &["paper-a-extents"],
             samples_of: Some(direct_pointers::PARAMETER),
-            untold: "Neither blocks of pointers nor a map of extents can be seen.",
+            inconclusive: "Neither blocks of pointers nor a map of extents can be seen.",
             ..About::USUAL
         }
     }

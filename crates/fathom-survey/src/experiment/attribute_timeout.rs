@@ -17,8 +17,8 @@ pub(super) static ATTRIBUTE_TIMEOUT: Question = Question {
         nature: Nature::Drifting,
         figure: Figure::Spread,
         asks_server: true,
-        senseless: "The files are here: nothing has to be asked of a server.",
-        untold: "For how long the kernel trusts a file's attributes could not be determined.",
+        not_applicable: "The files are here: nothing has to be asked of a server.",
+        inconclusive: "For how long the kernel trusts a file's attributes could not be determined.",
         ..About::USUAL
     },
     what: What::Attributes,

@@ -52,7 +52,7 @@ impl Experiment for BlockSize {
             nature: Nature::Fixed,
             figure: Figure::Comb,
             recipes: &["paper-d-block", "paper-a-block-512"],
-            untold: "Appends take the same time wherever they begin, so the block size could not be determined.",
+            inconclusive: "Appends take the same time wherever they begin, so the block size could not be determined.",
             ..About::USUAL
         }
     }

@@ -31,7 +31,7 @@ pub(super) fn brought_in(
     file: &ScratchFile,
     offsets: &[u64],
 ) -> Answer<Vec<u64>> {
-    let unseen = || Silence::senseless("the cache of this file can't be emptied or seen");
+    let unseen = || Silence::not_applicable("the cache of this file can't be emptied or seen");
     let name = file.name.as_str();
     witness.provide(file)?;
     witness.evict(name)?;

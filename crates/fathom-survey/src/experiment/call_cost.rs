@@ -16,7 +16,7 @@ impl Experiment for CallCost {
             cost: Cost { seconds: 1, write_bytes: 512 << 10, read_bytes: 128 << 20 },
             figure: COST_LINE,
             recipes: &["paper-b-calls"],
-            untold: "Over their sizes the times of cached reads form no straight line, so a call has no cost of its own.",
+            inconclusive: "Over their sizes the times of cached reads form no straight line, so a call has no cost of its own.",
             ..About::USUAL
         }
     }

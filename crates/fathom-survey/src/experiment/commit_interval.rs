@@ -66,8 +66,8 @@ impl Experiment for CommitInterval {
             privileges: "none; other writers on the file system disturb it",
             cost: Cost { seconds: 2, write_bytes: 0, read_bytes: 0 },
             figure: Figure::Ages,
-            senseless: "Nothing is committed here: without a journal each change is written when it has expired.",
-            untold: "When a new file is committed could not be determined.",
+            not_applicable: "Nothing is committed here: without a journal each change is written when it has expired.",
+            inconclusive: "When a new file is committed could not be determined.",
             ..About::USUAL
         }
     }
@@ -103,18 +103,18 @@ impl Experiment for CommitInterval {
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
-        let senseless = |reason: &str| Evidence::senseless(Kind::Declared, DECLARED, reason);
+        let not_applicable = |reason: &str| Evidence::not_applicable(Kind::Declared, DECLARED, reason);
         let ns = |time: Duration| time.as_nanos() as u64;
         let value = |time| Evidence::measured(Kind::Declared, DECLARED, Value::Whole(ns(time)));
         const SECOND: Duration = Duration::from_secs(1);
         let known = match declared.commits {
-            _ if declared.is_memory_only() => Some(senseless("files live in memory alone")),
+            _ if declared.is_memory_only() => Some(not_applicable("files live in memory alone")),
             Commits::Every(time) => Some(value(time)),
             Commits::About(time) => {
                 Some(value(time).within(ns(time.saturating_sub(SECOND)), ns(time + SECOND)))
             }
             Commits::Within(time) => Some(value(time).within(0, ns(time))),
-            Commits::Never => Some(senseless(NO_JOURNAL)),
+            Commits::Never => Some(not_applicable(NO_JOURNAL)),
             Commits::Unknown => None,
         };
         known.into_iter().collect()

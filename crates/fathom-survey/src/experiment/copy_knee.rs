@@ -42,7 +42,7 @@ impl Experiment for CopyKnee {
             cost: Cost { seconds: 4, write_bytes: 2 * LARGEST, read_bytes: 7 << 30 },
             figure: Figure::Rates,
             recipes: &["paper-e-copy"],
-            untold: "Whether a byte takes clearly longer from some buffer size on could not be determined.",
+            inconclusive: "Whether a byte takes clearly longer from some buffer size on could not be determined.",
             ..About::USUAL
         }
     }

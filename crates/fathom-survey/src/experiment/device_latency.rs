@@ -55,8 +55,8 @@ impl Experiment for DeviceLatency {
             cost: Cost { seconds: 3, write_bytes: BYTES, read_bytes: 12 << 20 },
             figure: Figure::Spread,
             recipes: &["paper-b-read-cold"],
-            senseless: "Files live in memory here.",
-            untold: "No read is known to have reached a device.",
+            not_applicable: "Files live in memory here.",
+            inconclusive: "No read is known to have reached a device.",
             ..About::USUAL
         }
     }
@@ -87,7 +87,7 @@ impl Experiment for DeviceLatency {
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         let reason = "files live in memory alone: there is no device below";
-        let silent = || Evidence::senseless(Kind::Declared, "fs_type", reason);
+        let silent = || Evidence::not_applicable(Kind::Declared, "fs_type", reason);
         declared.is_memory_only().then(silent).into_iter().collect()
     }
 

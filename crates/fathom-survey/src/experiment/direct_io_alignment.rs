@@ -28,7 +28,7 @@ impl Experiment for DirectIoAlignment {
             source: "open(2), statx(2)",
             cost: Cost { seconds: 1, write_bytes: 256 << 10, read_bytes: 4 << 20 },
             nature: Nature::Fixed,
-            untold: "Direct reads are not possible, or were not tried.",
+            inconclusive: "Direct reads are not possible, or were not tried.",
             ..About::USUAL
         }
     }
@@ -39,7 +39,7 @@ impl Experiment for DirectIoAlignment {
     }
 
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
-        let not = |reason| Evidence::senseless(Kind::Witness, TRIALS, reason);
+        let not = |reason| Evidence::not_applicable(Kind::Witness, TRIALS, reason);
         match direct_read(witness, COARSEST, COARSEST, COARSEST)? {
             REFUSED => return Ok(vec![not("files can't be read with O_DIRECT here")]),
             BUFFERED => {
@@ -71,7 +71,7 @@ impl Experiment for DirectIoAlignment {
         match declared.direct_alignment {
             Some((0, _) | (_, 0)) => {
                 let reason = "the kernel declares that files can't be read directly here";
-                vec![Evidence::senseless(Kind::Declared, method, reason)]
+                vec![Evidence::not_applicable(Kind::Declared, method, reason)]
             }
             Some((memory, offset)) => vec![
                 Evidence::measured(Kind::Declared, method, Value::Whole(offset))

@@ -21,8 +21,8 @@ impl Experiment for DirectPointers {
             nature: Nature::Fixed,
             figure: Figure::Interleaved,
             recipes: &["paper-c-inode", "paper-c-inode-sync", "paper-d-inode"],
-            senseless: "No blocks of pointers belong to a file here.",
-            untold: "No blocks of pointers show in the cost of writes.",
+            not_applicable: "No blocks of pointers belong to a file here.",
+            inconclusive: "No blocks of pointers show in the cost of writes.",
             ..About::USUAL
         }
     }

@@ -26,5 +26,5 @@ pub(super) fn tried(witness: &mut dyn Witness) -> Answer<()> {
         }
     }
     let reason = "nothing gets dirty here: each write goes to the file system's server before it returns";
-    Err(Silence::senseless(reason).into())
+    Err(Silence::not_applicable(reason).into())
 }

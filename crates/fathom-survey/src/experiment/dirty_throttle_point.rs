@@ -40,8 +40,8 @@ impl Experiment for DirtyThrottlePoint {
             privileges: "--intrusive: meanwhile all writers of the machine wait",
             cost: Cost { seconds: 30, write_bytes: 3 << 30, read_bytes: 0 },
             nature: Nature::Drifting,
-            senseless: "No data wait here to be written to a device.",
-            untold: "After how much data writes begin to wait could not be determined.",
+            not_applicable: "No data wait here to be written to a device.",
+            inconclusive: "After how much data writes begin to wait could not be determined.",
             ..About::USUAL
         }
     }

@@ -39,7 +39,7 @@ impl Experiment for ExtentLength {
             nature: Nature::Incidental,
             figure: Figure::Extents,
             recipes: &["paper-a-extents"],
-            untold: "There are no extents here, or they can't be seen.",
+            inconclusive: "There are no extents here, or they can't be seen.",
             ..About::USUAL
         }
     }

@@ -37,7 +37,7 @@ impl Experiment for InlineLimit {
             source: "KERNEL: ext4 inline_data, btrfs max_inline",
             cost: Cost { seconds: 1, write_bytes: 256 << 10, read_bytes: 0 },
             nature: Nature::Fixed,
-            untold: "It could not be seen whether small files take a block.",
+            inconclusive: "It could not be seen whether small files take a block.",
             ..About::USUAL
         }
     }

@@ -64,7 +64,7 @@ impl Experiment for MetadataCost {
             cost: Cost { seconds: 3, write_bytes: 0, read_bytes: 0 },
             figure: Figure::Spread,
             asks_server: true,
-            untold: "How long calls on names take could not be determined.",
+            inconclusive: "How long calls on names take could not be determined.",
             ..About::USUAL
         }
     }

@@ -16,8 +16,8 @@ pub(super) static NEGATIVE_TIMEOUT: Question = Question {
         figure: Figure::Spread,
         samples_of: Some(super::attribute_timeout::PARAMETER),
         asks_server: true,
-        senseless: "The files are here: nothing has to be asked of a server.",
-        untold: "For how long the kernel remembers that a file does not exist could not be determined.",
+        not_applicable: "The files are here: nothing has to be asked of a server.",
+        inconclusive: "For how long the kernel remembers that a file does not exist could not be determined.",
         ..About::USUAL
     },
     what: What::Absences,

@@ -39,8 +39,8 @@ impl Experiment for PageCacheCapacity {
             nature: Nature::Drifting,
             figure: Figure::Sweep { passes: &PASSES },
             recipes: &["paper-a-cache", "paper-c-cache", "paper-d-cache"],
-            senseless: "Files live in memory here, so nothing of them is cached.",
-            untold: "How much of a file stays in memory after a read could not be determined.",
+            not_applicable: "Files live in memory here, so nothing of them is cached.",
+            inconclusive: "How much of a file stays in memory after a read could not be determined.",
             ..About::USUAL
         }
     }

@@ -42,8 +42,8 @@ impl Experiment for PageCachePolicy {
             source: "Burnett, Bent, Arpaci-Dusseau & Arpaci-Dusseau, USENIX 2002",
             privileges: About::WHOLE_CACHE,
             cost: Cost { seconds: 40, write_bytes: 0, read_bytes: 24 << 30 },
-            senseless: "Files live in memory here, so nothing of them is dropped.",
-            untold: "Which data the kernel drops first could not be determined.",
+            not_applicable: "Files live in memory here, so nothing of them is dropped.",
+            inconclusive: "Which data the kernel drops first could not be determined.",
             ..About::USUAL
         }
     }

@@ -17,7 +17,7 @@ impl Experiment for PageCost {
             figure: COST_LINE,
             recipes: &["paper-b-read-cached"],
             samples_of: Some(CALL),
-            untold: "Over their sizes the times of cached reads form no straight line, so a page has no single cost.",
+            inconclusive: "Over their sizes the times of cached reads form no straight line, so a page has no single cost.",
             ..About::USUAL
         }
     }

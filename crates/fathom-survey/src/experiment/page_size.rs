@@ -34,7 +34,7 @@ impl Experiment for PageSize {
             nature: Nature::Fixed,
             figure: Figure::Comb,
             recipes: &["paper-a-block-256", "paper-a-block-512", "paper-c-block"],
-            untold: "Reads into unused memory are not slower at regular distances, so the page size could not be determined.",
+            inconclusive: "Reads into unused memory are not slower at regular distances, so the page size could not be determined.",
             ..About::USUAL
         }
     }

@@ -21,8 +21,8 @@ impl Experiment for PointersPerIndirect {
             figure: Figure::Interleaved,
             recipes: &["paper-d-inode"],
             samples_of: Some(direct_pointers::PARAMETER),
-            senseless: "No blocks of pointers belong to a file here.",
-            untold: "No blocks of pointers show in the cost of writes.",
+            not_applicable: "No blocks of pointers belong to a file here.",
+            inconclusive: "No blocks of pointers show in the cost of writes.",
             ..About::USUAL
         }
     }

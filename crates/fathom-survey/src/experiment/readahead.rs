@@ -269,7 +269,7 @@ fn was_cold(samples: &Samples) -> Result<(), Silence> {
     let cold = samples.readings.iter().any(|reading| reading.cache == Some(CacheState::Cold));
     if wrong > 0 && !cold {
         let reason = "pages stay in the cache when they are to be dropped: files have no other copy to read ahead from";
-        return Err(Silence::senseless(reason));
+        return Err(Silence::not_applicable(reason));
     }
     match wrong as f64 > checked as f64 * MOST_WRONG {
         true => Err(Silence::inconclusive(format!(

@@ -79,8 +79,8 @@ impl Experiment for ReadaheadFirst {
             nature: Nature::Fixed,
             figure: Figure::Probes,
             recipes: &["paper-c-prefetch", "paper-d-prefetch"],
-            senseless: "Files live in memory here, so nothing is read ahead.",
-            untold: "Reads after the first one are not clearly fast or slow.",
+            not_applicable: "Files live in memory here, so nothing is read ahead.",
+            inconclusive: "Reads after the first one are not clearly fast or slow.",
             ..About::USUAL
         }
     }

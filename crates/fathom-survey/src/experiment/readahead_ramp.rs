@@ -28,8 +28,8 @@ impl Experiment for ReadaheadRamp {
             cost: Cost { seconds: 10, write_bytes: 0, read_bytes: 256 << 20 },
             nature: Nature::Fixed,
             recipes: &["paper-a-prefetch", "paper-c-prefetch"],
-            senseless: "Nothing is read ahead here, so there is no ramp.",
-            untold: "The waits at the start of a sequential read do not form one ramp.",
+            not_applicable: "Nothing is read ahead here, so there is no ramp.",
+            inconclusive: "The waits at the start of a sequential read do not form one ramp.",
             ..About::USUAL
         }
     }
@@ -45,7 +45,7 @@ impl Experiment for ReadaheadRamp {
         let mut shown = Vec::new();
         for (sight, method) in INCREMENTS {
             let measured = |ramp: Vec<u64>| match ramp == [READ] {
-                true => Evidence::senseless(Kind::Witness, method, NO_RAMP),
+                true => Evidence::not_applicable(Kind::Witness, method, NO_RAMP),
                 false => Evidence::measured(Kind::Witness, method, Value::List(ramp)),
             };
             shown.push(evidence(
@@ -89,7 +89,7 @@ type Ramp = (Vec<u64>, usize);
 fn timed(session: &mut Session<'_>) -> Answer<Ramp> {
     let (window, onset, gap_ns) = match recalled(session, sequential)? {
         Sequential::Window { window, onset, gap_ns, .. } => (window, onset, gap_ns),
-        Sequential::NoReadAhead { .. } => return Err(Silence::senseless(NO_RAMP).into()),
+        Sequential::NoReadAhead { .. } => return Err(Silence::not_applicable(NO_RAMP).into()),
     };
     let first = match first(session)? {
         brought if brought.interval[0] == brought.interval[1] => brought.bytes,

@@ -22,8 +22,8 @@ impl Experiment for ReadaheadRandom {
             nature: Nature::Fixed,
             figure: Figure::Probes,
             recipes: &["paper-d-prefetch", "paper-d-prefetch-sweep"],
-            senseless: "Files live in memory here, so nothing is read ahead.",
-            untold: "Reads around an isolated one are not clearly fast or slow.",
+            not_applicable: "Files live in memory here, so nothing is read ahead.",
+            inconclusive: "Reads around an isolated one are not clearly fast or slow.",
             ..About::USUAL
         }
     }

@@ -25,8 +25,8 @@ impl Experiment for ReadaheadWindow {
             cost: Cost { seconds: 20, write_bytes: 128 << 20, read_bytes: 1 << 30 },
             nature: Nature::Fixed,
             recipes: &["paper-a-prefetch", "paper-a-prefetch-cached", "paper-c-prefetch"],
-            senseless: "Files live in memory here, so nothing is read ahead.",
-            untold: "The waits of a sequential reader keep to no period that could be relied on.",
+            not_applicable: "Files live in memory here, so nothing is read ahead.",
+            inconclusive: "The waits of a sequential reader keep to no period that could be relied on.",
             ..About::USUAL
         }
     }
@@ -75,7 +75,7 @@ impl Experiment for ReadaheadWindow {
         }
         vec![match &declared.read_ahead {
             Some((bytes, _)) => Evidence::measured(Kind::Declared, "bdi_read_ahead_kb", Value::Whole(*bytes)),
-            None if declared.is_memory_only() => Evidence::senseless(
+            None if declared.is_memory_only() => Evidence::not_applicable(
                 Kind::Declared,
                 "bdi_read_ahead_kb",
                 "there is no device below to read ahead from",

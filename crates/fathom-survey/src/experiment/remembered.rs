@@ -162,7 +162,7 @@ pub(super) fn declared(
 ) -> Vec<Evidence> {
     let Some(server) = &declared.server else {
         let reason = "the files are on this machine: there is no server to ask";
-        return vec![Evidence::senseless(Kind::Declared, method, reason)];
+        return vec![Evidence::not_applicable(Kind::Declared, method, reason)];
     };
     let known = |(time, _): (Duration, String)| {
         // Clocks of the kernel tick a hundred to a thousand times a second.

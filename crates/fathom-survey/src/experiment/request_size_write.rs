@@ -16,8 +16,8 @@ pub(super) static REQUEST_SIZE_WRITE: Question = Question {
         nature: Nature::Fixed,
         figure: Figure::Spread,
         asks_server: true,
-        senseless: "The files are here: no request goes to a server.",
-        untold: "How much one request writes could not be determined.",
+        not_applicable: "The files are here: no request goes to a server.",
+        inconclusive: "How much one request writes could not be determined.",
         ..About::USUAL
     },
     direction: Direction::Write,

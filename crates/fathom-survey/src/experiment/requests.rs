@@ -62,7 +62,7 @@ impl Experiment for Question {
     fn declared(&self, kernel: &Declared) -> Vec<Evidence> {
         let Some(server) = &kernel.server else {
             let reason = "the files are on this machine: no request goes to a server";
-            return vec![Evidence::senseless(Kind::Declared, "mount_options", reason)];
+            return vec![Evidence::not_applicable(Kind::Declared, "mount_options", reason)];
         };
         let known =
             |(bytes, name): (u64, String)| Evidence::measured(Kind::Declared, &name, Value::Whole(bytes));

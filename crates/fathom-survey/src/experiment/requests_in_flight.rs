@@ -44,8 +44,8 @@ impl Experiment for RequestsInFlight {
             nature: Nature::Fixed,
             figure: Figure::Spread,
             asks_server: true,
-            senseless: "The files are here: no request goes to a server.",
-            untold: "How many requests are under way at once could not be determined.",
+            not_applicable: "The files are here: no request goes to a server.",
+            inconclusive: "How many requests are under way at once could not be determined.",
             ..About::USUAL
         }
     }
@@ -61,7 +61,7 @@ impl Experiment for RequestsInFlight {
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         let Some(server) = &declared.server else {
             let reason = "the files are on this machine: no request goes to a server";
-            return vec![Evidence::senseless(Kind::Declared, "mount_options", reason)];
+            return vec![Evidence::not_applicable(Kind::Declared, "mount_options", reason)];
         };
         // The server may serve fewer at once.
         let known = |(most, name): (u64, String)| {

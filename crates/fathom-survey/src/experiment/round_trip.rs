@@ -24,8 +24,8 @@ impl Experiment for RoundTrip {
             cost: Cost { seconds: 2, write_bytes: 0, read_bytes: 0 },
             figure: Figure::Spread,
             asks_server: true,
-            senseless: "The files are here: there is no server to ask.",
-            untold: "How long a request to the server takes could not be determined.",
+            not_applicable: "The files are here: there is no server to ask.",
+            inconclusive: "How long a request to the server takes could not be determined.",
             ..About::USUAL
         }
     }

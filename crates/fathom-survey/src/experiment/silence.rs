@@ -28,7 +28,7 @@ impl Silence {
     }
 
     /// The question makes no sense here.
-    pub(super) fn senseless(reason: impl Into<String>) -> Self {
+    pub(super) fn not_applicable(reason: impl Into<String>) -> Self {
         Self { status: Status::NotApplicable, reason: reason.into() }
     }
 

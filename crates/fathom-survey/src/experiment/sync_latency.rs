@@ -48,8 +48,8 @@ impl Experiment for SyncLatency {
             nature: Nature::Unsteady,
             figure: Figure::Spread,
             recipes: &["paper-c-inode-sync", "paper-a-extents"],
-            senseless: "Files live in memory here, and fsync returns at once.",
-            untold: "The latency of fsync could not be determined.",
+            not_applicable: "Files live in memory here, and fsync returns at once.",
+            inconclusive: "The latency of fsync could not be determined.",
             ..About::USUAL
         }
     }
@@ -74,7 +74,7 @@ impl Experiment for SyncLatency {
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {
         let reason = "files live in memory alone, so there is nothing to write them to";
-        let silent = || Evidence::senseless(Kind::Declared, "fs_type", reason);
+        let silent = || Evidence::not_applicable(Kind::Declared, "fs_type", reason);
         declared.is_memory_only().then(silent).into_iter().collect()
     }
 

@@ -53,8 +53,8 @@ impl Experiment for WritePath {
             nature: Nature::Fixed,
             figure: Figure::Spread,
             asks_server: true,
-            senseless: "Files live in memory alone: no write has to wait for anything.",
-            untold: "Which call waits for written data could not be determined. Mount options do not say it; on FUSE the server decides, by FUSE_WRITEBACK_CACHE.",
+            not_applicable: "Files live in memory alone: no write has to wait for anything.",
+            inconclusive: "Which call waits for written data could not be determined. Mount options do not say it; on FUSE the server decides, by FUSE_WRITEBACK_CACHE.",
             ..About::USUAL
         }
     }

@@ -63,8 +63,8 @@ impl Experiment for WritebackDelay {
             privileges: "none; what others have dirty on the file system is written first",
             cost: Cost { seconds: 2, write_bytes: 2 << 20, read_bytes: 0 },
             figure: Figure::Ages,
-            senseless: "No data wait here to be written to a device.",
-            untold: "When the kernel writes data that no program syncs could not be determined.",
+            not_applicable: "No data wait here to be written to a device.",
+            inconclusive: "When the kernel writes data that no program syncs could not be determined.",
             ..About::USUAL
         }
     }

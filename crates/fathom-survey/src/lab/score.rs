@@ -122,13 +122,13 @@ mod tests {
 
     #[test]
     fn silence_is_not_wrong_and_a_question_without_sense_has_one_right_answer() {
-        let senseless = Truth::NotApplicable { basis: Basis::Memory };
-        assert_eq!(score(&senseless, Status::NotApplicable, None, None), Score::Right);
-        assert_eq!(score(&senseless, Status::Measured, Some(&Value::Whole(1)), None), Score::Wrong);
+        let not_applicable = Truth::NotApplicable { basis: Basis::Memory };
+        assert_eq!(score(&not_applicable, Status::NotApplicable, None, None), Score::Right);
+        assert_eq!(score(&not_applicable, Status::Measured, Some(&Value::Whole(1)), None), Score::Wrong);
         assert_eq!(score(&known(1), Status::NotApplicable, None, None), Score::Wrong);
         for silent in [Status::Inconclusive, Status::Refused] {
             assert_eq!(score(&known(1), silent, None, None), Score::Silent);
-            assert_eq!(score(&senseless, silent, None, None), Score::Silent);
+            assert_eq!(score(&not_applicable, silent, None, None), Score::Silent);
         }
         assert!(matches!(score(&Truth::Unknown, Status::NotApplicable, None, None), Score::NotScored(_)));
     }

@@ -146,6 +146,6 @@ impl Looks {
             "a stat that must go to the file system's server takes only {}: there is no round trip, and nothing to measure",
             Nanos(stat.value)
         );
-        Silence::senseless(reason)
+        Silence::not_applicable(reason)
     }
 }

@@ -24,7 +24,7 @@ impl Experiment for SeekCost {
             cost: Cost { seconds: 1, write_bytes: 0, read_bytes: 0 },
             // What else is known of a question: `figure`, `recipes`, `samples_of`.
             nature: Nature::Drifting,
-            untold: "What moving a file's position costs could not be determined.",
+            inconclusive: "What moving a file's position costs could not be determined.",
             ..About::USUAL
         }
     }
