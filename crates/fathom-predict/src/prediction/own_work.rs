@@ -1,7 +1,7 @@
 //! What the program that runs a job does itself.
 
 use fathom_model::io_path::Overhead;
-use fathom_program::job::{Direction, Engine, Job};
+use fathom_program::job::{Engine, Job};
 
 use crate::model::{Parameters, Runner, Scalar};
 
@@ -44,12 +44,10 @@ fn mapped_for(job: &Job, parameters: &Parameters) -> u64 {
     }
 }
 
-/// How long it takes to hand a transfer to a thread and to hear of its end, in ns: measured on cached data. Who has handed over its
-/// only one that waits for the device sleeps as long as that thread does, and wakes after it.
+/// How long it takes to hand a transfer to a thread and to hear of its end, in ns. Who has handed over its only one sleeps as long as
+/// that thread waits for the device, and wakes after it.
 fn handing_over(job: &Job, parameters: &Parameters) -> f64 {
-    let waits = job.direct || (!job.does(Direction::Write) && job.drops_caches());
-    let wake = if waits && job.depth.most <= 1 { parameters[Scalar::Wake] } else { 0.0 };
-    parameters[Scalar::PosixAioCall] + wake
+    parameters[Scalar::PosixAioCall] + if job.depth.most <= 1 { parameters[Scalar::Wake] } else { 0.0 }
 }
 
 /// What a byte takes that is checked, in ns. fio and Fathom compute the slower sums at 0.4 to 0.5 GB/s, as far as fio's

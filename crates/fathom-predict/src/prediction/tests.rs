@@ -166,6 +166,11 @@ fn what_the_model_has_no_part_for_is_refused_by_name() {
             }),
             "ioengine=posixaio with iodepth=",
         ),
+        (
+            with(|job| (job.engine, job.pre_read) = (Engine::Posixaio, true)),
+            "ioengine=posixaio with cached data",
+        ),
+        (with(|job| job.files.unlink_each_loop = true), "unlink_each_loop="),
         (with(|job| (job.numjobs, job.files.lock) = (2, Some("exclusive".to_owned()))), "lockfile="),
         (with(|job| (job.numjobs, job.placement.flow.0) = (2, 1)), "flow="),
         (with(|job| (job.engine, job.engine_options.uncached) = (Engine::Pvsync2, true)), "uncached="),
