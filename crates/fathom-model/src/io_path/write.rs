@@ -200,7 +200,7 @@ impl State {
             CallKind::SyncRange => [call.offset / PAGE, (call.offset + call.bytes).div_ceil(PAGE)],
             _ => [0, u64::MAX],
         };
-        // As in sync_file_range(2) zero stands for all three; what is begun alone is waited for by nobody.
+        // As in sync_file_range(2) zero stands for all three; what is only begun is not waited for.
         let of_range =
             |bit: u32| call.kind != CallKind::SyncRange || call.flags == 0 || call.flags & bit != 0;
         let (writes, waits) = (of_range(WRITES), of_range(WAITS));

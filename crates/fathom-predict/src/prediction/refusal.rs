@@ -81,7 +81,7 @@ pub(super) fn left_out(job: &Job) -> Vec<String> {
     let said = [
         (
             own.hipri,
-            "hipri: the model wakes nobody for a request that is polled for, and takes no CPU for the polling",
+            "hipri: the model wakes no thread for a request that is polled for, and takes no CPU for the polling",
         ),
         (
             own.force_async > 0 || own.sqthread_poll,
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_share_no_lock_and_no_flow_wait_for_nobody() {
+    fn threads_that_share_no_lock_and_no_flow_do_not_wait() {
         let model = silent();
         let plain = elapsed(&[job("a")], &model);
         assert_eq!(elapsed(&[with(|job| job.files.lock = Some("exclusive".to_owned()))], &model), plain);

@@ -1,4 +1,4 @@
-//! The hit ratios of a trace alone: what was accessed is read, and neither when nor by whom.
+//! The hit ratios of a trace alone: what was accessed is read, and neither the times nor the threads.
 
 use std::io::Write;
 use std::path::Path;
