@@ -33,6 +33,8 @@ use fathom_run::load::{self, Needs, Outcome, Site};
 
 /// How often each job is run: what disturbed one run or two does not move the median.
 pub const REPEATS: usize = 4;
+/// The share of the time that is kept for the checks.
+const CHECKS: f64 = 0.35;
 /// An interval wider than this, as a deviation of the logarithm, is no answer.
 const UNKNOWN: f64 = 0.7;
 /// Numbers of requests side by side that are tried.
@@ -63,7 +65,7 @@ pub struct Account {
 /// # Errors
 /// A job that makes no sense.
 pub fn needs() -> Result<Needs, String> {
-    let fitted = trial::needs(&[(jobs(), turns(0, Duration::ZERO))])?;
+    let fitted = trial::needs(&[(jobs(), turns(0, Duration::ZERO, Duration::ZERO))])?;
     let checks = single_runs::needs(checks()?.iter().map(|one| &one.job), REPEATS)?;
     let add = |a: u64, b: u64| a.saturating_add(b);
     Ok(Needs {
@@ -96,7 +98,9 @@ pub fn calibrate(model: &mut Model, site: &mut Site, seed: u64) -> Result<Vec<Ac
     let stages: Vec<Stage> = stages(model).into_iter().map(|stage| stage.before_limits(model)).collect();
     let jobs: Vec<Job> = stages.iter().flat_map(|stage| stage.jobs.clone()).collect();
     let mut checks = checks().map_err(Fault::Unsupported)?;
-    let turns = turns(seed, trial::rest_of(model));
+    // The checks, by which a forecast knows how far off it may be, are worth more than another run of each job.
+    let for_checks = site.time_left().map_or(Duration::ZERO, |left| left.mul_f64(CHECKS));
+    let turns = turns(seed, trial::rest_of(model), for_checks);
     site.watch().expect((trial::runs(jobs.len(), turns) + OTHER_RUNS + checks.len() * REPEATS) as u64);
     crowded(model, Runner::Fathom, site)?;
     near_server(model, site)?;
@@ -155,8 +159,8 @@ pub fn one_check_of_each(model: &Model) -> Vec<Job> {
     of_class.into_values().map(|mut jobs| jobs.swap_remove(jobs.len() / 2)).collect()
 }
 
-fn turns(seed: u64, rest: Duration) -> Turns {
-    Turns { repeats: REPEATS, seed, rest, state: Settled::ByRuns }
+fn turns(seed: u64, rest: Duration, leaves: Duration) -> Turns {
+    Turns { repeats: REPEATS, seed, rest, state: Settled::ByRuns, leaves }
 }
 
 /// What the loop does between two calls, which needs no model: the time that no call took.

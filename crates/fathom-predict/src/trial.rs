@@ -37,6 +37,8 @@ pub struct Turns {
     pub rest: Duration,
     /// How the machine is brought into the state in which a run begins.
     pub state: Settled,
+    /// Time that further rounds leave for what comes after them.
+    pub leaves: Duration,
 }
 
 impl Turns {
@@ -131,7 +133,8 @@ pub fn run_beside(
         }
         // Fewer runs of all jobs are worth something, more runs of some are not.
         let is_some = round >= warm;
-        if is_some && round + 1 < rounds && !site.has_time_for(began.elapsed().mul_f64(ROUNDS_DIFFER)) {
+        let next = began.elapsed().mul_f64(ROUNDS_DIFFER) + turns.leaves;
+        if is_some && round + 1 < rounds && site.time_left().is_some_and(|left| left <= next) {
             break;
         }
     }
@@ -478,8 +481,13 @@ mod tests {
     fn what_there_was_time_for_is_a_result() {
         let instrument = Instrument::calibrate().unwrap();
         let job = Job { size: Some(1 << 20), ..Job::named("read") };
-        let turns =
-            Turns { repeats: 1_000_000, seed: 1, rest: Duration::from_millis(10), state: Settled::AsLeft };
+        let turns = Turns {
+            repeats: 1_000_000,
+            seed: 1,
+            rest: Duration::from_millis(10),
+            state: Settled::AsLeft,
+            leaves: Duration::ZERO,
+        };
         let runs = |time: Duration| {
             let limits = Limits { max_write: 8 << 20, deadline: Some(Instant::now() + time) };
             let mut site =

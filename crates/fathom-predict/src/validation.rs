@@ -271,7 +271,13 @@ pub fn validate(condition: Condition, trials: &Trials<'_>, site: &mut Site) -> R
     let mut jobs: Vec<Job> = foretold.iter().map(|one| one.job.clone()).collect();
     jobs.extend(condition.again(&model));
     let rest = trial::rest_of(&model);
-    let turns = Turns { repeats: trials.repeats, seed: trials.seed, rest, state: condition.state() };
+    let turns = Turns {
+        repeats: trials.repeats,
+        seed: trials.seed,
+        rest,
+        state: condition.state(),
+        leaves: Duration::ZERO,
+    };
     let warm = jobs.len() * turns.warm();
     site.watch().expect(trial::runs(jobs.len(), turns) as u64);
     let mut beside = Beside::new(&jobs[..foretold.len()], Turns { repeats: trials.by_fio, ..turns });
@@ -314,7 +320,8 @@ pub fn needs(
     repeats: usize,
     by_fio: usize,
 ) -> Result<Needs, String> {
-    let turns = |repeats, state| Turns { repeats, seed: 0, rest: Duration::ZERO, state };
+    let turns =
+        |repeats, state| Turns { repeats, seed: 0, rest: Duration::ZERO, state, leaves: Duration::ZERO };
     let own = |condition: &Condition| (condition.jobs(), turns(repeats, condition.state()));
     let own: Vec<_> = conditions.iter().map(own).collect();
     let fios = |(jobs, own): &(Vec<Job>, Turns)| {

@@ -24,8 +24,8 @@ const SURVEYED: [(Scalar, &dyn Experiment); 2] =
 /// The same, with those that a calibration finds by runs of its own.
 const TOLD: [(Scalar, &dyn Experiment); 3] =
     [SURVEYED[0], SURVEYED[1], (Scalar::DeviceLatency, &DeviceLatency)];
-/// How long the survey may take.
-const SURVEY: Duration = Duration::from_secs(45);
+/// How long the survey may take: on a server's mount the block may need all of it, and then the declared one is taken.
+const SURVEY: Duration = Duration::from_secs(20);
 
 /// Finds the block and the read-ahead window by their experiments, and takes what only the kernel can say from it.
 ///

@@ -139,7 +139,13 @@ mod tests {
         let limits = Limits { max_write: 8 << 20, deadline: None };
         let (instrument, space) = (Instrument::calibrate().unwrap(), Needs::of(&jobs).unwrap().space);
         let mut site = Site::at(&std::env::temp_dir(), space, &instrument, limits, Watch::default()).unwrap();
-        let turns = Turns { repeats: 3, seed: 1, rest: Duration::ZERO, state: Settled::AsLeft };
+        let turns = Turns {
+            repeats: 3,
+            seed: 1,
+            rest: Duration::ZERO,
+            state: Settled::AsLeft,
+            leaves: Duration::ZERO,
+        };
         let mut beside = Beside::new(&jobs, Turns { repeats: 2, ..turns });
         let trials =
             trial::run_beside(&jobs, turns, &mut site, &mut |_, index, site| beside.run(index, site));

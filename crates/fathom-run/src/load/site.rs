@@ -465,9 +465,9 @@ impl Site {
         self.watch.interrupt()
     }
 
-    /// Whether what takes so long will be done in the time allowed.
-    pub fn has_time_for(&self, duration: Duration) -> bool {
-        self.limits.deadline.is_none_or(|deadline| Instant::now() + duration < deadline)
+    /// What is left of the time allowed; none where it has no end.
+    pub fn time_left(&self) -> Option<Duration> {
+        self.limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
