@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::known::{as_surveyed, found_by_other_means};
 
-use self::own_work::{OTHER_RUNS, crowded, near_server, programs_own_work, taken_memory};
+use self::own_work::{OTHER_RUNS, crowded, near_server, programs_own_work, put_own_work, taken_memory};
 use self::residuals::residuals;
 use self::stages::{Stage, stages};
 use crate::model::{
@@ -102,10 +102,18 @@ pub fn calibrate(model: &mut Model, site: &mut Site, seed: u64) -> Result<Vec<Ac
     let for_checks = site.time_left().map_or(Duration::ZERO, |left| left.mul_f64(CHECKS));
     let turns = turns(seed, trial::rest_of(model), for_checks);
     site.watch().expect((trial::runs(jobs.len(), turns) + OTHER_RUNS + checks.len() * REPEATS) as u64);
-    crowded(model, Runner::Fathom, site)?;
+    let by = single_runs::programs()[0];
+    let cpus = model.parameters[Scalar::Cpus] as u32;
+    put_middle(model, Scalar::Crowded, &crowded(cpus, Runner::Fathom, site)?);
     near_server(model, site)?;
     taken_memory(model);
     let trials = trial::run(&jobs, turns, site)?;
+    let own_work = programs_own_work(site)?;
+    let crowd = if by == Runner::Fathom { Vec::new() } else { crowded(cpus, by, site)? };
+    single_runs::run(&mut checks, &[by], REPEATS, seed, site)?;
+    // All runs are made, and the time allowed is that of runs.
+    let watch = site.watch().clone();
+    watch.expect(stages.len() as u64);
     logs(model, &trials);
     model.parameters.choices.queued = queued(&trials);
     let mut left = trials.as_slice();
@@ -127,6 +135,7 @@ pub fn calibrate(model: &mut Model, site: &mut Site, seed: u64) -> Result<Vec<Ac
             }
         }
         accounts.push(account(stage.fits.word(), model, trials));
+        watch.advance(1)?;
     }
     spread_of_far(model, &trials);
     // For who asks for no size: what a byte of many costs.
@@ -138,12 +147,8 @@ pub fn calibrate(model: &mut Model, site: &mut Site, seed: u64) -> Result<Vec<Ac
     put_measured(model, Scalar::WriteBandwidth, rate);
     model.checks =
         trials.iter().filter_map(|one| Some((one.job.name.clone(), one.bytes_per_second()?))).collect();
-    programs_own_work(model, site)?;
-    let by = model.runner();
-    if by != Runner::Fathom {
-        crowded(model, by, site)?;
-    }
-    single_runs::run(&mut checks, &[by], REPEATS, seed, site)?;
+    put_own_work(model, by, &own_work);
+    put_middle(model, Scalar::Crowded, &crowd);
     model.parameters.choices.runner = by;
     accounts.push(residuals(model, &checks, &trials));
     Ok(accounts)

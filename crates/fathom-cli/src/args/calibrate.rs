@@ -17,7 +17,9 @@ use crate::output::JsonOptions;
 
 #[derive(Debug, Args)]
 #[command(mut_args(changed("max_write", |arg| arg.default_value("6GiB"))))]
-#[command(mut_args(changed("max_time", |arg| arg.default_value("4m"))))]
+#[command(mut_args(changed("max_time", |arg| {
+    arg.default_value("3m").help("Make runs for at most this long; the fit that follows them takes about a minute")
+})))]
 pub(crate) struct CalibrateOptions {
     /// A directory on the file system to measure.
     #[arg(default_value = ".")]

@@ -17,12 +17,11 @@ use crate::trial::spare_memory;
 /// How many runs all of this makes where fio is installed.
 pub(super) const OTHER_RUNS: usize = 61;
 
-/// How much longer cached reads of a program take while every CPU makes some.
-pub(super) fn crowded(model: &mut Model, by: Runner, site: &mut Site) -> Result<(), Fault> {
+/// How much longer cached reads of a program take while every CPU makes some, as shares; none where there is only one.
+pub(super) fn crowded(cpus: u32, by: Runner, site: &mut Site) -> Result<Vec<f64>, Fault> {
     const ROUNDS: usize = 3;
-    let cpus = model.parameters[Scalar::Cpus] as u32;
     if cpus < 2 {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let words = "rw=read\nbs=4k\nsize=256k\npre_read=1\ninvalidate=0\ntime_based\nruntime=100ms\n";
     let mut jobs = written_jobs(&format!("[alone]\n{words}[together]\n{words}numjobs={cpus}\n"))?;
@@ -32,8 +31,7 @@ pub(super) fn crowded(model: &mut Model, by: Runner, site: &mut Site) -> Result<
         .iter()
         .zip(together)
         .map(|(alone, together)| (f64::from(cpus) * alone.rate / together.rate - 1.0).max(0.0));
-    put_middle(model, Scalar::Crowded, &longer.collect::<Vec<_>>());
-    Ok(())
+    Ok(longer.collect())
 }
 
 /// Jobs of a text of fio's.
@@ -42,11 +40,13 @@ fn written_jobs(text: &str) -> Result<Vec<SingleRuns>, Fault> {
     Ok(SingleRuns::of(&file.map_err(|mistake| Fault::Unsupported(mistake.reason))?))
 }
 
-/// What Fathom and fio do themselves for each transfer, the one where it is installed: by reads in order of a file that the CPU's
-/// caches hold, one after the other and by submissions.
-pub(super) fn programs_own_work(model: &mut Model, site: &mut Site) -> Result<(), Fault> {
+/// What the writes of 'null writes' are long.
+const WRITTEN: u64 = 16 << 10;
+
+/// Runs that show what Fathom and fio do themselves for each transfer, the one where it is installed: reads in order of a file that
+/// the CPU's caches hold, one after the other and by submissions.
+pub(super) fn programs_own_work(site: &mut Site) -> Result<Vec<SingleRuns>, Fault> {
     const ROUNDS: usize = 3;
-    const WRITTEN: u64 = 16 << 10;
     // By time, since fio opens its files again for each of several loops.
     let near = "rw=read\nbs=4k\nsize=512k\npre_read=1\ninvalidate=0\nfilename=near\n";
     let words = format!("{near}time_based\nruntime=100ms\n");
@@ -61,8 +61,12 @@ pub(super) fn programs_own_work(model: &mut Model, site: &mut Site) -> Result<()
     let mut jobs = written_jobs(&text)?;
     let programs = single_runs::programs();
     single_runs::run(&mut jobs[..2], programs, ROUNDS, 1, site)?;
-    let by = programs[0];
-    single_runs::run(&mut jobs[2..], &[by], ROUNDS, 1, site)?;
+    single_runs::run(&mut jobs[2..], &programs[..1], ROUNDS, 1, site)?;
+    Ok(jobs)
+}
+
+/// Takes from such runs what `by` does for each transfer besides the calls, whose times the model knows.
+pub(super) fn put_own_work(model: &mut Model, by: Runner, jobs: &[SingleRuns]) {
     let took_for = |name: &str, by: Runner, bytes: u64| -> Vec<f64> {
         let runs = jobs.iter().filter(|one| one.job.name == name).flat_map(|one| one.by(by));
         runs.map(|run| bytes as f64 / run.rate * 1e9).collect()
@@ -89,7 +93,6 @@ pub(super) fn programs_own_work(model: &mut Model, site: &mut Site) -> Result<()
     let written = longer(&took("null", Runner::Fio), took_for("null writes", Runner::Fio, WRITTEN));
     let of_byte = written.into_iter().map(|ns| ns / WRITTEN as f64);
     put_middle(model, Scalar::FioWrittenByte, &of_byte.collect::<Vec<_>>());
-    Ok(())
 }
 
 /// For how long a server works on the CPU of a job's thread, from a run's beginning on, and how much faster it answers meanwhile: by
