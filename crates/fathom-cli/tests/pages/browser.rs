@@ -1,7 +1,7 @@
 //! A headless Chromium, spoken to in the DevTools protocol over a pair of pipes.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -41,6 +41,8 @@ impl Browser {
             --remote-debugging-pipe --user-data-dir=\"$0\" about:blank 3<&0 4>&1 </dev/null >/dev/null 2>&1";
         let mut process = Command::new("sh")
             .args(["-c", script, profile.to_str().unwrap()])
+            // It makes a directory there for a socket, which stays where it is killed.
+            .env("TMPDIR", &profile)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -179,7 +181,9 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // In order, so that no process of it writes into the profile any more. It may have ended by itself.
+        let _ = self.to.write_all(b"{\"id\":0,\"method\":\"Browser.close\"}\0");
+        let _ = io::copy(&mut self.from, &mut io::sink());
         let _ = self.process.kill();
         let _ = self.process.wait();
         let _ = fs::remove_dir_all(&self.profile);
