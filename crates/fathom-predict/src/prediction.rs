@@ -37,7 +37,7 @@ use fathom_program::job_calls::JobCalls;
 use fathom_program::program::{Program, repeated};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
 use self::class::as_opened;
 pub use self::class::class;
@@ -48,7 +48,7 @@ pub use self::refusal::check;
 pub use self::trace::{Replay, predict_trace, simulate_trace, trace_calls};
 
 use self::counted::Tally;
-use self::forecast::Runs;
+use self::forecast::{Part, Runs};
 use self::own_work::overhead;
 use self::threads::{ends, queueing, serial_depth};
 use crate::model::{FreeMemory, LIMITS, Model, Parameter, Parameters, Scalar};
@@ -60,7 +60,7 @@ use fathom_run::load::{Cached, Outcome, groups};
 /// How to predict.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// How many sets of parameters are drawn from their intervals.
+    /// How many sets of parameters are drawn from their intervals at most: no more where they would change no interval.
     pub draws: u32,
     /// Decides the draws and the model's randomness.
     pub seed: u64,
@@ -101,24 +101,33 @@ impl Default for Settings {
 /// What the model can't express, by name.
 pub fn predict(jobs: &[Job], model: &Model, settings: Settings) -> Result<Prediction, String> {
     check(jobs)?;
-    let outcomes = simulate(jobs, &model.parameters, settings.seed)?;
     let draws = runs(jobs, model, settings) - 1;
-    let run =
-        |(parameters, seed): (Parameters, u64)| Ok(of_jobs(&simulate(jobs, &parameters, seed)?).into_iter());
-    let all = |sets: Vec<_>| sets.into_par_iter().map(run).collect::<Result<Vec<_>, String>>();
-    let mut drawn = vec![of_jobs(&outcomes).into_iter()];
-    drawn.extend(all(drawn_sets(&model.parameters, Settings { draws, ..settings }))?);
-    let mut brims = all(at_brims(&model.parameters, jobs, settings.seed))?;
-    let others = other_memory(&model.parameters, jobs).map(|other| (other, settings.seed));
-    let mut other_memory = all(others.into_iter().collect())?;
-    let forecasts = jobs.iter().map(|job| {
-        let next = |runs: &mut [std::vec::IntoIter<Option<Outcome>>]| {
-            runs.iter_mut().filter_map(|run| run.next().flatten()).collect()
+    let mut drawn = drawn_sets(&model.parameters, Settings { draws, ..settings }).into_iter();
+    let as_it_is = (Part::Drawn, (model.parameters.clone(), settings.seed));
+    let brims = at_brims(&model.parameters, jobs, settings.seed).into_iter().map(|set| (Part::Brims, set));
+    let other =
+        other_memory(&model.parameters, jobs).map(|other| (Part::OtherMemory, (other, settings.seed)));
+    let mut round: Vec<_> = std::iter::once(as_it_is).chain(brims).chain(other).collect();
+    let mut made: Vec<_> = jobs.iter().map(|_| Runs::default()).collect();
+    let mut outcomes = None;
+    loop {
+        round.extend(drawn.by_ref().take(ROUND).map(|set| (Part::Drawn, set)));
+        let is_first = outcomes.is_none();
+        let run = |(number, (part, (parameters, seed))): (usize, (Part, (Parameters, u64)))| {
+            let threads = simulate(jobs, &parameters, seed)?;
+            Ok((part, of_jobs(&threads), (is_first && number == 0).then_some(threads)))
         };
-        let (drawn, brims) = (next(&mut drawn), next(&mut brims));
-        Forecast::of(job, &Runs { drawn, brims, other_memory: next(&mut other_memory) }, model)
-    });
-    Ok(Prediction { forecasts: forecasts.collect(), outcomes })
+        let all = std::mem::take(&mut round).into_par_iter().enumerate();
+        for (part, joined, threads) in all.map(run).collect::<Result<Vec<_>, String>>()? {
+            made.iter_mut().zip(joined).for_each(|(runs, one)| runs.part(part).extend(one));
+            outcomes = outcomes.or(threads);
+        }
+        if drawn.len() == 0 || made.iter().zip(jobs).all(|(runs, job)| runs.are_enough(job, model)) {
+            break;
+        }
+    }
+    let forecasts = made.iter().zip(jobs).map(|(runs, job)| Forecast::of(job, runs, model)).collect();
+    Ok(Prediction { forecasts, outcomes: outcomes.unwrap_or_default() })
 }
 
 /// How many runs of the model a prediction takes: that of the model as it is, and one for each draw where intervals need them.
@@ -265,6 +274,9 @@ pub fn calls(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<Vec
     let _ = bench.path.run_load(&load, bench.state, seed);
     Ok(load.take_made().into_iter().map(|made| made.into_iter().map(|(call, _)| call).collect()).collect())
 }
+
+/// So many sets of parameters are drawn before it is asked whether they are enough.
+const ROUND: usize = 4;
 
 /// So many steps of the net are taken between two counts of the calls that were made.
 const SLICE: u64 = 1 << 15;

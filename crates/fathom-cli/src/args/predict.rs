@@ -35,7 +35,8 @@ pub(crate) struct PredictOptions {
     pub(crate) format: PredictFormat,
     #[command(flatten)]
     pub(crate) keep: KeepOptions,
-    /// How many simulations to make for the intervals, each with every parameter drawn from its own interval.
+    /// How many simulations to make for the intervals at most, each with every parameter drawn from its own interval; fewer of
+    /// jobs where more would hardly make an interval wider.
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub(crate) draws: u32,
     /// Seed of the simulations' random numbers; the job's own random order comes from its job file.

@@ -108,6 +108,26 @@ const DEVIATIONS: f64 = 1.645;
 /// The latencies that are told.
 pub(crate) const SHARES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
+/// Intervals that more draws would make wider by less than this are known.
+const MUCH_WIDER: f64 = 1.1;
+
+/// The variance of the logarithms of what the draws gave, which have this median.
+fn log_variance(drawn: &[f64], median: f64) -> f64 {
+    let logs: Vec<f64> =
+        drawn.iter().filter(|one| median > 0.0 && **one > 0.0).map(|one| (one / median).ln()).collect();
+    let mean = logs.iter().sum::<f64>() / logs.len().max(1) as f64;
+    let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+    squares / (logs.len().max(2) - 1) as f64
+}
+
+/// How many times the variance of so many draws the real one is at most, with 95 % confidence: that of chi-square (Wilson and
+/// Hilferty, 1931).
+fn most_of_variance(number: usize) -> f64 {
+    let freedom = number.saturating_sub(1).max(1) as f64;
+    let part = 2.0 / (9.0 * freedom);
+    (1.0 - part - 1.645 * part.sqrt()).max(0.05).powi(-3)
+}
+
 impl Estimate {
     /// Of a class whose errors were seen on some jobs that nothing was fitted to: what the parameters are uncertain by
     /// is part of those errors, and a further one is spread as Student's t.
@@ -122,12 +142,7 @@ impl Estimate {
     /// Errors of prices multiply, so that the spread is one of logarithms.
     fn of(drawn: &[f64], own: f64) -> Self {
         let value = quantile::median(drawn).unwrap_or(0.0);
-        let logs: Vec<f64> =
-            drawn.iter().filter(|one| value > 0.0 && **one > 0.0).map(|one| (one / value).ln()).collect();
-        let mean = logs.iter().sum::<f64>() / logs.len().max(1) as f64;
-        let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
-        let variance = squares / (logs.len().max(2) - 1) as f64;
-        let reach = (DEVIATIONS * (variance + own.powi(2)).sqrt()).exp();
+        let reach = (DEVIATIONS * (log_variance(drawn, value) + own.powi(2)).sqrt()).exp();
         Self { value, low: value / reach, high: value * reach }
     }
 
@@ -193,7 +208,44 @@ pub(super) struct Runs {
     pub(super) other_memory: Vec<Outcome>,
 }
 
+/// What a run of the model is for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Part {
+    Drawn,
+    Brims,
+    OtherMemory,
+}
+
 impl Runs {
+    pub(super) fn part(&mut self, part: Part) -> &mut Vec<Outcome> {
+        match part {
+            Part::Drawn => &mut self.drawn,
+            Part::Brims => &mut self.brims,
+            Part::OtherMemory => &mut self.other_memory,
+        }
+    }
+
+    /// Whether no interval of a job would become much wider if more sets of parameters were drawn, as the model's own error is most of it.
+    pub(super) fn are_enough(&self, job: &Job, model: &Model) -> bool {
+        let class = class(job, &model.parameters);
+        let own = own_error(&class, model);
+        let is_enough = |figure: &dyn Fn(&Outcome) -> f64| {
+            let figures: Vec<_> = self.drawn.iter().map(figure).collect();
+            let (variance, number) =
+                (log_variance(&figures, quantile::median(&figures).unwrap_or(0.0)), figures.len());
+            variance * most_of_variance(number) + own.powi(2) <= MUCH_WIDER.powi(2) * (variance + own.powi(2))
+        };
+        let latencies = |of: &dyn Fn(&Outcome) -> &Histogram| {
+            SHARES.iter().all(|share| is_enough(&|one| of(one).quantile(*share) as f64 * one.ns_per_tick))
+        };
+        let of_side = |direction: Direction| {
+            is_enough(&|one| one.bytes_per_second(direction))
+                && latencies(&|one| &one.transfers[direction as usize].latency)
+        };
+        model.residuals.contains_key(&class)
+            || (job.directions().all(of_side) && latencies(&|one| &one.syncs))
+    }
+
     /// What else may be as it is: the intervals hold them all.
     fn others(&self) -> impl Iterator<Item = &Outcome> {
         self.brims.iter().chain(&self.other_memory)

@@ -1,9 +1,9 @@
 //! When a run shows nothing new any more: its calls come at a steady rate, memory stays as it is or fills evenly, and as much dirty
 //! data is written back as is written.
 //!
-//! Batch means: the calls are cut into batches of the same number, whose size doubles as the run goes on, so that batches
-//! become independent of each other however slowly calls forget. Source: A. Law, "Simulation Modeling and Analysis",
-//! chapter 9, batch means.
+//! Batch means: the calls are cut into batches of the same number, or of as much data where calls are large, whose size doubles
+//! as the run goes on, so that batches become independent of each other however slowly calls forget. Source: A. Law,
+//! "Simulation Modeling and Analysis", chapter 9, batch means.
 
 use std::collections::VecDeque;
 
@@ -11,8 +11,9 @@ use crate::file_read::PAGE;
 use crate::io_path::state::State;
 use fathom_program::call::{Call, CallKind};
 
-/// Calls of the first batches.
+/// Calls of the first batches, of which each counts as one for every so many bytes that it moves.
 const BATCH: u64 = 2_000;
+const LARGE: u64 = 256 << 10;
 /// So many batches are judged; twice as many become half of them.
 const BATCHES: usize = 16;
 /// How far the mean of the batches may be off with 95 % confidence, as a share, and how far their halves may lie apart.
@@ -37,7 +38,9 @@ pub(super) struct Watch {
     /// Whether calls go on as they are while memory fills: what comes into it is not read again.
     may_fill: bool,
     batch: u64,
+    /// So many calls there were, large ones counted as several, and at so many the next batch begins.
     calls: u64,
+    next: u64,
     /// Pages that calls asked for so far.
     moved: f64,
     borders: Vec<Border>,
@@ -50,6 +53,7 @@ pub(super) struct Watch {
 struct Border {
     /// The moment, in ns.
     at: u64,
+    calls: u64,
     moved: f64,
     /// Pages in memory.
     cached: f64,
@@ -60,7 +64,7 @@ struct Border {
 impl Watch {
     pub(super) fn new(from: u64, may_fill: bool) -> Self {
         let (borders, passes) = (Vec::new(), VecDeque::new());
-        Self { from, may_fill, batch: BATCH, calls: 0, moved: 0.0, borders, passes }
+        Self { from, may_fill, batch: BATCH, calls: 0, next: 0, moved: 0.0, borders, passes }
     }
 
     /// Counts a call that a thread makes now, in ns. If further ones will show nothing new: since when they came at a steady rate.
@@ -68,16 +72,17 @@ impl Watch {
         if now < self.from {
             return None;
         }
-        let is_border = self.calls.is_multiple_of(self.batch);
+        let (calls, is_border) = (self.calls, self.calls >= self.next);
         let is_pass = thread == 0 && call.kind == CallKind::DontNeed;
-        self.calls += 1;
-        let moves = call.kind.direction().is_some();
-        self.moved += if moves { call.bytes as f64 / PAGE as f64 } else { 0.0 };
+        let moves = if call.kind.direction().is_some() { call.bytes } else { 0 };
+        self.calls += (moves / LARGE).max(1);
+        self.moved += moves as f64 / PAGE as f64;
         if !is_border && !is_pass {
             return None;
         }
         let dirty = state.dirty_and_writeback().iter().sum::<u64>() as f64;
-        let border = Border { at: now, moved: self.moved, cached: state.cache().pages() as f64, dirty };
+        let border =
+            Border { at: now, calls, moved: self.moved, cached: state.cache().pages() as f64, dirty };
         // What waits to become old would be written later, and slow down others then.
         let is_turned_over = |since| state.ages_since().is_none_or(|ages| ages >= since);
         if is_pass && let Some(since) = self.passes_are_alike(border).filter(|&since| is_turned_over(since)) {
@@ -91,6 +96,7 @@ impl Watch {
             self.borders = self.borders.iter().copied().step_by(2).collect();
             self.batch *= 2;
         }
+        self.next = (calls / self.batch + 1) * self.batch;
         // What came before the batches that are judged warms up.
         let judged = &self.borders[self.borders.len().checked_sub(BATCHES + 1)?..];
         let since = judged[0].at;
@@ -128,9 +134,10 @@ fn is_level(judged: &[Border], may_fill: bool) -> bool {
     (early - late).abs() <= FILLING && (may_fill || late.abs() <= FILLING) && dirtied <= NARROW
 }
 
-/// Whether batches take equally long, and their mean is known.
+/// Whether calls of all batches take equally long, and their mean is known.
 fn is_steady(judged: &[Border]) -> bool {
-    let took: Vec<f64> = judged.windows(2).map(|pair| (pair[1].at - pair[0].at) as f64).collect();
+    let a_call = |pair: &[Border]| (pair[1].at - pair[0].at) as f64 / (pair[1].calls - pair[0].calls) as f64;
+    let took: Vec<f64> = judged.windows(2).map(a_call).collect();
     let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
     let all = mean(&took);
     let (early, late) = took.split_at(took.len() / 2);
