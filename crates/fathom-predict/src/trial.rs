@@ -506,7 +506,8 @@ mod tests {
         let read = Job { size: Some(4 * MIB), pre_read: true, ..Job::named("read") };
         let write = |name, size| Job { size: Some(size), read_percent: 0, ..Job::named(name) };
         let jobs = vec![read, write("small", MIB), write("large", 2 * MIB)];
-        let turns = |state| Turns { repeats: 3, seed: 1, rest: Duration::ZERO, state };
+        let turns =
+            |state| Turns { repeats: 3, seed: 1, rest: Duration::ZERO, state, leaves: Duration::ZERO };
         let left = needs(&[(jobs.clone(), turns(Settled::AsLeft))]).unwrap();
         let near = |bytes: u64, about: u64| bytes.abs_diff(about) < 10_000;
         assert_eq!(left.space, 6 * MIB);
