@@ -50,6 +50,11 @@ impl Overhead {
     }
 }
 
+/// Whether a call is what a job counts as a transfer: trims are.
+fn is_transfer(call: &Call) -> bool {
+    call.kind.direction().is_some() || call.kind == CallKind::Discard
+}
+
 /// A program on the net, and what is kept of the calls that it has made.
 #[derive(Debug)]
 pub struct Load<T: Thread, K = Call> {
@@ -279,7 +284,7 @@ impl<T: Thread, K> Progress<T, K> {
         let (is_first, overhead, slowed) = (caller.made.count() == 0, caller.overhead, caller.slowed);
         let own = next.map_or(0.0, |(call, _)| {
             let written = if call.kind.is_write() { call.bytes as f64 } else { 0.0 };
-            let counts = call.kind.direction().is_some() || overhead.is_within_waits;
+            let counts = is_transfer(&call) || overhead.is_within_waits;
             let own = overhead.call_ns + written * overhead.written_byte_ns;
             if counts { slowed * (own + overhead.checking(&call)) } else { 0.0 }
         });
@@ -361,7 +366,7 @@ impl<T: Thread + Send, K: Send> Application for Load<T, K> {
                 let file = |id: FileId| self.files.get(id.0 as usize).copied().unwrap_or(id);
                 let descriptor = progress.descriptor(&call, file(call.file));
                 let call = Call { file: file(call.file), frees: call.frees.map(file), ..call };
-                let is_free = progress.callers[job].overhead.is_all && call.kind.direction().is_some();
+                let is_free = progress.callers[job].overhead.is_all && is_transfer(&call);
                 let served = served(&call, descriptor, state);
                 let kind = if is_free { CallKind::Pause } else { served.kind };
                 let call = SystemCall { is_queued, kind, ..served };
@@ -467,13 +472,13 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Application>, calls: P
         .update(kernel, |(work,), state, firing| {
             state.clock.note(firing.now());
             // A request is entered when its thread takes the result.
-            if !work.call.is_queued && work.call.syncs.is_none() {
+            if !work.call.is_queued && work.call.then.is_none() {
                 state.enter(work, firing.now());
             }
         })
-        .output_each(calls, |(work,), _| work.sync())
+        .output_each(calls, |(work,), _| work.next_part())
         .output_each(ready, move |(work,), firing| {
-            let (own, others) = match work.call.syncs {
+            let (own, others) = match work.call.then {
                 None => goes_on.returned(work, firing.now()),
                 Some(_) => (None, Vec::new()),
             };

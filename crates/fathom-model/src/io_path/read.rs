@@ -187,6 +187,11 @@ impl State {
         match batch {
             Batch::Done => Outcome::Return,
             Batch::Copy { bytes, folios } => {
+                if work.call.then == Some(CallKind::Write) {
+                    // The write that follows copies.
+                    (work.copied, work.far_ns) = (0, 0);
+                    return Outcome::Copy;
+                }
                 work.copied = bytes;
                 // A read that does not wait notices the time of the submission.
                 work.far_ns = self.recency.read(work, [before, before + bytes], size, jumped, prices) as u64;

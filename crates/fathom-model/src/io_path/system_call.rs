@@ -51,6 +51,11 @@ pub(super) fn draw(
             _ => {
                 let fresh = f64::from(work.call.fresh_pages) * prices[Scalar::FreshPage];
                 let entering = match work.call.faults {
+                    // The write that follows takes it.
+                    Some(_) if work.call.then == Some(CallKind::Write) => 0.0,
+                    Some(faults) if work.call.kind == CallKind::Write => {
+                        f64::from(faults) * prices[Scalar::WriteFault]
+                    }
                     Some(faults) => f64::from(faults) * prices[Scalar::PageFault],
                     None => prices[Scalar::Call] + fresh,
                 };
@@ -61,6 +66,7 @@ pub(super) fn draw(
         .update_into(kernel, (reads, writes, returned), move |(work,), state, _| match work.call.kind {
             CallKind::Read | CallKind::Prefetch => (Some(*work), None, None),
             // What does not stay in the cache alone goes to the device at once, in either direction.
+            CallKind::Write if work.call.faults.is_some() => (None, Some(*work), None),
             CallKind::Write
                 if behind[Scalar::WriteThrough] > 0.0 || state.files.get(work.call.file).is_direct =>
             {

@@ -43,8 +43,8 @@ pub(crate) struct SystemCall {
     pub(crate) is_queued: bool,
     /// The flags of `sync_file_range(2)`; zero for all.
     pub(crate) flags: u32,
-    /// The sync that is part of it.
-    pub(crate) syncs: Option<CallKind>,
+    /// What follows before its caller goes on: a sync that is part of it, or a write of mapped memory whose pages it reads first.
+    pub(crate) then: Option<CallKind>,
 }
 
 /// A call under way.
@@ -80,9 +80,11 @@ impl Work {
         ns * (1.0 + f64::from(self.slowed) / 1e3)
     }
 
-    /// The sync that is still to come before it returns.
-    pub(crate) fn sync(&self) -> Option<Self> {
-        let kind = self.call.syncs?;
-        Some(Self { call: SystemCall { kind, syncs: None, ..self.call }, ..*self })
+    /// What is still to come before its caller goes on.
+    pub(crate) fn next_part(&self) -> Option<Self> {
+        let kind = self.call.then?;
+        let mut read = self.read;
+        read.position = self.call.offset;
+        Some(Self { call: SystemCall { kind, then: None, ..self.call }, read, owed_ns: 0, ..*self })
     }
 }

@@ -119,7 +119,7 @@ fn draw_fill<S: Source<Colour = Work>>(
                 let effects = if work.call.kind != CallKind::Write {
                     syncing = Some(*work);
                     state.begin_sync(work, now)
-                } else if state.files.of(work.call.file).lock(work.turn.job) {
+                } else if work.call.faults.is_some() || state.files.of(work.call.file).lock(work.turn.job) {
                     let (mut work, effects) = state.write_turn(work, &prices, now);
                     state.slow_down(&mut work, &prices, now);
                     copying = Some(work);
@@ -141,10 +141,11 @@ impl State {
     /// One turn of a write: fills folios until all is written or the writer has to pause.
     fn write_turn(&mut self, work: &Work, prices: &Prices, now: Time) -> (Work, Effects) {
         let mut effects = Effects::default();
-        let locks = self.files.get(work.call.file).writer.is_some();
+        let is_mapped = work.call.faults.is_some();
+        let locks = !is_mapped && self.files.get(work.call.file).writer.is_some();
         let mut work = Work { owed_ns: 0, far_ns: 0, copied: 0, pause_ns: 0, locks, ..*work };
         let begun = self.clock.ns(now);
-        if self.recency.jumps(&work, work.read.position) {
+        if !is_mapped && self.recency.jumps(&work, work.read.position) {
             work.owed_ns = prices[Scalar::JumpedWrite] as u64;
         }
         while work.has_more() {
@@ -178,8 +179,14 @@ impl State {
         let range = [position, filled.end];
         let far = self.recency.write(work, range, size, filled.old_pages > 0, prices);
         let bytes = filled.end - position;
-        work.owed_ns += filled.cost(bytes, prices);
-        if filled.new_blocks > 0 && jumps && !appends {
+        work.owed_ns += match work.call.faults {
+            Some(_) if filled.dirtied > 0 => prices[Scalar::WriteFault] as u64,
+            Some(_) => 0,
+            None => filled.cost(bytes, prices),
+        };
+        if work.call.faults.is_some() {
+            // A copy of mapped memory, and no call of the file system.
+        } else if filled.new_blocks > 0 && jumps && !appends {
             self.journal.scatter(file, position / work.call.bytes.max(1));
         } else if filled.new_blocks == 0 && jumps && filled.marked > 0 {
             work.owed_ns += prices[Scalar::JumpedOver] as u64;

@@ -112,6 +112,9 @@ rows! {
     NullAsyncCall = ("null_async_call", Ns, 170.0, Measured), "Time that such a transfer takes where several are under way.";
     PosixAioCall = ("posixaio_call", Ns, 7_000.0, Measured), "Time that a transfer of a job with 'ioengine=posixaio' takes longer because a thread of the C library makes it.";
     PageFault = ("page_fault", Ns, 2_000.0, Measured), "Time of a fault that maps a page of a file into memory, with those around it that the page cache holds.";
+    WriteFault = ("write_fault", Ns, 2_000.0, Measured), "Time of a fault that lets a page of a file be written in memory, with the rest of its folio if that is not mapped yet.";
+    AllocateCall = ("allocate_call", Ns, 5_000.0, Measured), "Time that a transfer of a job with 'ioengine=falloc' takes.";
+    TruncateCall = ("truncate_call", Ns, 1_500.0, Measured), "Time that a transfer of a job with 'ioengine=ftruncate' takes.";
     CheckedByte = ("checked_byte", NsPerByte, 0.3, Assumed), "Time that a byte takes of a job with 'verify=': what is written is filled with what can be checked, what was read is compared. It is that of crc32c.";
     Noise = ("noise", Share, 0.05, Assumed), "Standard deviation of each other time, as a share of its mean.";
 

@@ -15,7 +15,7 @@ use crate::single_runs::{self, SingleRuns};
 use crate::trial::spare_memory;
 
 /// How many runs all of this makes where fio is installed.
-pub(super) const OTHER_RUNS: usize = 61;
+pub(super) const OTHER_RUNS: usize = 67;
 
 /// How much longer cached reads of a program take while every CPU makes some, as shares; none where there is only one.
 pub(super) fn crowded(cpus: u32, by: Runner, site: &mut Site) -> Result<Vec<f64>, Fault> {
@@ -62,6 +62,26 @@ pub(super) fn programs_own_work(site: &mut Site) -> Result<Vec<SingleRuns>, Faul
     let programs = single_runs::programs();
     single_runs::run(&mut jobs[..2], programs, ROUNDS, 1, site)?;
     single_runs::run(&mut jobs[2..], &programs[..1], ROUNDS, 1, site)?;
+    jobs.extend(whole_transfers(programs[0], site)?);
+    Ok(jobs)
+}
+
+/// The pages of a file that is mapped to be written, and how long they are read in before that counts.
+const WRITABLE_PAGES: u64 = 256;
+const RAMP_MS: u64 = 100;
+
+/// Runs of transfers that are little else than a change of a file's blocks, or a fault: between two passes over a mapped file fio has
+/// it written to the device, so that each write makes a fault again.
+fn whole_transfers(by: Runner, site: &mut Site) -> Result<Vec<SingleRuns>, Fault> {
+    const ROUNDS: usize = 2;
+    let blocks = "[falloc]\nioengine=falloc\nrw=randwrite\nbs=4k\nsize=32m\n\
+                  [ftruncate]\nioengine=ftruncate\nrw=write\nbs=4k\nsize=64m\n";
+    let mapped = format!(
+        "[writable]\nioengine=mmap\nrw=randwrite\nbs=4k\nsize={}\ntime_based\nramp_time={RAMP_MS}ms\nruntime=60ms\n",
+        WRITABLE_PAGES * PAGE
+    );
+    let mut jobs = written_jobs(&format!("{blocks}{mapped}"))?;
+    single_runs::run(&mut jobs, &[by], ROUNDS, 1, site)?;
     Ok(jobs)
 }
 
@@ -93,6 +113,18 @@ pub(super) fn put_own_work(model: &mut Model, by: Runner, jobs: &[SingleRuns]) {
     let written = longer(&took("null", Runner::Fio), took_for("null writes", Runner::Fio, WRITTEN));
     let of_byte = written.into_iter().map(|ns| ns / WRITTEN as f64);
     put_middle(model, Scalar::FioWrittenByte, &of_byte.collect::<Vec<_>>());
+    put_middle(model, Scalar::AllocateCall, &took("falloc", by));
+    put_middle(model, Scalar::TruncateCall, &took("ftruncate", by));
+    // Each page is read in by itself during the ramp, if there is time for that.
+    let read_in_ns = WRITABLE_PAGES as f64 * model.parameters[Scalar::DeviceLatency];
+    if let Some(passes) = quantile::median(&took("passes", by))
+        && by == Runner::Fio
+        && read_in_ns < RAMP_MS as f64 * 1e6
+    {
+        let besides = passes - model.parameters[Scalar::Call];
+        let faults = took("writable", by).into_iter().map(|took| (took - besides).max(0.0));
+        put_middle(model, Scalar::WriteFault, &faults.collect::<Vec<_>>());
+    }
 }
 
 /// For how long a server works on the CPU of a job's thread, from a run's beginning on, and how much faster it answers meanwhile: by

@@ -9,7 +9,7 @@ use fathom_program::job::{Direction, Durability, Engine, Job, OpenSync, Pattern}
 /// The class of a job on a model: `cached_sequential_read`, `random_write_sync` and the like; `throttled` where it
 /// writes so much that it has to wait for the device, `past_cache` where its file does not stay in memory.
 pub fn class(job: &Job, parameters: &Parameters) -> String {
-    if job.engine == Engine::Null {
+    if matches!(job.engine, Engine::Null | Engine::Falloc | Engine::Ftruncate) {
         return Engine::Null.name().to_owned();
     }
     let order = match job.pattern {

@@ -5,15 +5,18 @@ use fathom_program::job::{Engine, Job};
 
 use crate::model::{Parameters, Runner, Scalar};
 
-/// What the program that runs a job does between two calls. How long Fathom takes to submit and reap what the device serves is
+/// What the program that runs a job does between two calls, or in place of them. How long Fathom takes to submit and reap what the device serves is
 /// part of 'submission'.
 pub(super) fn overhead(job: &Job, parameters: &Parameters) -> Overhead {
-    if job.engine == Engine::Null {
-        let price = if job.depth.most > 1 { Scalar::NullAsyncCall } else { Scalar::NullCall };
-        return Overhead { call_ns: parameters[price], is_all: true, ..Overhead::default() };
-    }
-    if job.engine == Engine::Cpuio {
-        let call_ns = job.engine_options.burst().as_nanos() as f64;
+    let all = match job.engine {
+        Engine::Null if job.depth.most > 1 => Some(parameters[Scalar::NullAsyncCall]),
+        Engine::Null => Some(parameters[Scalar::NullCall]),
+        Engine::Falloc => Some(parameters[Scalar::AllocateCall]),
+        Engine::Ftruncate => Some(parameters[Scalar::TruncateCall]),
+        Engine::Cpuio => Some(job.engine_options.burst().as_nanos() as f64),
+        _ => None,
+    };
+    if let Some(call_ns) = all {
         return Overhead { call_ns, is_all: true, ..Overhead::default() };
     }
     let [call, async_call, written_byte] = match parameters.choices.runner {
@@ -36,11 +39,11 @@ pub(super) fn overhead(job: &Job, parameters: &Parameters) -> Overhead {
     }
 }
 
-/// The bytes after which a program maps a job's files anew: fio does with each pass over them, Fathom never.
+/// The bytes after which a program maps a job's files anew: fio does with each pass over them unless time ends the job, Fathom never.
 fn mapped_for(job: &Job, parameters: &Parameters) -> u64 {
     match parameters.choices.runner {
-        Runner::Fathom => u64::MAX,
-        Runner::Fio => job.region().map_or(u64::MAX, |region| region.length),
+        Runner::Fio if !job.time_based => job.region().map_or(u64::MAX, |region| region.length),
+        _ => u64::MAX,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use fathom_program::job::{Direction, Engine, Job, OpenSync, Others, Priorities, Rates};
+use fathom_program::job::{Direction, Engine, Job, OpenSync, Others, Pattern, Priorities, Rates, Trim};
 use fathom_run::load::groups;
 
 /// Checks the jobs of a file.
@@ -91,6 +91,7 @@ pub(super) fn left_out(job: &Job) -> Vec<String> {
         (has_bound, "rate_min=, rate_iops_min= and max_latency=: the model ends no job because of them"),
         (job.depth.offload, "io_submit_mode=offload: the model hands requests over without another thread"),
         (job.steady_state.is_some(), "steadystate=: the model's rate is steady from the start"),
+        (job.order.trim.is_some(), "rw=trimwrite: trims take their time, but have no line"),
         (job.verify.is_some(), "verify=: the time of checksums is assumed, not measured ('checked_byte')"),
     ];
     said.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what.to_owned()).collect()
@@ -127,11 +128,20 @@ fn refusal(job: &Job) -> Option<String> {
                 "ioengine=io_uring with iodepth= and both reads and writes through the page cache: the model knows either of them alone",
             );
         }
-        Engine::Mmap if !job.does(Direction::Write) && !job.direct => {}
-        Engine::Mmap => {
-            return because("ioengine=mmap with writes or direct=1: in the model mapped files are only read");
+        Engine::Mmap
+            if job.does(Direction::Write) && job.pattern == Pattern::Sequential && job.drops_caches() =>
+        {
+            return because(
+                "ioengine=mmap with writes in order to a file that is not cached: the model does not know how many pages each fault maps",
+            );
         }
-        Engine::Cpuio => {}
+        Engine::Mmap => {}
+        Engine::Falloc if !job.allocate => {
+            return because(
+                "ioengine=falloc with fallocate=none: no calibration measures what it takes to allocate new blocks",
+            );
+        }
+        Engine::Cpuio | Engine::Falloc | Engine::Ftruncate => {}
         other => {
             return Some(format!("ioengine={}: the model knows only plain reads and writes", other.name()));
         }
@@ -139,8 +149,14 @@ fn refusal(job: &Job) -> Option<String> {
     if own.nowait || own.uncached {
         return because("nowait= or uncached=: in the model all requests are of one kind");
     }
-    if job.order.trim.is_some() {
-        return because("rw=trim: the model does not know trimmed blocks");
+    match job.order.trim {
+        Some((Trim::BeforeWrite, _)) if job.engine == Engine::Null => {}
+        Some(_) => {
+            return because(
+                "rw=trim of a file: fio trims devices alone, so that nothing tells what it would take",
+            );
+        }
+        None => {}
     }
     let syncs = job.durability.open != OpenSync::No && job.does(Direction::Write);
     if syncs && job.direct && job.is_queued() && job.depth.most > 1 {
@@ -168,8 +184,6 @@ fn refusal(job: &Job) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use fathom_program::job::Pattern;
-
     use super::super::predict;
     use super::super::tests::{QUICK, job, silent};
     use super::*;

@@ -2,7 +2,7 @@ use super::*;
 use crate::model::{Journal, Origin, Residual, Runner, Tail};
 use std::time::Duration;
 
-use fathom_program::job::{Blocks, Depth, Engine};
+use fathom_program::job::{Blocks, Depth, Engine, Trim};
 
 /// The model as it is.
 pub(super) const QUICK: Settings = Settings { draws: 0, seed: 1 };
@@ -149,7 +149,8 @@ fn what_the_model_has_no_part_for_is_refused_by_name() {
         job
     };
     for (job, word) in [
-        (Job { engine: Engine::Mmap, read_percent: 50, ..job("a") }, "ioengine=mmap"),
+        (Job { engine: Engine::Mmap, read_percent: 0, ..job("a") }, "ioengine=mmap"),
+        (Job { engine: Engine::Falloc, allocate: false, read_percent: 0, ..job("a") }, "fallocate=none"),
         (
             Job {
                 engine: Engine::IoUring,
@@ -206,6 +207,52 @@ fn mapped_files_are_read_without_calls_and_each_fault_brings_its_pages() {
     let times = told(mapped) as f64 / told(cold) as f64;
     // Each page waits for the device by itself.
     assert!((9.0..16.0).contains(&times), "{times}");
+}
+
+#[test]
+fn writes_of_mapped_files_make_a_fault_for_each_folio_that_their_thread_may_not_write_yet() {
+    let mut model = silent();
+    model.parameters.choices.runner = Runner::Fio;
+    let mut told = |kernel: &str, fault: f64, job: &Job| {
+        model.set(&format!("kernel={kernel}")).unwrap();
+        model.parameters.put_value(Scalar::WriteFault, fault);
+        let one = predict(std::slice::from_ref(job), &model, QUICK).unwrap().outcomes[0][0].clone();
+        (one.elapsed_ns, one.transfers[1].bytes)
+    };
+    let mapped = Job { engine: Engine::Mmap, pre_read: true, read_percent: 0, ..job("mapped") };
+    let mut faults = |kernel: &str, job: &Job| {
+        let [without, with] = [0.0, 1_000.0].map(|fault| told(kernel, fault, job));
+        assert_eq!(without.1, with.1);
+        (with.0 - without.0) / 1_000
+    };
+    // The file is one folio, which a fault maps wholly since 6.18; before it did so with one page.
+    assert_eq!([faults("6.18", &mapped), faults("6.12", &mapped)], [1, 256]);
+    // fio maps it anew for the second pass.
+    let mut passes = Job { invalidate: false, ..mapped.clone() };
+    passes.course.loops = 2;
+    assert_eq!([faults("6.18", &passes), faults("6.12", &passes)], [2, 512]);
+    let cold = |engine, read_percent| Job { engine, read_percent, pattern: Pattern::Random, ..job("cold") };
+    let [reads, writes] = [100, 0].map(|reads| told("6.18", 1_000.0, &cold(Engine::Mmap, reads)).0);
+    // Each page is read by itself and becomes dirty then, which is one fault: a read's takes 2 us.
+    assert_eq!(reads - writes, 256 * 1_000);
+}
+
+#[test]
+fn transfers_that_change_no_more_than_blocks_take_their_price() {
+    let mut model = silent();
+    model.parameters.put_value(Scalar::AllocateCall, 5_000.0);
+    model.parameters.put_value(Scalar::TruncateCall, 2_000.0);
+    model.parameters.put_value(Scalar::NullCall, 100.0);
+    let told = |engine, trim: Option<Trim>| {
+        let mut job = Job { engine, read_percent: 0, ..job("blocks") };
+        job.order.trim = trim.map(|trim| (trim, job.blocks[0]));
+        let told = predict(&[job], &model, QUICK).unwrap();
+        let one = &told.outcomes[0][0];
+        (one.elapsed_ns, one.transfers[1].latency.count(), one.syncs.count())
+    };
+    assert_eq!(told(Engine::Falloc, None), (256 * 5_000, 256, 0));
+    assert_eq!(told(Engine::Ftruncate, None), (256 * 2_000, 256, 0));
+    assert_eq!(told(Engine::Null, Some(Trim::BeforeWrite)), (2 * 256 * 100, 256, 0));
 }
 
 /// What threads do at once that share a file of 1 MiB: bytes per second of all.

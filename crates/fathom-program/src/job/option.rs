@@ -265,7 +265,7 @@ impl Draft {
         if job.direct && job.engine == Engine::Mmap {
             job.direct = false;
             self.notes
-                .push("direct=1 has no effect with ioengine=mmap, which works on the page cache".to_owned());
+                .push("direct=1 has no effect with ioengine=mmap, which works on the page cache; fio syncs after each transfer".to_owned());
         }
         if job.time_based && job.runtime.is_zero() {
             job.time_based = false;

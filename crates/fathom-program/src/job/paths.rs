@@ -49,7 +49,7 @@ pub(super) fn within(directories: Option<&str>, thread: u32, name: &str) -> Stri
 }
 
 /// Files that no path names are called what fio calls them, so that another job may name them: `filename=write.0.0`.
-/// A format without the number of the thread gives all threads one file.
+/// A format without the number of the thread gives all threads one file, or one in each directory of a list.
 fn name_own(job: &mut Job, directory: Option<&str>) {
     if job.files.format.is_none() && directory.is_none() {
         return;
@@ -57,6 +57,10 @@ fn name_own(job: &mut Job, directory: Option<&str>) {
     let mut format = job.format();
     if job.files.count > 1 && !format.contains("$filenum") {
         format += ".$filenum";
+    }
+    let several = directory.map_or(1, |list| names(list).len());
+    if several > 1 && job.numjobs as usize <= several && !format.contains("$jobnum") {
+        format = format!("$jobnum.{format}");
     }
     let own = flat(&format!("{}/{format}", directory.unwrap_or_default()));
     // The numbers are at the end as a rule.
@@ -152,6 +156,11 @@ mod tests {
             jobs.each_ref().map(|job| job.file_names(3)[0].clone()),
             ["file.data.3", "file.data.3", "file.c.0"]
         );
+        // In a list of directories the same name is another file for each thread.
+        let mut jobs = [2, 3].map(|numjobs| Job { numjobs, ..formed("d", "d", 1) });
+        place(&mut jobs, &[Some("/a:/b".to_owned()), Some("/a".to_owned())]);
+        let names = jobs.each_ref().map(|job| [0, 1].map(|thread| job.file_names(thread)[0].clone()));
+        assert_eq!(names, [["file.a:_b_0.d", "file.a:_b_1.d"], ["file.a_d", "file.a_d"]]);
         let (mut long, deep) = (Job::named("x"), format!("/{}", "d".repeat(300)));
         place(std::slice::from_mut(&mut long), &[Some(deep)]);
         assert!(long.file_names(7)[0].len() < 255 && long.file_names(7)[0].ends_with("d_x.7.0"));

@@ -61,12 +61,11 @@ impl Job {
         }
         if self.engine.on_names().is_some() {
             let logs = &self.logs;
-            let logs = [&logs.bandwidth, &logs.iops, &logs.latency, &logs.histogram, &self.course.iologs[1]];
-            let logs = logs.into_iter().any(Option::is_some);
+            let logs = logs.histogram.is_some() || self.course.iologs[1].is_some();
             let options = [
                 (self.verify.is_some(), "verify="),
                 (self.order.trim.is_some(), "rw=trim"),
-                (logs, "a log of transfers"),
+                (logs, "write_hist_log= or write_iolog="),
             ];
             let option = options.into_iter().find_map(|(is_wanted, option)| is_wanted.then_some(option));
             if let Some(option) = option {
@@ -168,7 +167,9 @@ mod tests {
         names.engine_options.stat_type = Some("statx".to_owned());
         assert_eq!(names.unsupported(), None);
         names.logs.latency = Some(String::new());
-        let reason = "a log of transfers with ioengine=filestat, which moves no data";
+        assert_eq!(names.unsupported(), None);
+        names.logs.histogram = Some(String::new());
+        let reason = "write_hist_log= or write_iolog= with ioengine=filestat, which moves no data";
         assert_eq!(names.unsupported().unwrap(), reason);
         let offloaded = Job { depth, engine: Engine::Splice, ..job };
         assert!(offloaded.unsupported().unwrap().starts_with("io_submit_mode="));

@@ -38,6 +38,8 @@ pub struct Log {
     lines: Vec<Line>,
     /// Whether lines are kept at all.
     has_lines: bool,
+    /// Of an engine of names the direction that fio writes into its lines: it logs their completion, and no blocks.
+    names: Option<Direction>,
     histograms: Option<Histograms>,
     /// Whether there were more lines than are kept.
     pub(super) is_cut: bool,
@@ -81,6 +83,7 @@ impl Log {
                 open: [Direction::Read, Direction::Write].map(Line::of),
                 lines: Vec::with_capacity(1 << 10),
                 has_lines,
+                names: job.engine.on_names().and(job.directions().next()),
                 histograms,
                 is_cut: false,
             })
@@ -93,7 +96,20 @@ impl Log {
     }
 
     /// A transfer is done; `start` and `stop` are readings of the clock.
-    pub(super) fn transfer(&mut self, side: Direction, offset: u64, bytes: u64, [start, stop]: [u64; 2]) {
+    pub(super) fn transfer(&mut self, side: Direction, offset: u64, bytes: u64, window: [u64; 2]) {
+        if self.names.is_none() {
+            self.enter(side, offset, bytes, window);
+        }
+    }
+
+    /// Something was done to a name, or a block was trimmed, which has no line.
+    pub(super) fn name(&mut self, window: [u64; 2]) {
+        if let Some(side) = self.names {
+            self.enter(side, 0, 0, window);
+        }
+    }
+
+    fn enter(&mut self, side: Direction, offset: u64, bytes: u64, [start, stop]: [u64; 2]) {
         if self.began == 0 {
             self.began = start;
         }
@@ -239,7 +255,8 @@ impl Log {
     pub(super) fn text(&self, kind: Kind, job: &Job, ns_per_tick: f64) -> String {
         let mut text = String::new();
         // fio has none of an engine that waits for each call.
-        if kind == Kind::Submission && !job.is_queued() {
+        let is_none_of_names = self.names.is_some() && kind != Kind::Completion;
+        if is_none_of_names || kind == Kind::Submission && !job.is_queued() {
             return text;
         }
         let epoch = self.epoch.as_millis() as u64;
@@ -264,6 +281,7 @@ impl Log {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fathom_program::job::Engine;
 
     fn job(average: u64) -> Job {
         let mut job = Job { size: Some(1 << 20), ..Job::named("x") };
@@ -295,6 +313,16 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "10, 3428, 0, 0, 0", "{text}");
         assert_eq!(lines[1], "14, 827, 1, 0, 0", "{text}");
+    }
+
+    #[test]
+    fn of_an_engine_of_names_completions_are_logged_and_no_blocks() {
+        let names = Job { engine: Engine::Filestat, read_percent: 0, ..job(0) };
+        let mut log = Log::of(&names, 1e9).unwrap();
+        log.name([1_000, 6_518]);
+        log.transfer(Direction::Write, 0, 4096, [7_000, 7_000]);
+        let texts = [Kind::Completion, Kind::Total, Kind::Bandwidth].map(|kind| log.text(kind, &names, 1.0));
+        assert_eq!(texts, ["0, 5518, 1, 0, 0\n", "", ""]);
     }
 
     #[test]

@@ -49,6 +49,9 @@ impl Recorder<bool> for Record {
             {
                 outcome.trims.bytes += call.bytes;
                 outcome.trims.latency.record(window.ticks());
+                if let Some(log) = &mut outcome.log {
+                    log.name([window.start, window.stop]);
+                }
             }
             Some(direction) => {
                 let transfers = &mut outcome.transfers[direction as usize];

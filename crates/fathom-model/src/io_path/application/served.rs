@@ -21,7 +21,7 @@ pub(super) fn served(call: &Call, descriptor: u32, state: &State) -> SystemCall 
         bytes,
         flags: if call.kind == CallKind::SyncRange { call.flags } else { 0 },
         is_queued: false,
-        syncs: None,
+        then: None,
     };
     if let Some(file) = call.frees {
         // Its pages go, those that were never written too.
@@ -43,6 +43,6 @@ pub(super) fn served(call: &Call, descriptor: u32, state: &State) -> SystemCall 
         CallKind::DontNeed => CallKind::Evict,
         kind => kind,
     };
-    let syncs = (kind == CallKind::Write).then(|| state.files.get(call.file).syncs).flatten();
-    SystemCall { kind, syncs, ..request }
+    let then = (kind == CallKind::Write).then(|| state.files.get(call.file).syncs).flatten();
+    SystemCall { kind, then, ..request }
 }

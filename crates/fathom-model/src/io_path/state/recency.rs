@@ -252,7 +252,7 @@ mod tests {
                 bytes: block,
                 flags: 0,
                 is_queued: false,
-                syncs: None,
+                then: None,
             };
             file.touch(&call, [at, at + block], size)
         };
