@@ -135,6 +135,11 @@ fn refusal(job: &Job) -> Option<String> {
                 "ioengine=mmap with writes in order to a file that is not cached: the model does not know how many pages each fault maps",
             );
         }
+        Engine::Mmap if job.does(Direction::Write) && job.direct => {
+            return because(
+                "ioengine=mmap with writes and direct=1: fio has each write wait until it is on the device, which the model does not know",
+            );
+        }
         Engine::Mmap => {}
         Engine::Falloc if !job.allocate => {
             return because(

@@ -150,6 +150,10 @@ fn what_the_model_has_no_part_for_is_refused_by_name() {
     };
     for (job, word) in [
         (Job { engine: Engine::Mmap, read_percent: 0, ..job("a") }, "ioengine=mmap"),
+        (
+            Job { engine: Engine::Mmap, read_percent: 0, pattern: Pattern::Random, direct: true, ..job("a") },
+            "direct=1",
+        ),
         (Job { engine: Engine::Falloc, allocate: false, read_percent: 0, ..job("a") }, "fallocate=none"),
         (
             Job {
