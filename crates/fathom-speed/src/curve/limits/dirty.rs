@@ -106,9 +106,7 @@ impl PastDirty {
             .iter()
             .map(|burst| throttle::waiting(&burst.writes_ns, burst.sync_ns, block as f64))
             .collect();
-        // Two sets, one after the other, must agree.
-        let (first, second) = onsets.split_at(onsets.len() / 2);
-        let point = throttle::agreed([first, second]);
+        let point = throttle::agreed(&onsets);
         let (writes_ns, syncs_ns): (Vec<_>, Vec<_>) =
             bursts.into_iter().map(|burst| (burst.writes_ns, burst.sync_ns)).unzip();
         let points = beginnings(&writes_ns, block);
