@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::prelude::*;
 use super::silence::{Answer, evidence, inconclusive, told};
 use super::{dirty_data, in_memory};
-use crate::inference::throttle::{self, DRAINS_ALONG, Onset, Waiting};
+use crate::inference::throttle::{self, DRAINS_ALONG, Onset, SOME_WAIT, Waiting};
 use fathom_run::witness::Counter;
 
 pub(super) struct DirtyThrottlePoint;
@@ -128,7 +128,8 @@ fn point(session: &mut Session<'_>) -> Answer<Evidence> {
         match bursts(session, &mut written, length, 1)?[..] {
             [Waiting::From(ref onset)] => match told(confirmed(session, &mut written, twice(onset)))? {
                 Ok(evidence) => return Ok(evidence),
-                Err(silence) => reason = silence.reason,
+                Err(silence) if silence.reason == SOME_WAIT => reason = silence.reason,
+                Err(silence) => return inconclusive(silence.reason),
             },
             [Waiting::DrainsAlong] => {
                 keeps_up += 1;
@@ -183,7 +184,9 @@ fn enough_for(point: u64) -> u64 {
 /// The evidence of bursts that agree, or why they do not.
 fn confirmed(session: &mut Session<'_>, written: &mut u64, length: u64) -> Answer<Evidence> {
     let mut made: Vec<Waiting> = Vec::new();
-    let mut reason = "there is too little left to write for a second set of bursts".to_owned();
+    let mut reason =
+        "there is too little left to write for a second set of bursts; more needs a higher --max-write"
+            .to_owned();
     for set in 1..=SETS[1] {
         if u64::from(SET) * length > session.write_budget() {
             break;

@@ -148,7 +148,7 @@ pub fn agreed(bursts: &[Waiting]) -> Result<Point, String> {
     if 3 * onsets.len() < 2 * bursts.len() {
         return Err(match bursts.contains(&Waiting::DrainsAlong) {
             true => DRAINS_ALONG.to_owned(),
-            false => "writes wait in some bursts and in others they do not".to_owned(),
+            false => SOME_WAIT.to_owned(),
         });
     }
     let free: Vec<Onset> = onsets.iter().filter(|onset| onset.is_free()).copied().collect();
@@ -195,6 +195,9 @@ impl Onset {
         2.0 * self.owed + self.drained.max(self.held_up)
     }
 }
+
+/// Why bursts too short to show anything well give no answer.
+pub const SOME_WAIT: &str = "writes wait in some bursts and in others they do not";
 
 /// Why a device that keeps up gives no answer.
 pub const DRAINS_ALONG: &str = "the device takes data away nearly as fast as they can be made dirty, so that what was written is not what is dirty";
