@@ -166,13 +166,9 @@ pub fn agreed(bursts: &[Waiting]) -> Result<Point, String> {
         return Err("writes begin to wait in another place in each burst".to_owned());
     }
     let bytes = middle - median(&near, Onset::late) / 2.0;
-    let fold = |of: &dyn Fn(&Onset) -> f64, start: f64, pick: fn(f64, f64) -> f64| {
-        near.iter().map(of).fold(start, pick)
-    };
-    let interval = [
-        fold(&|onset| (onset.written - onset.late()).max(0.0), f64::INFINITY, f64::min),
-        fold(&|onset| onset.written, 0.0, f64::max),
-    ];
+    let earliest = near.iter().map(|onset| onset.written - onset.late()).fold(f64::INFINITY, f64::min);
+    let latest = near.iter().map(|onset| onset.written).fold(0.0, f64::max);
+    let interval = [earliest.max(0.0), latest];
     if interval[1] - interval[0] > 2.0 * AGREE_WITHIN * bytes {
         let [low, high] = interval.map(|bytes| Bytes(bytes as u64));
         return Err(format!(
