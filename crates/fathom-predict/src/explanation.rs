@@ -59,6 +59,9 @@ pub struct Explanation {
     pub jobs: Vec<Explained>,
     /// What else is known to differ, and has no part in a prediction.
     pub unmodelled: Vec<String>,
+    /// For surveys: the model that both have what surveys do not measure from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alike: Option<String>,
 }
 
 /// A job on both.
@@ -136,6 +139,7 @@ pub fn explain(
         names,
         jobs: jobs.iter().enumerate().map(of_job).collect(),
         unmodelled,
+        alike: None,
     })
 }
 

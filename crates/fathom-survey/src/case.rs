@@ -191,8 +191,8 @@ impl Case {
 
     /// Bytes that its questions may have to write.
     pub fn write_bytes(&self) -> u64 {
-        // Every size of burst up to more than what may be dirty, and nine of twice as much as that.
-        self.conditions.dirty.map_or(0, |[_, limit]| 20 * limit)
+        // Every size of burst up to more than what may be dirty, and many of twice as much as the point: some are held up.
+        self.conditions.dirty.map_or(0, |[_, limit]| (60 * limit).min(self.image_bytes / 6 * 5))
     }
 }
 

@@ -34,7 +34,11 @@ impl Dirty {
 
     /// The device writes while there is more than the background threshold.
     fn drain(&mut self, throttle: Throttle, now: f64) {
-        let written = (now - self.at).max(0.0) * throttle.device_rate / 1e9;
+        // Where it writes in lumps: so many whole periods have ended.
+        let ended = |at: f64| {
+            if throttle.period > 0.0 { (at / throttle.period).floor() * throttle.period } else { at }
+        };
+        let written = (ended(now) - ended(self.at)).max(0.0) * throttle.device_rate / 1e9;
         let background = throttle.background as f64;
         if self.bytes > background {
             self.bytes = (self.bytes - written).max(background);

@@ -111,6 +111,8 @@ pub struct Throttle {
     pub limit: u64,
     /// Bytes that the device writes in a second.
     pub device_rate: f64,
+    /// The device takes what it writes in so many ns at once, at their end; zero where it writes evenly.
+    pub period: f64,
 }
 
 /// What things cost, in ns.

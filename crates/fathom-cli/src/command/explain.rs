@@ -21,9 +21,11 @@ pub(crate) fn run(options: &ExplainOptions) -> Result<ExitCode, Failure> {
     let json = options.json.open()?;
     let sides = [&options.first, &options.second];
     let known = [results::read_known(sides[0])?, results::read_known(sides[1])?];
+    let mut alike = None;
     let (models, unmodelled) = match known {
         [Known::Model(first), Known::Model(second)] => ([*first, *second], Vec::new()),
         [Known::Survey(first), Known::Survey(second)] => {
+            alike = Some(options.on.display().to_string());
             of_surveys(&model::read(&options.on)?, [&first.findings, &second.findings])
         }
         _ => {
@@ -34,9 +36,10 @@ pub(crate) fn run(options: &ExplainOptions) -> Result<ExitCode, Failure> {
     };
     let names = sides.map(|path| path.display().to_string());
     let [first, second] = &models;
-    let explained = spinner("predicting with each parameter in turn")
+    let mut explained = spinner("predicting with each parameter in turn")
         .during(|| explain(&file.jobs, names, [first, second], unmodelled, options.seed))
         .map_err(|reason| Failure::Failed(format!("{}: {reason}", options.job.display())))?;
+    explained.alike = alike;
     json.show(|colours| report::explanation(&explained, colours), &explained)?;
     Ok(ExitCode::SUCCESS)
 }

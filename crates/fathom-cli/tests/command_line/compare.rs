@@ -94,7 +94,12 @@ fn the_parameter_that_differs_accounts_for_the_difference() {
     survey(place.text(), &["--out", &run]).is_done();
     changed(&run, &other, "block_size", 65536);
     let told = fathom(&["explain", &run, &other, &job]);
-    assert!(told.code == Some(0) && told.out.contains("no parameter makes a difference"), "{told:?}");
+    assert!(
+        told.code == Some(0)
+            && told.out.contains("no parameter that both surveys measured makes a difference"),
+        "{told:?}"
+    );
+    assert!(told.out.contains("the model 'assumed' on both"), "{told:?}");
     fathom(&["explain", &run, &slow, &job]).complains(2, "give two models, or two surveys");
     fathom(&["explain", &run, "/nothing", &job]).complains(1, "/nothing");
 }

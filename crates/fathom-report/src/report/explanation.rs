@@ -12,22 +12,28 @@ pub fn explanation(explanation: &Explanation, colours: Colours) -> String {
     let [first, second] = &explanation.names;
     let mut text = format!("First: {first}\nSecond: {second}\n");
     for job in &explanation.jobs {
-        text += &of_job(job, colours);
+        text += &of_job(job, explanation.alike.is_some(), colours);
     }
     if !explanation.unmodelled.is_empty() {
         let others = explanation.unmodelled.join("; ");
         text += &wrap(&format!("\nAlso different, but not in the model: {others}."));
     }
+    if let Some(model) = &explanation.alike {
+        text += &wrap(&format!(
+            "\nWhat surveys do not measure, such as the prices of calls on a mount, is that of the model '{model}' on both, so that no difference in it shows here: 'fathom calibrate' measures it."
+        ));
+    }
     text + "Both are predicted; nothing was run.\n"
 }
 
-fn of_job(job: &Explained, colours: Colours) -> String {
+fn of_job(job: &Explained, are_surveys: bool, colours: Colours) -> String {
     let [first, second] = job.bytes_per_second;
     let mut text = format!("\n{}: {} on the first, {} on the second", job.job, rate(first), rate(second));
     let is_listed = |part: &&Part| part.share.is_some_and(|share| share.abs() >= LEAST);
     let listed: Vec<&Part> = job.parts.iter().filter(is_listed).collect();
     if listed.is_empty() {
-        return text + ": no parameter makes a difference.\n";
+        let which = if are_surveys { "no parameter that both surveys measured" } else { "no parameter" };
+        return text + &format!(": {which} makes a difference.\n");
     }
     text += &format!(" ({:.2} times)\n\n", second / first);
     let header = HEADER.map(|title| colours.strong(title)).to_vec();

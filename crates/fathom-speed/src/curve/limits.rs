@@ -60,7 +60,7 @@ pub struct Plan {
     layout_bytes: u64,
 }
 
-/// How many bursts of writes: two sets that must agree.
+/// How many bursts of writes: four in which nothing holds the writer up must agree.
 const BURSTS: u32 = 8;
 /// Less than that is drowned by what other programs make dirty, and by what a group holds besides files.
 const LEAST_BYTES: u64 = 4 << 20;

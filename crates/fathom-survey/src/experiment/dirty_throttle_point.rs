@@ -3,8 +3,8 @@
 //! A file that is in memory is written over as fast as memory allows, in a burst that begins with nothing
 //! dirty on the whole machine. As long as the kernel lets dirty data pile up, a write takes as long as a
 //! copy; from some point on it takes as long as the device. What was written by then is the point, less the
-//! little that the device has taken away meanwhile. Bursts grow until one shows it; then two sets of three,
-//! twice as long as what it showed, must agree. Linux begins to wait at the mean of its background threshold and its limit
+//! little that the device has taken away meanwhile. Bursts grow until one shows it; then sets of three follow, twice as
+//! long as what it showed, until four bursts whose writer nothing held up agree. Linux begins to wait at the mean of its background threshold and its limit
 //! (`balance_dirty_pages`).
 
 use std::time::Duration;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::prelude::*;
 use super::silence::{Answer, evidence, inconclusive, told};
 use super::{dirty_data, in_memory};
-use crate::inference::throttle::{self, DRAINS_ALONG, Onset, Waiting};
+use crate::inference::throttle::{self, DRAINS_ALONG, Onset, SOME_WAIT, Waiting};
 use fathom_run::witness::Counter;
 
 pub(super) struct DirtyThrottlePoint;
@@ -23,8 +23,8 @@ const WRITE: u64 = 256 << 10;
 const SMALLEST: u64 = 32 << 20;
 /// Bursts in a set.
 const SET: u32 = 3;
-/// Sets that are tried until two in a row agree.
-const MOST_SETS: usize = 3;
+/// Sets that there are at least, and at most.
+const SETS: [usize; 2] = [2, 10];
 /// Bytes in a second that most devices write.
 const USUAL_RATE: u64 = 100 << 20;
 const MOMENTS: Duration = Duration::from_secs(10);
@@ -35,7 +35,7 @@ impl Experiment for DirtyThrottlePoint {
             parameter: "dirty_throttle_point",
             unit: "bytes",
             question: "How much may be written before writers wait for the device?",
-            method: "Ever longer bursts of 256 KiB writes over a cached file, each begun with no dirty data. The answer is what was written when a write first waits, less what reached the device meanwhile. Two sets of three longer bursts must agree.",
+            method: "Ever longer bursts of 256 KiB writes over a cached file, each begun with no dirty data. The answer is what was written when a write first waits, less what reached the device meanwhile. Four of at least six longer bursts, in which nothing held the writer up before, must agree.",
             source: "paper E; KERNEL: balance_dirty_pages",
             privileges: "--intrusive: meanwhile all writers of the machine wait",
             cost: Cost { seconds: 30, write_bytes: 3 << 30, read_bytes: 0 },
@@ -51,7 +51,7 @@ impl Experiment for DirtyThrottlePoint {
             return Demands::default();
         }
         let write_bytes = enough_for(declared.dirty_thresholds.map_or(0, mean));
-        // A third set may be needed, and a device may be slower.
+        // More sets may be needed, and a device may be slower.
         let time = Duration::from_secs(2 * write_bytes / USUAL_RATE);
         Demands {
             effects: vec!["it makes dirty data until all writers of the machine have to wait".to_owned()],
@@ -128,7 +128,8 @@ fn point(session: &mut Session<'_>) -> Answer<Evidence> {
         match bursts(session, &mut written, length, 1)?[..] {
             [Waiting::From(ref onset)] => match told(confirmed(session, &mut written, twice(onset)))? {
                 Ok(evidence) => return Ok(evidence),
-                Err(silence) => reason = silence.reason,
+                Err(silence) if silence.reason == SOME_WAIT => reason = silence.reason,
+                Err(silence) => return inconclusive(silence.reason),
             },
             [Waiting::DrainsAlong] => {
                 keeps_up += 1;
@@ -169,7 +170,7 @@ fn twice(onset: &Onset) -> u64 {
     (2 * onset.written as u64 / WRITE * WRITE).max(SMALLEST)
 }
 
-/// Bytes that are written until bursts show a point of so many bytes twice.
+/// Bytes that are written until bursts show a point of so many bytes, where nothing holds them up.
 fn enough_for(point: u64) -> u64 {
     let mut length = SMALLEST;
     // A third must be left to be sure to see that writes wait.
@@ -180,30 +181,33 @@ fn enough_for(point: u64) -> u64 {
     2 * length + written_by(2 * point, 2 * SET)
 }
 
-/// The evidence of two sets that agree, or why no two do.
+/// The evidence of bursts that agree, or why they do not.
 fn confirmed(session: &mut Session<'_>, written: &mut u64, length: u64) -> Answer<Evidence> {
-    let mut before: Option<Vec<Waiting>> = None;
-    let mut reason = "there is too little left to write for a second set of bursts".to_owned();
-    for _ in 0..MOST_SETS {
+    let mut made: Vec<Waiting> = Vec::new();
+    let mut reason =
+        "there is too little left to write for a second set of bursts; more needs a higher --max-write"
+            .to_owned();
+    for set in 1..=SETS[1] {
         if u64::from(SET) * length > session.write_budget() {
             break;
         }
-        let set = bursts(session, written, length, SET)?;
-        match before.as_deref().map(|before| throttle::agreed([before, &set])) {
-            Some(Ok(point)) => {
-                let samples = 2 * SET * (length / WRITE) as u32;
+        made.extend(bursts(session, written, length, SET)?);
+        if set < SETS[0] {
+            continue;
+        }
+        match throttle::agreed(&made) {
+            Ok(point) => {
+                let samples = made.len() * (length / WRITE) as usize;
                 return Ok(Evidence::measured(
                     Kind::Timing,
                     METHOD,
                     Value::Whole(point.bytes.round() as u64),
                 )
                 .within(point.interval[0] as u64, point.interval[1] as u64)
-                .resting_on(point.level, samples as usize));
+                .resting_on(point.level, samples));
             }
-            Some(Err(why)) => reason = why,
-            None => {}
+            Err(why) => reason = why,
         }
-        before = Some(set);
     }
     inconclusive(reason)
 }

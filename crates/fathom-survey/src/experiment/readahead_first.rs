@@ -79,7 +79,7 @@ impl Experiment for ReadaheadFirst {
             nature: Nature::Fixed,
             figure: Figure::Probes,
             recipes: &["paper-c-prefetch", "paper-d-prefetch"],
-            not_applicable: "Files live in memory here, so nothing is read ahead.",
+            not_applicable: "Nothing is read ahead here: files live in memory, or are read past the page cache.",
             inconclusive: "Reads after the first one are not clearly fast or slow.",
             ..About::USUAL
         }

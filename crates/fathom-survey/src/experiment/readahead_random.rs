@@ -22,7 +22,7 @@ impl Experiment for ReadaheadRandom {
             nature: Nature::Fixed,
             figure: Figure::Probes,
             recipes: &["paper-d-prefetch", "paper-d-prefetch-sweep"],
-            not_applicable: "Files live in memory here, so nothing is read ahead.",
+            not_applicable: "Nothing is read ahead here: files live in memory, or are read past the page cache.",
             inconclusive: "Reads around an isolated one are not clearly fast or slow.",
             ..About::USUAL
         }

@@ -25,7 +25,7 @@ impl Experiment for ReadaheadWindow {
             cost: Cost { seconds: 20, write_bytes: 128 << 20, read_bytes: 1 << 30 },
             nature: Nature::Fixed,
             recipes: &["paper-a-prefetch", "paper-a-prefetch-cached", "paper-c-prefetch"],
-            not_applicable: "Files live in memory here, so nothing is read ahead.",
+            not_applicable: "Nothing is read ahead here: files live in memory, or are read past the page cache.",
             inconclusive: "The waits of a sequential reader keep to no period that could be relied on.",
             ..About::USUAL
         }

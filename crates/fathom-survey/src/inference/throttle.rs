@@ -5,6 +5,10 @@
 //! meanwhile, and the kernel lets the first waits add up before it has a writer sleep
 //! (`balance_dirty_pages`: a pause below the shortest is carried over to the next). Both are estimated
 //! from the durations of the same burst.
+//!
+//! A device does not take data evenly: a disk's cache, or a control group that grants bytes for a tenth of a second,
+//! swallows many MiB in the 2 ms for which the flusher or another program has the writer's processor. Only bursts
+//! whose writer was held up for next to no time before it had to wait tell where the point is.
 
 use fathom_stats::quantile;
 
@@ -25,8 +29,11 @@ pub struct Onset {
     /// much, as at the point itself the kernel lets a writer go at twice the pace at which it levels off
     /// (`wb_position_ratio`).
     pub owed: f64,
-    /// What the device takes away in the time up to there. It may have begun late.
+    /// What the device takes away in the time up to there at its mean pace. It may have begun late.
     pub drained: f64,
+    /// What could have been written in the time for which the writer was held up before. A device that takes much at
+    /// once is no faster than that.
+    pub held_up: f64,
 }
 
 /// What one burst says.
@@ -65,8 +72,11 @@ const PACE_OF_DEVICE: f64 = 8.0;
 /// Writers must be so many times as fast as the device: what it takes away meanwhile is then at most an
 /// eighth of what was written, and half of that is the error.
 const OUTPACES: f64 = 8.0;
-/// Onsets that lie apart by more than this share are not of the same point.
+/// Onsets that lie apart by more than this share are not of the same point, and a writer that was held up for more
+/// than this share of its time says nothing: the device may have taken as much.
 pub const AGREE_WITHIN: f64 = 0.15;
+/// Bursts that must agree.
+const ENOUGH: usize = 4;
 
 /// What each burst of a run says. Writes are of one size, in order, and start at the beginning.
 pub fn waits(samples: &Samples) -> Vec<Waiting> {
@@ -109,6 +119,7 @@ pub fn waiting(latencies: &[f64], sync: f64, size: f64) -> Waiting {
         written: first as f64 * size,
         owed: latencies[first] / pace * size,
         drained: until / of_device * size,
+        held_up: (until / typical - first as f64).max(0.0) * size,
     })
 }
 
@@ -125,37 +136,39 @@ fn rise(latencies: &[f64], level: f64) -> usize {
     place
 }
 
-/// The point that two sets of bursts, made one after the other, agree on; or why there is none.
+/// The point that bursts agree on, of all that were made; or why there is none.
 ///
-/// Data that other programs make dirty meanwhile let waits come early, and a device that takes much at once
-/// lets them come late: the medians of the two sets must agree, and most of the bursts of each with both.
+/// Data that other programs make dirty meanwhile let waits come early, and a device that takes much at once lets them
+/// come late. Which bursts count is decided by how long their writers were held up, never by what they say.
 ///
 /// # Errors
 /// One sentence: what keeps the bursts from telling.
-pub fn agreed(sets: [&[Waiting]; 2]) -> Result<Point, String> {
-    let onsets = sets.map(|set| set.iter().filter_map(Waiting::onset).collect::<Vec<Onset>>());
-    for (set, onsets) in sets.iter().zip(&onsets) {
-        if 3 * onsets.len() < 2 * set.len() {
-            return Err(match set.contains(&Waiting::DrainsAlong) {
-                true => DRAINS_ALONG.to_owned(),
-                false => "writes wait in some bursts and in others they do not".to_owned(),
-            });
-        }
+pub fn agreed(bursts: &[Waiting]) -> Result<Point, String> {
+    let onsets: Vec<Onset> = bursts.iter().filter_map(Waiting::onset).collect();
+    if 3 * onsets.len() < 2 * bursts.len() {
+        return Err(match bursts.contains(&Waiting::DrainsAlong) {
+            true => DRAINS_ALONG.to_owned(),
+            false => SOME_WAIT.to_owned(),
+        });
     }
-    let medians = onsets.each_ref().map(|onsets| median(onsets, |onset| onset.written));
-    let middle = f64::midpoint(medians[0], medians[1]);
+    let free: Vec<Onset> = onsets.iter().filter(|onset| onset.is_free()).copied().collect();
+    if free.len() < ENOUGH {
+        return Err(format!(
+            "in {} of {} bursts the writer was held up before it had to wait, by other programs or by the flusher, while the device may have taken any amount",
+            onsets.len() - free.len(),
+            bursts.len()
+        ));
+    }
+    let middle = median(&free, |onset| onset.written);
     let is_near = |onset: &&Onset| (onset.written - middle).abs() <= AGREE_WITHIN * middle;
-    let near = onsets.each_ref().map(|onsets| onsets.iter().filter(is_near).copied().collect::<Vec<_>>());
-    let few = sets.iter().zip(&near).any(|(set, near)| 3 * near.len() < 2 * set.len());
-    if few || (medians[0] - medians[1]).abs() > AGREE_WITHIN * middle {
+    let near: Vec<Onset> = free.iter().filter(is_near).copied().collect();
+    if near.len() < ENOUGH || 4 * near.len() < 3 * free.len() {
         return Err("writes begin to wait in another place in each burst".to_owned());
     }
-    let near = near.concat();
-    let late = median(&near, |onset| 2.0 * onset.owed + onset.drained);
-    // Where bursts agree, it is the device that makes some of them wait late.
-    let bytes = medians[0].min(medians[1]) - late / 2.0;
-    let written = || near.iter().map(|onset| onset.written);
-    let interval = [(written().fold(f64::INFINITY, f64::min) - late).max(0.0), written().fold(0.0, f64::max)];
+    let bytes = middle - median(&near, Onset::late) / 2.0;
+    let earliest = near.iter().map(|onset| onset.written - onset.late()).fold(f64::INFINITY, f64::min);
+    let latest = near.iter().map(|onset| onset.written).fold(0.0, f64::max);
+    let interval = [earliest.max(0.0), latest];
     if interval[1] - interval[0] > 2.0 * AGREE_WITHIN * bytes {
         let [low, high] = interval.map(|bytes| Bytes(bytes as u64));
         return Err(format!(
@@ -166,6 +179,21 @@ pub fn agreed(sets: [&[Waiting]; 2]) -> Result<Point, String> {
     let level = 1.0 - 0.5_f64.powi(near.len() as i32 - 1);
     Ok(Point { bytes, interval, level })
 }
+
+impl Onset {
+    /// Whether the writer was held up for so little time that the device can't have taken much in it.
+    fn is_free(&self) -> bool {
+        self.held_up <= AGREE_WITHIN * self.written
+    }
+
+    /// By how much more than the point may have been written, at most.
+    fn late(&self) -> f64 {
+        2.0 * self.owed + self.drained.max(self.held_up)
+    }
+}
+
+/// Why bursts too short to show anything well give no answer.
+pub const SOME_WAIT: &str = "writes wait in some bursts and in others they do not";
 
 /// Why a device that keeps up gives no answer.
 pub const DRAINS_ALONG: &str = "the device takes data away nearly as fast as they can be made dirty, so that what was written is not what is dirty";
