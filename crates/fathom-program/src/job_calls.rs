@@ -528,7 +528,15 @@ mod tests {
 
     #[test]
     fn ranks_of_ior_fill_one_file_between_them_and_read_what_others_wrote() {
-        let surroundings = Surroundings { path: "", ..Surroundings::default() };
+        let surroundings = Surroundings {
+            page_size: 4096,
+            cpus: 1,
+            memory_mib: 1,
+            variable: &|_| None,
+            file: &|_| None,
+            path: "",
+            on_files: None,
+        };
         for segments in [1, 3] {
             let words = format!("ior -b 8k -t 4k -C -s {segments}");
             let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
