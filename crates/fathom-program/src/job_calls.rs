@@ -536,6 +536,7 @@ mod tests {
             file: &|_| None,
             path: "",
             on_files: None,
+            added: &[],
         };
         for segments in [1, 3] {
             let words = format!("ior -b 8k -t 4k -C -s {segments}");
@@ -546,8 +547,7 @@ mod tests {
                 parse(&ior.jobs, &surroundings).unwrap().jobs
             };
             let places = |job: &Job| {
-                let moves = |kind: &CallKind| matches!(kind, CallKind::Read | CallKind::Write);
-                let places = calls(job, 0).into_iter().filter(|(kind, ..)| moves(kind));
+                let places = calls(job, 0).into_iter().filter(|(kind, ..)| kind.direction().is_some());
                 places.map(|(_, offset, _)| offset).collect::<Vec<_>>()
             };
             let ranks: Vec<_> = (0..3).map(of_rank).collect();
